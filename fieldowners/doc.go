@@ -1,0 +1,29 @@
+// Package fieldowners reads the managed fields of a Kubernetes object as
+// ownership: which field manager owns which field.
+//
+// It is pure data: no client, no clock, no logging. What it reads is what the
+// API server recorded (KEP-555, Server-Side Apply); what it refuses, it refuses
+// whole, with an error that says where.
+//
+// # Contract
+//
+//  1. Parse takes metadata.managedFields as they are and gives an Ownership.
+//     Malformed input is an error that names the entry, never a panic and never
+//     a partial result.
+//  2. A Path has one notation, that of Path.String. Map keys that are not plain
+//     identifiers are quoted: .metadata.annotations["a.b/c"]. List items are named
+//     by key, [name="web"], members of a set by value, [="v"], items of an atomic
+//     list by index, [3].
+//  3. Output order is stable.
+//  4. Absence of managed fields means unknown, not unowned: they may have been
+//     stripped on the way.
+//
+// Valid:
+//
+//	ownership, err := fieldowners.Parse(deployment.GetManagedFields())
+//	owners := ownership.OwnersOf(fieldowners.MustParsePath(".spec.replicas"))
+//
+// Invalid: the API server's own path strings leave map keys unquoted, so that
+// ParsePath reads .metadata.labels.a.b as three names. Compare such a string with
+// Path.ServerString of the paths you know instead of parsing it.
+package fieldowners

@@ -1,0 +1,166 @@
+package fieldowners
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+)
+
+// Manager is the identity of a managed fields entry.
+type Manager struct {
+	Name        string
+	Operation   metav1.ManagedFieldsOperationType // Apply or Update
+	Subresource string                            // "" is the object itself
+	APIVersion  string                            // the version its fields are named in
+	Time        time.Time                         // of the entry's last change; zero when not recorded
+}
+
+// String gives the manager as reports show it: name/operation, then
+// [subresource] if any.
+func (m Manager) String() string {
+	s := m.Name + "/" + string(m.Operation)
+	if m.Subresource != "" {
+		s += "[" + m.Subresource + "]"
+	}
+	return s
+}
+
+func (m Manager) sameEntry(other Manager) bool {
+	return m.Name == other.Name && m.Operation == other.Operation &&
+		m.Subresource == other.Subresource && m.APIVersion == other.APIVersion
+}
+
+func (m Manager) compare(other Manager) int {
+	for _, c := range []int{
+		strings.Compare(m.Name, other.Name),
+		strings.Compare(string(m.Operation), string(other.Operation)),
+		strings.Compare(m.Subresource, other.Subresource),
+		strings.Compare(m.APIVersion, other.APIVersion),
+	} {
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// Entry is one manager with the fields it owns.
+type Entry struct {
+	Manager
+
+	fields *fieldpath.Set
+}
+
+// Owns tells whether the entry names exactly this field.
+func (e Entry) Owns(path Path) bool { return e.fields.Has(path.elements) }
+
+// Fields lists every field of the entry, parents that it names itself included,
+// in the order of Path.Compare.
+func (e Entry) Fields() []Path {
+	paths := make([]Path, 0, e.fields.Size())
+	e.fields.Iterate(func(p fieldpath.Path) {
+		paths = append(paths, Path{elements: p.Copy()}) // Iterate reuses p
+	})
+	slices.SortFunc(paths, Path.Compare)
+	return paths
+}
+
+// Leaves lists the fields of the entry that have no field of the entry below
+// them: what a person means by "owns".
+func (e Entry) Leaves() []Path {
+	return Entry{fields: e.fields.Leaves()}.Fields()
+}
+
+// Ownership says who owns which field of one object.
+type Ownership struct {
+	entries []Entry
+}
+
+// Entries lists the managers with their fields, ordered by name, operation,
+// subresource and apiVersion.
+func (o Ownership) Entries() []Entry { return slices.Clone(o.entries) }
+
+// OwnersOf lists the managers that own exactly this field.
+func (o Ownership) OwnersOf(path Path) []Manager {
+	var owners []Manager
+	for _, entry := range o.entries {
+		if entry.Owns(path) {
+			owners = append(owners, entry.Manager)
+		}
+	}
+	return owners
+}
+
+// Parse reads metadata.managedFields. Entries of one identity, as writes through
+// /scale leave them, are merged; the later time stands.
+func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
+	var ownership Ownership
+	for i, raw := range entries {
+		entry, err := parseEntry(raw)
+		if err != nil {
+			return Ownership{}, fmt.Errorf("managedFields[%d] (manager %q): %w", i, raw.Manager, err)
+		}
+		ownership.add(entry)
+	}
+	slices.SortFunc(ownership.entries, func(a, b Entry) int { return a.compare(b.Manager) })
+	return ownership, nil
+}
+
+func (o *Ownership) add(entry Entry) {
+	for i := range o.entries {
+		known := &o.entries[i]
+		if known.sameEntry(entry.Manager) {
+			known.fields = known.fields.Union(entry.fields)
+			if entry.Time.After(known.Time) {
+				known.Time = entry.Time
+			}
+			return
+		}
+	}
+	o.entries = append(o.entries, entry)
+}
+
+func parseEntry(raw metav1.ManagedFieldsEntry) (Entry, error) {
+	entry := Entry{Manager: Manager{
+		Name:        raw.Manager,
+		Operation:   raw.Operation,
+		Subresource: raw.Subresource,
+		APIVersion:  raw.APIVersion,
+	}}
+	if raw.Time != nil {
+		entry.Time = raw.Time.Time
+	}
+	if raw.FieldsType != "FieldsV1" {
+		return Entry{}, fmt.Errorf("fieldsType is %q, want FieldsV1", raw.FieldsType)
+	}
+	if raw.FieldsV1 == nil {
+		return Entry{}, errors.New("fieldsV1 is missing")
+	}
+	var err error
+	entry.fields, err = parseFields(raw.FieldsV1.GetRawBytes())
+	return entry, err
+}
+
+// parseFields is stricter than fieldpath.Set.FromJSON, which accepts what stands
+// behind the value and leaves a partial set on an error.
+func parseFields(raw []byte) (*fieldpath.Set, error) {
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			return nil, fmt.Errorf("fieldsV1: at offset %d: %w", syntax.Offset, err)
+		}
+		return nil, fmt.Errorf("fieldsV1: %w", err)
+	}
+	set := fieldpath.NewSet()
+	if err := set.FromJSON(bytes.NewReader(raw)); err != nil {
+		return nil, fmt.Errorf("fieldsV1: %w", err)
+	}
+	return set, nil
+}

@@ -1,0 +1,103 @@
+package fieldowners_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+func entry(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: operation, APIVersion: "apps/v1",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+	}
+}
+
+func TestParse(t *testing.T) {
+	older := metav1.NewTime(time.Unix(100, 0))
+	newer := metav1.NewTime(time.Unix(200, 0))
+	first := entry("kubectl", "Update", `{"f:spec":{"f:replicas":{}}}`)
+	first.Subresource, first.Time = "scale", &newer
+	second := entry("kubectl", "Update", `{"f:spec":{"f:paused":{}}}`)
+	second.Subresource, second.Time = "scale", &older
+
+	ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{
+		first, second,
+		entry("a", "Apply", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{}}}}}},`+
+			`"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, e := range ownership.Entries() {
+		for _, path := range e.Fields() {
+			got[e.Manager.String()] = append(got[e.Manager.String()], path.String())
+		}
+	}
+	want := map[string][]string{
+		"a/Apply": {
+			`.metadata.finalizers[="x/y"]`,
+			`.spec.template.spec.containers[name="web"]`,
+			`.spec.template.spec.containers[name="web"].image`,
+		},
+		"kubectl/Update[scale]": {".spec.paused", ".spec.replicas"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields by manager (-want +got):\n%s", diff)
+	}
+	if leaves := ownership.Entries()[0].Leaves(); len(leaves) != 2 {
+		t.Errorf("leaves: %v, want the finalizer and the image", leaves)
+	}
+	owners := ownership.OwnersOf(fieldowners.MustParsePath(".spec.replicas"))
+	if len(owners) != 1 || owners[0].Name != "kubectl" || !owners[0].Time.Equal(newer.Time) {
+		t.Errorf("owners of replicas: %v, want kubectl at the later time", owners)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	missing := entry("m", "Apply", "")
+	missing.FieldsV1 = nil
+	oldType := entry("m", "Apply", "{}")
+	oldType.FieldsType = "FieldsV0"
+	for reason, test := range map[string]struct {
+		entry metav1.ManagedFieldsEntry
+		want  string
+	}{
+		"truncated":        {entry("m", "Apply", `{"f:spec":{"f:replicas":`), "offset"},
+		"trailing garbage": {entry("m", "Apply", `{"f:spec":{}} garbage`), "offset 15"},
+		"not an object":    {entry("m", "Apply", `[]`), "array"},
+		"a broken key":     {entry("m", "Apply", `{"k:{\"name\"":{}}`), "fieldsV1"},
+		"no fields":        {missing, "missing"},
+		"another type":     {oldType, "FieldsV0"},
+	} {
+		good := entry("good", "Apply", `{"f:spec":{}}`)
+		ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{good, test.entry})
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "managedFields[1]") {
+			t.Errorf("%s: got %v, want an error with %q and the entry's place", reason, err, test.want)
+		}
+		if len(ownership.Entries()) != 0 {
+			t.Errorf("%s: a partial result", reason)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(`{"f:spec":{"k:{\"name\":\"web\"}":{".":{},"v:1":{},"i:3":{}}}}`)
+	f.Fuzz(func(t *testing.T, fields string) {
+		ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{entry("m", "Apply", fields)})
+		if err != nil {
+			return
+		}
+		for _, path := range ownership.Entries()[0].Fields() {
+			if owners := ownership.OwnersOf(path); len(owners) != 1 {
+				t.Fatalf("%s: owners %v", path, owners)
+			}
+		}
+	})
+}

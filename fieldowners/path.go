@@ -1,0 +1,196 @@
+package fieldowners
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v4/value"
+)
+
+// Path names one field of an object. The zero value is the root of the object.
+// A Path is immutable.
+type Path struct {
+	elements fieldpath.Path
+}
+
+// String gives the path in the notation that ParsePath reads, such as
+// .spec.template.spec.containers[name="web"].image. The root is "".
+func (p Path) String() string {
+	var b strings.Builder
+	for _, element := range p.elements {
+		writeElement(&b, element)
+	}
+	return b.String()
+}
+
+// ServerString gives the path as the API server writes it in the causes of a
+// conflict. It leaves map keys unquoted and is therefore ambiguous: compare it,
+// never parse it.
+func (p Path) ServerString() string { return p.elements.String() }
+
+// IsRoot tells whether the path names the whole object.
+func (p Path) IsRoot() bool { return len(p.elements) == 0 }
+
+// Equal tells whether both paths name the same field.
+func (p Path) Equal(other Path) bool { return p.elements.Equals(other.elements) }
+
+// Compare orders paths: negative when p comes before other.
+func (p Path) Compare(other Path) int { return p.elements.Compare(other.elements) }
+
+// HasPrefix tells whether p is prefix or lies below it.
+func (p Path) HasPrefix(prefix Path) bool {
+	n := len(prefix.elements)
+	return n <= len(p.elements) && p.elements[:n].Equals(prefix.elements)
+}
+
+// Len counts the elements of the path; of two prefixes of one path the longer one
+// is the more specific.
+func (p Path) Len() int { return len(p.elements) }
+
+// Value looks the field up in an unstructured object (maps, slices and scalars as
+// encoding/json gives them). ok is false when the object does not have it. The
+// value is the object's own, not a copy.
+//
+// An item of an associative list is found by its key fields; a key field that
+// the item leaves out, as intents may when the server defaults it, does not rule
+// the item out as long as it is the only one left.
+func (p Path) Value(object any) (found any, ok bool) {
+	found = object
+	for _, element := range p.elements {
+		if found, ok = child(found, element); !ok {
+			return nil, false
+		}
+	}
+	return found, true
+}
+
+func child(parent any, element fieldpath.PathElement) (any, bool) {
+	if element.FieldName != nil {
+		fields, isMap := parent.(map[string]any)
+		if !isMap {
+			return nil, false
+		}
+		found, ok := fields[*element.FieldName]
+		return found, ok
+	}
+	items, isList := parent.([]any)
+	if !isList {
+		return nil, false
+	}
+	switch {
+	case element.Key != nil:
+		return itemByKey(items, *element.Key)
+	case element.Value != nil:
+		for _, item := range items {
+			if value.Equals(value.NewValueInterface(item), *element.Value) {
+				return item, true
+			}
+		}
+	case element.Index != nil && *element.Index >= 0 && *element.Index < len(items):
+		return items[*element.Index], true
+	}
+	return nil, false
+}
+
+func itemByKey(items []any, key value.FieldList) (any, bool) {
+	var partial []any
+	for _, item := range items {
+		fields, isMap := item.(map[string]any)
+		if !isMap {
+			continue
+		}
+		switch same, absent := matchKey(fields, key); {
+		case same == len(key):
+			return item, true
+		case same > 0 && same+absent == len(key):
+			partial = append(partial, item)
+		}
+	}
+	if len(partial) == 1 {
+		return partial[0], true
+	}
+	return nil, false
+}
+
+func matchKey(fields map[string]any, key value.FieldList) (same, absent int) {
+	for _, field := range key {
+		have, present := fields[field.Name]
+		switch {
+		case !present:
+			absent++
+		case value.Equals(value.NewValueInterface(have), field.Value):
+			same++
+		}
+	}
+	return same, absent
+}
+
+func writeElement(b *strings.Builder, element fieldpath.PathElement) {
+	switch {
+	case element.FieldName != nil && isIdentifier(*element.FieldName):
+		b.WriteByte('.')
+		b.WriteString(*element.FieldName)
+	case element.FieldName != nil:
+		b.WriteByte('[')
+		b.WriteString(quote(*element.FieldName))
+		b.WriteByte(']')
+	case element.Key != nil:
+		b.WriteByte('[')
+		for i, field := range *element.Key {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if isIdentifier(field.Name) {
+				b.WriteString(field.Name)
+			} else {
+				b.WriteString(quote(field.Name))
+			}
+			b.WriteByte('=')
+			b.WriteString(literal(field.Value))
+		}
+		b.WriteByte(']')
+	case element.Value != nil:
+		b.WriteString("[=")
+		b.WriteString(literal(*element.Value))
+		b.WriteByte(']')
+	case element.Index != nil:
+		b.WriteByte('[')
+		b.WriteString(strconv.Itoa(*element.Index))
+		b.WriteByte(']')
+	}
+}
+
+// isIdentifier tells whether a name can stand unquoted in a path.
+func isIdentifier(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		inner := r == '-' || r == '$' || r >= '0' && r <= '9'
+		if !letter && (!inner || i == 0) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func quote(s string) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(s); err != nil { // a string always encodes
+		return strconv.Quote(s)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func literal(v value.Value) string {
+	if v.IsString() {
+		return quote(v.AsString())
+	}
+	encoded, err := value.ToJSON(v)
+	if err != nil { // values come from JSON
+		return value.ToString(v)
+	}
+	return string(encoded)
+}

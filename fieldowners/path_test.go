@@ -1,0 +1,143 @@
+package fieldowners_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"coapply.dev/fieldowners"
+)
+
+func TestParsePathRoundTrip(t *testing.T) {
+	for _, text := range []string{
+		"",
+		".spec.replicas",
+		`.spec.template.spec.containers[name="web"].image`,
+		`.spec.ports[containerPort=80,protocol="TCP"]`,
+		`.metadata.annotations["a.b/c"]`,
+		`.metadata.annotations["quote\"d"]`,
+		`.metadata.labels["ключ"]`,
+		`.metadata.finalizers[="a.b/c"]`,
+		`.spec.args[3]`,
+		`.spec.flags[=true]`,
+		`.spec.list["odd key"=1]`,
+		`.spec.values[=null]`,
+		`.data["<&>"]`,
+		`.data["0"]`,
+	} {
+		path, err := fieldowners.ParsePath(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := path.String(); got != text {
+			t.Errorf("got %s, want %s", got, text)
+		}
+	}
+}
+
+func TestParsePathErrors(t *testing.T) {
+	for _, test := range []struct {
+		text   string
+		offset int
+		reason string
+	}{
+		{"spec", 0, "no leading dot"},
+		{".", 1, "no name"},
+		{".a..b", 3, "an empty name"},
+		{".a.b/c", 3, "a character that needs quotes"},
+		{".a[", 3, "nothing in the bracket"},
+		{".a[name]", 7, "a key field without a value"},
+		{`.a[name="x"`, 11, "no closing bracket"},
+		{`.a[name={}]`, 10, "a key field's value is a scalar"},
+		{`.a[=]`, 4, "no value"},
+		{`.a[99999999999999999999]`, 3, "an index out of range"},
+		{`.a["b]`, 3, "an open string"},
+	} {
+		_, err := fieldowners.ParsePath(test.text)
+		var pathErr *fieldowners.PathError
+		if !errors.As(err, &pathErr) {
+			t.Errorf("%s (%s): got %v, want a PathError", test.text, test.reason, err)
+			continue
+		}
+		if pathErr.Offset != test.offset {
+			t.Errorf("%s (%s): offset %d, want %d: %v", test.text, test.reason, pathErr.Offset, test.offset, err)
+		}
+	}
+}
+
+func TestPathValue(t *testing.T) {
+	object := map[string]any{
+		"metadata": map[string]any{
+			"annotations": map[string]any{"a.b/c": "x"},
+			"finalizers":  []any{"one", "two"},
+		},
+		"spec": map[string]any{
+			"ports": []any{
+				map[string]any{"containerPort": int64(80), "protocol": "UDP", "name": "u"},
+				map[string]any{"containerPort": int64(80), "name": "defaulted"},
+			},
+			"args": []any{"a", "b"},
+		},
+	}
+	for _, test := range []struct {
+		path   string
+		want   any
+		absent bool
+	}{
+		{path: `.metadata.annotations["a.b/c"]`, want: "x"},
+		{path: `.metadata.finalizers[="two"]`, want: "two"},
+		{path: `.metadata.finalizers[="three"]`, absent: true},
+		{path: `.spec.ports[containerPort=80,protocol="UDP"].name`, want: "u"},
+		{path: `.spec.ports[containerPort=80,protocol="TCP"].name`, want: "defaulted"},
+		{path: `.spec.ports[containerPort=81,protocol="TCP"].name`, absent: true},
+		{path: `.spec.args[1]`, want: "b"},
+		{path: `.spec.args[2]`, absent: true},
+		{path: `.spec.args.x`, absent: true},
+		{path: `.spec[0]`, absent: true},
+	} {
+		got, ok := fieldowners.MustParsePath(test.path).Value(object)
+		if ok == test.absent {
+			t.Errorf("%s: found is %t", test.path, ok)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.path, diff)
+		}
+	}
+}
+
+func TestHasPrefix(t *testing.T) {
+	path := fieldowners.MustParsePath(`.spec.containers[name="web"].image`)
+	for text, want := range map[string]bool{
+		"":                                     true,
+		".spec":                                true,
+		`.spec.containers[name="web"]`:         true,
+		`.spec.containers[name="web"].image`:   true,
+		`.spec.containers[name="we"]`:          false,
+		".spe":                                 false,
+		`.spec.containers[name="web"].image.x`: false,
+	} {
+		if got := path.HasPrefix(fieldowners.MustParsePath(text)); got != want {
+			t.Errorf("%q: got %t", text, got)
+		}
+	}
+}
+
+func FuzzParsePath(f *testing.F) {
+	f.Add(`.spec.ports[containerPort=80,protocol="TCP"].name`)
+	f.Add(`.metadata.annotations["a.b/c"][="v"][3]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		path, err := fieldowners.ParsePath(text)
+		if err != nil {
+			return
+		}
+		again, err := fieldowners.ParsePath(path.String())
+		if err != nil {
+			t.Fatalf("%q gives %q, which does not parse: %v", text, path, err)
+		}
+		if !path.Equal(again) {
+			t.Fatalf("%q gives %q gives %q", text, path, again)
+		}
+	})
+}
