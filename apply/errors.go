@@ -1,0 +1,138 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Sentinels for errors.Is. Each typed error below unwraps to its sentinel and to
+// the server's answer.
+var (
+	// ErrInvalidIntent says that the intent was refused before any request.
+	ErrInvalidIntent = errors.New("invalid intent")
+	// ErrConflict says that another manager owns fields that the intent sets
+	// differently and that the policy rejects taking them. Nothing landed.
+	ErrConflict = errors.New("ownership conflict")
+	// ErrContended says that the object changed under every bounded attempt to
+	// settle its conflicts. Nothing was forced. Try again later.
+	ErrContended = errors.New("contended")
+	// ErrStaleWrite says that the object is no longer at the resourceVersion that
+	// the write was pinned to. Read again.
+	ErrStaleWrite = errors.New("stale write")
+	// ErrUIDMismatch says that the object was deleted or recreated: what has this
+	// name now is not the object that was meant. It was not touched.
+	ErrUIDMismatch = errors.New("uid mismatch")
+	// ErrRetryable says that the server or the way to it failed for the moment.
+	ErrRetryable = errors.New("retryable")
+	// ErrRefused says that the server will not take this request as it stands:
+	// validation, permission, an unknown field, size, a terminating namespace. It
+	// may heal, but not by sending the same again at once.
+	ErrRefused = errors.New("refused by the API server")
+)
+
+// IntentError is ErrInvalidIntent with its reason.
+type IntentError struct {
+	Object ObjectRef // as far as known
+	Err    error
+}
+
+func (e *IntentError) Error() string {
+	return fmt.Sprintf("%v for %v: %v", ErrInvalidIntent, e.Object, e.Err)
+}
+
+// Unwrap gives ErrInvalidIntent and the reason.
+func (e *IntentError) Unwrap() []error { return []error{ErrInvalidIntent, e.Err} }
+
+// ConflictError is ErrConflict with every conflict of the judged answer, the
+// rejected ones and those that would have been settled.
+type ConflictError struct {
+	Object       ObjectRef
+	FieldManager string // who wanted the fields
+	Conflicts    []Conflict
+	Err          error // the server's answer
+}
+
+func (e *ConflictError) Error() string {
+	var parts []string
+	for _, c := range e.Conflicts {
+		if c.Decision == Reject {
+			parts = append(parts, c.String())
+		}
+	}
+	return fmt.Sprintf("%v on %v: %s cannot set %s", ErrConflict, e.Object, e.FieldManager, strings.Join(parts, "; "))
+}
+
+// Unwrap gives ErrConflict and the server's answer.
+func (e *ConflictError) Unwrap() []error { return []error{ErrConflict, e.Err} }
+
+// ContendedError is ErrContended with what was tried.
+type ContendedError struct {
+	Object    ObjectRef
+	Attempts  int        // applies sent
+	Conflicts []Conflict // of the last judged answer
+	Err       error      // the server's last answer
+}
+
+func (e *ContendedError) Error() string {
+	return fmt.Sprintf("%v: %v changed under each of %d applies; nothing was forced, try again later",
+		ErrContended, e.Object, e.Attempts)
+}
+
+// Unwrap gives ErrContended and the server's last answer.
+func (e *ContendedError) Unwrap() []error { return []error{ErrContended, e.Err} }
+
+// StaleWriteError is ErrStaleWrite with the server's answer.
+type StaleWriteError struct {
+	Object ObjectRef
+	Err    error
+}
+
+func (e *StaleWriteError) Error() string {
+	return fmt.Sprintf("%v: %v changed since it was read: %v", ErrStaleWrite, e.Object, e.Err)
+}
+
+// Unwrap gives ErrStaleWrite and the server's answer.
+func (e *StaleWriteError) Unwrap() []error { return []error{ErrStaleWrite, e.Err} }
+
+// UIDMismatchError is ErrUIDMismatch with the uid that was meant.
+type UIDMismatchError struct {
+	Object ObjectRef // with the uid that was meant
+	Err    error
+}
+
+func (e *UIDMismatchError) Error() string {
+	return fmt.Sprintf("%v: %v (uid %s) was deleted or recreated; what has its name now was left alone",
+		ErrUIDMismatch, e.Object, e.Object.UID)
+}
+
+// Unwrap gives ErrUIDMismatch and the server's answer.
+func (e *UIDMismatchError) Unwrap() []error { return []error{ErrUIDMismatch, e.Err} }
+
+// RetryableError is ErrRetryable with the wait that the server asked for.
+type RetryableError struct {
+	Object ObjectRef
+	After  time.Duration // 0 when the server named none
+	Err    error
+}
+
+func (e *RetryableError) Error() string {
+	return fmt.Sprintf("writing %v failed for the moment: %v", e.Object, e.Err)
+}
+
+// Unwrap gives ErrRetryable and the cause.
+func (e *RetryableError) Unwrap() []error { return []error{ErrRetryable, e.Err} }
+
+// RefusedError is ErrRefused with the server's answer.
+type RefusedError struct {
+	Object ObjectRef
+	Err    error
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%v is %v: %v", e.Object, ErrRefused, e.Err)
+}
+
+// Unwrap gives ErrRefused and the server's answer.
+func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }

@@ -1,0 +1,133 @@
+package apply
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Intent is an apply configuration with how to apply it. Its conflicts are
+// settled by the applier's policy.
+type Intent struct {
+	// Config holds every field that the manager wants to own, and no other. It is
+	// one of client-go's or controller-gen's apply configurations, or an
+	// unstructured one from client.ApplyConfigurationFromUnstructured. It is not
+	// written to and may be used again.
+	Config runtime.ApplyConfiguration
+
+	// MustExist says that the object belongs to someone else: the intent is pinned
+	// to the uid of the object in the cache, and where there is none the Outcome is
+	// Absent. Partial intents need it, as the server cannot create an object from
+	// them and a late apply would bring back an object that was deleted.
+	MustExist bool
+}
+
+// encodedIntent is an intent in the form that is sent, compared and (once there
+// is a steady-state check) hashed.
+type encodedIntent struct {
+	ref    ObjectRef // with the uid that the intent is pinned to, if any
+	object map[string]any
+	kind   reflect.Type // of the caller's configuration; nil for an unstructured one
+}
+
+// encode is step 1: JSON once, and everything refused that no server should see.
+func encode(intent Intent) (*encodedIntent, error) {
+	config := reflect.ValueOf(intent.Config)
+	if !config.IsValid() || config.Kind() != reflect.Pointer || config.IsNil() {
+		return nil, &IntentError{Err: fmt.Errorf("the configuration is %T, want a non-nil pointer", intent.Config)}
+	}
+	encoded := &encodedIntent{kind: config.Type().Elem()}
+	if holder, ok := intent.Config.(unstructuredHolder); ok {
+		encoded.kind, encoded.object = nil, runtime.DeepCopyJSON(holder.UnstructuredContent())
+	} else {
+		raw, err := json.Marshal(intent.Config)
+		if err != nil {
+			return nil, &IntentError{Err: err}
+		}
+		if err := utiljson.Unmarshal(raw, &encoded.object); err != nil {
+			return nil, &IntentError{Err: err}
+		}
+	}
+	if err := encoded.identify(); err != nil {
+		return nil, &IntentError{Object: encoded.ref, Err: err}
+	}
+	return encoded, nil
+}
+
+// unstructuredHolder is what client.ApplyConfigurationFromUnstructured's private
+// type has and typed configurations have not.
+type unstructuredHolder interface {
+	UnstructuredContent() map[string]any
+}
+
+func (e *encodedIntent) identify() error {
+	object := unstructured.Unstructured{Object: e.object}
+	version, err := schema.ParseGroupVersion(object.GetAPIVersion())
+	if err != nil {
+		return err
+	}
+	e.ref = ObjectRef{
+		GroupVersionKind: version.WithKind(object.GetKind()),
+		NamespacedName:   types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
+		UID:              object.GetUID(),
+	}
+	metadata, _, _ := unstructured.NestedMap(e.object, "metadata")
+	switch {
+	case e.ref.Kind == "" || e.ref.Version == "":
+		return errors.New("apiVersion and kind are needed; use the configuration's constructor")
+	case e.ref.Name == "":
+		return errors.New("a name is needed; apply cannot generate one")
+	case metadata["managedFields"] != nil:
+		return errors.New("it carries metadata.managedFields, so it is a server's answer or a read object; build it from scratch")
+	case metadata["resourceVersion"] != nil:
+		return errors.New("it carries metadata.resourceVersion; an apply that is not forced is not protected by it, and a forced one is pinned here")
+	}
+	return nil
+}
+
+// pin is what an apply is bound to; the zero value is none.
+type pin struct {
+	uid             types.UID
+	resourceVersion string
+}
+
+// fresh gives a new value of the caller's own type. The client writes the
+// server's answer into what it is given, so the caller's value must not be it; and
+// a typed read waits for the writes of its own type only (read-your-writes).
+func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
+	object := unstructured.Unstructured{Object: runtime.DeepCopyJSON(e.object)}
+	if p.uid != "" {
+		object.SetUID(p.uid)
+	}
+	if p.resourceVersion != "" {
+		object.SetResourceVersion(p.resourceVersion)
+	}
+	if e.kind == nil {
+		return client.ApplyConfigurationFromUnstructured(&object), nil
+	}
+	raw, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, &IntentError{Object: e.ref, Err: err}
+	}
+	config, ok := reflect.New(e.kind).Interface().(runtime.ApplyConfiguration)
+	if !ok {
+		return nil, &IntentError{Object: e.ref, Err: fmt.Errorf("*%v is no apply configuration", e.kind)}
+	}
+	if err := json.Unmarshal(raw, config); err != nil {
+		return nil, &IntentError{Object: e.ref, Err: err}
+	}
+	return config, nil
+}
+
+// secret tells whether values of the intent must not be shown.
+func (e *encodedIntent) secret() bool {
+	return e.ref.Group == "" && e.ref.Kind == "Secret"
+}

@@ -1,0 +1,49 @@
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Action says what an apply did to the object.
+type Action string
+
+const (
+	// Created means that the object did not exist before.
+	Created Action = "Created"
+	// Configured means that a value or an owner changed.
+	Configured Action = "Configured"
+	// Unchanged means that nothing changed: the server kept the resourceVersion.
+	Unchanged Action = "Unchanged"
+	// Absent means that an intent with MustExist found no object. Nothing was
+	// written; wait for the object to appear.
+	Absent Action = "Absent"
+)
+
+// ObjectRef names an object. UID and ResourceVersion are those of the last answer
+// that carried them.
+type ObjectRef struct {
+	schema.GroupVersionKind
+	types.NamespacedName
+
+	UID             types.UID
+	ResourceVersion string
+}
+
+// String gives Kind namespace/name; no uid and no resourceVersion, so that equal
+// problems read equal.
+func (r ObjectRef) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.NamespacedName.String()
+}
+
+// Outcome reports one Apply.
+type Outcome struct {
+	Action    Action     // "" after an error
+	Object    ObjectRef  // what was applied to
+	Requests  int        // HTTP requests sent, client-go's own retries included; see RecordExchange
+	Attempts  int        // applies sent
+	Conflicts []Conflict // settled or rejected, with their decisions
+}
