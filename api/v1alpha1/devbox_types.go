@@ -1,0 +1,192 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DevboxState is what a Devbox should be doing.
+//
+// +kubebuilder:validation:Enum=Running;Stopped;Shutdown
+type DevboxState string
+
+const (
+	// DevboxRunning wants one pod.
+	DevboxRunning DevboxState = "Running"
+	// DevboxStopped wants no pod; the running one ends gracefully.
+	DevboxStopped DevboxState = "Stopped"
+	// DevboxShutdown wants no pod; what is left is deleted at once.
+	DevboxShutdown DevboxState = "Shutdown"
+)
+
+// NetworkType is how a Devbox is reached.
+//
+// +kubebuilder:validation:Enum=ClusterIP;NodePort
+type NetworkType string
+
+const (
+	// NetworkClusterIP is reached from inside the cluster.
+	NetworkClusterIP NetworkType = "ClusterIP"
+	// NetworkNodePort is reached through a port of every node.
+	NetworkNodePort NetworkType = "NodePort"
+)
+
+// DevboxSpec is the wanted state.
+type DevboxSpec struct {
+	// image is what the devbox runs.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="an image reference has no white space"
+	Image string `json:"image"`
+
+	// state is Running (one pod), Stopped (none, ended gracefully) or Shutdown
+	// (none, what is left is deleted at once).
+	// +optional
+	// +default="Running"
+	State DevboxState `json:"state,omitempty"`
+
+	// resources of the devbox's container.
+	// +optional
+	Resources DevboxResources `json:"resources,omitzero"`
+
+	// network is how the devbox is reached.
+	// +optional
+	// +default={}
+	Network DevboxNetwork `json:"network,omitzero"`
+}
+
+// DevboxResources are what the container asks for and may use.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(r, !(r in self.limits) || quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) <= 0)",message="a request must not be above its limit"
+type DevboxResources struct {
+	// requests by resource name, such as cpu: 500m.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+
+	// limits by resource name.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+}
+
+// DevboxNetwork is how a devbox is reached.
+type DevboxNetwork struct {
+	// type of the devbox's Service.
+	// +optional
+	// +default="ClusterIP"
+	Type NetworkType `json:"type,omitempty"`
+
+	// port that the devbox listens on.
+	// +optional
+	// +default=22
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+}
+
+// DevboxPhase is what a Devbox is doing.
+type DevboxPhase string
+
+const (
+	// PhasePending waits for the pod to run.
+	PhasePending DevboxPhase = "Pending"
+	// PhaseRunning has a ready pod.
+	PhaseRunning DevboxPhase = "Running"
+	// PhaseStopping has a pod that should end.
+	PhaseStopping DevboxPhase = "Stopping"
+	// PhaseStopped has no pod and wants none.
+	PhaseStopped DevboxPhase = "Stopped"
+	// PhaseShutdown has no pod, wants none, and ended at once.
+	PhaseShutdown DevboxPhase = "Shutdown"
+)
+
+// Condition types of a Devbox, each written by one reconciler.
+const (
+	// ConditionWorkloadApplied says whether the Deployment is as the workload
+	// reconciler wants it.
+	ConditionWorkloadApplied = "WorkloadApplied"
+	// ConditionPowerApplied says whether the replicas are as spec.state wants them.
+	ConditionPowerApplied = "PowerApplied"
+	// ConditionNetworkApplied says whether the Service is as spec.network wants it.
+	ConditionNetworkApplied = "NetworkApplied"
+)
+
+// DevboxStatus is written in parts: phase and lastContainerStatus by the workload
+// reconciler, network by the network reconciler, one condition by each, contentID
+// by whoever keeps the devbox's content.
+type DevboxStatus struct {
+	// phase is what the devbox is doing.
+	// +optional
+	Phase DevboxPhase `json:"phase,omitempty"`
+
+	// lastContainerStatus is the container's status in the last pod that ended.
+	// +optional
+	LastContainerStatus *corev1.ContainerStatus `json:"lastContainerStatus,omitempty"`
+
+	// contentID names the content that the devbox starts from; a new one replaces
+	// the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ContentID string `json:"contentID,omitempty"`
+
+	// network is where the devbox is reached.
+	// +optional
+	Network *DevboxNetworkStatus `json:"network,omitempty"`
+
+	// conditions, one type per reconciler.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// DevboxNetworkStatus is where a devbox is reached.
+type DevboxNetworkStatus struct {
+	// type of the Service.
+	// +optional
+	Type NetworkType `json:"type,omitempty"`
+
+	// nodePort that the server chose; 0 unless the type is NodePort.
+	// +optional
+	NodePort int32 `json:"nodePort,omitempty"`
+}
+
+// Devbox is a development machine in the cluster: a pod of one replica that can
+// be stopped, shut down and reached through a Service.
+//
+// +genclient
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=devboxes,shortName=dbx,categories=coapply
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.state`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Network",type=string,JSONPath=`.status.network.type`
+// +kubebuilder:printcolumn:name="NodePort",type=integer,JSONPath=`.status.network.nodePort`
+// +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.image`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="a Devbox's name has at most 52 characters, so that the names and labels made from it fit"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a Devbox's name is also its Service's: lower-case letters, digits and -, starting with a letter"
+type Devbox struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the wanted state.
+	// +required
+	Spec DevboxSpec `json:"spec"`
+
+	// status is the state found.
+	// +optional
+	Status DevboxStatus `json:"status,omitzero"`
+}
+
+// DevboxList is a list of Devboxes.
+//
+// +kubebuilder:object:root=true
+type DevboxList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Devbox `json:"items"`
+}
