@@ -1,0 +1,34 @@
+// Package reconciler turns a pure function, from a parent object to the intents
+// that it calls for, into a controller-runtime reconciler.
+//
+// # What one reconcile does, in order
+//
+//  1. Gets the parent from the cache. Where there is none any more: Gone.
+//  2. Leaves a parent with the annotation PausedAnnotation alone.
+//  3. A parent that is being deleted: Cleanup; when it is done, the finalizer goes.
+//     Nothing is emitted.
+//  4. Ensures the finalizer, before anything else is written.
+//  5. Emit, which has no client and no clock: its intents follow from the parent
+//     alone, and golden tests hold them.
+//  6. Applies every intent, also after one failed.
+//  7. Status: looks at the children, and writes the parent's status by
+//     get-modify-update. Then, when that has landed, what must come after it.
+//
+// # What becomes of errors
+//
+// An ownership conflict is in the status, in an event and in the log, and is tried
+// again a minute later or when parent or child change; it is no error of the
+// reconcile, as nothing heals it by retrying at once. A RetryableError waits as
+// long as the server asked. Everything else is retried by the controller's rate
+// limiter.
+//
+// # What the caller promises
+//
+// Emit is pure. Status makes its reads first and gives a change that is
+// idempotent, touches only the fields that this reconciler writes, and has no side
+// effects: it runs again after a stale write. Children are watched, so that an
+// Absent outcome and drift lead to another reconcile.
+//
+// Pruning what a parent emitted before and emits no longer will stand between 6
+// and 7.
+package reconciler

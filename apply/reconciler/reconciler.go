@@ -1,0 +1,183 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/update"
+)
+
+// PausedAnnotation with the value "true" on a parent stops its reconciliation.
+const PausedAnnotation = "coapply.dev/paused"
+
+// Emission is what a parent calls for.
+type Emission struct {
+	// Intents are applied in this order.
+	Intents []apply.Intent
+}
+
+// Applied is what became of an Emission.
+type Applied struct {
+	Outcomes []apply.Outcome // one per intent, in their order
+	Errs     []error         // what went wrong, of emitting and of each intent; never nil ones
+}
+
+// Report is what a Status function wants written.
+type Report[P client.Object] struct {
+	// Change sets the status fields that this reconciler writes, on whatever the
+	// parent is by then. nil writes nothing.
+	Change func(parent P) error
+	// Then is called when the status has landed: what must not happen before the
+	// status says so. It may be nil.
+	Then func(ctx context.Context) error
+}
+
+// Config of a Reconciler.
+type Config[P client.Object] struct {
+	// Client reads the parent, from the cache.
+	Client client.Reader
+	// Applier applies what is emitted.
+	Applier *apply.Applier
+	// Updater writes status and finalizer; under the applier's name, usually.
+	Updater *update.Updater
+	// Emit gives the intents of a parent. It must not change the parent.
+	Emit func(parent P) (Emission, error)
+
+	// Finalizer is ensured on each parent; "" for none.
+	Finalizer string
+	// Cleanup is called for a parent that is being deleted until it is done; the
+	// finalizer goes then. Whatever it waits for must lead to another reconcile.
+	Cleanup func(ctx context.Context, parent P) (done bool, err error)
+	// Status may be nil.
+	Status func(ctx context.Context, parent P, applied Applied) (Report[P], error)
+	// Gone is called for a parent that does not exist any more. It may be nil.
+	Gone func(ctx context.Context, parent types.NamespacedName) error
+	// Events tells people of conflicts. It may be nil.
+	Events events.EventRecorder
+}
+
+func (c Config[P]) validate() error {
+	var errs []error
+	needed := func(missing bool, what string) {
+		if missing {
+			errs = append(errs, errors.New(what+" is needed"))
+		}
+	}
+	needed(c.Client == nil, "Client")
+	needed(c.Applier == nil, "Applier")
+	needed(c.Emit == nil, "Emit")
+	needed(c.Updater == nil && (c.Finalizer != "" || c.Status != nil), "Updater, for the finalizer and the status,")
+	needed((c.Finalizer == "") != (c.Cleanup == nil), "both or neither of Finalizer and Cleanup")
+	if p := reflect.TypeFor[P](); p.Kind() != reflect.Pointer || p.Elem().Kind() != reflect.Struct {
+		errs = append(errs, fmt.Errorf("the parent's type is %v, want a pointer to a struct", p))
+	}
+	return errors.Join(errs...)
+}
+
+// Reconciler is a reconcile.Reconciler around a pure Emit.
+type Reconciler[P client.Object] struct{ Config[P] }
+
+// New gives a Reconciler.
+func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
+	if err := config.validate(); err != nil {
+		return nil, fmt.Errorf("reconciler: %w", err)
+	}
+	return &Reconciler[P]{config}, nil
+}
+
+// Reconcile brings the children and the status of one parent up to date. See the
+// package comment for the order and for what becomes of errors.
+func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P)
+	err := r.Client.Get(ctx, request.NamespacedName, parent)
+	switch {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, r.gone(ctx, request.NamespacedName)
+	case err != nil:
+		return reconcile.Result{}, err
+	case parent.GetAnnotations()[PausedAnnotation] == "true":
+		logr.FromContextOrDiscard(ctx).Info("paused", "annotation", PausedAnnotation)
+		return reconcile.Result{}, nil
+	case parent.GetDeletionTimestamp() != nil:
+		return r.requeue(r.finalize(ctx, parent))
+	}
+	if parent, err = r.ensureFinalizer(ctx, parent); err != nil {
+		return r.requeue(err)
+	}
+	applied := r.apply(ctx, parent)
+	r.tell(parent, applied)
+	return r.requeue(append(applied.Errs, r.writeStatus(ctx, parent, applied))...)
+}
+
+func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) error {
+	if r.Gone == nil {
+		return nil
+	}
+	return r.Gone(ctx, parent)
+}
+
+func (r *Reconciler[P]) finalize(ctx context.Context, parent P) error {
+	if r.Finalizer == "" {
+		return nil
+	}
+	done, err := r.Cleanup(ctx, parent)
+	if err != nil || !done {
+		return err
+	}
+	_, err = update.RemoveFinalizer(ctx, r.Updater, parent, r.Finalizer)
+	return err
+}
+
+func (r *Reconciler[P]) ensureFinalizer(ctx context.Context, parent P) (P, error) {
+	if r.Finalizer == "" {
+		return parent, nil
+	}
+	result, err := update.EnsureFinalizer(ctx, r.Updater, parent, r.Finalizer)
+	return result.Object, err
+}
+
+func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
+	emission, err := r.Emit(parent)
+	if err != nil {
+		return Applied{Errs: []error{fmt.Errorf("emitting: %w", err)}}
+	}
+	var applied Applied
+	for _, intent := range emission.Intents {
+		outcome, err := r.Applier.Apply(ctx, intent)
+		applied.Outcomes = append(applied.Outcomes, outcome)
+		if err != nil {
+			applied.Errs = append(applied.Errs, err)
+		}
+	}
+	return applied
+}
+
+func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Applied) error {
+	if r.Status == nil {
+		return nil
+	}
+	report, err := r.Status(ctx, parent, applied)
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	if report.Change != nil {
+		_, err := update.Status(ctx, r.Updater, parent, report.Change)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("status: %w", err)
+		}
+	}
+	if report.Then != nil {
+		return report.Then(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package devbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/update"
+)
+
+func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	err := reader.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods: %w", err)
+	}
+	pods := make([]*corev1.Pod, 0, len(list.Items))
+	for i := range list.Items {
+		pods = append(pods, &list.Items[i])
+	}
+	return pods, nil
+}
+
+// endedPods are those that still carry our finalizer and have nothing more to
+// tell. A Devbox that is shut down does not wait for what its pods may have.
+func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
+	var ended []*corev1.Pod
+	for _, pod := range pods {
+		atOnce := box.Spec.State == v1alpha1.DevboxShutdown && pod.DeletionTimestamp != nil
+		if atOnce || slices.Contains(pod.Finalizers, PodFinalizer) && hasEnded(pod) {
+			ended = append(ended, pod)
+		}
+	}
+	return ended
+}
+
+// hasEnded tells whether the containers of a pod have run their last. Grace
+// period 0 is how the kubelet, or the pod garbage collector for a lost node, says
+// that the pod may go.
+func hasEnded(pod *corev1.Pod) bool {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return true
+	}
+	if pod.DeletionTimestamp == nil {
+		return false
+	}
+	if pod.Spec.NodeName == "" || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
+		return true
+	}
+	statuses := pod.Status.ContainerStatuses
+	return len(statuses) > 0 && !slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool {
+		return s.State.Terminated == nil
+	})
+}
+
+// lastContainerStatus is that of the pod that was created last; nil when none of
+// them has one, and then nothing is written.
+func lastContainerStatus(ended []*corev1.Pod) *corev1.ContainerStatus {
+	var last *corev1.Pod
+	for _, pod := range ended {
+		if len(pod.Status.ContainerStatuses) == 0 {
+			continue
+		}
+		if last == nil || last.CreationTimestamp.Before(&pod.CreationTimestamp) {
+			last = pod
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return &last.Status.ContainerStatuses[0]
+}
+
+// phaseOf says what a Devbox does, from its pods.
+func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
+	running := box.Spec.State == v1alpha1.DevboxRunning
+	switch {
+	case running && slices.ContainsFunc(pods, isReady):
+		return v1alpha1.PhaseRunning
+	case running:
+		return v1alpha1.PhasePending
+	case len(pods) > 0:
+		return v1alpha1.PhaseStopping
+	case box.Spec.State == v1alpha1.DevboxShutdown:
+		return v1alpha1.PhaseShutdown
+	}
+	return v1alpha1.PhaseStopped
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// releasePod takes our finalizer off a pod. An absent pod is success; a pod with
+// another uid is left alone.
+func (w workload) releasePod(ctx context.Context, pod *corev1.Pod) error {
+	_, err := update.RemoveFinalizer(ctx, w.updater, pod, PodFinalizer)
+	if errors.Is(err, apply.ErrUIDMismatch) {
+		return nil
+	}
+	return err
+}
+
+// removePod releases a pod and deletes it at once.
+func (w workload) removePod(ctx context.Context, pod *corev1.Pod) error {
+	if err := w.releasePod(ctx, pod); err != nil {
+		return err
+	}
+	err := w.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID},
+		client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err := ignoreOther(err); err != nil {
+		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// ignoreOther takes as success that the object is gone, or that what has its name
+// now is another one: a delete answers a uid that does not match with 409.
+func ignoreOther(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

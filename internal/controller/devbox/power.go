@@ -1,0 +1,44 @@
+package devbox
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/fieldmanagers"
+)
+
+// SetupPower adds the reconciler that owns the replicas of a Devbox's Deployment.
+func SetupPower(mgr ctrl.Manager, options Options) error {
+	policy := apply.OnConflict(apply.Reject).At(".spec.replicas", options.Replicas)
+	applier, updater, err := writers(mgr, fieldmanagers.DevboxPower, policy, options.Metrics)
+	if err != nil {
+		return err
+	}
+	controller := ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling())).
+		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	return complete(controller, "devbox-power", reconciler.Config[*v1alpha1.Devbox]{
+		Client:  mgr.GetClient(),
+		Applier: applier,
+		Updater: updater,
+		Emit:    emitPower,
+		Status:  powerStatus,
+		Events:  mgr.GetEventRecorder(fieldmanagers.DevboxPower),
+	})
+}
+
+func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
+	condition := reconciler.Condition(v1alpha1.ConditionPowerApplied, box.Generation, applied)
+	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
+		meta.SetStatusCondition(&box.Status.Conditions, condition)
+		return nil
+	}}, nil
+}

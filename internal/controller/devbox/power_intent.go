@@ -1,0 +1,21 @@
+package devbox
+
+import (
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+)
+
+// emitPower wants the replicas of the Deployment that the workload reconciler
+// creates, and nothing else of it.
+func emitPower(box *v1alpha1.Devbox) (reconciler.Emission, error) {
+	var replicas int32
+	if box.Spec.State == v1alpha1.DevboxRunning {
+		replicas = 1
+	}
+	deployment := appsv1ac.Deployment(box.Name, box.Namespace).
+		WithSpec(appsv1ac.DeploymentSpec().WithReplicas(replicas))
+	return reconciler.Emission{Intents: []apply.Intent{{Config: deployment, MustExist: true}}}, nil
+}

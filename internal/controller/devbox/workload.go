@@ -1,0 +1,114 @@
+package devbox
+
+import (
+	"context"
+	"errors"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/apply/update"
+	"coapply.dev/internal/controller/fieldmanagers"
+)
+
+// SetupWorkload adds the reconciler that owns a Devbox's Deployment but for its
+// replicas, follows its pods to their end, and runs the Devbox's finalizer.
+func SetupWorkload(mgr ctrl.Manager, options Options) error {
+	applier, updater, err := writers(mgr, fieldmanagers.DevboxWorkload, apply.OnConflict(apply.Reject), options.Metrics)
+	if err != nil {
+		return err
+	}
+	w := workload{client: mgr.GetClient(), live: mgr.GetAPIReader(), updater: updater}
+	controller := ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling())).
+		Owns(&appsv1.Deployment{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(devboxOfPod))
+	return complete(controller, "devbox-workload", reconciler.Config[*v1alpha1.Devbox]{
+		Client:    mgr.GetClient(),
+		Applier:   applier,
+		Updater:   updater,
+		Emit:      emitWorkload,
+		Finalizer: Finalizer,
+		Cleanup:   w.cleanup,
+		Status:    w.status,
+		Gone:      w.gone,
+		Events:    mgr.GetEventRecorder(fieldmanagers.DevboxWorkload),
+	})
+}
+
+// devboxOfPod goes by the label: a pod's controller is a ReplicaSet.
+func devboxOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetLabels()[Label]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+type workload struct {
+	client  client.Client
+	live    client.Reader
+	updater *update.Updater
+}
+
+// status reports what the pods do, and records the last container status of those
+// that ended before it lets them go.
+func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
+	none := reconciler.Report[*v1alpha1.Devbox]{}
+	pods, err := podsOf(ctx, w.client, client.ObjectKeyFromObject(box))
+	if err != nil {
+		return none, err
+	}
+	ended := endedPods(box, pods)
+	last := lastContainerStatus(ended)
+	phase := phaseOf(box, pods)
+	condition := reconciler.Condition(v1alpha1.ConditionWorkloadApplied, box.Generation, applied)
+	return reconciler.Report[*v1alpha1.Devbox]{
+		Change: func(box *v1alpha1.Devbox) error {
+			box.Status.Phase = phase
+			if last != nil {
+				box.Status.LastContainerStatus = last.DeepCopy()
+			}
+			meta.SetStatusCondition(&box.Status.Conditions, condition)
+			return nil
+		},
+		Then: func(ctx context.Context) error { return w.letGo(ctx, box, ended) },
+	}, nil
+}
+
+func (w workload) letGo(ctx context.Context, box *v1alpha1.Devbox, ended []*corev1.Pod) error {
+	var errs []error
+	for _, pod := range ended {
+		if box.Spec.State == v1alpha1.DevboxShutdown {
+			errs = append(errs, w.removePod(ctx, pod))
+		} else {
+			errs = append(errs, w.releasePod(ctx, pod))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// gone lets pods go whose Devbox went without our finalizer.
+func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
+	pods, err := podsOf(ctx, w.client, box)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil {
+			errs = append(errs, w.releasePod(ctx, pod))
+		}
+	}
+	return errors.Join(errs...)
+}
