@@ -1,0 +1,174 @@
+package update
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+// call is one get-modify-update under way.
+type call[T client.Object] struct {
+	*Updater
+	verb[T]
+
+	log    logr.Logger
+	given  T // never written to
+	ref    apply.ObjectRef
+	stale  bool // how the last write failed
+	result Result[T]
+}
+
+func run[T client.Object](ctx context.Context, u *Updater, object T, v verb[T]) (Result[T], error) {
+	start := time.Now()
+	c := &call[T]{Updater: u, verb: v, given: object}
+	err := c.run(ctx)
+	u.config.Metrics.ObserveUpdate(apply.UpdateObservation{
+		FieldManager: u.config.FieldManager,
+		Kind:         c.ref.GroupVersionKind,
+		Verb:         v.name,
+		Result:       resultOf(err),
+		Attempts:     c.result.Attempts,
+		StaleWrites:  c.result.StaleWrites,
+		Duration:     time.Since(start),
+	})
+	return c.result, err
+}
+
+func (c *call[T]) run(ctx context.Context) error {
+	var err error
+	if c.ref, err = c.refer(c.given); err != nil {
+		return err
+	}
+	if c.invalid != nil {
+		return c.invalid
+	}
+	c.log = logr.FromContextOrDiscard(ctx).WithValues("verb", c.name,
+		"fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
+	// Whether to try again is known from the write alone: an error of mutate may
+	// wrap a stale write of its own.
+	tooLate := func(error) bool { return c.stale }
+	c.result.Attempts, err = repeat(ctx, c.config.Backoff, c.ref, tooLate, c.try)
+	if c.absentOK && apierrors.IsNotFound(err) {
+		c.log.V(1).Info("absent, nothing to do", "attempt", c.result.Attempts)
+		return nil
+	}
+	return err
+}
+
+// try is one attempt: read, mutate, write. A lane (one write at a time to one
+// object) has to cover all of it; one around the write alone does not help.
+func (c *call[T]) try(ctx context.Context, this attempt) error {
+	c.stale = false
+	object, err := c.read(ctx, this)
+	if err != nil {
+		return err
+	}
+	log := c.log.WithValues("attempt", this.number, "of", this.of)
+	this.news(log).Info("attempt", "after", this.waited, "resourceVersion", object.GetResourceVersion())
+
+	managed := object.GetManagedFields()
+	object.SetManagedFields(nil)
+	before := copyOf(object)
+	if err := c.change(before, object); err != nil {
+		return err
+	}
+	if equality.Semantic.DeepEqual(before, object) {
+		object.SetManagedFields(managed) // without them the result would look as if nobody owned it
+		c.result.Object = object
+		log.V(1).Info("nothing to write")
+		return nil
+	}
+	if err := c.write(ctx, object); err != nil {
+		return c.writeFailed(log, before, err)
+	}
+	return c.written(log, this, before, object)
+}
+
+// read gives an object that the attempt may write to.
+func (c *call[T]) read(ctx context.Context, this attempt) (T, error) {
+	if this.number == 1 && c.given.GetUID() != "" && c.given.GetResourceVersion() != "" {
+		return copyOf(c.given), nil
+	}
+	live := emptyLike(c.given)
+	if err := c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live); err != nil {
+		return live, c.failed("reading", err)
+	}
+	switch uid := live.GetUID(); c.ref.UID {
+	case uid:
+	case "": // only a name was given: what has it now is the object that is meant
+		c.ref.UID = uid
+	default:
+		return live, &apply.UIDMismatchError{Object: c.ref, Err: fmt.Errorf("found uid %s", uid)}
+	}
+	return live, nil
+}
+
+// change has mutate change the object, and refuses to write it when it is not the
+// same object any more.
+func (c *call[T]) change(before, object T) error {
+	if err := c.mutate(object); err != nil {
+		return fmt.Errorf("changing %v: %w", c.ref, err)
+	}
+	object.SetManagedFields(nil)
+	if object.GetName() != before.GetName() || object.GetNamespace() != before.GetNamespace() ||
+		object.GetUID() != before.GetUID() || object.GetResourceVersion() != before.GetResourceVersion() {
+		return fmt.Errorf("changing %v: %w", c.ref, ErrIdentityChanged)
+	}
+	return nil
+}
+
+func (c *call[T]) writeFailed(log logr.Logger, before T, err error) error {
+	if c.stale = apply.IsStaleWrite(err); c.stale {
+		c.result.StaleWrites++
+		// logr has no level for warnings: the key tells.
+		log.Info("stale write", "warning", true, "resourceVersion", before.GetResourceVersion(), "error", err.Error())
+	}
+	return c.failed("writing", err)
+}
+
+func (c *call[T]) written(log logr.Logger, this attempt, before, answer T) error {
+	c.result.Changed = answer.GetResourceVersion() != before.GetResourceVersion()
+	if c.verify != nil {
+		if err := c.verify(answer); err != nil {
+			return err
+		}
+	}
+	c.result.Object = answer
+	this.news(log).Info("written", "resourceVersion", answer.GetResourceVersion(), "changed", c.result.Changed)
+	return nil
+}
+
+// news makes the usual case, a first attempt, a detail of the log.
+func (a attempt) news(log logr.Logger) logr.Logger {
+	if a.number == 1 {
+		return log.V(1)
+	}
+	return log
+}
+
+// failed types the error of a request. An absent object is nothing that the
+// server refuses, and keeps the error it has.
+func (c *call[T]) failed(doing string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s %v: %w", doing, c.ref, err)
+	}
+	return apply.Classify(c.ref, err)
+}
+
+func copyOf[T client.Object](object T) T { return object.DeepCopyObject().(T) }
+
+// emptyLike gives an empty object to read into. What is read into an object that
+// holds something keeps the map entries and list items that the answer lacks.
+func emptyLike[T client.Object](object T) T {
+	empty := reflect.New(reflect.TypeOf(object).Elem()).Interface().(T)
+	empty.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // unstructured needs it
+	return empty
+}

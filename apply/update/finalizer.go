@@ -1,0 +1,94 @@
+package update
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
+)
+
+// EnsureFinalizer adds a finalizer to an object that lacks it; one that is there
+// writes nothing. An object that is being deleted takes no new one: the error
+// matches ErrBeingDeleted. The name is DOMAIN/NAME.
+func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
+	invalid := validFinalizer(finalizer)
+	if invalid == nil && !strings.Contains(finalizer, "/") {
+		invalid = fmt.Errorf("finalizer %q: the name needs a domain, such as example.com/%s", finalizer, finalizer)
+	}
+	return run(ctx, u, object, verb[T]{
+		name:    "EnsureFinalizer",
+		invalid: invalid,
+		mutate: func(latest T) error {
+			finalizers := latest.GetFinalizers()
+			if slices.Contains(finalizers, finalizer) {
+				return nil
+			}
+			if latest.GetDeletionTimestamp() != nil {
+				return fmt.Errorf("adding finalizer %s: %w", finalizer, ErrBeingDeleted)
+			}
+			latest.SetFinalizers(append(finalizers, finalizer))
+			return nil
+		},
+		write: u.put,
+	})
+}
+
+// RemoveFinalizer removes a finalizer. An object that is absent or does not have
+// it is success. The answer is verified: when the finalizer is still there, put
+// back by admission for example, the error is a *FinalizerRemainsError that names
+// the managers that own it. The last finalizer of an object being deleted takes
+// the object with it.
+//
+// It is a PUT of the list as read, on purpose: a manager that lets go of the
+// finalizer by Server-Side Apply removes nothing as long as another manager owns
+// it as well.
+func RemoveFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
+	return run(ctx, u, object, verb[T]{
+		name:    "RemoveFinalizer",
+		invalid: validFinalizer(finalizer),
+		mutate: func(latest T) error {
+			if finalizers := latest.GetFinalizers(); slices.Contains(finalizers, finalizer) {
+				latest.SetFinalizers(slices.DeleteFunc(finalizers, func(f string) bool { return f == finalizer }))
+			}
+			return nil
+		},
+		write:    u.put,
+		verify:   func(answer T) error { return u.verifyRemoved(answer, finalizer) },
+		absentOK: true,
+	})
+}
+
+func (u *Updater) verifyRemoved(answer client.Object, finalizer string) error {
+	if !slices.Contains(answer.GetFinalizers(), finalizer) {
+		return nil
+	}
+	ref, err := u.refer(answer)
+	if err != nil {
+		return err
+	}
+	remains := &FinalizerRemainsError{Object: ref, Finalizer: finalizer}
+	ownership, err := fieldowners.Parse(answer.GetManagedFields())
+	if err != nil {
+		return errors.Join(remains, err)
+	}
+	path, err := fieldowners.ParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer))
+	if err != nil {
+		return errors.Join(remains, err)
+	}
+	remains.Managers = ownership.OwnersOf(path)
+	return remains
+}
+
+// validFinalizer refuses what no API server would take.
+func validFinalizer(name string) error {
+	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+		return fmt.Errorf("finalizer %q: %s", name, strings.Join(problems, "; "))
+	}
+	return nil
+}

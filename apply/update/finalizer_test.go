@@ -1,0 +1,184 @@
+package update_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/update"
+)
+
+const mine, theirs = "example.com/mine", "example.com/theirs"
+
+func deleting(p *corev1.Pod) *corev1.Pod {
+	p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	return p
+}
+
+func TestEnsureFinalizer(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		object       *corev1.Pod
+		finalizer    string
+		puts         []answer
+		sent         string
+		want         string // the finalizers afterwards
+		err          string // part of the message
+	}{
+		{"missing", "it is added behind the others", pod(theirs), mine, nil, "PUT", theirs + " " + mine, ""},
+		{"present", "an existing one writes nothing", pod(mine), mine, nil, "", mine, ""},
+		{"stale", "the list is read again, not overwritten", pod(theirs), mine, []answer{with(staleWrite())}, "PUT GET PUT", theirs + " " + mine, ""},
+		{"being deleted", "the server would answer 422", deleting(pod(theirs)), mine, nil, "", theirs, "changing Pod ns/pod: adding finalizer example.com/mine: the object is being deleted"},
+		{"being deleted with it", "there is nothing to add", deleting(pod(mine)), mine, nil, "", mine, ""},
+		{"absent", "the caller decides what that means", pod(), mine, []answer{with(notFound())}, "PUT", "", "not found"},
+		{"no domain", "core kinds refuse such names, others warn", pod(), "mine", nil, "", "", `finalizer "mine": the name needs a domain`},
+		{"no name", "the server would answer 422", pod(), "example.com/", nil, "", "", "must be non-empty"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Log(tc.reason)
+			s := newServer(tc.object)
+			s.puts = tc.puts
+			result, err := update.EnsureFinalizer(t.Context(), s.updater(t), cached(t, s, pod()), tc.finalizer)
+			check(t, s, err, tc.sent, tc.err)
+			if err == nil && result.Changed != (tc.sent != "") {
+				t.Errorf("changed = %v", result.Changed)
+			}
+			if got := strings.Join(cached(t, s, pod()).Finalizers, " "); got != tc.want {
+				t.Errorf("finalizers %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRemoveFinalizer(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		object       *corev1.Pod
+		gets, puts   []answer
+		sent         string
+		want         string // the finalizers afterwards
+		err          string // part of the message
+	}{
+		{"present", "the others stay", pod(theirs, mine), nil, nil, "PUT", theirs, ""},
+		{"missing", "there is nothing to write", pod(theirs), nil, nil, "", theirs, ""},
+		{"listed twice", "no copy may hold the object", pod(mine, theirs, mine), nil, nil, "PUT", theirs, ""},
+		{"stale", "the list is read again, not overwritten", pod(theirs, mine), nil, []answer{with(staleWrite())}, "PUT GET PUT", theirs, ""},
+		{"absent at the write", "an absent object holds no finalizer", pod(mine), nil, []answer{with(notFound())}, "PUT", mine, ""},
+		{"absent at the retry", "a PUT to an absent object with a uid is a 409", pod(mine), []answer{with(notFound())}, []answer{with(staleWrite())}, "PUT GET", mine, ""},
+		{"forbidden", "only absence is success", pod(mine), nil, []answer{with(forbidden())}, "PUT", mine, "refused by the API server"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Log(tc.reason)
+			s := newServer(tc.object)
+			s.gets, s.puts = tc.gets, tc.puts
+			_, err := update.RemoveFinalizer(t.Context(), s.updater(t), cached(t, s, pod()), mine)
+			check(t, s, err, tc.sent, tc.err)
+			if got := strings.Join(cached(t, s, pod()).Finalizers, " "); got != tc.want {
+				t.Errorf("finalizers %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func check(t *testing.T, s *server, err error, sent, message string) {
+	t.Helper()
+	switch {
+	case message == "" && err != nil:
+		t.Errorf("error = %v", err)
+	case message != "" && (err == nil || !strings.Contains(err.Error(), message)):
+		t.Errorf("error = %v, want %q in it", err, message)
+	}
+	if s.sent() != sent {
+		t.Errorf("sent %q, want %q", s.sent(), sent)
+	}
+}
+
+func TestBeingDeletedMatches(t *testing.T) {
+	s := newServer(deleting(pod(theirs)))
+	_, err := update.EnsureFinalizer(t.Context(), s.updater(t), cached(t, s, pod()), mine)
+	if !errors.Is(err, update.ErrBeingDeleted) {
+		t.Errorf("error = %v, want ErrBeingDeleted", err)
+	}
+}
+
+func TestRemovingTheLastFinalizerDeletes(t *testing.T) {
+	s := newServer(deleting(pod(mine)))
+	object := cached(t, s, pod())
+	if _, err := update.RemoveFinalizer(t.Context(), s.updater(t), object, mine); err != nil {
+		t.Fatal(err)
+	}
+	err := s.store.Get(t.Context(), client.ObjectKeyFromObject(object), pod())
+	if !matches(err, notFound()) {
+		t.Errorf("after the removal: %v, want NotFound", err)
+	}
+	// Once more, by a cache that has not seen it.
+	s.puts = []answer{with(staleWrite())}
+	result, err := update.RemoveFinalizer(t.Context(), s.updater(t), object, mine)
+	if err != nil || result.Object != nil || s.sent() != "PUT PUT GET" {
+		t.Errorf("sent %q, result %+v, %v", s.sent(), result, err)
+	}
+}
+
+func TestRemoveFinalizerLeavesARecreatedObjectAlone(t *testing.T) {
+	s := newServer(pod(mine))
+	object := cached(t, s, pod())
+	s.puts = []answer{func(func() error) error {
+		s.foreignWrite(t, object, func(o client.Object) { o.SetFinalizers(nil) })
+		s.recreate(t, object, "uid-2")
+		return staleWrite()
+	}}
+	_, err := update.RemoveFinalizer(t.Context(), s.updater(t), object, mine)
+	if !errors.Is(err, apply.ErrUIDMismatch) || s.sent() != "PUT GET" {
+		t.Errorf("sent %q, error %v", s.sent(), err)
+	}
+	if got := cached(t, s, pod()).Finalizers; len(got) != 1 {
+		t.Errorf("the new object's finalizers: %v", got)
+	}
+}
+
+func TestRemoveFinalizerVerifiesTheAnswer(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		managed []metav1.ManagedFieldsEntry
+		want    string
+	}{{
+		"owned",
+		[]metav1.ManagedFieldsEntry{{
+			Manager: "keeper", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
+			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:finalizers":{"v:\"example.com/mine\"":{}}}}`)},
+		}},
+		"removing finalizer example.com/mine from Pod ns/pod: the finalizer is still there, owned by keeper/Apply",
+	}, {
+		"no managed fields", nil,
+		"removing finalizer example.com/mine from Pod ns/pod: the finalizer is still there, owned by no recorded manager",
+	}, {
+		"malformed managed fields",
+		[]metav1.ManagedFieldsEntry{{Manager: "keeper", FieldsType: "FieldsV1"}},
+		`managedFields[0] (manager "keeper"): fieldsV1 is missing`,
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newServer(pod(mine))
+			u, err := update.New(update.Config{
+				Client:     answersWith{s.client, mine, tc.managed}, // admission put it back
+				LiveReader: s.client, FieldManager: "test",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = update.RemoveFinalizer(t.Context(), u, cached(t, s, pod()), mine)
+			var remains *update.FinalizerRemainsError
+			if !errors.Is(err, update.ErrFinalizerRemains) || !errors.As(err, &remains) {
+				t.Fatalf("error = %v, want a FinalizerRemainsError", err)
+			}
+			if !strings.Contains(err.Error(), tc.want) || remains.Object.UID != "uid-1" {
+				t.Errorf("error = %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}

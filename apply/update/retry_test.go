@@ -1,0 +1,221 @@
+package update_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+
+	"coapply.dev/apply/update"
+)
+
+var errTransient = errors.New("transient")
+
+func always(error) bool { return true }
+
+// failing gives a function that fails so often, then succeeds.
+func failing(times int, with error) func(context.Context) error {
+	return func(context.Context) error {
+		if times--; times >= 0 {
+			return with
+		}
+		return nil
+	}
+}
+
+func TestRetryOnConflict(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		fails        int
+		with         error
+		attempts     int
+		want         error // nil: success
+	}{
+		{"success", "one call is all it takes", 0, nil, 1, nil},
+		{"stale write", "reading again heals it", 3, staleWrite(), 4, nil},
+		{"wrapped stale write", "fn may say what it was doing", 1, fmt.Errorf("updating: %w", staleWrite()), 2, nil},
+		{"always stale", "the budget bounds the attempts", 99, staleWrite(), 5, update.ErrExhausted},
+		{"ownership conflict", "also a 409, but no retry heals it", 99, ownershipConflict(), 1, ownershipConflict()},
+		{"forbidden", "an error of another kind is returned at once", 99, forbidden(), 1, forbidden()},
+		{"not found", "the object is gone for good", 99, notFound(), 1, notFound()},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Log(tc.reason)
+			attempts, err := update.RetryOnConflict(t.Context(), update.Immediate(5), failing(tc.fails, tc.with))
+			if attempts != tc.attempts {
+				t.Errorf("attempts = %d, want %d", attempts, tc.attempts)
+			}
+			if errors.Is(tc.want, update.ErrExhausted) {
+				if !errors.Is(err, update.ErrExhausted) {
+					t.Errorf("error = %v, want ErrExhausted", err)
+				}
+			} else if fmt.Sprint(err) != fmt.Sprint(tc.want) {
+				t.Errorf("error = %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestExhausted(t *testing.T) {
+	_, err := update.RetryOnConflict(t.Context(), update.Immediate(4), failing(99, staleWrite()))
+	var exhausted *update.ExhaustedError
+	if !errors.As(err, &exhausted) || exhausted.Attempts != 4 || exhausted.Err == nil {
+		t.Fatalf("error = %#v, want an ExhaustedError of 4 attempts", err)
+	}
+	if !strings.HasPrefix(err.Error(), "gave up after 4 attempts: ") {
+		t.Errorf("message %q does not say how many attempts", err)
+	}
+
+	attempts, err := update.OnError(t.Context(), wait.Backoff{}, always, failing(0, nil))
+	if attempts != 0 || !errors.Is(err, update.ErrExhausted) {
+		t.Errorf("a backoff without steps: %d attempts, %v; want none and ErrExhausted", attempts, err)
+	}
+}
+
+// The worked example: 2 s, factor 2, jitter 0.1, 10 steps against an operation
+// that fails 9 times in 10. Jitter only adds, at most 10 %.
+func TestWorkedExample(t *testing.T) {
+	backoff := wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.1, Steps: 10}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		attempts, err := update.OnError(t.Context(), backoff, always, failing(9, errTransient))
+		if attempts != 10 || err != nil {
+			t.Errorf("%d attempts, %v; want 10 and success", attempts, err)
+		}
+		least := 1022 * time.Second // 2 + 4 + ... + 512
+		if took := time.Since(start); took < least || took > least+least/10 {
+			t.Errorf("waited %v, want %v to 10 %% more", took, least)
+		}
+	})
+}
+
+func TestReadyBackoffs(t *testing.T) {
+	ms := time.Millisecond
+	for _, tc := range []struct {
+		name    string
+		backoff wait.Backoff
+		waits   []time.Duration // the shortest; jitter may add 10 %
+	}{
+		{"DefaultRetry", update.DefaultRetry, []time.Duration{10 * ms, 10 * ms, 10 * ms, 10 * ms}},
+		{"DefaultBackoff", update.DefaultBackoff, []time.Duration{10 * ms, 50 * ms, 250 * ms}}, // and no 1250 ms
+		{"Exponential", update.Exponential, []time.Duration{100 * ms, 200 * ms, 400 * ms}},
+		{"Immediate", update.Immediate(3), []time.Duration{0, 0}},
+		{"Fixed", update.Fixed(time.Second, 3), []time.Duration{time.Second, time.Second}},
+		{"one attempt", update.Fixed(time.Second, 1), nil},
+		// The cap ends the attempts: the wait that would be 400 ms is never made.
+		{"capped", wait.Backoff{Steps: 9, Duration: 100 * ms, Factor: 2, Cap: 300 * ms}, []time.Duration{100 * ms}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var calls []time.Time
+				attempts, err := update.OnError(t.Context(), tc.backoff, always, func(context.Context) error {
+					calls = append(calls, time.Now())
+					return errTransient
+				})
+				if !errors.Is(err, update.ErrExhausted) || attempts != len(tc.waits)+1 {
+					t.Fatalf("%d attempts, %v; want %d and ErrExhausted", attempts, err, len(tc.waits)+1)
+				}
+				for i, want := range tc.waits {
+					got := calls[i+1].Sub(calls[i])
+					most := want + time.Duration(tc.backoff.Jitter*float64(want))
+					if got < want || got > most {
+						t.Errorf("wait %d = %v, want %v to %v", i+1, got, want, most)
+					}
+				}
+				if last := calls[len(calls)-1]; !time.Now().Equal(last) {
+					t.Errorf("waited %v after the last attempt", time.Since(last))
+				}
+			})
+		})
+	}
+}
+
+// OnError makes as many attempts as client-go does, at the same times.
+func TestAsClientGo(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		backoff := wait.Backoff{
+			Steps:    1 + random.IntN(8),
+			Duration: time.Duration(random.IntN(1000)) * time.Millisecond,
+			Factor:   float64(random.IntN(7)) / 2,
+			Cap:      time.Duration(random.IntN(2)*random.IntN(5000)) * time.Millisecond,
+		}
+		fails := random.IntN(9)
+		synctest.Test(t, func(t *testing.T) {
+			record := func(into *[]time.Duration) func() error {
+				fn, start := failing(fails, errTransient), time.Now()
+				return func() error {
+					*into = append(*into, time.Since(start))
+					return fn(nil) //nolint:staticcheck // it looks at no context
+				}
+			}
+			var theirs, ours []time.Duration
+			theirErr := retry.OnError(backoff, always, record(&theirs))
+			fn := record(&ours)
+			attempts, ourErr := update.OnError(t.Context(), backoff, always, func(context.Context) error { return fn() })
+			if fmt.Sprint(theirs) != fmt.Sprint(ours) || attempts != len(theirs) || (theirErr == nil) != (ourErr == nil) {
+				t.Errorf("%+v, %d failures:\nclient-go %v, %v\nours      %v, %v", backoff, fails, theirs, theirErr, ours, ourErr)
+			}
+		})
+	}
+}
+
+func TestContextEndsDuringTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		start := time.Now()
+		attempts, err := update.RetryOnConflict(ctx, update.Fixed(time.Minute, 5), failing(99, staleWrite()))
+		if took := time.Since(start); took != 90*time.Second {
+			t.Errorf("returned after %v, want with the context", took)
+		}
+		var interrupted *update.InterruptedError
+		if attempts != 2 || !errors.As(err, &interrupted) || interrupted.Attempts != 2 {
+			t.Fatalf("%d attempts, %v; want an InterruptedError of 2", attempts, err)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || !isConflict(err) {
+			t.Errorf("error %v lacks the context's or the last write's", err)
+		}
+		if !strings.HasPrefix(err.Error(), "interrupted after 2 attempts: context deadline exceeded; last error: ") {
+			t.Errorf("message %q", err)
+		}
+	})
+}
+
+func TestContextCancelledDuringTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := update.RetryOnConflict(ctx, update.Fixed(time.Hour, 2), failing(99, staleWrite()))
+			done <- err
+		}()
+		synctest.Wait() // until it waits for its second attempt
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("error = %v, want context.Canceled", err)
+		}
+	})
+}
+
+func TestContextHasEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	attempts, err := update.RetryOnConflict(ctx, update.DefaultRetry, func(context.Context) error {
+		t.Error("called although the context had ended")
+		return nil
+	})
+	if attempts != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d attempts, %v; want none and context.Canceled", attempts, err)
+	}
+	if got, want := err.Error(), "interrupted after 0 attempts: context canceled"; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,356 @@
+package update_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/update"
+)
+
+// label is an idempotent mutate.
+func label(p *corev1.Pod) error {
+	metav1.SetMetaDataLabel(&p.ObjectMeta, "mine", "yes")
+	return nil
+}
+
+func TestDo(t *testing.T) {
+	errMutate := errors.New("cannot decide")
+	for _, tc := range []struct {
+		name, reason string
+		gets, puts   []answer
+		mutate       func(*corev1.Pod) error
+		sent         string
+		attempts     int
+		stale        int
+		changed      bool
+		err          error  // matched by errors.Is; nil: success
+		result       string // of the observation
+	}{{
+		name:   "first attempt",
+		reason: "the object handed in is read already",
+		mutate: label, sent: "PUT", attempts: 1, changed: true, result: "Success",
+	}, {
+		name:   "nothing changed",
+		reason: "a steady state costs no request",
+		mutate: func(*corev1.Pod) error { return nil }, sent: "", attempts: 1, result: "Success",
+	}, {
+		name:   "nil turned empty",
+		reason: "on the wire both are the same",
+		mutate: func(p *corev1.Pod) error { p.Labels = map[string]string{}; return nil }, sent: "", attempts: 1, result: "Success",
+	}, {
+		name:   "managed fields cleared",
+		reason: "they are the server's, a change to them is none",
+		mutate: func(p *corev1.Pod) error { p.ManagedFields = nil; return nil }, sent: "", attempts: 1, result: "Success",
+	}, {
+		name:   "stale once",
+		reason: "every attempt after the first reads live",
+		puts:   []answer{with(staleWrite())},
+		mutate: label, sent: "PUT GET PUT", attempts: 2, stale: 1, changed: true, result: "Success",
+	}, {
+		name:   "always stale",
+		reason: "an object rewritten without pause ends the call, it never loops",
+		puts:   []answer{with(staleWrite()), with(staleWrite()), with(staleWrite()), with(staleWrite())},
+		mutate: label, sent: "PUT GET PUT GET PUT GET PUT", attempts: 4, stale: 4, err: update.ErrExhausted, result: "Exhausted",
+	}, {
+		name:   "ownership conflict",
+		reason: "no retry heals it",
+		puts:   []answer{with(ownershipConflict())},
+		mutate: label, sent: "PUT", attempts: 1, err: ownershipConflict(), result: "Error",
+	}, {
+		name:   "forbidden",
+		reason: "other errors are returned at once",
+		puts:   []answer{with(forbidden())},
+		mutate: label, sent: "PUT", attempts: 1, err: apply.ErrRefused, result: "Refused",
+	}, {
+		name:   "throttled",
+		reason: "client-go has retried it; the caller runs again later",
+		puts:   []answer{with(apierrors.NewTooManyRequests("slow down", 1))},
+		mutate: label, sent: "PUT", attempts: 1, err: apply.ErrRetryable, result: "Retryable",
+	}, {
+		name:   "answer lost",
+		reason: "the write may have landed, only the caller may repeat it",
+		puts:   []answer{lost},
+		mutate: label, sent: "PUT", attempts: 1, err: apply.ErrRetryable, result: "Retryable",
+	}, {
+		name:   "deleted before the write",
+		reason: "there is nothing to change",
+		puts:   []answer{with(notFound())},
+		mutate: label, sent: "PUT", attempts: 1, err: notFound(), result: "NotFound",
+	}, {
+		name:   "deleted before the retry",
+		reason: "the uid precondition of a PUT is a 409 as well, only the read tells",
+		puts:   []answer{with(staleWrite())}, gets: []answer{with(notFound())},
+		mutate: label, sent: "PUT GET", attempts: 2, stale: 1, err: notFound(), result: "NotFound",
+	}, {
+		name:   "mutate fails",
+		reason: "nothing is written",
+		mutate: func(p *corev1.Pod) error { p.Labels = map[string]string{"half": "done"}; return errMutate },
+		sent:   "", attempts: 1, err: errMutate, result: "Error",
+	}, {
+		name:   "mutate fails with a stale write of its own",
+		reason: "it is not the write of this call, a retry would repeat the side effect",
+		mutate: func(*corev1.Pod) error { return staleWrite() },
+		sent:   "", attempts: 1, err: staleWrite(), result: "Error",
+	}, {
+		name:   "another name",
+		reason: "the write would go to another object",
+		mutate: func(p *corev1.Pod) error { p.Name = "other"; return nil }, sent: "", attempts: 1, err: update.ErrIdentityChanged, result: "Error",
+	}, {
+		name:   "no resourceVersion",
+		reason: "the write would be unconditional",
+		mutate: func(p *corev1.Pod) error { p.ResourceVersion = ""; return nil }, sent: "", attempts: 1, err: update.ErrIdentityChanged, result: "Error",
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Log(tc.reason)
+			s := newServer(pod())
+			s.gets, s.puts = tc.gets, tc.puts
+			object := cached(t, s, pod())
+			untouched := object.DeepCopy()
+
+			result, err := update.Do(t.Context(), s.updater(t), object, tc.mutate)
+			if !matches(err, tc.err) {
+				t.Errorf("error = %v, want %v", err, tc.err)
+			}
+			if (err == nil) != (result.Object != nil) {
+				t.Errorf("object in the result: %v, error: %v", result.Object, err)
+			}
+			if s.sent() != tc.sent {
+				t.Errorf("sent %q, want %q", s.sent(), tc.sent)
+			}
+			want := apply.UpdateObservation{
+				FieldManager: "test", Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Verb: "Do",
+				Result: tc.result, Attempts: tc.attempts, StaleWrites: tc.stale,
+			}
+			if len(s.observed) != 1 {
+				t.Fatalf("%d observations, want 1", len(s.observed))
+			}
+			s.observed[0].Duration = 0
+			if diff := cmp.Diff(want, s.observed[0]); diff != "" {
+				t.Errorf("observation (-want +got):\n%s", diff)
+			}
+			if result.Attempts != tc.attempts || result.StaleWrites != tc.stale || result.Changed != tc.changed {
+				t.Errorf("result = %+v, want %d attempts, %d stale, changed %v", result, tc.attempts, tc.stale, tc.changed)
+			}
+			if diff := cmp.Diff(untouched, object); diff != "" {
+				t.Errorf("the object handed in was written to (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// matches is errors.Is, and for errors of the API server the same reason.
+func matches(err, want error) bool {
+	if want == nil || err == nil {
+		return err == want //nolint:errorlint // both nil
+	}
+	reason := apierrors.ReasonForError(want)
+	return errors.Is(err, want) || reason != metav1.StatusReasonUnknown && apierrors.ReasonForError(err) == reason
+}
+
+func TestForeignFieldsSurvive(t *testing.T) {
+	s := newServer(pod())
+	object := cached(t, s, pod())
+	s.foreignWrite(t, object, func(o client.Object) { o.SetAnnotations(map[string]string{"theirs": "kept"}) })
+
+	result, err := update.Do(t.Context(), s.updater(t), object, label)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.sent() != "PUT GET PUT" {
+		t.Errorf("sent %q", s.sent())
+	}
+	if got := result.Object; got.Labels["mine"] != "yes" || got.Annotations["theirs"] != "kept" {
+		t.Errorf("labels %v, annotations %v: one write lost the other", got.Labels, got.Annotations)
+	}
+}
+
+// A captured object burns every attempt when a caller reads outside the closure;
+// here it cannot, as mutate is given the attempt's object.
+func TestEveryAttemptSeesTheLiveObject(t *testing.T) {
+	s := newServer(pod())
+	object := cached(t, s, pod())
+	var seen []string
+	_, err := update.Do(t.Context(), s.updater(t), object, func(p *corev1.Pod) error {
+		seen = append(seen, p.Annotations["n"])
+		if n := len(seen); n < 3 {
+			s.foreignWrite(t, object, func(o client.Object) { o.SetAnnotations(map[string]string{"n": fmt.Sprint(n)}) })
+		}
+		return label(p)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(seen, ","); got != ",1,2" {
+		t.Errorf("mutate saw %q, want the value of each foreign write", got)
+	}
+}
+
+// After a lost answer the caller's next run finds its write in place.
+func TestRepeatAfterLostAnswer(t *testing.T) {
+	s := newServer(pod())
+	s.puts = []answer{lost}
+	object := cached(t, s, pod())
+	if _, err := update.Do(t.Context(), s.updater(t), object, label); !errors.Is(err, apply.ErrRetryable) {
+		t.Fatalf("error = %v, want ErrRetryable", err)
+	}
+	// The cache has not seen the write that landed: the false stale write is read away.
+	result, err := update.Do(t.Context(), s.updater(t), object, label)
+	if err != nil || result.Changed || result.StaleWrites != 1 {
+		t.Errorf("result %+v, %v; want one stale write, then nothing to change", result, err)
+	}
+	if s.sent() != "PUT PUT GET" {
+		t.Errorf("sent %q", s.sent())
+	}
+}
+
+func TestRecreatedObjectIsNotTouched(t *testing.T) {
+	s := newServer(pod())
+	object := cached(t, s, pod())
+	s.recreate(t, object, "uid-2")
+	s.puts = []answer{with(staleWrite())} // what the real server answers to the old uid
+
+	_, err := update.Do(t.Context(), s.updater(t), object, label)
+	var mismatch *apply.UIDMismatchError
+	if !errors.As(err, &mismatch) || mismatch.Object.UID != "uid-1" {
+		t.Errorf("error = %v, want a UIDMismatchError for uid-1", err)
+	}
+	if s.sent() != "PUT GET" || s.observed[0].Result != "UIDMismatch" {
+		t.Errorf("sent %q, result %s", s.sent(), s.observed[0].Result)
+	}
+	if now := cached(t, s, pod()); now.Labels["mine"] != "" {
+		t.Error("the new object was written to")
+	}
+}
+
+// A name without uid and resourceVersion is read live, and its uid is pinned by
+// that first read.
+func TestNameOnly(t *testing.T) {
+	s := newServer(pod())
+	name := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}}
+	s.puts = []answer{func(func() error) error {
+		s.recreate(t, pod(), "uid-2")
+		return staleWrite()
+	}}
+	_, err := update.Do(t.Context(), s.updater(t), name, label)
+	if !errors.Is(err, apply.ErrUIDMismatch) || s.sent() != "GET PUT GET" {
+		t.Errorf("sent %q, error %v; want GET PUT GET and ErrUIDMismatch", s.sent(), err)
+	}
+}
+
+func TestBodyOfTheWrite(t *testing.T) {
+	s := newServer(pod())
+	object := cached(t, s, pod())
+	object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "only-mine"}} // as a stripped cache gives them
+	if _, err := update.Do(t.Context(), s.updater(t), object, label); err != nil {
+		t.Fatal(err)
+	}
+	body := s.bodies[0]
+	if body.GetManagedFields() != nil {
+		t.Errorf("the body carries managed fields: %v", body.GetManagedFields())
+	}
+	if body.GetResourceVersion() != object.ResourceVersion || body.GetUID() != "uid-1" {
+		t.Errorf("the body carries resourceVersion %q and uid %q", body.GetResourceVersion(), body.GetUID())
+	}
+}
+
+// Without its managed fields an object looks as if nobody owned it: what is
+// extracted from it and applied would release everything.
+func TestUnwrittenResultKeepsManagedFields(t *testing.T) {
+	s := newServer(pod())
+	object := cached(t, s, pod())
+	object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
+	result, err := update.Do(t.Context(), s.updater(t), object, func(*corev1.Pod) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(object, result.Object); diff != "" {
+		t.Errorf("result (-given +result):\n%s", diff)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	s := newServer(pod())
+	object := cached(t, s, pod())
+	s.puts = []answer{with(staleWrite())}
+	result, err := update.Status(t.Context(), s.updater(t), object, func(p *corev1.Pod) error {
+		p.Status.Phase = corev1.PodFailed
+		return nil
+	})
+	if err != nil || s.sent() != "PUT status GET PUT status" || s.observed[0].Verb != "Status" {
+		t.Errorf("sent %q, error %v", s.sent(), err)
+	}
+	if !result.Changed || result.Object.Status.Phase != corev1.PodFailed {
+		t.Errorf("result %+v", result)
+	}
+}
+
+func TestUnstructured(t *testing.T) {
+	s := newServer(pod("example.com/keep"))
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	object.SetNamespace("ns")
+	object.SetName("pod")
+	set := func(o *unstructured.Unstructured) error {
+		o.SetLabels(map[string]string{"mine": "yes"})
+		return nil
+	}
+	result, err := update.Do(t.Context(), s.updater(t), object, set)
+	if err != nil || result.Object.GetLabels()["mine"] != "yes" {
+		t.Fatalf("result %+v, %v", result, err)
+	}
+	again, err := update.Do(t.Context(), s.updater(t), result.Object, set)
+	if err != nil || again.Changed || s.sent() != "GET PUT" {
+		t.Errorf("sent %q, %v; the second call has nothing to write", s.sent(), err)
+	}
+	// A static type that is the interface does as well.
+	byInterface, err := update.EnsureFinalizer[client.Object](t.Context(), s.updater(t), object, "example.com/mine")
+	if err != nil || len(byInterface.Object.GetFinalizers()) != 2 {
+		t.Errorf("result %+v, %v", byInterface, err)
+	}
+}
+
+// A write that the server accepts and drops is no change.
+func TestChangedMeansANewResourceVersion(t *testing.T) {
+	s := newServer(pod())
+	s.puts = []answer{with(nil)}
+	result, err := update.Do(t.Context(), s.updater(t), cached(t, s, pod()), label)
+	if err != nil || result.Changed || s.sent() != "PUT" {
+		t.Errorf("sent %q, changed %v, %v", s.sent(), result.Changed, err)
+	}
+}
+
+func TestContextEndsDuringTheRequest(t *testing.T) {
+	s := newServer(pod())
+	ctx, cancel := context.WithCancel(t.Context())
+	s.puts = []answer{func(func() error) error { cancel(); return fmt.Errorf("put: %w", ctx.Err()) }}
+	_, err := update.Do(ctx, s.updater(t), cached(t, s, pod()), label)
+	if !errors.Is(err, context.Canceled) || s.observed[0].Result != "Cancelled" {
+		t.Errorf("error = %v, observed %+v", err, s.observed)
+	}
+}
+
+func TestNothingToWriteTo(t *testing.T) {
+	s := newServer()
+	u := s.updater(t)
+	var none *corev1.Pod
+	if _, err := update.Do(t.Context(), u, none, label); err == nil {
+		t.Error("no object: no error")
+	}
+	if _, err := update.Do(t.Context(), u, &corev1.Pod{}, label); err == nil {
+		t.Error("no name: no error")
+	}
+	if s.sent() != "" {
+		t.Errorf("sent %q", s.sent())
+	}
+}

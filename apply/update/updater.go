@@ -1,0 +1,107 @@
+package update
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+// Config of an Updater.
+type Config struct {
+	// Client writes. Nothing is read through it.
+	Client client.Client
+	// LiveReader reads past the cache, in every attempt after a stale write:
+	// mgr.GetAPIReader(). A cache would give the stale object again.
+	LiveReader client.Reader
+	// FieldManager is recorded as the owner of what is written: 1 to 128 printable
+	// characters, one per reconciler.
+	FieldManager string
+	// Backoff says how often and how fast stale writes are retried. The zero value is
+	// DefaultRetry.
+	Backoff wait.Backoff
+	// Metrics may be nil.
+	Metrics apply.Metrics
+}
+
+func (c Config) validate() error {
+	var errs []error
+	if c.Client == nil {
+		errs = append(errs, errors.New("Client: a client is needed"))
+	}
+	if c.LiveReader == nil {
+		errs = append(errs, errors.New("LiveReader: a reader past the cache is needed, such as mgr.GetAPIReader()"))
+	}
+	if invalid := validation.ValidateFieldManager(c.FieldManager, field.NewPath("FieldManager")); len(invalid) > 0 {
+		errs = append(errs, invalid.ToAggregate())
+	} else if c.FieldManager == "" {
+		errs = append(errs, errors.New("FieldManager: a name is needed"))
+	}
+	if b := c.Backoff; b != (wait.Backoff{}) && b.Steps < 1 {
+		errs = append(errs, fmt.Errorf("Backoff: %d steps allow no attempt", b.Steps))
+	}
+	if b := c.Backoff; b.Duration < 0 || b.Factor < 0 || b.Jitter < 0 || b.Cap < 0 {
+		errs = append(errs, errors.New("Backoff: nothing of it may be negative"))
+	}
+	return errors.Join(errs...)
+}
+
+// Updater writes objects by get-modify-update under one field manager: see Do,
+// Status, EnsureFinalizer and RemoveFinalizer. It is safe for concurrent use.
+type Updater struct {
+	config Config
+}
+
+// New gives an Updater.
+func New(config Config) (*Updater, error) {
+	if err := config.validate(); err != nil {
+		return nil, fmt.Errorf("update: %w", err)
+	}
+	if config.Backoff == (wait.Backoff{}) {
+		config.Backoff = DefaultRetry
+	}
+	if config.Metrics == nil {
+		config.Metrics = apply.NoMetrics{}
+	}
+	return &Updater{config: config}, nil
+}
+
+// Result reports one call, after an error as well.
+type Result[T client.Object] struct {
+	// Object is as the server answered the write or, when nothing was to be written,
+	// as it was read. It is nil after an error and when the object is absent.
+	Object T
+	// Changed tells whether the object got a new resourceVersion. It is false when
+	// there was nothing to write, and when the server dropped all of what was written.
+	Changed bool
+	// Attempts counts the calls of mutate, and the reads that ended the call.
+	Attempts int
+	// StaleWrites counts the attempts whose write came too late.
+	StaleWrites int
+}
+
+// refer names the object of a call.
+func (u *Updater) refer(object client.Object) (apply.ObjectRef, error) {
+	if v := reflect.ValueOf(object); v.Kind() != reflect.Pointer || v.IsNil() {
+		return apply.ObjectRef{}, errors.New("update: an object is needed")
+	}
+	kind, err := u.config.Client.GroupVersionKindFor(object)
+	if err != nil {
+		return apply.ObjectRef{}, fmt.Errorf("update: the kind of %T: %w", object, err)
+	}
+	if object.GetName() == "" {
+		return apply.ObjectRef{}, fmt.Errorf("update: a name is needed to write a %s", kind.Kind)
+	}
+	return apply.ObjectRef{
+		GroupVersionKind: kind,
+		NamespacedName:   client.ObjectKeyFromObject(object),
+		UID:              object.GetUID(),
+		ResourceVersion:  object.GetResourceVersion(),
+	}, nil
+}
