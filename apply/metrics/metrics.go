@@ -1,0 +1,134 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"coapply.dev/apply"
+)
+
+// Metrics is the Prometheus implementation of apply.Metrics. It is safe for
+// concurrent use.
+type Metrics struct {
+	applies        *prometheus.CounterVec
+	applyRequests  *prometheus.CounterVec
+	applyAttempts  *prometheus.HistogramVec
+	applyDuration  *prometheus.HistogramVec
+	conflicts      *prometheus.CounterVec
+	updates        *prometheus.CounterVec
+	updateAttempts *prometheus.HistogramVec
+	updateDuration *prometheus.HistogramVec
+	staleWrites    *prometheus.CounterVec
+}
+
+var _ apply.Metrics = (*Metrics)(nil)
+
+// New registers the metrics. A registerer that has them already, by an earlier
+// New, gives the earlier ones, so that both callers count into the same series.
+// Metrics of the same names from elsewhere are an error, and nothing is
+// registered then.
+func New(registerer prometheus.Registerer) (*Metrics, error) {
+	if registerer == nil {
+		return nil, errors.New("metrics: a registerer is needed")
+	}
+	m := newMetrics()
+	err := registerer.Register(m)
+	if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {
+		if existing, ok := already.ExistingCollector.(*Metrics); ok {
+			return existing, nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("metrics: registering the coapply metrics: %w", err)
+	}
+	return m, nil
+}
+
+// attemptBuckets: 0 is an apply that was proven unnecessary; the ready policies of
+// apply/update end at 4 and 5.
+var attemptBuckets = []float64{0, 1, 2, 3, 4, 5, 8, 16, 32}
+
+// durationBuckets reach from a steady state (microseconds) over one request
+// (milliseconds) to the server's own limit for contended writes (34 s).
+var durationBuckets = []float64{0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
+
+func newMetrics() *Metrics {
+	return &Metrics{
+		applies: counter("apply_total",
+			"Applies by what they did to the object, or how they failed.", "result"),
+		applyRequests: counter("apply_requests_total",
+			"HTTP requests sent by applies, client-go's own retries included."),
+		applyAttempts: histogram("apply_attempts",
+			"Applies sent until an intent landed or was given up; 0 when it was proven unnecessary.", attemptBuckets),
+		applyDuration: histogram("apply_duration_seconds",
+			"Time until an intent landed or was given up.", durationBuckets, "result"),
+		conflicts: counter("conflicts_total",
+			"Ownership conflicts, one a field, by what was decided.", "decision"),
+		updates: counter("update_total",
+			"Get-modify-update calls by how they ended.", "verb", "result"),
+		updateAttempts: histogram("update_attempts",
+			"Attempts of a get-modify-update call.", attemptBuckets, "verb"),
+		updateDuration: histogram("update_duration_seconds",
+			"Time of a get-modify-update call, waits included.", durationBuckets, "verb", "result"),
+		staleWrites: counter("stale_writes_total",
+			"Writes refused because the object was no longer at the resourceVersion that was read.", "verb"),
+	}
+}
+
+// common stand before the labels of each metric.
+var common = []string{"field_manager", "kind"}
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "coapply", Name: name, Help: help},
+		append(common[:len(common):len(common)], labels...))
+}
+
+func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(
+		prometheus.HistogramOpts{Namespace: "coapply", Name: name, Help: help, Buckets: buckets},
+		append(common[:len(common):len(common)], labels...))
+}
+
+func (m *Metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.applies, m.applyRequests, m.applyAttempts, m.applyDuration, m.conflicts,
+		m.updates, m.updateAttempts, m.updateDuration, m.staleWrites,
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, c := range m.collectors() {
+		c.Describe(descs)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
+	for _, c := range m.collectors() {
+		c.Collect(metrics)
+	}
+}
+
+// ObserveApply implements apply.Metrics.
+func (m *Metrics) ObserveApply(o apply.ApplyObservation) {
+	kind := o.Kind.GroupKind().String()
+	m.applies.WithLabelValues(o.FieldManager, kind, o.Result).Inc()
+	m.applyRequests.WithLabelValues(o.FieldManager, kind).Add(float64(o.Requests))
+	m.applyAttempts.WithLabelValues(o.FieldManager, kind).Observe(float64(o.Attempts))
+	m.applyDuration.WithLabelValues(o.FieldManager, kind, o.Result).Observe(o.Duration.Seconds())
+	for decision, n := range o.Conflicts {
+		m.conflicts.WithLabelValues(o.FieldManager, kind, decision.String()).Add(float64(n))
+	}
+}
+
+// ObserveUpdate implements apply.Metrics.
+func (m *Metrics) ObserveUpdate(o apply.UpdateObservation) {
+	kind := o.Kind.GroupKind().String()
+	m.updates.WithLabelValues(o.FieldManager, kind, o.Verb, o.Result).Inc()
+	m.updateAttempts.WithLabelValues(o.FieldManager, kind, o.Verb).Observe(float64(o.Attempts))
+	m.updateDuration.WithLabelValues(o.FieldManager, kind, o.Verb, o.Result).Observe(o.Duration.Seconds())
+	m.staleWrites.WithLabelValues(o.FieldManager, kind, o.Verb).Add(float64(o.StaleWrites))
+}
