@@ -135,7 +135,10 @@ func (c *call[T]) writeFailed(log logr.Logger, before T, err error) error {
 }
 
 func (c *call[T]) written(log logr.Logger, this attempt, before, answer T) error {
-	c.result.Changed = answer.GetResourceVersion() != before.GetResourceVersion()
+	// The answer to the removal of the last finalizer of an object being deleted
+	// keeps the old resourceVersion.
+	c.result.Changed = answer.GetResourceVersion() != before.GetResourceVersion() ||
+		len(answer.GetFinalizers()) < len(before.GetFinalizers())
 	if c.verify != nil {
 		if err := c.verify(answer); err != nil {
 			return err

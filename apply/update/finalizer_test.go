@@ -70,7 +70,7 @@ func TestRemoveFinalizer(t *testing.T) {
 		{"listed twice", "no copy may hold the object", pod(mine, theirs, mine), nil, nil, "PUT", theirs, ""},
 		{"stale", "the list is read again, not overwritten", pod(theirs, mine), nil, []answer{with(staleWrite())}, "PUT GET PUT", theirs, ""},
 		{"absent at the write", "an absent object holds no finalizer", pod(mine), nil, []answer{with(notFound())}, "PUT", mine, ""},
-		{"absent at the retry", "a PUT to an absent object with a uid is a 409", pod(mine), []answer{with(notFound())}, []answer{with(staleWrite())}, "PUT GET", mine, ""},
+		{"absent at the retry", "it was deleted between the write and the read", pod(mine), []answer{with(notFound())}, []answer{with(staleWrite())}, "PUT GET", mine, ""},
 		{"forbidden", "only absence is success", pod(mine), nil, []answer{with(forbidden())}, "PUT", mine, "refused by the API server"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -122,6 +122,16 @@ func TestRemovingTheLastFinalizerDeletes(t *testing.T) {
 	result, err := update.RemoveFinalizer(t.Context(), s.updater(t), object, mine)
 	if err != nil || result.Object != nil || s.sent() != "PUT PUT GET" {
 		t.Errorf("sent %q, result %+v, %v", s.sent(), result, err)
+	}
+}
+
+// The real server's answer has the resourceVersion of before.
+func TestTheLastFinalizerIsAChange(t *testing.T) {
+	s := newServer(deleting(pod(mine)))
+	s.puts = []answer{with(nil)}
+	result, err := update.RemoveFinalizer(t.Context(), s.updater(t), cached(t, s, pod()), mine)
+	if err != nil || !result.Changed {
+		t.Errorf("result %+v, %v; want changed", result, err)
 	}
 }
 

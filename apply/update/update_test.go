@@ -89,7 +89,7 @@ func TestDo(t *testing.T) {
 		mutate: label, sent: "PUT", attempts: 1, err: notFound(), result: "NotFound",
 	}, {
 		name:   "deleted before the retry",
-		reason: "the uid precondition of a PUT is a 409 as well, only the read tells",
+		reason: "deletion is noticed by the read",
 		puts:   []answer{with(staleWrite())}, gets: []answer{with(notFound())},
 		mutate: label, sent: "PUT GET", attempts: 2, stale: 1, err: notFound(), result: "NotFound",
 	}, {

@@ -77,8 +77,9 @@ type Result[T client.Object] struct {
 	// Object is as the server answered the write or, when nothing was to be written,
 	// as it was read. It is nil after an error and when the object is absent.
 	Object T
-	// Changed tells whether the object got a new resourceVersion. It is false when
-	// there was nothing to write, and when the server dropped all of what was written.
+	// Changed tells whether the object got a new resourceVersion, or lost the last
+	// finalizer that kept it. It is false when there was nothing to write, and when
+	// the server dropped all of what was written.
 	Changed bool
 	// Attempts counts the calls of mutate, and the reads that ended the call.
 	Attempts int
