@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -87,13 +88,18 @@ func TestConflictIsNamed(t *testing.T) {
 		WithAnnotations(map[string]string{"example.com/a.b": "one"})}); err != nil {
 		t.Fatal(err)
 	}
-	// kubectl scale writes through the subresource.
+	// Somebody has to own the replicas first: a write to /scale records an owner
+	// only where there was one.
+	if _, err := newApplier(t, c, "first", apply.Policy{}).Apply(t.Context(), apply.Intent{Config: replicas("a", namespace, 2), MustExist: true}); err != nil {
+		t.Fatal(err)
+	}
 	var live appsv1.Deployment
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"}, &live); err != nil {
 		t.Fatal(err)
 	}
-	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
-	if err := c.SubResource("scale").Update(t.Context(), &live, client.WithSubResourceBody(scale), client.FieldOwner("kubectl")); err != nil {
+	scale := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":4}}`))
+	if err := c.SubResource("scale").Patch(t.Context(), &live, scale, client.FieldOwner("kubectl"),
+		client.WithSubResourceBody(&autoscalingv1.Scale{})); err != nil {
 		t.Fatal(err)
 	}
 
