@@ -1,0 +1,92 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// APIServer is a running etcd and kube-apiserver without controllers: no namespace is ever emptied, no pod scheduled
+// and no owner's dependent collected.
+type APIServer struct {
+	run         *run
+	environment *envtest.Environment
+	config      *rest.Config
+}
+
+// StartAPIServer builds the binaries if need be and starts etcd and kube-apiserver. KUBEBUILDER_ASSETS alone is enough
+// for it. A failed start leaves nothing behind. The context bounds the start only: end it with Stop.
+func StartAPIServer(ctx context.Context, log io.Writer) (*APIServer, error) {
+	if log == nil {
+		log = io.Discard
+	}
+	binaries, err := apiServerBinaries(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRun(ctx, "apiserver", binaries.apiServer(), log)
+	if err != nil {
+		return nil, err
+	}
+	s := &APIServer{run: r}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
+	}
+	fmt.Fprintln(log, "ready:", s.config.Host)
+	return s, nil
+}
+
+func apiServerBinaries(ctx context.Context, log io.Writer) (Binaries, error) {
+	if assets := os.Getenv(assetsVariable); assets != "" {
+		return binariesIn(assets), checkAssets(assets)
+	}
+	return Ensure(ctx, log)
+}
+
+// start cannot hand the context to envtest, which has bounds of its own; ending the run makes envtest give up at once.
+func (s *APIServer) start(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = s.run.end(context.WithoutCancel(ctx)) })
+	defer stop()
+	s.environment = &envtest.Environment{BinaryAssetsDirectory: s.run.binDir()}
+	b := s.run.binaries()
+	plane := &s.environment.ControlPlane
+	plane.GetAPIServer().Path, plane.GetAPIServer().CertDir = b.KubeAPIServer, filepath.Join(s.run.dir, "certs")
+	plane.Etcd = &envtest.Etcd{Path: b.Etcd, DataDir: filepath.Join(s.run.dir, "etcd")}
+	plane.KubectlPath = b.Kubectl
+	for _, dir := range []string{plane.GetAPIServer().CertDir, plane.Etcd.DataDir} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return fmt.Errorf("preparing the run folder: %w", err)
+		}
+	}
+	config, err := s.environment.Start()
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrStart, context.Cause(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	s.config = config
+	s.config.QPS = -1
+	return nil
+}
+
+// Config returns a copy of the administrator's client configuration, without a client-side rate limit.
+func (s *APIServer) Config() *rest.Config { return rest.CopyConfig(s.config) }
+
+// Stop ends both processes, deletes their data and returns when that is done. It may be called again. The pieces are
+// killed: their data goes anyway, and a graceful end takes the API server seconds.
+func (s *APIServer) Stop(ctx context.Context) error {
+	if err := s.run.end(ctx); err != nil {
+		return err
+	}
+	if s.environment == nil {
+		return nil
+	}
+	return s.environment.Stop()
+}

@@ -1,0 +1,75 @@
+package localcluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// assetsVariable names the folder of prebuilt binaries that envtest and its setup tool use too.
+const assetsVariable = "KUBEBUILDER_ASSETS"
+
+// Binaries are the paths of the control plane's executables.
+type Binaries struct {
+	Etcd                  string
+	KubeAPIServer         string
+	KubeControllerManager string
+	KubeScheduler         string
+	Kubectl               string
+	Kwok                  string
+	Kwokctl               string
+}
+
+// binariesIn expects every binary in one folder, under its usual name.
+func binariesIn(dir string) Binaries {
+	return Binaries{
+		Etcd:                  filepath.Join(dir, "etcd"),
+		KubeAPIServer:         filepath.Join(dir, "kube-apiserver"),
+		KubeControllerManager: filepath.Join(dir, "kube-controller-manager"),
+		KubeScheduler:         filepath.Join(dir, "kube-scheduler"),
+		Kubectl:               filepath.Join(dir, "kubectl"),
+		Kwok:                  filepath.Join(dir, "kwok"),
+		Kwokctl:               filepath.Join(dir, "kwokctl"),
+	}
+}
+
+// withAssets replaces what the assets folder supplies.
+func (b Binaries) withAssets(dir string) Binaries {
+	if dir == "" {
+		return b
+	}
+	assets := binariesIn(dir)
+	b.Etcd, b.KubeAPIServer, b.Kubectl = assets.Etcd, assets.KubeAPIServer, assets.Kubectl
+	return b
+}
+
+func (b Binaries) all() []string {
+	return append(b.apiServer(), b.KubeControllerManager, b.KubeScheduler, b.Kwok, b.Kwokctl)
+}
+
+// apiServer are those that StartAPIServer needs and an assets folder supplies.
+func (b Binaries) apiServer() []string {
+	return []string{b.Etcd, b.KubeAPIServer, b.Kubectl}
+}
+
+// checkExecutable names the first path that cannot be executed and what to do about it.
+func checkExecutable(paths []string, remedy string) error {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return fmt.Errorf("%w: %s does not exist; %s", ErrMissingBinary, path, remedy)
+		case err != nil:
+			return fmt.Errorf("%w: %w; %s", ErrMissingBinary, err, remedy)
+		case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 || info.Size() == 0:
+			return fmt.Errorf("%w: %s is not an executable file; %s", ErrMissingBinary, path, remedy)
+		}
+	}
+	return nil
+}
+
+func checkAssets(dir string) error {
+	return checkExecutable(binariesIn(dir).apiServer(),
+		assetsVariable+" names this folder: put the binary there, or unset the variable to build it")
+}

@@ -1,0 +1,89 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Clean deletes what this package keeps in the user's cache folder and says on out what that frees: the folders of runs
+// whose process is gone (their processes are killed first), and, unless a run still uses them, the built binaries of
+// every version. Go's own caches are left alone.
+func Clean(ctx context.Context, out io.Writer) error {
+	owned, err := userFolders()
+	if err != nil {
+		return err
+	}
+	running, err := cleanRuns(ctx, owned.runs, out)
+	if err != nil {
+		return err
+	}
+	if running > 0 {
+		fmt.Fprintf(out, "kept %s: %d clusters are running; stop them first\n", owned.builds, running)
+		return nil
+	}
+	return cleanBuilds(ctx, owned.builds, out)
+}
+
+func cleanRuns(ctx context.Context, runs string, out io.Writer) (running int, err error) {
+	l, err := lock(ctx, filepath.Join(runs, "lock"), func() { fmt.Fprintln(out, "waiting for a cluster that starts") })
+	if err != nil {
+		return 0, err
+	}
+	defer l.unlock()
+	dirs, running, err := orphans(runs)
+	if err != nil {
+		return 0, err
+	}
+	for _, dir := range dirs {
+		size := sizeOf(dir)
+		if err := reap(ctx, dir); err != nil {
+			return 0, err
+		}
+		fmt.Fprintf(out, "removed %s: %s\n", dir, sizeText(size))
+	}
+	return running, nil
+}
+
+func cleanBuilds(ctx context.Context, builds string, out io.Writer) error {
+	l, err := lock(ctx, filepath.Join(builds, "lock"), func() { fmt.Fprintln(out, "waiting for a build to end") })
+	if err != nil {
+		return err
+	}
+	defer l.unlock()
+	entries, err := os.ReadDir(builds)
+	if err != nil {
+		return fmt.Errorf("looking for built binaries: %w", err)
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		dir := filepath.Join(builds, entry.Name())
+		size := sizeOf(dir)
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("removing built binaries: %w", err)
+		}
+		fmt.Fprintf(out, "removed %s: %s\n", dir, sizeText(size))
+	}
+	return nil
+}
+
+// sizeOf adds up files. What cannot be read, or vanishes meanwhile, counts nothing.
+func sizeOf(dir string) uint64 {
+	var bytes uint64
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return errors.Join(err, fs.SkipDir)
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			bytes += uint64(info.Size())
+		}
+		return nil
+	})
+	return bytes
+}

@@ -1,0 +1,133 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// startTimeout bounds a start on a slow machine; a usual one takes seconds.
+const startTimeout = 3 * time.Minute
+
+// Options say what cluster to start.
+type Options struct {
+	// Name tells this cluster's run folder and kubeconfig context from others; default "coapply".
+	Name string
+	// Nodes is the number of simulated nodes. A cluster without nodes never runs a pod.
+	Nodes int
+	// APIServerPort is the port to serve on, on loopback; 0 takes a free one.
+	APIServerPort int
+	// Log gets a line for each step, and the progress of a build; default none.
+	Log io.Writer
+}
+
+var nameFormat = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
+
+func (o Options) validated() (Options, error) {
+	if o.Name == "" {
+		o.Name = "coapply"
+	}
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	switch {
+	case !nameFormat.MatchString(o.Name):
+		return o, fmt.Errorf("cluster name %q: use at most 40 lower-case letters, digits and dashes", o.Name)
+	case o.Nodes < 0:
+		return o, fmt.Errorf("cluster of %d nodes: use 0 or more", o.Nodes)
+	case o.APIServerPort < 0 || o.APIServerPort > 65535:
+		return o, fmt.Errorf("API server port %d: use 0 for a free one, or 1 to 65535", o.APIServerPort)
+	case o.APIServerPort == 0:
+		return o, nil
+	}
+	return o, checkPort(o.APIServerPort)
+}
+
+// Cluster is a running control plane with simulated nodes.
+type Cluster struct {
+	run        *run
+	kubeconfig string
+	config     *rest.Config
+	binaries   Binaries
+}
+
+// Start builds the control plane if need be, starts it and waits until it serves, its nodes are ready and pods can be
+// created. A failed start leaves nothing behind. The context bounds the start only: end the cluster with Stop.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	options, err := options.validated()
+	if err != nil {
+		return nil, err
+	}
+	binaries, err := Ensure(ctx, options.Log)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	r, err := newRun(ctx, options.Name, binaries.all(), options.Log)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{run: r, binaries: binaries}
+	if err := c.start(ctx, options); err != nil {
+		return nil, errors.Join(err, r.end(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context, options Options) error {
+	k := kwokctl{run: c.run, name: options.Name}
+	c.kubeconfig = k.kubeconfig()
+	fmt.Fprintln(options.Log, "starting the control plane in", c.run.dir)
+	if err := k.configure(options.APIServerPort); err != nil {
+		return err
+	}
+	if err := k.create(ctx); err != nil {
+		return withLogs(err, k.logDir())
+	}
+	if err := c.loadConfig(); err != nil {
+		return err
+	}
+	fmt.Fprintln(options.Log, "adding", options.Nodes, "simulated nodes")
+	if err := k.scaleNodes(ctx, options.Nodes); err != nil {
+		return err
+	}
+	if err := waitReady(ctx, c.config, options.Nodes); err != nil {
+		return withLogs(err, k.logDir())
+	}
+	fmt.Fprintln(options.Log, "ready:", c.config.Host)
+	return nil
+}
+
+func (c *Cluster) loadConfig() error {
+	content, err := os.ReadFile(c.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the cluster's kubeconfig: %w", err)
+	}
+	c.config, err = clientcmd.RESTConfigFromKubeConfig(content)
+	if err != nil {
+		return fmt.Errorf("reading the cluster's kubeconfig %s: %w", c.kubeconfig, err)
+	}
+	c.config.QPS = -1 // the server's priority and fairness decide, not the client
+	return nil
+}
+
+// Kubeconfig is the path of the cluster's own kubeconfig; it is gone after Stop.
+func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
+
+// Config returns a copy of the administrator's client configuration, without a client-side rate limit.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Binaries are those the cluster was started from; kubectl among them.
+func (c *Cluster) Binaries() Binaries { return c.binaries }
+
+// Stop ends every process of the cluster, deletes its data and returns when that is done. It may be called again.
+// When the context ends first, the rest happens in the background.
+func (c *Cluster) Stop(ctx context.Context) error { return c.run.end(ctx) }

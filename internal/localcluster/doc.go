@@ -1,0 +1,33 @@
+// Package localcluster runs a real Kubernetes control plane on this machine, without Docker and without a download
+// outside the Go module proxy.
+//
+// [Ensure] compiles etcd, the kube- components, kubectl and kwok from the modules pinned in tools/cluster and
+// tools/kwok, once per version, into the user's cache folder. [Start] runs a whole cluster (kwokctl drives it, kwok
+// plays the kubelet of its nodes). [StartAPIServer] runs etcd and kube-apiserver alone (envtest drives them).
+// [Clean] gives the disk space back.
+//
+//	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: "demo", Nodes: 3, Log: os.Stderr})
+//	if err != nil {
+//		return err
+//	}
+//	defer cluster.Stop(context.WithoutCancel(ctx)) // a cancelled context would not wait for the end
+//	c, err := kubernetes.NewForConfig(cluster.Config())
+//
+// What the package promises:
+//
+//  1. No process outlives this one. A watchdog in its own session waits on a pipe that only this process holds open;
+//     whether we stop, panic or are killed, the pipe closes, and it kills every process of the run and deletes the run
+//     folder. What a power cut leaves is reaped by the next start.
+//  2. Everything listens on loopback only.
+//  3. The user's kubeconfig, ~/.kwok and KWOK_ variables are neither read nor written.
+//  4. Any number of clusters run at once; each has its own run folder and its own ports.
+//  5. Simulated pods end as real ones do: see stages/pod-terminate.yaml. A pod with a finalizer stays until the
+//     finalizer's owner lets it go.
+//
+// A run is told from other processes by the path that started them: every binary is started through a link in the
+// run folder. Starting a piece of a run in another way therefore breaks the first promise:
+//
+//	exec.Command(binaries.Etcd, "--data-dir", dir) // wrong: nobody will stop it
+//
+// Linux and macOS only: it needs /bin/sh, flock and process groups.
+package localcluster

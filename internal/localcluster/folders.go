@@ -1,0 +1,93 @@
+package localcluster
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// folders are the places in the user's cache folder that this package owns.
+type folders struct {
+	builds string // one folder a version of the control plane
+	runs   string // one folder a running cluster
+}
+
+func userFolders() (folders, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return folders{}, fmt.Errorf("no cache folder for the control plane (set HOME or XDG_CACHE_HOME): %w", err)
+	}
+	f := folders{
+		builds: filepath.Join(cache, "coapply", "controlplane"),
+		runs:   filepath.Join(cache, "coapply", "run"),
+	}
+	for _, dir := range []string{f.builds, f.runs} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return folders{}, fmt.Errorf("creating the cache folder: %w", err)
+		}
+	}
+	return f, nil
+}
+
+// findTools walks up from dir to the checkout and returns its tools folder.
+func findTools(dir string) (string, error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		content, err := os.ReadFile(filepath.Join(at, "go.mod"))
+		if err == nil && declaresModule(content, "coapply.dev") {
+			return filepath.Join(at, "tools"), nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%w: no go.mod of module coapply.dev in %s or above; change into the checkout",
+				ErrNoCheckout, dir)
+		}
+	}
+}
+
+func declaresModule(goMod []byte, module string) bool {
+	for line := range bytes.Lines(goMod) {
+		if fields := strings.Fields(string(line)); len(fields) == 2 && fields[0] == "module" {
+			return fields[1] == module
+		}
+	}
+	return false
+}
+
+// requiredVersion returns the version at which a go.mod requires a module.
+func requiredVersion(goMod, module string) (string, error) {
+	content, err := os.ReadFile(goMod)
+	if err != nil {
+		return "", fmt.Errorf("reading the pinned modules: %w", err)
+	}
+	scanner := bufio.NewScanner(bytes.NewReader(content))
+	for scanner.Scan() {
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(scanner.Text()), "require "))
+		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
+			return fields[1], nil
+		}
+	}
+	return "", fmt.Errorf("%s requires no %s", goMod, module)
+}
+
+// versionedName names the folder of one build. Whatever changes the binaries changes the name, so that checkouts that
+// agree share a folder and others never meet.
+func versionedName(kubernetes string, builds []toolBuild) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH, buildEnv)
+	for _, b := range builds {
+		fmt.Fprintln(sum, b.flags())
+		for _, name := range []string{"go.mod", "go.sum"} {
+			content, err := os.ReadFile(filepath.Join(b.dir, name))
+			if err != nil {
+				return "", fmt.Errorf("reading the pinned modules: %w", err)
+			}
+			sum.Write(content)
+		}
+	}
+	return kubernetes + "-" + hex.EncodeToString(sum.Sum(nil))[:10], nil
+}

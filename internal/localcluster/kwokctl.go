@@ -1,0 +1,144 @@
+package localcluster
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+//go:embed stages/*.yaml
+var stages embed.FS
+
+// kwokctl drives the cluster in one run folder.
+type kwokctl struct {
+	run  *run
+	name string
+}
+
+// kwokctlOptions are the options of kwokctl's configuration that this package sets.
+type kwokctlOptions struct {
+	Runtime                     string `json:"runtime"`
+	BindAddress                 string `json:"bindAddress"`
+	CacheDir                    string `json:"cacheDir"`
+	EtcdBinary                  string `json:"etcdBinary"`
+	KubeAPIServerBinary         string `json:"kubeApiserverBinary"`
+	KubeControllerManagerBinary string `json:"kubeControllerManagerBinary"`
+	KubeSchedulerBinary         string `json:"kubeSchedulerBinary"`
+	KubectlBinary               string `json:"kubectlBinary"`
+	KwokControllerBinary        string `json:"kwokControllerBinary"`
+	EtcdPort                    int    `json:"etcdPort"`
+	EtcdPeerPort                int    `json:"etcdPeerPort"`
+	KubeAPIServerPort           int    `json:"kubeApiserverPort"`
+	KubeControllerManagerPort   int    `json:"kubeControllerManagerPort"`
+	KubeSchedulerPort           int    `json:"kubeSchedulerPort"`
+	KwokControllerPort          int    `json:"kwokControllerPort"`
+}
+
+func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yaml") }
+func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
+func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
+
+// configure writes kwokctl's configuration and the stages. kwokctl takes its default stages only if it is given none
+// at all, so the node stages are here as well, as kwok has them.
+func (k kwokctl) configure(apiServerPort int) error {
+	ports, err := freePorts(6)
+	if err != nil {
+		return err
+	}
+	if apiServerPort != 0 {
+		ports[2] = apiServerPort
+	}
+	b := k.run.binaries()
+	config := map[string]any{
+		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",
+		"kind":       "KwokctlConfiguration",
+		"options": kwokctlOptions{
+			Runtime: "binary", BindAddress: loopback, CacheDir: filepath.Join(k.run.dir, "cache"),
+			EtcdBinary: b.Etcd, KubeAPIServerBinary: b.KubeAPIServer, KubectlBinary: b.Kubectl,
+			KubeControllerManagerBinary: b.KubeControllerManager, KubeSchedulerBinary: b.KubeScheduler,
+			KwokControllerBinary: b.Kwok,
+			EtcdPort:             ports[0], EtcdPeerPort: ports[1], KubeAPIServerPort: ports[2],
+			KubeControllerManagerPort: ports[3], KubeSchedulerPort: ports[4], KwokControllerPort: ports[5],
+		},
+	}
+	var out bytes.Buffer
+	if err := json.NewEncoder(&out).Encode(config); err != nil { // JSON is YAML
+		return fmt.Errorf("configuring kwokctl: %w", err)
+	}
+	if err := appendStages(&out); err != nil {
+		return err
+	}
+	if err := os.WriteFile(k.configFile(), out.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("configuring kwokctl: %w", err)
+	}
+	return nil
+}
+
+func appendStages(out *bytes.Buffer) error {
+	entries, err := stages.ReadDir("stages")
+	if err != nil {
+		return fmt.Errorf("reading the stages: %w", err)
+	}
+	for _, entry := range entries {
+		content, err := stages.ReadFile("stages/" + entry.Name())
+		if err != nil {
+			return fmt.Errorf("reading the stages: %w", err)
+		}
+		out.WriteString("---\n")
+		out.Write(content)
+	}
+	return nil
+}
+
+func (k kwokctl) create(ctx context.Context) error {
+	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", "2m")
+}
+
+func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {
+	return k.do(ctx, "scale", "node", "--replicas", strconv.Itoa(nodes))
+}
+
+// do runs kwokctl. It goes through the link in the run folder as everything does, so the watchdog finds it too.
+func (k kwokctl) do(ctx context.Context, args ...string) error {
+	last := &lastLines{keep: 12}
+	cmd := exec.CommandContext(ctx, k.run.binaries().Kwokctl, append(args, "--name", k.name, "--config", k.configFile())...)
+	cmd.Dir = k.run.dir
+	cmd.Env = k.environment(os.Environ())
+	cmd.Stdout, cmd.Stderr = io.Discard, last
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C ends us, and we end it
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("%w: kwokctl %s: %w\n%s", ErrStart, strings.Join(args[:2], " "), err, last)
+	}
+	return nil
+}
+
+// environment keeps the user's KWOK_ and KUBECONFIG variables out, and our kubectl first in the PATH: kwokctl uses the
+// first one that it finds there, and would download one if there is none.
+func (k kwokctl) environment(inherited []string) []string {
+	var env []string
+	path := k.run.binDir()
+	for _, entry := range inherited {
+		name, value, _ := strings.Cut(entry, "=")
+		switch {
+		case name == "PATH":
+			path += string(os.PathListSeparator) + value
+		case name != "KUBECONFIG" && !strings.HasPrefix(name, "KWOK_"):
+			env = append(env, entry)
+		}
+	}
+	return append(env, "PATH="+path, "KWOK_WORKDIR="+k.run.dir)
+}

@@ -1,0 +1,51 @@
+package localcluster
+
+import (
+	"bytes"
+	"strings"
+)
+
+// lastLines keeps the end of what is written to it, for an error message.
+type lastLines struct {
+	keep    int
+	lines   []string
+	partial []byte
+}
+
+func (l *lastLines) Write(p []byte) (int, error) {
+	l.partial = append(l.partial, p...)
+	for {
+		line, rest, found := bytes.Cut(l.partial, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		l.add(string(line))
+		l.partial = rest
+	}
+}
+
+// add leaves out what go build -v prints for every package: it would push out the reason.
+func (l *lastLines) add(line string) {
+	if line == "" || isPackageLine(line) || strings.HasPrefix(line, "go: downloading ") {
+		return
+	}
+	l.lines = append(l.lines, line)
+	if extra := len(l.lines) - l.keep; extra > 0 {
+		l.lines = l.lines[extra:]
+	}
+}
+
+func (l *lastLines) mention(text string) bool { return strings.Contains(l.String(), text) }
+
+func (l *lastLines) String() string {
+	lines := l.lines
+	if len(l.partial) > 0 {
+		lines = append(lines[:len(lines):len(lines)], string(l.partial))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// isPackageLine tells the lines of go build -v, an import path each, from everything else go prints.
+func isPackageLine(line string) bool {
+	return line != "" && !strings.ContainsAny(line, " \t:#")
+}

@@ -1,0 +1,132 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// run is one control plane's folder: links to its binaries, its data, certificates and logs. The path that a process
+// was started by says to which run it belongs.
+type run struct {
+	dir   string
+	alive *fileLock // held as long as this process lives: who can take it knows that the run is an orphan
+	dog   *watchdog
+}
+
+// newRun reaps what earlier runs left, and makes a folder with links to the binaries and a watchdog over it. Nothing
+// may be started before that.
+func newRun(ctx context.Context, name string, binaries []string, log io.Writer) (*run, error) {
+	owned, err := userFolders()
+	if err != nil {
+		return nil, err
+	}
+	dir, alive, err := newRunFolder(ctx, owned.runs, name, log)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{dir: dir, alive: alive}
+	if err := r.prepare(binaries); err != nil {
+		alive.unlock()
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return r, nil
+}
+
+// newRunFolder holds the lock over all runs, so that nobody takes a folder for an orphan before its own lock is held.
+func newRunFolder(ctx context.Context, runs, name string, log io.Writer) (string, *fileLock, error) {
+	l, err := lock(ctx, filepath.Join(runs, "lock"), func() {
+		fmt.Fprintln(log, "another process is tidying up old runs: waiting for it")
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	defer l.unlock()
+	if err := reapOrphans(ctx, runs, log); err != nil {
+		return "", nil, err
+	}
+	dir, err := os.MkdirTemp(runs, name+"-")
+	if err != nil {
+		return "", nil, fmt.Errorf("creating the run folder: %w", err)
+	}
+	alive, err := tryLock(aliveFile(dir))
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, alive, nil
+}
+
+func aliveFile(dir string) string { return filepath.Join(dir, "alive") }
+
+func (r *run) prepare(binaries []string) error {
+	if err := os.Mkdir(r.binDir(), 0o755); err != nil {
+		return fmt.Errorf("preparing the run folder: %w", err)
+	}
+	for _, path := range binaries {
+		if err := os.Symlink(path, filepath.Join(r.binDir(), filepath.Base(path))); err != nil {
+			return fmt.Errorf("preparing the run folder: %w", err)
+		}
+	}
+	dog, err := watch(r.dir)
+	r.dog = dog
+	return err
+}
+
+func (r *run) binDir() string { return filepath.Join(r.dir, "bin") }
+
+// binaries are the links through which this run must start everything.
+func (r *run) binaries() Binaries { return binariesIn(r.binDir()) }
+
+// end kills what runs and deletes the folder, and waits until that is done. It may be called again.
+func (r *run) end(ctx context.Context) error {
+	if err := r.dog.release(ctx); err != nil {
+		return fmt.Errorf("stopping the control plane in %s: %w", r.dir, err)
+	}
+	r.alive.unlock()
+	return nil
+}
+
+// orphans are the runs whose process is gone. It is called with the lock over all runs held.
+func orphans(runs string) (dirs []string, running int, err error) {
+	entries, err := os.ReadDir(runs)
+	if err != nil {
+		return nil, 0, fmt.Errorf("looking for earlier runs: %w", err)
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		dir := filepath.Join(runs, entry.Name())
+		alive, err := tryLock(aliveFile(dir))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // its watchdog has just deleted it
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if alive == nil {
+			running++
+			continue
+		}
+		alive.unlock()
+		dirs = append(dirs, dir)
+	}
+	return dirs, running, nil
+}
+
+func reapOrphans(ctx context.Context, runs string, log io.Writer) error {
+	dirs, _, err := orphans(runs)
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		fmt.Fprintln(log, "removing what an earlier run left:", dir)
+		if err := reap(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

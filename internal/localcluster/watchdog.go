@@ -1,0 +1,75 @@
+package localcluster
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+//go:embed reap.sh
+var reapScript string
+
+// watchdog is a shell that waits for the end of its standard input, a pipe whose other end only this process holds.
+// The kernel closes the pipe whatever ends this process, so there is no way to die that it does not notice. Stopping
+// in good order uses the very same path.
+type watchdog struct {
+	run    string
+	pipe   *os.File
+	pid    int
+	exited chan struct{}
+	err    error // of the shell; to be read after exited is closed
+
+	closeOnce sync.Once
+}
+
+func watch(run string) (*watchdog, error) {
+	cmd := exec.Command("/bin/sh", "-c", reapScript, "coapply-watchdog", run, "wait")
+	// Its own session: a Ctrl-C in the terminal reaches us, not it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Dir = "/"
+	in, out, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting the watchdog: %w", err)
+	}
+	defer in.Close()
+	cmd.Stdin = in
+	if err := cmd.Start(); err != nil {
+		_ = out.Close()
+		return nil, fmt.Errorf("starting the watchdog: %w", err)
+	}
+	w := &watchdog{run: run, pipe: out, pid: cmd.Process.Pid, exited: make(chan struct{})}
+	go func() {
+		defer close(w.exited)
+		w.err = cmd.Wait()
+	}()
+	return w, nil
+}
+
+// release lets the watchdog do its work and waits for it. When the context ends first, the work goes on by itself.
+func (w *watchdog) release(ctx context.Context) error {
+	w.closeOnce.Do(func() { _ = w.pipe.Close() })
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("still stopping in the background: %w", context.Cause(ctx))
+	case <-w.exited:
+	}
+	if w.err == nil {
+		return nil
+	}
+	// Somebody killed the watchdog, or it gave up: do its work here.
+	return reap(ctx, w.run)
+}
+
+// reap does the watchdog's work at once, for a run that has none any more.
+func reap(ctx context.Context, run string) error {
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", reapScript, "coapply-reap", run)
+	cmd.Dir = "/"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("removing the run %s: %w: %s", run, err, out)
+	}
+	return nil
+}
