@@ -1,0 +1,93 @@
+package devbox
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply/reconciler"
+)
+
+var writeGolden = flag.Bool("update", false, "write the golden files")
+
+func sample() *v1alpha1.Devbox {
+	return &v1alpha1.Devbox{
+		ObjectMeta: metav1.ObjectMeta{Name: "box", Namespace: "team", UID: "0000-1"},
+		Spec: v1alpha1.DevboxSpec{
+			Image:   "registry.example.com/dev:1",
+			State:   v1alpha1.DevboxRunning,
+			Network: v1alpha1.DevboxNetwork{Type: v1alpha1.NetworkClusterIP, Port: 22},
+		},
+	}
+}
+
+func with(change func(*v1alpha1.Devbox)) *v1alpha1.Devbox {
+	box := sample()
+	change(box)
+	return box
+}
+
+var emitters = map[string]func(*v1alpha1.Devbox) (reconciler.Emission, error){
+	"workload": emitWorkload,
+	"power":    emitPower,
+	"network":  emitNetwork,
+}
+
+// TestGoldenIntents shows what each reconciler wants of a Devbox. Write the files
+// anew with: go test ./internal/controller/devbox -run Golden -update
+func TestGoldenIntents(t *testing.T) {
+	for _, test := range []struct {
+		emitter, name string
+		box           *v1alpha1.Devbox
+	}{
+		{"workload", "minimal", sample()},
+		{"workload", "content", with(func(b *v1alpha1.Devbox) { b.Status.ContentID = "content-7" })},
+		{"workload", "resources", with(func(b *v1alpha1.Devbox) {
+			b.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+			b.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+		})},
+		{"power", "running", sample()},
+		{"power", "stopped", with(func(b *v1alpha1.Devbox) { b.Spec.State = v1alpha1.DevboxStopped })},
+		{"power", "shutdown", with(func(b *v1alpha1.Devbox) { b.Spec.State = v1alpha1.DevboxShutdown })},
+		{"network", "clusterip", sample()},
+		{"network", "nodeport", with(func(b *v1alpha1.Devbox) {
+			b.Spec.Network = v1alpha1.DevboxNetwork{Type: v1alpha1.NetworkNodePort, Port: 8080}
+		})},
+	} {
+		t.Run(test.emitter+"/"+test.name, func(t *testing.T) {
+			before := test.box.DeepCopy()
+			emission, err := emitters[test.emitter](test.box)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, test.box); diff != "" {
+				t.Errorf("emitting changed the Devbox:\n%s", diff)
+			}
+			got, err := yaml.Marshal(emission.Intents)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", test.emitter+"_"+test.name+".yaml")
+			if *writeGolden {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("intents differ from %s (-want +got):\n%s", golden, diff)
+			}
+		})
+	}
+}
