@@ -118,7 +118,7 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 	if c.mustExist {
 		if err := c.pinToCached(ctx); err != nil {
-			return c.absentOr(err)
+			return c.absentOr(c.classify(ctx, err))
 		}
 	}
 	action, err := c.send(ctx, pin{uid: c.intent.ref.UID}, false)
@@ -156,7 +156,7 @@ func (c *call) pinToCached(ctx context.Context) error {
 	case apierrors.IsNotFound(err):
 		return errAbsent
 	case err != nil:
-		return fmt.Errorf("reading %v: %w", c.ref, err)
+		return fmt.Errorf("reading it: %w", err)
 	case c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID():
 		return &UIDMismatchError{Object: c.intent.ref, Err: fmt.Errorf("the object read has uid %s", object.GetUID())}
 	}
@@ -202,12 +202,24 @@ func (c *call) newLive() *unstructured.Unstructured {
 	return live
 }
 
+// classify is Classify for one that knows whether the caller's context has ended:
+// client-go's own timeout looks the same.
+func (c *call) classify(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, errAbsent):
+		return err
+	case ResultOf(err) == "Cancelled" && ctx.Err() == nil:
+		return &RetryableError{Object: c.ref, Err: err}
+	}
+	return Classify(c.intent.ref, err)
+}
+
 // explain is step 5 for what is no ownership conflict. A 409 without causes is a
 // uid that no longer exists, which only a live read tells, or a race inside the
 // server, which passes.
 func (c *call) explain(ctx context.Context, err error) error {
 	var stale *StaleWriteError
-	classified := Classify(c.intent.ref, err)
+	classified := c.classify(ctx, err)
 	if !errors.As(classified, &stale) {
 		return classified
 	}
@@ -221,7 +233,7 @@ func (c *call) explain(ctx context.Context, err error) error {
 	case errors.Is(readErr, errAbsent) || readErr == nil && live.GetUID() != c.intent.ref.UID:
 		return &UIDMismatchError{Object: c.intent.ref, Err: err}
 	case readErr != nil:
-		return Classify(c.ref, readErr)
+		return c.classify(ctx, readErr)
 	}
 	return &RetryableError{Object: c.ref, Err: err}
 }

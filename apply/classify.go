@@ -1,8 +1,9 @@
 package apply
 
 import (
-	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -13,16 +14,31 @@ import (
 
 // IsOwnershipConflict tells an ownership conflict from a stale write. Both are
 // HTTP 409 with reason Conflict, and apierrors.IsConflict is true for both; only
-// an ownership conflict has causes of type FieldManagerConflict.
+// an ownership conflict has causes of type FieldManagerConflict. An error of
+// another class that wraps such an answer, as a ContendedError may, is none.
 func IsOwnershipConflict(err error) bool {
-	return len(conflictCauses(err)) > 0
+	return errors.Is(err, ErrConflict) || !hasClass(err) && len(conflictCauses(err)) > 0
 }
 
 // IsStaleWrite tells whether a write failed because the object is no longer at
 // the resourceVersion that it carried. A uid precondition that fails on an absent
-// object answers alike: only a live read tells the two apart.
+// object answers alike: only a live read tells the two apart. An error of another
+// class that wraps such an answer, as a UIDMismatchError may, is none: writing
+// again does not heal it.
 func IsStaleWrite(err error) bool {
-	return errors.Is(err, ErrStaleWrite) || apierrors.IsConflict(err) && !IsOwnershipConflict(err)
+	if hasClass(err) {
+		return ResultOf(err) == "StaleWrite"
+	}
+	return apierrors.IsConflict(err) && len(conflictCauses(err)) == 0
+}
+
+// hasClass tells whether an error is one of this package's typed errors.
+func hasClass(err error) bool {
+	switch ResultOf(err) {
+	case "Error", "Cancelled", "Success":
+		return false
+	}
+	return true
 }
 
 func conflictCauses(err error) []metav1.StatusCause {
@@ -95,7 +111,11 @@ func retryAfter(err error) (time.Duration, bool) {
 	return 0, isTransport(err)
 }
 
+// isTransport tells whether a request got no answer, or one that broke off.
+// Every error that comes out of an http.Client is a *url.Error, which is a
+// net.Error.
 func isTransport(err error) bool {
-	return utilnet.IsConnectionReset(err) || utilnet.IsConnectionRefused(err) || utilnet.IsProbableEOF(err) ||
-		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsTimeout(err) && !errors.Is(err, context.DeadlineExceeded)
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		utilnet.IsHTTP2ConnectionLost(err)
 }
