@@ -166,6 +166,9 @@ func (c *call) pinToCached(ctx context.Context) error {
 
 // send is one apply request.
 func (c *call) send(ctx context.Context, p pin, force bool) (Action, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
 	config, err := c.intent.fresh(p)
 	if err != nil {
 		return "", err
@@ -178,6 +181,7 @@ func (c *call) send(ctx context.Context, p pin, force bool) (Action, error) {
 	c.exchange.calling()
 	started := time.Now()
 	err = c.client.Apply(ctx, config, options...)
+	c.exchange.called(err)
 	c.log.V(1).Info("applied", "attempt", c.attempts, "force", force, "pinnedTo", p.resourceVersion, "error", err)
 	if err != nil {
 		return "", err
@@ -190,6 +194,7 @@ func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error)
 	live := c.newLive()
 	c.exchange.calling()
 	err := c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live)
+	c.exchange.called(err)
 	if apierrors.IsNotFound(err) {
 		return nil, errAbsent
 	}

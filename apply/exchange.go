@@ -3,10 +3,14 @@ package apply
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // RecordExchange lets appliers read from the HTTP exchange what the client's
@@ -56,7 +60,7 @@ type exchangeKey struct{}
 type exchange struct {
 	mu       sync.Mutex
 	requests int
-	calls    int // by us, for when nothing is recorded
+	calls    int // of ours that became requests, for when nothing is recorded
 	last     answer
 }
 
@@ -72,12 +76,25 @@ func withExchange(ctx context.Context) (context.Context, *exchange) {
 	return context.WithValue(ctx, exchangeKey{}, e), e
 }
 
-// calling counts a call of ours to the client.
+// calling begins a call of ours to the client.
 func (e *exchange) calling() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.calls++
 	e.last = answer{}
+}
+
+// called counts a call of ours by how it ended: an error that is neither an answer
+// nor one of the http.Client came before any request, such as that of a kind which
+// the server does not have.
+func (e *exchange) called(err error) {
+	var fromServer apierrors.APIStatus
+	var fromTransport *url.Error
+	if err != nil && !errors.As(err, &fromServer) && !errors.As(err, &fromTransport) {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls++
 }
 
 func (e *exchange) sent() {
