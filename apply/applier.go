@@ -136,6 +136,7 @@ var errAbsent = errors.New("the object does not exist")
 
 func (c *call) absentOr(err error) (Action, error) {
 	if c.mustExist && errors.Is(err, errAbsent) {
+		c.conflicts = nil
 		return Absent, nil
 	}
 	return "", err
@@ -160,7 +161,9 @@ func (c *call) pinToCached(ctx context.Context) error {
 	case c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID():
 		return &UIDMismatchError{Object: c.intent.ref, Err: fmt.Errorf("the object read has uid %s", object.GetUID())}
 	}
-	c.intent.ref.UID = object.GetUID()
+	if c.intent.ref.UID = object.GetUID(); c.intent.ref.UID == "" {
+		return errors.New("it cannot be pinned: the object read has no uid")
+	}
 	return nil
 }
 

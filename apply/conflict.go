@@ -46,15 +46,18 @@ func show(v any) string {
 	if h, ok := v.(hiddenValue); ok {
 		return string(h)
 	}
-	encoded, err := json.Marshal(v)
-	if err != nil {
+	var encoded strings.Builder
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
 		return fmt.Sprintf("%v", v)
 	}
 	const limit = 80
-	if text := []rune(string(encoded)); len(text) > limit {
+	text := []rune(strings.TrimSuffix(encoded.String(), "\n"))
+	if len(text) > limit {
 		return string(text[:limit]) + "…"
 	}
-	return string(encoded)
+	return string(text)
 }
 
 // describeConflicts turns the causes of a 409 into conflicts, matched against the
@@ -79,7 +82,7 @@ func describeConflicts(err error, intent *encodedIntent, live *unstructured.Unst
 		} else {
 			conflict.Decision = policy.decideByServerPath(cause.Field)
 		}
-		if intent.secret() {
+		if intent.secret() && !conflict.Path.IsRoot() {
 			conflict.Ours, conflict.Theirs = hidden, hidden
 		}
 		conflicts = append(conflicts, conflict)
@@ -111,6 +114,15 @@ func matchPath(ownership fieldowners.Ownership, manager *fieldowners.Manager, se
 		return fieldowners.Path{}, false
 	}
 	return found[0], true
+}
+
+// texts is for the log, whose sinks do not call String on the items of a list.
+func texts(conflicts []Conflict) []string {
+	var all []string
+	for _, c := range conflicts {
+		all = append(all, c.String())
+	}
+	return all
 }
 
 func hasRejected(conflicts []Conflict) bool {
@@ -152,7 +164,7 @@ func parseCause(message string) (fieldowners.Manager, error) {
 
 func cutQuoted(s string) (unquoted, rest string, err error) {
 	quoted, err := strconv.QuotedPrefix(s)
-	if err != nil {
+	if err != nil || quoted[0] != '"' {
 		return "", s, errors.New("a quoted name expected")
 	}
 	unquoted, err = strconv.Unquote(quoted)

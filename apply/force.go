@@ -63,6 +63,8 @@ func (c *call) readForForce(ctx context.Context) (*unstructured.Unstructured, er
 		return nil, err
 	case c.intent.ref.UID != "" && c.intent.ref.UID != live.GetUID():
 		return nil, &UIDMismatchError{Object: c.intent.ref, Err: fmt.Errorf("the live object has uid %s", live.GetUID())}
+	case live.GetUID() == "" || live.GetResourceVersion() == "":
+		return nil, errors.New("no force can be pinned to it: LiveReader gave it without uid or resourceVersion")
 	}
 	return live, nil
 }
@@ -72,6 +74,7 @@ func (c *call) readForForce(ctx context.Context) (*unstructured.Unstructured, er
 func (c *call) judgeAndForce(ctx context.Context, live *unstructured.Unstructured) (Action, error) {
 	action, refused := c.send(ctx, pin{uid: c.intent.ref.UID}, false)
 	if !IsOwnershipConflict(refused) {
+		c.conflicts = nil // whoever was in the way has let go
 		return action, c.explain(ctx, refused)
 	}
 	if live == nil { // it was absent when read and is there now: read again
@@ -83,7 +86,7 @@ func (c *call) judgeAndForce(ctx context.Context, live *unstructured.Unstructure
 	action, err := c.send(ctx, pin{uid: live.GetUID(), resourceVersion: live.GetResourceVersion()}, true)
 	switch {
 	case err == nil:
-		c.log.Info("took fields from other managers", "conflicts", c.conflicts)
+		c.log.Info("took fields from other managers", "conflicts", texts(c.conflicts))
 	case isImmutableUID(err) && c.intent.ref.UID == "": // recreated since it was read
 		return "", &StaleWriteError{Object: c.ref, Err: err}
 	}
