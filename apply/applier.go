@@ -186,10 +186,13 @@ func (c *call) send(ctx context.Context, p pin, force bool) (Action, error) {
 	err = c.client.Apply(ctx, config, options...)
 	c.exchange.called(err)
 	c.log.V(1).Info("applied", "attempt", c.attempts, "force", force, "pinnedTo", p.resourceVersion, "error", err)
-	if err != nil {
+	switch {
+	case err != nil && c.exchange.lastAnswer().status != 0: // it landed, and the client cannot read how
+		return "", &RetryableError{Object: c.ref, Err: fmt.Errorf("reading the answer: %w", err)}
+	case err != nil:
 		return "", err
 	}
-	return c.judge(config, time.Since(started))
+	return c.judge(config, time.Since(started)), nil
 }
 
 // readLive reads the object past the cache.

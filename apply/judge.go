@@ -2,7 +2,6 @@ package apply
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -20,30 +19,35 @@ import (
 // owner. Entries have whole seconds, so an apply that changes nothing within a
 // second of one that did, with another manager's write between them, is reported
 // as Configured.
-func (c *call) judge(config runtime.ApplyConfiguration, took time.Duration) (Action, error) {
+func (c *call) judge(config runtime.ApplyConfiguration, took time.Duration) Action {
 	answer := c.exchange.lastAnswer()
-	body := answer.body
-	if answer.status == 0 { // nothing is recorded: what the client decoded has no managed fields
-		var err error
-		if body, err = json.Marshal(config); err != nil {
-			return "", fmt.Errorf("reading the answer: %w", err)
-		}
-	}
-	var object metav1.PartialObjectMetadata
-	if err := json.Unmarshal(body, &object); err != nil {
-		return "", fmt.Errorf("reading the answer: %w", err)
-	}
+	object := metadataOf(answer, config)
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
 	seenBefore := c.seen.replace(c.ref)
 	switch {
 	case answer.status == http.StatusCreated:
-		return Created, nil
+		return Created
 	case seenBefore:
-		return Unchanged, nil
+		return Unchanged
 	case c.stampedBefore(object.ManagedFields, answer.date, took):
-		return Unchanged, nil
+		return Unchanged
 	}
-	return Configured, nil
+	return Configured
+}
+
+// metadataOf reads the answer: as recorded or, when nothing is recorded or it is
+// not JSON, as the client decoded it, which leaves out managed fields. The apply
+// has landed: what cannot be read is left out and fails nothing.
+func metadataOf(answer answer, config runtime.ApplyConfiguration) metav1.ObjectMeta {
+	var object metav1.PartialObjectMetadata
+	if answer.status != 0 && json.Unmarshal(answer.body, &object) == nil {
+		return object.ObjectMeta
+	}
+	object = metav1.PartialObjectMetadata{}
+	if body, err := json.Marshal(config); err != nil || json.Unmarshal(body, &object) != nil {
+		return metav1.ObjectMeta{}
+	}
+	return object.ObjectMeta
 }
 
 // stampedBefore tells whether our entry is older than the request, by the
@@ -88,5 +92,5 @@ func (s *seenVersions) replace(ref ObjectRef) bool {
 	now := seenVersion{ref.UID, ref.ResourceVersion}
 	before, ok := s.byObject.Get(key)
 	s.byObject.Add(key, now)
-	return ok && before == now
+	return ok && before == now && now.resourceVersion != ""
 }
