@@ -183,7 +183,7 @@ func (c *call) send(ctx context.Context, p pin, force bool) (Action, error) {
 	c.attempts++
 	c.exchange.calling()
 	started := time.Now()
-	err = c.client.Apply(ctx, config, options...)
+	err = c.intent.withoutValues(c.client.Apply(ctx, config, options...))
 	c.exchange.called(err)
 	c.log.V(1).Info("applied", "attempt", c.attempts, "force", force, "pinnedTo", p.resourceVersion, "error", err)
 	switch {

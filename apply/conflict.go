@@ -36,11 +36,6 @@ func (c Conflict) String() string {
 	return fmt.Sprintf("%s to %s: owned by %s with %s", field, show(c.Ours), c.Manager, show(c.Theirs))
 }
 
-const hidden = hiddenValue("(hidden)")
-
-// hiddenValue stands for a value that must not be printed.
-type hiddenValue string
-
 // show gives a value on one short line.
 func show(v any) string {
 	if h, ok := v.(hiddenValue); ok {

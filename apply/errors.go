@@ -39,7 +39,10 @@ type IntentError struct {
 }
 
 func (e *IntentError) Error() string {
-	return fmt.Sprintf("%v for %v: %v", ErrInvalidIntent, e.Object, e.Err)
+	if e.Object.Kind == "" {
+		return fmt.Sprintf("%v: %s", ErrInvalidIntent, oneLine(e.Err))
+	}
+	return fmt.Sprintf("%v for %v: %s", ErrInvalidIntent, e.Object, oneLine(e.Err))
 }
 
 // Unwrap gives ErrInvalidIntent and the reason.
@@ -90,7 +93,7 @@ type StaleWriteError struct {
 }
 
 func (e *StaleWriteError) Error() string {
-	return fmt.Sprintf("%v: %v changed since it was read: %v", ErrStaleWrite, e.Object, e.Err)
+	return fmt.Sprintf("%v: %v changed since it was read: %s", ErrStaleWrite, e.Object, oneLine(e.Err))
 }
 
 // Unwrap gives ErrStaleWrite and the server's answer.
@@ -118,7 +121,7 @@ type RetryableError struct {
 }
 
 func (e *RetryableError) Error() string {
-	return fmt.Sprintf("writing %v failed for the moment: %v", e.Object, e.Err)
+	return fmt.Sprintf("writing %v failed for the moment: %s", e.Object, oneLine(e.Err))
 }
 
 // Unwrap gives ErrRetryable and the cause.
@@ -131,8 +134,17 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%v is %v: %v", e.Object, ErrRefused, e.Err)
+	return fmt.Sprintf("%v is %v: %s", e.Object, ErrRefused, oneLine(e.Err))
 }
 
 // Unwrap gives ErrRefused and the server's answer.
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
+
+// oneLine is for messages of the server, which put several findings on lines of
+// their own.
+func oneLine(err error) string {
+	if err == nil {
+		return "no cause given"
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,16 +46,21 @@ func encode(intent Intent) (*encodedIntent, error) {
 		return nil, &IntentError{Err: fmt.Errorf("the configuration is %T, want a non-nil pointer", intent.Config)}
 	}
 	encoded := &encodedIntent{kind: config.Type().Elem()}
+	content := any(intent.Config)
 	if holder, ok := intent.Config.(unstructuredHolder); ok {
-		encoded.kind, encoded.object = nil, runtime.DeepCopyJSON(holder.UnstructuredContent())
-	} else {
-		raw, err := json.Marshal(intent.Config)
-		if err != nil {
-			return nil, &IntentError{Err: err}
+		if holdsNothing(config.Elem()) {
+			return nil, &IntentError{Err: errors.New("the configuration holds a nil *unstructured.Unstructured")}
 		}
-		if err := utiljson.Unmarshal(raw, &encoded.object); err != nil {
-			return nil, &IntentError{Err: err}
-		}
+		encoded.kind, content = nil, holder.UnstructuredContent()
+	}
+	// Unstructured content takes the way through JSON as well: it may hold what a
+	// deep copy panics on, such as an int.
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, &IntentError{Err: err}
+	}
+	if err := utiljson.Unmarshal(raw, &encoded.object); err != nil {
+		return nil, &IntentError{Err: err}
 	}
 	if err := encoded.identify(); err != nil {
 		return nil, &IntentError{Object: encoded.ref, Err: err}
@@ -66,6 +72,14 @@ func encode(intent Intent) (*encodedIntent, error) {
 // type has and typed configurations have not.
 type unstructuredHolder interface {
 	UnstructuredContent() map[string]any
+}
+
+func holdsNothing(holder reflect.Value) bool {
+	if holder.Kind() != reflect.Struct {
+		return false
+	}
+	held := holder.FieldByName("Unstructured")
+	return held.IsValid() && held.Kind() == reflect.Pointer && held.IsNil()
 }
 
 func (e *encodedIntent) identify() error {
@@ -85,6 +99,8 @@ func (e *encodedIntent) identify() error {
 		return errors.New("apiVersion and kind are needed; use the configuration's constructor")
 	case e.ref.Name == "":
 		return errors.New("a name is needed; apply cannot generate one")
+	case len(path.IsValidPathSegmentName(e.ref.Name)) > 0 || len(path.IsValidPathSegmentName(e.ref.Namespace)) > 0:
+		return fmt.Errorf("name %q in namespace %q cannot be part of a URL", e.ref.Name, e.ref.Namespace)
 	case metadata["managedFields"] != nil:
 		return errors.New("it carries metadata.managedFields, so it is a server's answer or a read object; build it from scratch")
 	case metadata["resourceVersion"] != nil:
@@ -125,9 +141,4 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 		return nil, &IntentError{Object: e.ref, Err: err}
 	}
 	return config, nil
-}
-
-// secret tells whether values of the intent must not be shown.
-func (e *encodedIntent) secret() bool {
-	return e.ref.Group == "" && e.ref.Kind == "Secret"
 }

@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -31,12 +33,13 @@ type ObjectRef struct {
 }
 
 // String gives Kind namespace/name; no uid and no resourceVersion, so that equal
-// problems read equal.
+// problems read equal. What is not known is left out.
 func (r ObjectRef) String() string {
-	if r.Namespace == "" {
-		return r.Kind + " " + r.Name
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.NamespacedName.String()
 	}
-	return r.Kind + " " + r.NamespacedName.String()
+	return strings.TrimSpace(r.Kind + " " + name)
 }
 
 // Outcome reports one Apply.

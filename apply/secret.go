@@ -1,0 +1,50 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const hidden = hiddenValue("(hidden)")
+
+// hiddenValue stands for a value that must not be printed.
+type hiddenValue string
+
+// secret tells whether values of the intent must not be shown.
+func (e *encodedIntent) secret() bool {
+	return e.ref.Group == "" && e.ref.Kind == "Secret"
+}
+
+// quotesNoValues are the reasons whose messages the API server makes from names
+// alone. Those of all others, such as validation, may quote what was sent.
+var quotesNoValues = []metav1.StatusReason{
+	metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
+	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonTooManyRequests,
+	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable,
+}
+
+// withoutValues gives the error of a Secret's apply with the server's free text
+// left out where it may quote values; what tells the class of the error stays.
+func (e *encodedIntent) withoutValues(err error) error {
+	var answer *apierrors.StatusError
+	if !e.secret() || !errors.As(err, &answer) || slices.Contains(quotesNoValues, answer.ErrStatus.Reason) {
+		return err
+	}
+	status := answer.ErrStatus.DeepCopy()
+	status.Message = fmt.Sprintf("HTTP %d %s", status.Code, status.Reason)
+	if status.Details != nil {
+		var fields []string
+		for i := range status.Details.Causes {
+			status.Details.Causes[i].Message = string(hidden)
+			fields = append(fields, status.Details.Causes[i].Field)
+		}
+		status.Message += " " + strings.Join(fields, ", ")
+	}
+	status.Message = strings.TrimSpace(status.Message) + " (the server's message is hidden, it may quote values)"
+	return &apierrors.StatusError{ErrStatus: *status}
+}
