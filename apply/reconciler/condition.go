@@ -2,6 +2,8 @@ package reconciler
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,7 +26,7 @@ func Condition(conditionType string, generation int64, applied Applied) metav1.C
 	if err := errors.Join(applied.Errs...); err != nil {
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = reason(err)
-		condition.Message = truncated(err.Error())
+		condition.Message = message(applied.Errs)
 		return condition
 	}
 	for _, outcome := range applied.Outcomes {
@@ -42,6 +44,22 @@ func reason(err error) string {
 		return "OwnershipConflict"
 	}
 	return apply.ResultOf(err)
+}
+
+func message(errs []error) string {
+	var parts []string
+	for _, err := range errs {
+		retryable, contended := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil)
+		switch { // their texts differ each time, by a port or a count; the log has them
+		case errors.As(err, &retryable):
+			parts = append(parts, fmt.Sprintf("writing %v failed for the moment", retryable.Object))
+		case errors.As(err, &contended):
+			parts = append(parts, fmt.Sprintf("%v is changed by others all the time", contended.Object))
+		default:
+			parts = append(parts, err.Error())
+		}
+	}
+	return truncated(strings.Join(parts, "; "))
 }
 
 // truncated keeps a message well within the 32 KiB that a condition may have.

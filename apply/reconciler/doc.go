@@ -20,7 +20,7 @@
 // again a minute later or when parent or child change; it is no error of the
 // reconcile, as nothing heals it by retrying at once. A RetryableError waits as
 // long as the server asked. Everything else is retried by the controller's rate
-// limiter.
+// limiter, and so is all of it when one error of several is such.
 //
 // # What the caller promises
 //

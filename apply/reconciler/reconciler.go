@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,21 +103,22 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	err := r.Client.Get(ctx, request.NamespacedName, parent)
 	switch {
 	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, r.gone(ctx, request.NamespacedName)
+		return requeue(ctx, r.gone(ctx, request.NamespacedName))
 	case err != nil:
-		return reconcile.Result{}, err
+		return requeue(ctx, err)
 	case parent.GetAnnotations()[PausedAnnotation] == "true":
 		logr.FromContextOrDiscard(ctx).Info("paused", "annotation", PausedAnnotation)
 		return reconcile.Result{}, nil
 	case parent.GetDeletionTimestamp() != nil:
-		return r.requeue(r.finalize(ctx, parent))
+		return requeue(ctx, r.finalize(ctx, parent))
 	}
 	if parent, err = r.ensureFinalizer(ctx, parent); err != nil {
-		return r.requeue(err)
+		return requeue(ctx, err)
 	}
 	applied := r.apply(ctx, parent)
 	r.tell(parent, applied)
-	return r.requeue(append(applied.Errs, r.writeStatus(ctx, parent, applied))...)
+	errs := append(slices.Clone(applied.Errs), r.writeStatus(ctx, parent, applied))
+	return requeue(ctx, errs...)
 }
 
 func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) error {
@@ -127,8 +129,8 @@ func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) e
 }
 
 func (r *Reconciler[P]) finalize(ctx context.Context, parent P) error {
-	if r.Finalizer == "" {
-		return nil
+	if !slices.Contains(parent.GetFinalizers(), r.Finalizer) {
+		return nil // done before, and others still hold the parent; or nothing was ever emitted
 	}
 	done, err := r.Cleanup(ctx, parent)
 	if err != nil || !done {
@@ -172,7 +174,10 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	}
 	if report.Change != nil {
 		_, err := update.Status(ctx, r.Updater, parent, report.Change)
-		if client.IgnoreNotFound(err) != nil {
+		switch {
+		case apierrors.IsNotFound(err): // Gone follows
+			return nil
+		case err != nil:
 			return fmt.Errorf("status: %w", err)
 		}
 	}

@@ -1,11 +1,13 @@
 package reconciler
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,20 +21,33 @@ import (
 const conflictRetry = time.Minute
 
 // requeue says when to reconcile again after errors, see the package comment.
-// The end of the context is no error: the manager stops.
-func (r *Reconciler[P]) requeue(errs ...error) (reconcile.Result, error) {
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil || errors.Is(err, context.Canceled) })
+// Where each of them says how long to wait, the shortest wait for a conflict and
+// the longest that the server asked for decide; otherwise the rate limiter does,
+// and no error is lost.
+func requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
-	retryable := (*apply.RetryableError)(nil)
-	switch {
-	case err == nil:
+	if err == nil {
 		return reconcile.Result{}, nil
-	case !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, apply.ErrConflict) }):
-		return reconcile.Result{RequeueAfter: wait.Jitter(conflictRetry, 0.2)}, nil
-	case errors.As(err, &retryable) && retryable.After > 0:
-		return reconcile.Result{RequeueAfter: wait.Jitter(retryable.After, 0.2)}, nil
 	}
-	return reconcile.Result{}, err
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return reconcile.Result{}, nil // the manager stops
+	}
+	var asked, conflict time.Duration
+	for _, err := range errs {
+		retryable := (*apply.RetryableError)(nil)
+		switch {
+		case err == nil:
+		case errors.Is(err, apply.ErrConflict):
+			conflict = conflictRetry
+		case errors.As(err, &retryable) && retryable.After > 0:
+			asked = max(asked, retryable.After)
+		default:
+			return reconcile.Result{}, err
+		}
+	}
+	after := wait.Jitter(cmp.Or(asked, conflict), 0.2)
+	logr.FromContextOrDiscard(ctx).Info("not all of it stands", "error", err.Error(), "retryAfter", after)
+	return reconcile.Result{RequeueAfter: after}, nil
 }
 
 // tell records events for conflicts, rejected and forced.
@@ -60,7 +75,8 @@ const noteLimit = 1024
 
 func (r *Reconciler[P]) event(parent client.Object, eventType, reason, note string) {
 	if len(note) > noteLimit {
-		note = note[:noteLimit-len("…")] + "…"
+		// A character cut in two would be replaced on the way, by a longer one.
+		note = strings.ToValidUTF8(note[:noteLimit-len("…")], "") + "…"
 	}
 	r.Events.Eventf(parent, nil, eventType, reason, "Apply", "%s", note)
 }
