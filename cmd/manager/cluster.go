@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	versioninfo "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+)
+
+// checkTimeout bounds all questions to the cluster before the start.
+const checkTimeout = 10 * time.Second
+
+// checkCluster reports what would make the manager wait for ever or fail later
+// with a message that does not say why. leaseNamespace "" means no leader election.
+func checkCluster(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, leaseNamespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	server, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if err := checkReachable(ctx, server, config.Host); err != nil {
+		return err
+	}
+	if err := checkServed(ctx, server, scheme); err != nil {
+		return err
+	}
+	if leaseNamespace == "" {
+		return nil
+	}
+	return checkLease(ctx, config, leaseNamespace)
+}
+
+func checkReachable(ctx context.Context, server *discovery.DiscoveryClient, host string) error {
+	body, err := server.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("the API server at %s does not accept the credentials; check --kubeconfig", host)
+	}
+	if err != nil && !apierrors.IsForbidden(err) { // forbidden is an answer, too
+		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+			err = wrapped.Err // it repeats the URL
+		}
+		return fmt.Errorf("cannot reach the API server at %s: %w; check --kubeconfig", host, err)
+	}
+	var info versioninfo.Info
+	if err == nil && (json.Unmarshal(body, &info) != nil || info.GitVersion == "") {
+		return fmt.Errorf("what answers at %s is no Kubernetes API server; check --kubeconfig", host)
+	}
+	return nil
+}
+
+// checkServed asks for each of our kinds.
+func checkServed(ctx context.Context, server *discovery.DiscoveryClient, scheme *runtime.Scheme) error {
+	gv := v1alpha1.SchemeGroupVersion
+	served, err := server.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	if apierrors.IsNotFound(err) {
+		served, err = &metav1.APIResourceList{}, nil
+	}
+	if err != nil {
+		return fmt.Errorf("asking for the kinds of %s: %w", gv, err)
+	}
+	for _, kind := range ourKinds(scheme) {
+		if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }) {
+			return fmt.Errorf("the cluster does not serve %s of %s; install it with: kubectl apply -k config/crd", kind, gv)
+		}
+	}
+	return nil
+}
+
+// ourKinds are the kinds of objects, not lists or options, that we registered.
+func ourKinds(scheme *runtime.Scheme) []string {
+	var kinds []string
+	for kind := range scheme.KnownTypes(v1alpha1.SchemeGroupVersion) {
+		object, err := scheme.New(v1alpha1.SchemeGroupVersion.WithKind(kind))
+		if _, ok := object.(client.Object); ok && err == nil {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// checkLease rehearses the leader election, which itself would only log and retry:
+// read, then create or update without effect.
+func checkLease(ctx context.Context, config *rest.Config, namespace string) error {
+	coordination, err := coordinationclient.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	leases, dryRun := coordination.Leases(namespace), []string{metav1.DryRunAll}
+	lease, err := leases.Get(ctx, leaderElectionID, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaderElectionID}}
+		_, err = leases.Create(ctx, lease, metav1.CreateOptions{DryRun: dryRun})
+	case err == nil:
+		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{DryRun: dryRun})
+	}
+	switch {
+	case err == nil, apierrors.IsConflict(err), apierrors.IsAlreadyExists(err): // another replica was faster
+		return nil
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("--leader-elect-namespace: there is no namespace %s", namespace)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("leader election: %w; config/rbac has the Role", err)
+	}
+	return fmt.Errorf("leader election: %w", err)
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"coapply.dev/apply"
+)
+
+// options are the flags.
+type options struct {
+	kubeconfig              string
+	controllers             []string
+	replicasConflict        choice
+	reconciliationTimeout   time.Duration
+	leaderElect             bool
+	leaderElectNamespace    string
+	metricsAddress          string
+	probeAddress            string
+	gracefulShutdownTimeout time.Duration
+	logFormat               choice
+	logLevel                logLevel
+}
+
+// flagGroup is a part of --help.
+type flagGroup struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// flagGroups binds the flags, with their defaults, to o.
+func (o *options) flagGroups() []flagGroup {
+	var groups []flagGroup
+	group := func(title string) *pflag.FlagSet {
+		flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
+		flags.SortFlags = false
+		groups = append(groups, flagGroup{title, flags})
+		return flags
+	}
+
+	flags := group("Cluster")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"`file` that says how to reach the cluster; without it $KUBECONFIG, then ~/.kube/config, then the pod's service account")
+
+	flags = group("Reconcilers")
+	flags.StringSliceVar(&o.controllers, "controllers", []string{allControllers},
+		"comma-separated `names` of the reconcilers to run, * for all (they are listed above)")
+	o.replicasConflict = choice{value: apply.Force.String(), of: []string{apply.Reject.String(), apply.Force.String()}}
+	flags.Var(&o.replicasConflict, "replicas-conflict",
+		"what devbox-power does when someone else, a person with kubectl scale or an autoscaler, owns the replicas: "+
+			"Reject leaves them and reports the conflict, Force takes them")
+	flags.DurationVar(&o.reconciliationTimeout, "reconciliation-timeout", time.Minute,
+		"how long one reconciliation may take before it is cancelled and tried again; above 0")
+
+	flags = group("Leader election")
+	flags.BoolVar(&o.leaderElect, "leader-elect", true,
+		"let one replica at a time reconcile, the others wait with filled caches; needed with more than one replica")
+	flags.StringVar(&o.leaderElectNamespace, "leader-elect-namespace", "",
+		"`namespace` of the Lease "+leaderElectionID+"; the pod's own by default, so needed outside a cluster")
+
+	flags = group("Serving and stopping")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
+		"`address` that serves /metrics over HTTPS to whoever may get it by RBAC, 0 for none")
+	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081",
+		"`address` that serves /healthz and /readyz over HTTP, 0 for none")
+	flags.DurationVar(&o.gracefulShutdownTimeout, "graceful-shutdown-timeout", 20*time.Second,
+		"how long running reconciliations may take to end after SIGINT or SIGTERM; a second signal ends at once")
+
+	flags = group("Logging")
+	o.logFormat = choice{value: "json", of: []string{"json", "text"}}
+	flags.Var(&o.logFormat, "log-format", "json, one object a line, or text for reading; logs go to stderr")
+	flags.Var(&o.logLevel, "log-level", "error, info, debug or a verbosity from 0 (info) to 10")
+	return groups
+}
+
+// choice is a flag with a few values, told apart without regard to case.
+type choice struct {
+	value string
+	of    []string
+}
+
+func (c *choice) String() string { return c.value }
+
+// Type is what --help shows as the value.
+func (c *choice) Type() string { return strings.Join(c.of, "|") }
+
+func (c *choice) Set(given string) error {
+	i := slices.IndexFunc(c.of, func(v string) bool { return strings.EqualFold(v, given) })
+	if i < 0 {
+		return fmt.Errorf("must be %s", strings.Join(c.of, " or "))
+	}
+	c.value = c.of[i]
+	return nil
+}
+
+// logLevel is slog's level of the least that is logged. logr's verbosity n is
+// slog's level -n. The zero value is info.
+type logLevel slog.Level
+
+const (
+	debugLevel   = logLevel(-1) // as controller-runtime's own --zap-log-level has it
+	maxVerbosity = 10
+)
+
+func (l *logLevel) String() string {
+	switch *l {
+	case logLevel(slog.LevelError):
+		return "error"
+	case logLevel(slog.LevelInfo):
+		return "info"
+	case debugLevel:
+		return "debug"
+	}
+	return strconv.Itoa(l.verbosity())
+}
+
+// Type is what --help shows as the value.
+func (l *logLevel) Type() string { return "level" }
+
+func (l *logLevel) Set(given string) error {
+	switch strings.ToLower(given) {
+	case "error":
+		*l = logLevel(slog.LevelError)
+	case "info":
+		*l = logLevel(slog.LevelInfo)
+	case "debug":
+		*l = debugLevel
+	default:
+		n, err := strconv.Atoi(given)
+		if err != nil || n < 0 || n > maxVerbosity {
+			return fmt.Errorf("must be error, info, debug or a number from 0 to %d", maxVerbosity)
+		}
+		*l = logLevel(-n)
+	}
+	return nil
+}
+
+// verbosity is klog's and logr's.
+func (l *logLevel) verbosity() int { return max(0, -int(*l)) }

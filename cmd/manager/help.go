@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"coapply.dev/internal/controller"
+)
+
+const examples = `  # On a workstation, against the cluster of the current kubeconfig
+  kubectl apply -k config/crd
+  manager --leader-elect-namespace=default --log-format=text
+
+  # One reconciler, no ports, no leader election
+  manager --controllers=devbox-network --leader-elect=false \
+    --metrics-bind-address=0 --health-probe-bind-address=0
+
+  # Leave replicas to whoever scaled a devbox by hand, and say so in its status
+  manager --leader-elect-namespace=default --replicas-conflict=Reject
+
+  # Completion for this shell session
+  source <(manager completion bash)`
+
+func longHelp() string {
+	var b strings.Builder
+	b.WriteString("Run the reconcilers of the coapply example platform until SIGINT or SIGTERM.\n\nReconcilers:\n")
+	for _, c := range controller.All() {
+		fmt.Fprintf(&b, "  %-16s %s\n", c.Name, c.Description)
+	}
+	b.WriteString(`
+Exit codes: 0 asked to stop and stopped, 1 failed, 2 wrong flags. A failure is one
+line, the last on stderr.`)
+	return b.String()
+}
+
+const helpWidth = 100
+
+// groupUsage makes --help show the flags by group; the commands below cmd, those of
+// completion, keep cobra's way.
+func groupUsage(cmd *cobra.Command, groups []flagGroup) {
+	standard := cmd.UsageFunc()
+	cmd.SetUsageFunc(func(c *cobra.Command) error {
+		if c != cmd {
+			return standard(c)
+		}
+		out := c.OutOrStderr()
+		fmt.Fprintf(out, "Usage:\n  %s\n\nExamples:\n%s\n", c.UseLine(), c.Example)
+		for _, group := range append(groups, ungrouped(c, groups)) {
+			fmt.Fprintf(out, "\n%s:\n%s", group.title, group.flags.FlagUsagesWrapped(helpWidth))
+		}
+		return nil
+	})
+}
+
+// ungrouped are the flags that cobra adds.
+func ungrouped(c *cobra.Command, groups []flagGroup) flagGroup {
+	others := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		for _, group := range groups {
+			if group.flags.Lookup(f.Name) != nil {
+				return
+			}
+		}
+		others.AddFlag(f)
+	})
+	return flagGroup{"Other", others}
+}
+
+// completeFlags lets the shell complete the values of flags that have few.
+func completeFlags(cmd *cobra.Command) {
+	values := map[string][]string{
+		"controllers": append(controllerNames(), allControllers),
+		"log-level":   {"error", "info", "debug"},
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(*choice); ok {
+			values[f.Name] = c.of
+		}
+	})
+	for name, of := range values {
+		// An error says that there is no such flag, which a test of completion shows.
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
+	}
+}

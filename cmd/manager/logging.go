@@ -1,0 +1,67 @@
+package main
+
+import (
+	"flag"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// newLogger makes the one logger. Errors carry no stack: it would be
+// controller-runtime's own and say nothing. A panic in a reconciler logs its own.
+func newLogger(format string, level logLevel, w io.Writer) logr.Logger {
+	options := &slog.HandlerOptions{Level: slog.Level(level), ReplaceAttr: plainLevel}
+	if format == "text" {
+		return logr.FromSlogHandler(slog.NewTextHandler(w, options))
+	}
+	return logr.FromSlogHandler(slog.NewJSONHandler(w, options))
+}
+
+// plainLevel writes every verbosity as DEBUG, where slog would write DEBUG+3.
+func plainLevel(groups []string, a slog.Attr) slog.Attr {
+	if level, ok := a.Value.Any().(slog.Level); ok && len(groups) == 0 && a.Key == slog.LevelKey && level < slog.LevelInfo {
+		a.Value = slog.StringValue(slog.LevelDebug.String())
+	}
+	return a
+}
+
+// logEverythingTo makes controller-runtime and client-go log there too. Both keep
+// their logger in a global.
+func logEverythingTo(logger logr.Logger, level logLevel) {
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger.WithName("client-go"))
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	_ = flags.Set("v", strconv.Itoa(level.verbosity())) // fails only for what is no number
+}
+
+// lastWord is a writer that someone may have the last word on: goroutines that
+// outlive the manager go on logging.
+type lastWord struct {
+	mu   sync.Mutex
+	w    io.Writer
+	said bool
+}
+
+// Write drops what comes after the last word.
+func (l *lastWord) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.said {
+		return len(p), nil
+	}
+	return l.w.Write(p)
+}
+
+// say writes the last word.
+func (l *lastWord) say(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.said = true
+	_, _ = io.WriteString(l.w, text) // there is nowhere left to report to
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func main() {
+	os.Exit(run(ctrl.SetupSignalHandler(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// The exit codes.
+const (
+	exitOK     = 0 // asked to stop, and stopped
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// run is the command. It returns when the context ends or something fails; a
+// failure is the last line on stderr, after which nothing more is logged.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out := &lastWord{w: stderr}
+	cmd := newCommand(out)
+	cmd.SetArgs(append([]string{}, args...)) // nil would mean os.Args
+	cmd.SetOut(stdout)
+	cmd.SetErr(out)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		out.say("")
+		return exitOK
+	}
+	line := "manager: " + oneLine(err)
+	if usage := (usageError{}); errors.As(err, &usage) {
+		out.say(line + "; see manager --help\n")
+		return exitUsage
+	}
+	out.say(line + "\n")
+	return exitFailed
+}
+
+func newCommand(stderr io.Writer) *cobra.Command {
+	o := &options{}
+	groups := o.flagGroups()
+	cmd := &cobra.Command{
+		Use:           "manager",
+		Short:         "Run the reconcilers of the coapply example platform",
+		Long:          longHelp(),
+		Example:       examples,
+		Version:       version(),
+		SilenceErrors: true, // run prints them
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return asUsageError(cobra.NoArgs(cmd, args))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			selected, err := o.validate(cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			return o.serve(cmd.Context(), selected, stderr)
+		},
+	}
+	for _, group := range groups {
+		cmd.Flags().AddFlagSet(group.flags)
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUsageError(err) })
+	groupUsage(cmd, groups)
+	completeFlags(cmd)
+	return cmd
+}
+
+// usageError is a wrong command line, as opposed to a cluster or machine that is
+// not as it should be.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func asUsageError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
+func usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// version is what the Go toolchain stamped into the binary.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/metrics"
+	"coapply.dev/internal/controller"
+	"coapply.dev/internal/controller/devbox"
+)
+
+// leaderElectionID names the Lease. Replicas of two versions must agree on it.
+const leaderElectionID = "coapply-manager.coapply.dev"
+
+// serve checks and runs until the context ends or something fails.
+func (o *options) serve(ctx context.Context, selected []controller.Controller, stderr io.Writer) error {
+	if err := o.checkAddresses(ctx); err != nil {
+		return err
+	}
+	leaseNamespace := ""
+	if o.leaderElect {
+		var err error
+		if leaseNamespace, err = o.leaseNamespace(); err != nil {
+			return err
+		}
+	}
+	config, err := loadConfig(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	logger := newLogger(o.logFormat.value, o.logLevel, stderr)
+	logEverythingTo(logger, o.logLevel)
+	scheme := newScheme()
+	if err := checkCluster(ctx, config, scheme, leaseNamespace); err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	mgr := &tracked{}
+	managerOptions := o.managerOptions(scheme, leaseNamespace)
+	managerOptions.Logger = logger
+	managerOptions.Cache.DefaultWatchErrorHandler = endWhenRefused(mgr, cancel)
+	if mgr.Manager, err = ctrl.NewManager(config, managerOptions); err != nil {
+		return fmt.Errorf("setting up: %w", err)
+	}
+	if err := o.setUp(mgr, selected); err != nil {
+		return fmt.Errorf("setting up: %w", err)
+	}
+	return o.start(ctx, mgr)
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) ctrl.Options {
+	return ctrl.Options{
+		Scheme: scheme,
+		// A reader without an informer is a watch that someone forgot to set up.
+		Cache: cache.Options{ReaderFailOnMissingInformer: true},
+		// Waits for our own writes to come back; ReconciliationTimeout bounds that.
+		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Controller: ctrlconfig.Controller{
+			ReconciliationTimeout: o.reconciliationTimeout,
+			// A replica that waits for the lead has filled caches, takes over at once,
+			// and finds out early that it cannot watch.
+			EnableWarmup: new(true),
+		},
+		LeaderElection:          o.leaderElect,
+		LeaderElectionID:        leaderElectionID,
+		LeaderElectionNamespace: leaseNamespace,
+		// Sound because the process ends as soon as Start returns.
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &o.gracefulShutdownTimeout,
+		HealthProbeBindAddress:        o.probeAddress,
+		Metrics: metricsserver.Options{
+			BindAddress:    o.metricsAddress,
+			SecureServing:  true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+		},
+	}
+}
+
+func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
+	counted, err := metrics.New(ctrlmetrics.Registry)
+	if err != nil {
+		return err
+	}
+	shared := devbox.Options{Metrics: counted, Replicas: o.replicasDecision()}
+	for _, c := range selected {
+		if err := c.Setup(mgr, shared); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("caches", mgr.check),
+	)
+}
+
+func (o *options) replicasDecision() apply.Decision {
+	if o.replicasConflict.value == apply.Force.String() {
+		return apply.Force
+	}
+	return apply.Reject
+}
+
+// endWhenRefused ends a start that the API server does not let watch: caches that
+// never fill would keep the manager waiting. Later refusals are logged and
+// retried; they come and go while an API server restarts.
+func endWhenRefused(mgr *tracked, end context.CancelCauseFunc) toolscache.WatchErrorHandlerWithContext {
+	return func(ctx context.Context, r *toolscache.Reflector, err error) {
+		toolscache.DefaultWatchErrorHandler(ctx, r, err)
+		refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
+		if refused && mgr.check(nil) != nil {
+			end(fmt.Errorf("%w; config/rbac has the ClusterRole", err))
+		}
+	}
+}
+
+// stopMargin is what stopping may take beyond the graceful shutdown.
+const stopMargin = 5 * time.Second
+
+// start runs the manager. It does not wait for a manager that does not stop: one
+// whose caches never filled does not.
+func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		select {
+		case err = <-ended:
+		case <-time.After(o.gracefulShutdownTimeout + stopMargin):
+			err = errors.New("did not stop in time")
+		}
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
