@@ -104,6 +104,9 @@ type call struct {
 	ref       ObjectRef
 	attempts  int
 	conflicts []Conflict
+
+	// readVersion is the resourceVersion that an object that must exist was read at.
+	readVersion string
 }
 
 // run is the order of steps. Lanes (one write at a time to one object) will wrap
@@ -164,6 +167,7 @@ func (c *call) pinToCached(ctx context.Context) error {
 	if c.intent.ref.UID = object.GetUID(); c.intent.ref.UID == "" {
 		return errors.New("it cannot be pinned: the object read has no uid")
 	}
+	c.readVersion = object.GetResourceVersion()
 	return nil
 }
 
@@ -182,7 +186,6 @@ func (c *call) send(ctx context.Context, p pin, force bool) (Action, error) {
 	}
 	c.attempts++
 	c.exchange.calling()
-	started := time.Now()
 	err = c.intent.withoutValues(c.client.Apply(ctx, config, options...))
 	c.exchange.called(err)
 	c.log.V(1).Info("applied", "attempt", c.attempts, "force", force, "pinnedTo", p.resourceVersion, "error", err)
@@ -192,7 +195,7 @@ func (c *call) send(ctx context.Context, p pin, force bool) (Action, error) {
 	case err != nil:
 		return "", err
 	}
-	return c.judge(config, time.Since(started)), nil
+	return c.judge(config), nil
 }
 
 // readLive reads the object past the cache.

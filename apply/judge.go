@@ -3,7 +3,6 @@ package apply
 import (
 	"encoding/json"
 	"net/http"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,13 +12,13 @@ import (
 
 // judge reads from the answer of a successful apply what it did.
 //
-// Created is the answer's status. Unchanged is a resourceVersion that this applier
-// has seen before, or an entry of ours whose time lies before the request: the
-// server stamps the entry whenever an apply changes anything, a value or an
-// owner. Entries have whole seconds, so an apply that changes nothing within a
-// second of one that did, with another manager's write between them, is reported
-// as Configured.
-func (c *call) judge(config runtime.ApplyConfiguration, took time.Duration) Action {
+// Created is the answer's status. Unchanged is a resourceVersion that was there
+// before: that of this applier's last answer, or of the object read for MustExist.
+// Where another manager wrote in between, an apply that changes nothing cannot be
+// told from one that does and is reported as Configured. (The time of our managed
+// fields entry does not tell either: the server stamps it for a changed value, not
+// for a changed owner.)
+func (c *call) judge(config runtime.ApplyConfiguration) Action {
 	answer := c.exchange.lastAnswer()
 	object := metadataOf(answer, config)
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
@@ -27,9 +26,7 @@ func (c *call) judge(config runtime.ApplyConfiguration, took time.Duration) Acti
 	switch {
 	case answer.status == http.StatusCreated:
 		return Created
-	case seenBefore:
-		return Unchanged
-	case c.stampedBefore(object.ManagedFields, answer.date, took):
+	case seenBefore, c.readVersion != "" && c.readVersion == object.ResourceVersion:
 		return Unchanged
 	}
 	return Configured
@@ -48,23 +45,6 @@ func metadataOf(answer answer, config runtime.ApplyConfiguration) metav1.ObjectM
 		return metav1.ObjectMeta{}
 	}
 	return object.ObjectMeta
-}
-
-// stampedBefore tells whether our entry is older than the request, by the
-// server's clock.
-func (c *call) stampedBefore(entries []metav1.ManagedFieldsEntry, date string, took time.Duration) bool {
-	answered, err := http.ParseTime(date)
-	if err != nil {
-		return false
-	}
-	var stamped time.Time
-	for _, entry := range entries {
-		if entry.Manager == c.config.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply &&
-			entry.Subresource == "" && entry.Time != nil && entry.Time.After(stamped) {
-			stamped = entry.Time.Time
-		}
-	}
-	return !stamped.IsZero() && stamped.Before(answered.Add(-took).Truncate(time.Second))
 }
 
 // seenVersions remembers the resourceVersion of the last answer for each of the

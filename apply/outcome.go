@@ -13,7 +13,8 @@ type Action string
 const (
 	// Created means that the object did not exist before.
 	Created Action = "Created"
-	// Configured means that a value or an owner changed.
+	// Configured means that a value or an owner changed, or that another manager
+	// wrote since this applier's last answer, so that nobody can tell.
 	Configured Action = "Configured"
 	// Unchanged means that nothing changed: the server kept the resourceVersion.
 	Unchanged Action = "Unchanged"

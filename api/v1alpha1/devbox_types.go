@@ -62,12 +62,12 @@ type DevboxSpec struct {
 type DevboxResources struct {
 	// requests by resource name, such as cpu: 500m.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:MaxProperties=4
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
 	// limits by resource name.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:MaxProperties=4
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 }
 
