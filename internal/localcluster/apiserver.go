@@ -59,17 +59,28 @@ func (s *APIServer) start(ctx context.Context) error {
 	plane.GetAPIServer().Path, plane.GetAPIServer().CertDir = b.KubeAPIServer, filepath.Join(s.run.dir, "certs")
 	plane.Etcd = &envtest.Etcd{Path: b.Etcd, DataDir: filepath.Join(s.run.dir, "etcd")}
 	plane.KubectlPath = b.Kubectl
-	for _, dir := range []string{plane.GetAPIServer().CertDir, plane.Etcd.DataDir} {
+	logDir := filepath.Join(s.run.dir, "logs")
+	for _, dir := range []string{plane.GetAPIServer().CertDir, plane.Etcd.DataDir, logDir} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return fmt.Errorf("preparing the run folder: %w", err)
 		}
+	}
+	for name, output := range map[string]*io.Writer{
+		"etcd.log": &plane.Etcd.Err, "kube-apiserver.log": &plane.GetAPIServer().Err,
+	} {
+		file, err := os.Create(filepath.Join(logDir, name))
+		if err != nil {
+			return fmt.Errorf("preparing the run folder: %w", err)
+		}
+		defer file.Close() // the processes have their own copy by then
+		*output = file
 	}
 	config, err := s.environment.Start()
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrStart, context.Cause(ctx))
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStart, err)
+		return withLogs(fmt.Errorf("%w: %w", ErrStart, err), logDir)
 	}
 	s.config = config
 	s.config.QPS = -1

@@ -23,7 +23,7 @@ func Clean(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if running > 0 {
-		fmt.Fprintf(out, "kept %s: %d clusters are running; stop them first\n", owned.builds, running)
+		fmt.Fprintf(out, "kept %s, which running clusters use: stop them first (%d)\n", owned.builds, running)
 		return nil
 	}
 	return cleanBuilds(ctx, owned.builds, out)

@@ -14,7 +14,7 @@ import (
 )
 
 // startTimeout bounds a start on a slow machine; a usual one takes seconds.
-const startTimeout = 3 * time.Minute
+const startTimeout = 2 * time.Minute
 
 // Options say what cluster to start.
 type Options struct {

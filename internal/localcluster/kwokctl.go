@@ -101,7 +101,7 @@ func appendStages(out *bytes.Buffer) error {
 }
 
 func (k kwokctl) create(ctx context.Context) error {
-	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", "2m")
+	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", "1m")
 }
 
 func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {

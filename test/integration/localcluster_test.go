@@ -1,0 +1,481 @@
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"go.uber.org/goleak"
+
+	"coapply.dev/internal/localcluster"
+)
+
+// localclusterHelper is set in the processes that the tests below start only to see them die.
+const localclusterHelper = "COAPPLY_LOCALCLUSTER_HELPER"
+
+func startCluster(t *testing.T, options localcluster.Options) (*localcluster.Cluster, kubernetes.Interface) {
+	t.Helper()
+	options.Log = t.Output()
+	cluster, err := localcluster.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := kubernetes.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster, client
+}
+
+func runFolder(cluster *localcluster.Cluster) string { return filepath.Dir(cluster.Kubeconfig()) }
+
+// eventually waits for a state that the cluster reaches by itself.
+func eventually(t *testing.T, what string, reached func() error) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		err := reached()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// processesOf are those whose command line names the folder, found without any help of the package under test.
+func processesOf(t *testing.T, folder string) (found []string) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(lines) == 0 {
+		t.Skip("needs /proc")
+	}
+	for _, path := range lines {
+		content, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(content, []byte(folder)) {
+			found = append(found, filepath.Dir(path)+" "+string(bytes.ReplaceAll(content, []byte{0}, []byte{' '})))
+		}
+	}
+	return found
+}
+
+func TestLocalClusterRunsAndDeletesADeployment(t *testing.T) {
+	_, client := startCluster(t, localcluster.Options{Name: "deployment", Nodes: 2})
+	ctx := t.Context()
+	deployments := client.AppsV1().Deployments("default")
+	if _, err := deployments.Create(ctx, webDeployment(3), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "3 pods run", func() error {
+		return wantPods(ctx, client, 3, corev1.PodRunning)
+	})
+	eventually(t, "the deployment counts them", func() error {
+		got, err := deployments.Get(ctx, "web", metav1.GetOptions{})
+		if err == nil && got.Status.ReadyReplicas != 3 {
+			err = fmt.Errorf("%d ready replicas", got.Status.ReadyReplicas)
+		}
+		return err
+	})
+	foreground := metav1.DeletePropagationForeground
+	if err := deployments.Delete(ctx, "web", metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "pods and deployment go", func() error {
+		if _, err := deployments.Get(ctx, "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the deployment is still there: %v", err)
+		}
+		return wantPods(ctx, client, 0, "")
+	})
+}
+
+func wantPods(ctx context.Context, client kubernetes.Interface, count int, phase corev1.PodPhase) error {
+	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	matching := 0
+	for _, pod := range pods.Items {
+		if pod.Status.Phase == phase {
+			matching++
+		}
+	}
+	if len(pods.Items) != count || matching != count {
+		return fmt.Errorf("%d pods, %d of them %s", len(pods.Items), matching, phase)
+	}
+	return nil
+}
+
+func webDeployment(replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": "web"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec()},
+		},
+	}
+}
+
+func podSpec() corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}, {Name: "side", Image: "none"}}}
+}
+
+func TestLocalClusterPodWithFinalizer(t *testing.T) {
+	_, client := startCluster(t, localcluster.Options{Name: "finalizer", Nodes: 1})
+	for _, test := range []struct {
+		reason string
+		grace  int64
+	}{
+		{"graceful-deletion", 30},
+		{"shortest-graceful-deletion", 1},
+		{"forced-deletion", 0},
+	} {
+		t.Run(test.reason, func(t *testing.T) { podIsHeldUntilReleased(t, client, test.reason, test.grace) })
+	}
+}
+
+func podIsHeldUntilReleased(t *testing.T, client kubernetes.Interface, name string, grace int64) {
+	ctx, pods := t.Context(), client.CoreV1().Pods("default")
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{"coapply.dev/held"}}, Spec: podSpec(),
+	}
+	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod runs", func() error { return wantPods(ctx, client, 1, corev1.PodRunning) })
+	if err := pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &grace}); err != nil {
+		t.Fatal(err)
+	}
+	var held *corev1.Pod
+	eventually(t, "its containers end and the kubelet lets go", func() (err error) {
+		held, err = pods.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && (*held.DeletionGracePeriodSeconds != 0 || held.Status.Phase != corev1.PodSucceeded) {
+			err = fmt.Errorf("grace period %d, phase %s", *held.DeletionGracePeriodSeconds, held.Status.Phase)
+		}
+		return err
+	})
+	if len(held.Finalizers) != 1 || len(held.Status.ContainerStatuses) != 2 {
+		t.Errorf("finalizers %v, %d containers; want the finalizer and both containers",
+			held.Finalizers, len(held.Status.ContainerStatuses))
+	}
+	for _, container := range held.Status.ContainerStatuses {
+		ended := container.State.Terminated
+		if ended == nil || ended.ExitCode != 0 || ended.Reason != "Completed" ||
+			ended.StartedAt.IsZero() || ended.FinishedAt.IsZero() || container.Ready {
+			t.Errorf("container %s: %+v, ready %v; want it completed", container.Name, container.State, container.Ready)
+		}
+	}
+	wantLeftInPeace(t, client, held)
+	release := []byte(`{"metadata":{"finalizers":null}}`)
+	if _, err := pods.Patch(ctx, name, types.MergePatchType, release, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod goes", func() error { return wantPods(ctx, client, 0, "") })
+}
+
+// wantLeftInPeace asks for no write to a held pod. A pod that comes after it has run through every stage by the end, so
+// a stage that matched the held one again and again would have shown by then.
+func wantLeftInPeace(t *testing.T, client kubernetes.Interface, held *corev1.Pod) {
+	t.Helper()
+	ctx, pods := t.Context(), client.CoreV1().Pods("default")
+	later := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: held.Name + "-later"}, Spec: podSpec()}
+	if _, err := pods.Create(ctx, later, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a later pod runs", func() error {
+		got, err := pods.Get(ctx, later.Name, metav1.GetOptions{})
+		if err == nil && got.Status.Phase != corev1.PodRunning {
+			err = fmt.Errorf("phase %s", got.Status.Phase)
+		}
+		return err
+	})
+	if err := pods.Delete(ctx, later.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the later pod goes", func() error { return wantPods(ctx, client, 1, corev1.PodSucceeded) })
+	got, err := pods.Get(ctx, held.Name, metav1.GetOptions{})
+	if err != nil || got.ResourceVersion != held.ResourceVersion {
+		t.Errorf("the held pod was written to: %v, resourceVersion %s, was %s", err, got.ResourceVersion, held.ResourceVersion)
+	}
+}
+
+func TestLocalClusterLeavesNoGoroutine(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	cluster, err := localcluster.Start(t.Context(), localcluster.Options{Name: "leak", Log: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := localcluster.StartAPIServer(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(errors.Join(err, cluster.Stop(t.Context())))
+	}
+	if err := errors.Join(cluster.Stop(t.Context()), server.Stop(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	goleak.VerifyNone(t, before)
+}
+
+func TestLocalClusterStopLeavesNothing(t *testing.T) {
+	cluster, _ := startCluster(t, localcluster.Options{Name: "stop", Nodes: 1})
+	other, _ := startCluster(t, localcluster.Options{Name: "stop", Nodes: 1})
+	if got := processesOf(t, runFolder(cluster)); len(got) < 5 {
+		t.Errorf("%d processes of a running cluster: %v", len(got), got)
+	}
+	for range 2 {
+		if err := cluster.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := processesOf(t, runFolder(cluster)); len(left) > 0 {
+		t.Errorf("left after Stop:\n%s", strings.Join(left, "\n"))
+	}
+	client, err := kubernetes.NewForConfig(other.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Discovery().ServerVersion(); err != nil {
+		t.Errorf("the other cluster is gone too: %v", err)
+	}
+}
+
+func TestLocalClusterFailedStart(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", cacheWithSharedBuilds(t))
+	runs := filepath.Join(os.Getenv("XDG_CACHE_HOME"), "coapply", "run")
+	for _, test := range []struct {
+		reason  string
+		prepare func(t *testing.T) localcluster.Options
+		want    error
+		says    string
+	}{
+		{"a taken port", func(t *testing.T) localcluster.Options {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = listener.Close() })
+			return localcluster.Options{APIServerPort: listener.Addr().(*net.TCPAddr).Port}
+		}, localcluster.ErrPortTaken, "in use"},
+		{"a missing binary", func(t *testing.T) localcluster.Options {
+			t.Setenv("KUBEBUILDER_ASSETS", t.TempDir())
+			return localcluster.Options{}
+		}, localcluster.ErrMissingBinary, "KUBEBUILDER_ASSETS"},
+		{"an etcd that ends at once", func(t *testing.T) localcluster.Options {
+			t.Setenv("KUBEBUILDER_ASSETS", assetsWithBrokenEtcd(t))
+			return localcluster.Options{}
+		}, localcluster.ErrStart, "cannot go on"},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			options := test.prepare(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			cluster, err := localcluster.Start(ctx, options)
+			if cluster != nil || !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("Start = %v, %v; want %v saying %q", cluster, err, test.want, test.says)
+			}
+			if left := processesOf(t, runs); len(left) > 0 {
+				t.Errorf("left:\n%s", strings.Join(left, "\n"))
+			}
+			if folders, _ := filepath.Glob(filepath.Join(runs, "*", "*")); len(folders) > 0 {
+				t.Errorf("left: %v", folders)
+			}
+		})
+	}
+}
+
+// cacheWithSharedBuilds has runs of its own, so that a test knows which are its, and the builds of the real cache.
+func cacheWithSharedBuilds(t *testing.T) string {
+	t.Helper()
+	binaries, err := localcluster.Ensure(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	if err := os.Mkdir(filepath.Join(cache, "coapply"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	builds := filepath.Dir(filepath.Dir(binaries.Kwok))
+	if err := os.Symlink(builds, filepath.Join(cache, "coapply", "controlplane")); err != nil {
+		t.Fatal(err)
+	}
+	return cache
+}
+
+func assetsWithBrokenEtcd(t *testing.T) string {
+	t.Helper()
+	binaries, err := localcluster.Ensure(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	assets := t.TempDir()
+	for _, path := range []string{binaries.KubeAPIServer, binaries.Kubectl} {
+		if err := os.Symlink(path, filepath.Join(assets, filepath.Base(path))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken := "#!/bin/sh\n[ \"$1\" = --version ] && exec " + binaries.Etcd + " --version\necho cannot go on >&2; exit 1\n"
+	if err := os.WriteFile(filepath.Join(assets, "etcd"), []byte(broken), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return assets
+}
+
+// TestHelperLocalCluster is the process that TestLocalClusterOfADyingProcess starts; the variable says what it does.
+func TestHelperLocalCluster(t *testing.T) {
+	what := os.Getenv(localclusterHelper)
+	if what == "" {
+		t.Skip("started by other tests only")
+	}
+	var err error
+	if what == "apiserver" {
+		_, err = localcluster.StartAPIServer(t.Context(), os.Stdout)
+	} else {
+		_, err = localcluster.Start(t.Context(), localcluster.Options{Name: "dying", Nodes: 1, Log: os.Stdout})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if what == "panic" {
+		go func() { panic("as a bug would") }()
+	}
+	time.Sleep(time.Hour)
+}
+
+func TestLocalClusterOfADyingProcess(t *testing.T) {
+	cache := cacheWithSharedBuilds(t)
+	runs := filepath.Join(cache, "coapply", "run")
+	const starting, ready = "starting the control plane", "ready: "
+	for _, test := range []struct {
+		reason, what, after string
+		processes           int
+		signal              os.Signal
+	}{
+		{"killed", "cluster", ready, 6, syscall.SIGKILL},
+		{"interrupted", "cluster", ready, 6, syscall.SIGINT},
+		{"terminated", "cluster", ready, 6, syscall.SIGTERM},
+		{"killed when the first piece runs", "cluster", starting, 3, syscall.SIGKILL},
+		{"killed with an API server of its own", "apiserver", ready, 3, syscall.SIGKILL},
+		{"panic in a goroutine", "panic", ready, 0, nil},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run", "^TestHelperLocalCluster$", "-test.v")
+			cmd.Env = append(os.Environ(), localclusterHelper+"="+test.what, "XDG_CACHE_HOME="+cache)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			waitForLine(t, bufio.NewScanner(out), test.after)
+			// The watchdog is one of them.
+			eventually(t, "something runs that could be left behind", func() error {
+				if running := processesOf(t, runs); len(running) < test.processes {
+					return fmt.Errorf("%d processes", len(running))
+				}
+				return nil
+			})
+			if test.signal != nil {
+				if err := cmd.Process.Signal(test.signal); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = cmd.Wait()
+			wantNoRuns(t, runs)
+		})
+	}
+}
+
+func waitForLine(t *testing.T, lines *bufio.Scanner, prefix string) {
+	t.Helper()
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), prefix) {
+			return
+		}
+		t.Log(lines.Text())
+	}
+	t.Fatalf("the helper ended without a line %q: %v", prefix, lines.Err())
+}
+
+func wantNoRuns(t *testing.T, runs string) {
+	t.Helper()
+	eventually(t, "nothing left", func() error {
+		if left := processesOf(t, runs); len(left) > 0 {
+			return errors.New(strings.Join(left, "\n"))
+		}
+		if folders, _ := filepath.Glob(filepath.Join(runs, "*", "*")); len(folders) > 0 {
+			return fmt.Errorf("folders left: %v", folders)
+		}
+		return nil
+	})
+}
+
+func TestLocalClusterServerOfItsOwn(t *testing.T) {
+	server, err := localcluster.StartAPIServer(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{}); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := server.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNodeStagesAreKwoksOwn keeps the copies in step with the pinned kwok.
+func TestNodeStagesAreKwoksOwn(t *testing.T) {
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok")
+	list.Dir = filepath.Join("..", "..", "tools", "kwok")
+	out, err := list.Output()
+	if err != nil {
+		t.Skip("kwok's source is not at hand:", err)
+	}
+	stages := filepath.Join(strings.TrimSpace(string(out)), "kustomize", "stage")
+	for ours, theirs := range map[string]string{
+		"node-initialize.yaml":           "node/fast",
+		"node-heartbeat-with-lease.yaml": "node/heartbeat-with-lease",
+		"pod-ready.yaml":                 "pod/fast",
+		"pod-complete.yaml":              "pod/fast",
+	} {
+		want, err := os.ReadFile(filepath.Join(stages, filepath.FromSlash(theirs), ours))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("..", "..", "internal", "localcluster", "stages", ours))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s differs from kwok's: copy it again (%v)", ours, err)
+		}
+	}
+}
