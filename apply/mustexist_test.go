@@ -1,0 +1,130 @@
+package apply_test
+
+import (
+	"errors"
+	"testing"
+
+	"coapply.dev/apply"
+)
+
+func TestMustExist(t *testing.T) {
+	partial := apply.Intent{Config: threeReplicas(), MustExist: true}
+	pinned := threeReplicas()
+	pinned.WithUID("uid-0")
+	cached := cache{object: web("uid-1", "7")}
+	run(t, map[string]testCase{
+		"absent in the cache": {
+			reason: "nothing is sent",
+			intent: partial, cache: cache{}, action: apply.Absent,
+		},
+		"changed": {
+			reason: "pinned to the uid in the cache",
+			intent: partial, cache: cached,
+			steps:  []step{{"PATCH uid=uid-1", ok(web("uid-1", "8"))}},
+			action: apply.Configured, attempts: 1,
+		},
+		"unchanged": {
+			reason: "the resourceVersion of the cache",
+			intent: partial, cache: cached,
+			steps:  []step{{"PATCH uid=uid-1", ok(web("uid-1", "7"))}},
+			action: apply.Unchanged, attempts: 1,
+		},
+		"deleted meanwhile": {
+			reason: "409 without causes; the read tells it from a stale write",
+			intent: partial, cache: cached,
+			steps:  []step{{"PATCH uid=uid-1", stale()}, {"GET", notFound()}},
+			action: apply.Absent, attempts: 1,
+		},
+		"recreated meanwhile": {
+			reason: "422",
+			intent: partial, cache: cached,
+			steps: []step{{"PATCH uid=uid-1", otherUID()}},
+			err:   apply.ErrUIDMismatch, attempts: 1,
+		},
+		"deleted, then recreated": {
+			reason: "409 without causes, and the read finds another object",
+			intent: partial, cache: cached,
+			steps: []step{{"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-2", "9"))}},
+			err:   apply.ErrUIDMismatch, attempts: 1,
+		},
+		"a race inside the server": {
+			reason: "409 without causes, and the object is the same",
+			intent: partial, cache: cached,
+			steps: []step{{"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-1", "9"))}},
+			err:   apply.ErrRetryable, attempts: 1,
+		},
+		"rejected": {
+			reason: "partial intents have conflicts as others do",
+			intent: partial, cache: cached,
+			steps: []step{{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "9"))}},
+			err:   apply.ErrConflict, attempts: 1, conflicts: []string{rejectReplicas},
+		},
+		"deleted before the force": {
+			reason: "waited for, with nothing reported as forced",
+			intent: partial, cache: cached, policy: force,
+			steps: []step{
+				{"PATCH uid=uid-1", conflict(hpaReplicas)},
+				{"GET", ok(web("uid-1", "9"))},
+				{"PATCH uid=uid-1", conflict(hpaReplicas)},
+				{"PATCH uid=uid-1 resourceVersion=9 force", stale()},
+				{"GET", notFound()},
+			},
+			action: apply.Absent, attempts: 3,
+		},
+		"gone when judged": {
+			reason: "waited for",
+			intent: partial, cache: cached, policy: force,
+			steps: []step{
+				{"PATCH uid=uid-1", conflict(hpaReplicas)},
+				{"GET", ok(web("uid-1", "9"))},
+				{"PATCH uid=uid-1", stale()},
+				{"GET", notFound()},
+			},
+			action: apply.Absent, attempts: 2,
+		},
+		"recreated before the force": {
+			reason: "the intent meant the object in the cache",
+			intent: partial, cache: cached, policy: force,
+			steps: []step{
+				{"PATCH uid=uid-1", conflict(hpaReplicas)},
+				{"GET", ok(web("uid-1", "9"))},
+				{"PATCH uid=uid-1", conflict(hpaReplicas)},
+				{"PATCH uid=uid-1 resourceVersion=9 force", otherUID()},
+			},
+			err: apply.ErrUIDMismatch, attempts: 3, conflicts: []string{forcedReplicas},
+		},
+		"another uid in the cache": {
+			reason: "the intent says which object it means",
+			intent: apply.Intent{Config: pinned, MustExist: true}, cache: cached,
+			err: apply.ErrUIDMismatch,
+		},
+		"no uid in the cache": {
+			reason: "unpinned, the apply could create",
+			intent: partial, cache: cache{object: web("", "7")},
+			err: apply.ErrRefused,
+		},
+		"broken cache": {
+			reason: "typed as any other error",
+			intent: partial, cache: cache{err: errors.New("the cache is not started")},
+			err: apply.ErrRefused,
+		},
+	})
+}
+
+// Without a cache the uid is read from the server, and the request counts.
+func TestMustExistWithoutCache(t *testing.T) {
+	run(t, map[string]testCase{
+		"absent": {
+			reason: "one read",
+			intent: apply.Intent{Config: threeReplicas(), MustExist: true},
+			steps:  []step{{"GET", notFound()}},
+			action: apply.Absent,
+		},
+		"there": {
+			reason: "one read, one apply",
+			intent: apply.Intent{Config: threeReplicas(), MustExist: true},
+			steps:  []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}},
+			action: apply.Unchanged, attempts: 1,
+		},
+	})
+}
