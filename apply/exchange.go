@@ -34,7 +34,9 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !ok {
 		return r.next.RoundTrip(request)
 	}
-	exchange.sent()
+	if request.Context().Err() == nil { // the transport sends nothing after the end
+		exchange.sent()
+	}
 	response, err := r.next.RoundTrip(request)
 	if err != nil || request.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices {
 		return response, err

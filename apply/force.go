@@ -89,6 +89,8 @@ func (c *call) judgeAndForce(ctx context.Context, live *unstructured.Unstructure
 		c.log.Info("took fields from other managers", "conflicts", texts(c.conflicts))
 	case isImmutableUID(err) && c.intent.ref.UID == "": // recreated since it was read
 		return "", &StaleWriteError{Object: c.ref, Err: err}
+	case IsOwnershipConflict(err): // of a server that does not know force
+		return "", &RefusedError{Object: c.ref, Err: err}
 	}
 	return action, err
 }

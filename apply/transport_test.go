@@ -51,8 +51,12 @@ func newScript(t *testing.T, steps []step) *script {
 	return s
 }
 
-// RoundTrip checks a request and answers it.
+// RoundTrip checks a request and answers it. Like an http.Transport it sends
+// nothing once the context has ended.
 func (s *script) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := request.Context().Err(); err != nil {
+		return nil, err
+	}
 	got, err := s.describe(request)
 	if err != nil {
 		s.t.Errorf("request %d: %v", s.sent+1, err)
@@ -80,6 +84,7 @@ func (s *script) describe(request *http.Request) (string, error) {
 	if request.Method != http.MethodPatch {
 		return request.Method, nil
 	}
+	defer request.Body.Close() //nolint:errcheck // a bytes.Reader
 	raw, err := io.ReadAll(request.Body)
 	if err != nil {
 		return request.Method, err
@@ -103,6 +108,7 @@ func (s *script) describe(request *http.Request) (string, error) {
 		text += " force"
 	}
 	query.Del("force")
+	query.Del("timeout") // of the client, if it has one
 	if got := query.Encode(); got != "fieldManager="+manager {
 		return text, fmt.Errorf("query %s", got)
 	}
