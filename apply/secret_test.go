@@ -1,0 +1,112 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"coapply.dev/apply"
+)
+
+const (
+	ourPassword   = "our-password"
+	theirPassword = "their-password"
+)
+
+func secret() *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", UID: "uid-1", ResourceVersion: "7",
+			ManagedFields: []metav1.ManagedFieldsEntry{entry("vault", "Update", "", `{"f:data":{"f:password":{}}}`)},
+		},
+		Data: map[string][]byte{"password": []byte(theirPassword)},
+	}
+}
+
+func TestSecretValuesAreNotShown(t *testing.T) {
+	vault := cause{".data.password", `"vault" using v1`}
+	kind := schema.GroupKind{Kind: "Secret"}
+	invalid := field.Invalid(field.NewPath("data").Key("password"), ourPassword, "is too weak: "+ourPassword)
+	for name, test := range map[string]struct {
+		policy apply.Policy
+		steps  []step
+		says   string // what the error still tells
+	}{
+		"rejected": {
+			steps: []step{{"PATCH", conflict(vault)}, {"GET", ok(secret())}},
+			says:  ".data.password to (hidden): owned by vault/Update with (hidden)",
+		},
+		"forced": {
+			policy: force,
+			steps: []step{
+				{"PATCH", conflict(vault)},
+				{"GET", ok(secret())},
+				{"PATCH", conflict(vault)},
+				{"PATCH uid=uid-1 resourceVersion=7 force", ok(secret())},
+			},
+		},
+		"invalid": {
+			steps: []step{{"PATCH", fail(apierrors.NewInvalid(kind, "web", field.ErrorList{invalid}))}},
+			says:  "HTTP 422 Invalid data[password] (the server's message is hidden",
+		},
+		"wrong type": {
+			steps: []step{{"PATCH", unknownReason(".data.password: expected string, got &{" + ourPassword + "}")}},
+			says:  "HTTP 500 (the server's message is hidden",
+		},
+		"webhook": {
+			steps: []step{{"PATCH", fail(apierrors.NewInternalError(errors.New(ourPassword)))}},
+			says:  "HTTP 500 InternalError",
+		},
+		"forbidden": {
+			steps: []step{{"PATCH", fail(apierrors.NewForbidden(corev1.Resource("secrets"), "web", errors.New("no permission")))}},
+			says:  "no permission",
+		},
+		"gone": {steps: []step{{"PATCH", breaks(http.ErrHandlerTimeout)}}, says: "http: Handler timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// client-go itself logs bodies, at levels above 5 and whatever they hold.
+			var log strings.Builder
+			ctx := logr.NewContext(t.Context(), funcr.New(func(prefix, args string) {
+				fmt.Fprintln(&log, prefix, args)
+			}, funcr.Options{Verbosity: 5}))
+			text, err := applySecret(ctx, newScript(t, test.steps).applier(test.policy, nil))
+			for _, value := range []string{ourPassword, theirPassword, "b3VyLXBhc3N3b3Jk", "dGhlaXItcGFzc3dvcmQ="} {
+				if strings.Contains(text, value) || strings.Contains(log.String(), value) {
+					t.Errorf("%s is in\n%s\n%s", value, text, log.String())
+				}
+			}
+			if !strings.Contains(text, test.says) || log.Len() == 0 || (test.says == "") != (err == nil) {
+				t.Errorf("%s\nwant it to say %q", text, test.says)
+			}
+		})
+	}
+}
+
+// applySecret gives all that an Apply returns as text, with each wrapped error.
+func applySecret(ctx context.Context, applier *apply.Applier) (string, error) {
+	config := corev1ac.Secret("web", "shop").WithData(map[string][]byte{"password": []byte(ourPassword)})
+	outcome, err := applier.Apply(ctx, apply.Intent{Config: config})
+	text := fmt.Sprintf("%v %+v %#v\n%v %+v\n", outcome, outcome, outcome, err, err)
+	conflict := (*apply.ConflictError)(nil)
+	if errors.As(err, &conflict) {
+		text += fmt.Sprintf("%#v %+v\n", *conflict, conflict.Conflicts)
+	}
+	answer := (*apierrors.StatusError)(nil)
+	if errors.As(err, &answer) {
+		text += fmt.Sprintf("%+v", answer.ErrStatus)
+	}
+	return text, err
+}
