@@ -1,0 +1,133 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/apply"
+)
+
+var (
+	errOwnership = apierrors.NewApplyConflict([]metav1.StatusCause{
+		{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.replicas", Message: `conflict with "hpa"`},
+	}, "Apply failed with 1 conflict")
+	errStale = apierrors.NewConflict(deployments, "web", errors.New("modified"))
+)
+
+func webRef() apply.ObjectRef {
+	ref := apply.ObjectRef{UID: "uid-1"}
+	ref.Kind, ref.Namespace, ref.Name = "Deployment", "shop", "web"
+	return ref
+}
+
+func TestClassify(t *testing.T) {
+	for name, test := range map[string]struct {
+		err   error
+		class string // of ResultOf; the errors themselves are in failures_test.go
+		after time.Duration
+	}{
+		"nothing":            {nil, "Success", 0},
+		"ownership conflict": {errOwnership, "Error", 0}, // is left alone: it takes a policy
+		"stale write":        {errStale, "StaleWrite", 0},
+		"wrapped":            {fmt.Errorf("writing: %w", errStale), "StaleWrite", 0},
+		"busy":               {apierrors.NewTooManyRequests("busy", 3), "Retryable", 3 * time.Second},
+		"refused":            {apierrors.NewBadRequest("no"), "Refused", 0},
+		"gone":               {apierrors.NewResourceExpired("old"), "Refused", 0},
+		"reset":              {&url.Error{Op: "Patch", URL: "https://x", Err: syscall.ECONNRESET}, "Retryable", 0},
+		"end of file":        {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), "Retryable", 0},
+		"cancelled":          {&url.Error{Op: "Patch", URL: "https://x", Err: context.Canceled}, "Cancelled", 0},
+		"deadline":           {fmt.Errorf("waiting: %w", context.DeadlineExceeded), "Cancelled", 0},
+		"unknown":            {errors.New("no matches for kind"), "Refused", 0},
+		"already classified": {&apply.UIDMismatchError{Err: errStale}, "UIDMismatch", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := apply.Classify(webRef(), test.err)
+			if class := apply.ResultOf(got); class != test.class {
+				t.Errorf("%v is %s, want %s", got, class, test.class)
+			}
+			if !errors.Is(got, test.err) {
+				t.Errorf("%v does not unwrap to %v", got, test.err)
+			}
+			retryable := (*apply.RetryableError)(nil)
+			if errors.As(got, &retryable) && retryable.After != test.after {
+				t.Errorf("after %v, want %v", retryable.After, test.after)
+			}
+			if again := apply.Classify(webRef(), got); again != got {
+				t.Errorf("classified twice: %v", again)
+			}
+		})
+	}
+}
+
+// A 409 is one or the other, and neither when it is wrapped by an error of another
+// class, which no repetition of the same write heals.
+func TestOwnershipConflictOrStaleWrite(t *testing.T) {
+	otherCause := errOwnership.Status()
+	otherCause.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid}}}
+	for name, test := range map[string]struct {
+		err              error
+		ownership, stale bool
+	}{
+		"nil":                     {nil, false, false},
+		"any":                     {errors.New("any"), false, false},
+		"not found":               {apierrors.NewNotFound(deployments, "web"), false, false},
+		"already exists":          {apierrors.NewAlreadyExists(deployments, "web"), false, false},
+		"ownership":               {errOwnership, true, false},
+		"ownership, wrapped":      {fmt.Errorf("applying: %w", errOwnership), true, false},
+		"ownership, classified":   {&apply.ConflictError{Err: errOwnership}, true, false},
+		"conflict without answer": {&apply.ConflictError{}, true, false},
+		"stale":                   {errStale, false, true},
+		"stale, wrapped":          {fmt.Errorf("writing: %w", errStale), false, true},
+		"stale, classified":       {&apply.StaleWriteError{Err: errStale}, false, true},
+		"stale by a conflict":     {&apply.StaleWriteError{Err: errOwnership}, false, true},
+		"409 with other causes":   {&apierrors.StatusError{ErrStatus: otherCause}, false, true},
+		"409 without details":     {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 409, Reason: "Conflict"}}, false, true},
+		"uid mismatch by 409":     {&apply.UIDMismatchError{Err: errStale}, false, false},
+		"contended":               {&apply.ContendedError{Err: errStale}, false, false},
+		"contended by a conflict": {&apply.ContendedError{Err: &apply.StaleWriteError{Err: errOwnership}}, false, false},
+		"retryable by 409":        {&apply.RetryableError{Err: errStale}, false, false},
+		"refused by a conflict":   {&apply.RefusedError{Err: errOwnership}, false, false},
+		"stale, then the end":     {errors.Join(context.Canceled, errStale), false, true},
+	} {
+		if got := apply.IsOwnershipConflict(test.err); got != test.ownership {
+			t.Errorf("%s: ownership conflict %v", name, got)
+		}
+		if got := apply.IsStaleWrite(test.err); got != test.stale {
+			t.Errorf("%s: stale write %v", name, got)
+		}
+	}
+}
+
+// Messages are one line, and say what happened to which object.
+func TestErrorTexts(t *testing.T) {
+	lines := errors.New("errors:\n  .spec.a: not declared\n  .spec.b: not declared")
+	conflicts := []apply.Conflict{{ServerPath: ".a"}, {ServerPath: ".b", Decision: apply.Force}, {ServerPath: ".c"}}
+	for want, err := range map[string]error{
+		"invalid intent: no kind":                                                                                      &apply.IntentError{Err: errors.New("no kind")},
+		"invalid intent for Deployment shop/web: no":                                                                   &apply.IntentError{Object: webRef(), Err: errors.New("no")},
+		"stale write: Deployment shop/web changed since it was read: modified":                                         &apply.StaleWriteError{Object: webRef(), Err: errors.New("modified")},
+		"Deployment shop/web is refused by the API server: errors: .spec.a: not declared .spec.b: not declared":        &apply.RefusedError{Object: webRef(), Err: lines},
+		"writing Deployment shop/web failed for the moment: errors: .spec.a: not declared .spec.b: not declared":       &apply.RetryableError{Object: webRef(), Err: lines},
+		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; what has its name now was left alone": &apply.UIDMismatchError{Object: webRef(), Err: lines},
+		"contended: Deployment shop/web changed under each of 3 applies; nothing was forced, try again later":          &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
+		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /": &apply.ConflictError{
+			Object: webRef(), FieldManager: "m", Conflicts: conflicts, Err: lines},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("more than one line: %s", err)
+		}
+	}
+}

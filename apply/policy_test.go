@@ -1,0 +1,144 @@
+package apply
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
+)
+
+func TestPolicyDecides(t *testing.T) {
+	const container = `.spec.template.spec.containers[name="web"]`
+	policy := OnConflict(Reject).
+		At(".spec", Force).
+		At(".spec.template", Reject).
+		At(container, Force).
+		At(container+`.ports[containerPort=80,protocol="TCP"]`, Reject).
+		At(`.metadata.annotations["a.b/c"]`, Force).
+		At(`.metadata.finalizers[="a/b"]`, Force)
+	for _, test := range []struct {
+		path   string
+		want   Decision
+		reason string
+	}{
+		{".data", Reject, "no rule holds"},
+		{".spec", Force, "the field itself"},
+		{".spec.replicas", Force, "a field below"},
+		{".specification", Reject, "a name that only begins alike"},
+		{".spec.template.metadata", Reject, "the longer rule"},
+		{container + ".image", Force, "the longest rule"},
+		{`.spec.template.spec.containers[name="web2"].image`, Reject, "another item"},
+		{container + `.ports[containerPort=80,protocol="TCP"].name`, Reject, "an item of two keys"},
+		{container + `.ports[containerPort=80,protocol="UDP"].name`, Force, "differs in one of two keys"},
+		{container + `.ports[containerPort=80].name`, Force, "a key alone is not the item"},
+		{`.metadata.annotations["a.b/c"]`, Force, "a key with dots"},
+		{`.metadata.annotations.a`, Reject, "not the key with dots"},
+		{`.metadata.annotations["a.b/c.d"]`, Reject, "a key that begins alike"},
+		{`.metadata.finalizers[="a/b"]`, Force, "a member of a set"},
+		{`.metadata.finalizers[="a/c"]`, Reject, "another member"},
+	} {
+		if got := policy.decide(fieldowners.MustParsePath(test.path)); got != test.want {
+			t.Errorf("%s: %v, want %v: %s", test.path, got, test.want, test.reason)
+		}
+	}
+	if got := (Policy{}).decide(fieldowners.MustParsePath(".spec")); got != Reject {
+		t.Errorf("the zero policy: %v", got)
+	}
+}
+
+func TestPolicyDecidesByServerPath(t *testing.T) {
+	keep := OnConflict(Force).At(`.metadata.annotations.a`, Reject)
+	take := OnConflict(Reject).At(`.metadata.annotations["a.b"]`, Force)
+	for _, test := range []struct {
+		policy     Policy
+		serverPath string
+		want       Decision
+		reason     string
+	}{
+		{keep, ".metadata.annotations.a", Reject, "the field itself"},
+		{keep, ".metadata.annotations.a.b", Reject, `may be the key "a.b" or lie below "a": the rule may hold`},
+		{keep, ".metadata.annotations.a[0]", Reject, "may lie below"},
+		{keep, ".metadata.annotations.ab", Force, "another name"},
+		{keep, ".metadata.annotations", Force, "above, not below"},
+		{keep, "", Force, "no field at all"},
+		{take, ".metadata.annotations.a.b", Reject, "nothing is forced by a guess"},
+		{OnConflict(Force), ".metadata.annotations.a.b", Force, "no rule can differ"},
+		{OnConflict(Force).At(".spec", Force), ".spec.replicas", Force, "the rules agree"},
+		{Policy{}, ".spec.replicas", Reject, "the zero policy"},
+	} {
+		if got := test.policy.decideByServerPath(test.serverPath); got != test.want {
+			t.Errorf("%q: %v, want %v: %s", test.serverPath, got, test.want, test.reason)
+		}
+	}
+}
+
+func TestPolicyIsImmutable(t *testing.T) {
+	replicas, image := fieldowners.MustParsePath(".spec.replicas"), fieldowners.MustParsePath(".spec.image")
+	base := OnConflict(Reject).At(".a", Force).At(".b", Force).At(".c", Force) // with room behind its rules
+	first, second := base.At(".spec.replicas", Force), base.At(".spec.image", Force)
+	broken := base.At("", Force)
+	for name, ok := range map[string]bool{
+		"base":   base.decide(replicas) == Reject && base.decide(image) == Reject && base.err == nil,
+		"first":  first.decide(replicas) == Force && first.decide(image) == Reject,
+		"second": second.decide(replicas) == Reject && second.decide(image) == Force,
+		"broken": broken.err != nil,
+	} {
+		if !ok {
+			t.Errorf("%s was changed", name)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	var c struct{ client.Client } // never called
+	valid := Config{FieldManager: "m", LiveReader: c}
+	with := func(change func(*Config)) Config {
+		config := valid
+		change(&config)
+		return config
+	}
+	policy := func(p Policy) Config { return with(func(c *Config) { c.Policy = p }) }
+	for name, test := range map[string]struct {
+		config Config
+		says   []string
+	}{
+		"nothing":          {Config{}, []string{"FieldManager: a name is needed", "LiveReader: a reader past the cache"}},
+		"long name":        {with(func(c *Config) { c.FieldManager = strings.Repeat("m", 129) }), []string{"FieldManager"}},
+		"unprintable name": {with(func(c *Config) { c.FieldManager = "a\nb" }), []string{"FieldManager"}},
+		"no live reader":   {with(func(c *Config) { c.LiveReader = nil }), []string{"LiveReader"}},
+		"decision":         {policy(OnConflict(7)), []string{"unknown decision 7"}},
+		"decision of rule": {policy(Policy{}.At(".spec", -1)), []string{"unknown decision -1"}},
+		"empty path":       {policy(Policy{}.At("", Force)), []string{"empty path"}},
+		"broken path":      {policy(Policy{}.At("spec", Force)), []string{`path "spec": at offset 0`}},
+		"twice":            {policy(Policy{}.At(".spec", Force).At(".spec", Reject)), []string{".spec is given twice"}},
+		"same key twice": {policy(Policy{}.At(`.p[a=1,b="x"]`, Force).At(`.p[b="x",a=1]`, Force)),
+			[]string{`.p[a=1,b="x"] is given twice`}},
+		"all of it": {policy(Policy{}.At("", Force).At("x", Force)), []string{"empty path", `path "x"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			applier, err := New(c, test.config)
+			if applier != nil || err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range test.says {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v; want it to say %q", err, want)
+				}
+			}
+		})
+	}
+	if _, err := New(nil, valid); err == nil {
+		t.Error("no client was accepted")
+	}
+	parse := (*fieldowners.PathError)(nil)
+	if _, err := New(c, policy(Policy{}.At(".a[", Force))); !errors.As(err, &parse) {
+		t.Errorf("%v is no PathError", err)
+	}
+	applier, err := New(c, valid)
+	if err != nil || applier.FieldManager() != "m" {
+		t.Errorf("a valid configuration: %v", err)
+	}
+}
