@@ -115,6 +115,9 @@ type call struct {
 func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 	encoded, err := encode(intent)
 	if err != nil {
+		if invalid := (*IntentError)(nil); errors.As(err, &invalid) {
+			c.ref = invalid.Object // as far as known
+		}
 		return "", err
 	}
 	c.intent, c.ref, c.mustExist = encoded, encoded.ref, intent.MustExist

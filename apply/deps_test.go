@@ -1,0 +1,71 @@
+package apply_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The layers of docs/architecture.md, held from below: what a package compiles is
+// what a user of the library compiles and what a change can break.
+func TestDependencies(t *testing.T) {
+	library := []string{"coapply.dev/apply/...", "coapply.dev/fieldowners/..."}
+	for _, rule := range []struct {
+		reason    string
+		field     string // of go list: Imports, or Deps with what is imported indirectly
+		packages  []string
+		forbidden []string // with everything below them
+	}{
+		{
+			reason:    "fieldowners is pure data: the plugin and others use it on files, without a client",
+			field:     "Deps",
+			packages:  []string{"coapply.dev/fieldowners"},
+			forbidden: []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
+		},
+		{
+			reason: "applying needs a client, no manager, and reports to an interface. Direct imports " +
+				"only: controller-runtime's client package imports Prometheus itself",
+			field:    "Imports",
+			packages: []string{"coapply.dev/apply"},
+			forbidden: []string{
+				"github.com/prometheus", "coapply.dev/apply/metrics",
+				"sigs.k8s.io/controller-runtime/pkg/manager", "sigs.k8s.io/controller-runtime/pkg/builder",
+			},
+		},
+		{
+			reason:   "the library knows nothing of what is built on it",
+			field:    "Deps",
+			packages: library,
+			forbidden: []string{
+				"coapply.dev/internal", "coapply.dev/compare", "coapply.dev/cmd", "coapply.dev/api", "coapply.dev/test",
+			},
+		},
+		{
+			reason:    "apply stands below its own helpers",
+			field:     "Deps",
+			packages:  []string{"coapply.dev/apply"},
+			forbidden: []string{"coapply.dev/apply/update", "coapply.dev/apply/reconciler", "coapply.dev/apply/metrics"},
+		},
+	} {
+		for _, path := range goList(t, rule.field, rule.packages) {
+			if slices.ContainsFunc(rule.forbidden, func(f string) bool { return path == f || strings.HasPrefix(path, f+"/") }) {
+				t.Errorf("%v: %s is among its %s: %s", rule.packages, path, rule.field, rule.reason)
+			}
+		}
+	}
+}
+
+func goList(t *testing.T, field string, packages []string) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go",
+		append([]string{"list", "-f", `{{join .` + field + ` "\n"}}`}, packages...)...).Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	paths := strings.Fields(string(out))
+	if len(paths) == 0 {
+		t.Fatalf("go list gave no %s of %v", field, packages)
+	}
+	return paths
+}

@@ -1,0 +1,88 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+// exampleClient stands for a manager's client, whose rest.Config was wrapped with
+// apply.RecordExchange. The cluster has a deployment with 5 replicas, set by an
+// autoscaler.
+func exampleClient() client.Client {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
+	config := &rest.Config{Host: "http://server", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet || r.URL.Query().Get("force") == "true" {
+			return ok(web("uid-1", "7"))(r)
+		}
+		return conflict(hpaReplicas)(r)
+	})}
+	config.Wrap(apply.RecordExchange)
+	c, err := client.New(config, client.Options{Scheme: scheme.Scheme, Mapper: mapper})
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// A policy that takes one field and rejects all other conflicts.
+func ExampleApplier_Apply() {
+	c := exampleClient()
+	applier, err := apply.New(c, apply.Config{
+		FieldManager: "example-autoscaler",
+		LiveReader:   c, // mgr.GetAPIReader()
+		Policy:       apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Force),
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	outcome, err := applier.Apply(context.Background(), apply.Intent{
+		Config:    appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3)),
+		MustExist: true,
+	})
+	fmt.Println(err)
+	fmt.Println(outcome.Object, outcome.Requests, "requests")
+	for _, conflict := range outcome.Conflicts {
+		fmt.Println(conflict.Decision, conflict)
+	}
+	// Output:
+	// <nil>
+	// Deployment shop/web 5 requests
+	// Force .spec.replicas to 3: owned by hpa/Update[scale] with 5
+}
+
+// The zero Policy rejects. The error says who is in the way; it is not retried.
+func ExampleConflictError() {
+	c := exampleClient()
+	applier, err := apply.New(c, apply.Config{FieldManager: "example-autoscaler", LiveReader: c})
+	if err != nil {
+		panic(err)
+	}
+
+	_, err = applier.Apply(context.Background(), apply.Intent{
+		Config: appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3)),
+	})
+	fmt.Println(err)
+
+	var rejected *apply.ConflictError
+	if errors.As(err, &rejected) {
+		for _, conflict := range rejected.Conflicts {
+			fmt.Println(conflict.Manager.Name, "owns", conflict.Path, "with", conflict.Theirs, "where we want", conflict.Ours)
+		}
+	}
+	// Output:
+	// ownership conflict on Deployment shop/web: example-autoscaler cannot set .spec.replicas to 3: owned by hpa/Update[scale] with 5
+	// hpa owns .spec.replicas with 5 where we want 3
+}
