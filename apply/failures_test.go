@@ -1,7 +1,6 @@
 package apply_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -132,85 +131,5 @@ func TestKindThatTheServerDoesNotHave(t *testing.T) {
 	outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: config})
 	if !errors.Is(err, apply.ErrRefused) || outcome.Requests != 0 || !strings.Contains(err.Error(), "no matches for kind") {
 		t.Errorf("%v after %d requests", err, outcome.Requests)
-	}
-}
-
-func TestContextEnds(t *testing.T) {
-	for name, test := range map[string]struct {
-		reason   string
-		steps    func(end func()) []step
-		requests int
-	}{
-		"before": {
-			reason: "nothing is sent",
-			steps:  func(end func()) []step { end(); return nil },
-		},
-		"during a request": {
-			reason: "its answer is lost, nothing is sent after it",
-			steps: func(end func()) []step {
-				return []step{{"PATCH", func(r *http.Request) (*http.Response, error) { end(); return hangs(r) }}}
-			},
-			requests: 1,
-		},
-		"during client-go's wait": {
-			reason: "the server asked to wait; the context ends first",
-			steps: func(end func()) []step {
-				time.AfterFunc(time.Second, end)
-				return []step{{"PATCH", fail(apierrors.NewTooManyRequests("busy", 60))}}
-			},
-			requests: 1,
-		},
-		"after the first answer": {
-			reason: "the conflict is not settled",
-			steps: func(end func()) []step {
-				return []step{{"PATCH", then(conflict(hpaReplicas), end)}}
-			},
-			requests: 1,
-		},
-		"before the force": {
-			reason: "judged, and not forced",
-			steps: func(end func()) []step {
-				return []step{
-					{"PATCH", conflict(hpaReplicas)},
-					{"GET", ok(web("uid-1", "7"))},
-					{"PATCH", then(conflict(hpaReplicas), end)},
-				}
-			},
-			requests: 3,
-		},
-		"during the back-off": {
-			reason: "not judged again",
-			steps: func(end func()) []step {
-				return []step{
-					{"PATCH", conflict(hpaReplicas)},
-					{"GET", ok(web("uid-1", "7"))},
-					{"PATCH", conflict(hpaReplicas)},
-					{"PATCH uid=uid-1 resourceVersion=7 force", func(r *http.Request) (*http.Response, error) {
-						time.AfterFunc(time.Millisecond, end) // the wait is 2 ms at least
-						return stale()(r)
-					}},
-				}
-			},
-			requests: 4,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, end := context.WithCancel(t.Context())
-				defer end()
-				outcome, err := newScript(t, test.steps(end)).applier(force, nil).
-					Apply(ctx, apply.Intent{Config: threeReplicas()})
-				if !errors.Is(err, context.Canceled) || apply.ResultOf(err) != "Cancelled" || outcome.Requests != test.requests {
-					t.Errorf("%s: %v (%s) after %d requests", test.reason, err, apply.ResultOf(err), outcome.Requests)
-				}
-			})
-		})
-	}
-}
-
-func then(a answer, do func()) answer {
-	return func(request *http.Request) (*http.Response, error) {
-		defer do()
-		return a(request)
 	}
 }

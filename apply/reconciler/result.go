@@ -21,8 +21,8 @@ import (
 const conflictRetry = time.Minute
 
 // requeue says when to reconcile again after errors, see the package comment.
-// Where each of them says how long to wait, the shortest wait for a conflict and
-// the longest that the server asked for decide; otherwise the rate limiter does,
+// Where each of them says how long to wait, the longest wait that the server asked
+// for decides, or else that of a conflict; otherwise the rate limiter does,
 // and no error is lost.
 func requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
@@ -33,13 +33,13 @@ func requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 		return reconcile.Result{}, nil // the manager stops
 	}
 	var asked, conflict time.Duration
-	for _, err := range errs {
+	for _, one := range errs {
 		retryable := (*apply.RetryableError)(nil)
 		switch {
-		case err == nil:
-		case errors.Is(err, apply.ErrConflict):
+		case one == nil:
+		case errors.Is(one, apply.ErrConflict):
 			conflict = conflictRetry
-		case errors.As(err, &retryable) && retryable.After > 0:
+		case errors.As(one, &retryable) && retryable.After > 0:
 			asked = max(asked, retryable.After)
 		default:
 			return reconcile.Result{}, err

@@ -1,0 +1,217 @@
+package reconciler_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+)
+
+var errAny = errors.New("any")
+
+func withFinalizer() parentType {
+	p := parent()
+	p.Finalizers = []string{finalizer}
+	return p
+}
+
+func paused(p parentType) parentType {
+	p.Annotations[reconciler.PausedAnnotation] = "true"
+	return p
+}
+
+func deleting(p parentType, finalizers ...string) parentType {
+	now := metav1.Now()
+	p.DeletionTimestamp, p.Finalizers = &now, finalizers
+	return p
+}
+
+func TestOrder(t *testing.T) {
+	const applied, written = "emit, apply a, apply b", "status, PUT status, then"
+	fail := func(what string, err error) func(*world) { return func(w *world) { w.fails[what] = err } }
+	for name, test := range map[string]struct {
+		reason string
+		parent parentType
+		change func(*world)
+		want   string
+		err    error
+	}{
+		"new": {
+			reason: "the finalizer stands before anything is written, the status after all of it",
+			parent: parent(), want: "PUT, " + applied + ", " + written,
+		},
+		"known": {
+			reason: "a finalizer that is there is no write",
+			parent: withFinalizer(), want: applied + ", " + written,
+		},
+		"paused":           {reason: "left alone", parent: paused(parent())},
+		"paused, deleting": {reason: "left alone, finalizer and all", parent: paused(deleting(parent(), finalizer))},
+		"gone":             {reason: "nothing to write to", want: "gone shop/web"},
+		"gone, fails":      {reason: "tried again", change: fail("gone", errAny), want: "gone shop/web", err: errAny},
+		"gone, not asked":  {reason: "Gone may be nil", change: func(w *world) { w.config.Gone = nil }},
+		"unreadable":       {reason: "tried again", parent: parent(), change: fail("GET", errAny), err: errAny},
+		"deleting":         {reason: "cleanup, then the finalizer; nothing is emitted", parent: deleting(parent(), finalizer), want: "cleanup, PUT"},
+		"deleting, fails":  {reason: "the finalizer stays", parent: deleting(parent(), finalizer), change: fail("cleanup", errAny), want: "cleanup", err: errAny},
+		"deleting, waiting": {
+			reason: "the finalizer stays, and what is waited for leads to another reconcile",
+			parent: deleting(parent(), finalizer), want: "cleanup",
+			change: func(w *world) {
+				w.config.Cleanup = func(context.Context, parentType) (bool, error) { w.note("cleanup"); return false, nil }
+			},
+		},
+		"deleting, held by others": {
+			reason: "our part is done, or was never begun",
+			parent: deleting(parent(), "example.com/other"),
+		},
+		"deleting, no finalizer of ours": {
+			reason: "nothing to do", parent: deleting(parent(), "example.com/other"),
+			change: func(w *world) { w.config.Finalizer, w.config.Cleanup = "", nil },
+		},
+		"no finalizer configured": {
+			reason: "none is written", parent: parent(), want: applied + ", " + written,
+			change: func(w *world) { w.config.Finalizer, w.config.Cleanup = "", nil },
+		},
+		"finalizer fails": {
+			reason: "nothing is written without it",
+			parent: parent(), change: fail("PUT", apierrors.NewForbidden(appsv1.Resource("deployments"), "web", errAny)),
+			want: "PUT", err: apply.ErrRefused,
+		},
+		"emit fails": {
+			reason: "nothing is applied, and the status says so",
+			parent: withFinalizer(), change: fail("emit", errAny), want: "emit, " + written, err: errAny,
+		},
+		"first of two fails": {
+			reason: "the second is applied all the same",
+			parent: withFinalizer(), change: fail("apply a", apierrors.NewBadRequest("no")),
+			want: applied + ", " + written, err: apply.ErrRefused,
+		},
+		"no status": {
+			reason: "Status may be nil", parent: withFinalizer(), want: applied,
+			change: func(w *world) { w.config.Status = nil },
+		},
+		"status fails": {
+			reason: "nothing to write, and nothing may follow",
+			parent: withFinalizer(), change: fail("status", errAny), want: applied + ", status", err: errAny,
+		},
+		"status write fails": {
+			reason: "what must come after it does not",
+			parent: withFinalizer(), change: fail("PUT status", apierrors.NewBadRequest("no")),
+			want: applied + ", status, PUT status", err: apply.ErrRefused,
+		},
+		"gone before the status": {
+			reason: "no error, and no status that what follows could rely on",
+			parent: withFinalizer(), change: fail("PUT status", notFound()),
+			want: applied + ", status, PUT status",
+		},
+		"then fails": {
+			reason: "tried again", parent: withFinalizer(), change: fail("then", errAny),
+			want: applied + ", " + written, err: errAny,
+		},
+		"status without change": {
+			reason: "nothing is written; what follows needs no write", parent: withFinalizer(), want: applied + ", then",
+			change: func(w *world) {
+				w.config.Status = func(context.Context, parentType, reconciler.Applied) (reconciler.Report[parentType], error) {
+					return reconciler.Report[parentType]{Then: func(context.Context) error { w.note("then"); return nil }}, nil
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, test.parent)
+			if test.change != nil {
+				test.change(w)
+			}
+			result, err := w.reconcile(t.Context())
+			if !errors.Is(err, test.err) || test.err == nil && err != nil || result != (reconcile.Result{}) {
+				t.Errorf("%s: %+v, %v; want %v", test.reason, result, err, test.err)
+			}
+			if w.String() != test.want {
+				t.Errorf("%s:\n got %s\nwant %s", test.reason, w, test.want)
+			}
+		})
+	}
+}
+
+// What Status is told, and what is written in the end.
+func TestStatusSeesWhatWasApplied(t *testing.T) {
+	w := newWorld(t, parent())
+	w.fails["apply a"] = apierrors.NewBadRequest("no")
+	status, applied := w.config.Status, reconciler.Applied{}
+	w.config.Status = func(ctx context.Context, p parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
+		if len(p.Finalizers) != 1 {
+			t.Errorf("Status got the parent from before the finalizer: %v", p.Finalizers)
+		}
+		applied = a
+		return status(ctx, p, a)
+	}
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrRefused) {
+		t.Error(err)
+	}
+	if len(applied.Outcomes) != 2 || applied.Outcomes[0].Action != "" || applied.Outcomes[1].Object.Name != "b" || len(applied.Errs) != 1 {
+		t.Errorf("applied %+v", applied)
+	}
+	var live appsv1.Deployment
+	w.must(w.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, &live))
+	if live.Status.ObservedGeneration != 3 || live.Finalizers[0] != finalizer || live.Annotations["kept"] != "yes" {
+		t.Errorf("written %+v", live)
+	}
+}
+
+// The end of the reconcile's own context is no error; any other one is.
+func TestContextEnds(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	w := newWorld(t, parent())
+	if result, err := w.reconcile(ctx); err != nil || result != (reconcile.Result{}) || w.String() != "" {
+		t.Errorf("before: %+v, %v after %s", result, err, w)
+	}
+
+	ctx, end = context.WithCancel(t.Context())
+	w = newWorld(t, withFinalizer())
+	w.config.Emit = func(parentType) (reconciler.Emission, error) { end(); return emission("a", "b"), nil }
+	w.config.Status = nil
+	if result, err := w.reconcile(ctx); err != nil || result != (reconcile.Result{}) || w.String() != "" {
+		t.Errorf("meanwhile: %+v, %v after %s", result, err, w)
+	}
+
+	w = newWorld(t, deleting(parent(), finalizer))
+	w.fails["cleanup"] = context.Canceled // of a call with a context of its own
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, context.Canceled) {
+		t.Errorf("another context: %v", err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	w := newWorld(t, nil)
+	for says, change := range map[string]func(*reconciler.Config[parentType]){
+		"Client is needed":    func(c *reconciler.Config[parentType]) { c.Client = nil },
+		"Applier is needed":   func(c *reconciler.Config[parentType]) { c.Applier = nil },
+		"Emit is needed":      func(c *reconciler.Config[parentType]) { c.Emit = nil },
+		"Updater, for the":    func(c *reconciler.Config[parentType]) { c.Updater = nil },
+		"both or neither":     func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
+		"both or neither of ": func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
+	} {
+		config := w.config
+		change(&config)
+		if _, err := reconciler.New(config); err == nil || !contains(err.Error(), says) {
+			t.Errorf("%v; want it to say %q", err, says)
+		}
+	}
+	_, err := reconciler.New(reconciler.Config[client.Object]{})
+	if err == nil || !contains(err.Error(), "want a pointer to a struct") {
+		t.Errorf("an interface as parent: %v", err)
+	}
+	small := reconciler.Config[parentType]{Client: w.config.Client, Applier: w.config.Applier, Emit: w.config.Emit}
+	if _, err := reconciler.New(small); err != nil {
+		t.Errorf("what is needed and no more: %v", err)
+	}
+}

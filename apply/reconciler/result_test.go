@@ -1,0 +1,160 @@
+package reconciler_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+)
+
+func contains(text, part string) bool { return strings.Contains(text, part) }
+
+// When it is tried again, by what became of the two intents.
+func TestRequeue(t *testing.T) {
+	busy, busier := apierrors.NewTooManyRequests("busy", 10), apierrors.NewTooManyRequests("busy", 100)
+	refused := apierrors.NewBadRequest("no")
+	for name, test := range map[string]struct {
+		a, b  error
+		after time.Duration // at least, and at most a fifth more
+		err   error
+	}{
+		"conflict":                 {a: conflictOver("k"), after: time.Minute},
+		"two conflicts":            {a: conflictOver("k"), b: conflictOver("k"), after: time.Minute},
+		"busy":                     {b: busy, after: 10 * time.Second},
+		"twice busy":               {a: busy, b: busier, after: 100 * time.Second},
+		"conflict and busy":        {a: conflictOver("k"), b: busy, after: 10 * time.Second},
+		"unavailable":              {a: apierrors.NewServiceUnavailable("no leader"), err: apply.ErrRetryable},
+		"refused":                  {a: refused, err: apply.ErrRefused},
+		"conflict and refused":     {a: conflictOver("k"), b: refused, err: apply.ErrRefused},
+		"busy and refused":         {a: busy, b: refused, err: apply.ErrRefused},
+		"refused and unavailable":  {a: refused, b: apierrors.NewServiceUnavailable(""), err: apply.ErrRetryable},
+		"unavailable after a wait": {a: busy, b: apierrors.NewServiceUnavailable(""), err: apply.ErrRetryable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, withFinalizer())
+			for _, name := range []string{"a", "b"} {
+				w.owned(name, "k")
+			}
+			w.fails["apply a"], w.fails["apply b"] = test.a, test.b
+			var log strings.Builder
+			ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
+			result, err := w.reconcile(ctx)
+			if !errors.Is(err, test.err) || test.err == nil && err != nil {
+				t.Errorf("error %v, want %v", err, test.err)
+			}
+			if after := result.RequeueAfter; after < test.after || after > test.after*6/5 {
+				t.Errorf("after %v, want %v", after, test.after)
+			}
+			if logged := contains(log.String(), "not all of it stands"); logged != (test.err == nil) {
+				t.Errorf("what is no error of the reconcile is in the log, and what is one is not twice: %s", log.String())
+			}
+		})
+	}
+}
+
+func TestEvents(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.owned("a", "k")
+	w.owned("b", "taken")
+	w.fails["apply a"], w.fails["apply b"] = conflictOver("k"), conflictOver("taken")
+	w.config.Emit = func(parentType) (reconciler.Emission, error) {
+		e := emission("a")
+		config := corev1ac.ConfigMap("b", "shop").WithData(map[string]string{"taken": "ours"})
+		e.Intents = append(e.Intents, apply.Intent{Config: config})
+		return e, nil
+	}
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`Warning OwnershipConflict ownership conflict on ConfigMap shop/a: test cannot set .data.k to "a": owned by other/Update with "theirs"`,
+		`Normal OwnershipForced set .data.taken to "ours": owned by other/Update with "theirs"`,
+	}
+	if diff := cmp.Diff(want, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s\nafter %s", diff, w)
+	}
+	w.config.Events = nil // nobody is told
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A note is within the 1024 bytes of the events API, and valid UTF-8.
+func TestLongEvents(t *testing.T) {
+	for shift := range 4 { // a cut at each place of a character
+		field := strings.Repeat("x", shift) + strings.Repeat("名", 1000)
+		w := newWorld(t, withFinalizer())
+		w.owned("a", "k")
+		w.fails["apply a"] = conflictOver(field)
+		if _, err := w.reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		note := strings.TrimPrefix(w.told()[0], "Warning OwnershipConflict ")
+		if len(note) > 1024 || len(note) < 1018 || !utf8.ValidString(note) || !strings.HasSuffix(note, "名…") {
+			t.Errorf("%d bytes: %s", len(note), note)
+		}
+	}
+}
+
+func TestCondition(t *testing.T) {
+	conflict := &apply.ConflictError{FieldManager: "m", Conflicts: []apply.Conflict{{ServerPath: ".a"}}}
+	reset := func(port string) error {
+		return &apply.RetryableError{Err: errors.New("read 127.0.0.1:" + port + ": reset")}
+	}
+	contended := func(n int) error { return &apply.ContendedError{Attempts: n} }
+	outcome := func(action apply.Action, kind string) (o apply.Outcome) {
+		o.Action, o.Object.Kind = action, kind
+		return o
+	}
+	for name, test := range map[string]struct {
+		applied reconciler.Applied
+		want    string
+	}{
+		"nothing": {reconciler.Applied{}, "True Applied every intent stands"},
+		"stands": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Created, ""), outcome(apply.Unchanged, "")}},
+			"True Applied every intent stands"},
+		"absent": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Absent, "Deployment"), outcome(apply.Created, "")}},
+			"Unknown Absent waiting for the Deployment to exist"},
+		"conflict": {reconciler.Applied{Errs: []error{conflict}},
+			"False OwnershipConflict ownership conflict on : m cannot set .a: owned by /"},
+		"conflict stands above": {reconciler.Applied{Errs: []error{errAny, conflict}},
+			"False OwnershipConflict any; ownership conflict on : m cannot set .a: owned by /"},
+		"an error stands above absence": {
+			reconciler.Applied{Errs: []error{errAny}, Outcomes: []apply.Outcome{outcome(apply.Absent, "Pod")}}, "False Error any"},
+		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed for the moment"},
+		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  is changed by others all the time"},
+		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused  is refused by the API server: any"},
+		"long": {reconciler.Applied{Errs: []error{errors.New(strings.Repeat("名", 20000))}},
+			"False Error " + strings.Repeat("名", 1024) + "…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := reconciler.Condition("Ready", 7, test.applied)
+			if text := string(got.Status) + " " + got.Reason + " " + got.Message; text != test.want {
+				t.Errorf("got  %s\nwant %s", text, test.want)
+			}
+			if got.Type != "Ready" || got.ObservedGeneration != 7 || !got.LastTransitionTime.IsZero() {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	for name, errs := range map[string][2]error{"port": {reset("40001"), reset("40002")}, "count": {contended(16), contended(17)}} {
+		if a, b := condition(errs[0]), condition(errs[1]); a != b {
+			t.Errorf("the same trouble reads differently by a %s: %v, %v", name, a, b)
+		}
+	}
+}
+
+func condition(err error) metav1.Condition {
+	return reconciler.Condition("Ready", 7, reconciler.Applied{Errs: []error{err}})
+}
