@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/devbox"
+)
+
+func (d *demonstration) stopAndRun(ctx context.Context, _ io.Writer) error {
+	d.show.step("Stopped, and Running again",
+		"The pod ends gracefully. It carries our finalizer, so that the end of its",
+		"container stands in the Devbox's status before the pod may go.")
+	start := time.Now()
+	if err := d.setState(ctx, "alpha", v1alpha1.DevboxStopped); err != nil {
+		return err
+	}
+	box, err := d.waitFor(ctx, "alpha", "it has stopped", phaseIs(v1alpha1.PhaseStopped))
+	if err != nil {
+		return err
+	}
+	d.measured.add("Running to Stopped, with a graceful end of the pod", time.Since(start))
+	last := box.Status.LastContainerStatus
+	if last == nil || last.State.Terminated == nil {
+		return fmt.Errorf("status.lastContainerStatus is %v, want a terminated container", last)
+	}
+	d.show.print(fmt.Sprintf("phase: %s\nlastContainerStatus: %s ended with exit code %d (%s)",
+		box.Status.Phase, last.Name, last.State.Terminated.ExitCode, last.State.Terminated.Reason))
+	if err := d.noPods(ctx, "alpha"); err != nil {
+		return err
+	}
+	d.show.ok("no pod is left, its last container status is recorded")
+	start = time.Now()
+	if err := d.setState(ctx, "alpha", v1alpha1.DevboxRunning); err != nil {
+		return err
+	}
+	if _, err := d.waitFor(ctx, "alpha", "it runs again", settled); err != nil {
+		return err
+	}
+	d.measured.add("Stopped to Running", time.Since(start))
+	d.show.ok("it runs again")
+	return nil
+}
+
+func (d *demonstration) shutdown(ctx context.Context, _ io.Writer) error {
+	d.show.step("Shutdown",
+		"As Stopped, but what is left of the pod is deleted at once.")
+	start := time.Now()
+	if err := d.setState(ctx, "beta", v1alpha1.DevboxShutdown); err != nil {
+		return err
+	}
+	if _, err := d.waitFor(ctx, "beta", "it is shut down", phaseIs(v1alpha1.PhaseShutdown)); err != nil {
+		return err
+	}
+	d.measured.add("Running to Shutdown, the pod deleted at once", time.Since(start))
+	if err := d.noPods(ctx, "beta"); err != nil {
+		return err
+	}
+	if err := d.kubectl(ctx, "get", "devboxes"); err != nil {
+		return err
+	}
+	d.show.ok("no pod is left")
+	return nil
+}
+
+func (d *demonstration) deletion(ctx context.Context, _ io.Writer) error {
+	d.show.step("Deletion, with finalizers",
+		"The Devbox stays until its Deployment and pods are gone; its finalizer goes",
+		"last. The Service is left to the garbage collector.")
+	if err := d.kubectl(ctx, "get", "devbox/gamma", "--output", `jsonpath=finalizers of the Devbox: {.metadata.finalizers}`); err != nil {
+		return err
+	}
+	if err := d.kubectl(ctx, "get", "pods", "--selector", devbox.Label+"=gamma", "--output",
+		`jsonpath=finalizers of its pod: {.items[*].metadata.finalizers}`); err != nil {
+		return err
+	}
+	start := time.Now()
+	box := &v1alpha1.Devbox{}
+	box.Name, box.Namespace = "gamma", "default"
+	if err := d.platform.client.Delete(ctx, box); err != nil {
+		return err
+	}
+	_, err := until(ctx, "the Devbox is gone", func(ctx context.Context) (string, error) {
+		err := d.platform.client.Get(ctx, client.ObjectKeyFromObject(box), box)
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		return strings.Join(box.Finalizers, ", "), err
+	})
+	if err != nil {
+		return err
+	}
+	d.measured.add("deletion of a Devbox with its Deployment and pod", time.Since(start))
+	err = d.platform.client.Get(ctx, client.ObjectKeyFromObject(box), &appsv1.Deployment{})
+	if !apierrors.IsNotFound(err) {
+		return errors.Join(errors.New("the Devbox went before its Deployment"), err)
+	}
+	if err := d.noPods(ctx, "gamma"); err != nil {
+		return err
+	}
+	d.show.ok("Devbox, Deployment and pod are gone, in the right order")
+	return nil
+}
+
+func (d *demonstration) noPods(ctx context.Context, name string) error {
+	var pods corev1.PodList
+	if err := d.platform.client.List(ctx, &pods, client.InNamespace("default"), client.MatchingLabels{devbox.Label: name}); err != nil {
+		return err
+	}
+	if len(pods.Items) > 0 {
+		return fmt.Errorf("%d pods of %s are left, %s among them", len(pods.Items), name, pods.Items[0].Name)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"coapply.dev/internal/localcluster"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the command. Errors are one line on stderr, or a step of the demo with
+// what it saw; 2 stands for a wrong command line, 130 for an interrupt.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	cmd := newCommand()
+	cmd.SetArgs(append([]string{}, args...)) // nil would mean os.Args
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := cmd.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "platform: interrupted; nothing is left running")
+		return 130
+	}
+	fmt.Fprintln(stderr, "platform:", err)
+	if _, wrong := err.(usageError); wrong {
+		return 2
+	}
+	return 1
+}
+
+type usageError struct{ error }
+
+func newCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "platform",
+		Short: "Build, start and show the example platform on a local control plane",
+		Long: `Build, start and show the example platform on a local control plane: a real etcd,
+kube-apiserver, kube-controller-manager and kube-scheduler, with simulated nodes.
+Everything listens on loopback only and ends with this command.`,
+		Example: `  platform demo              # under a minute, once built
+  platform run --port 6443   # until Ctrl-C; prints how to use it with kubectl`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usageError{fmt.Errorf("which one: demo, run, build or clean? See platform --help")}
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	})
+	root.AddCommand(demoCommand(), runCommand(), buildCommand(), cleanCommand())
+	for _, sub := range root.Commands() {
+		sub.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("%s takes no arguments, %q given; see %s --help", cmd.Name(), args[0], cmd.CommandPath())}
+			}
+			return nil
+		}
+	}
+	return root
+}
+
+func demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Show step by step what the project is for, and check each step",
+		Long: `Start the platform, create Devboxes, and show who owns which field, what happens
+when a person or another controller wants the same one, and that nothing is left
+behind. Each step is checked; the first that is not as it says ends the demo with
+exit code 1.`,
+		Example: "  platform demo",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+}
+
+func runCommand() *cobra.Command {
+	var options runOptions
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Keep the platform running, for kubectl",
+		Long: `Start the control plane and the manager, create the samples, and keep them running
+until Ctrl-C. The first lines say how to use it with kubectl.`,
+		Example: "  platform run\n  platform run --port 6443 --nodes 5 --replicas-conflict Reject",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return keepRunning(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().IntVar(&options.port, "port", 0, "loopback `port` of the API server, 0 for a free one")
+	cmd.Flags().IntVar(&options.nodes, "nodes", demoNodes, "`number` of simulated nodes")
+	cmd.Flags().StringVar(&options.replicasConflict, "replicas-conflict", "Force",
+		"what the power reconciler does when someone else owns the replicas: Reject or Force")
+	return cmd
+}
+
+func buildCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "build",
+		Short:   "Compile the control plane, unless that is done",
+		Long:    "Compile the control plane into the user's cache folder. The first time takes minutes; a second checkout of the same version uses the same files.",
+		Example: "  platform build",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := localcluster.Ensure(cmd.Context(), cmd.ErrOrStderr())
+			return err
+		},
+	}
+}
+
+func cleanCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "clean",
+		Short:   "Delete what this command keeps in the user's cache folder",
+		Long:    "Delete the built control plane and what interrupted runs left, and say what that frees. Go's own caches stay: go clean -cache empties them.",
+		Example: "  platform clean",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return localcluster.Clean(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const serviceAccount = "coapply-manager"
+
+// manager is cmd/manager as a program of its own.
+type manager struct {
+	process *os.Process
+	probes  string // address of /readyz
+	metrics string // address of /metrics
+	log     string // file
+	exited  chan struct{}
+	err     error // of the process; to be read after exited is closed
+}
+
+// startManager runs bin/manager, which lies beside this program, with the rights
+// of its service account, and waits until it is ready.
+func (p *platform) startManager(ctx context.Context, replicasConflict string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding the manager: %w", err)
+	}
+	kubeconfig, err := p.managerKubeconfig(ctx)
+	if err != nil {
+		return err
+	}
+	addresses, err := freeAddresses(2)
+	if err != nil {
+		return err
+	}
+	cmd, err := p.cluster.Command(filepath.Join(filepath.Dir(self), "manager"),
+		"--kubeconfig", kubeconfig, "--leader-elect-namespace", namespace,
+		"--replicas-conflict", replicasConflict, "--log-format", "text",
+		"--health-probe-bind-address", addresses[0], "--metrics-bind-address", addresses[1])
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(p.cluster.Dir(), "manager.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the manager's log: %w", err)
+	}
+	defer log.Close() // the process has its own
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the manager: %w", err)
+	}
+	m := &manager{process: cmd.Process, probes: addresses[0], metrics: addresses[1], log: log.Name(), exited: make(chan struct{})}
+	go func() {
+		defer close(m.exited)
+		m.err = cmd.Wait()
+	}()
+	p.manager = m
+	return m.waitReady(ctx)
+}
+
+func (m *manager) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.probes+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-m.exited:
+			return m.failure()
+		case <-ctx.Done():
+			return fmt.Errorf("the manager is not ready: %w\n%s", ctx.Err(), m.lastLines())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// failure says why a manager ended that nobody asked to.
+func (m *manager) failure() error {
+	return fmt.Errorf("the manager ended: %w\n%s", m.err, m.lastLines())
+}
+
+func (m *manager) lastLines() string {
+	content, err := os.ReadFile(m.log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return strings.Join(lines[max(0, len(lines)-10):], "\n")
+}
+
+// stopManager asks the manager to end and waits for it. It may be called again.
+func (p *platform) stopManager() error {
+	m := p.manager
+	if m == nil {
+		return nil
+	}
+	p.manager = nil
+	select {
+	case <-m.exited:
+		return nil // whoever waited for it has said why
+	default:
+	}
+	if err := m.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping the manager: %w", err)
+	}
+	select {
+	case <-m.exited:
+	case <-time.After(40 * time.Second): // beyond its own bound
+		_ = m.process.Kill()
+		<-m.exited
+	}
+	if m.err != nil {
+		return fmt.Errorf("the manager did not end well: %w\n%s", m.err, m.lastLines())
+	}
+	return nil
+}
+
+// managerKubeconfig writes a kubeconfig with a token of the manager's service
+// account, so that it runs with the rights of config/rbac.
+func (p *platform) managerKubeconfig(ctx context.Context) (string, error) {
+	token, err := p.token(ctx, serviceAccount)
+	if err != nil {
+		return "", err
+	}
+	admin := p.cluster.Config()
+	kubeconfig := clientcmdapi.NewConfig()
+	cluster := clientcmdapi.NewCluster()
+	cluster.Server, cluster.CertificateAuthorityData, cluster.CertificateAuthority = admin.Host, admin.CAData, admin.CAFile
+	user := clientcmdapi.NewAuthInfo()
+	user.Token = token
+	current := clientcmdapi.NewContext()
+	current.Cluster, current.AuthInfo, current.Namespace = "local", serviceAccount, namespace
+	kubeconfig.Clusters["local"], kubeconfig.AuthInfos[serviceAccount], kubeconfig.Contexts["local"] = cluster, user, current
+	kubeconfig.CurrentContext = "local"
+	path := filepath.Join(p.cluster.Dir(), "manager.kubeconfig")
+	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
+		return "", fmt.Errorf("writing the manager's kubeconfig: %w", err)
+	}
+	return path, nil
+}
+
+func (p *platform) token(ctx context.Context, account string) (string, error) {
+	request := &authenticationv1.TokenRequest{}
+	object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
+	if err := p.client.SubResource("token").Create(ctx, object, request); err != nil {
+		return "", fmt.Errorf("a token for %s: %w", account, err)
+	}
+	return request.Status.Token, nil
+}
+
+// freeAddresses are loopback ones that nobody listens on now.
+func freeAddresses(n int) ([]string, error) {
+	addresses := make([]string, 0, n)
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("looking for a free port: %w", err)
+		}
+		defer listener.Close() // held until all are found, so that they differ
+		addresses = append(addresses, listener.Addr().String())
+	}
+	return addresses, nil
+}

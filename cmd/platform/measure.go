@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// measurements are what the demo prints at its end.
+type measurements struct {
+	durations []measurement
+	counters  counters
+}
+
+type measurement struct {
+	what string
+	took time.Duration
+}
+
+func (m *measurements) add(what string, took time.Duration) {
+	m.durations = append(m.durations, measurement{what, took})
+}
+
+// counters of a manager, from its metrics.
+type counters struct {
+	applies, requests, conflicts, updates, staleWrites, exhausted float64
+}
+
+// count adds those of a manager that is about to end.
+func (m *measurements) count(c counters) {
+	m.counters.applies += c.applies
+	m.counters.requests += c.requests
+	m.counters.conflicts += c.conflicts
+	m.counters.updates += c.updates
+	m.counters.staleWrites += c.staleWrites
+	m.counters.exhausted += c.exhausted
+}
+
+// metricsReader is an account that may read the manager's metrics.
+const metricsReader = "demo-metrics-reader"
+
+// counters reads the manager's metrics as a scraper does: over HTTPS, with a token
+// that RBAC lets through.
+func (d *demonstration) counters(ctx context.Context) (counters, error) {
+	for _, args := range [][]string{
+		{"create", "serviceaccount", metricsReader, "--namespace", namespace},
+		{"create", "clusterrolebinding", metricsReader, "--clusterrole=coapply-metrics-reader", "--serviceaccount=" + namespace + ":" + metricsReader},
+	} {
+		if _, err := d.platform.kubectl(ctx, args...); err != nil && !strings.Contains(err.Error(), "already exists") {
+			return counters{}, err
+		}
+	}
+	token, err := d.platform.token(ctx, metricsReader)
+	if err != nil {
+		return counters{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.platform.manager.metrics+"/metrics", nil)
+	if err != nil {
+		return counters{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	// The manager's certificate is self-signed, and both ends are this machine.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return counters{}, fmt.Errorf("reading the manager's metrics: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return counters{}, fmt.Errorf("reading the manager's metrics: %s", response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return counters{}, fmt.Errorf("reading the manager's metrics: %w", err)
+	}
+	sum := func(name, label, value string) (total float64) {
+		for _, m := range families[name].GetMetric() {
+			matches := label == ""
+			for _, l := range m.GetLabel() {
+				matches = matches || l.GetName() == label && l.GetValue() == value
+			}
+			if matches {
+				total += m.GetCounter().GetValue()
+			}
+		}
+		return total
+	}
+	return counters{
+		applies:     sum("coapply_apply_total", "", ""),
+		requests:    sum("coapply_apply_requests_total", "", ""),
+		conflicts:   sum("coapply_conflicts_total", "", ""),
+		updates:     sum("coapply_update_total", "", ""),
+		staleWrites: sum("coapply_stale_writes_total", "", ""),
+		exhausted:   sum("coapply_update_total", "result", "Exhausted"),
+	}, nil
+}
+
+func (d *demonstration) summary(ctx context.Context, _ io.Writer) error {
+	d.show.step("What was measured",
+		"Times on this machine, in this run; counts from the manager's own metrics.")
+	now, err := d.counters(ctx)
+	if err != nil {
+		return err
+	}
+	d.measured.count(now)
+	c := d.measured.counters
+	table := &strings.Builder{}
+	w := tabwriter.NewWriter(table, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, m := range d.measured.durations {
+		fmt.Fprintf(w, "%.2f s\t  %s\t\n", m.took.Seconds(), m.what)
+	}
+	for _, row := range []struct {
+		n    float64
+		what string
+	}{
+		{c.applies, "intents applied"},
+		{c.requests, "requests for them, reads to judge conflicts included"},
+		{c.conflicts, "ownership conflicts decided"},
+		{c.updates, "status and finalizer writes decided by get-modify-update"},
+		{c.staleWrites, "stale writes among them, each retried"},
+		{c.exhausted, "of them given up"},
+	} {
+		fmt.Fprintf(w, "%.0f\t  %s\t\n", row.n, row.what)
+	}
+	_ = w.Flush() // into memory
+	d.show.print(table.String())
+	if c.conflicts == 0 || c.applies == 0 {
+		return fmt.Errorf("the manager counted %.0f intents and %.0f conflicts, and there were some", c.applies, c.conflicts)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/internal/localcluster"
+)
+
+const (
+	demoNodes = 3
+	namespace = "coapply-system" // of the manager
+)
+
+// platform is a control plane with our CRDs and RBAC, and the manager.
+type platform struct {
+	cluster *localcluster.Cluster
+	client  client.Client // the administrator's, without a cache
+	config  string        // the folder config/
+	manager *manager
+}
+
+// startPlatform starts the control plane and installs what the manager needs. The
+// manager is not running yet. A failed start leaves nothing behind.
+func startPlatform(ctx context.Context, options localcluster.Options) (*platform, error) {
+	config, err := findConfig()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := localcluster.Start(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	p := &platform{cluster: cluster, config: config}
+	if err := p.install(ctx); err != nil {
+		return nil, errors.Join(err, p.stop(ctx))
+	}
+	return p, nil
+}
+
+// findConfig finds the checkout that this command was built from or is run in.
+func findConfig() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		config := filepath.Join(dir, "config")
+		if _, err := os.Stat(filepath.Join(config, "crd", "kustomization.yaml")); err == nil {
+			return config, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("config/crd is not here nor above: run this in a checkout of coapply")
+		}
+	}
+}
+
+func (p *platform) install(ctx context.Context) error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	for _, args := range [][]string{
+		{"apply", "--server-side", "--kustomize", filepath.Join(p.config, "crd")},
+		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"},
+		{"apply", "--server-side", "--filename", filepath.Join(p.config, "default", "namespace.yaml")},
+		{"apply", "--server-side", "--kustomize", filepath.Join(p.config, "rbac")},
+	} {
+		if _, err := p.kubectl(ctx, args...); err != nil {
+			return err
+		}
+	}
+	config := p.cluster.Config()
+	config.Wrap(apply.RecordExchange)
+	var err error
+	if p.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	return nil
+}
+
+// kubectl runs the real one as the administrator and gives what it prints.
+func (p *platform) kubectl(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, p.cluster.Binaries().Kubectl, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.cluster.Kubeconfig())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return string(out), nil
+}
+
+// stop ends the manager and the control plane, also after the context has ended.
+func (p *platform) stop(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	return errors.Join(p.stopManager(), p.cluster.Stop(ctx))
+}
+
+type runOptions struct {
+	port             int
+	nodes            int
+	replicasConflict string
+}
+
+// keepRunning is platform run.
+func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writer) (err error) {
+	switch options.replicasConflict {
+	case "Reject", "Force":
+	default:
+		return usageError{fmt.Errorf("--replicas-conflict %q: use Reject or Force", options.replicasConflict)}
+	}
+	if options.nodes < 1 {
+		return usageError{fmt.Errorf("--nodes %d: pods need at least one", options.nodes)}
+	}
+	p, err := startPlatform(ctx, localcluster.Options{
+		Name: "run", Nodes: options.nodes, APIServerPort: options.port, Log: stderr,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop(ctx)) }()
+	if err := p.startManager(ctx, options.replicasConflict); err != nil {
+		return err
+	}
+	if _, err := p.kubectl(ctx, "apply", "--server-side", "--kustomize", filepath.Join(p.config, "samples")); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, `The platform runs. In another terminal:
+
+  export KUBECONFIG=%s
+  alias kubectl=%s
+  kubectl get devboxes,pods
+
+Logs of the manager: %s
+Ctrl-C ends it and deletes its data.
+`, p.cluster.Kubeconfig(), p.cluster.Binaries().Kubectl, p.manager.log)
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(stderr, "stopping")
+		return nil
+	case <-p.manager.exited:
+		return p.manager.failure()
+	}
+}

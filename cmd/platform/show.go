@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fatih/color"
+)
+
+// show prints the demo: steps with a line of explanation, what is seen, and what
+// was checked of it.
+type show struct {
+	out   io.Writer
+	steps int
+	bold  *color.Color
+	good  *color.Color
+}
+
+func newShow(out io.Writer) *show {
+	return &show{out: out, bold: color.New(color.Bold), good: color.New(color.FgGreen)}
+}
+
+// step opens a step.
+func (s *show) step(title string, explanation ...string) {
+	s.steps++
+	fmt.Fprintln(s.out)
+	s.bold.Fprintf(s.out, "%d. %s\n", s.steps, title)
+	for _, line := range explanation {
+		fmt.Fprintf(s.out, "   %s\n", line)
+	}
+}
+
+// print shows what a step sees, indented.
+func (s *show) print(text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(s.out, "     %s\n", strings.TrimRight(line, "\n"))
+	}
+}
+
+// ok says what was checked and held.
+func (s *show) ok(format string, args ...any) {
+	s.good.Fprint(s.out, "   ok ")
+	fmt.Fprintf(s.out, format+"\n", args...)
+}
+
+// kubectl runs the real one and shows command and output.
+func (d *demonstration) kubectl(ctx context.Context, args ...string) error {
+	d.show.print("$ kubectl " + strings.Join(args, " "))
+	out, err := d.platform.kubectl(ctx, args...)
+	d.show.print(out)
+	return err
+}
+
+// patience bounds each wait; on a slow machine a step takes a few seconds.
+const patience = 30 * time.Second
+
+// until polls until check gives "", and fails with what it gave last.
+func until(ctx context.Context, what string, check func(context.Context) (string, error)) (time.Duration, error) {
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	seen := "nothing yet"
+	for {
+		now, err := check(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return 0, fmt.Errorf("waited in vain (%w) until %s; last seen: %s", ctx.Err(), what, seen)
+		case err != nil:
+			return 0, err
+		case now == "":
+			return time.Since(start), nil
+		}
+		seen = now
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
