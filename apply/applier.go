@@ -235,9 +235,8 @@ func (c *call) classify(ctx context.Context, err error) error {
 // uid that no longer exists, which only a live read tells, or a race inside the
 // server, which passes.
 func (c *call) explain(ctx context.Context, err error) error {
-	var stale *StaleWriteError
 	classified := c.classify(ctx, err)
-	if !errors.As(classified, &stale) {
+	if _, stale := errors.AsType[*StaleWriteError](classified); !stale {
 		return classified
 	}
 	if c.intent.ref.UID == "" {

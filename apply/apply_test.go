@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"testing"
@@ -104,7 +105,7 @@ func TestApplyLeavesTheConfigurationAlone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if after, err := json.Marshal(config); err != nil || string(after) != string(before) {
+			if after, err := json.Marshal(config); err != nil || !bytes.Equal(after, before) {
 				t.Errorf("the configuration became %s, %v", after, err)
 			}
 			for _, i := range []int{0, 1, 3} {
@@ -149,7 +150,7 @@ func TestApplyWithoutRecordExchange(t *testing.T) {
 func TestRecordExchangePassesOthers(t *testing.T) {
 	body := respond(nil, http.StatusOK, nil, nil)
 	wrapped := apply.RecordExchange(roundTripper(func(*http.Request) (*http.Response, error) { return body, nil }))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://server", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://server", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func TestClassify(t *testing.T) {
 			if errors.As(got, &retryable) && retryable.After != test.after {
 				t.Errorf("after %v, want %v", retryable.After, test.after)
 			}
-			if again := apply.Classify(webRef(), got); again != got {
+			if again := apply.Classify(webRef(), got); again != got { //nolint:errorlint // the very same, not one that wraps it
 				t.Errorf("classified twice: %v", again)
 			}
 		})

@@ -76,8 +76,7 @@ func ExampleConflictError() {
 	})
 	fmt.Println(err)
 
-	var rejected *apply.ConflictError
-	if errors.As(err, &rejected) {
+	if rejected, ok := errors.AsType[*apply.ConflictError](err); ok {
 		for _, conflict := range rejected.Conflicts {
 			fmt.Println(conflict.Manager.Name, "owns", conflict.Path, "with", conflict.Theirs, "where we want", conflict.Ours)
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -99,7 +99,7 @@ func (e *encodedIntent) identify() error {
 		return errors.New("apiVersion and kind are needed; use the configuration's constructor")
 	case e.ref.Name == "":
 		return errors.New("a name is needed; apply cannot generate one")
-	case len(path.IsValidPathSegmentName(e.ref.Name)) > 0 || len(path.IsValidPathSegmentName(e.ref.Namespace)) > 0:
+	case len(content.IsPathSegmentName(e.ref.Name)) > 0 || len(content.IsPathSegmentName(e.ref.Namespace)) > 0:
 		return fmt.Errorf("name %q in namespace %q cannot be part of a URL", e.ref.Name, e.ref.Namespace)
 	case metadata["managedFields"] != nil:
 		return errors.New("it carries metadata.managedFields, so it is a server's answer or a read object; build it from scratch")
@@ -133,7 +133,7 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	if err != nil {
 		return nil, &IntentError{Object: e.ref, Err: err}
 	}
-	config, ok := reflect.New(e.kind).Interface().(runtime.ApplyConfiguration)
+	config, ok := reflect.TypeAssert[runtime.ApplyConfiguration](reflect.New(e.kind))
 	if !ok {
 		return nil, &IntentError{Object: e.ref, Err: fmt.Errorf("*%v is no apply configuration", e.kind)}
 	}

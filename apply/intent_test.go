@@ -26,9 +26,9 @@ func deployment(metadata any) runtime.ApplyConfiguration {
 // null is a configuration that encodes as null.
 type null struct{}
 
-func (*null) IsApplyConfiguration()          {}
-func (*null) MarshalJSON() ([]byte, error)   { return []byte("null"), nil }
-func (*null) UnmarshalJSON(raw []byte) error { return nil }
+func (*null) IsApplyConfiguration()        {}
+func (*null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+func (*null) UnmarshalJSON(_ []byte) error { return nil }
 
 // list is a configuration that is no object.
 type list []string

@@ -84,7 +84,7 @@ func (s *script) describe(request *http.Request) (string, error) {
 	if request.Method != http.MethodPatch {
 		return request.Method, nil
 	}
-	defer request.Body.Close() //nolint:errcheck // a bytes.Reader
+	defer request.Body.Close()
 	raw, err := io.ReadAll(request.Body)
 	if err != nil {
 		return request.Method, err

@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -82,13 +83,13 @@ var common = []string{"field_manager", "kind"}
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "coapply", Name: name, Help: help},
-		append(common[:len(common):len(common)], labels...))
+		append(slices.Clip(common), labels...))
 }
 
 func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(
 		prometheus.HistogramOpts{Namespace: "coapply", Name: name, Help: help, Buckets: buckets},
-		append(common[:len(common):len(common)], labels...))
+		append(slices.Clip(common), labels...))
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {

@@ -161,7 +161,7 @@ func TestRemoveFinalizerVerifiesTheAnswer(t *testing.T) {
 		"owned",
 		[]metav1.ManagedFieldsEntry{{
 			Manager: "keeper", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:finalizers":{"v:\"example.com/mine\"":{}}}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:finalizers":{"v:\"example.com/mine\"":{}}}}`),
 		}},
 		"removing finalizer example.com/mine from Pod ns/pod: the finalizer is still there, owned by keeper/Apply",
 	}, {

@@ -153,7 +153,7 @@ func TestAsClientGo(t *testing.T) {
 				fn, start := failing(fails, errTransient), time.Now()
 				return func() error {
 					*into = append(*into, time.Since(start))
-					return fn(nil) //nolint:staticcheck // it looks at no context
+					return fn(t.Context())
 				}
 			}
 			var theirs, ours []time.Duration

@@ -3,18 +3,18 @@ package localcluster
 import "errors"
 
 var (
-	// ErrNoCheckout: the working directory is not inside a checkout of coapply, so there are no pinned modules to build.
+	// ErrNoCheckout means that the working directory is not inside a checkout of coapply, so there are no pinned modules to build.
 	ErrNoCheckout = errors.New("not inside a checkout of coapply")
-	// ErrGoToolchain: Go is not on the PATH or too old to build the control plane.
+	// ErrGoToolchain means that Go is not on the PATH or too old to build the control plane.
 	ErrGoToolchain = errors.New("no usable Go toolchain")
-	// ErrDiskSpace: a build, or a cluster, has no room.
+	// ErrDiskSpace means that a build, or a cluster, has no room.
 	ErrDiskSpace = errors.New("not enough disk space")
-	// ErrBuild: the go command failed; the error carries the last lines it printed.
+	// ErrBuild means that the go command failed; the error carries the last lines it printed.
 	ErrBuild = errors.New("building the control plane failed")
-	// ErrMissingBinary: a binary that should be there is not, or cannot be executed.
+	// ErrMissingBinary means that a binary that should be there is not, or cannot be executed.
 	ErrMissingBinary = errors.New("missing binary")
-	// ErrPortTaken: somebody already listens on the port asked for.
+	// ErrPortTaken means that somebody already listens on the port asked for.
 	ErrPortTaken = errors.New("port already taken")
-	// ErrStart: the pieces were started but did not become ready; the error carries the last lines of their logs.
+	// ErrStart means that the pieces were started but did not become ready; the error carries the last lines of their logs.
 	ErrStart = errors.New("the control plane did not become ready")
 )

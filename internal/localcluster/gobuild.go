@@ -128,8 +128,7 @@ func runGo(ctx context.Context, dir string, stdout, stderr io.Writer, args ...st
 	case last.mention("no space left on device"):
 		return fmt.Errorf("%w: %w: %w\n%s", ErrBuild, ErrDiskSpace, err, last)
 	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
+	if _, exited := errors.AsType[*exec.ExitError](err); !exited {
 		return fmt.Errorf("%w: %w", ErrGoToolchain, err)
 	}
 	return fmt.Errorf("%w: go %s in %s: %w\n%s", ErrBuild, args[0], dir, err, last)

@@ -130,15 +130,15 @@ func (k kwokctl) do(ctx context.Context, args ...string) error {
 // first one that it finds there, and would download one if there is none.
 func (k kwokctl) environment(inherited []string) []string {
 	var env []string
-	path := k.run.binDir()
+	path := []string{k.run.binDir()}
 	for _, entry := range inherited {
 		name, value, _ := strings.Cut(entry, "=")
 		switch {
 		case name == "PATH":
-			path += string(os.PathListSeparator) + value
+			path = append(path, value)
 		case name != "KUBECONFIG" && !strings.HasPrefix(name, "KWOK_"):
 			env = append(env, entry)
 		}
 	}
-	return append(env, "PATH="+path, "KWOK_WORKDIR="+k.run.dir)
+	return append(env, "PATH="+strings.Join(path, string(os.PathListSeparator)), "KWOK_WORKDIR="+k.run.dir)
 }

@@ -2,6 +2,7 @@ package localcluster
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -40,7 +41,7 @@ func (l *lastLines) mention(text string) bool { return strings.Contains(l.String
 func (l *lastLines) String() string {
 	lines := l.lines
 	if len(l.partial) > 0 {
-		lines = append(lines[:len(lines):len(lines)], string(l.partial))
+		lines = append(slices.Clip(lines), string(l.partial))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -246,8 +246,7 @@ func TestServerRefusals(t *testing.T) {
 			"apiVersion": "none.example.com/v1", "kind": "None", "metadata": map[string]any{"name": "a"}}})},
 	} {
 		_, err := applier.Apply(t.Context(), intent)
-		var refused *apply.RefusedError
-		if !errors.As(err, &refused) {
+		if _, refused := errors.AsType[*apply.RefusedError](err); !refused {
 			t.Errorf("%s: got %v, want a RefusedError", reason, err)
 		}
 	}

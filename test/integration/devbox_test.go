@@ -79,6 +79,7 @@ func (p *platform) pods(t *testing.T, name string) []corev1.Pod {
 }
 
 func TestDevboxLifecycle(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t, apply.Force)
 	p.create(t, "box")
 	box := p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
@@ -148,6 +149,7 @@ func unlessApplied(box *v1alpha1.Devbox) string {
 
 // TestUnchangedReconcile counts what a reconcile sends that changes nothing.
 func TestUnchangedReconcile(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t, apply.Force)
 	p.create(t, "box")
 	p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
@@ -184,6 +186,7 @@ func TestUnchangedReconcile(t *testing.T) {
 }
 
 func TestDevboxNetwork(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t, apply.Force)
 	p.create(t, "box", func(b *v1alpha1.Devbox) {
 		b.Spec.State = v1alpha1.DevboxStopped
@@ -221,6 +224,7 @@ func kubectl(t *testing.T, args ...string) {
 }
 
 func TestPersonScalesUnderReject(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t, apply.Reject)
 	p.create(t, "box")
 	p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
@@ -230,7 +234,7 @@ func TestPersonScalesUnderReject(t *testing.T) {
 		p.get(t, "box", &box)
 		condition := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionPowerApplied)
 		if condition == nil || condition.Reason != "OwnershipConflict" || !strings.Contains(condition.Message, "kubectl/Update[scale]") {
-			return fmt.Sprint(condition)
+			return condition.String()
 		}
 		return ""
 	})
@@ -252,6 +256,7 @@ func TestPersonScalesUnderReject(t *testing.T) {
 }
 
 func TestPersonScalesUnderForce(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t, apply.Force)
 	p.create(t, "box")
 	p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
@@ -267,6 +272,7 @@ func TestPersonScalesUnderForce(t *testing.T) {
 }
 
 func TestPodsOutlivingTheirDevboxAreLetGo(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t, apply.Force)
 	box := p.create(t, "box")
 	p.waitForPhase(t, "box", v1alpha1.PhaseRunning)

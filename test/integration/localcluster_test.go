@@ -106,7 +106,7 @@ func TestLocalClusterRunsAndDeletesADeployment(t *testing.T) {
 	}
 	eventually(t, "pods and deployment go", func() error {
 		if _, err := deployments.Get(ctx, "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the deployment is still there: %v", err)
+			return fmt.Errorf("the deployment is still there: %w", err)
 		}
 		return wantPods(ctx, client, 0, "")
 	})

@@ -32,9 +32,10 @@ import (
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, func() { stopAll(); os.Exit(130) })
+	unwatch := context.AfterFunc(ctx, func() { stopAll(); os.Exit(130) })
 	code := m.Run()
+	unwatch()
+	stop()
 	stopAll()
 	os.Exit(code)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,9 +50,9 @@ func (p *platform) run(t *testing.T, restConfig *rest.Config, replicas apply.Dec
 			ReaderFailOnMissingInformer: true,
 			DefaultNamespaces:           map[string]cache.Config{p.namespace: {}},
 		},
-		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: config.Controller{
-			SkipNameValidation:    ptr.To(true), // several managers in one process
+			SkipNameValidation:    new(true), // several managers in one process
 			ReconciliationTimeout: time.Minute,
 		},
 	})

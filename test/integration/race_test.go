@@ -89,7 +89,7 @@ func runRaces(t *testing.T, races int, us func(ctx context.Context, c client.Cli
 		lanes.Go(func() {
 			took := 10 * time.Millisecond
 			for i := range next {
-				weErr, theyErr, duration := race(t.Context(), c, namespace, fmt.Sprintf("race-%d", i), took, us)
+				duration, weErr, theyErr := race(t.Context(), c, namespace, fmt.Sprintf("race-%d", i), took, us)
 				took = (took + duration) / 2
 				mu.Lock()
 				switch {
@@ -114,10 +114,10 @@ func runRaces(t *testing.T, races int, us func(ctx context.Context, c client.Cli
 	return count
 }
 
-func race(ctx context.Context, c client.Client, namespace, name string, within time.Duration, us func(context.Context, client.Client, string, string) error) (weErr, theyErr error, took time.Duration) {
+func race(ctx context.Context, c client.Client, namespace, name string, within time.Duration, us func(context.Context, client.Client, string, string) error) (took time.Duration, weErr, theyErr error) {
 	before := corev1ac.ConfigMap(name, namespace).WithData(map[string]string{"a": "theirs"})
 	if err := c.Apply(ctx, before, client.FieldOwner("owner")); err != nil {
-		return err, err, 0
+		return 0, err, err
 	}
 	var contest sync.WaitGroup
 	contest.Go(func() {
@@ -128,5 +128,5 @@ func race(ctx context.Context, c client.Client, namespace, name string, within t
 	weErr = us(ctx, c, namespace, name)
 	took = time.Since(start)
 	contest.Wait()
-	return weErr, theyErr, took
+	return took, weErr, theyErr
 }
