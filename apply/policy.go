@@ -53,7 +53,8 @@ func OnConflict(decision Decision) Policy {
 // At decides otherwise for a field and everything below it. Of several paths that
 // hold for a field the longest decides. The path is in the notation of
 // fieldowners.ParsePath; one that does not parse, an empty one and one given twice
-// are errors that New reports.
+// are errors that New reports. An item of a list is named by all of its keys, such
+// as [containerPort=80,protocol="TCP"]: a path with fewer of them holds for none.
 func (p Policy) At(path string, decision Decision) Policy {
 	parsed, err := fieldowners.ParsePath(path)
 	switch {

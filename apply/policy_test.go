@@ -18,7 +18,8 @@ func TestPolicyDecides(t *testing.T) {
 		At(container, Force).
 		At(container+`.ports[containerPort=80,protocol="TCP"]`, Reject).
 		At(`.metadata.annotations["a.b/c"]`, Force).
-		At(`.metadata.finalizers[="a/b"]`, Force)
+		At(`.metadata.finalizers[="a/b"]`, Force).
+		At(".spec.template.spec", Reject) // the order in which rules are given decides nothing
 	for _, test := range []struct {
 		path   string
 		want   Decision

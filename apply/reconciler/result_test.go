@@ -29,17 +29,18 @@ func TestRequeue(t *testing.T) {
 		after time.Duration // at least, and at most a fifth more
 		err   error
 	}{
-		"conflict":                 {a: conflictOver("k"), after: time.Minute},
-		"two conflicts":            {a: conflictOver("k"), b: conflictOver("k"), after: time.Minute},
-		"busy":                     {b: busy, after: 10 * time.Second},
-		"twice busy":               {a: busy, b: busier, after: 100 * time.Second},
-		"conflict and busy":        {a: conflictOver("k"), b: busy, after: 10 * time.Second},
-		"unavailable":              {a: apierrors.NewServiceUnavailable("no leader"), err: apply.ErrRetryable},
-		"refused":                  {a: refused, err: apply.ErrRefused},
-		"conflict and refused":     {a: conflictOver("k"), b: refused, err: apply.ErrRefused},
-		"busy and refused":         {a: busy, b: refused, err: apply.ErrRefused},
-		"refused and unavailable":  {a: refused, b: apierrors.NewServiceUnavailable(""), err: apply.ErrRetryable},
-		"unavailable after a wait": {a: busy, b: apierrors.NewServiceUnavailable(""), err: apply.ErrRetryable},
+		"conflict":                     {a: conflictOver("k"), after: time.Minute},
+		"two conflicts":                {a: conflictOver("k"), b: conflictOver("k"), after: time.Minute},
+		"busy":                         {b: busy, after: 10 * time.Second},
+		"twice busy":                   {a: busy, b: busier, after: 100 * time.Second},
+		"twice busy, the longer first": {a: busier, b: busy, after: 100 * time.Second},
+		"conflict and busy":            {a: conflictOver("k"), b: busy, after: 10 * time.Second},
+		"unavailable":                  {a: apierrors.NewServiceUnavailable("no leader"), err: apply.ErrRetryable},
+		"refused":                      {a: refused, err: apply.ErrRefused},
+		"conflict and refused":         {a: conflictOver("k"), b: refused, err: apply.ErrRefused},
+		"busy and refused":             {a: busy, b: refused, err: apply.ErrRefused},
+		"refused and unavailable":      {a: refused, b: apierrors.NewServiceUnavailable(""), err: apply.ErrRetryable},
+		"unavailable after a wait":     {a: busy, b: apierrors.NewServiceUnavailable(""), err: apply.ErrRetryable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, withFinalizer())
