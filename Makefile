@@ -1,0 +1,84 @@
+# Needs Go, make and a POSIX shell; verify needs git as well. `make` lists the targets.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# The go command uses all cores by itself, and targets write where others read. So make -j changes nothing.
+.NOTPARALLEL:
+
+# Options of the command, as in make run ARGS='--port 6443'.
+ARGS =
+
+UNIT = $$(go list -f '{{if ne .ImportPath "coapply.dev/test/integration"}}{{.ImportPath}}{{end}}' ./...)
+MODULES = . tools/cluster tools/kwok tools/dev
+GENERATED = api/v1alpha1/zz_generated.deepcopy.go api/v1alpha1/applyconfiguration \
+	config/crd/platform.coapply.dev_devboxes.yaml config/rbac/role.yaml
+
+# The race detector needs cgo. Sets $race in the shell of a recipe.
+set_race = cc=$$(go env CC); \
+	if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$${cc%% *}" >/dev/null 2>&1; then race=-race; \
+	else race=; echo 'no cgo or no C compiler here: testing without -race'; fi
+
+help: ## List the targets
+	@echo 'usage: make TARGET'
+	@while IFS= read -r line; do case $$line in [a-z]*:*' ## '*) \
+		printf '  %-17s %s\n' "$${line%%:*}" "$${line##*## }";; esac; done < Makefile
+
+demo: build ## Show on a real control plane what the project is for (the first time builds it: minutes)
+	bin/platform demo
+
+run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options in ARGS='--port 6443'
+	bin/platform run $(ARGS)
+
+test: control-plane test-unit test-integration ## Run all tests
+
+test-unit: go ## Run the tests that need no control plane
+	@$(set_race); set -x; go test $$race -timeout 5m $(UNIT)
+
+test-integration: control-plane ## Run the tests against a real control plane
+	@$(set_race); set -x; go test $$race -timeout 15m -count 1 ./test/integration
+
+lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
+	bin/golangci-lint run ./...
+
+verify: generate ## Check that generated code, go.mod and formatting are as they should be, and vet
+	@git diff --exit-code -- $(GENERATED) && new=$$(git ls-files --others --exclude-standard -- $(GENERATED)) && [ -z "$$new" ] || \
+		{ echo "verify: generated files are not as committed (above: -committed +generated) $$new"; \
+		echo 'verify: commit what make generate has just written'; exit 1; }
+	@for module in $(MODULES); do (cd "$$module" && go mod tidy -diff) || \
+		{ echo "verify: run go mod tidy in $$module and commit"; exit 1; }; done
+	@unformatted=$$("$$(go env GOROOT)/bin/gofmt" -l .) && [ -z "$$unformatted" ] || \
+		{ echo "verify: run gofmt -w on: $$unformatted"; exit 1; }
+	go vet ./...
+
+generate: bin/.dev-tools ## Write CRDs, RBAC, deepcopy and apply configurations from the Go types
+	bin/controller-gen object crd applyconfiguration paths=./api/... output:crd:dir=config/crd
+	bin/controller-gen rbac:roleName=coapply-manager paths=./internal/controller/... output:rbac:dir=config/rbac
+
+bench: go ## Run the benchmarks of single functions
+	go test -run '^$$' -bench . -benchmem $$(grep -rl '^func Benchmark' --include='*_test.go' . | \
+		while IFS= read -r file; do echo "$${file%/*}"; done | sort -u)
+
+build: go ## Compile the commands into bin/
+	@echo 'compiling the commands (a minute or two the first time)'
+	go build -o bin/ ./cmd/...
+
+clean: build ## Delete what was built, the control plane in the user's cache folder included
+	bin/platform clean
+	@echo "removed bin: $$(du -sh bin | cut -f1)"
+	@rm -rf bin
+
+# The rest is for the targets above.
+
+control-plane: build
+	bin/platform build
+
+bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
+	@echo 'compiling golangci-lint and controller-gen (minutes the first time)'
+	@mkdir -p bin
+	cd tools/dev && go build -o ../../bin/ tool
+	@touch $@
+
+go:
+	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
+
+.PHONY: help demo run test test-unit test-integration lint verify generate bench build clean control-plane go
