@@ -219,16 +219,12 @@ func (c *call) newLive() *unstructured.Unstructured {
 	return live
 }
 
-// classify is Classify for one that knows whether the caller's context has ended:
-// client-go's own timeout looks the same.
+// classify keeps the absence of the object apart from what the server refuses.
 func (c *call) classify(ctx context.Context, err error) error {
-	switch {
-	case errors.Is(err, errAbsent):
+	if errors.Is(err, errAbsent) {
 		return err
-	case ResultOf(err) == "Cancelled" && ctx.Err() == nil:
-		return &RetryableError{Object: c.ref, Err: err}
 	}
-	return Classify(c.intent.ref, err)
+	return Classify(ctx, c.intent.ref, err)
 }
 
 // explain is step 5 for what is no ownership conflict. A 409 without causes is a

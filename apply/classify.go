@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -73,9 +74,12 @@ func isImmutableUID(err error) bool {
 // Classify wraps the error of a write into the typed error of its class:
 // StaleWriteError, UIDMismatchError, RetryableError or RefusedError. Ownership
 // conflicts, errors already classified and the end of the context stay as they
-// are.
-func Classify(object ObjectRef, err error) error {
+// are. The context is the one that the write was sent with: while it has not
+// ended, an error that says so is a timeout of the client's own, and retryable.
+func Classify(ctx context.Context, object ObjectRef, err error) error {
 	switch {
+	case ResultOf(err) == "Cancelled" && ctx.Err() == nil:
+		return &RetryableError{Object: object, Err: err}
 	case err == nil, ResultOf(err) != "Error", IsOwnershipConflict(err):
 		return err
 	case IsStaleWrite(err):

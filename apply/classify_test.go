@@ -45,13 +45,12 @@ func TestClassify(t *testing.T) {
 		"gone":               {apierrors.NewResourceExpired("old"), "Refused", 0},
 		"reset":              {&url.Error{Op: "Patch", URL: "https://x", Err: syscall.ECONNRESET}, "Retryable", 0},
 		"end of file":        {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), "Retryable", 0},
-		"cancelled":          {&url.Error{Op: "Patch", URL: "https://x", Err: context.Canceled}, "Cancelled", 0},
-		"deadline":           {fmt.Errorf("waiting: %w", context.DeadlineExceeded), "Cancelled", 0},
+		"client's time-out":  {&url.Error{Op: "Patch", URL: "https://x", Err: context.DeadlineExceeded}, "Retryable", 0},
 		"unknown":            {errors.New("no matches for kind"), "Refused", 0},
 		"already classified": {&apply.UIDMismatchError{Err: errStale}, "UIDMismatch", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := apply.Classify(webRef(), test.err)
+			got := apply.Classify(t.Context(), webRef(), test.err)
 			if class := apply.ResultOf(got); class != test.class {
 				t.Errorf("%v is %s, want %s", got, class, test.class)
 			}
@@ -62,10 +61,20 @@ func TestClassify(t *testing.T) {
 			if errors.As(got, &retryable) && retryable.After != test.after {
 				t.Errorf("after %v, want %v", retryable.After, test.after)
 			}
-			if again := apply.Classify(webRef(), got); again != got { //nolint:errorlint // the very same, not one that wraps it
+			if again := apply.Classify(t.Context(), webRef(), got); again != got { //nolint:errorlint // the very same, not one that wraps it
 				t.Errorf("classified twice: %v", again)
 			}
 		})
+	}
+}
+
+// Once the caller's context has ended, an error that says so is left alone.
+func TestClassifyAfterTheEnd(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := &url.Error{Op: "Patch", URL: "https://x", Err: context.Canceled}
+	if got := apply.Classify(ended, webRef(), err); !errors.Is(got, err) || apply.ResultOf(got) != "Cancelled" {
+		t.Errorf("got %v, want the error as it is", got)
 	}
 }
 

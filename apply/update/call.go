@@ -87,7 +87,7 @@ func (c *call[T]) try(ctx context.Context, this attempt) error {
 		return nil
 	}
 	if err := c.write(ctx, object); err != nil {
-		return c.writeFailed(log, before, err)
+		return c.writeFailed(ctx, log, before, err)
 	}
 	return c.written(log, this, before, object)
 }
@@ -99,7 +99,7 @@ func (c *call[T]) read(ctx context.Context, this attempt) (T, error) {
 	}
 	live := emptyLike(c.given)
 	if err := c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live); err != nil {
-		return live, c.failed("reading", err)
+		return live, c.failed(ctx, "reading", err)
 	}
 	switch uid := live.GetUID(); c.ref.UID {
 	case uid:
@@ -125,13 +125,13 @@ func (c *call[T]) change(before, object T) error {
 	return nil
 }
 
-func (c *call[T]) writeFailed(log logr.Logger, before T, err error) error {
+func (c *call[T]) writeFailed(ctx context.Context, log logr.Logger, before T, err error) error {
 	if c.stale = apply.IsStaleWrite(err); c.stale {
 		c.result.StaleWrites++
 		// logr has no level for warnings: the key tells.
 		log.Info("stale write", "warning", true, "resourceVersion", before.GetResourceVersion(), "error", err.Error())
 	}
-	return c.failed("writing", err)
+	return c.failed(ctx, "writing", err)
 }
 
 func (c *call[T]) written(log logr.Logger, this attempt, before, answer T) error {
@@ -159,11 +159,11 @@ func (a attempt) news(log logr.Logger) logr.Logger {
 
 // failed types the error of a request. An absent object is nothing that the
 // server refuses, and keeps the error it has.
-func (c *call[T]) failed(doing string, err error) error {
+func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s %v: %w", doing, c.ref, err)
 	}
-	return apply.Classify(c.ref, err)
+	return apply.Classify(ctx, c.ref, err)
 }
 
 func copyOf[T client.Object](object T) T { return object.DeepCopyObject().(T) }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -141,14 +142,13 @@ func (p *platform) quiet(t *testing.T, rest time.Duration) []string {
 	}
 }
 
-// waitFor polls until check gives "", and fails with what it gave last.
+// waitFor waits until check gives "", and fails with what it gave last.
 func waitFor(t *testing.T, what string, check func() string) {
 	t.Helper()
-	last := ""
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if last = check(); last == "" {
-			return
+	eventually(t, what, func() error {
+		if missing := check(); missing != "" {
+			return errors.New(missing)
 		}
-	}
-	t.Fatalf("%s: %s", what, last)
+		return nil
+	})
 }
