@@ -7,10 +7,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,22 +30,15 @@ func (d *demonstration) showOwners(ctx context.Context, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	table := &strings.Builder{}
-	w := tabwriter.NewWriter(table, 0, 0, 2, ' ', 0)
 	for _, entry := range ownership.Entries() {
 		if entry.Subresource != "" {
 			continue // status, the Deployment controller's own
 		}
-		for i, path := range entry.Leaves() {
-			name := ""
-			if i == 0 {
-				name = entry.Manager.String()
-			}
-			fmt.Fprintf(w, "%s\t%s\n", name, shortened(path.String()))
+		d.show.print(entry.Manager.String())
+		for _, path := range entry.Leaves() {
+			d.show.print("  " + shortened(path.String()))
 		}
 	}
-	_ = w.Flush() // into memory
-	d.show.print(table.String())
 	want := map[string]string{
 		".spec.replicas": fieldmanagers.DevboxPower,
 		fmt.Sprintf(".spec.template.spec.containers[name=%q].image", devbox.ContainerName): fieldmanagers.DevboxWorkload,
@@ -62,7 +55,7 @@ func (d *demonstration) showOwners(ctx context.Context, _ io.Writer) error {
 
 // shortened keeps a path within a terminal of 80 columns.
 func shortened(path string) string {
-	return strings.Replace(path, fmt.Sprintf(".spec.template.spec.containers[name=%q]", devbox.ContainerName), "….containers[name=\"devbox\"]", 1)
+	return strings.Replace(path, ".spec.template.spec.containers[", "…[", 1)
 }
 
 func (d *demonstration) deployment(ctx context.Context) (*appsv1.Deployment, fieldowners.Ownership, error) {
@@ -97,8 +90,8 @@ func (d *demonstration) scaleUnderReject(ctx context.Context, _ io.Writer) error
 func (d *demonstration) scaleUnderForce(ctx context.Context, _ io.Writer) error {
 	d.show.step("The manager is told to Force the replicas, and only them",
 		"It is started again with --replicas-conflict Force. Power takes the field",
-		"back: judged by an unforced apply, then forced pinned to what was read before,",
-		"so that nothing else can be taken with it.")
+		"back: an unforced apply tells what there is to take, and the forced one is",
+		"pinned to what was read before that, so that nothing else goes with it.")
 	before, err := d.counters(ctx)
 	if err != nil {
 		return err
@@ -118,12 +111,29 @@ func (d *demonstration) scaleUnderForce(ctx context.Context, _ io.Writer) error 
 	if err := d.checkReplicas(ctx, 1, fieldmanagers.DevboxPower); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, "events", "--for", "devbox/alpha", "--types", "Normal", "--output",
-		`jsonpath={range .items[*]}{.reason}: {.message}{"\n"}{end}`); err != nil {
+	if err := d.showEvent(ctx, "OwnershipForced"); err != nil {
 		return err
 	}
 	d.show.ok("replicas are 1 and belong to power alone")
 	return nil
+}
+
+// showEvent waits for an event about alpha: events are sent in the background.
+func (d *demonstration) showEvent(ctx context.Context, reason string) error {
+	_, err := until(ctx, "there is an event "+reason, func(ctx context.Context) (string, error) {
+		var events eventsv1.EventList
+		if err := d.platform.client.List(ctx, &events, client.InNamespace("default")); err != nil {
+			return "", err
+		}
+		for _, event := range events.Items {
+			if event.Regarding.Name == "alpha" && event.Reason == reason {
+				d.show.print(wrapped("event "+event.Reason+": "+event.Note, 72))
+				return "", nil
+			}
+		}
+		return fmt.Sprintf("%d other events", len(events.Items)), nil
+	})
+	return err
 }
 
 func (d *demonstration) checkReplicas(ctx context.Context, want int32, owner string) error {

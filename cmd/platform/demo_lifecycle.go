@@ -77,20 +77,26 @@ func (d *demonstration) deletion(ctx context.Context, _ io.Writer) error {
 	d.show.step("Deletion, with finalizers",
 		"The Devbox stays until its Deployment and pods are gone; its finalizer goes",
 		"last. The Service is left to the garbage collector.")
-	if err := d.kubectl(ctx, "get", "devbox/gamma", "--output", `jsonpath=finalizers of the Devbox: {.metadata.finalizers}`); err != nil {
+	box := &v1alpha1.Devbox{}
+	if err := d.platform.client.Get(ctx, client.ObjectKey{Namespace: "default", Name: "gamma"}, box); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, "get", "pods", "--selector", devbox.Label+"=gamma", "--output",
-		`jsonpath=finalizers of its pod: {.items[*].metadata.finalizers}`); err != nil {
+	d.show.print("finalizers of the Devbox: " + strings.Join(box.Finalizers, ", "))
+	pods, err := d.pods(ctx, "gamma")
+	if err != nil {
 		return err
+	}
+	for _, pod := range pods {
+		d.show.print("finalizers of its pod:    " + strings.Join(pod.Finalizers, ", "))
+	}
+	if len(pods) != 1 || len(pods[0].Finalizers) == 0 || len(box.Finalizers) == 0 {
+		return fmt.Errorf("%d pods; want one, and a finalizer on each", len(pods))
 	}
 	start := time.Now()
-	box := &v1alpha1.Devbox{}
-	box.Name, box.Namespace = "gamma", "default"
 	if err := d.platform.client.Delete(ctx, box); err != nil {
 		return err
 	}
-	_, err := until(ctx, "the Devbox is gone", func(ctx context.Context) (string, error) {
+	_, err = until(ctx, "the Devbox is gone", func(ctx context.Context) (string, error) {
 		err := d.platform.client.Get(ctx, client.ObjectKeyFromObject(box), box)
 		if apierrors.IsNotFound(err) {
 			return "", nil
@@ -112,13 +118,19 @@ func (d *demonstration) deletion(ctx context.Context, _ io.Writer) error {
 	return nil
 }
 
-func (d *demonstration) noPods(ctx context.Context, name string) error {
+func (d *demonstration) pods(ctx context.Context, name string) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	if err := d.platform.client.List(ctx, &pods, client.InNamespace("default"), client.MatchingLabels{devbox.Label: name}); err != nil {
+	err := d.platform.client.List(ctx, &pods, client.InNamespace("default"), client.MatchingLabels{devbox.Label: name})
+	return pods.Items, err
+}
+
+func (d *demonstration) noPods(ctx context.Context, name string) error {
+	pods, err := d.pods(ctx, name)
+	if err != nil {
 		return err
 	}
-	if len(pods.Items) > 0 {
-		return fmt.Errorf("%d pods of %s are left, %s among them", len(pods.Items), name, pods.Items[0].Name)
+	if len(pods) > 0 {
+		return fmt.Errorf("%d pods of %s are left, %s among them", len(pods), name, pods[0].Name)
 	}
 	return nil
 }

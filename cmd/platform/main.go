@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"coapply.dev/internal/localcluster"
 )
@@ -22,6 +25,7 @@ func main() {
 // run is the command. Errors are one line on stderr, or a step of the demo with
 // what it saw; 2 stands for a wrong command line, 130 for an interrupt.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	ctrllog.SetLogger(logr.Discard()) // what the clients here have to say comes back as errors
 	cmd := newCommand()
 	cmd.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	cmd.SetOut(stdout)
@@ -35,7 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 130
 	}
 	fmt.Fprintln(stderr, "platform:", err)
-	if _, wrong := err.(usageError); wrong {
+	if wrong := (usageError{}); errors.As(err, &wrong) {
 		return 2
 	}
 	return 1
@@ -54,7 +58,12 @@ Everything listens on loopback only and ends with this command.`,
   platform run --port 6443   # until Ctrl-C; prints how to use it with kubectl`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return usageError{fmt.Errorf("%w; see platform --help", err)}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usageError{fmt.Errorf("which one: demo, run, build or clean? See platform --help")}
 		},

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
@@ -114,10 +113,8 @@ func (d *demonstration) summary(ctx context.Context, _ io.Writer) error {
 	}
 	d.measured.count(now)
 	c := d.measured.counters
-	table := &strings.Builder{}
-	w := tabwriter.NewWriter(table, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, m := range d.measured.durations {
-		fmt.Fprintf(w, "%.2f s\t  %s\t\n", m.took.Seconds(), m.what)
+		d.show.print(fmt.Sprintf("%7.2f s  %s", m.took.Seconds(), m.what))
 	}
 	for _, row := range []struct {
 		n    float64
@@ -130,10 +127,8 @@ func (d *demonstration) summary(ctx context.Context, _ io.Writer) error {
 		{c.staleWrites, "stale writes among them, each retried"},
 		{c.exhausted, "of them given up"},
 	} {
-		fmt.Fprintf(w, "%.0f\t  %s\t\n", row.n, row.what)
+		d.show.print(fmt.Sprintf("%7.0f    %s", row.n, row.what))
 	}
-	_ = w.Flush() // into memory
-	d.show.print(table.String())
 	if c.conflicts == 0 || c.applies == 0 {
 		return fmt.Errorf("the manager counted %.0f intents and %.0f conflicts, and there were some", c.applies, c.conflicts)
 	}

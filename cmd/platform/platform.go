@@ -123,6 +123,9 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
 	default:
 		return usageError{fmt.Errorf("--replicas-conflict %q: use Reject or Force", options.replicasConflict)}
 	}
+	if options.port < 0 || options.port > 65535 {
+		return usageError{fmt.Errorf("--port %d: use 0 for a free one, or 1 to 65535", options.port)}
+	}
 	if options.nodes < 1 {
 		return usageError{fmt.Errorf("--nodes %d: pods need at least one", options.nodes)}
 	}
