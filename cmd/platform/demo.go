@@ -156,7 +156,7 @@ func phaseIs(phase v1alpha1.DevboxPhase) func(*v1alpha1.Devbox) string {
 // waitFor waits until missing gives "" for a Devbox.
 func (d *demonstration) waitFor(ctx context.Context, name, what string, missing func(*v1alpha1.Devbox) string) (*v1alpha1.Devbox, error) {
 	var box v1alpha1.Devbox
-	_, err := until(ctx, what, func(ctx context.Context) (string, error) {
+	err := until(ctx, what, func(ctx context.Context) (string, error) {
 		if err := d.platform.client.Get(ctx, client.ObjectKey{Namespace: "default", Name: name}, &box); err != nil {
 			return "", err
 		}

@@ -120,7 +120,7 @@ func (d *demonstration) scaleUnderForce(ctx context.Context, _ io.Writer) error 
 
 // showEvent waits for an event about alpha: events are sent in the background.
 func (d *demonstration) showEvent(ctx context.Context, reason string) error {
-	_, err := until(ctx, "there is an event "+reason, func(ctx context.Context) (string, error) {
+	err := until(ctx, "there is an event "+reason, func(ctx context.Context) (string, error) {
 		var events eventsv1.EventList
 		if err := d.platform.client.List(ctx, &events, client.InNamespace("default")); err != nil {
 			return "", err

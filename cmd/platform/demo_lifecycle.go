@@ -96,7 +96,7 @@ func (d *demonstration) deletion(ctx context.Context, _ io.Writer) error {
 	if err := d.platform.client.Delete(ctx, box); err != nil {
 		return err
 	}
-	_, err = until(ctx, "the Devbox is gone", func(ctx context.Context) (string, error) {
+	err = until(ctx, "the Devbox is gone", func(ctx context.Context) (string, error) {
 		err := d.platform.client.Get(ctx, client.ObjectKeyFromObject(box), box)
 		if apierrors.IsNotFound(err) {
 			return "", nil

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
@@ -61,13 +63,14 @@ func (d *demonstration) counters(ctx context.Context) (counters, error) {
 	if err != nil {
 		return counters{}, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.platform.manager.metrics+"/metrics", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.platform.manager.metrics+"/metrics", http.NoBody)
 	if err != nil {
 		return counters{}, err
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	// The manager's certificate is self-signed, and both ends are this machine.
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // the certificate is self-signed, and both ends are this machine
+	}}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
@@ -77,31 +80,35 @@ func (d *demonstration) counters(ctx context.Context) (counters, error) {
 	if response.StatusCode != http.StatusOK {
 		return counters{}, fmt.Errorf("reading the manager's metrics: %s", response.Status)
 	}
+	return parseCounters(response.Body)
+}
+
+func parseCounters(exposition io.Reader) (counters, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
+	families, err := parser.TextToMetricFamilies(exposition)
 	if err != nil {
 		return counters{}, fmt.Errorf("reading the manager's metrics: %w", err)
 	}
-	sum := func(name, label, value string) (total float64) {
-		for _, m := range families[name].GetMetric() {
-			matches := label == ""
-			for _, l := range m.GetLabel() {
-				matches = matches || l.GetName() == label && l.GetValue() == value
-			}
-			if matches {
-				total += m.GetCounter().GetValue()
-			}
-		}
-		return total
-	}
 	return counters{
-		applies:     sum("coapply_apply_total", "", ""),
-		requests:    sum("coapply_apply_requests_total", "", ""),
-		conflicts:   sum("coapply_conflicts_total", "", ""),
-		updates:     sum("coapply_update_total", "", ""),
-		staleWrites: sum("coapply_stale_writes_total", "", ""),
-		exhausted:   sum("coapply_update_total", "result", "Exhausted"),
+		applies:     total(families["coapply_apply_total"], ""),
+		requests:    total(families["coapply_apply_requests_total"], ""),
+		conflicts:   total(families["coapply_conflicts_total"], ""),
+		updates:     total(families["coapply_update_total"], ""),
+		staleWrites: total(families["coapply_stale_writes_total"], ""),
+		exhausted:   total(families["coapply_update_total"], "Exhausted"),
 	}, nil
+}
+
+// total adds up the counters of a family, those of one result if one is given.
+func total(family *dto.MetricFamily, result string) (sum float64) {
+	for _, m := range family.GetMetric() {
+		if result == "" || slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool {
+			return l.GetName() == "result" && l.GetValue() == result
+		}) {
+			sum += m.GetCounter().GetValue()
+		}
+	}
+	return sum
 }
 
 func (d *demonstration) summary(ctx context.Context, _ io.Writer) error {

@@ -27,7 +27,7 @@ func newShow(out io.Writer) *show {
 func (s *show) step(title string, explanation ...string) {
 	s.steps++
 	fmt.Fprintln(s.out)
-	s.bold.Fprintf(s.out, "%d. %s\n", s.steps, title)
+	fmt.Fprintln(s.out, s.bold.Sprintf("%d. %s", s.steps, title))
 	for _, line := range explanation {
 		fmt.Fprintf(s.out, "   %s\n", line)
 	}
@@ -42,8 +42,7 @@ func (s *show) print(text string) {
 
 // ok says what was checked and held.
 func (s *show) ok(format string, args ...any) {
-	s.good.Fprint(s.out, "   ok ")
-	fmt.Fprintf(s.out, format+"\n", args...)
+	fmt.Fprintf(s.out, "   %s "+format+"\n", append([]any{s.good.Sprint("ok")}, args...)...)
 }
 
 // kubectl runs the real one and shows command and output.
@@ -58,8 +57,7 @@ func (d *demonstration) kubectl(ctx context.Context, args ...string) error {
 const patience = 30 * time.Second
 
 // until polls until check gives "", and fails with what it gave last.
-func until(ctx context.Context, what string, check func(context.Context) (string, error)) (time.Duration, error) {
-	start := time.Now()
+func until(ctx context.Context, what string, check func(context.Context) (string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	seen := "nothing yet"
@@ -67,11 +65,11 @@ func until(ctx context.Context, what string, check func(context.Context) (string
 		now, err := check(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return 0, fmt.Errorf("waited in vain (%w) until %s; last seen: %s", ctx.Err(), what, seen)
+			return fmt.Errorf("waited in vain (%w) until %s; last seen: %s", ctx.Err(), what, seen)
 		case err != nil:
-			return 0, err
+			return err
 		case now == "":
-			return time.Since(start), nil
+			return nil
 		}
 		seen = now
 		select {

@@ -223,7 +223,7 @@ func token(t *testing.T, c client.Client, account client.ObjectKey) string {
 
 func getMetrics(t *testing.T, address, token string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/metrics", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/metrics", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
