@@ -26,6 +26,9 @@ type demonstration struct {
 // demo is platform demo. Each step checks what it shows.
 func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	d := &demonstration{show: newShow(stdout)}
+	if _, _, err := prerequisites(); err != nil {
+		return err
+	}
 	if _, err := localcluster.Ensure(ctx, stderr); err != nil {
 		return err
 	}

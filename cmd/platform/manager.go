@@ -34,10 +34,6 @@ type manager struct {
 // startManager runs bin/manager, which lies beside this program, with the rights
 // of its service account, and waits until it is ready.
 func (p *platform) startManager(ctx context.Context, replicasConflict string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding the manager: %w", err)
-	}
 	kubeconfig, err := p.managerKubeconfig(ctx)
 	if err != nil {
 		return err
@@ -46,7 +42,7 @@ func (p *platform) startManager(ctx context.Context, replicasConflict string) er
 	if err != nil {
 		return err
 	}
-	cmd, err := p.cluster.Command(filepath.Join(filepath.Dir(self), "manager"),
+	cmd, err := p.cluster.Command(p.program,
 		"--kubeconfig", kubeconfig, "--leader-elect-namespace", namespace,
 		"--replicas-conflict", replicasConflict, "--log-format", "text",
 		"--health-probe-bind-address", addresses[0], "--metrics-bind-address", addresses[1])

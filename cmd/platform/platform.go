@@ -29,13 +29,14 @@ type platform struct {
 	cluster *localcluster.Cluster
 	client  client.Client // the administrator's, without a cache
 	config  string        // the folder config/
+	program string        // bin/manager
 	manager *manager
 }
 
 // startPlatform starts the control plane and installs what the manager needs. The
 // manager is not running yet. A failed start leaves nothing behind.
 func startPlatform(ctx context.Context, options localcluster.Options) (*platform, error) {
-	config, err := findConfig()
+	config, manager, err := prerequisites()
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +44,28 @@ func startPlatform(ctx context.Context, options localcluster.Options) (*platform
 	if err != nil {
 		return nil, err
 	}
-	p := &platform{cluster: cluster, config: config}
+	p := &platform{cluster: cluster, config: config, program: manager}
 	if err := p.install(ctx); err != nil {
 		return nil, errors.Join(err, p.stop(ctx))
 	}
 	return p, nil
+}
+
+// prerequisites finds what is needed beside the control plane, before minutes go
+// into building that.
+func prerequisites() (config, manager string, err error) {
+	if config, err = findConfig(); err != nil {
+		return "", "", err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", "", fmt.Errorf("finding the manager: %w", err)
+	}
+	manager = filepath.Join(filepath.Dir(self), "manager")
+	if _, err := os.Stat(manager); err != nil {
+		return "", "", fmt.Errorf("the manager is not beside this program (%w): run make build", err)
+	}
+	return config, manager, nil
 }
 
 // findConfig finds the checkout that this command was built from or is run in.
