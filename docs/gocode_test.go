@@ -121,7 +121,7 @@ func TestNamesExist(t *testing.T) {
 	for _, d := range documents(t) {
 		for _, span := range codeSpan.FindAllStringSubmatch(d.prose, -1) {
 			name := goName.FindStringSubmatch(span[1])
-			if name == nil || !strings.HasPrefix(imported[name[1]], "coapply.dev/") {
+			if len(name) == 0 || !strings.HasPrefix(imported[name[1]], "coapply.dev/") {
 				continue
 			}
 			found++
