@@ -38,7 +38,7 @@ test-integration: control-plane ## Run the tests against a real control plane
 	@$(set_race); set -x; go test $$race -timeout 15m -count 1 ./test/integration
 
 lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
-	bin/golangci-lint run ./...
+	bin/golangci-lint run --allow-parallel-runners ./...
 
 verify: generate ## Check that generated code, go.mod and formatting are as they should be, and vet
 	@git diff --exit-code -- $(GENERATED) && new=$$(git ls-files --others --exclude-standard -- $(GENERATED)) && [ -z "$$new" ] || \
