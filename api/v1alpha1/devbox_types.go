@@ -19,9 +19,8 @@ const (
 	DevboxShutdown DevboxState = "Shutdown"
 )
 
-// NetworkType is how a Devbox is reached.
-//
-// +kubebuilder:validation:Enum=ClusterIP;NodePort
+// NetworkType is how a Devbox is reached. The status may say another one: a
+// Service's type that someone else has set.
 type NetworkType string
 
 const (
@@ -59,6 +58,8 @@ type DevboxSpec struct {
 // DevboxResources are what the container asks for and may use.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(r, !(r in self.limits) || quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) <= 0)",message="a request must not be above its limit"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !string(self.requests[r]).startsWith('-'))",message="a request must not be negative"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits.all(r, !string(self.limits[r]).startsWith('-'))",message="a limit must not be negative"
 type DevboxResources struct {
 	// requests by resource name, such as cpu: 500m.
 	// +optional
@@ -76,6 +77,7 @@ type DevboxNetwork struct {
 	// type of the devbox's Service.
 	// +optional
 	// +default="ClusterIP"
+	// +kubebuilder:validation:Enum=ClusterIP;NodePort
 	Type NetworkType `json:"type,omitempty"`
 
 	// port that the devbox listens on.
