@@ -24,7 +24,8 @@ func SetupPower(mgr ctrl.Manager, options Options) error {
 	}
 	controller := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling())).
-		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, controllerChanged())))
 	return complete(controller, "devbox-power", reconciler.Config[*v1alpha1.Devbox]{
 		Client:  mgr.GetClient(),
 		Applier: applier,

@@ -3,6 +3,8 @@ package devbox
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -16,7 +18,7 @@ import (
 
 // writers makes the two ways to write under one field manager.
 func writers(mgr ctrl.Manager, fieldManager string, policy apply.Policy, metrics apply.Metrics) (*apply.Applier, *update.Updater, error) {
-	applier, err := apply.New(mgr.GetClient(), apply.Config{
+	applier, err := apply.New(ownOnly{mgr.GetClient()}, apply.Config{
 		FieldManager: fieldManager,
 		Policy:       policy,
 		LiveReader:   mgr.GetAPIReader(),
@@ -55,6 +57,14 @@ func worthReconciling() predicate.Predicate {
 		changed(func(box *v1alpha1.Devbox) string { return box.Status.ContentID }),
 		changed(func(box *v1alpha1.Devbox) string { return box.Annotations[reconciler.PausedAnnotation] }),
 	)
+}
+
+// controllerChanged lets through that an object comes to, or goes from, a Devbox,
+// which does not change its generation.
+func controllerChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !equality.Semantic.DeepEqual(metav1.GetControllerOf(e.ObjectOld), metav1.GetControllerOf(e.ObjectNew))
+	}}
 }
 
 func changed(of func(*v1alpha1.Devbox) string) predicate.Predicate {
