@@ -31,11 +31,12 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 }
 
 // endedPods are those that still carry our finalizer and have nothing more to
-// tell. A Devbox that is shut down does not wait for what its pods may have.
+// tell. A Devbox that is shut down does not wait for what its pods may have, and
+// keeps none that has ended.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {
-		atOnce := box.Spec.State == v1alpha1.DevboxShutdown && pod.DeletionTimestamp != nil
+		atOnce := box.Spec.State == v1alpha1.DevboxShutdown && (pod.DeletionTimestamp != nil || hasFinished(pod))
 		if atOnce || slices.Contains(pod.Finalizers, PodFinalizer) && hasEnded(pod) {
 			ended = append(ended, pod)
 		}
@@ -47,7 +48,7 @@ func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 // period 0 is how the kubelet, or the pod garbage collector for a lost node, says
 // that the pod may go.
 func hasEnded(pod *corev1.Pod) bool {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if hasFinished(pod) {
 		return true
 	}
 	if pod.DeletionTimestamp == nil {
@@ -60,6 +61,12 @@ func hasEnded(pod *corev1.Pod) bool {
 	return len(statuses) > 0 && !slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool {
 		return s.State.Terminated == nil
 	})
+}
+
+// hasFinished tells whether a pod runs no more and never will again. Nobody deletes
+// such a pod when its ReplicaSet goes down to none.
+func hasFinished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // lastContainerStatus is that of the pod that was created last; nil when none of
@@ -80,7 +87,8 @@ func lastContainerStatus(ended []*corev1.Pod) *corev1.ContainerStatus {
 	return &last.Status.ContainerStatuses[0]
 }
 
-// phaseOf says what a Devbox does, from its pods.
+// phaseOf says what a Devbox does, from its pods. Of those that have finished, only
+// one that is being deleted counts.
 func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	running := box.Spec.State == v1alpha1.DevboxRunning
 	switch {
@@ -88,7 +96,7 @@ func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 		return v1alpha1.PhaseRunning
 	case running:
 		return v1alpha1.PhasePending
-	case len(pods) > 0:
+	case slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !hasFinished(pod) || pod.DeletionTimestamp != nil }):
 		return v1alpha1.PhaseStopping
 	case box.Spec.State == v1alpha1.DevboxShutdown:
 		return v1alpha1.PhaseShutdown
