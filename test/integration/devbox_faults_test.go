@@ -1,0 +1,526 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/devbox"
+)
+
+func (p *platform) patch(t *testing.T, object client.Object, name, body string, opts ...client.SubResourcePatchOption) {
+	t.Helper()
+	object.SetNamespace(p.namespace)
+	object.SetName(name)
+	patch := client.RawPatch("application/merge-patch+json", []byte(body))
+	var err error
+	if len(opts) > 0 {
+		err = p.client.Status().Patch(t.Context(), object, patch, opts...)
+	} else {
+		err = p.client.Patch(t.Context(), object, patch, client.FieldOwner("person"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patchStatus writes as somebody who is no reconciler of ours.
+func (p *platform) patchStatus(t *testing.T, object client.Object, name, body string) {
+	t.Helper()
+	p.patch(t, object, name, body, client.FieldOwner("content-keeper"))
+}
+
+func (p *platform) waitUntilGone(t *testing.T, name string) {
+	t.Helper()
+	waitFor(t, name+" is gone", func() string {
+		var box v1alpha1.Devbox
+		err := p.client.Get(t.Context(), client.ObjectKey{Namespace: p.namespace, Name: name}, &box)
+		if !apierrors.IsNotFound(err) {
+			return fmt.Sprintf("%v, finalizers %v", err, box.Finalizers)
+		}
+		if pods := p.pods(t, name); len(pods) > 0 {
+			return fmt.Sprintf("%d pods", len(pods))
+		}
+		return ""
+	})
+}
+
+func (p *platform) delete(t *testing.T, object client.Object, opts ...client.DeleteOption) {
+	t.Helper()
+	if err := p.client.Delete(t.Context(), object, opts...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitForAnotherPod waits until the Devbox has one pod, running, and not that one.
+func (p *platform) waitForAnotherPod(t *testing.T, name string, old corev1.Pod) {
+	t.Helper()
+	waitFor(t, "another pod runs alone", func() string {
+		pods := p.pods(t, name)
+		if len(pods) != 1 || pods[0].UID == old.UID || pods[0].Status.Phase != corev1.PodRunning {
+			return fmt.Sprintf("%d pods", len(pods))
+		}
+		return ""
+	})
+	p.waitForPhase(t, name, v1alpha1.PhaseRunning)
+}
+
+func wantLast(t *testing.T, box *v1alpha1.Devbox, of corev1.Pod) {
+	t.Helper()
+	last := box.Status.LastContainerStatus
+	if last == nil || last.ContainerID != of.Status.ContainerStatuses[0].ContainerID {
+		t.Errorf("lastContainerStatus is %v, want that of %s", last, of.Status.ContainerStatuses[0].ContainerID)
+	}
+}
+
+// running starts a platform with one Devbox, and gives its pod.
+func running(t *testing.T) (*platform, corev1.Pod) {
+	t.Helper()
+	p := startPlatform(t, apply.Force)
+	p.create(t, "box")
+	p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
+	return p, p.pods(t, "box")[0]
+}
+
+func podReplicas(t *testing.T, p *platform) int32 {
+	t.Helper()
+	return *p.get(t, "box", &appsv1.Deployment{}).(*appsv1.Deployment).Spec.Replicas
+}
+
+func TestPodDeletedByForce(t *testing.T) {
+	t.Parallel()
+	p, pod := running(t)
+	kubectl(t, "delete", "pod", "--namespace", p.namespace, pod.Name, "--grace-period=0", "--force", "--wait=false")
+	p.waitForAnotherPod(t, "box", pod)
+	wantLast(t, p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox), pod)
+	p.quiet(t, time.Second)
+}
+
+// TestPodEnds: a pod that ends by itself is replaced, its status is recorded, and
+// it does not keep the Devbox from being Stopped.
+func TestPodEnds(t *testing.T) {
+	for _, test := range []struct {
+		phase corev1.PodPhase
+		then  v1alpha1.DevboxState
+		want  v1alpha1.DevboxPhase
+		left  int
+	}{
+		{corev1.PodFailed, v1alpha1.DevboxStopped, v1alpha1.PhaseStopped, 1},
+		{corev1.PodSucceeded, v1alpha1.DevboxShutdown, v1alpha1.PhaseShutdown, 0},
+	} {
+		t.Run(string(test.phase), func(t *testing.T) {
+			t.Parallel()
+			p, pod := running(t)
+			p.patchStatus(t, &corev1.Pod{}, pod.Name, fmt.Sprintf(`{"status":{"phase":%q}}`, test.phase))
+			var box v1alpha1.Devbox
+			waitFor(t, "its last status stands, the pod is released and another runs", func() string {
+				p.get(t, "box", &box)
+				others := 0
+				for _, other := range p.pods(t, "box") {
+					if other.UID == pod.UID && len(other.Finalizers) > 0 {
+						return "not released"
+					}
+					if other.UID != pod.UID && other.Status.Phase == corev1.PodRunning {
+						others++
+					}
+				}
+				if box.Status.LastContainerStatus == nil || others != 1 {
+					return fmt.Sprintf("%v, %d others", box.Status.LastContainerStatus, others)
+				}
+				return ""
+			})
+			wantLast(t, &box, pod)
+			p.set(t, "box", test.then)
+			p.waitForPhase(t, "box", test.want)
+			p.quiet(t, time.Second)
+			if left := len(p.pods(t, "box")); left > test.left {
+				t.Errorf("%d pods are left, want at most %d", left, test.left)
+			}
+			p.delete(t, &box)
+			p.waitUntilGone(t, "box")
+		})
+	}
+}
+
+func TestChildrenDeletedByHand(t *testing.T) {
+	t.Parallel()
+	p, pod := running(t)
+	deployment := p.get(t, "box", &appsv1.Deployment{}).(*appsv1.Deployment)
+	service := p.get(t, "box", &corev1.Service{}).(*corev1.Service)
+	p.delete(t, deployment, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	p.delete(t, service)
+	p.waitForAnotherPod(t, "box", pod)
+	waitFor(t, "power owns the replicas again", func() string {
+		owners := ownersOf(t, p.client, p.namespace, "box", ".spec.replicas")
+		if !cmp.Equal(owners, []string{"coapply-devbox-power/Apply"}) {
+			return fmt.Sprint(owners)
+		}
+		return ""
+	})
+	waitFor(t, "another Service", func() string {
+		var again corev1.Service
+		if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(service), &again); err != nil || again.UID == service.UID {
+			return fmt.Sprint("none: ", err)
+		}
+		return ""
+	})
+	p.quiet(t, time.Second)
+}
+
+// TestOwnerReferenceLost: it comes back, and the object was ours all the while.
+func TestOwnerReferenceLost(t *testing.T) {
+	t.Parallel()
+	p, _ := running(t)
+	for _, object := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
+		p.patch(t, object, "box", `{"metadata":{"ownerReferences":null}}`)
+		waitFor(t, "the owner reference is back", func() string {
+			if metav1.GetControllerOf(p.get(t, "box", object)) == nil {
+				return fmt.Sprintf("not on %T", object)
+			}
+			return ""
+		})
+	}
+	p.set(t, "box", v1alpha1.DevboxStopped)
+	p.waitForPhase(t, "box", v1alpha1.PhaseStopped)
+	p.quiet(t, time.Second)
+	if box := p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox); unlessApplied(box) != "" {
+		t.Error(unlessApplied(box))
+	}
+}
+
+func TestNewContentReplacesThePod(t *testing.T) {
+	t.Parallel()
+	p, pod := running(t)
+	p.patchStatus(t, &v1alpha1.Devbox{}, "box", `{"status":{"contentID":"content-2"}}`)
+	p.waitForAnotherPod(t, "box", pod)
+	box := p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)
+	wantLast(t, box, pod)
+	if box.Status.ContentID != "content-2" {
+		t.Errorf("contentID is %q", box.Status.ContentID)
+	}
+	if got := p.pods(t, "box")[0].Annotations[devbox.ContentAnnotation]; got != "content-2" {
+		t.Errorf("the pod's content is %q", got)
+	}
+	p.quiet(t, time.Second)
+}
+
+func TestPaused(t *testing.T) {
+	t.Parallel()
+	p, _ := running(t)
+	p.patch(t, &v1alpha1.Devbox{}, "box", `{"metadata":{"annotations":{"`+reconciler.PausedAnnotation+`":"true"}}}`)
+	p.quiet(t, time.Second)
+	p.set(t, "box", v1alpha1.DevboxStopped)
+	if sent := p.quiet(t, time.Second); len(sent) > 0 {
+		t.Errorf("written while paused: %v", sent)
+	}
+	if n := podReplicas(t, p); n != 1 {
+		t.Errorf("%d replicas while paused", n)
+	}
+	p.patch(t, &v1alpha1.Devbox{}, "box", `{"metadata":{"annotations":{"`+reconciler.PausedAnnotation+`":null}}}`)
+	p.waitForPhase(t, "box", v1alpha1.PhaseStopped)
+}
+
+func TestDevboxCreatedStopped(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t, apply.Force)
+	box := p.create(t, "box", func(b *v1alpha1.Devbox) { b.Spec.State = v1alpha1.DevboxStopped })
+	waitFor(t, "stopped without replicas", func() string {
+		p.get(t, "box", box)
+		if box.Status.Phase != v1alpha1.PhaseStopped || unlessApplied(box) != "" {
+			return string(box.Status.Phase) + unlessApplied(box)
+		}
+		return ""
+	})
+	p.quiet(t, time.Second)
+	if n := podReplicas(t, p); n != 0 {
+		t.Errorf("%d replicas", n)
+	}
+	// Deleted while Stopped, and another manager holds it.
+	p.patch(t, box, "box", fmt.Sprintf(`{"metadata":{"finalizers":[%q,"example.com/other"]}}`, devbox.Finalizer))
+	p.delete(t, box)
+	waitFor(t, "only the other's finalizer is left", func() string {
+		if p.get(t, "box", box); !cmp.Equal(box.Finalizers, []string{"example.com/other"}) {
+			return fmt.Sprint(box.Finalizers)
+		}
+		return ""
+	})
+	p.quiet(t, time.Second)
+	if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(box), &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Deployment: %v; nothing must be emitted for a Devbox being deleted", err)
+	}
+	p.patch(t, box, "box", `{"metadata":{"finalizers":null}}`)
+	p.waitUntilGone(t, "box")
+}
+
+// TestDevboxDeletedWhilePending has a pod that no node can take.
+func TestDevboxDeletedWhilePending(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t, apply.Force)
+	box := p.create(t, "box", func(b *v1alpha1.Devbox) {
+		b.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: quantity("100000")}
+	})
+	waitFor(t, "a pod without a node", func() string {
+		if pods := p.pods(t, "box"); len(pods) != 1 || pods[0].Spec.NodeName != "" {
+			return fmt.Sprintf("%d pods", len(pods))
+		}
+		return ""
+	})
+	p.waitForPhase(t, "box", v1alpha1.PhasePending)
+	p.delete(t, box)
+	p.waitUntilGone(t, "box")
+	p.quiet(t, time.Second)
+}
+
+// TestShutdownWhileStopping: what holds a pod that ends gracefully is another's
+// finalizer, so that the Shutdown finds it.
+func TestShutdownWhileStopping(t *testing.T) {
+	t.Parallel()
+	p, pod := running(t)
+	p.patch(t, &corev1.Pod{}, pod.Name, fmt.Sprintf(`{"metadata":{"finalizers":[%q,"example.com/other"]}}`, devbox.PodFinalizer))
+	p.set(t, "box", v1alpha1.DevboxStopped)
+	p.waitForPhase(t, "box", v1alpha1.PhaseStopping)
+	p.set(t, "box", v1alpha1.DevboxShutdown)
+	waitFor(t, "our finalizer is off", func() string {
+		if pods := p.pods(t, "box"); len(pods) != 1 || !cmp.Equal(pods[0].Finalizers, []string{"example.com/other"}) {
+			return fmt.Sprintf("%d pods", len(pods))
+		}
+		return ""
+	})
+	p.quiet(t, time.Second) // and no deletion is repeated for ever
+	p.patch(t, &corev1.Pod{}, pod.Name, `{"metadata":{"finalizers":null}}`)
+	p.waitForPhase(t, "box", v1alpha1.PhaseShutdown)
+	wantLast(t, p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox), pod)
+}
+
+// failPods has the release of pods fail, as if the manager died before it.
+func failPods(config *rest.Config, broken *atomic.Bool, failed *atomic.Int32) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if broken.Load() && request.Method == http.MethodPut && strings.Contains(request.URL.Path, "/pods/") {
+				failed.Add(1)
+				return nil, errors.New("connection refused")
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	return config
+}
+
+// TestManagerDiesBeforeThePodsRelease: the status was written first, so that
+// nothing is lost.
+func TestManagerDiesBeforeThePodsRelease(t *testing.T) {
+	t.Parallel()
+	config := cluster(t).Config()
+	p := &platform{client: newClient(t, config), writes: &writeLog{}, applies: &applyLog{}}
+	p.namespace = newNamespace(t, p.client)
+	var broken atomic.Bool
+	var failed atomic.Int32
+	stop := p.run(t, failPods(config, &broken, &failed), apply.Force)
+	p.create(t, "box")
+	p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
+	pod := p.pods(t, "box")[0]
+	broken.Store(true)
+	p.set(t, "box", v1alpha1.DevboxStopped)
+	waitFor(t, "a release was tried", func() string {
+		if failed.Load() == 0 {
+			return "none"
+		}
+		return ""
+	})
+	stop()
+	wantLast(t, p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox), pod)
+	if pods := p.pods(t, "box"); len(pods) != 1 {
+		t.Fatalf("%d pods; it must be kept", len(pods))
+	}
+	p.run(t, config, apply.Force)
+	wantLast(t, p.waitForPhase(t, "box", v1alpha1.PhaseStopped), pod)
+	if pods := p.pods(t, "box"); len(pods) != 0 {
+		t.Errorf("%d pods are left", len(pods))
+	}
+	p.quiet(t, time.Second)
+}
+
+// TestPodReplacedBeforeItsRelease: what has the pod's name when the release goes
+// out is another one, with the finalizer and the label, and is left alone.
+func TestPodReplacedBeforeItsRelease(t *testing.T) {
+	t.Parallel()
+	config := cluster(t).Config()
+	p := &platform{client: newClient(t, config), writes: &writeLog{}, applies: &applyLog{}}
+	p.namespace = newNamespace(t, p.client)
+	var replaced atomic.Bool
+	var other corev1.Pod
+	replace := func(ctx context.Context, name string) error {
+		key := client.ObjectKey{Namespace: p.namespace, Name: name}
+		var old corev1.Pod
+		if err := p.client.Get(ctx, key, &old); err != nil {
+			return err
+		}
+		off := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		if err := p.client.Patch(ctx, &old, off); err != nil {
+			return err
+		}
+		if err := p.client.Delete(ctx, &old, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		other = corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: p.namespace, Name: name,
+				Labels:     map[string]string{devbox.Label: "box"},
+				Finalizers: []string{devbox.PodFinalizer},
+			},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/other:1"}}},
+		}
+		return p.client.Create(ctx, &other)
+	}
+	wrapped := rest.CopyConfig(config)
+	wrapped.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodPut && strings.Contains(request.URL.Path, "/pods/") && replaced.CompareAndSwap(false, true) {
+				name := request.URL.Path[strings.LastIndex(request.URL.Path, "/")+1:]
+				if err := replace(request.Context(), name); err != nil {
+					t.Error(err)
+				}
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	p.run(t, wrapped, apply.Force)
+	p.create(t, "box")
+	p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
+	p.set(t, "box", v1alpha1.DevboxStopped)
+	waitFor(t, "the pod is replaced", func() string {
+		if !replaced.Load() {
+			return "not yet"
+		}
+		return ""
+	})
+	p.quiet(t, time.Second)
+	var now corev1.Pod
+	if p.get(t, other.Name, &now); now.UID != other.UID || !cmp.Equal(now.Finalizers, other.Finalizers) || now.DeletionTimestamp != nil {
+		t.Errorf("the other pod was touched: %v", now.ObjectMeta)
+	}
+}
+
+// TestStatusWritersAtOnce: 50 changes of the spec and of contentID keep all of
+// them busy with one status.
+func TestStatusWritersAtOnce(t *testing.T) {
+	t.Parallel()
+	p, _ := running(t)
+	for i := range 50 {
+		kind := []v1alpha1.NetworkType{v1alpha1.NetworkClusterIP, v1alpha1.NetworkNodePort}[i%2]
+		p.patch(t, &v1alpha1.Devbox{}, "box", fmt.Sprintf(`{"spec":{"network":{"type":%q}}}`, kind))
+		if i%10 == 0 {
+			p.patchStatus(t, &v1alpha1.Devbox{}, "box", fmt.Sprintf(`{"status":{"contentID":"c-%d"}}`, i))
+		}
+		box := p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)
+		if want := fmt.Sprintf("c-%d", i/10*10); box.Status.ContentID != want {
+			t.Fatalf("change %d: contentID is %q, want %q", i, box.Status.ContentID, want)
+		}
+		if s := box.Status; s.Network == nil || s.Phase == "" || len(s.Conditions) != 3 {
+			t.Fatalf("change %d: status is %+v", i, s)
+		}
+	}
+	p.quiet(t, time.Second)
+	box := p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
+	for _, condition := range box.Status.Conditions {
+		if condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != box.Generation {
+			t.Errorf("generation is %d: %v", box.Generation, condition)
+		}
+	}
+	if n := box.Status.Network; n.Type != v1alpha1.NetworkNodePort || n.NodePort == 0 {
+		t.Errorf("network is %v", n)
+	}
+}
+
+// TestForeignChildren: a Deployment and a Service that have the Devbox's name and
+// conflict with nothing but the selector, or with nothing at all.
+func TestForeignChildren(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t, apply.Force)
+	labels := map[string]string{"app": "other"}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "box"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/other:1"}}},
+			},
+		},
+	}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "box"},
+		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone},
+	}
+	for _, object := range []client.Object{deployment, service} {
+		if err := p.client.Create(t.Context(), object, client.FieldOwner("other")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	box := p.create(t, "box", func(b *v1alpha1.Devbox) { b.Spec.State = v1alpha1.DevboxStopped })
+	want := map[string]metav1.ConditionStatus{
+		v1alpha1.ConditionWorkloadApplied: metav1.ConditionFalse,
+		v1alpha1.ConditionNetworkApplied:  metav1.ConditionFalse,
+		v1alpha1.ConditionPowerApplied:    metav1.ConditionUnknown,
+	}
+	waitFor(t, "the status says so", func() string {
+		p.get(t, "box", box)
+		for name, status := range want {
+			if condition := meta.FindStatusCondition(box.Status.Conditions, name); condition == nil || condition.Status != status {
+				return fmt.Sprintf("%s: %v", name, condition)
+			}
+		}
+		return ""
+	})
+	p.delete(t, box)
+	p.waitUntilGone(t, "box")
+	for _, object := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
+		p.get(t, "box", object)
+		if object.GetDeletionTimestamp() != nil || len(object.GetOwnerReferences())+len(object.GetLabels()) > 0 {
+			t.Errorf("%T was taken: %v", object, object.GetOwnerReferences())
+		}
+		for _, entry := range object.GetManagedFields() {
+			if strings.HasPrefix(entry.Manager, "coapply-") {
+				t.Errorf("%T has fields of %s", object, entry.Manager)
+			}
+		}
+	}
+	if n := podReplicas(t, p); n != 3 {
+		t.Errorf("%d replicas, want the 3 of the other", n)
+	}
+}
+
+// TestForeignServiceType: a type that no Devbox may ask for is reported all the
+// same, with the conflict.
+func TestForeignServiceType(t *testing.T) {
+	t.Parallel()
+	p, _ := running(t)
+	p.patch(t, &corev1.Service{}, "box", `{"spec":{"type":"LoadBalancer"}}`)
+	waitFor(t, "the conflict and the type are in the status", func() string {
+		box := p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)
+		condition := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionNetworkApplied)
+		if condition.Reason != "OwnershipConflict" || box.Status.Network == nil || box.Status.Network.Type != "LoadBalancer" {
+			return fmt.Sprint(condition, box.Status.Network)
+		}
+		return ""
+	})
+	p.quiet(t, time.Second)
+}
