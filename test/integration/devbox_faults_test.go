@@ -288,6 +288,37 @@ func TestDevboxDeletedWhilePending(t *testing.T) {
 	p.quiet(t, time.Second)
 }
 
+// TestDevboxDeletedWithAnOrphanedReplicaSet, which replaces every pod that goes.
+func TestDevboxDeletedWithAnOrphanedReplicaSet(t *testing.T) {
+	t.Parallel()
+	p, _ := running(t)
+	box := &v1alpha1.Devbox{}
+	pause := func(value string) {
+		p.patch(t, box, "box", fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, reconciler.PausedAnnotation, value))
+	}
+	pause(`"true"`) // or the Deployment would come back and adopt it
+	deployment := p.get(t, "box", &appsv1.Deployment{})
+	p.delete(t, deployment, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+	var sets appsv1.ReplicaSetList
+	waitFor(t, "the ReplicaSet is an orphan", func() string {
+		err := p.client.Get(t.Context(), client.ObjectKeyFromObject(deployment), &appsv1.Deployment{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Sprintf("the Deployment: %v", err)
+		}
+		if err := p.client.List(t.Context(), &sets, client.InNamespace(p.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		return ""
+	})
+	if len(sets.Items) != 1 {
+		t.Fatalf("%d ReplicaSets, want the orphan", len(sets.Items))
+	}
+	p.delete(t, box)
+	pause("null")
+	p.waitUntilGone(t, "box")
+	p.quiet(t, time.Second)
+}
+
 // TestShutdownWhileStopping: what holds a pod that ends gracefully is another's
 // finalizer, so that the Shutdown finds it.
 func TestShutdownWhileStopping(t *testing.T) {

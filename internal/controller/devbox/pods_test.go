@@ -55,6 +55,8 @@ func TestEndedPods(t *testing.T) {
 		{"our finalizer is off already", v1alpha1.DevboxStopped, pod(deleting(0), func(p *corev1.Pod) { p.Finalizers = nil }), false},
 		{"a shutdown does not wait", v1alpha1.DevboxShutdown, pod(deleting(30)), true},
 		{"a shutdown deletes what a crash left after our finalizer", v1alpha1.DevboxShutdown, pod(deleting(30), func(p *corev1.Pod) { p.Finalizers = nil }), true},
+		{"a shutdown deletes what has finished, which no ReplicaSet does", v1alpha1.DevboxShutdown,
+			pod(func(p *corev1.Pod) { p.Status.Phase, p.Finalizers = corev1.PodFailed, nil }), true},
 		{"a shutdown leaves to the Deployment what is not being deleted", v1alpha1.DevboxShutdown, pod(), false},
 	} {
 		box := with(func(b *v1alpha1.Devbox) { b.Spec.State = test.state })
@@ -94,6 +96,7 @@ func TestPhase(t *testing.T) {
 		{v1alpha1.DevboxRunning, []*corev1.Pod{pod(deleting(30)), pod()}, v1alpha1.PhaseRunning},
 		{v1alpha1.DevboxStopped, []*corev1.Pod{pod()}, v1alpha1.PhaseStopping},
 		{v1alpha1.DevboxStopped, nil, v1alpha1.PhaseStopped},
+		{v1alpha1.DevboxStopped, []*corev1.Pod{pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })}, v1alpha1.PhaseStopped},
 		{v1alpha1.DevboxShutdown, []*corev1.Pod{pod()}, v1alpha1.PhaseStopping},
 		{v1alpha1.DevboxShutdown, nil, v1alpha1.PhaseShutdown},
 	} {

@@ -21,6 +21,11 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	if err != nil {
 		return false, err
 	}
+	if deploymentGone {
+		if err := w.deleteReplicaSets(ctx, box); err != nil {
+			return false, err
+		}
+	}
 	pods, err := podsOf(ctx, w.live, client.ObjectKeyFromObject(box))
 	if err != nil {
 		return false, err
@@ -54,4 +59,24 @@ func (w workload) deleteDeployment(ctx context.Context, box *v1alpha1.Devbox) (g
 		return false, fmt.Errorf("deleting the Deployment: %w", err)
 	}
 	return false, nil
+}
+
+// deleteReplicaSets deletes those that a Deployment left behind, deleted with its
+// dependents orphaned: they would replace every pod that goes. They go at once, and
+// their pods are removed by us.
+func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox) error {
+	var list appsv1.ReplicaSetList
+	err := w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
+	if err != nil {
+		return fmt.Errorf("listing the ReplicaSets: %w", err)
+	}
+	for i := range list.Items {
+		set := &list.Items[i]
+		err := w.client.Delete(ctx, set, client.Preconditions{UID: &set.UID},
+			client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if err := ignoreOther(err); err != nil {
+			return fmt.Errorf("deleting ReplicaSet %s: %w", set.Name, err)
+		}
+	}
+	return nil
 }

@@ -22,7 +22,9 @@ type Claim struct {
 // Claims lists what is applied. Statuses and finalizers are written by
 // get-modify-update under the same names; in .status of a Devbox the workload
 // manager writes phase, lastContainerStatus and its condition, the power manager
-// its condition, the network manager network and its condition.
+// its condition, the network manager network and its condition. An object that was
+// there before the Devbox of its name, and is someone else's, is left alone
+// altogether (devbox/own.go).
 var Claims = []Claim{
 	{DevboxWorkload, "Deployment.apps", []string{
 		".metadata.labels",
