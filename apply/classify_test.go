@@ -125,7 +125,7 @@ func TestErrorTexts(t *testing.T) {
 		"invalid intent: no kind":                                                                                      &apply.IntentError{Err: errors.New("no kind")},
 		"invalid intent for Deployment shop/web: no":                                                                   &apply.IntentError{Object: webRef(), Err: errors.New("no")},
 		"stale write: Deployment shop/web changed since it was read: modified":                                         &apply.StaleWriteError{Object: webRef(), Err: errors.New("modified")},
-		"Deployment shop/web is refused by the API server: errors: .spec.a: not declared .spec.b: not declared":        &apply.RefusedError{Object: webRef(), Err: lines},
+		"Deployment shop/web is refused: errors: .spec.a: not declared .spec.b: not declared":                          &apply.RefusedError{Object: webRef(), Err: lines},
 		"writing Deployment shop/web failed for the moment: errors: .spec.a: not declared .spec.b: not declared":       &apply.RetryableError{Object: webRef(), Err: lines},
 		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; what has its name now was left alone": &apply.UIDMismatchError{Object: webRef(), Err: lines},
 		"contended: Deployment shop/web changed under each of 3 applies; nothing was forced, try again later":          &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},

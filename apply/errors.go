@@ -26,10 +26,10 @@ var (
 	ErrUIDMismatch = errors.New("uid mismatch")
 	// ErrRetryable says that the server or the way to it failed for the moment.
 	ErrRetryable = errors.New("retryable")
-	// ErrRefused says that the server will not take this request as it stands:
-	// validation, permission, an unknown field, size, a terminating namespace. It
-	// may heal, but not by sending the same again at once.
-	ErrRefused = errors.New("refused by the API server")
+	// ErrRefused says that this request is not taken as it stands, by the server
+	// (validation, permission, an unknown field, size, a terminating namespace) or by
+	// a client on the way. It may heal, but not by sending the same again at once.
+	ErrRefused = errors.New("refused")
 )
 
 // IntentError is ErrInvalidIntent with its reason.

@@ -135,7 +135,7 @@ func TestCondition(t *testing.T) {
 			reconciler.Applied{Errs: []error{errAny}, Outcomes: []apply.Outcome{outcome(apply.Absent, "Pod")}}, "False Error any"},
 		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed for the moment"},
 		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  is changed by others all the time"},
-		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused  is refused by the API server: any"},
+		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused  is refused: any"},
 		"long": {reconciler.Applied{Errs: []error{errors.New(strings.Repeat("名", 20000))}},
 			"False Error " + strings.Repeat("名", 1024) + "…"},
 	} {
