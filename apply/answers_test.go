@@ -76,8 +76,9 @@ func unknownReason(message string) answer {
 type cause struct{ path, manager string }
 
 var (
-	hpaReplicas  = cause{".spec.replicas", `"hpa" with subresource "scale" using apps/v1 at 2000-01-01T00:00:00Z`}
-	kubectlPause = cause{".spec.paused", `"kubectl"`}
+	hpaReplicas     = cause{".spec.replicas", `"hpa" with subresource "scale" using apps/v1 at 2000-01-01T00:00:00Z`}
+	phantomReplicas = cause{".spec.replicas", `"before-first-apply" using apps/v1`}
+	kubectlPause    = cause{".spec.paused", `"kubectl"`}
 )
 
 func conflict(causes ...cause) answer {

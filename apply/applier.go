@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -25,6 +26,11 @@ type Config struct {
 	LiveReader client.Reader
 	// Metrics may be nil.
 	Metrics Metrics
+	// MaxShrink guards against incomplete intents, the most common accident with
+	// Server-Side Apply: an intent that gives up more than this share (above 0, up to
+	// 1) of the fields that this manager owns of an object is refused with a
+	// ShrinkError. It is judged by the object in the cache. 0 is no guard.
+	MaxShrink float64
 }
 
 func (c Config) validate() error {
@@ -37,7 +43,10 @@ func (c Config) validate() error {
 	if c.LiveReader == nil {
 		errs = append(errs, errors.New("LiveReader: a reader past the cache is needed, such as mgr.GetAPIReader()"))
 	}
-	return errors.Join(append(errs, c.Policy.err)...)
+	if c.MaxShrink < 0 || c.MaxShrink > 1 || math.IsNaN(c.MaxShrink) {
+		errs = append(errs, fmt.Errorf("MaxShrink: %v is no share from 0 to 1", c.MaxShrink))
+	}
+	return errors.Join(append(errs, c.Policy.validate())...)
 }
 
 // Applier applies intents under one field manager. It is safe for concurrent use.
@@ -46,6 +55,7 @@ type Applier struct {
 	config  Config
 	metrics Metrics
 	seen    *seenVersions
+	memory  *memory
 }
 
 // New gives an Applier. Reads of the client may come from a cache; it is used to
@@ -57,7 +67,7 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("apply: %w", err)
 	}
-	a := &Applier{client: c, config: config, metrics: config.Metrics, seen: newSeenVersions()}
+	a := &Applier{client: c, config: config, metrics: config.Metrics, seen: newSeenVersions(), memory: newMemory()}
 	if a.metrics == nil {
 		a.metrics = NoMetrics{}
 	}
@@ -68,28 +78,46 @@ func New(c client.Client, config Config) (*Applier, error) {
 func (a *Applier) FieldManager() string { return a.config.FieldManager }
 
 // Apply brings the object to the intent. It sends the intent unforced and lets
-// the policy settle what conflicts: where every conflict is to be forced, the
-// object is read, applied unforced again, judged by that answer, and only then
-// forced, pinned to the uid and resourceVersion of the read. A field that became
-// contested in between is therefore never taken.
+// the policy settle what conflicts, field by field, see Decision. Where a conflict
+// is rejected nothing lands. Relinquished and shared fields give way first; where
+// the rest of the conflicts is to be forced, the object is read, applied unforced
+// again, judged by that answer, and only then forced, pinned to the uid and
+// resourceVersion of the read. A field that became contested in between is
+// therefore never taken.
 //
-// Errors are one of *IntentError, *ConflictError, *ContendedError,
+// In which fields an intent gave way is remembered: the next Apply starts with what
+// was left of it, and one request is enough for as long as the other owners stay.
+// The server's answer shows when they let go; the whole intent is sent then. That
+// takes RecordExchange, or unstructured intents. Where the policy depends on who the
+// other owner is and a new owner is to be rejected, what lands with that one
+// request is what had landed before.
+//
+// Errors are one of *IntentError, *ShrinkError, *ConflictError, *ContendedError,
 // *UIDMismatchError, *RetryableError, *RefusedError or the end of the context.
 // After each of them but a RetryableError or the end of the context, whose answer
 // may have been lost, nothing of the intent landed. Repeating an Apply is safe.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
-	start := time.Now()
-	ctx, exchange := withExchange(ctx)
-	call := &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx)}
+	ctx, call := a.begin(ctx)
 	action, err := call.run(ctx, intent)
+	return call.end(action, err)
+}
+
+// begin starts a call; end has to follow.
+func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
+	ctx, exchange := withExchange(ctx)
+	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
+}
+
+// end is step 8: one outcome and one observation.
+func (c *call) end(action Action, err error) (Outcome, error) {
 	outcome := Outcome{
 		Action:    action,
-		Object:    call.ref,
-		Requests:  exchange.sentInAll(),
-		Attempts:  call.attempts,
-		Conflicts: call.conflicts,
+		Object:    c.ref,
+		Requests:  c.exchange.sentInAll(),
+		Attempts:  c.attempts,
+		Conflicts: c.conflicts,
 	}
-	call.report(outcome, err, time.Since(start))
+	c.report(outcome, err, time.Since(c.start))
 	return outcome, err
 }
 
@@ -97,16 +125,21 @@ func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 type call struct {
 	*Applier
 
-	exchange  *exchange
-	log       logr.Logger
-	intent    *encodedIntent
-	mustExist bool
-	ref       ObjectRef
-	attempts  int
-	conflicts []Conflict
+	exchange    *exchange
+	log         logr.Logger
+	start       time.Time
+	intent      *encodedIntent
+	mustExist   bool
+	dryRun      bool // the server is to change nothing
+	ref         ObjectRef
+	attempts    int
+	conflicts   []Conflict
+	concessions concessions // fields in which the intent gives way
 
 	// readVersion is the resourceVersion that an object that must exist was read at.
 	readVersion string
+	// answered is what the client read the last answer into.
+	answered runtime.ApplyConfiguration
 }
 
 // run is the order of steps. Lanes (one write at a time to one object) will wrap
@@ -122,35 +155,61 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 	}
 	c.intent, c.ref, c.mustExist = encoded, encoded.ref, intent.MustExist
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
-	if c.mustExist {
-		if err := c.pinToCached(ctx); err != nil {
-			return c.absentOr(c.classify(ctx, err))
-		}
+	if err := c.prepare(ctx, intent); err != nil {
+		return c.absentOr(c.classify(ctx, err))
 	}
-	action, err := c.send(ctx, pin{uid: c.intent.ref.UID}, false)
-	if IsOwnershipConflict(err) {
-		action, err = c.settle(ctx, err)
+	action, settled, err := c.applyRemembered(ctx)
+	if !settled {
+		action, err = c.send(ctx, c.intent, pin{uid: c.intent.ref.UID}, false)
+		if IsOwnershipConflict(err) {
+			action, err = c.settle(ctx, err)
+		}
 	}
 	if err != nil {
 		return c.absentOr(c.explain(ctx, err))
 	}
+	c.remember()
 	return action, nil
+}
+
+// prepare does what takes a look at the object in the cache.
+func (c *call) prepare(ctx context.Context, intent Intent) error {
+	guarded := c.config.MaxShrink > 0 && !intent.MayShrink
+	if !c.mustExist && !guarded {
+		return nil
+	}
+	cached, err := c.readCached(ctx)
+	if c.mustExist && err == nil {
+		err = c.pinTo(cached)
+	}
+	if guarded && err == nil {
+		err = c.guardShrinking(ctx, cached)
+	}
+	if !c.mustExist && errors.Is(err, errAbsent) {
+		return nil
+	}
+	return err
 }
 
 // errAbsent says that there is no object to apply to.
 var errAbsent = errors.New("the object does not exist")
 
+// absentOr says what it means that there is no object: one that must exist is to
+// be waited for, as is one whose subresource is meant; one with a known uid is gone.
 func (c *call) absentOr(err error) (Action, error) {
-	if c.mustExist && errors.Is(err, errAbsent) {
-		c.conflicts = nil
+	if !errors.Is(err, errAbsent) {
+		return "", err
+	}
+	c.conflicts = nil
+	if c.mustExist || c.intent.ref.UID == "" {
 		return Absent, nil
 	}
-	return "", err
+	return "", &UIDMismatchError{Object: c.intent.ref, Err: err}
 }
 
-// pinToCached finds the uid of an object that must exist. The read has the typed
-// form if the scheme knows one, as informers usually have it.
-func (c *call) pinToCached(ctx context.Context) error {
+// readCached reads the object as the client has it. The read has the typed form if
+// the scheme knows one, as informers usually have it.
+func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	var object client.Object
 	if known, err := c.client.Scheme().New(c.ref.GroupVersionKind); err == nil {
 		object, _ = known.(client.Object)
@@ -161,10 +220,16 @@ func (c *call) pinToCached(ctx context.Context) error {
 	err := c.client.Get(ctx, c.ref.NamespacedName, object)
 	switch {
 	case apierrors.IsNotFound(err):
-		return errAbsent
+		return nil, errAbsent
 	case err != nil:
-		return fmt.Errorf("reading it: %w", err)
-	case c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID():
+		return nil, fmt.Errorf("reading it: %w", err)
+	}
+	return object, nil
+}
+
+// pinTo binds the call to the object that was read.
+func (c *call) pinTo(object client.Object) error {
+	if c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID() {
 		return &UIDMismatchError{Object: c.intent.ref, Err: fmt.Errorf("the object read has uid %s", object.GetUID())}
 	}
 	if c.intent.ref.UID = object.GetUID(); c.intent.ref.UID == "" {
@@ -174,55 +239,10 @@ func (c *call) pinToCached(ctx context.Context) error {
 	return nil
 }
 
-// send is one apply request.
-func (c *call) send(ctx context.Context, p pin, force bool) (Action, error) {
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	config, err := c.intent.fresh(p)
-	if err != nil {
-		return "", err
-	}
-	options := []client.ApplyOption{client.FieldOwner(c.config.FieldManager)}
-	if force {
-		options = append(options, client.ForceOwnership)
-	}
-	c.attempts++
-	c.exchange.calling()
-	err = c.intent.withoutValues(c.client.Apply(ctx, config, options...))
-	c.exchange.called(err)
-	c.log.V(1).Info("applied", "attempt", c.attempts, "force", force, "pinnedTo", p.resourceVersion, "error", err)
-	switch {
-	case err != nil && c.exchange.lastAnswer().status != 0: // it landed, and the client cannot read how
-		return "", &RetryableError{Object: c.ref, Err: fmt.Errorf("reading the answer: %w", err)}
-	case err != nil:
-		return "", err
-	}
-	return c.judge(config), nil
-}
-
-// readLive reads the object past the cache.
-func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
-	live := c.newLive()
-	c.exchange.calling()
-	err := c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live)
-	c.exchange.called(err)
-	if apierrors.IsNotFound(err) {
-		return nil, errAbsent
-	}
-	return live, err
-}
-
-func (c *call) newLive() *unstructured.Unstructured {
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(c.ref.GroupVersionKind)
-	return live
-}
-
 // classify keeps the absence of the object apart from what the server refuses.
 func (c *call) classify(ctx context.Context, err error) error {
-	if errors.Is(err, errAbsent) {
-		return err
+	if errors.Is(err, errAbsent) || err != nil && c.intent.subresource != "" && isAbsent(err, c.ref) {
+		return errAbsent
 	}
 	return Classify(ctx, c.intent.ref, err)
 }
@@ -240,9 +260,9 @@ func (c *call) explain(ctx context.Context, err error) error {
 	}
 	live, readErr := c.readLive(ctx)
 	switch {
-	case errors.Is(readErr, errAbsent) && c.mustExist:
+	case errors.Is(readErr, errAbsent):
 		return errAbsent
-	case errors.Is(readErr, errAbsent) || readErr == nil && live.GetUID() != c.intent.ref.UID:
+	case readErr == nil && live.GetUID() != c.intent.ref.UID:
 		return &UIDMismatchError{Object: c.intent.ref, Err: err}
 	case readErr != nil:
 		return c.classify(ctx, readErr)

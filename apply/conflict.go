@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,10 @@ type Conflict struct {
 	Ours       any                 // the intent's value; nil when Path is the root
 	Theirs     any                 // the live value when it was read; nil when Path is the root
 	Decision   Decision
+
+	// Remembered tells that the conflict was settled as before, and that no request
+	// was spent on running into it again.
+	Remembered bool
 }
 
 // String gives the field, our value, and the owner with its value. Values of
@@ -69,28 +74,48 @@ func describeConflicts(err error, intent *encodedIntent, live *unstructured.Unst
 			return nil, causeErr
 		}
 		conflict := Conflict{Manager: manager, ServerPath: cause.Field}
-		if path, ok := matchPath(ownership, &conflict.Manager, cause.Field); ok {
-			conflict.Path = path
-			conflict.Ours, _ = path.Value(intent.object)
-			conflict.Theirs, _ = path.Value(live.Object)
-			conflict.Decision = policy.decide(path)
-		} else {
-			conflict.Decision = policy.decideByServerPath(cause.Field)
+		if path, ok := matchPath(ownership, intent.object, &conflict.Manager, cause.Field); ok {
+			conflict.setPath(path, intent.object, live.Object)
 		}
-		if intent.secret() && !conflict.Path.IsRoot() {
-			conflict.Ours, conflict.Theirs = hidden, hidden
+		conflict.Decision = policy.decide(conflict)
+		if _, set := conflict.Path.Nearest(intent.object); !set && conflict.Decision != Force {
+			conflict.Decision = Reject // there is nothing to leave out
 		}
 		conflicts = append(conflicts, conflict)
 	}
-	slices.SortStableFunc(conflicts, func(a, b Conflict) int { return strings.Compare(a.ServerPath, b.ServerPath) })
 	return conflicts, nil
 }
 
-// matchPath finds the field of the manager's entries that the API server names
-// so, and completes the manager with what its entry says. Two fields of one name
+func (c *Conflict) setPath(path fieldowners.Path, ours, theirs map[string]any) {
+	c.Path = path
+	c.Ours, _ = path.Value(ours)
+	c.Theirs, _ = path.Value(theirs)
+}
+
+// sameField tells whether both are about the same field and the same owner.
+func (c Conflict) sameField(other Conflict) bool {
+	return c.ServerPath == other.ServerPath && c.Path.Equal(other.Path) && c.Manager.Name == other.Manager.Name &&
+		c.Manager.Operation == other.Manager.Operation && c.Manager.Subresource == other.Manager.Subresource
+}
+
+func (c Conflict) compare(other Conflict) int {
+	return cmp.Or(strings.Compare(c.ServerPath, other.ServerPath), strings.Compare(c.Manager.String(), other.Manager.String()))
+}
+
+// hide takes out what must not be shown of a Secret.
+func (c *Conflict) hide() {
+	if !c.Path.IsRoot() {
+		c.Ours, c.Theirs = hidden, hidden
+	}
+}
+
+// matchPath finds the field that the API server names so, and completes the
+// manager with what its entry says. It is a field that the manager owns, best one
+// that the intent sets; where the managed fields do not say, as of the owner
+// before-first-apply, it is one that the intent sets. Two of one name
 // ({"a.b": 1} and {"a": {"b": 1}}) match neither.
-func matchPath(ownership fieldowners.Ownership, manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {
-	var found []fieldowners.Path
+func matchPath(ownership fieldowners.Ownership, intent map[string]any, manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {
+	var owned, wanted []fieldowners.Path
 	for _, entry := range ownership.Entries() {
 		if entry.Name != manager.Name || entry.Operation != manager.Operation || entry.Subresource != manager.Subresource {
 			continue
@@ -100,15 +125,24 @@ func matchPath(ownership fieldowners.Ownership, manager *fieldowners.Manager, se
 				continue
 			}
 			*manager = entry.Manager
-			if !slices.ContainsFunc(found, path.Equal) {
-				found = append(found, path)
+			owned = append(owned, path)
+			if _, set := path.Nearest(intent); set {
+				wanted = append(wanted, path)
 			}
 		}
 	}
-	if len(found) != 1 {
+	if len(wanted) == 0 {
+		wanted = fieldowners.Locate(intent, serverPath)
+	}
+	if len(wanted) == 0 {
+		wanted = owned // a field by the name that it has in the owner's version
+	}
+	slices.SortFunc(wanted, fieldowners.Path.Compare)
+	wanted = slices.CompactFunc(wanted, fieldowners.Path.Equal)
+	if len(wanted) != 1 {
 		return fieldowners.Path{}, false
 	}
-	return found[0], true
+	return wanted[0], true
 }
 
 // texts is for the log, whose sinks do not call String on the items of a list.

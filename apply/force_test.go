@@ -59,14 +59,25 @@ func TestConflict(t *testing.T) {
 			attempts: 2, err: apply.ErrConflict, conflicts: []string{rejectPause, forcedReplicas},
 		},
 		"unknown owner": {
-			reason: "a manager without an entry, as before-first-apply: no path, and rules that differ reject",
-			policy: forcesReplicas,
+			reason: "a manager without an entry, as before-first-apply: the field is the one that the intent sets",
+			policy: forcesReplicas.At(".spec.replica", apply.Relinquish),
 			steps: []step{
-				{"PATCH", conflict(cause{".spec.replicas", `"before-first-apply" using apps/v1`})},
+				{"PATCH", conflict(phantomReplicas)}, {"GET", ok(web("uid-1", "7"))},
+				{"PATCH", conflict(phantomReplicas)},
+				{"PATCH uid=uid-1 resourceVersion=7 force", ok(web("uid-1", "8"))},
+			},
+			attempts: 3, action: apply.Configured,
+			conflicts: []string{"Force .spec.replicas to 3: owned by before-first-apply/Update with 5"},
+		},
+		"unknown field": {
+			reason: "neither the owner's entry nor the intent has it: no path, and rules that differ reject",
+			policy: apply.OnConflict(apply.Reject).At(".spec.replica", apply.Force),
+			steps: []step{
+				{"PATCH", conflict(cause{".spec.replica.x", `"before-first-apply" using apps/v1`})},
 				{"GET", ok(web("uid-1", "7"))},
 			},
 			attempts: 1, err: apply.ErrConflict,
-			conflicts: []string{"Reject .spec.replicas: owned by before-first-apply/Update"},
+			conflicts: []string{"Reject .spec.replica.x: owned by before-first-apply/Update"},
 		},
 		"unreadable cause": {
 			reason:   "what cannot be judged is not forced",

@@ -29,43 +29,109 @@ type Intent struct {
 	// Absent. Partial intents need it, as the server cannot create an object from
 	// them and a late apply would bring back an object that was deleted.
 	MustExist bool
+
+	// Subresource is what of the object is written, such as "status"; "" is the object
+	// itself. There is nothing to create through a subresource: where there is no
+	// object, the Outcome is Absent.
+	Subresource string
+
+	// Body is what is sent where a subresource has a kind of its own, such as
+	// autoscalingv1ac.Scale() for "scale". Config then only names the object.
+	Body runtime.ApplyConfiguration
+
+	// MayShrink lets this intent give up more fields than Config.MaxShrink allows.
+	MayShrink bool
 }
 
 // encodedIntent is an intent in the form that is sent, compared and (once there
 // is a steady-state check) hashed.
 type encodedIntent struct {
-	ref    ObjectRef // with the uid that the intent is pinned to, if any
-	object map[string]any
-	kind   reflect.Type // of the caller's configuration; nil for an unstructured one
+	ref         ObjectRef // with the uid that the intent is pinned to, if any
+	object      map[string]any
+	kind        reflect.Type // of the caller's configuration; nil for an unstructured one
+	subresource string
+	bodyKind    schema.GroupVersionKind // of object, where that is a Body
 }
 
 // encode is step 1: JSON once, and everything refused that no server should see.
 func encode(intent Intent) (*encodedIntent, error) {
-	config := reflect.ValueOf(intent.Config)
-	if !config.IsValid() || config.Kind() != reflect.Pointer || config.IsNil() {
-		return nil, &IntentError{Err: fmt.Errorf("the configuration is %T, want a non-nil pointer", intent.Config)}
+	encoded := &encodedIntent{subresource: intent.Subresource}
+	err := encoded.decode(intent.Config)
+	if err == nil {
+		err = encoded.identify()
 	}
-	encoded := &encodedIntent{kind: config.Type().Elem()}
-	content := any(intent.Config)
-	if holder, ok := intent.Config.(unstructuredHolder); ok {
-		if holdsNothing(config.Elem()) {
-			return nil, &IntentError{Err: errors.New("the configuration holds a nil *unstructured.Unstructured")}
-		}
-		encoded.kind, content = nil, holder.UnstructuredContent()
+	if err == nil && intent.Body != nil {
+		err = encoded.replaceByBody(intent.Body)
 	}
-	// Unstructured content takes the way through JSON as well: it may hold what a
-	// deep copy panics on, such as an int.
-	raw, err := json.Marshal(content)
+	if err == nil && len(content.IsPathSegmentName(intent.Subresource)) > 0 {
+		err = fmt.Errorf("subresource %q cannot be part of a URL", intent.Subresource)
+	}
 	if err != nil {
-		return nil, &IntentError{Err: err}
-	}
-	if err := utiljson.Unmarshal(raw, &encoded.object); err != nil {
-		return nil, &IntentError{Err: err}
-	}
-	if err := encoded.identify(); err != nil {
 		return nil, &IntentError{Object: encoded.ref, Err: err}
 	}
 	return encoded, nil
+}
+
+// decode takes the content of a configuration.
+func (e *encodedIntent) decode(configuration runtime.ApplyConfiguration) error {
+	config := reflect.ValueOf(configuration)
+	if !config.IsValid() || config.Kind() != reflect.Pointer || config.IsNil() {
+		return fmt.Errorf("the configuration is %T, want a non-nil pointer", configuration)
+	}
+	e.kind = config.Type().Elem()
+	value := any(configuration)
+	if holder, ok := configuration.(unstructuredHolder); ok {
+		if holdsNothing(config.Elem()) {
+			return errors.New("the configuration holds a nil *unstructured.Unstructured")
+		}
+		e.kind, value = nil, holder.UnstructuredContent()
+	}
+	// Unstructured content takes the way through JSON as well: it may hold what a
+	// deep copy panics on, such as an int.
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	e.object = nil
+	return utiljson.Unmarshal(raw, &e.object)
+}
+
+// replaceByBody makes the body what is sent to the object named so far.
+func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
+	if e.subresource == "" {
+		return errors.New("it has a Body and no Subresource to send it to")
+	}
+	for name := range e.object {
+		if name != "apiVersion" && name != "kind" && name != "metadata" {
+			return fmt.Errorf("with a Body the configuration only names the object; it sets %s", name)
+		}
+	}
+	if err := e.decode(body); err != nil {
+		return fmt.Errorf("the body: %w", err)
+	}
+	object := unstructured.Unstructured{Object: e.object}
+	e.bodyKind = object.GroupVersionKind()
+	metadata, isMap := e.object["metadata"].(map[string]any)
+	switch {
+	case !isMap && e.object["metadata"] != nil:
+		return errors.New("the body: its metadata is no object")
+	case e.bodyKind.Kind == "" || e.bodyKind.Version == "":
+		return errors.New("the body: apiVersion and kind are needed; use the configuration's constructor")
+	case object.GetName() != "" && object.GetName() != e.ref.Name, object.GetNamespace() != "" && object.GetNamespace() != e.ref.Namespace:
+		return fmt.Errorf("the body names another object, %s/%s", object.GetNamespace(), object.GetName())
+	}
+	object.SetName(e.ref.Name)
+	object.SetNamespace(e.ref.Namespace)
+	return refuseServerFields(metadata)
+}
+
+func (e *encodedIntent) hasBody() bool { return !e.bodyKind.Empty() }
+
+// with gives the intent with other content.
+func (e *encodedIntent) with(object map[string]any) *encodedIntent {
+	other := *e
+	other.object = object
+	return &other
 }
 
 // unstructuredHolder is what client.ApplyConfigurationFromUnstructured's private
@@ -101,6 +167,13 @@ func (e *encodedIntent) identify() error {
 		return errors.New("a name is needed; apply cannot generate one")
 	case len(content.IsPathSegmentName(e.ref.Name)) > 0 || len(content.IsPathSegmentName(e.ref.Namespace)) > 0:
 		return fmt.Errorf("name %q in namespace %q cannot be part of a URL", e.ref.Name, e.ref.Namespace)
+	}
+	return refuseServerFields(metadata)
+}
+
+// refuseServerFields keeps out what only the server writes.
+func refuseServerFields(metadata map[string]any) error {
+	switch {
 	case metadata["managedFields"] != nil:
 		return errors.New("it carries metadata.managedFields, so it is a server's answer or a read object; build it from scratch")
 	case metadata["resourceVersion"] != nil:

@@ -41,7 +41,7 @@ func TestMatchPath(t *testing.T) {
 			t.Fatal(err)
 		}
 		manager := fieldowners.Manager{Name: "m", Operation: metav1.ManagedFieldsOperationUpdate}
-		path, ok := matchPath(ownership, &manager, ".metadata.annotations.a.b")
+		path, ok := matchPath(ownership, nil, &manager, ".metadata.annotations.a.b")
 		if path.String() != test.want || ok != (test.want != "") {
 			t.Errorf("%s: %v, %v; want %q", name, path, ok, test.want)
 		}

@@ -1,9 +1,13 @@
 package apply
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"coapply.dev/fieldowners"
 )
@@ -18,6 +22,15 @@ const (
 	// Force takes the field from its other owner. It takes the fields that were
 	// judged and no others, see Applier.Apply.
 	Force
+	// Relinquish stops wanting the field: it is left out of what is sent, with
+	// parents that are empty without it, and the rest lands. When the other owner
+	// lets go, the next Apply takes the field.
+	Relinquish
+	// Share adopts the live value and owns the field together with its other owner.
+	// The other one's next change of it is an ownership conflict for them if they
+	// apply, and takes the field from us if they update. When the other owner lets
+	// go, the next Apply sets our value.
+	Share
 )
 
 func (d Decision) String() string {
@@ -26,75 +39,187 @@ func (d Decision) String() string {
 		return "Reject"
 	case Force:
 		return "Force"
+	case Relinquish:
+		return "Relinquish"
+	case Share:
+		return "Share"
 	}
 	return fmt.Sprintf("Decision(%d)", int(d))
 }
 
+// Match says which conflicts a rule of a policy holds for. Parts left empty hold
+// for all; at least one is needed.
+type Match struct {
+	// Path is a field, with everything below it, in the notation of
+	// fieldowners.ParsePath. An item of a list is named by all of its keys, such as
+	// [containerPort=80,protocol="TCP"]: a path with fewer of them holds for none.
+	Path string
+	// Manager is the name of the other owner.
+	Manager string
+	// Operation is how the other owner wrote the field: Apply or Update.
+	Operation metav1.ManagedFieldsOperationType
+}
+
 // Policy decides conflicts field by field. The zero value rejects every one. A
-// Policy is immutable: At gives a new one.
+// Policy is immutable: its methods give a new one.
 type Policy struct {
 	otherwise Decision
 	rules     []rule
+	ask       func(Conflict) (Decision, bool)
+	kinds     []runtime.ApplyConfiguration
 	err       error // of building it; New reports it
 }
 
 type rule struct {
+	Match
+
 	path     fieldowners.Path
 	decision Decision
 }
 
 // OnConflict is the policy that decides every conflict alike.
 func OnConflict(decision Decision) Policy {
-	p := Policy{otherwise: decision}
-	p.err = validDecision(decision)
+	return Policy{otherwise: decision, err: validDecision(decision)}
+}
+
+// At decides otherwise for a field and everything below it, whoever owns it. It is
+// When with nothing but a path.
+func (p Policy) At(path string, decision Decision) Policy {
+	return p.When(Match{Path: path}, decision)
+}
+
+// When decides otherwise for the conflicts that match. Of several rules that hold
+// for a conflict the one with the longest path decides; of these one that names
+// the manager, and then one that names the operation. An empty match, one given
+// twice, a path that does not parse and an unknown operation are errors that New
+// reports.
+func (p Policy) When(match Match, decision Decision) Policy {
+	path, err := fieldowners.ParsePath(match.Path)
+	r := rule{match, path, decision}
+	p.err = errors.Join(p.err, err, p.refuse(r), validDecision(decision))
+	p.rules = append(slices.Clone(p.rules), r)
 	return p
 }
 
-// At decides otherwise for a field and everything below it. Of several paths that
-// hold for a field the longest decides. The path is in the notation of
-// fieldowners.ParsePath; one that does not parse, an empty one and one given twice
-// are errors that New reports. An item of a list is named by all of its keys, such
-// as [containerPort=80,protocol="TCP"]: a path with fewer of them holds for none.
-func (p Policy) At(path string, decision Decision) Policy {
-	parsed, err := fieldowners.ParsePath(path)
-	switch {
-	case err != nil:
-	case parsed.IsRoot():
-		err = errors.New("policy: an empty path; give the decision for every field to OnConflict")
-	case slices.ContainsFunc(p.rules, func(r rule) bool { return r.path.Equal(parsed) }):
-		err = fmt.Errorf("policy: %s is given twice", parsed)
-	default:
-		err = validDecision(decision)
+// Func asks decide first, for every conflict; where it gives false the rules
+// decide. It must depend on nothing but the conflict: it is called more than once
+// for the same one. A Conflict whose Path is the root could not be matched to a
+// field (see Conflict.ServerPath) and can only be rejected or forced.
+func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
+	if decide == nil || p.ask != nil {
+		p.err = errors.Join(p.err, errors.New("policy: one function is needed, and no second one"))
 	}
-	p.err = errors.Join(p.err, err)
-	p.rules = append(slices.Clone(p.rules), rule{parsed, decision})
+	p.ask = decide
 	return p
+}
+
+// For says what kinds the policy is for, by their typed apply configurations, such
+// as appsv1ac.Deployment("", ""): New then refuses a path that none of them has.
+func (p Policy) For(kinds ...runtime.ApplyConfiguration) Policy {
+	p.kinds = append(slices.Clone(p.kinds), kinds...)
+	return p
+}
+
+func (p Policy) refuse(r rule) error {
+	switch {
+	case r.Match == Match{}:
+		return errors.New("policy: an empty path or match; give the decision for every conflict to OnConflict")
+	case r.Operation != "" && r.Operation != metav1.ManagedFieldsOperationApply && r.Operation != metav1.ManagedFieldsOperationUpdate:
+		return fmt.Errorf("policy: unknown operation %q, want Apply or Update", r.Operation)
+	case slices.ContainsFunc(p.rules, r.sameMatch):
+		return fmt.Errorf("policy: %s is given twice", r)
+	}
+	return nil
+}
+
+// validate reports what is wrong with the policy.
+func (p Policy) validate() error {
+	if p.err != nil || len(p.kinds) == 0 {
+		return p.err
+	}
+	return checkPaths(p.rules, p.kinds)
 }
 
 func validDecision(d Decision) error {
-	if d != Reject && d != Force {
+	if d < Reject || d > Share {
 		return fmt.Errorf("policy: unknown decision %d", int(d))
 	}
 	return nil
 }
 
-// decide settles a conflict whose path is known.
-func (p Policy) decide(path fieldowners.Path) Decision {
-	decision, longest := p.otherwise, 0
+func (r rule) sameMatch(other rule) bool {
+	return r.path.Equal(other.path) && r.Manager == other.Manager && r.Operation == other.Operation
+}
+
+// String gives the match as messages name it.
+func (r rule) String() string {
+	text := cmp.Or(r.path.String(), "every field")
+	if r.Manager != "" || r.Operation != "" {
+		text += fmt.Sprintf(" of %s/%s", cmp.Or(r.Manager, "*"), cmp.Or(string(r.Operation), "*"))
+	}
+	return text
+}
+
+// heldBy tells whether the rule is about the conflict's other owner.
+func (r rule) heldBy(other fieldowners.Manager) bool {
+	return (r.Manager == "" || r.Manager == other.Name) && (r.Operation == "" || r.Operation == other.Operation)
+}
+
+// compare orders rules by how closely they look.
+func (r rule) compare(other rule) int {
+	named := func(s string) int { return min(len(s), 1) }
+	return cmp.Or(
+		cmp.Compare(r.path.Len(), other.path.Len()),
+		cmp.Compare(named(r.Manager), named(other.Manager)),
+		cmp.Compare(named(string(r.Operation)), named(string(other.Operation))),
+	)
+}
+
+// decide settles one conflict. A function that gives no decision that there is
+// rejects.
+func (p Policy) decide(conflict Conflict) Decision {
+	decision, decided := Reject, false
+	if p.ask != nil {
+		decision, decided = p.ask(conflict)
+	}
+	switch {
+	case decided:
+	case conflict.Path.IsRoot():
+		decision = p.decideByServerPath(conflict)
+	default:
+		decision = p.byRules(conflict)
+	}
+	return settleable(decision, conflict)
+}
+
+// byRules has the closest rule decide.
+func (p Policy) byRules(conflict Conflict) Decision {
+	decision, closest := p.otherwise, rule{}
 	for _, r := range p.rules {
-		if path.HasPrefix(r.path) && r.path.Len() > longest {
-			decision, longest = r.decision, r.path.Len()
+		if r.heldBy(conflict.Manager) && conflict.Path.HasPrefix(r.path) && r.compare(closest) > 0 {
+			decision, closest = r.decision, r
 		}
+	}
+	return decision
+}
+
+// settleable rejects what cannot be done: a field that is not known cannot be left
+// out, nor its value be adopted.
+func settleable(decision Decision, conflict Conflict) Decision {
+	unknown := conflict.Path.IsRoot() && decision != Force
+	if unknown || validDecision(decision) != nil {
+		return Reject
 	}
 	return decision
 }
 
 // decideByServerPath settles a conflict of which only the server's ambiguous
 // string is known: the rules that may hold have to agree, or it is rejected.
-func (p Policy) decideByServerPath(serverPath string) Decision {
-	decision := p.otherwise
+func (p Policy) decideByServerPath(conflict Conflict) Decision {
+	decision := p.byRules(conflict) // its path is the root: only rules without a path
 	for _, r := range p.rules {
-		if mayLieBelow(serverPath, r.path.ServerString()) && r.decision != decision {
+		mayHold := r.heldBy(conflict.Manager) && mayLieBelow(conflict.ServerPath, r.path.ServerString())
+		if mayHold && !r.path.IsRoot() && r.decision != decision {
 			return Reject
 		}
 	}
@@ -107,4 +232,10 @@ func mayLieBelow(serverPath, prefix string) bool {
 	}
 	rest := serverPath[len(prefix):]
 	return rest == "" || rest[0] == '.' || rest[0] == '['
+}
+
+// dependsOnOwner tells whether another owner of the same field may lead to another
+// decision.
+func (p Policy) dependsOnOwner() bool {
+	return p.ask != nil || slices.ContainsFunc(p.rules, func(r rule) bool { return r.Manager != "" || r.Operation != "" })
 }

@@ -10,6 +10,11 @@ import (
 	"coapply.dev/fieldowners"
 )
 
+// at is a conflict on a field whose path is known.
+func at(path string) Conflict {
+	return Conflict{Path: fieldowners.MustParsePath(path), ServerPath: fieldowners.MustParsePath(path).ServerString()}
+}
+
 func TestPolicyDecides(t *testing.T) {
 	const container = `.spec.template.spec.containers[name="web"]`
 	policy := OnConflict(Reject).
@@ -41,11 +46,11 @@ func TestPolicyDecides(t *testing.T) {
 		{`.metadata.finalizers[="a/b"]`, Force, "a member of a set"},
 		{`.metadata.finalizers[="a/c"]`, Reject, "another member"},
 	} {
-		if got := policy.decide(fieldowners.MustParsePath(test.path)); got != test.want {
+		if got := policy.decide(at(test.path)); got != test.want {
 			t.Errorf("%s: %v, want %v: %s", test.path, got, test.want, test.reason)
 		}
 	}
-	if got := (Policy{}).decide(fieldowners.MustParsePath(".spec")); got != Reject {
+	if got := (Policy{}).decide(at(".spec")); got != Reject {
 		t.Errorf("the zero policy: %v", got)
 	}
 }
@@ -69,15 +74,17 @@ func TestPolicyDecidesByServerPath(t *testing.T) {
 		{OnConflict(Force), ".metadata.annotations.a.b", Force, "no rule can differ"},
 		{OnConflict(Force).At(".spec", Force), ".spec.replicas", Force, "the rules agree"},
 		{Policy{}, ".spec.replicas", Reject, "the zero policy"},
+		{OnConflict(Relinquish), ".spec.replicas", Reject, "a field that is not known cannot be left out"},
+		{OnConflict(Share), ".spec.replicas", Reject, "nor its value be adopted"},
 	} {
-		if got := test.policy.decideByServerPath(test.serverPath); got != test.want {
+		if got := test.policy.decide(Conflict{ServerPath: test.serverPath}); got != test.want {
 			t.Errorf("%q: %v, want %v: %s", test.serverPath, got, test.want, test.reason)
 		}
 	}
 }
 
 func TestPolicyIsImmutable(t *testing.T) {
-	replicas, image := fieldowners.MustParsePath(".spec.replicas"), fieldowners.MustParsePath(".spec.image")
+	replicas, image := at(".spec.replicas"), at(".spec.image")
 	base := OnConflict(Reject).At(".a", Force).At(".b", Force).At(".c", Force) // with room behind its rules
 	first, second := base.At(".spec.replicas", Force), base.At(".spec.image", Force)
 	broken := base.At("", Force)
@@ -92,6 +99,8 @@ func TestPolicyIsImmutable(t *testing.T) {
 		}
 	}
 }
+
+func ask(Conflict) (Decision, bool) { return Reject, false }
 
 func TestNewRefuses(t *testing.T) {
 	var c struct{ client.Client } // never called
@@ -117,6 +126,11 @@ func TestNewRefuses(t *testing.T) {
 		"twice":            {policy(Policy{}.At(".spec", Force).At(".spec", Reject)), []string{".spec is given twice"}},
 		"same key twice": {policy(Policy{}.At(`.p[a=1,b="x"]`, Force).At(`.p[b="x",a=1]`, Force)),
 			[]string{`.p[a=1,b="x"] is given twice`}},
+		"empty match":   {policy(Policy{}.When(Match{}, Force)), []string{"empty path or match"}},
+		"operation":     {policy(Policy{}.When(Match{Operation: "apply"}, Force)), []string{`unknown operation "apply"`}},
+		"manager twice": {policy(Policy{}.When(Match{Manager: "m"}, Force).When(Match{Manager: "m"}, Share)), []string{"every field of m/* is given twice"}},
+		"no function":   {policy(Policy{}.Func(nil)), []string{"one function is needed"}},
+		"two functions": {policy(Policy{}.Func(ask).Func(ask)), []string{"no second one"}},
 		"all of it": {policy(Policy{}.At("", Force).At("x", Force)), []string{"empty path", `path "x"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

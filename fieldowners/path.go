@@ -49,6 +49,31 @@ func (p Path) HasPrefix(prefix Path) bool {
 // is the more specific.
 func (p Path) Len() int { return len(p.elements) }
 
+// Element is one step of a path.
+type Element struct {
+	// Field is the name of a field or the key of a map; nil for an item of a list.
+	Field *string
+	// Keys names the fields that identify an item of an associative list.
+	Keys []string
+}
+
+// Elements gives the steps of the path from the root.
+func (p Path) Elements() []Element {
+	all := make([]Element, len(p.elements))
+	for i, element := range p.elements {
+		if element.FieldName != nil {
+			name := *element.FieldName
+			all[i].Field = &name
+		}
+		if element.Key != nil {
+			for _, field := range *element.Key {
+				all[i].Keys = append(all[i].Keys, field.Name)
+			}
+		}
+	}
+	return all
+}
+
 // Value looks the field up in an unstructured object (maps, slices and scalars as
 // encoding/json gives them). ok is false when the object does not have it. The
 // value is the object's own, not a copy.

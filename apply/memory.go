@@ -1,0 +1,158 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+
+	"coapply.dev/fieldowners"
+)
+
+// memory keeps, for the objects applied most recently, in which fields an intent
+// gave way. The next apply then starts with what is left of the intent instead of
+// with a conflict that it could have known. It is no more than a guess: the
+// server's answer tells whether the other owners still stand there.
+type memory struct{ byIntent *lru.Cache }
+
+func newMemory() *memory { return &memory{lru.New(rememberedObjects)} }
+
+const rememberedObjects = 4096
+
+type memoryKey struct {
+	kind        metav1.GroupVersionKind
+	name        types.NamespacedName
+	subresource string
+}
+
+type remembered struct {
+	uid         types.UID
+	intent      [sha256.Size]byte
+	concessions concessions
+}
+
+func (e *encodedIntent) key() memoryKey {
+	return memoryKey{metav1.GroupVersionKind(e.ref.GroupVersionKind), e.ref.NamespacedName, e.subresource}
+}
+
+// hash is the same for the same content.
+func (e *encodedIntent) hash() [sha256.Size]byte {
+	raw, err := json.Marshal(e.object) // it came from JSON
+	if err != nil {
+		return [sha256.Size]byte{}
+	}
+	return sha256.Sum256(raw)
+}
+
+// applyRemembered starts with what was left of the intent before. It tells whether
+// that settled the matter; if not, the whole intent is to be sent.
+func (c *call) applyRemembered(ctx context.Context) (action Action, settled bool, err error) {
+	known, ok := c.recall()
+	if !ok {
+		return "", false, nil
+	}
+	c.concessions = known.concessions
+	action, err = c.send(ctx, c.concessions.form(c.intent), pin{uid: known.uid}, false)
+	switch {
+	case err == nil && c.remember():
+		c.conflicts = merge(c.concessions.conflicts(), nil, c.intent.secret())
+		return action, true, nil
+	case err == nil, IsOwnershipConflict(err), isImmutableUID(err), IsStaleWrite(err):
+		c.concessions = nil // it is another object, or others hold other fields now
+		return "", false, nil
+	}
+	return "", true, err
+}
+
+// recall gives what the intent gave way in before. Where another owner could mean
+// another decision only the very same intent is recalled: should the answer show
+// such an owner, nothing has landed that had not before.
+func (c *call) recall() (known remembered, ok bool) {
+	found, ok := c.memory.byIntent.Get(c.intent.key())
+	if !ok {
+		return remembered{}, false
+	}
+	known, ok = found.(remembered)
+	if uid := c.intent.ref.UID; !ok || uid != "" && uid != known.uid {
+		return remembered{}, false
+	}
+	if c.config.Policy.dependsOnOwner() && known.intent != c.intent.hash() {
+		return remembered{}, false
+	}
+	known.concessions = slices.Clone(known.concessions)
+	known.concessions = slices.DeleteFunc(known.concessions, func(made concession) bool {
+		_, set := made.at.Value(c.intent.object)
+		return !set // the intent does not want it any more
+	})
+	return known, len(known.concessions) > 0
+}
+
+// remember keeps the concessions of an apply that landed, as far as its answer
+// shows that they are still called for; else it forgets what was kept.
+func (c *call) remember() (kept bool) {
+	if c.dryRun {
+		return false
+	}
+	var answer *unstructured.Unstructured
+	if len(c.concessions) > 0 {
+		answer = c.landed()
+	}
+	if answer == nil || !c.stillHeld(answer) {
+		c.memory.byIntent.Remove(c.intent.key())
+		return false
+	}
+	held := slices.Clone(c.concessions)
+	for i := range held {
+		held[i].conflict.Remembered = true
+	}
+	c.memory.byIntent.Add(c.intent.key(), remembered{answer.GetUID(), c.intent.hash(), held})
+	return true
+}
+
+// stillHeld tells whether, for each concession, another owner holds the field in
+// the answer against our value and the policy would decide as before.
+func (c *call) stillHeld(answer *unstructured.Unstructured) bool {
+	ownership, err := fieldowners.Parse(answer.GetManagedFields())
+	if err != nil {
+		return false
+	}
+	for i := range c.concessions {
+		if !c.heldAgainst(&c.concessions[i].conflict, ownership, answer) {
+			return false
+		}
+	}
+	return true
+}
+
+// heldAgainst brings the conflict up to date with the answer.
+func (c *call) heldAgainst(conflict *Conflict, ownership fieldowners.Ownership, answer *unstructured.Unstructured) bool {
+	held := false
+	for _, owner := range ownership.OwnersOf(conflict.Path) {
+		if c.isOurs(owner) {
+			continue
+		}
+		now := *conflict
+		now.Manager = owner
+		now.setPath(conflict.Path, c.intent.object, answer.Object)
+		switch decision := c.config.Policy.decide(now); {
+		case reflect.DeepEqual(now.Ours, now.Theirs), decision == Reject:
+			return false
+		case decision == conflict.Decision && !held:
+			held = true
+			*conflict = now
+		}
+	}
+	return held
+}
+
+// isOurs tells whether a managed fields entry is that of this call.
+func (c *call) isOurs(m fieldowners.Manager) bool {
+	return m.Name == c.config.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
+		m.Subresource == c.intent.subresource
+}

@@ -1,0 +1,111 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// send is one apply request, of the intent or what is left of it.
+func (c *call) send(ctx context.Context, form *encodedIntent, p pin, force bool) (Action, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	config, err := form.fresh(p)
+	if err != nil {
+		return "", err
+	}
+	c.attempts++
+	c.exchange.calling()
+	err = c.intent.withoutValues(c.apply(ctx, config, force))
+	c.exchange.called(err)
+	c.log.V(1).Info("applied", "attempt", c.attempts, "force", force, "pinnedTo", p.resourceVersion, "error", err)
+	switch {
+	case err != nil && c.exchange.lastAnswer().status != 0: // it landed, and the client cannot read how
+		return "", &RetryableError{Object: c.ref, Err: fmt.Errorf("reading the answer: %w", err)}
+	case err != nil:
+		return "", err
+	}
+	c.answered = config
+	return c.judge(config), nil
+}
+
+// apply has the client send a configuration to the object or to a subresource.
+func (c *call) apply(ctx context.Context, config runtime.ApplyConfiguration, force bool) error {
+	options := client.ApplyOptions{FieldManager: c.config.FieldManager}
+	if force {
+		options.Force = &force
+	}
+	if c.dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	if c.intent.subresource == "" {
+		return c.client.Apply(ctx, config, &options)
+	}
+	target, subresource := config, &client.SubResourceApplyOptions{ApplyOptions: options}
+	if c.intent.hasBody() {
+		target, subresource.SubResourceBody = client.ApplyConfigurationFromUnstructured(c.newLive()), config
+	}
+	return c.client.SubResource(c.intent.subresource).Apply(ctx, target, subresource)
+}
+
+// readLive reads the object past the cache; where the intent has a Body, what the
+// subresource gives.
+func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
+	live := c.newLive()
+	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }
+	if c.intent != nil && c.intent.hasBody() {
+		object := live
+		live = newObject(c.intent.bodyKind, c.ref)
+		read = func() error { return c.client.SubResource(c.intent.subresource).Get(ctx, object, live) }
+	}
+	c.exchange.calling()
+	err := read()
+	c.exchange.called(err)
+	if isAbsent(err, c.ref) {
+		return nil, errAbsent
+	}
+	return live, err
+}
+
+func (c *call) newLive() *unstructured.Unstructured { return newObject(c.ref.GroupVersionKind, c.ref) }
+
+func newObject(kind schema.GroupVersionKind, named ObjectRef) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	object.SetNamespace(named.Namespace)
+	object.SetName(named.Name)
+	return object
+}
+
+// isAbsent tells a missing object from a missing kind, namespace or subresource,
+// whose 404 names something else.
+func isAbsent(err error, object ObjectRef) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name == object.Name
+}
+
+// landed gives the object as the server answered the last apply, or nil when that
+// is not known: a typed configuration has no managed fields.
+func (c *call) landed() *unstructured.Unstructured {
+	answer := &unstructured.Unstructured{}
+	if recorded := c.exchange.lastAnswer(); recorded.status != 0 && answer.UnmarshalJSON(recorded.body) == nil {
+		return answer
+	}
+	if holder, ok := c.answered.(unstructuredHolder); ok {
+		answer.Object = holder.UnstructuredContent()
+		return answer
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package fieldowners
+
+import (
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v4/value"
+)
+
+// Nearest gives the field to which an unstructured object owes what it sets at p:
+// p itself or, where a value above p is neither map nor list, the field of that
+// value. ok is false when the object sets nothing there.
+func (p Path) Nearest(object any) (nearest Path, ok bool) {
+	at := object
+	for i, element := range p.elements {
+		found, has := child(at, element)
+		switch {
+		case has:
+			at = found
+		case i > 0 && !isContainer(at):
+			return Path{elements: p.elements[:i].Copy()}, true
+		default:
+			return Path{}, false
+		}
+	}
+	return p, true
+}
+
+func isContainer(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}
+
+// Set replaces the field's value in an unstructured object, in place, by a copy of
+// v. It tells whether the object has the field; one that it lacks is not added.
+func (p Path) Set(object, v any) bool {
+	if _, has := p.Value(object); !has || p.IsRoot() {
+		return false
+	}
+	last := len(p.elements) - 1
+	parent, _ := Path{elements: p.elements[:last]}.Value(object)
+	put(parent, p.elements[last], runtime.DeepCopyJSONValue(v))
+	return true
+}
+
+// Cut removes the field from an unstructured object, in place, and with it parents
+// that are empty then: maps and lists without content, and list items of which
+// only the key fields are left. It tells whether the object had the field.
+func (p Path) Cut(object map[string]any) bool {
+	if _, has := p.Value(object); !has || p.IsRoot() {
+		return false
+	}
+	cut(object, p.elements)
+	return true
+}
+
+// cut gives what is left of the parent, and whether that is nothing.
+func cut(parent any, path fieldpath.Path) (rest any, empty bool) {
+	if len(path) > 1 {
+		below, _ := child(parent, path[0])
+		below, empty := cut(below, path[1:])
+		if !empty && !holdsKeysOnly(below, path[0]) {
+			put(parent, path[0], below)
+			return parent, false
+		}
+	}
+	switch parent := parent.(type) {
+	case map[string]any:
+		delete(parent, *path[0].FieldName)
+		return parent, len(parent) == 0
+	case []any:
+		rest := slices.Delete(parent, indexOf(parent, path[0]), indexOf(parent, path[0])+1)
+		return rest, len(rest) == 0
+	}
+	return parent, false
+}
+
+// put replaces a child that the parent has.
+func put(parent any, element fieldpath.PathElement, v any) {
+	switch parent := parent.(type) {
+	case map[string]any:
+		parent[*element.FieldName] = v
+	case []any:
+		parent[indexOf(parent, element)] = v
+	}
+}
+
+// indexOf finds an item that the list has, by the rules of child.
+func indexOf(items []any, element fieldpath.PathElement) int {
+	if element.Index != nil {
+		return *element.Index
+	}
+	found, _ := child(items, element)
+	return slices.IndexFunc(items, func(item any) bool { return same(item, found) })
+}
+
+// same compares by identity where there is one: two items may be equal.
+func same(a, b any) bool {
+	x, isMap := a.(map[string]any)
+	y, both := b.(map[string]any)
+	if isMap && both {
+		return reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer()
+	}
+	return !isMap && !both && reflect.DeepEqual(a, b)
+}
+
+func holdsKeysOnly(item any, element fieldpath.PathElement) bool {
+	fields, isMap := item.(map[string]any)
+	if !isMap || element.Key == nil {
+		return false
+	}
+	for name := range fields {
+		if !slices.ContainsFunc(*element.Key, func(key value.Field) bool { return key.Name == name }) {
+			return false
+		}
+	}
+	return true
+}

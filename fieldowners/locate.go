@@ -1,0 +1,49 @@
+package fieldowners
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+)
+
+// Locate gives the fields of an unstructured object that the API server may mean
+// by a path string of its own (see Path.ServerString), in the order of
+// Path.Compare. There are several where map keys with dots make it ambiguous, and
+// none where the object does not have the field.
+//
+// List items are found by what the string says of their keys.
+func Locate(object any, serverPath string) []Path {
+	var found []Path
+	locate(object, serverPath, nil, &found)
+	slices.SortFunc(found, Path.Compare)
+	return found
+}
+
+func locate(at any, rest string, prefix fieldpath.Path, found *[]Path) {
+	if rest == "" {
+		*found = append(*found, Path{elements: prefix.Copy()})
+		return
+	}
+	switch parent := at.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(parent)) {
+			after, is := strings.CutPrefix(rest, "."+name)
+			if is && (after == "" || after[0] == '.' || after[0] == '[') {
+				locate(parent[name], after, append(prefix, fieldpath.PathElement{FieldName: &name}), found)
+			}
+		}
+	case []any:
+		// The server writes the items of a list as we do, but for how it escapes
+		// rare characters; such an item is not found.
+		p := pathParser{text: rest}
+		element, err := p.element()
+		if err != nil || element.FieldName != nil {
+			return
+		}
+		if item, has := child(parent, element); has {
+			locate(item, rest[p.at:], append(prefix, element), found)
+		}
+	}
+}
