@@ -1,0 +1,141 @@
+package fieldowners
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+)
+
+// Owned is one field in one manager's hands.
+type Owned struct {
+	Path    Path
+	Manager Manager
+}
+
+// String gives the field and its owner: .spec.replicas of hpa/Update[scale].
+func (o Owned) String() string { return o.Path.String() + " of " + o.Manager.String() }
+
+// Moved is one field that went from one manager to another.
+type Moved struct {
+	Path     Path
+	From, To Manager
+}
+
+// String gives the field and both managers: .spec.replicas: a/Update -> b/Apply.
+func (m Moved) String() string {
+	return m.Path.String() + ": " + m.From.String() + " -> " + m.To.String()
+}
+
+// Difference is what Diff found, each list in the order of paths, then managers.
+type Difference struct {
+	Gained []Owned // owned after, not before, and lost by nobody
+	Lost   []Owned // owned before, not after, and gained by nobody
+	Moved  []Moved // lost by one and gained by the other
+}
+
+// IsEmpty tells whether nobody gained or lost anything.
+func (d Difference) IsEmpty() bool { return len(d.Gained)+len(d.Lost)+len(d.Moved) == 0 }
+
+// String gives a line for each finding, in the order of paths; "" when empty.
+func (d Difference) String() string {
+	type line struct {
+		path Path
+		text string
+	}
+	var lines []line
+	for _, m := range d.Moved {
+		lines = append(lines, line{m.Path, m.String()})
+	}
+	for _, o := range d.Lost {
+		lines = append(lines, line{o.Path, o.Path.String() + ": lost by " + o.Manager.String()})
+	}
+	for _, o := range d.Gained {
+		lines = append(lines, line{o.Path, o.Path.String() + ": gained by " + o.Manager.String()})
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return a.path.Compare(b.path) })
+	var texts []string
+	for _, l := range lines {
+		texts = append(texts, l.text)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Diff tells who owns what after that did not before. It tells of leaves, which is
+// what a person means by "owns": a manager that keeps one field of a list item and
+// gives up another has lost that other one, and the item's own entry is not told
+// of.
+//
+// A manager is known by its name, operation and subresource. An entry that only
+// changes its apiVersion or its time gains and loses nothing.
+//
+// A field that some managers lost and others gained has moved from each of the
+// former to each of the latter: a step of several writes does not show more. One
+// that a manager gained beside an owner that keeps it is gained, and shared now.
+func Diff(before, after Ownership) Difference {
+	lost, gained := without(before, after), without(after, before)
+	moved := map[string]bool{}
+	var d Difference
+	for _, from := range lost {
+		for _, to := range gainersOf(gained, from.Path) {
+			d.Moved = append(d.Moved, Moved{Path: from.Path, From: from.Manager, To: to})
+			moved[from.Path.String()] = true
+		}
+	}
+	hasMoved := func(o Owned) bool { return moved[o.Path.String()] }
+	d.Gained = slices.DeleteFunc(gained, hasMoved)
+	d.Lost = slices.DeleteFunc(lost, hasMoved)
+	return d
+}
+
+// without lists the leaves that managers own in o and do not own at all in other,
+// in the order of paths, then managers.
+func without(o, other Ownership) []Owned {
+	held := byWriter(other)
+	var found []Owned
+	for who, entry := range byWriter(o) {
+		kept, ok := held[who]
+		for _, path := range entry.Leaves() {
+			if !ok || !kept.Owns(path) {
+				found = append(found, Owned{Path: path, Manager: entry.Manager})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Owned) int {
+		return cmp.Or(a.Path.Compare(b.Path), a.Manager.compare(b.Manager))
+	})
+	return found
+}
+
+// byWriter merges the entries that differ in their apiVersion only; the manager is
+// that of the later one.
+func byWriter(o Ownership) map[Manager]Entry {
+	merged := map[Manager]Entry{}
+	for _, entry := range o.entries {
+		who := Manager{Name: entry.Name, Operation: entry.Operation, Subresource: entry.Subresource}
+		known, ok := merged[who]
+		if !ok {
+			known = Entry{Manager: entry.Manager, fields: fieldpath.NewSet()}
+		}
+		if entry.Time.After(known.Time) {
+			known.Manager = entry.Manager
+		}
+		known.fields = known.fields.Union(entry.fields)
+		merged[who] = known
+	}
+	return merged
+}
+
+// gainersOf finds the managers of one path in a list in the order of paths.
+func gainersOf(gained []Owned, path Path) []Manager {
+	first, _ := slices.BinarySearchFunc(gained, path, func(o Owned, p Path) int { return o.Path.Compare(p) })
+	var managers []Manager
+	for _, o := range gained[first:] {
+		if !o.Path.Equal(path) {
+			break
+		}
+		managers = append(managers, o.Manager)
+	}
+	return managers
+}
