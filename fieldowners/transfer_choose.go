@@ -1,0 +1,157 @@
+package fieldowners
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v4/value"
+)
+
+var lastApplied = MustParsePath(`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)
+
+// choose lists what of a source's fields is asked for, whether or not it can move.
+func (t Transfer) choose(plan *Plan, owners slots, source Source) []Handover {
+	var wanted []Handover
+	for _, owner := range owners {
+		to := Manager{
+			Name: t.To, Operation: metav1.ManagedFieldsOperationApply, Subresource: owner.Subresource, APIVersion: t.APIVersion,
+		}
+		if owner.Name != source.Manager || owner.Operation != t.Operation || owner == owners.of(to) {
+			continue
+		}
+		for _, path := range owner.Fields() {
+			switch {
+			case !source.covers(path):
+				if source.surrounds(path) {
+					wanted = append(wanted, Handover{Path: path, From: owner.Manager, To: to, FromKeeps: true})
+				}
+			case t.Operation == metav1.ManagedFieldsOperationUpdate && path.Equal(lastApplied) && !source.names(path):
+				plan.Kept = append(plan.Kept, Kept{path, owner.Manager,
+					"it is client-side kubectl's own record; the next apply would delete it (name its path to move it all the same)"})
+			default:
+				wanted = append(wanted, Handover{Path: path, From: owner.Manager, To: to})
+			}
+		}
+		plan.Kept = append(plan.Kept, source.indivisible(owner.Entry)...)
+	}
+	return withoutLoneSurroundings(wanted)
+}
+
+func (s Source) names(path Path) bool { return slices.ContainsFunc(s.Paths, path.Equal) }
+
+func (s Source) covers(path Path) bool {
+	return len(s.Paths) == 0 || slices.ContainsFunc(s.Paths, path.HasPrefix)
+}
+
+// surrounds tells whether a field that does not move is a parent of one that may,
+// or the key field of such a list item.
+func (s Source) surrounds(path Path) bool {
+	return slices.ContainsFunc(s.Paths, func(moving Path) bool {
+		return moving.HasPrefix(path) || path.isKeyField() && moving.HasPrefix(path.parent())
+	})
+}
+
+// indivisible finds fields which are owned whole, such as atomic lists, and of
+// which only a part was asked for.
+func (s Source) indivisible(owner Entry) []Kept {
+	var kept []Kept
+	for _, leaf := range owner.Leaves() {
+		for _, part := range s.Paths {
+			if !part.Equal(leaf) && part.HasPrefix(leaf) {
+				kept = append(kept, Kept{leaf, owner.Manager, fmt.Sprintf("it is owned as a whole, without a field %s below it", part)})
+			}
+		}
+	}
+	return kept
+}
+
+// withoutLoneSurroundings drops the parents of what turned out not to be there.
+func withoutLoneSurroundings(wanted []Handover) []Handover {
+	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
+		item := around.Path
+		if item.isKeyField() {
+			item = item.parent()
+		}
+		return around.FromKeeps && !slices.ContainsFunc(wanted, func(m Handover) bool {
+			return !m.FromKeeps && m.From == around.From && m.Path.HasPrefix(item)
+		})
+	})
+}
+
+func (p Path) parent() Path { return Path{elements: p.elements[:len(p.elements)-1]} }
+
+// isKeyField tells whether the path names a field by which a list item is found.
+func (p Path) isKeyField() bool {
+	n := len(p.elements)
+	if n < 2 || p.elements[n-1].FieldName == nil || p.elements[n-2].Key == nil {
+		return false
+	}
+	return slices.ContainsFunc(*p.elements[n-2].Key, func(field value.Field) bool {
+		return field.Name == *p.elements[n-1].FieldName
+	})
+}
+
+// settle puts one field among what moves or what stays.
+func (p *Plan) settle(m Handover, owners slots, objects Objects) {
+	from, to := owners.of(m.From), owners.of(m.To)
+	if from == nil || !from.Owns(m.Path) {
+		p.Kept = append(p.Kept, Kept{m.Path, m.From, "it does not own the field any more"})
+		return
+	}
+	if m.From = from.Manager; m.To.Time.IsZero() {
+		m.To.Time = from.Time
+	}
+	m.ToOwned = to != nil && to.Owns(m.Path)
+	if to != nil {
+		m.To.APIVersion, m.To.Time = to.APIVersion, later(to.Time, m.To.Time)
+	}
+	if m.FromKeeps && m.ToOwned {
+		return // nothing changes
+	}
+	if m.From.APIVersion != m.To.APIVersion {
+		if reason := p.differs(m, objects); reason != "" {
+			p.Kept = append(p.Kept, Kept{m.Path, m.From, reason})
+			return
+		}
+	}
+	p.Moved = append(p.Moved, m)
+}
+
+// differs says why a field cannot be shown to mean the same in both managers'
+// apiVersions; "" if it can.
+func (p *Plan) differs(m Handover, objects Objects) string {
+	versions := []string{m.From.APIVersion, m.To.APIVersion}
+	if p.unread(versions, objects) {
+		return "the object was not read in both " + strings.Join(versions, " and ")
+	}
+	var values []any
+	for _, version := range versions {
+		if objects[version] == nil {
+			return version + " is not served any more: nobody can tell what the field is there"
+		}
+		v, has := m.Path.Value(objects[version])
+		if !has {
+			return "the object has no such field in " + version
+		}
+		values = append(values, v)
+	}
+	if !value.Equals(value.NewValueInterface(values[0]), value.NewValueInterface(values[1])) {
+		return fmt.Sprintf("its value in %s is another one than in %s", m.From.APIVersion, m.To.APIVersion)
+	}
+	return ""
+}
+
+func (p *Plan) unread(versions []string, objects Objects) bool {
+	complete := true
+	for _, version := range versions {
+		if _, read := objects[version]; read {
+			continue
+		}
+		if complete = false; !slices.Contains(p.Unread, version) {
+			p.Unread = append(p.Unread, version)
+		}
+	}
+	return !complete
+}

@@ -1,0 +1,160 @@
+package fieldowners
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+)
+
+// Rewrite gives the managed fields with the plan carried out. Entries that it does
+// not concern stay as they are, in their order; an entry that lost its last field
+// is left out; a new one stands before that which it takes fields from.
+//
+// Entries of one identity, as writes through /scale leave them, become one: of
+// those that are sent to it the API server keeps only the last.
+//
+// It is an error when the managed fields are not those that were planned for.
+func (p Plan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+	owners, err := parseSlots(entries)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range p.Moved {
+		if err := owners.move(m); err != nil {
+			return nil, err
+		}
+	}
+	rewritten := make([]metav1.ManagedFieldsEntry, 0, len(owners))
+	for _, owner := range owners {
+		raw, err := owner.encode()
+		if err != nil {
+			return nil, fmt.Errorf("entry of %s: %w", owner.Manager, err)
+		}
+		if raw != nil {
+			rewritten = append(rewritten, *raw)
+		}
+	}
+	return rewritten, nil
+}
+
+// Done tells whether the managed fields are as the plan leaves them: an error names
+// the first field that is not.
+func (p Plan) Done(entries []metav1.ManagedFieldsEntry) error {
+	owners, err := parseSlots(entries)
+	if err != nil {
+		return err
+	}
+	for _, m := range p.Moved {
+		if to := owners.of(m.To); to == nil || !to.Owns(m.Path) {
+			return fmt.Errorf("%s does not own %s", m.To, m.Path)
+		}
+		if from := owners.of(m.From); !m.FromKeeps && from != nil && from.Owns(m.Path) {
+			return fmt.Errorf("%s still owns %s", m.From, m.Path)
+		}
+	}
+	return nil
+}
+
+// slot is one entry of a list that is being rewritten.
+type slot struct {
+	Entry
+
+	raw        metav1.ManagedFieldsEntry
+	gain, lose *fieldpath.Set
+	merged     bool // of several entries
+}
+
+// slots is the list, each identity once.
+type slots []*slot
+
+func newSlot(entry Entry, raw metav1.ManagedFieldsEntry) *slot {
+	return &slot{Entry: entry, raw: raw, gain: fieldpath.NewSet(), lose: fieldpath.NewSet()}
+}
+
+func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
+	var all slots
+	for i, raw := range entries {
+		entry, err := parseEntry(raw)
+		if err != nil {
+			return nil, fmt.Errorf("managedFields[%d] (manager %q): %w", i, raw.Manager, err)
+		}
+		known := all.of(entry.Manager)
+		switch {
+		case known == nil:
+			all = append(all, newSlot(entry, raw))
+		case known.APIVersion != entry.APIVersion:
+			return nil, fmt.Errorf("managedFields[%d] (manager %q): a second Apply entry of the manager, in %s beside %s",
+				i, raw.Manager, entry.APIVersion, known.APIVersion)
+		default:
+			known.fields, known.Time, known.merged = known.fields.Union(entry.fields), later(known.Time, entry.Time), true
+		}
+	}
+	return all, nil
+}
+
+// of finds what the API server takes for the manager's entry: that of an Apply
+// manager in whatever apiVersion. nil if there is none.
+func (s slots) of(m Manager) *slot {
+	at := slices.IndexFunc(s, func(known *slot) bool {
+		wanted := m
+		if m.Operation == metav1.ManagedFieldsOperationApply {
+			wanted.APIVersion = known.APIVersion
+		}
+		return known.sameEntry(wanted)
+	})
+	if at < 0 {
+		return nil
+	}
+	return s[at]
+}
+
+func (s *slots) move(m Handover) error {
+	from, to := s.of(m.From), s.of(m.To)
+	if from == nil || !from.Owns(m.Path) {
+		return fmt.Errorf("%s does not own %s: the managed fields are not those that were planned for", m.From, m.Path)
+	}
+	if to == nil {
+		to = newSlot(Entry{Manager: m.To, fields: fieldpath.NewSet()}, metav1.ManagedFieldsEntry{
+			Manager: m.To.Name, Operation: m.To.Operation, Subresource: m.To.Subresource, APIVersion: m.To.APIVersion,
+			FieldsType: "FieldsV1",
+		})
+		*s = slices.Insert(*s, slices.Index(*s, from), to)
+	}
+	to.gain.Insert(m.Path.elements)
+	to.Time = later(to.Time, m.To.Time)
+	if !m.FromKeeps {
+		from.lose.Insert(m.Path.elements)
+	}
+	return nil
+}
+
+// encode gives the entry as it is now, nil if nothing is left of it.
+func (s *slot) encode() (*metav1.ManagedFieldsEntry, error) {
+	if !s.merged && s.gain.Empty() && s.lose.Empty() {
+		return &s.raw, nil
+	}
+	fields := s.fields.Difference(s.lose).Union(s.gain)
+	if fields.Empty() {
+		return nil, nil
+	}
+	encoded, err := fields.ToJSON()
+	if err != nil {
+		return nil, err
+	}
+	raw := s.raw
+	raw.FieldsV1, raw.Time = metav1.NewFieldsV1(string(encoded)), nil
+	if !s.Time.IsZero() {
+		raw.Time = &metav1.Time{Time: s.Time}
+	}
+	return &raw, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
