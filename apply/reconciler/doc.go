@@ -11,7 +11,9 @@
 //  5. Emit, which has no client and no clock: its intents follow from the parent
 //     alone, and golden tests hold them.
 //  6. Applies every intent, also after one failed.
-//  7. Status: looks at the children, and writes the parent's status by
+//  7. With Config.Prune, and if all of them stand: deletes what the parent emitted
+//     before and emits no longer.
+//  8. Status: looks at the children, and writes the parent's status by
 //     get-modify-update. Then, when that has landed, what must come after it.
 //
 // # What becomes of errors
@@ -29,6 +31,8 @@
 // effects: it runs again after a stale write. Children are watched, so that an
 // Absent outcome and drift lead to another reconcile.
 //
-// Pruning what a parent emitted before and emits no longer will stand between 6
-// and 7.
+// With Config.Prune: Emit gives everything that the parent calls for, each time.
+// What it leaves out by mistake is deleted; where it cannot know, it returns an
+// error. What it knows from elsewhere than the parent's spec may be old: pruning
+// checks the parent's generation, and nothing else, against the live parent.
 package reconciler

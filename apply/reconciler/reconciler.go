@@ -30,7 +30,8 @@ type Emission struct {
 // Applied is what became of an Emission.
 type Applied struct {
 	Outcomes []apply.Outcome // one per intent, in their order
-	Errs     []error         // what went wrong, of emitting and of each intent; never nil ones
+	Errs     []error         // what went wrong, of emitting, of each intent and of pruning; never nil ones
+	Pruned   apply.Pruned    // with Config.Prune: what was emitted before and no longer is
 }
 
 // Report is what a Status function wants written.
@@ -53,6 +54,11 @@ type Config[P client.Object] struct {
 	Updater *update.Updater
 	// Emit gives the intents of a parent. It must not change the parent.
 	Emit func(parent P) (Emission, error)
+	// Prune deletes what a parent emitted before and no longer does: the parent and
+	// what it emits become an ApplySet, see apply.ApplySets for what that costs and
+	// which rights it needs. One reconciler of a kind can prune for the same parents.
+	// Nothing is deleted when anything of an emission failed.
+	Prune bool
 
 	// Finalizer is ensured on each parent; "" for none.
 	Finalizer string
@@ -86,14 +92,26 @@ func (c Config[P]) validate() error {
 }
 
 // Reconciler is a reconcile.Reconciler around a pure Emit.
-type Reconciler[P client.Object] struct{ Config[P] }
+type Reconciler[P client.Object] struct {
+	Config[P]
+
+	sets *apply.ApplySets // nil: nothing is pruned
+}
 
 // New gives a Reconciler.
 func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
 	}
-	return &Reconciler[P]{config}, nil
+	r := &Reconciler[P]{Config: config}
+	if !config.Prune {
+		return r, nil
+	}
+	var err error
+	if r.sets, err = apply.NewApplySets(config.Applier); err != nil {
+		return nil, fmt.Errorf("reconciler: %w", err)
+	}
+	return r, nil
 }
 
 // Reconcile brings the children and the status of one parent up to date. See the
@@ -149,6 +167,9 @@ func (r *Reconciler[P]) ensureFinalizer(ctx context.Context, parent P) (P, error
 }
 
 func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
+	if r.sets != nil {
+		return r.applyAndPrune(ctx, parent)
+	}
 	emission, err := r.Emit(parent)
 	if err != nil {
 		return Applied{Errs: []error{fmt.Errorf("emitting: %w", err)}}
@@ -160,6 +181,25 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 		if err != nil {
 			applied.Errs = append(applied.Errs, err)
 		}
+	}
+	return applied
+}
+
+func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
+	round := r.sets.Apply(ctx, parent, func() ([]apply.Intent, error) {
+		emission, err := r.Emit(parent)
+		return emission.Intents, err
+	})
+	applied := Applied{Outcomes: round.Outcomes, Errs: round.Errs}
+	if len(applied.Errs) > 0 {
+		return applied
+	}
+	pruned, err := round.Prune(ctx)
+	applied.Pruned = pruned
+	if several, ok := errors.AsType[*apply.PruneError](err); ok {
+		applied.Errs = several.Errs // each has its own time to be tried again
+	} else if err != nil {
+		applied.Errs = []error{err}
 	}
 	return applied
 }

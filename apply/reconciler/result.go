@@ -50,7 +50,8 @@ func requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// tell records events for conflicts, rejected and forced.
+// tell records events for conflicts, rejected and forced, and for what was pruned
+// and what was not.
 func (r *Reconciler[P]) tell(parent P, applied Applied) {
 	if r.Events == nil {
 		return
@@ -67,6 +68,12 @@ func (r *Reconciler[P]) tell(parent P, applied Applied) {
 		for _, conflict := range outcome.Conflicts {
 			r.event(parent, corev1.EventTypeNormal, "OwnershipForced", "set "+conflict.String())
 		}
+	}
+	for _, object := range applied.Pruned.Deleted {
+		r.event(parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is emitted no longer")
+	}
+	for _, kept := range applied.Pruned.Kept {
+		r.event(parent, corev1.EventTypeWarning, "NotPruned", kept.String())
 	}
 }
 

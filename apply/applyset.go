@@ -1,0 +1,233 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
+)
+
+// ApplySets applies what parents emit and deletes what they emitted before and no
+// longer do, by the rules of KEP-3659: the parent has the id of its set and, in
+// annotations, the kinds and namespaces where members may be; each member has a
+// label with that id.
+//
+//	round := sets.Apply(ctx, parent, emit)
+//	if len(round.Errs) == 0 {
+//		pruned, err := round.Prune(ctx)
+//	}
+//
+// Members are the intents that may create their object: one with MustExist is for
+// an object of someone else, which is neither labelled nor ever deleted. An intent
+// without it says that the object goes when it is emitted no longer, whoever made
+// it.
+//
+// Whatever step a process dies at, nothing is orphaned: the parent names a kind
+// and a namespace before the first member is applied there, and for as long as one
+// may be left. Only what was emitted before there was a set is not known to it.
+//
+// A parent has one set and a set has one field manager: with a second reconciler
+// that prunes for the same parent, one of the two gets a RefusedError. The caller
+// applies one round at a time for a parent, as a controller does.
+//
+// Cost beside the applies: once per parent and process a read of the parent and a
+// list for each recorded kind and namespace, again when something is emitted no
+// longer or was kept; a write to the parent before a first member of a kind or
+// namespace, and after the last. A steady state costs no request.
+//
+// Rights: get and patch of parents; list and delete of members, where they are
+// recorded.
+type ApplySets struct {
+	members *Applier
+	parents *Applier   // writes the set's label and annotations, under a name of its own
+	known   *lru.Cache // by the parent's uid: knownSet
+}
+
+// knownSets is how many parents are remembered: one that is not costs its reads again.
+const knownSets = 4096
+
+// NewApplySets gives the sets of parents whose members the applier applies. A
+// conflict over membership itself is always rejected, whatever the policy: an
+// object is in one set at most.
+func NewApplySets(applier *Applier) (*ApplySets, error) {
+	if applier == nil {
+		return nil, errors.New("apply: an applier is needed")
+	}
+	config := applier.config
+	config.Policy = config.Policy.At(partOfPath.String(), Reject)
+	members, err := New(applier.client, config)
+	if err != nil {
+		return nil, err
+	}
+	parents, err := New(applier.client, Config{
+		FieldManager: parentManager(config.FieldManager), LiveReader: config.LiveReader, Metrics: config.Metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ApplySets{members: members, parents: parents, known: lru.New(knownSets)}, nil
+}
+
+var partOfPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.labels[%q]", PartOfLabel))
+
+// parentManager is the name that owns the set's label and annotations on parents.
+// The applier's own may own other fields of them.
+func parentManager(fieldManager string) string {
+	const suffix = "-applyset"
+	length := min(len(fieldManager), fieldManagerLimit-len(suffix))
+	return strings.ToValidUTF8(fieldManager[:length], "") + suffix
+}
+
+const fieldManagerLimit = 128
+
+// memberKey names a member, in whatever version.
+type memberKey struct {
+	group, kind string
+	types.NamespacedName
+}
+
+func keyOf(object ObjectRef) memberKey {
+	return memberKey{object.Group, object.Kind, object.NamespacedName}
+}
+
+// knownSet is what this process knows of a set without asking.
+type knownSet struct {
+	record record // what the parent says
+	latest *Round
+	// applied are the members applied since the set held no other ones; without
+	// complete there may be more.
+	applied  map[memberKey]struct{}
+	complete bool
+}
+
+// Round is one emission on its way: what became of its intents, then Prune.
+type Round struct {
+	Outcomes []Outcome // one per intent, in their order; none if the round was refused
+	Errs     []error   // what went wrong, of emitting, of the parent, of each intent; never nil ones
+
+	sets       *ApplySets
+	parent     ObjectRef
+	read       record // what the parent says as it was given
+	generation int64  // of it
+	own        record // the set's, without a scope
+	recorded   record // what the parent says since the announcement
+	emitted    scope  // of the members
+	members    map[memberKey]struct{}
+	complete   bool // everything that is emitted stands
+}
+
+// Apply applies everything that the parent calls for: after the parent says where
+// members may be, each intent in its order, also after one failed, the members with
+// the set's label. Nothing is written after a failed emit, and no intent is applied
+// when the parent cannot be written. The parent is as it was read, from a cache
+// too; it is not written to.
+//
+// The errors are those of Applier.Apply; for a set that is another tool's, or
+// another field manager's, *RefusedError.
+func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func() ([]Intent, error)) *Round {
+	r := &Round{sets: s, emitted: newScope(), members: map[memberKey]struct{}{}}
+	intents, err := emit()
+	if err != nil {
+		return r.failed(fmt.Errorf("emitting: %w", err))
+	}
+	if err := r.identify(parent); err != nil {
+		return r.failed(err)
+	}
+	prepared := make([]preparedIntent, 0, len(intents))
+	for _, intent := range intents {
+		prepared = append(prepared, r.prepare(intent))
+	}
+	if err := r.announce(ctx); err != nil {
+		return r.failed(err)
+	}
+	for _, one := range prepared {
+		outcome, err := one.apply(ctx, s.members)
+		r.Outcomes = append(r.Outcomes, outcome)
+		if err != nil {
+			r.failed(err)
+		}
+	}
+	r.complete = len(r.Errs) == 0
+	return r
+}
+
+func (r *Round) failed(err error) *Round {
+	r.Errs = append(r.Errs, err)
+	return r
+}
+
+func (r *Round) identify(parent client.Object) error {
+	if v := reflect.ValueOf(parent); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return &IntentError{Err: fmt.Errorf("the parent of the set is %T(nil)", parent)}
+	}
+	kind, err := r.sets.parents.client.GroupVersionKindFor(parent)
+	if err != nil {
+		return &IntentError{Err: fmt.Errorf("the kind of the parent of the set: %w", err)}
+	}
+	r.parent = ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent), UID: parent.GetUID()}
+	if r.parent.UID == "" {
+		return &IntentError{Object: r.parent, Err: errors.New("the parent of a set needs its uid: give it as it was read")}
+	}
+	r.read, r.generation = recordOf(parent), parent.GetGeneration()
+	r.own = record{id: ApplySetID(r.parent), tooling: r.sets.members.FieldManager() + "/v1"}
+	return nil
+}
+
+// preparedIntent is an intent as it is to be applied, or why it is not.
+type preparedIntent struct {
+	Intent
+
+	object ObjectRef
+	err    error
+}
+
+func (p preparedIntent) apply(ctx context.Context, applier *Applier) (Outcome, error) {
+	if p.err != nil {
+		return Outcome{Object: p.object}, &IntentError{Object: p.object, Err: p.err}
+	}
+	return applier.Apply(ctx, p.Intent)
+}
+
+// prepare labels an intent if it is a member's, and takes down where that is.
+func (r *Round) prepare(intent Intent) preparedIntent {
+	encoded, err := encode(intent)
+	if err != nil {
+		return preparedIntent{Intent: intent} // Apply says the same
+	}
+	labelled, err := r.label(intent, encoded)
+	if err == nil && isMember(intent) {
+		r.emitted.add(encoded.ref, r.parent)
+		r.members[keyOf(encoded.ref)] = struct{}{}
+	}
+	return preparedIntent{Intent: labelled, object: encoded.ref, err: err}
+}
+
+func isMember(intent Intent) bool { return !intent.MustExist }
+
+// label gives the intent of a member with the label, in the caller's own type, and
+// any other one as it is.
+func (r *Round) label(intent Intent, encoded *encodedIntent) (Intent, error) {
+	_, found, _ := unstructured.NestedFieldNoCopy(encoded.object, "metadata", "labels", PartOfLabel)
+	switch {
+	case found:
+		return intent, fmt.Errorf("it sets the label %s itself", PartOfLabel)
+	case !isMember(intent):
+		return intent, nil
+	case keyOf(encoded.ref) == keyOf(r.parent):
+		return intent, errors.New("the parent of a set is no member of it: an intent for the parent needs MustExist")
+	}
+	if err := unstructured.SetNestedField(encoded.object, r.own.id, "metadata", "labels", PartOfLabel); err != nil {
+		return intent, err
+	}
+	var err error
+	intent.Config, err = encoded.fresh(pin{})
+	return intent, err
+}

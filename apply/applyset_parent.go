@@ -1,0 +1,90 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// announce makes the parent name every place where members may be, before any is
+// applied there. What this process knows is trusted as long as the parent that was
+// read, which may be older, says the same.
+func (r *Round) announce(ctx context.Context) error {
+	known, ok := r.sets.knownOf(r.parent)
+	if !ok || known.record != r.read {
+		live, err := r.readParent(ctx)
+		if err != nil {
+			return err
+		}
+		if now := recordOf(live); !ok || known.record != now {
+			known = knownSet{record: now}
+		}
+	}
+	if err := known.record.mayBecome(r.own); err != nil {
+		return &RefusedError{Object: r.parent, Err: err}
+	}
+	r.recorded = known.record
+	if r.recorded != (record{}) || len(r.emitted.kinds) > 0 {
+		if err := r.write(ctx, r.own.with(r.recorded.scope().union(r.emitted))); err != nil {
+			return err
+		}
+	}
+	applied := maps.Clone(known.applied)
+	if applied == nil {
+		applied = map[memberKey]struct{}{}
+	}
+	maps.Copy(applied, r.members)
+	r.sets.known.Add(r.parent.UID, knownSet{record: r.recorded, latest: r, applied: applied, complete: known.complete})
+	return nil
+}
+
+func (s *ApplySets) knownOf(parent ObjectRef) (knownSet, bool) {
+	value, _ := s.known.Get(parent.UID)
+	known, ok := value.(knownSet)
+	return known, ok
+}
+
+// write brings the parent to a record, if it says another one.
+func (r *Round) write(ctx context.Context, to record) error {
+	if to == r.recorded {
+		return nil
+	}
+	r.sets.known.Remove(r.parent.UID) // an answer may get lost
+	config := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"labels": to.labels(), "annotations": to.annotations()},
+	}}
+	config.SetGroupVersionKind(r.parent.GroupVersionKind)
+	config.SetNamespace(r.parent.Namespace)
+	config.SetName(r.parent.Name)
+	config.SetUID(r.parent.UID)
+	if _, err := r.sets.parents.Apply(ctx, Intent{Config: client.ApplyConfigurationFromUnstructured(config)}); err != nil {
+		return err
+	}
+	r.recorded = to
+	return nil
+}
+
+// readParent reads the parent past the cache, and holds that it is still there.
+func (r *Round) readParent(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	live, err := r.sets.readMetadata(ctx, r.parent)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &UIDMismatchError{Object: r.parent, Err: err}
+	case err != nil:
+		return nil, Classify(ctx, r.parent, fmt.Errorf("reading it: %w", err))
+	case live.UID != r.parent.UID:
+		return nil, &UIDMismatchError{Object: r.parent, Err: fmt.Errorf("the live object has uid %s", live.UID)}
+	}
+	return live, nil
+}
+
+func (s *ApplySets) readMetadata(ctx context.Context, object ObjectRef) (*metav1.PartialObjectMetadata, error) {
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(object.GroupVersionKind)
+	return live, s.parents.config.LiveReader.Get(ctx, object.NamespacedName, live)
+}

@@ -1,0 +1,129 @@
+package apply
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// What KEP-3659 puts on the members of an ApplySet and on its parent.
+const (
+	// PartOfLabel is on each member; its value is the ApplySetID of the parent.
+	PartOfLabel = "applyset.kubernetes.io/part-of"
+
+	idLabel              = "applyset.kubernetes.io/id"
+	toolingAnnotation    = "applyset.kubernetes.io/tooling"
+	kindsAnnotation      = "applyset.kubernetes.io/contains-group-kinds"
+	namespacesAnnotation = "applyset.kubernetes.io/additional-namespaces"
+)
+
+// ApplySetID names the set of a parent: by KEP-3659 a hash of its name, namespace,
+// kind and group, so that there is one set to a parent and none can be borrowed.
+func ApplySetID(parent ObjectRef) string {
+	hash := sha256.Sum256([]byte(strings.Join([]string{parent.Name, parent.Namespace, parent.Kind, parent.Group}, ".")))
+	return "applyset-" + base64.RawURLEncoding.EncodeToString(hash[:]) + "-v1"
+}
+
+// record is what a parent says of its set; the zero value is that of a parent
+// that has none.
+type record struct{ id, tooling, kinds, namespaces string }
+
+func recordOf(parent metav1.Object) record {
+	annotations := parent.GetAnnotations()
+	return record{
+		id:         parent.GetLabels()[idLabel],
+		tooling:    annotations[toolingAnnotation],
+		kinds:      annotations[kindsAnnotation],
+		namespaces: annotations[namespacesAnnotation],
+	}
+}
+
+// mayBecome tells whether the set is this one, or none yet: another tool's is not
+// touched.
+func (r record) mayBecome(own record) error {
+	const remedy = "nothing was written; if that set is of no use any more, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
+	switch {
+	case r.id != "" && r.id != own.id:
+		return fmt.Errorf("its label %s is %q, which is the set of another object and not its own, %q: %s", idLabel, r.id, own.id, remedy)
+	case r.tooling != "" && r.tooling != own.tooling:
+		return fmt.Errorf("its ApplySet belongs to the tooling %q, not to %q: %s", r.tooling, own.tooling, remedy)
+	}
+	return nil
+}
+
+// labels and annotations are how the parent says it. The KEP reserves an empty
+// list of namespaces; an empty list of kinds is an empty set.
+func (r record) labels() map[string]any { return map[string]any{idLabel: r.id} }
+
+func (r record) annotations() map[string]any {
+	annotations := map[string]any{toolingAnnotation: r.tooling, kindsAnnotation: r.kinds}
+	if r.namespaces != "" {
+		annotations[namespacesAnnotation] = r.namespaces
+	}
+	return annotations
+}
+
+// scope gives where members may be, as far as it is recorded.
+func (r record) scope() scope {
+	recorded := newScope()
+	for text := range strings.SplitSeq(r.kinds, ",") {
+		if text != "" {
+			recorded.kinds.Insert(schema.ParseGroupKind(text))
+		}
+	}
+	for namespace := range strings.SplitSeq(r.namespaces, ",") {
+		if namespace != "" {
+			recorded.namespaces.Insert(namespace)
+		}
+	}
+	return recorded
+}
+
+// with gives the record of another scope.
+func (r record) with(s scope) record {
+	var kinds []string
+	for kind := range s.kinds {
+		kinds = append(kinds, kind.String())
+	}
+	slices.Sort(kinds)
+	r.kinds = strings.Join(kinds, ",")
+	r.namespaces = strings.Join(sets.List(s.namespaces), ",")
+	return r
+}
+
+// scope is where members may be: objects of these kinds, in the parent's own
+// namespace, in these others or in none.
+type scope struct {
+	kinds      sets.Set[schema.GroupKind]
+	namespaces sets.Set[string]
+}
+
+func newScope() scope {
+	return scope{sets.New[schema.GroupKind](), sets.New[string]()}
+}
+
+// add takes in where an object is.
+func (s scope) add(object, parent ObjectRef) {
+	s.kinds.Insert(object.GroupKind())
+	if object.Namespace != "" && object.Namespace != parent.Namespace {
+		s.namespaces.Insert(object.Namespace)
+	}
+}
+
+func (s scope) union(other scope) scope {
+	return scope{s.kinds.Union(other.kinds), s.namespaces.Union(other.namespaces)}
+}
+
+func (s scope) sortedKinds() []schema.GroupKind {
+	return slices.SortedFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
+	})
+}

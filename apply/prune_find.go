@@ -1,0 +1,126 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
+)
+
+// findKind lists the members of a kind. The kind is recorded without a version: of
+// those that are known, each is asked for until one is served.
+func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespaces []string) {
+	mappings, err := p.sets.members.client.RESTMapper().RESTMappings(kind)
+	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) {
+		return
+	}
+	if err != nil {
+		p.fail(ctx, ObjectRef{GroupVersionKind: kind.WithVersion("")}, fmt.Errorf("looking for its version: %w", err))
+		return
+	}
+	for _, mapping := range mappings {
+		if p.findVersion(ctx, mapping, namespaces) {
+			return
+		}
+	}
+	// No version is served, or one that came since and that this process will not
+	// know before it starts again. Till then the kind stays recorded.
+	p.left.kinds.Insert(kind)
+	p.left.namespaces.Insert(namespaces...)
+}
+
+// findVersion tells whether the server has the kind in this version.
+func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, namespaces []string) (served bool) {
+	switch {
+	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
+		namespaces = []string{""}
+	case p.parent.Namespace != "":
+		namespaces = append([]string{p.parent.Namespace}, namespaces...)
+	}
+	for _, namespace := range namespaces {
+		err := p.list(ctx, mapping.GroupVersionKind, namespace)
+		if apierrors.IsNotFound(err) {
+			return false
+		}
+		if err != nil {
+			p.fail(ctx, ObjectRef{GroupVersionKind: mapping.GroupVersionKind}, err)
+		}
+	}
+	return true
+}
+
+// pageSize bounds an answer of the server; there are as many as it takes.
+const pageSize = 500
+
+func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namespace string) error {
+	list := &metav1.PartialObjectMetadataList{}
+	for {
+		token := list.GetContinue()
+		list = &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := p.sets.members.config.LiveReader.List(ctx, list, client.InNamespace(namespace),
+			client.MatchingLabels{PartOfLabel: p.own.id}, client.Limit(pageSize), client.Continue(token))
+		if err != nil {
+			return fmt.Errorf("listing those of %v: %w", p.parent, err)
+		}
+		for i := range list.Items {
+			p.judge(&list.Items[i], kind)
+		}
+		if list.GetContinue() == "" {
+			return nil
+		}
+	}
+}
+
+// judge says what is to become of an object that has the set's label.
+func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupVersionKind) {
+	ref := ObjectRef{
+		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
+		UID: object.UID, ResourceVersion: object.ResourceVersion,
+	}
+	if _, emitted := p.members[keyOf(ref)]; emitted || p.uids.Has(ref.UID) {
+		return
+	}
+	if reason := p.reasonToKeep(object); reason != "" {
+		p.keep(ref, reason)
+		return
+	}
+	p.dropped = append(p.dropped, ref)
+}
+
+func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
+	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == p.parent.UID }
+	switch owners := object.OwnerReferences; {
+	case object.UID == p.parent.UID:
+		return "it is the parent itself"
+	case object.DeletionTimestamp != nil:
+		return "it is being deleted already"
+	case len(owners) > 0 && !slices.ContainsFunc(owners, isParent):
+		return fmt.Sprintf("its owner is not the parent but the %s %s", owners[0].Kind, owners[0].Name)
+	}
+	ownership, err := fieldowners.Parse(object.ManagedFields)
+	if err != nil {
+		return "nobody can tell who set the label " + PartOfLabel + ": " + oneLine(err)
+	}
+	for _, owner := range ownership.OwnersOf(partOfPath) {
+		ours := owner.Name == p.sets.members.FieldManager() && owner.Subresource == ""
+		if ours && owner.Operation == metav1.ManagedFieldsOperationApply {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s does not own its label %s", p.sets.members.FieldManager(), PartOfLabel)
+}
+
+// keep leaves an object and sees to it that it stays in sight.
+func (p *pruning) keep(object ObjectRef, reason string) {
+	p.left.add(object, p.parent)
+	p.pruned.Kept = append(p.pruned.Kept, Kept{object, reason})
+}
