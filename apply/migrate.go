@@ -1,0 +1,127 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// From says whose fields a transfer takes.
+type From struct {
+	Manager string
+	// Paths are the fields to take, with everything below them; none are all that
+	// the manager owns. They split a manager in two.
+	Paths []string
+}
+
+// Migrate shows what it takes to bring fields that were written by Update (by PUT,
+// POST or a patch that is no apply: client-side kubectl apply, a controller with
+// get-modify-update, "before-first-apply") under this applier's management, each
+// subresource for itself. Nothing is written before Transfer.Do.
+//
+// Without it the first Apply co-owns those fields, and what later intents leave out
+// stays on the object for ever, because the Update entry still owns it.
+//
+// The applier's own name may be among from: a controller that goes over from
+// get-modify-update to intents.
+//
+// The fields are named in object's apiVersion, unless the applier has Apply entries
+// already; see fieldowners.Transfer for what stays with its owner. If object has a
+// UID, only that object is meant.
+//
+// Errors are one of *IntentError (before any request), *UIDMismatchError,
+// *ContendedError (it changed between reads in several apiVersions, each time),
+// *RetryableError, *RefusedError (an object that does not exist among them) or the
+// end of the context.
+//
+// It does what client-go's csaupgrade does, and beyond that several apiVersions
+// (csaupgrade drops what is not in the target's), all subresources, and undo.
+func (a *Applier) Migrate(ctx context.Context, object ObjectRef, from ...From) (*Transfer, error) {
+	return a.newTransfer(ctx, "Migrate", metav1.ManagedFieldsOperationUpdate, object, from)
+}
+
+// Rename is Migrate for fields that other managers applied: one manager renames it,
+// several merge it into this one, and paths split it. The former manager must not
+// apply any more, or it takes the fields into shared ownership again.
+//
+// The next Apply of an intent with what was taken is Unchanged.
+func (a *Applier) Rename(ctx context.Context, object ObjectRef, from ...From) (*Transfer, error) {
+	return a.newTransfer(ctx, "Rename", metav1.ManagedFieldsOperationApply, object, from)
+}
+
+func (a *Applier) newTransfer(ctx context.Context, verb string, operation metav1.ManagedFieldsOperationType, object ObjectRef, from []From) (*Transfer, error) {
+	if err := checkTransferred(object); err != nil {
+		return nil, &IntentError{Object: object, Err: err}
+	}
+	sources, err := a.sources(operation, from)
+	if err != nil {
+		return nil, &IntentError{Object: object, Err: fmt.Errorf("%s: %w", verb, err)}
+	}
+	t := &Transfer{applier: a, verb: verb, object: object, fields: fieldowners.Transfer{
+		From: sources, Operation: operation, To: a.config.FieldManager,
+		APIVersion: object.GroupVersion().String(),
+	}}
+	if t.shown, err = t.read(ctx); err != nil {
+		return nil, err
+	}
+	t.object.UID = t.shown.uid
+	return t, nil
+}
+
+func checkTransferred(object ObjectRef) error {
+	switch {
+	case object.Kind == "" || object.Version == "":
+		return errors.New("version and kind of the object are needed")
+	case object.Name == "":
+		return errors.New("the name of the object is needed")
+	case len(content.IsPathSegmentName(object.Name)) > 0 || len(content.IsPathSegmentName(object.Namespace)) > 0:
+		return fmt.Errorf("name %q in namespace %q cannot be part of a URL", object.Name, object.Namespace)
+	}
+	return nil
+}
+
+func (a *Applier) sources(operation metav1.ManagedFieldsOperationType, from []From) ([]fieldowners.Source, error) {
+	if len(from) == 0 {
+		return nil, errors.New("name at least one manager whose fields are to be taken")
+	}
+	var sources []fieldowners.Source
+	for i, f := range from {
+		switch {
+		case f.Manager == "":
+			return nil, fmt.Errorf("From[%d]: the name of a manager is needed", i)
+		case f.Manager == a.config.FieldManager && operation == metav1.ManagedFieldsOperationApply:
+			return nil, fmt.Errorf("From[%d]: %s is the applier's own name", i, f.Manager)
+		case slices.ContainsFunc(sources, func(s fieldowners.Source) bool { return s.Manager == f.Manager }):
+			return nil, fmt.Errorf("From[%d]: %s is named twice; put all paths into one From", i, f.Manager)
+		}
+		paths, err := parsePaths(f.Paths)
+		if err != nil {
+			return nil, fmt.Errorf("From[%d] (%s): %w", i, f.Manager, err)
+		}
+		sources = append(sources, fieldowners.Source{Manager: f.Manager, Paths: paths})
+	}
+	return sources, nil
+}
+
+func parsePaths(texts []string) ([]fieldowners.Path, error) {
+	var paths []fieldowners.Path
+	for _, text := range texts {
+		path, err := fieldowners.ParsePath(text)
+		switch {
+		case err != nil:
+			return nil, err
+		case path.IsRoot():
+			return nil, errors.New("an empty path; leave Paths empty to take all")
+		case slices.ContainsFunc(paths, path.Equal):
+			return nil, fmt.Errorf("path %s is named twice", path)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}

@@ -1,0 +1,164 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// Transfer shows fields that are to change owner, and moves them by Do. It is made
+// by Migrate, Rename, or the Do of another one, whose undo it is. It is safe for
+// concurrent use.
+type Transfer struct {
+	applier *Applier
+	verb    string
+	object  ObjectRef // with the uid of the object that was looked at
+	fields  fieldowners.Transfer
+	shown   *transferState
+	undoes  bool // what moves is a part of shown, however much of it is left
+}
+
+// Moves lists the fields that Do moves. Those of an undo are the fields that moved;
+// its Do leaves out what their new owner has given up since.
+func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.plan.Moved) }
+
+// Kept lists the fields that were asked for and stay with their owner, and why.
+func (t *Transfer) Kept() []fieldowners.Kept { return slices.Clone(t.shown.plan.Kept) }
+
+// String shows the transfer for a person, a field a line. There are no values in it.
+func (t *Transfer) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %v: %d fields to move, %d to stay\n", t.verb, t.object, len(t.shown.plan.Moved), len(t.shown.plan.Kept))
+	for _, m := range t.shown.plan.Moved {
+		fmt.Fprintf(&b, "  move %v\n", m)
+	}
+	for _, k := range t.shown.plan.Kept {
+		fmt.Fprintf(&b, "  stay %v\n", k)
+	}
+	return b.String()
+}
+
+// Do moves the fields in one write that is bound to the object's uid and to the
+// resourceVersion read, so that nobody's concurrent write is lost and no other
+// object of the name is touched or created. No value changes. Where nothing is to
+// be moved, nothing is sent.
+//
+// Where others wrote meanwhile it reads again. If the same fields would still move,
+// it tries again, bounded; otherwise it ends with a StaleWriteError: look again.
+// Repeating a Do is safe; where it was done already, it sends no write.
+//
+// undo gives the fields back to those who owned them, as far as the applier still
+// owns them then; its Do is guarded alike, and returns what undoes that.
+//
+// Errors are *StaleWriteError, *ContendedError, *UIDMismatchError (deleted or
+// recreated), *RefusedError, *RetryableError or the end of the context. Nothing has
+// moved then, unless an undo comes with the error: the answer was lost, or it was
+// not what was sent, and the undo is for what may have been done.
+func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
+	state := t.shown
+	if t.undoes {
+		if state, err = t.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	backoff := settleBackoff()
+	for attempt := 1; ; attempt++ {
+		undo, err = t.write(ctx, state)
+		switch {
+		case !IsStaleWrite(err):
+			return undo, err
+		case backoff.Steps <= 1:
+			return nil, &ContendedError{Object: t.object, Attempts: attempt, Err: err}
+		}
+		if err := sleep(ctx, backoff.Step()); err != nil {
+			return nil, err
+		}
+		if state, err = t.readAgain(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// readAgain gives what there is to do now; nothing, if it was done meanwhile.
+func (t *Transfer) readAgain(ctx context.Context) (*transferState, error) {
+	now, err := t.read(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.undoes || sameMoves(t.shown.plan.Moved, now.plan.Moved):
+		return now, nil
+	case t.shown.plan.Done(now.entries) == nil:
+		now.plan, now.done = t.shown.plan, true
+		return now, nil
+	}
+	// Not a stale write for Do's loop, which ends here.
+	return nil, &StaleWriteError{Object: t.object,
+		Err: errors.New("other fields would move now than were shown; nothing moved, make the transfer anew and look at it")}
+}
+
+// sameMoves tells whether the same fields go from the same managers to the same.
+// Whether the receiver owns one already may have changed.
+func sameMoves(a, b []fieldowners.Handover) bool {
+	return slices.EqualFunc(a, b, func(a, b fieldowners.Handover) bool {
+		a.ToOwned, b.ToOwned = false, false
+		return a.String() == b.String() && a.From.APIVersion == b.From.APIVersion && a.To.APIVersion == b.To.APIVersion
+	})
+}
+
+func (t *Transfer) write(ctx context.Context, state *transferState) (undo *Transfer, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	after := state.entries
+	if !state.done {
+		if after, err = state.plan.Rewrite(state.entries); err != nil {
+			return nil, &RefusedError{Object: t.object, Err: err}
+		}
+	}
+	if undo, err = t.reverse(state, after); err != nil {
+		return nil, err
+	}
+	if state.done || len(state.plan.Moved) == 0 {
+		return undo, nil
+	}
+	stored, err := t.send(ctx, state, after)
+	switch {
+	case err == nil:
+		return undo, t.verify(state, stored)
+	case ResultOf(err) == "Retryable", ResultOf(err) == "Cancelled": // the answer may have been lost
+		return undo, err
+	}
+	return nil, err
+}
+
+// verify holds the server's answer against what was sent: a mutating webhook may
+// have rewritten it, and the server leaves managed fields out of an object that
+// has become too large.
+func (t *Transfer) verify(state *transferState, stored []metav1.ManagedFieldsEntry) error {
+	if err := state.plan.Done(stored); err != nil {
+		return &RefusedError{Object: t.object, Err: fmt.Errorf("the write landed, and the managed fields are not those sent: %w", err)}
+	}
+	return nil
+}
+
+// reverse gives the transfer that undoes what the state's plan does.
+func (t *Transfer) reverse(state *transferState, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
+	back := &Transfer{applier: t.applier, object: t.object, fields: state.plan.Undo(), undoes: true}
+	if verb, isUndo := strings.CutPrefix(t.verb, "Undo of "); isUndo {
+		back.verb = verb
+	} else {
+		back.verb = "Undo of " + t.verb
+	}
+	plan, err := back.fields.Plan(after, state.objects)
+	if err != nil {
+		return nil, &RefusedError{Object: t.object, Err: err}
+	}
+	back.shown = &transferState{plan: plan}
+	return back, nil
+}

@@ -1,0 +1,165 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+func TestTransferInput(t *testing.T) {
+	applier := transferrer(t) // no request may go out
+	type verb func(context.Context, apply.ObjectRef, ...apply.From) (*apply.Transfer, error)
+	from := func(manager string, paths ...string) []apply.From {
+		return []apply.From{{Manager: manager, Paths: paths}}
+	}
+	noName, noKind, noURL := theWeb(""), theWeb(""), theWeb("")
+	noName.Name, noKind.Kind, noURL.Namespace = "", "", "a/b"
+	for reason, test := range map[string]struct {
+		verb   verb
+		object apply.ObjectRef
+		from   []apply.From
+		want   string
+	}{
+		"no manager":            {applier.Migrate, theWeb(""), nil, "Migrate: name at least one manager"},
+		"empty name":            {applier.Rename, theWeb(""), from(""), "Rename: From[0]: the name of a manager is needed"},
+		"twice":                 {applier.Rename, theWeb(""), append(from("a"), from("a")...), "From[1]: a is named twice; put all paths into one From"},
+		"renamed from itself":   {applier.Rename, theWeb(""), from(manager), "From[0]: coapply-test is the applier's own name"},
+		"bad path":              {applier.Migrate, theWeb(""), from("a", "spec"), `From[0] (a): path "spec": at offset 0`},
+		"the root":              {applier.Migrate, theWeb(""), from("a", ""), "an empty path; leave Paths empty to take all"},
+		"a path twice":          {applier.Migrate, theWeb(""), from("a", ".spec", ".spec"), "path .spec is named twice"},
+		"no name of an object":  {applier.Migrate, noName, from("a"), "the name of the object is needed"},
+		"no kind":               {applier.Migrate, noKind, from("a"), "version and kind of the object are needed"},
+		"a name that is no URL": {applier.Migrate, noURL, from("a"), `name "web" in namespace "a/b" cannot be part of a URL`},
+	} {
+		_, err := test.verb(t.Context(), test.object, test.from...)
+		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", reason, err, test.want)
+		}
+	}
+}
+
+func TestTransferEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	transfer, err := transferrer(t, read).Migrate(ctx, theWeb(""), apply.From{Manager: "old"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if undo, err := transfer.Do(ctx); !errors.Is(err, context.Canceled) || undo != nil {
+		t.Errorf("got %v %v; nothing is sent once the context has ended", undo, err)
+	}
+}
+
+func TestTransferHidesSecrets(t *testing.T) {
+	secret := &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "key", UID: "uid-1", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{
+			{Manager: "old", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:k":{}}}`)},
+		}},
+		Data: map[string][]byte{"k": []byte("hunter2")},
+	}
+	applier := transferrer(t, step{"GET /api/v1/namespaces/shop/secrets/key", ok(secret)},
+		step{`PATCH replace uid="uid-1" replace resourceVersion="7" | coapply-test Apply[] {"f:data":{"f:k":{}}}`,
+			fail(apierrors.NewBadRequest("hunter2 is no good"))})
+	key := theWeb("")
+	key.GroupVersionKind, key.Name = corev1.SchemeGroupVersion.WithKind("Secret"), "key"
+	transfer, err := applier.Migrate(t.Context(), key, apply.From{Manager: "old"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = transfer.Do(t.Context()); !errors.Is(err, apply.ErrRefused) || strings.Contains(err.Error()+transfer.String(), "hunter2") {
+		t.Errorf("got %v\n%v", err, transfer)
+	}
+}
+
+// versions is a reader that gives an autoscaler in each apiVersion.
+type versions struct {
+	client.Reader
+
+	byVersion map[string]func(*unstructured.Unstructured) error
+}
+
+func (v versions) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	u := into.(*unstructured.Unstructured)
+	u.SetUID("uid-1")
+	u.SetResourceVersion("7")
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: "old", Operation: "Update", APIVersion: "autoscaling/v1", FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:maxReplicas":{},"f:targetCPUUtilizationPercentage":{}}}`),
+	}})
+	u.Object["spec"] = map[string]any{"maxReplicas": int64(5)}
+	if special := v.byVersion[u.GetAPIVersion()]; special != nil {
+		return special(u)
+	}
+	return nil
+}
+
+func TestTransferVersions(t *testing.T) {
+	kind := autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler")
+	notServed := func(u *unstructured.Unstructured) error {
+		return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{u.GetAPIVersion()}}
+	}
+	moved := 0
+	changing := func(u *unstructured.Unstructured) error { // before the third read only
+		if moved++; moved < 3 {
+			u.SetResourceVersion("6")
+		}
+		return nil
+	}
+	always := func(u *unstructured.Unstructured) error { u.SetUID("uid-2"); return nil }
+	broken := func(*unstructured.Unstructured) error { return apierrors.NewForbidden(deployments, "web", nil) }
+	for name, test := range map[string]struct {
+		reason string
+		v1     func(*unstructured.Unstructured) error
+		moves  []string
+		kept   string
+		err    error
+	}{
+		"both":       {"what is equal in both moves", nil, []string{".spec.maxReplicas"}, ".spec.targetCPUUtilizationPercentage of old/Update: the object has no such field in autoscaling/v1", nil},
+		"not served": {"all is kept", notServed, nil, "autoscaling/v1 is not served any more", nil},
+		"changing":   {"reads at two resourceVersions prove nothing: again", changing, []string{".spec.maxReplicas"}, "", nil},
+		"always":     {"bounded", always, nil, "", apply.ErrContended},
+		"forbidden":  {"that is no reason to keep", broken, nil, "", apply.ErrRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				t.Log(test.reason)
+				c := newScript(t, nil).client(newScript(t, nil).restConfig(false), nil)
+				live := versions{byVersion: map[string]func(*unstructured.Unstructured) error{"autoscaling/v1": test.v1}}
+				applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: live})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ref := theWeb("")
+				ref.GroupVersionKind = kind
+				transfer, err := applier.Migrate(t.Context(), ref, apply.From{Manager: "old"})
+				if !errors.Is(err, test.err) || test.err == nil && err != nil {
+					t.Errorf("error %v, want %v", err, test.err)
+				}
+				if err != nil {
+					return
+				}
+				var paths []string
+				for _, m := range transfer.Moves() {
+					paths = append(paths, m.Path.String())
+				}
+				if diff := cmp.Diff(test.moves, paths); diff != "" || !strings.Contains(transfer.String(), test.kept) {
+					t.Errorf("moves (-want +got):\n%s\n%v", diff, transfer)
+				}
+			})
+		})
+	}
+}
