@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -83,7 +84,7 @@ func (a *Applier) FieldManager() string { return a.config.FieldManager }
 // the rest of the conflicts is to be forced, the object is read, applied unforced
 // again, judged by that answer, and only then forced, pinned to the uid and
 // resourceVersion of the read. A field that became contested in between is
-// therefore never taken.
+// therefore never taken. What fails for the moment is tried three times.
 //
 // In which fields an intent gave way is remembered: the next Apply starts with what
 // was left of it, and one request is enough for as long as the other owners stay.
@@ -106,19 +107,6 @@ func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 	ctx, exchange := withExchange(ctx)
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
-}
-
-// end is step 8: one outcome and one observation.
-func (c *call) end(action Action, err error) (Outcome, error) {
-	outcome := Outcome{
-		Action:    action,
-		Object:    c.ref,
-		Requests:  c.exchange.sentInAll(),
-		Attempts:  c.attempts,
-		Conflicts: c.conflicts,
-	}
-	c.report(outcome, err, time.Since(c.start))
-	return outcome, err
 }
 
 // call is one Apply under way.
@@ -158,6 +146,23 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 	if err := c.prepare(ctx, intent); err != nil {
 		return c.absentOr(c.classify(ctx, err))
 	}
+	action, err := c.applyOnce(ctx)
+	for backoff := retryBackoff(); c.worthRetrying(err) && backoff.Steps > 1; {
+		if err := sleep(ctx, backoff.Step()); err != nil {
+			return "", err
+		}
+		action, err = c.applyOnce(ctx)
+	}
+	if err != nil {
+		return c.absentOr(err)
+	}
+	c.remember()
+	return action, nil
+}
+
+// applyOnce is steps 4 to 6.
+func (c *call) applyOnce(ctx context.Context) (Action, error) {
+	c.concessions, c.conflicts = concessions{}, nil
 	action, settled, err := c.applyRemembered(ctx)
 	if !settled {
 		action, err = c.send(ctx, c.intent, pin{uid: c.intent.ref.UID}, false)
@@ -165,11 +170,23 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 			action, err = c.settle(ctx, err)
 		}
 	}
-	if err != nil {
-		return c.absentOr(c.explain(ctx, err))
-	}
-	c.remember()
-	return action, nil
+	return action, c.explain(ctx, err)
+}
+
+// retryBackoff bounds step 7, within retryFor.
+func retryBackoff() wait.Backoff {
+	return wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}
+}
+
+// retryFor is how long a call may have taken for another try. Longer waits belong
+// into a queue, where they hold up nothing else.
+const retryFor = 10 * time.Second
+
+// worthRetrying tells what may pass within a moment. Where the server says how long
+// to wait, client-go has done so ten times already.
+func (c *call) worthRetrying(err error) bool {
+	retryable, ok := errors.AsType[*RetryableError](err)
+	return ok && retryable.After == 0 && time.Since(c.start) < retryFor
 }
 
 // prepare does what takes a look at the object in the cache.
@@ -241,8 +258,12 @@ func (c *call) pinTo(object client.Object) error {
 
 // classify keeps the absence of the object apart from what the server refuses.
 func (c *call) classify(ctx context.Context, err error) error {
-	if errors.Is(err, errAbsent) || err != nil && c.intent.subresource != "" && isAbsent(err, c.ref) {
+	through := c.intent.subresource
+	switch {
+	case errors.Is(err, errAbsent), through != "" && isAbsent(err, c.ref):
 		return errAbsent
+	case through != "" && apierrors.IsNotFound(err):
+		err = fmt.Errorf("is there a subresource %q of this kind? %w", through, err)
 	}
 	return Classify(ctx, c.intent.ref, err)
 }
@@ -252,7 +273,7 @@ func (c *call) classify(ctx context.Context, err error) error {
 // server, which passes.
 func (c *call) explain(ctx context.Context, err error) error {
 	classified := c.classify(ctx, err)
-	if _, stale := errors.AsType[*StaleWriteError](classified); !stale {
+	if !IsStaleWrite(classified) {
 		return classified
 	}
 	if c.intent.ref.UID == "" {
@@ -268,25 +289,4 @@ func (c *call) explain(ctx context.Context, err error) error {
 		return c.classify(ctx, readErr)
 	}
 	return &RetryableError{Object: c.ref, Err: err}
-}
-
-// report is step 8.
-func (c *call) report(outcome Outcome, err error, took time.Duration) {
-	result := string(outcome.Action)
-	if err != nil {
-		result = ResultOf(err)
-	}
-	decided := map[Decision]int{}
-	for _, conflict := range outcome.Conflicts {
-		decided[conflict.Decision]++
-	}
-	c.metrics.ObserveApply(ApplyObservation{
-		FieldManager: c.config.FieldManager,
-		Kind:         c.ref.GroupVersionKind,
-		Result:       result,
-		Requests:     outcome.Requests,
-		Attempts:     outcome.Attempts,
-		Conflicts:    decided,
-		Duration:     took,
-	})
 }

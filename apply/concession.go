@@ -19,63 +19,70 @@ type concession struct {
 }
 
 // concessions are those of one object.
-type concessions []concession
+type concessions struct {
+	made []concession
+	// ours tells whether a parent of fields, such as a list item, has no other owner
+	// than us. Were it left out with the field, the server would remove it with all
+	// that others own in it.
+	ours func(fieldowners.Path) bool
+}
 
 // concede gives way in one conflict. A shared field that the live object does not
 // have is left out: there is no value to adopt.
-func concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) (concession, error) {
+func (all *concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) error {
 	at, set := conflict.Path.Nearest(intent.object)
 	if !set {
-		return concession{}, fmt.Errorf("a conflict on %s, which the intent does not set", conflict.Path)
+		return fmt.Errorf("a conflict on %s, which the intent does not set", conflict.Path)
 	}
 	adopted, has := at.Value(live.Object)
-	return concession{
+	all.made = append(all.made, concession{
 		conflict: conflict,
 		at:       at,
 		adopted:  runtime.DeepCopyJSONValue(adopted),
 		leaveOut: conflict.Decision == Relinquish || !has,
-	}, nil
+	})
+	return nil
 }
 
 // adopt brings the shared values to those of the object read.
-func (all concessions) adopt(live *unstructured.Unstructured) {
-	for i, made := range all {
+func (all *concessions) adopt(live *unstructured.Unstructured) {
+	for i, made := range all.made {
 		if made.conflict.Decision != Share {
 			continue
 		}
 		adopted, has := made.at.Value(live.Object)
-		all[i].adopted, all[i].leaveOut = runtime.DeepCopyJSONValue(adopted), !has
-		all[i].conflict.Theirs, _ = made.conflict.Path.Value(live.Object)
+		all.made[i].adopted, all.made[i].leaveOut = runtime.DeepCopyJSONValue(adopted), !has
+		all.made[i].conflict.Theirs, _ = made.conflict.Path.Value(live.Object)
 	}
 }
 
 // has tells whether the intent gave way in this conflict before.
-func (all concessions) has(conflict Conflict) bool {
-	return slices.ContainsFunc(all, func(made concession) bool { return made.conflict.sameField(conflict) })
+func (all *concessions) has(conflict Conflict) bool {
+	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
 }
 
 // form gives what is left of the intent.
-func (all concessions) form(intent *encodedIntent) *encodedIntent {
-	if len(all) == 0 {
+func (all *concessions) form(intent *encodedIntent) *encodedIntent {
+	if len(all.made) == 0 {
 		return intent
 	}
 	object := runtime.DeepCopyJSON(intent.object)
-	for _, made := range all {
+	for _, made := range all.made {
 		if !made.leaveOut {
 			made.at.Set(object, made.adopted)
 		}
 	}
-	for _, made := range all { // last: what is left out stays out
+	for _, made := range all.made { // last: what is left out stays out
 		if made.leaveOut {
-			made.at.Cut(object)
+			made.at.Cut(object, all.ours)
 		}
 	}
 	return intent.with(object)
 }
 
-func (all concessions) conflicts() []Conflict {
+func (all *concessions) conflicts() []Conflict {
 	var conflicts []Conflict
-	for _, made := range all {
+	for _, made := range all.made {
 		conflicts = append(conflicts, made.conflict)
 	}
 	return conflicts

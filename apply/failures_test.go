@@ -20,7 +20,11 @@ import (
 
 func TestFailures(t *testing.T) {
 	one := func(reason string, class error, a answer) testCase {
-		return testCase{reason: reason, steps: []step{{"PATCH", a}}, err: class, attempts: 1}
+		c := testCase{reason: reason, steps: []step{{"PATCH", a}}, err: class, attempts: 1}
+		if class == apply.ErrRetryable { // tried three times
+			c.steps, c.attempts = append(c.steps, c.steps[0], c.steps[0]), 3
+		}
+		return c
 	}
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "web", field.ErrorList{
 		field.Invalid(field.NewPath("spec", "replicas"), -1, "must not be negative")})
@@ -46,7 +50,15 @@ func TestFailures(t *testing.T) {
 		"broken off":          one("the answer to an apply that landed", apply.ErrRetryable, brokenOff),
 		"not JSON":            one("the answer to an apply that landed", apply.ErrRetryable, html(http.StatusOK)),
 		"bad gateway":         one("a proxy answers in HTML", apply.ErrRetryable, html(http.StatusBadGateway)),
-		"forced conflict":     {reason: "no force conflicts; if one does, it is refused", policy: force, steps: forcedConflict, err: apply.ErrRefused, attempts: 3, conflicts: []string{forcedReplicas}},
+		"it passes": {
+			reason: "what failed for the moment is tried again", attempts: 3, action: apply.Configured,
+			steps: []step{{"PATCH", breaks(syscall.ECONNRESET)}, {"PATCH", stale()}, {"PATCH", ok(web("uid-1", "7"))}},
+		},
+		"it becomes something else": {
+			reason: "a refusal is not repeated", attempts: 2, err: apply.ErrRefused,
+			steps: []step{{"PATCH", breaks(syscall.ECONNRESET)}, {"PATCH", fail(invalid)}},
+		},
+		"forced conflict": {reason: "no force conflicts; if one does, it is refused", policy: force, steps: forcedConflict, err: apply.ErrRefused, attempts: 3, conflicts: []string{forcedReplicas}},
 	})
 }
 
@@ -108,9 +120,9 @@ func TestRetryAfter(t *testing.T) {
 // The client's own timeout looks like the end of a context, and is none.
 func TestClientTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript(t, []step{{"PATCH", hangs}})
+		s := newScript(t, []step{{"PATCH", hangs}, {"PATCH", hangs}}) // after 12 s it is the queue's turn
 		config := s.restConfig(true)
-		config.Timeout = 5 * time.Second
+		config.Timeout = 6 * time.Second
 		_, err := s.applierOver(config, apply.Config{}, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
 		if !errors.Is(err, apply.ErrRetryable) {
 			t.Errorf("%v, want a RetryableError", err)

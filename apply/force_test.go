@@ -117,15 +117,19 @@ func TestConflict(t *testing.T) {
 			attempts: 1, err: apply.ErrRefused,
 		},
 		"force fails": {
-			reason: "an error of the forced apply is classified as any other",
+			reason: "an error of the forced apply is classified as any other; the next try judges anew",
 			policy: force,
 			steps: []step{
 				{"PATCH", conflict(hpaReplicas)},
 				{"GET", ok(web("uid-1", "7"))},
 				{"PATCH", conflict(hpaReplicas)},
-				{"PATCH uid=uid-1 resourceVersion=7 force", fail(apierrors.NewInternalError(http.ErrBodyNotAllowed))},
+				{"PATCH uid=uid-1 resourceVersion=7 force", fail(apierrors.NewTimeoutError("slow", 0))},
+				{"PATCH", conflict(hpaReplicas)},
+				{"GET", ok(web("uid-1", "8"))},
+				{"PATCH", conflict(hpaReplicas)},
+				{"PATCH uid=uid-1 resourceVersion=8 force", fail(apierrors.NewBadRequest("no"))},
 			},
-			attempts: 3, err: apply.ErrRetryable, conflicts: []string{forcedReplicas},
+			attempts: 6, err: apply.ErrRefused, conflicts: []string{forcedReplicas},
 		},
 	})
 }

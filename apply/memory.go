@@ -64,7 +64,7 @@ func (c *call) applyRemembered(ctx context.Context) (action Action, settled bool
 		c.conflicts = merge(c.concessions.conflicts(), nil, c.intent.secret())
 		return action, true, nil
 	case err == nil, IsOwnershipConflict(err), isImmutableUID(err), IsStaleWrite(err):
-		c.concessions = nil // it is another object, or others hold other fields now
+		c.concessions = concessions{} // it is another object, or others hold other fields now
 		return "", false, nil
 	}
 	return "", true, err
@@ -85,12 +85,11 @@ func (c *call) recall() (known remembered, ok bool) {
 	if c.config.Policy.dependsOnOwner() && known.intent != c.intent.hash() {
 		return remembered{}, false
 	}
-	known.concessions = slices.Clone(known.concessions)
-	known.concessions = slices.DeleteFunc(known.concessions, func(made concession) bool {
+	known.concessions.made = slices.DeleteFunc(slices.Clone(known.concessions.made), func(made concession) bool {
 		_, set := made.at.Value(c.intent.object)
 		return !set // the intent does not want it any more
 	})
-	return known, len(known.concessions) > 0
+	return known, len(known.concessions.made) > 0
 }
 
 // remember keeps the concessions of an apply that landed, as far as its answer
@@ -100,16 +99,16 @@ func (c *call) remember() (kept bool) {
 		return false
 	}
 	var answer *unstructured.Unstructured
-	if len(c.concessions) > 0 {
+	if len(c.concessions.made) > 0 {
 		answer = c.landed()
 	}
 	if answer == nil || !c.stillHeld(answer) {
 		c.memory.byIntent.Remove(c.intent.key())
 		return false
 	}
-	held := slices.Clone(c.concessions)
-	for i := range held {
-		held[i].conflict.Remembered = true
+	held := concessions{slices.Clone(c.concessions.made), c.concessions.ours}
+	for i := range held.made {
+		held.made[i].conflict.Remembered = true
 	}
 	c.memory.byIntent.Add(c.intent.key(), remembered{answer.GetUID(), c.intent.hash(), held})
 	return true
@@ -122,8 +121,9 @@ func (c *call) stillHeld(answer *unstructured.Unstructured) bool {
 	if err != nil {
 		return false
 	}
-	for i := range c.concessions {
-		if !c.heldAgainst(&c.concessions[i].conflict, ownership, answer) {
+	c.concessions.ours = c.ownedByUsAlone(ownership)
+	for i := range c.concessions.made {
+		if !c.heldAgainst(&c.concessions.made[i].conflict, ownership, answer) {
 			return false
 		}
 	}
@@ -149,6 +149,13 @@ func (c *call) heldAgainst(conflict *Conflict, ownership fieldowners.Ownership, 
 		}
 	}
 	return held
+}
+
+func (c *call) ownedByUsAlone(ownership fieldowners.Ownership) func(fieldowners.Path) bool {
+	return func(path fieldowners.Path) bool {
+		owners := ownership.OwnersOf(path)
+		return len(owners) == 1 && c.isOurs(owners[0])
+	}
 }
 
 // isOurs tells whether a managed fields entry is that of this call.

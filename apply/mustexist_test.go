@@ -50,8 +50,12 @@ func TestMustExist(t *testing.T) {
 		"a race inside the server": {
 			reason: "409 without causes, and the object is the same",
 			intent: partial, cache: cached,
-			steps: []step{{"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-1", "9"))}},
-			err:   apply.ErrRetryable, attempts: 1,
+			steps: []step{
+				{"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-1", "9"))},
+				{"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-1", "10"))},
+				{"PATCH uid=uid-1", stale()}, {"GET", ok(web("uid-1", "11"))},
+			},
+			err: apply.ErrRetryable, attempts: 3,
 		},
 		"rejected": {
 			reason: "partial intents have conflicts as others do",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,14 +68,14 @@ func TestSecretValuesAreNotShown(t *testing.T) {
 			says:  "HTTP 500 (the server's message is hidden",
 		},
 		"webhook": {
-			steps: []step{{"PATCH", fail(apierrors.NewInternalError(errors.New(ourPassword)))}},
+			steps: slices.Repeat([]step{{"PATCH", fail(apierrors.NewInternalError(errors.New(ourPassword)))}}, 3),
 			says:  "HTTP 500 InternalError",
 		},
 		"forbidden": {
 			steps: []step{{"PATCH", fail(apierrors.NewForbidden(corev1.Resource("secrets"), "web", errors.New("no permission")))}},
 			says:  "no permission",
 		},
-		"gone": {steps: []step{{"PATCH", breaks(http.ErrHandlerTimeout)}}, says: "http: Handler timeout"},
+		"gone": {steps: slices.Repeat([]step{{"PATCH", breaks(http.ErrHandlerTimeout)}}, 3), says: "http: Handler timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// client-go itself logs bodies, at levels above 5 and whatever they hold.

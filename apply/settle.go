@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"coapply.dev/fieldowners"
 )
 
 // settleBackoff bounds how often settling may lose against writers that change the
@@ -64,8 +66,13 @@ func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured,
 // round.
 func (c *call) round(ctx context.Context, live *unstructured.Unstructured, refused error) (Action, error) {
 	if live == nil {
-		c.concessions = nil // nothing is left to give way to
+		c.concessions = concessions{} // nothing is left to give way to
 	} else {
+		ownership, err := fieldowners.Parse(live.GetManagedFields())
+		if err != nil {
+			return "", &RefusedError{Object: c.ref, Err: fmt.Errorf("its managed fields: %w", err)}
+		}
+		c.concessions.ours = c.ownedByUsAlone(ownership)
 		c.concessions.adopt(live)
 		if refused != nil { // saves an apply where the first answer suffices
 			if _, err := c.decide(refused, live); err != nil {
@@ -95,7 +102,7 @@ func (c *call) round(ctx context.Context, live *unstructured.Unstructured, refus
 // sendConceding applies, unforced, what the concessions leave of the intent.
 func (c *call) sendConceding(ctx context.Context, live *unstructured.Unstructured) (Action, error) {
 	p := pin{uid: c.intent.ref.UID}
-	if len(c.concessions) > 0 { // made to this object and to no later one
+	if len(c.concessions.made) > 0 { // made to this object and to no later one
 		p.uid = live.GetUID()
 	}
 	action, err := c.send(ctx, c.concessions.form(c.intent), p, false)
@@ -127,11 +134,9 @@ func (c *call) decide(refused error, live *unstructured.Unstructured) (conceded 
 		if c.concessions.has(conflict) { // a shared value moved on since it was read
 			return false, &StaleWriteError{Object: c.ref, Err: refused}
 		}
-		made, err := concede(conflict, c.intent, live)
-		if err != nil {
+		if err := c.concessions.concede(conflict, c.intent, live); err != nil {
 			return false, &RefusedError{Object: c.ref, Err: err}
 		}
-		c.concessions = append(c.concessions, made)
 		conceded = true
 	}
 	return conceded, nil

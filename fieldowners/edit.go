@@ -49,32 +49,37 @@ func (p Path) Set(object, v any) bool {
 }
 
 // Cut removes the field from an unstructured object, in place, and with it parents
-// that are empty then: maps and lists without content, and list items of which
-// only the key fields are left. It tells whether the object had the field.
-func (p Path) Cut(object map[string]any) bool {
+// that are empty then, unless keep (which may be nil) wants them: maps and lists
+// without content, and list items of which only the key fields are left. It tells
+// whether the object had the field.
+func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	if _, has := p.Value(object); !has || p.IsRoot() {
 		return false
 	}
-	cut(object, p.elements)
+	cut(object, p.elements, 0, keep)
 	return true
 }
 
-// cut gives what is left of the parent, and whether that is nothing.
-func cut(parent any, path fieldpath.Path) (rest any, empty bool) {
-	if len(path) > 1 {
-		below, _ := child(parent, path[0])
-		below, empty := cut(below, path[1:])
-		if !empty && !holdsKeysOnly(below, path[0]) {
-			put(parent, path[0], below)
+// cut works below the parent at a depth of the path. It gives what is left of the
+// parent, and whether that is nothing.
+func cut(parent any, path fieldpath.Path, depth int, keep func(Path) bool) (rest any, empty bool) {
+	element := path[depth]
+	if depth < len(path)-1 {
+		below, _ := child(parent, element)
+		below, empty := cut(below, path, depth+1, keep)
+		empty = empty || holdsKeysOnly(below, element)
+		if !empty || keep != nil && keep(Path{elements: path[:depth+1].Copy()}) {
+			put(parent, element, below)
 			return parent, false
 		}
 	}
 	switch parent := parent.(type) {
 	case map[string]any:
-		delete(parent, *path[0].FieldName)
+		delete(parent, *element.FieldName)
 		return parent, len(parent) == 0
 	case []any:
-		rest := slices.Delete(parent, indexOf(parent, path[0]), indexOf(parent, path[0])+1)
+		at := indexOf(parent, element)
+		rest := slices.Delete(parent, at, at+1)
 		return rest, len(rest) == 0
 	}
 	return parent, false

@@ -47,7 +47,7 @@ func TestCut(t *testing.T) {
 		{"null is a value", `{"a":null,"b":1}`, `.a`, `{"b":1}`},
 	} {
 		object := decode(t, c.object)
-		if !fieldowners.MustParsePath(c.path).Cut(object) {
+		if !fieldowners.MustParsePath(c.path).Cut(object, nil) {
 			t.Errorf("%s: not found", c.reason)
 		}
 		if diff := cmp.Diff(decode(t, c.want), object); diff != "" {
@@ -56,8 +56,23 @@ func TestCut(t *testing.T) {
 	}
 	object := decode(t, `{"a":{"b":1}}`)
 	for _, path := range []string{"", ".b", ".a.c", ".a.b.c", ".a[0]"} {
-		if fieldowners.MustParsePath(path).Cut(object) || encode(t, object) != `{"a":{"b":1}}` {
+		if fieldowners.MustParsePath(path).Cut(object, nil) || encode(t, object) != `{"a":{"b":1}}` {
 			t.Errorf("%q was cut, or something else was: %v", path, object)
+		}
+	}
+}
+
+func TestCutKeeps(t *testing.T) {
+	for _, c := range []struct{ reason, object, keep, want string }{
+		{"a list item with its key", `{"l":[{"name":"a","v":{"w":1}}]}`, `.l[name="a"]`, `{"l":[{"name":"a"}]}`},
+		{"an empty map", `{"l":[{"name":"a","v":{"w":1}}]}`, `.l[name="a"].v`, `{"l":[{"name":"a","v":{}}]}`},
+		{"nothing", `{"l":[{"name":"a","v":{"w":1}}]}`, ``, `{}`},
+	} {
+		object := decode(t, c.object)
+		keep := func(parent fieldowners.Path) bool { return parent.String() == c.keep }
+		fieldowners.MustParsePath(`.l[name="a"].v.w`).Cut(object, keep)
+		if diff := cmp.Diff(decode(t, c.want), object); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 		}
 	}
 }
