@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,11 @@ type Intent struct {
 	// Absent. Partial intents need it, as the server cannot create an object from
 	// them and a late apply would bring back an object that was deleted.
 	MustExist bool
+
+	// UID pins the intent to one object, as a uid in Config does: where another one,
+	// or none, has its name now, nothing is written and the error is a
+	// UIDMismatchError.
+	UID types.UID
 
 	// Subresource is what of the object is written, such as "status"; "" is the object
 	// itself. There is nothing to create through a subresource: where there is no
@@ -59,6 +65,9 @@ func encode(intent Intent) (*encodedIntent, error) {
 	err := encoded.decode(intent.Config)
 	if err == nil {
 		err = encoded.identify()
+	}
+	if err == nil {
+		err = encoded.pinTo(intent.UID)
 	}
 	if err == nil && intent.Body != nil {
 		err = encoded.replaceByBody(intent.Body)
@@ -94,6 +103,14 @@ func (e *encodedIntent) decode(configuration runtime.ApplyConfiguration) error {
 	}
 	e.object = nil
 	return utiljson.Unmarshal(raw, &e.object)
+}
+
+func (e *encodedIntent) pinTo(uid types.UID) error {
+	if uid != "" && e.ref.UID != "" && uid != e.ref.UID {
+		return fmt.Errorf("two uids: %s as UID and %s in the configuration", uid, e.ref.UID)
+	}
+	e.ref.UID = cmp.Or(uid, e.ref.UID)
+	return nil
 }
 
 // replaceByBody makes the body what is sent to the object named so far.

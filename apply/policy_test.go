@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -119,6 +120,8 @@ func TestNewRefuses(t *testing.T) {
 		"long name":        {with(func(c *Config) { c.FieldManager = strings.Repeat("m", 129) }), []string{"FieldManager"}},
 		"unprintable name": {with(func(c *Config) { c.FieldManager = "a\nb" }), []string{"FieldManager"}},
 		"no live reader":   {with(func(c *Config) { c.LiveReader = nil }), []string{"LiveReader"}},
+		"share above one":  {with(func(c *Config) { c.MaxShrink = 1.5 }), []string{"MaxShrink: 1.5 is no share"}},
+		"no share":         {with(func(c *Config) { c.MaxShrink = math.NaN() }), []string{"MaxShrink: NaN is no share"}},
 		"decision":         {policy(OnConflict(7)), []string{"unknown decision 7"}},
 		"decision of rule": {policy(Policy{}.At(".spec", -1)), []string{"unknown decision -1"}},
 		"empty path":       {policy(Policy{}.At("", Force)), []string{"empty path"}},
@@ -131,7 +134,7 @@ func TestNewRefuses(t *testing.T) {
 		"manager twice": {policy(Policy{}.When(Match{Manager: "m"}, Force).When(Match{Manager: "m"}, Share)), []string{"every field of m/* is given twice"}},
 		"no function":   {policy(Policy{}.Func(nil)), []string{"one function is needed"}},
 		"two functions": {policy(Policy{}.Func(ask).Func(ask)), []string{"no second one"}},
-		"all of it": {policy(Policy{}.At("", Force).At("x", Force)), []string{"empty path", `path "x"`}},
+		"all of it":     {policy(Policy{}.At("", Force).At("x", Force)), []string{"empty path", `path "x"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			applier, err := New(c, test.config)

@@ -1,0 +1,120 @@
+package apply_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"coapply.dev/apply"
+)
+
+func scale(n int32) *autoscalingv1ac.ScaleApplyConfiguration {
+	return autoscalingv1ac.Scale().WithSpec(autoscalingv1ac.ScaleSpec().WithReplicas(n))
+}
+
+func TestSubresources(t *testing.T) {
+	status := apply.Intent{
+		Config:      appsv1ac.Deployment("web", "shop").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1)),
+		Subresource: "status",
+	}
+	pinned := status
+	pinned.UID = "uid-1"
+	noSuch := apierrors.NewNotFound(deployments, "")
+	run(t, map[string]testCase{
+		"status": {
+			reason: "goes to the subresource", intent: status,
+			steps: []step{{"PATCH", at("/status", ok(web("uid-1", "8")))}}, attempts: 1, action: apply.Configured,
+		},
+		"of an absent object": {
+			reason: "there is nothing to create: the object is waited for", intent: status,
+			steps: []step{{"PATCH", notFound()}}, attempts: 1, action: apply.Absent,
+		},
+		"of an object that went": {
+			reason: "the object that was meant is gone", intent: pinned,
+			steps: []step{{"PATCH uid=uid-1", notFound()}}, attempts: 1, err: apply.ErrUIDMismatch,
+		},
+		"that there is not": {
+			reason: "a missing subresource is no missing object", intent: status,
+			steps: []step{{"PATCH", fail(noSuch)}}, attempts: 1, err: apply.ErrRefused,
+		},
+		"scale": {
+			reason:   "has a body of its own, and its live value is read there",
+			intent:   apply.Intent{Config: appsv1ac.Deployment("web", "shop"), Subresource: "scale", Body: scale(3)},
+			policy:   force,
+			attempts: 3, action: apply.Configured, conflicts: []string{"Force .spec.replicas to 3: owned by hpa/Update[scale] with 5"},
+			steps: []step{
+				{"PATCH", at("/scale", conflict(hpaReplicas))}, {"GET", at("/scale", ok(scaleOf("uid-1", "7")))},
+				{"PATCH", at("/scale", conflict(hpaReplicas))},
+				{"PATCH uid=uid-1 resourceVersion=7 force", at("/scale", ok(scaleOf("uid-1", "8")))},
+			},
+		},
+	})
+}
+
+// at answers requests to one subresource.
+func at(subresource string, a answer) answer {
+	return func(request *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(request.URL.Path, subresource) {
+			return nil, errors.New("a request to " + request.URL.Path)
+		}
+		return a(request)
+	}
+}
+
+func scaleOf(uid, resourceVersion string) map[string]any {
+	return map[string]any{
+		"apiVersion": "autoscaling/v1", "kind": "Scale",
+		"metadata": map[string]any{"name": "web", "namespace": "shop", "uid": uid, "resourceVersion": resourceVersion},
+		"spec":     map[string]any{"replicas": 5},
+	}
+}
+
+func TestScaleBody(t *testing.T) {
+	s := newScript(t, []step{{"PATCH uid=uid-1", ok(scaleOf("uid-1", "8"))}})
+	_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{
+		Config: appsv1ac.Deployment("web", "shop"), UID: "uid-1", Subresource: "scale", Body: scale(3),
+	})
+	want := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web","namespace":"shop","uid":"uid-1"},"spec":{"replicas":3}}`
+	if got := canonical(t, s.bodies[0]); err != nil || got != want {
+		t.Errorf("sent %s, %v", got, err)
+	}
+}
+
+func TestInvalidSubresources(t *testing.T) {
+	named := appsv1ac.Deployment("web", "shop")
+	read := scale(1)
+	read.ObjectMetaApplyConfiguration = metav1ac.ObjectMeta().WithResourceVersion("7")
+	noKind := scale(1)
+	noKind.Kind = nil
+	elsewhere := scale(1).WithNamespace("other")
+	for name, test := range map[string]struct {
+		intent apply.Intent
+		says   string
+	}{
+		"a body and no subresource": {apply.Intent{Config: named, Body: scale(1)}, "no Subresource"},
+		"a body and fields":         {apply.Intent{Config: threeReplicas(), Subresource: "scale", Body: scale(1)}, "only names the object; it sets spec"},
+		"a body without kind":       {apply.Intent{Config: named, Subresource: "scale", Body: noKind}, "the body: apiVersion and kind"},
+		"a body that was read":      {apply.Intent{Config: named, Subresource: "scale", Body: read}, "metadata.resourceVersion"},
+		"a nil body":                {apply.Intent{Config: named, Subresource: "scale", Body: (*autoscalingv1ac.ScaleApplyConfiguration)(nil)}, "the body: the configuration is"},
+		"another object's body":     {apply.Intent{Config: named, Subresource: "scale", Body: elsewhere}, "names another object, other/"},
+		"broken metadata": {
+			apply.Intent{Config: named, Subresource: "scale", Body: loose(map[string]any{"apiVersion": "v1", "kind": "S", "metadata": "x"})},
+			"its metadata is no object",
+		},
+		"a path": {apply.Intent{Config: named, Subresource: "status/../x"}, "cannot be part of a URL"},
+		"two uids": {
+			apply.Intent{Config: appsv1ac.Deployment("web", "shop").WithUID("uid-1"), UID: "uid-2"}, "two uids",
+		},
+	} {
+		outcome, err := newScript(t, nil).applier(force, cache{}).Apply(t.Context(), test.intent)
+		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), test.says) || outcome.Requests != 0 {
+			t.Errorf("%s: %v, want it to say %q", name, err, test.says)
+		}
+	}
+}
