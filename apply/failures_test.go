@@ -21,7 +21,7 @@ import (
 func TestFailures(t *testing.T) {
 	one := func(reason string, class error, a answer) testCase {
 		c := testCase{reason: reason, steps: []step{{"PATCH", a}}, err: class, attempts: 1}
-		if class == apply.ErrRetryable { // tried three times
+		if errors.Is(class, apply.ErrRetryable) { // tried three times
 			c.steps, c.attempts = append(c.steps, c.steps[0], c.steps[0]), 3
 		}
 		return c

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -156,127 +155,6 @@ func matches(err, want error) bool {
 	}
 	reason := apierrors.ReasonForError(want)
 	return errors.Is(err, want) || reason != metav1.StatusReasonUnknown && apierrors.ReasonForError(err) == reason
-}
-
-func TestForeignFieldsSurvive(t *testing.T) {
-	s := newServer(pod())
-	object := cached(t, s, pod())
-	s.foreignWrite(t, object, func(o client.Object) { o.SetAnnotations(map[string]string{"theirs": "kept"}) })
-
-	result, err := update.Do(t.Context(), s.updater(t), object, label)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.sent() != "PUT GET PUT" {
-		t.Errorf("sent %q", s.sent())
-	}
-	if got := result.Object; got.Labels["mine"] != "yes" || got.Annotations["theirs"] != "kept" {
-		t.Errorf("labels %v, annotations %v: one write lost the other", got.Labels, got.Annotations)
-	}
-}
-
-// A captured object burns every attempt when a caller reads outside the closure;
-// here it cannot, as mutate is given the attempt's object.
-func TestEveryAttemptSeesTheLiveObject(t *testing.T) {
-	s := newServer(pod())
-	object := cached(t, s, pod())
-	var seen []string
-	_, err := update.Do(t.Context(), s.updater(t), object, func(p *corev1.Pod) error {
-		seen = append(seen, p.Annotations["n"])
-		if n := len(seen); n < 3 {
-			s.foreignWrite(t, object, func(o client.Object) { o.SetAnnotations(map[string]string{"n": fmt.Sprint(n)}) })
-		}
-		return label(p)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(seen, ","); got != ",1,2" {
-		t.Errorf("mutate saw %q, want the value of each foreign write", got)
-	}
-}
-
-// After a lost answer the caller's next run finds its write in place.
-func TestRepeatAfterLostAnswer(t *testing.T) {
-	s := newServer(pod())
-	s.puts = []answer{lost}
-	object := cached(t, s, pod())
-	if _, err := update.Do(t.Context(), s.updater(t), object, label); !errors.Is(err, apply.ErrRetryable) {
-		t.Fatalf("error = %v, want ErrRetryable", err)
-	}
-	// The cache has not seen the write that landed: the false stale write is read away.
-	result, err := update.Do(t.Context(), s.updater(t), object, label)
-	if err != nil || result.Changed || result.StaleWrites != 1 {
-		t.Errorf("result %+v, %v; want one stale write, then nothing to change", result, err)
-	}
-	if s.sent() != "PUT PUT GET" {
-		t.Errorf("sent %q", s.sent())
-	}
-}
-
-func TestRecreatedObjectIsNotTouched(t *testing.T) {
-	s := newServer(pod())
-	object := cached(t, s, pod())
-	s.recreate(t, object, "uid-2")
-	s.puts = []answer{with(staleWrite())} // what the real server answers to the old uid
-
-	_, err := update.Do(t.Context(), s.updater(t), object, label)
-	var mismatch *apply.UIDMismatchError
-	if !errors.As(err, &mismatch) || mismatch.Object.UID != "uid-1" {
-		t.Errorf("error = %v, want a UIDMismatchError for uid-1", err)
-	}
-	if s.sent() != "PUT GET" || s.observed[0].Result != "UIDMismatch" {
-		t.Errorf("sent %q, result %s", s.sent(), s.observed[0].Result)
-	}
-	if now := cached(t, s, pod()); now.Labels["mine"] != "" {
-		t.Error("the new object was written to")
-	}
-}
-
-// A name without uid and resourceVersion is read live, and its uid is pinned by
-// that first read.
-func TestNameOnly(t *testing.T) {
-	s := newServer(pod())
-	name := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}}
-	s.puts = []answer{func(func() error) error {
-		s.recreate(t, pod(), "uid-2")
-		return staleWrite()
-	}}
-	_, err := update.Do(t.Context(), s.updater(t), name, label)
-	if !errors.Is(err, apply.ErrUIDMismatch) || s.sent() != "GET PUT GET" {
-		t.Errorf("sent %q, error %v; want GET PUT GET and ErrUIDMismatch", s.sent(), err)
-	}
-}
-
-func TestBodyOfTheWrite(t *testing.T) {
-	s := newServer(pod())
-	object := cached(t, s, pod())
-	object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "only-mine"}} // as a stripped cache gives them
-	if _, err := update.Do(t.Context(), s.updater(t), object, label); err != nil {
-		t.Fatal(err)
-	}
-	body := s.bodies[0]
-	if body.GetManagedFields() != nil {
-		t.Errorf("the body carries managed fields: %v", body.GetManagedFields())
-	}
-	if body.GetResourceVersion() != object.ResourceVersion || body.GetUID() != "uid-1" {
-		t.Errorf("the body carries resourceVersion %q and uid %q", body.GetResourceVersion(), body.GetUID())
-	}
-}
-
-// Without its managed fields an object looks as if nobody owned it: what is
-// extracted from it and applied would release everything.
-func TestUnwrittenResultKeepsManagedFields(t *testing.T) {
-	s := newServer(pod())
-	object := cached(t, s, pod())
-	object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
-	result, err := update.Do(t.Context(), s.updater(t), object, func(*corev1.Pod) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(object, result.Object); diff != "" {
-		t.Errorf("result (-given +result):\n%s", diff)
-	}
 }
 
 func TestStatus(t *testing.T) {
