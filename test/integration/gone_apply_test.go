@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,15 +42,13 @@ func (g *gone) ourConfig() *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap(g.name, g.namespace).WithData(data("ours", append(contestedKeys, "mine")...))
 }
 
-// contested makes a ConfigMap whose contested keys "them" owns, and its stranger.
+// contested makes a ConfigMap whose contested keys "them" owns; a new one is a
+// stranger's.
 func (g *gone) contested() {
 	config := corev1ac.ConfigMap(g.name, g.namespace).WithData(data("theirs", contestedKeys...))
-	g.must(g.c.Apply(g.ctx(), config, client.FieldOwner("them")))
-	named := metav1.ObjectMeta{Namespace: g.namespace, Name: g.name}
-	g.object = &corev1.ConfigMap{ObjectMeta: named}
-	g.must(g.c.Get(g.ctx(), client.ObjectKeyFromObject(g.object), g.object))
-	g.stranger = func() client.Object {
-		return &corev1.ConfigMap{ObjectMeta: named, Data: data("stranger", append(contestedKeys, "own")...)}
+	g.object = g.applied(config, &corev1.ConfigMap{}, "them")
+	g.recreate = func() client.Object {
+		return g.created(&corev1.ConfigMap{ObjectMeta: g.meta(), Data: data("stranger", append(contestedKeys, "own")...)}, "stranger")
 	}
 }
 
@@ -81,10 +78,10 @@ func states(live client.Object) (map[string]string, error) {
 func createdWhole(live client.Object) error {
 	got, err := states(live)
 	want := data("ours of us", append(contestedKeys, "mine")...)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		return fmt.Errorf("created otherwise than wanted (-want +got): %s%v", diff, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		return fmt.Errorf("created otherwise than wanted (-want +got):\n%s", diff)
 	}
-	return nil
+	return err
 }
 
 // metStranger checks a new object that the intent means as well: each field is
@@ -103,10 +100,10 @@ func (d decisions) metStranger(live client.Object, end string) error {
 		}
 	}
 	got, err := states(live)
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		return fmt.Errorf("ended %s and left (-want +got): %s%v", end, diff, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		return fmt.Errorf("ended %s and left (-want +got):\n%s", end, diff)
 	}
-	return nil
+	return err
 }
 
 // outdated is a client whose cache still has the object as it was.

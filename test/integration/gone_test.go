@@ -10,6 +10,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,7 +44,8 @@ type goneCase struct {
 	// created checks what a call that means a name has made where the object was
 	// deleted; nil: there must be nothing.
 	created func(live client.Object) error
-	// met checks what it left where the new object is what it means.
+	// met checks what it left where the new object is what it means; live is nil where
+	// it deleted that.
 	met func(live client.Object, end string) error
 }
 
@@ -56,7 +59,7 @@ type gone struct {
 	namespace string
 	name      string
 	object    client.Object        // that goes away; prepare sets it
-	stranger  func() client.Object // of the same name; prepare sets it
+	recreate  func() client.Object // makes a new one of the same name; prepare sets it
 }
 
 func (g *gone) ctx() context.Context { return g.Context() }
@@ -66,6 +69,27 @@ func (g *gone) must(err error) {
 	if err != nil {
 		g.Fatal(err)
 	}
+}
+
+// created makes an object as a writer of the time before Server-Side Apply would.
+func (g *gone) created(object client.Object, manager string) client.Object {
+	g.Helper()
+	g.must(g.c.Create(g.ctx(), object, client.FieldOwner(manager)))
+	return object
+}
+
+// applied applies a configuration and gives the object as it is then.
+func (g *gone) applied(config runtime.ApplyConfiguration, object client.Object, manager string) client.Object {
+	g.Helper()
+	g.must(g.c.Apply(g.ctx(), config, client.FieldOwner(manager)))
+	object.SetNamespace(g.namespace)
+	object.SetName(g.name)
+	g.must(g.c.Get(g.ctx(), client.ObjectKeyFromObject(object), object))
+	return object
+}
+
+func (g *gone) meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: g.namespace, Name: g.name}
 }
 
 // live reads the object under the name; nil when there is none.
@@ -151,8 +175,7 @@ func (test goneCase) step(g *gone, nth int, recreated bool) bool {
 	i := &intruder{nth: nth, act: func() {
 		g.erase()
 		if recreated {
-			strange = g.stranger()
-			g.must(g.c.Create(g.ctx(), strange, client.FieldOwner("stranger")))
+			strange = g.recreate()
 		}
 	}}
 	ctx, cancel := context.WithTimeout(context.WithValue(g.ctx(), intruderKey{}, i), 20*time.Second)
@@ -206,7 +229,7 @@ func (test goneCase) checkRecreated(g *gone, where string, strange client.Object
 	g.Helper()
 	live := g.live()
 	switch {
-	case live == nil || live.GetUID() != strange.GetUID():
+	case live == nil && test.met == nil, live != nil && live.GetUID() != strange.GetUID():
 		g.Errorf("%s: the new object was replaced by %v", where, live)
 	case test.byName || nth <= test.picks: // it is what the call means
 		if test.met != nil {
@@ -214,7 +237,7 @@ func (test goneCase) checkRecreated(g *gone, where string, strange client.Object
 				g.Errorf("%s: %v", where, err)
 			}
 		}
-	case live.GetResourceVersion() != strange.GetResourceVersion():
+	case live == nil || live.GetResourceVersion() != strange.GetResourceVersion():
 		g.Errorf("%s: the new object was touched: %v", where, live)
 	case !slices.Contains(test.recreated, got):
 		g.Errorf("%s; want one of %v", where, test.recreated)
