@@ -149,7 +149,7 @@ func matchPath(ownership fieldowners.Ownership, intent map[string]any, manager *
 func texts(conflicts []Conflict) []string {
 	var all []string
 	for _, c := range conflicts {
-		all = append(all, c.String())
+		all = append(all, fmt.Sprintf("%v %v", c.Decision, c))
 	}
 	return all
 }

@@ -1,28 +1,33 @@
-// Package apply writes intents to Kubernetes objects by Server-Side Apply, so that
-// many controllers can share an object without overwriting each other.
+// Package apply writes intents to Kubernetes objects by Server-Side Apply (KEP-555),
+// so that many controllers can share an object without overwriting each other.
 //
-// An Intent is an apply configuration with how to settle its conflicts. An Applier
-// sends intents under one field manager and reports one Outcome for each.
+// An Intent is an apply configuration with how to apply it. An Applier sends
+// intents under one field manager, has a Policy settle their conflicts, and reports
+// one Outcome for each.
 //
 // # What the package promises
 //
 //  1. An intent is sent unforced first. What another manager owns and sets
-//     differently is a Conflict, with both values, and the Policy decides it field
-//     by field. The zero Policy rejects.
-//  2. Force takes the fields that were judged and no others, whatever other
-//     managers write meanwhile; when they write too often the error is a
-//     ContendedError and nothing was forced.
+//     differently is a Conflict, with both values and the other owner, and the
+//     Policy decides it field by field. The zero Policy rejects.
+//  2. Reject lets nothing of the intent land. Force takes the fields that were
+//     judged and no others, whatever other managers write meanwhile; when they write
+//     too often the error is a ContendedError and nothing was forced. Relinquish
+//     leaves the field to its owner, Share co-owns it with the owner's value; the
+//     rest of the intent lands, and nobody loses a field by it.
 //  3. An object that was deleted is never brought back by an intent that is pinned
-//     to a uid or has MustExist.
+//     to a uid or has MustExist, nor by what is left of an intent after it gave way,
+//     nor by Release, Migrate, Rename or Prune.
 //  4. The caller's configuration is never written to.
 //  5. Each class of failure has one typed error, see errors.go. An ownership
 //     conflict is never retried, and never taken for a stale write, though both
-//     are HTTP 409.
+//     are HTTP 409. What fails for the moment is tried three times.
 //
 // # What the caller does
 //
 //  1. Names one field manager per reconciler, and lists in an intent every field
 //     that the reconciler wants to own, each time: what is left out is given up.
+//     Config.MaxShrink guards against leaving out by accident.
 //  2. Builds intents with the constructors of apply configurations, never from
 //     typed objects (their zero values claim fields) and never from objects read.
 //  3. Waits for an object whose Outcome is Absent by watching it.
@@ -43,11 +48,27 @@
 // which lasts until someone gives way, for a stale write and burns its attempts on
 // it.
 //
-// # Where the rest will stand
+// Invalid: two appliers under one field manager. Each gives up what only the other
+// one lists.
 //
-// The steps of an apply are in applier.go, in order. Still to come: lanes (one
-// write at a time to one object) around all of run, the steady-state check before
-// the first send, the decisions Relinquish and Share beside Force in policy.go and
-// force.go, and the verbs Plan, Release, Migrate, Rename and Prune, each in a file
-// of its own.
+// # The verbs
+//
+//   - Applier.Apply brings an object to an intent, and Applier.Plan shows what that
+//     would change, take and drop.
+//   - Applier.Release gives up every field that the manager applied.
+//   - Applier.Migrate and Applier.Rename show which fields would come under the
+//     manager, from managers that wrote by Update or by Apply; Transfer.Do moves them
+//     and gives what undoes it.
+//   - ApplySets applies what a parent emits, and Round.Prune deletes what it emitted
+//     before and no longer does (KEP-3659).
+//
+// A status is applied with Intent.Subresource and Conditions, or written by
+// apply/update, where finalizers belong.
+//
+// # Where to find what
+//
+// The steps of an apply are in applier.go, in order; settle.go, concession.go and
+// memory.go are its sixth. Each other verb has a file of its own. Still to come:
+// lanes (one write at a time to one object) around all of run, and the steady-state
+// check before the first send.
 package apply

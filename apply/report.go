@@ -22,7 +22,9 @@ func (c *call) report(outcome Outcome, err error, took time.Duration) {
 	}
 	decided := map[Decision]int{}
 	for _, conflict := range outcome.Conflicts {
-		decided[conflict.Decision]++
+		if !conflict.Remembered {
+			decided[conflict.Decision]++
+		}
 	}
 	c.metrics.ObserveApply(ApplyObservation{
 		FieldManager: c.config.FieldManager,

@@ -84,6 +84,9 @@ func (c *call) round(ctx context.Context, live *unstructured.Unstructured, refus
 		action, refused := c.sendConceding(ctx, live)
 		if !IsOwnershipConflict(refused) {
 			c.conflicts = merge(c.concessions.conflicts(), nil, c.intent.secret()) // who else was in the way has let go
+			if refused == nil && len(c.conflicts) > 0 {
+				c.log.Info("left fields to other managers", "conflicts", texts(c.conflicts))
+			}
 			return action, refused
 		}
 		if live == nil { // it was absent when read and is there now: read again
@@ -148,7 +151,7 @@ func (c *call) force(ctx context.Context, live *unstructured.Unstructured) (Acti
 	action, err := c.send(ctx, c.concessions.form(c.intent), p, true)
 	switch {
 	case err == nil:
-		c.log.Info("took fields from other managers", "conflicts", texts(c.conflicts))
+		c.log.Info("took fields from other managers, or left them", "conflicts", texts(c.conflicts))
 	case isImmutableUID(err) && c.intent.ref.UID == "": // recreated since it was read
 		return "", &StaleWriteError{Object: c.ref, Err: err}
 	case IsOwnershipConflict(err): // of a server that does not know force

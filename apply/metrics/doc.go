@@ -18,8 +18,9 @@
 //	coapply_stale_writes_total       counter    field_manager kind verb
 //
 // An apply that needs no request is observed with 0 attempts. Conflicts are
-// ownership conflicts, by what was decided; a resourceVersion mismatch is a stale
-// write.
+// ownership conflicts that the server reported, by what was decided; those settled
+// from memory, without running into them, are not counted again. A resourceVersion
+// mismatch is a stale write.
 //
 // # Labels
 //
@@ -33,5 +34,6 @@
 //     update Success; after an error the word of apply.ResultOf, and of an update
 //     Exhausted, NotFound or Cancelled as well.
 //   - verb: Do, Status, EnsureFinalizer or RemoveFinalizer.
-//   - decision: what the policy said about the field, such as Reject or Force.
+//   - decision: what the policy said about the field: Reject, Force, Relinquish or
+//     Share.
 package metrics
