@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,10 +26,10 @@ import (
 //		pruned, err := round.Prune(ctx)
 //	}
 //
-// Members are the intents that may create their object: one with MustExist is for
-// an object of someone else, which is neither labelled nor ever deleted. An intent
-// without it says that the object goes when it is emitted no longer, whoever made
-// it.
+// Members are the intents that may create their object. One with MustExist or a
+// Subresource is for an object of someone else, which is neither labelled nor ever
+// deleted. Any other intent says that the object goes when it is emitted no longer,
+// whoever made it.
 //
 // Whatever step a process dies at, nothing is orphaned: the parent names a kind
 // and a namespace before the first member is applied there, and for as long as one
@@ -62,7 +63,10 @@ func NewApplySets(applier *Applier) (*ApplySets, error) {
 		return nil, errors.New("apply: an applier is needed")
 	}
 	config := applier.config
-	config.Policy = config.Policy.At(partOfPath.String(), Reject)
+	var err error
+	if config.Policy, err = rejectMembership(config.Policy); err != nil {
+		return nil, err
+	}
 	members, err := New(applier.client, config)
 	if err != nil {
 		return nil, err
@@ -77,6 +81,23 @@ func NewApplySets(applier *Applier) (*ApplySets, error) {
 }
 
 var partOfPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.labels[%q]", PartOfLabel))
+
+// rejectMembership gives the policy for members: an object is in one set, and one
+// without the label would never be pruned.
+func rejectMembership(p Policy) (Policy, error) {
+	if slices.ContainsFunc(p.rules, func(r rule) bool { return r.path.Equal(partOfPath) }) {
+		return p, fmt.Errorf("apply: policy: a rule for %s; who has an object in its set is not for a policy to decide", partOfPath)
+	}
+	if ask := p.ask; ask != nil {
+		p.ask = func(c Conflict) (Decision, bool) {
+			if c.ServerPath == partOfPath.ServerString() {
+				return Reject, true
+			}
+			return ask(c)
+		}
+	}
+	return p.At(partOfPath.String(), Reject), nil
+}
 
 // parentManager is the name that owns the set's label and annotations on parents.
 // The applier's own may own other fields of them.
@@ -210,7 +231,7 @@ func (r *Round) prepare(intent Intent) preparedIntent {
 	return preparedIntent{Intent: labelled, object: encoded.ref, err: err}
 }
 
-func isMember(intent Intent) bool { return !intent.MustExist }
+func isMember(intent Intent) bool { return !intent.MustExist && intent.Subresource == "" }
 
 // label gives the intent of a member with the label, in the caller's own type, and
 // any other one as it is.

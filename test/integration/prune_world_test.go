@@ -168,11 +168,11 @@ type pruneRequests struct {
 	after  func(*http.Request, *http.Response, error) (*http.Response, error) // may be nil
 }
 
-var discovery = regexp.MustCompile(`^/(api|apis)(/[^/]+){0,2}$`)
+var discoveryPath = regexp.MustCompile(`^/apis?(/[^/]+){0,2}$`)
 
 func (p *pruneRequests) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		if discovery.MatchString(request.URL.Path) {
+		if discoveryPath.MatchString(request.URL.Path) {
 			return next.RoundTrip(request)
 		}
 		p.mu.Lock()
