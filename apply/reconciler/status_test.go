@@ -1,0 +1,124 @@
+package reconciler_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+)
+
+// What Status is told, and what is written in the end.
+func TestStatusSeesWhatWasApplied(t *testing.T) {
+	w := newWorld(t, parent())
+	w.fails["apply a"] = apierrors.NewBadRequest("no")
+	status, applied := w.config.Status, reconciler.Applied{}
+	w.config.Status = func(ctx context.Context, p parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
+		if len(p.Finalizers) != 1 {
+			t.Errorf("Status got the parent from before the finalizer: %v", p.Finalizers)
+		}
+		applied = a
+		return status(ctx, p, a)
+	}
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrRefused) {
+		t.Error(err)
+	}
+	if len(applied.Outcomes) != 2 || applied.Outcomes[0].Action != "" || applied.Outcomes[1].Object.Name != "b" || len(applied.Errs) != 1 {
+		t.Errorf("applied %+v", applied)
+	}
+	var live appsv1.Deployment
+	w.must(w.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, &live))
+	if live.Status.ObservedGeneration != 3 || live.Finalizers[0] != finalizer || live.Annotations["kept"] != "yes" {
+		t.Errorf("written %+v", live)
+	}
+}
+
+// reporting has the reconciler report this.
+func (w *world) reporting(report reconciler.Report[parentType]) {
+	w.config.Status = func(context.Context, parentType, reconciler.Applied) (reconciler.Report[parentType], error) {
+		return report, nil
+	}
+}
+
+func observed(generation int64) *appsv1ac.DeploymentApplyConfiguration {
+	return appsv1ac.Deployment("web", "shop").
+		WithStatus(appsv1ac.DeploymentStatus().WithObservedGeneration(generation))
+}
+
+func TestStatusByApply(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.config.Finalizer, w.config.Cleanup, w.config.Updater = "", nil, nil // it takes no Updater
+	then := false
+	w.reporting(reconciler.Report[parentType]{Apply: observed(3), Then: func(context.Context) error { then = true; return nil }})
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w.String() != "emit, apply a, apply b, apply status" || !then {
+		t.Errorf("%s, then: %v", w, then)
+	}
+	var live appsv1.Deployment
+	w.must(w.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, &live))
+	if live.Status.ObservedGeneration != 3 {
+		t.Errorf("written %+v", live.Status)
+	}
+}
+
+func TestStatusThatDoesNotLand(t *testing.T) {
+	change := func(parentType) error { return nil }
+	for name, test := range map[string]struct {
+		reason string
+		report reconciler.Report[parentType]
+		fails  error
+		says   string // "": no error
+	}{
+		"both":     {"one writer a field", reconciler.Report[parentType]{Apply: observed(3), Change: change}, nil, "both Change and Apply"},
+		"no way":   {"a change is an update", reconciler.Report[parentType]{Change: change}, nil, "needs an Updater"},
+		"gone":     {"Gone follows", reconciler.Report[parentType]{Apply: observed(3)}, notFound(), ""},
+		"refused":  {"it is told", reconciler.Report[parentType]{Apply: observed(3)}, apierrors.NewBadRequest("no"), "status: Deployment shop/web is refused"},
+		"no other": {"nothing to write", reconciler.Report[parentType]{}, errors.New("not called"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(test.reason)
+			w := newWorld(t, withFinalizer())
+			w.config.Finalizer, w.config.Cleanup, w.config.Updater = "", nil, nil
+			then := false
+			test.report.Then = func(context.Context) error { then = true; return nil }
+			w.reporting(test.report)
+			w.fails["apply status"] = test.fails
+			_, err := w.reconcile(t.Context())
+			if test.says == "" && err != nil || test.says != "" && (err == nil || !contains(err.Error(), test.says)) {
+				t.Errorf("%v, want it to say %q", err, test.says)
+			}
+			if then != (name == "no other") {
+				t.Errorf("Then was called: %v", then)
+			}
+		})
+	}
+}
+
+// What is settled is told once, by what was decided.
+func TestSettledEvents(t *testing.T) {
+	for decision, want := range map[apply.Decision]string{
+		apply.Force:      `Normal OwnershipForced set .data.k to "a": owned by other/Update with "theirs"`,
+		apply.Relinquish: `Normal OwnershipRelinquished did not set .data.k to "a": owned by other/Update with "theirs"`,
+		apply.Share:      `Normal OwnershipShared shares the value, and did not set .data.k to "a": owned by other/Update with "theirs"`,
+	} {
+		w := newWorld(t, withFinalizer())
+		w.owned("a", "k")
+		applier, err := apply.New(w.store, apply.Config{FieldManager: "test", LiveReader: w.store, Policy: apply.OnConflict(decision)})
+		w.must(err)
+		w.config.Applier = applier
+		if _, err := w.reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.told(); len(got) != 1 || got[0] != want {
+			t.Errorf("%v: told %q, want %q", decision, got, want)
+		}
+	}
+}
