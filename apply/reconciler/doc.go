@@ -13,14 +13,16 @@
 //  6. Applies every intent, also after one failed.
 //  7. With Config.Prune, and if all of them stand: deletes what the parent emitted
 //     before and emits no longer.
-//  8. Status: looks at the children, and writes the parent's status by
-//     get-modify-update. Then, when that has landed, what must come after it.
+//  8. Status: looks at the children, and writes the parent's status, by
+//     get-modify-update or as an intent. Then, when that has landed, what must come
+//     after it.
 //
 // # What becomes of errors
 //
-// An ownership conflict is in the status, in an event and in the log, and is tried
+// An ownership conflict that the policy rejects is in the status, in an event and in the log, and is tried
 // again a minute later or when parent or child change; it is no error of the
-// reconcile, as nothing heals it by retrying at once. A RetryableError waits as
+// reconcile, as nothing heals it by retrying at once. One that is settled is in an
+// event, once. A RetryableError waits as
 // long as the server asked. Everything else is retried by the controller's rate
 // limiter, and so is all of it when one error of several is such.
 //

@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -141,31 +140,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What Status is told, and what is written in the end.
-func TestStatusSeesWhatWasApplied(t *testing.T) {
-	w := newWorld(t, parent())
-	w.fails["apply a"] = apierrors.NewBadRequest("no")
-	status, applied := w.config.Status, reconciler.Applied{}
-	w.config.Status = func(ctx context.Context, p parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
-		if len(p.Finalizers) != 1 {
-			t.Errorf("Status got the parent from before the finalizer: %v", p.Finalizers)
-		}
-		applied = a
-		return status(ctx, p, a)
-	}
-	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrRefused) {
-		t.Error(err)
-	}
-	if len(applied.Outcomes) != 2 || applied.Outcomes[0].Action != "" || applied.Outcomes[1].Object.Name != "b" || len(applied.Errs) != 1 {
-		t.Errorf("applied %+v", applied)
-	}
-	var live appsv1.Deployment
-	w.must(w.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, &live))
-	if live.Status.ObservedGeneration != 3 || live.Finalizers[0] != finalizer || live.Annotations["kept"] != "yes" {
-		t.Errorf("written %+v", live)
-	}
-}
-
 // The end of the reconcile's own context is no error; any other one is.
 func TestContextEnds(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
@@ -196,7 +170,7 @@ func TestNewRefuses(t *testing.T) {
 		"Client is needed":    func(c *reconciler.Config[parentType]) { c.Client = nil },
 		"Applier is needed":   func(c *reconciler.Config[parentType]) { c.Applier = nil },
 		"Emit is needed":      func(c *reconciler.Config[parentType]) { c.Emit = nil },
-		"Updater, for the":    func(c *reconciler.Config[parentType]) { c.Updater = nil },
+		"Updater, for the fi": func(c *reconciler.Config[parentType]) { c.Updater = nil },
 		"both or neither":     func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
 		"both or neither of ": func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,8 +38,12 @@ type Applied struct {
 // Report is what a Status function wants written.
 type Report[P client.Object] struct {
 	// Change sets the status fields that this reconciler writes, on whatever the
-	// parent is by then. nil writes nothing.
+	// parent is by then, by get-modify-update through the Updater. nil writes nothing.
 	Change func(parent P) error
+	// Apply is the status as an apply configuration of the parent, with every status
+	// field that this reconciler owns: instead of Change, by the Applier, whose policy
+	// settles its conflicts. apply.Conditions makes its conditions.
+	Apply runtime.ApplyConfiguration
 	// Then is called when the status has landed: what must not happen before the
 	// status says so. It may be nil.
 	Then func(ctx context.Context) error
@@ -50,7 +55,8 @@ type Config[P client.Object] struct {
 	Client client.Reader
 	// Applier applies what is emitted.
 	Applier *apply.Applier
-	// Updater writes status and finalizer; under the applier's name, usually.
+	// Updater writes the finalizer, and the status of Report.Change; under the
+	// applier's name, usually.
 	Updater *update.Updater
 	// Emit gives the intents of a parent. It must not change the parent.
 	Emit func(parent P) (Emission, error)
@@ -83,7 +89,7 @@ func (c Config[P]) validate() error {
 	needed(c.Client == nil, "Client")
 	needed(c.Applier == nil, "Applier")
 	needed(c.Emit == nil, "Emit")
-	needed(c.Updater == nil && (c.Finalizer != "" || c.Status != nil), "Updater, for the finalizer and the status,")
+	needed(c.Updater == nil && c.Finalizer != "", "Updater, for the finalizer,")
 	needed((c.Finalizer == "") != (c.Cleanup == nil), "both or neither of Finalizer and Cleanup")
 	if p := reflect.TypeFor[P](); p.Kind() != reflect.Pointer || p.Elem().Kind() != reflect.Struct {
 		errs = append(errs, fmt.Errorf("the parent's type is %v, want a pointer to a struct", p))
@@ -212,17 +218,32 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	if err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
-	if report.Change != nil {
-		_, err := update.Status(ctx, r.Updater, parent, report.Change)
-		switch {
-		case apierrors.IsNotFound(err): // Gone follows
-			return nil
-		case err != nil:
-			return fmt.Errorf("status: %w", err)
-		}
+	err = r.land(ctx, parent, report)
+	switch {
+	case apierrors.IsNotFound(err), errors.Is(err, apply.ErrUIDMismatch): // Gone follows, or the next parent
+		return nil
+	case err != nil:
+		return fmt.Errorf("status: %w", err)
 	}
 	if report.Then != nil {
 		return report.Then(ctx)
+	}
+	return nil
+}
+
+// land writes the status, pinned to the parent that it is about.
+func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) error {
+	switch {
+	case report.Change != nil && report.Apply != nil:
+		return errors.New("the report has both Change and Apply")
+	case report.Change != nil && r.Updater == nil:
+		return errors.New("Change needs an Updater")
+	case report.Change != nil:
+		_, err := update.Status(ctx, r.Updater, parent, report.Change)
+		return err
+	case report.Apply != nil:
+		_, err := r.Applier.Apply(ctx, apply.Intent{Config: report.Apply, Subresource: "status", UID: parent.GetUID()})
+		return err
 	}
 	return nil
 }

@@ -50,8 +50,8 @@ func requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// tell records events for conflicts, rejected and forced, and for what was pruned
-// and what was not.
+// tell records events for conflicts, rejected and settled, and for what was pruned
+// and what was not. What is settled as before is not told again.
 func (r *Reconciler[P]) tell(parent P, applied Applied) {
 	if r.Events == nil {
 		return
@@ -66,7 +66,9 @@ func (r *Reconciler[P]) tell(parent P, applied Applied) {
 			continue
 		}
 		for _, conflict := range outcome.Conflicts {
-			r.event(parent, corev1.EventTypeNormal, "OwnershipForced", "set "+conflict.String())
+			if done, ok := settled[conflict.Decision]; ok && !conflict.Remembered {
+				r.event(parent, corev1.EventTypeNormal, done.reason, done.what+" "+conflict.String())
+			}
 		}
 	}
 	for _, object := range applied.Pruned.Deleted {
@@ -75,6 +77,13 @@ func (r *Reconciler[P]) tell(parent P, applied Applied) {
 	for _, kept := range applied.Pruned.Kept {
 		r.event(parent, corev1.EventTypeWarning, "NotPruned", kept.String())
 	}
+}
+
+// settled are the decisions by which an intent lands.
+var settled = map[apply.Decision]struct{ reason, what string }{
+	apply.Force:      {"OwnershipForced", "set"},
+	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
+	apply.Share:      {"OwnershipShared", "shares the value, and did not set"},
 }
 
 // noteLimit is what the events API allows, in bytes.

@@ -90,6 +90,9 @@ func (w *world) fake(object parentType) client.WithWatch {
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 			return w.serve("PUT "+sub, func() error { return c.SubResource(sub).Update(ctx, o, opts...) })
 		},
+		SubResourceApply: func(ctx context.Context, c client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+			return w.serve("apply "+sub, func() error { return c.SubResource(sub).Apply(ctx, o, opts...) })
+		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			name := *o.(*corev1ac.ConfigMapApplyConfiguration).Name
 			options := (&client.ApplyOptions{}).ApplyOptions(opts)
