@@ -1,0 +1,169 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
+)
+
+// Release gives up every field of an object that this field manager owns by
+// Apply, of the object itself and of its subresources (KEP-555: an apply of the
+// name only). What others own as well stays with them. What we alone own goes
+// from the object, and the server's default, if it has one, takes its place; the
+// value that stood there before us does not return. Only a replica count that was
+// applied through /scale keeps its value: an apply of the name only would set it
+// to 0, so the entry alone is taken away there.
+//
+// The Outcome is Configured when something was given up, Unchanged when there was
+// nothing of ours, and Absent when there is no object. An object that was deleted is
+// not brought back; with a uid in the reference one that was recreated is left
+// alone (UIDMismatchError). The Outcome is one observation of metrics, as that of
+// an Apply is.
+//
+// An object that cannot be without our fields, such as a Deployment without its
+// template, is refused (RefusedError), and what was not given up until then stays
+// ours: Migrate or Rename hand fields over. Fields that we own by Update stay ours
+// as well: Migrate them first. After the last entry of an object is released nobody
+// is recorded as owner: the server stops recording Updates then, and counts what
+// the object holds at the next apply as owned by "before-first-apply".
+//
+// Errors are those of Apply but the ones about conflicts. Repeating a Release is
+// safe.
+func (a *Applier) Release(ctx context.Context, object ObjectRef) (Outcome, error) {
+	ctx, call := a.begin(ctx)
+	action, err := call.release(ctx, object)
+	return call.end(action, err)
+}
+
+func (c *call) release(ctx context.Context, object ObjectRef) (Action, error) {
+	named := newObject(object.GroupVersionKind, object)
+	if object.UID != "" {
+		named.SetUID(object.UID)
+	}
+	var err error
+	c.ref, c.mustExist = object, true
+	if c.intent, err = encode(Intent{Config: client.ApplyConfigurationFromUnstructured(named)}); err != nil {
+		return "", err
+	}
+	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
+	released := Unchanged
+	for backoff := settleBackoff(); ; {
+		err := c.releaseEach(ctx, &released)
+		switch {
+		case err == nil:
+			return released, nil
+		case !IsStaleWrite(err):
+			return c.absentOr(err)
+		case backoff.Steps <= 1:
+			return "", &ContendedError{Object: c.ref, Attempts: c.attempts, Err: err}
+		}
+		if err := sleep(ctx, backoff.Step()); err != nil {
+			return "", err
+		}
+	}
+}
+
+// releaseEach reads the object and gives up our entries one by one, the object
+// itself last: until then a failure leaves it as it is. A stale write is returned
+// for another round.
+func (c *call) releaseEach(ctx context.Context, released *Action) error {
+	defer func() { c.intent.subresource = "" }()
+	live, err := c.readLive(ctx)
+	if err == nil {
+		err = c.pinTo(live)
+	}
+	if err != nil {
+		return c.classify(ctx, err)
+	}
+	c.ref.UID, c.ref.ResourceVersion = live.GetUID(), live.GetResourceVersion()
+	ownership, err := fieldowners.Parse(live.GetManagedFields())
+	if err != nil {
+		return &RefusedError{Object: c.ref, Err: fmt.Errorf("its managed fields: %w", err)}
+	}
+	for _, subresource := range c.ourSubresources(ownership) {
+		c.intent.subresource = subresource
+		action, err := c.releaseEntry(ctx, live)
+		if err != nil {
+			return err
+		}
+		if action != Unchanged { // else someone was faster
+			*released = Configured
+		}
+	}
+	return nil
+}
+
+func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured) (Action, error) {
+	if c.intent.subresource == scale {
+		return Configured, c.dropEntry(ctx, live)
+	}
+	action, err := c.send(ctx, c.intent, pin{uid: live.GetUID()}, false)
+	if err != nil {
+		return "", c.explain(ctx, err)
+	}
+	return action, nil
+}
+
+// scale is the subresource whose kind has a required replica count.
+const scale = "scale"
+
+// ourSubresources lists where we applied: scale first, which has to be written at
+// the version that was read, and the object itself last.
+func (c *call) ourSubresources(ownership fieldowners.Ownership) []string {
+	var found []string
+	for _, entry := range ownership.Entries() {
+		ours := entry.Name == c.config.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply
+		if ours && !slices.Contains(found, entry.Subresource) {
+			found = append(found, entry.Subresource)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b string) int { return cmp.Compare(turn(a), turn(b)) })
+	return found
+}
+
+func turn(subresource string) int {
+	switch subresource {
+	case scale:
+		return 0
+	case "":
+		return 2
+	}
+	return 1
+}
+
+// dropEntry takes our entry of the subresource out of the managed fields, at the
+// version of the object that was read, and leaves the values.
+func (c *call) dropEntry(ctx context.Context, live *unstructured.Unstructured) error {
+	kept := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == c.config.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == c.intent.subresource
+	})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "managedFields": kept,
+	}})
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	answer := c.newLive()
+	c.attempts++
+	c.exchange.calling()
+	err = c.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(c.config.FieldManager))
+	c.exchange.called(err)
+	c.log.V(1).Info("took an entry out of the managed fields", "subresource", c.intent.subresource, "pinnedTo", live.GetResourceVersion(), "error", err)
+	if err == nil {
+		c.ref.ResourceVersion = answer.GetResourceVersion()
+		return nil
+	}
+	return c.classify(ctx, err)
+}
