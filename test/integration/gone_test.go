@@ -47,6 +47,8 @@ type goneCase struct {
 	// met checks what it left where the new object is what it means; live is nil where
 	// it deleted that.
 	met func(live client.Object, end string) error
+	// after looks at anything else, once the object went away before the nth request.
+	after func(g *gone, nth int) error
 }
 
 type goneCall func(context.Context) (end string, err error)
@@ -195,6 +197,11 @@ func (test goneCase) step(g *gone, nth int, recreated bool) bool {
 		test.checkRecreated(g, where, strange, got, nth)
 	default:
 		test.checkDeleted(g, where, before, got)
+	}
+	if test.after != nil {
+		if err := test.after(g, nth); err != nil {
+			g.Errorf("%s: %v", where, err)
+		}
 	}
 	return true
 }
