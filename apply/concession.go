@@ -34,14 +34,18 @@ func (all *concessions) concede(conflict Conflict, intent *encodedIntent, live *
 	if !set {
 		return fmt.Errorf("a conflict on %s, which the intent does not set", conflict.Path)
 	}
+	all.made = append(all.made, newConcession(conflict, at, live))
+	return nil
+}
+
+func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Unstructured) concession {
 	adopted, has := at.Value(live.Object)
-	all.made = append(all.made, concession{
+	return concession{
 		conflict: conflict,
 		at:       at,
 		adopted:  runtime.DeepCopyJSONValue(adopted),
 		leaveOut: conflict.Decision == Relinquish || !has,
-	})
-	return nil
+	}
 }
 
 // adopt brings the shared values to those of the object read.
@@ -59,6 +63,17 @@ func (all *concessions) adopt(live *unstructured.Unstructured) {
 // has tells whether the intent gave way in this conflict before.
 func (all *concessions) has(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
+}
+
+// relinquish tells whether a field was relinquished to one of its owners.
+func (all *concessions) relinquish(field concession) bool {
+	return slices.ContainsFunc(all.made, func(made concession) bool {
+		return made.sameField(field) && made.conflict.Decision == Relinquish
+	})
+}
+
+func (made concession) sameField(other concession) bool {
+	return made.conflict.Path.Equal(other.conflict.Path)
 }
 
 // form gives what is left of the intent.

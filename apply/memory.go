@@ -114,39 +114,53 @@ func (c *call) remember() (kept bool) {
 	return true
 }
 
-// stillHeld tells whether, for each concession, another owner holds the field in
-// the answer against our value and the policy would decide as before.
+// stillHeld tells whether, for each field that gave way, other owners hold it in
+// the answer against our value and the policy would decide as before. It brings the
+// concessions up to date with the answer.
 func (c *call) stillHeld(answer *unstructured.Unstructured) bool {
 	ownership, err := fieldowners.Parse(answer.GetManagedFields())
 	if err != nil {
 		return false
 	}
-	c.concessions.ours = c.ownedByUsAlone(ownership)
-	for i := range c.concessions.made {
-		if !c.heldAgainst(&c.concessions.made[i].conflict, ownership, answer) {
+	held := concessions{ours: c.ownedByUsAlone(ownership)}
+	for _, made := range c.concessions.made {
+		if slices.ContainsFunc(held.made, made.sameField) { // of another owner of the field
+			continue
+		}
+		owners := c.heldAgainst(made, ownership.OwnersOf(made.conflict.Path), answer)
+		if len(owners) == 0 {
 			return false
 		}
+		held.made = append(held.made, owners...)
 	}
+	c.concessions = held
 	return true
 }
 
-// heldAgainst brings the conflict up to date with the answer.
-func (c *call) heldAgainst(conflict *Conflict, ownership fieldowners.Ownership, answer *unstructured.Unstructured) bool {
-	held := false
-	for _, owner := range ownership.OwnersOf(conflict.Path) {
+// heldAgainst gives a concession for each of a field's owners that holds it against
+// us, and none if the field would not give way as it did.
+func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, answer *unstructured.Unstructured) []concession {
+	relinquished, relinquish := c.concessions.relinquish(made), false
+	var held []concession
+	for _, owner := range owners {
 		if c.isOurs(owner) {
 			continue
 		}
-		now := *conflict
+		now := made.conflict
 		now.Manager = owner
-		now.setPath(conflict.Path, c.intent.object, answer.Object)
-		switch decision := c.config.Policy.decide(now); {
-		case reflect.DeepEqual(now.Ours, now.Theirs), decision == Reject:
-			return false
-		case decision == conflict.Decision && !held:
-			held = true
-			*conflict = now
+		now.setPath(now.Path, c.intent.object, answer.Object)
+		now.Decision = c.config.Policy.decide(now)
+		switch {
+		case reflect.DeepEqual(now.Ours, now.Theirs), now.Decision == Reject:
+			return nil
+		case now.Decision == Force: // that owner's claim is moot while the field gives way to another one
+			continue
 		}
+		relinquish = relinquish || now.Decision == Relinquish
+		held = append(held, newConcession(now, made.at, answer))
+	}
+	if relinquish != relinquished {
+		return nil
 	}
 	return held
 }

@@ -173,3 +173,55 @@ func TestNoMemoryWithoutRecord(t *testing.T) {
 		}
 	}
 }
+
+// coOwned is the deployment when another manager owns the replicas too.
+func coOwned(manager string, deployment *appsv1.Deployment) *appsv1.Deployment {
+	deployment.ManagedFields = append(deployment.ManagedFields, entry(manager, "Apply", "", `{"f:spec":{"f:replicas":{}}}`))
+	return deployment
+}
+
+// TestMemoryOfSeveralOwners: each owner is told, and one that joins may decide.
+func TestMemoryOfSeveralOwners(t *testing.T) {
+	const pinned = "PATCH uid=uid-1"
+	vpa := cause{".spec.replicas", `"vpa"`}
+	sharedWithVPA := "Share .spec.replicas to 3: owned by vpa/Apply with 5"
+	byOwner := share.When(apply.Match{Manager: "vpa"}, apply.Relinquish)
+	byForce := share.When(apply.Match{Manager: "vpa"}, apply.Force)
+	for name, c := range map[string]struct {
+		policy apply.Policy
+		steps  []step
+		want   [2][]string // conflicts of the first and of the second apply
+	}{
+		"two all along": {share, []step{
+			{"PATCH", conflict(hpaReplicas, vpa)}, {"GET", ok(coOwned("vpa", web("uid-1", "7")))},
+			{pinned, ok(coOwned("vpa", web("uid-1", "8")))}, {pinned, ok(coOwned("vpa", web("uid-1", "8")))},
+		}, [2][]string{{sharedReplicas, sharedWithVPA}, {sharedReplicas, sharedWithVPA}}},
+		"one joins": {share, []step{
+			{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
+			{pinned, ok(web("uid-1", "8"))}, {pinned, ok(coOwned("vpa", web("uid-1", "9")))},
+		}, [2][]string{{sharedReplicas}, {sharedReplicas, sharedWithVPA}}},
+		"one joins and is decided otherwise": {byOwner, []step{
+			{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}, {pinned, ok(web("uid-1", "8"))},
+			{pinned, ok(coOwned("vpa", web("uid-1", "9")))},
+			{"PATCH", conflict(hpaReplicas, vpa)}, {"GET", ok(coOwned("vpa", web("uid-1", "9")))},
+			{pinned, ok(coOwned("vpa", web("uid-1", "10")))},
+		}, [2][]string{{sharedReplicas}, {sharedReplicas, "Relinquish .spec.replicas to 3: owned by vpa/Apply with 5"}}},
+		"one would be forced": {byForce, []step{
+			{"PATCH", conflict(hpaReplicas, vpa)}, {"GET", ok(coOwned("vpa", web("uid-1", "7")))},
+			{pinned, ok(coOwned("vpa", web("uid-1", "8")))}, {pinned, ok(coOwned("vpa", web("uid-1", "8")))},
+		}, [2][]string{{sharedReplicas}, {sharedReplicas}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			applier := newScript(t, c.steps).applier(c.policy, nil)
+			for i, want := range c.want {
+				outcome, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, texts(outcome.Conflicts)); diff != "" {
+					t.Errorf("apply %d: conflicts (-want +got):\n%s", i+1, diff)
+				}
+			}
+		})
+	}
+}

@@ -62,6 +62,11 @@ type Match struct {
 
 // Policy decides conflicts field by field. The zero value rejects every one. A
 // Policy is immutable: its methods give a new one.
+//
+// A field may have several other owners. If one of them is rejected, so is the
+// intent; else it is relinquished if that is the decision for one of them, else
+// shared, and forced if that is the decision for all. An owner to be forced is not
+// among the conflicts of an Outcome when the field gave way to another one.
 type Policy struct {
 	otherwise Decision
 	rules     []rule
