@@ -1,0 +1,196 @@
+package integration
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/types"
+	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+// scaled are the kinds with a scale, and where they keep what it sets.
+var scaled = map[string]shape{
+	"Deployment": builtinShapes["scalar"],
+	"Shape": {
+		reason: "the field has another name than in the scale",
+		kind:   "Shape",
+		theirs: `{spec: {size: 3}}`,
+		ours:   `{metadata: {labels: {ours: x}}, spec: {size: 2}}`,
+		path:   ".spec.size", want: int64(2), have: int64(3),
+		whole: []string{ourLabel}, rest: []string{ourLabel},
+	},
+}
+
+// scale has another manager write through the scale, as kubectl scale does.
+func (s *stage) scale(manager string) {
+	s.t.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`))
+	s.must(s.client.SubResource("scale").Patch(s.t.Context(), s.object(`{}`), patch, client.FieldOwner(manager),
+		client.WithSubResourceBody(&autoscalingv1.Scale{})))
+}
+
+// scaleApply has another manager apply through the scale.
+func (s *stage) scaleApply(manager string) {
+	s.t.Helper()
+	s.must(s.client.SubResource("scale").Apply(s.t.Context(), client.ApplyConfigurationFromUnstructured(s.object(`{}`)),
+		&client.SubResourceApplyOptions{SubResourceBody: s.scaleTo(3)}, client.FieldOwner(manager), client.ForceOwnership))
+}
+
+func (s *stage) scaleTo(n int32) *autoscalingv1ac.ScaleApplyConfiguration {
+	return autoscalingv1ac.Scale().WithName(s.name).WithNamespace(s.namespace).
+		WithSpec(autoscalingv1ac.ScaleSpec().WithReplicas(n))
+}
+
+// scaleIntent wants two replicas, through the scale.
+func (s *stage) scaleIntent() apply.Intent {
+	return apply.Intent{
+		Config: s.config(`{}`), Subresource: "scale",
+		Body: autoscalingv1ac.Scale().WithSpec(autoscalingv1ac.ScaleSpec().WithReplicas(2)),
+	}
+}
+
+// throughScale are owners who wrote the field through the scale.
+var throughScale = map[string]otherOwner{
+	"updater through the scale": {
+		reason: "kubectl scale and the HPA write so",
+		write:  func(s *stage, _ string) { s.scale("other") },
+		// The server stamps no time when it takes a field out of the scale.
+		names: []string{"other/Update[scale]"}, untimed: []string{"other/Update[scale]"}, before: []string{"other/Update[scale]"},
+	},
+	"applier through the scale": {
+		reason: "by Server-Side Apply; that of a custom resource can only confirm a value",
+		write: func(s *stage, _ string) {
+			s.scale("base")
+			s.scaleApply("other")
+		},
+		names:   []string{"base/Update[scale]", "other/Apply[scale]"},
+		untimed: []string{"base/Update[scale]", "other/Apply[scale]"},
+		before:  []string{"base/Update[scale]", "other/Apply[scale]"},
+	},
+	"both ways": {
+		reason: "one owner of the object, one through the scale",
+		write: func(s *stage, theirs string) {
+			s.apply("other", theirs)
+			s.scaleApply("second")
+		},
+		names: []string{"other/Apply", "second/Apply[scale]"}, untimed: []string{"second/Apply[scale]"},
+		before: []string{"other/Apply", "second/Apply[scale]"},
+	},
+}
+
+func TestDecisionsOnOwnersThroughSubresources(t *testing.T) {
+	c := shapeClient(t)
+	namespace := newNamespace(t, c)
+	for kind, form := range scaled {
+		for whose, other := range throughScale {
+			for _, decision := range allDecisions {
+				t.Run(kind+"/"+whose+"/"+decision.String(), func(t *testing.T) {
+					runDecision(t, newStage(t, c, namespace, kind, ""), form, other, decision)
+				})
+			}
+		}
+	}
+	throughStatus := otherOwner{
+		reason: "the status of a Deployment takes annotations as well",
+		write: func(s *stage, theirs string) {
+			status := *s
+			status.subresource = "status"
+			status.update("other", theirs)
+		},
+		names: []string{"other/Update[status]"}, before: []string{"other/Update[status]"},
+	}
+	for _, decision := range allDecisions {
+		t.Run("annotation/updater through the status/"+decision.String(), func(t *testing.T) {
+			runDecision(t, newStage(t, c, namespace, "Deployment", ""), builtinShapes["annotation"], throughStatus, decision)
+		})
+	}
+}
+
+// TestDecisionsThroughTheScale has us write through the scale. The scale names the
+// field its own way, and the server shows no managed fields of it: what the conflict
+// says of its owner is what the server's message says.
+func TestDecisionsThroughTheScale(t *testing.T) {
+	c := shapeClient(t)
+	namespace := newNamespace(t, c)
+	owners := maps.Clone(otherOwners)
+	maps.Copy(owners, throughScale)
+	made := []string{"before-first-apply/Update[scale]"} // by the server, of the scale alone
+	owners["nobody"] = otherOwner{reason: owners["nobody"].reason, write: owners["nobody"].write, names: made}
+	for kind, form := range scaled {
+		for whose, other := range owners {
+			for _, decision := range allDecisions {
+				t.Run(kind+"/"+whose+"/"+decision.String(), func(t *testing.T) {
+					t.Parallel()
+					s := newStage(t, c, namespace, kind, "")
+					other.write(s, form.theirs)
+					outcome, err := newApplier(t, c, "us", opposite(".spec.replicas", decision)).Apply(t.Context(), s.scaleIntent())
+					if kind == "Shape" && (whose == "nobody" || decision == apply.Force) {
+						checkScaleRefused(t, s, err)
+						return
+					}
+					if errors.Is(err, apply.ErrConflict) != (decision == apply.Reject) || decision != apply.Reject && err != nil {
+						t.Fatal(err)
+					}
+					checkScale(t, s, form, other, decision, outcome)
+				})
+			}
+		}
+	}
+}
+
+// checkScaleRefused is for what kube-apiserver 1.36 cannot do: Server-Side Apply
+// through the scale of a custom resource that changes the value, or that has to make
+// up an owner. It answers 500, with "convert CR to an invalid group/version".
+func checkScaleRefused(t *testing.T, s *stage, err error) {
+	t.Helper()
+	if !errors.Is(err, apply.ErrRefused) {
+		t.Errorf("got %v, want ErrRefused", err)
+	}
+	if got := s.value(".spec.size"); got != int64(3) {
+		t.Errorf("the size is %v, want 3", got)
+	}
+}
+
+func checkScale(t *testing.T, s *stage, form shape, other otherOwner, decision apply.Decision, outcome apply.Outcome) {
+	t.Helper()
+	var want []conflictRow
+	for _, manager := range other.names {
+		row := conflictRow{
+			Manager: manager, Path: ".spec.replicas", ServerPath: ".spec.replicas",
+			Ours: form.want, Theirs: form.have, Decision: decision,
+		}
+		if strings.Contains(manager, "/Update") {
+			row.APIVersion = "autoscaling/v1"
+		}
+		want = append(want, row)
+	}
+	if diff := cmp.Diff(want, rows(outcome.Conflicts)); diff != "" {
+		t.Errorf("conflicts (-want +got):\n%s", diff)
+	}
+	checkOutcome(t, outcome, decision)
+
+	const us = "us/Apply[scale]"
+	value, holders := form.have, slices.Clone(other.names)
+	switch decision {
+	case apply.Reject:
+		holders = slices.Clone(other.before)
+	case apply.Force:
+		value, holders = form.want, []string{us}
+	case apply.Share:
+		holders = append(holders, us)
+	}
+	if got := s.value(form.path); got != value {
+		t.Errorf("%s is %v, want %v", form.path, got, value)
+	}
+	if got := s.owners(form.path); !slices.Equal(got, holders) {
+		t.Errorf("it is owned by %q, want %q", got, holders)
+	}
+}
