@@ -42,7 +42,10 @@ type Intent struct {
 	Subresource string
 
 	// Body is what is sent where a subresource has a kind of its own, such as
-	// autoscalingv1ac.Scale() for "scale". Config then only names the object.
+	// autoscalingv1ac.Scale() for "scale". Config then only names the object. Its answer
+	// has no managed fields, so that nothing is remembered of what gave way. (Server
+	// 1.36 answers 500 to an apply of another scale to a custom resource; apply the
+	// field that it stands for to the object itself.)
 	Body runtime.ApplyConfiguration
 
 	// MayShrink lets this intent give up more fields than Config.MaxShrink allows.
