@@ -19,67 +19,66 @@ type story struct {
 }
 
 var (
-	byOther  = []string{"other/Apply"}
-	byBoth   = []string{"other/Apply", "us/Apply"}
-	byUs     = []string{"us/Apply"}
-	found    = turn{reason: "the conflict is found", sends: discover, conflicts: []string{"other Relinquish"}, owners: byOther}
-	shared   = turn{reason: "the conflict is found", sends: discover, conflicts: []string{"other Share"}, owners: byBoth}
-	gaveWay  = []string{"other Relinquish remembered"}
-	coOwned  = []string{"other Share remembered"}
-	whole    = "PATCH 200"
-	byWhole  = turn{reason: "nothing is left to remember", sends: whole, ours: true, owners: byUs}
-	relinq   = apply.OnConflict(apply.Relinquish)
-	theTitle = crdShapes["custom scalar"]
+	byOther     = []string{"other/Apply"}
+	byBoth      = []string{"other/Apply", "us/Apply"}
+	byUs        = []string{"us/Apply"}
+	firstFound  = turn{reason: "the conflict is found", sends: sendsThree, conflicts: []string{"other Relinquish"}, owners: byOther}
+	firstShared = turn{reason: "the conflict is found", sends: sendsThree, conflicts: []string{"other Share"}, owners: byBoth}
+	gaveWay     = []string{"other Relinquish remembered"}
+	coOwned     = []string{"other Share remembered"}
+	byWhole     = turn{reason: "nothing is left to remember", sends: sendsOne, ours: true, owners: byUs}
+	byDefault   = apply.OnConflict(apply.Relinquish)
+	theTitle    = crdShapes["custom scalar"]
 )
 
-func applies(manager, text string) func(*stage, shape) {
+func appliedBy(manager, text string) func(*stage, shape) {
 	return func(s *stage, _ shape) { s.apply(manager, text) }
 }
 
-func updates(manager, text string) func(*stage, shape) {
+func updatedBy(manager, text string) func(*stage, shape) {
 	return func(s *stage, _ shape) { s.update(manager, text) }
 }
 
 // handsOver has a third manager take the field from the other one.
 func handsOver(s *stage, form shape) { s.apply("third", form.theirs); s.apply("other", `{}`) }
 
-func removes(s *stage, _ shape) { s.must(s.client.Delete(s.t.Context(), s.object(`{}`))) }
+func isDeleted(s *stage, _ shape) { s.must(s.client.Delete(s.t.Context(), s.object(`{}`))) }
 
-// recreates has the other owner create the object anew.
-func recreates(s *stage, form shape) {
-	removes(s, form)
+// isRecreated has the other owner create the object anew.
+func isRecreated(s *stage, form shape) {
+	isDeleted(s, form)
 	s.must(s.client.Create(s.t.Context(), s.object(bases[form.kind]), client.FieldOwner("base")))
 	s.apply("other", form.theirs)
 }
 
 var stories = []story{
 	{
-		reason: "the other one changes its value, which is none of our business", policy: relinq, form: theTitle,
-		happened: []turn{found, {reason: "it applies", happens: applies("other", `{spec: {title: new}}`), sends: one, conflicts: gaveWay, owners: byOther}},
+		reason: "the other one changes its value, which is none of our business", policy: byDefault, form: theTitle,
+		happened: []turn{firstFound, {reason: "it applies", happens: appliedBy("other", `{spec: {title: new}}`), sends: sendsOne, conflicts: gaveWay, owners: byOther}},
 	},
 	{
-		reason: "the other one comes to our value: the field is owned by both", policy: relinq, form: theTitle,
+		reason: "the other one comes to our value: the field is owned by both", policy: byDefault, form: theTitle,
 		happened: []turn{
-			found,
-			{reason: "it applies", happens: applies("other", `{spec: {title: ours}}`), sends: two, ours: true, owners: byBoth},
-			{reason: "and that is the new steady state", sends: whole, ours: true, owners: byBoth},
-			{reason: "until it changes its mind", happens: applies("other", `{spec: {title: theirs}}`), sends: discover, conflicts: []string{"other Relinquish"}, owners: byOther},
+			firstFound,
+			{reason: "it applies", happens: appliedBy("other", `{spec: {title: ours}}`), sends: sendsTwo, ours: true, owners: byBoth},
+			{reason: "and that is the new steady state", sends: sendsOne, ours: true, owners: byBoth},
+			{reason: "until it changes its mind", happens: appliedBy("other", `{spec: {title: theirs}}`), sends: sendsThree, conflicts: []string{"other Relinquish"}, owners: byOther},
 		},
 	},
 	{
-		reason: "the owner changes, the decision does not", policy: relinq, form: theTitle,
+		reason: "the owner changes, the decision does not", policy: byDefault, form: theTitle,
 		happened: []turn{
-			found,
-			{reason: "a third takes it", happens: handsOver, sends: one, conflicts: []string{"third Relinquish remembered"}, owners: []string{"third/Apply"}},
-			{reason: "by update", happens: updates("fourth", `{spec: {title: new}}`), sends: one, conflicts: []string{"fourth Relinquish remembered"}, owners: []string{"fourth/Update"}},
+			firstFound,
+			{reason: "a third takes it", happens: handsOver, sends: sendsOne, conflicts: []string{"third Relinquish remembered"}, owners: []string{"third/Apply"}},
+			{reason: "by update", happens: updatedBy("fourth", `{spec: {title: new}}`), sends: sendsOne, conflicts: []string{"fourth Relinquish remembered"}, owners: []string{"fourth/Update"}},
 		},
 	},
 	{
 		reason: "the new owner is rejected: what landed before stays", form: theTitle,
-		policy: relinq.When(apply.Match{Manager: "third"}, apply.Reject),
+		policy: byDefault.When(apply.Match{Manager: "third"}, apply.Reject),
 		happened: []turn{
-			found,
-			{reason: "as before", sends: one, conflicts: gaveWay, owners: byOther},
+			firstFound,
+			{reason: "as before", sends: sendsOne, conflicts: gaveWay, owners: byOther},
 			{
 				reason: "a third takes it", happens: handsOver, sends: "PATCH 200, PATCH 409, GET 200", refused: apply.ErrConflict,
 				conflicts: []string{"third Reject"}, owners: []string{"third/Apply"},
@@ -89,69 +88,69 @@ var stories = []story{
 	},
 	{
 		reason: "the new owner is one to take the field from", form: theTitle,
-		policy: relinq.When(apply.Match{Operation: metav1.ManagedFieldsOperationUpdate}, apply.Force),
+		policy: byDefault.When(apply.Match{Operation: metav1.ManagedFieldsOperationUpdate}, apply.Force),
 		happened: []turn{
-			found,
+			firstFound,
 			{
-				reason: "an updater comes", happens: updates("third", `{spec: {title: new}}`),
+				reason: "an updater comes", happens: updatedBy("third", `{spec: {title: new}}`),
 				sends: "PATCH 200, PATCH 409, GET 200, PATCH 409, PATCH 200", conflicts: []string{"third Force"}, ours: true, owners: byUs,
 			},
 			byWhole,
 		},
 	},
 	{
-		reason: "the object is deleted: the whole intent creates it", policy: relinq, form: theTitle,
-		happened: []turn{found, {reason: "deleted", happens: removes, sends: "PATCH 409, PATCH 201", ours: true, owners: byUs}, byWhole},
+		reason: "the object is deleted: the whole intent creates it", policy: byDefault, form: theTitle,
+		happened: []turn{firstFound, {reason: "deleted", happens: isDeleted, sends: "PATCH 409, PATCH 201", ours: true, owners: byUs}, byWhole},
 	},
 	{
-		reason: "the object is recreated: nothing is known of the new one", policy: relinq, form: theTitle,
-		happened: []turn{found, {reason: "recreated", happens: recreates, sends: "PATCH 422, " + discover, conflicts: []string{"other Relinquish"}, owners: byOther}},
+		reason: "the object is recreated: nothing is known of the new one", policy: byDefault, form: theTitle,
+		happened: []turn{firstFound, {reason: "recreated", happens: isRecreated, sends: "PATCH 422, " + sendsThree, conflicts: []string{"other Relinquish"}, owners: byOther}},
 	},
 	{
 		reason: "sharing: the other one's change takes the field from us if it updates", policy: apply.OnConflict(apply.Share), form: theTitle,
 		happened: []turn{
-			shared,
+			firstShared,
 			{
-				reason: "it updates", happens: updates("third", `{spec: {title: new}}`), sends: "PATCH 409, " + discover,
+				reason: "it updates", happens: updatedBy("third", `{spec: {title: new}}`), sends: "PATCH 409, " + sendsThree,
 				conflicts: []string{"third Share"}, owners: []string{"third/Update", "us/Apply"},
 			},
-			{reason: "shared again", sends: one, conflicts: []string{"third Share remembered"}, owners: []string{"third/Update", "us/Apply"}},
+			{reason: "shared again", sends: sendsOne, conflicts: []string{"third Share remembered"}, owners: []string{"third/Update", "us/Apply"}},
 		},
 	},
 	{
 		reason: "sharing: the other one comes to our value", policy: apply.OnConflict(apply.Share), form: theTitle,
 		happened: []turn{
-			shared,
-			{reason: "by force, as we co-own the field", happens: applies("other", `{spec: {title: ours}}`), sends: "PATCH 409, PATCH 200", ours: true, owners: byBoth},
-			{reason: "and that is the new steady state", sends: whole, ours: true, owners: byBoth},
+			firstShared,
+			{reason: "by force, as we co-own the field", happens: appliedBy("other", `{spec: {title: ours}}`), sends: "PATCH 409, PATCH 200", ours: true, owners: byBoth},
+			{reason: "and that is the new steady state", sends: sendsOne, ours: true, owners: byBoth},
 		},
 	},
 	{
 		reason: "sharing: a third one shares as well", policy: apply.OnConflict(apply.Share), form: theTitle,
 		happened: []turn{
-			shared,
+			firstShared,
 			{
-				reason: "a third applies the same", happens: applies("third", theTitle.theirs), sends: one,
+				reason: "a third applies the same", happens: appliedBy("third", theTitle.theirs), sends: sendsOne,
 				conflicts: coOwned, owners: []string{"other/Apply", "third/Apply", "us/Apply"},
 			},
 			{
-				reason: "the other one leaves", happens: applies("other", `{}`), sends: one,
+				reason: "the other one leaves", happens: appliedBy("other", `{}`), sends: sendsOne,
 				conflicts: []string{"third Share remembered"}, owners: []string{"third/Apply", "us/Apply"},
 			},
-			{reason: "and the third", happens: applies("third", `{}`), sends: two, ours: true, owners: byUs},
+			{reason: "and the third", happens: appliedBy("third", `{}`), sends: sendsTwo, ours: true, owners: byUs},
 		},
 	},
 	{
-		reason: "a typed answer without RecordExchange shows no owners: right, at three requests a time", policy: relinq,
+		reason: "a typed answer without RecordExchange shows no owners: right, at three requests a time", policy: byDefault,
 		form: builtinShapes["scalar"], unrecorded: true,
 		happened: []turn{
-			found, found, found,
-			{reason: "the other lets go", happens: applies("other", `{}`), sends: whole, ours: true, owners: byUs},
+			firstFound, firstFound, firstFound,
+			{reason: "the other lets go", happens: appliedBy("other", `{}`), sends: sendsOne, ours: true, owners: byUs},
 		},
 	},
 	{
-		reason: "an unstructured answer shows them without RecordExchange", policy: relinq, form: theTitle, unrecorded: true,
-		happened: []turn{found, {reason: "remembered", sends: one, conflicts: gaveWay, owners: byOther}},
+		reason: "an unstructured answer shows them without RecordExchange", policy: byDefault, form: theTitle, unrecorded: true,
+		happened: []turn{firstFound, {reason: "remembered", sends: sendsOne, conflicts: gaveWay, owners: byOther}},
 	},
 }
 

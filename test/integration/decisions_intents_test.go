@@ -72,42 +72,42 @@ func TestRememberingWhenTheIntentChanges(t *testing.T) {
 		series []asked
 	}{
 		{"another field of the intent changes", byAnybody, []asked{
-			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: discover, found: []string{title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "what gave way still does", ours: `{spec: {title: ours, port: 2}}`, sends: one, found: []string{title + " other Relinquish remembered"}, leaves: []string{port}},
+			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "what gave way still does", ours: `{spec: {title: ours, port: 2}}`, sends: sendsOne, found: []string{title + " other Relinquish remembered"}, leaves: []string{port}},
 		}},
 		{"the decision depends on the owner: a changed intent is not risked", bySomebody, []asked{
-			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: discover, found: []string{title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "the same", ours: `{spec: {title: ours, port: 1}}`, sends: one, found: []string{title + " other Relinquish remembered"}, leaves: []string{port}},
-			{reason: "another", ours: `{spec: {title: ours, port: 2}}`, sends: discover, found: []string{title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "the same", ours: `{spec: {title: ours, port: 1}}`, sends: sendsOne, found: []string{title + " other Relinquish remembered"}, leaves: []string{port}},
+			{reason: "another", ours: `{spec: {title: ours, port: 2}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
 		}},
 		{"the field is not wanted any more", byAnybody, []asked{
-			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: discover, found: []string{title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "nothing conflicts", ours: `{spec: {port: 1}}`, sends: "PATCH 200", leaves: []string{port}},
-			{reason: "wanted again: what was known is forgotten", ours: `{spec: {title: ours, port: 1}}`, sends: discover, found: []string{title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "nothing conflicts", ours: `{spec: {port: 1}}`, sends: sendsOne, leaves: []string{port}},
+			{reason: "wanted again: what was known is forgotten", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
 		}},
 		{"one of two is not wanted any more", byAnybody, []asked{
-			{reason: "both are found", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: discover, found: []string{key + " other Relinquish", title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "the other one is remembered", ours: `{spec: {free: {a: ours}, port: 1}}`, sends: one, found: []string{key + " other Relinquish remembered"}, leaves: []string{port}},
+			{reason: "both are found", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: sendsThree, found: []string{key + " other Relinquish", title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "the other one is remembered", ours: `{spec: {free: {a: ours}, port: 1}}`, sends: sendsOne, found: []string{key + " other Relinquish remembered"}, leaves: []string{port}},
 		}},
 		{"the intent comes to their value", byAnybody, []asked{
-			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: discover, found: []string{title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "and owns the field with them", ours: `{spec: {title: theirs, port: 1}}`, sends: two, leaves: []string{port, title}},
-			{reason: "and that is the new steady state", ours: `{spec: {title: theirs, port: 1}}`, sends: "PATCH 200", leaves: []string{port, title}},
+			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "and owns the field with them", ours: `{spec: {title: theirs, port: 1}}`, sends: sendsTwo, leaves: []string{port, title}},
+			{reason: "and that is the new steady state", ours: `{spec: {title: theirs, port: 1}}`, sends: sendsOne, leaves: []string{port, title}},
 		}},
 		{"a new conflict comes with the intent", byAnybody, []asked{
-			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: discover, found: []string{title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "found", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: "PATCH 409, " + discover, found: []string{key + " other Relinquish", title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "both are remembered", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: one, found: []string{key + " other Relinquish remembered", title + " other Relinquish remembered"}, leaves: []string{port}},
+			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "found", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: "PATCH 409, " + sendsThree, found: []string{key + " other Relinquish", title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "both are remembered", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: sendsOne, found: []string{key + " other Relinquish remembered", title + " other Relinquish remembered"}, leaves: []string{port}},
 			{
 				reason: "one of two lets go", happens: func(s *stage) { s.apply("other", `{spec: {title: theirs}}`) },
-				ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: "PATCH 200, " + discover,
+				ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: "PATCH 200, " + sendsThree,
 				found: []string{title + " other Relinquish"}, leaves: []string{port, key},
 			},
 		}},
 		{"a shared field follows a change of the intent", apply.OnConflict(apply.Share), []asked{
-			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: discover, found: []string{title + " other Share"}, leaves: []string{port, title}},
-			{reason: "another value of ours", ours: `{spec: {title: more, port: 1}}`, sends: one, found: []string{title + " other Share remembered"}, leaves: []string{port, title}},
-			{reason: "not wanted any more", ours: `{spec: {port: 1}}`, sends: "PATCH 200", leaves: []string{port}},
+			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Share"}, leaves: []string{port, title}},
+			{reason: "another value of ours", ours: `{spec: {title: more, port: 1}}`, sends: sendsOne, found: []string{title + " other Share remembered"}, leaves: []string{port, title}},
+			{reason: "not wanted any more", ours: `{spec: {port: 1}}`, sends: sendsOne, leaves: []string{port}},
 		}},
 	} {
 		t.Run(test.reason, func(t *testing.T) {

@@ -61,7 +61,7 @@ type conflictRow struct {
 	Remembered          bool
 }
 
-func rows(conflicts []apply.Conflict) []conflictRow {
+func conflictRows(conflicts []apply.Conflict) []conflictRow {
 	var all []conflictRow
 	for _, c := range conflicts {
 		all = append(all, conflictRow{
@@ -132,7 +132,7 @@ func runDecision(t *testing.T, s *stage, form shape, other otherOwner, decision 
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(expectedConflicts(form, other, decision), rows(found)); diff != "" {
+	if diff := cmp.Diff(expectedConflicts(form, other, decision), conflictRows(found)); diff != "" {
 		t.Errorf("conflicts (-want +got):\n%s", diff)
 	}
 	checkAfter(t, s, form, other, decision)
@@ -146,7 +146,7 @@ func expectedConflicts(form shape, other otherOwner, decision apply.Decision) []
 	var expected []conflictRow
 	for _, manager := range other.names {
 		row := conflictRow{
-			Manager: owner(manager, form.subresource), APIVersion: apiVersions[form.kind], Timed: !slices.Contains(other.untimed, manager),
+			Manager: ownerThrough(manager, form.subresource), APIVersion: apiVersions[form.kind], Timed: !slices.Contains(other.untimed, manager),
 			Path: form.path, ServerPath: form.serverPath, Ours: form.want, Theirs: form.have, Decision: decision,
 		}
 		if row.ServerPath == "" {
@@ -157,7 +157,7 @@ func expectedConflicts(form shape, other otherOwner, decision apply.Decision) []
 	return expected
 }
 
-func owner(manager, subresource string) string {
+func ownerThrough(manager, subresource string) string {
 	if subresource == "" {
 		return manager
 	}
@@ -180,7 +180,7 @@ func checkAfter(t *testing.T, s *stage, form shape, other otherOwner, decision a
 		owners, leaves = append(owners, us), append(leaves, form.path)
 	}
 	for i := range owners {
-		owners[i] = owner(owners[i], form.subresource)
+		owners[i] = ownerThrough(owners[i], form.subresource)
 	}
 	slices.Sort(owners)
 	slices.Sort(leaves)

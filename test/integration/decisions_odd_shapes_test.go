@@ -153,7 +153,7 @@ func TestTwoFieldsOfOneName(t *testing.T) {
 				Manager: "other/Apply", APIVersion: apiVersions["Shape"], Timed: true,
 				ServerPath: ".spec.tree.a.b.c", Decision: test.want,
 			}
-			if diff := cmp.Diff([]conflictRow{row, row}, rows(outcome.Conflicts)); diff != "" {
+			if diff := cmp.Diff([]conflictRow{row, row}, conflictRows(outcome.Conflicts)); diff != "" {
 				t.Errorf("conflicts (-want +got):\n%s", diff)
 			}
 			value := "theirs"

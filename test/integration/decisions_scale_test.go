@@ -172,7 +172,7 @@ func checkScale(t *testing.T, s *stage, form shape, other otherOwner, decision a
 		}
 		want = append(want, row)
 	}
-	if diff := cmp.Diff(want, rows(outcome.Conflicts)); diff != "" {
+	if diff := cmp.Diff(want, conflictRows(outcome.Conflicts)); diff != "" {
 		t.Errorf("conflicts (-want +got):\n%s", diff)
 	}
 	checkOutcome(t, outcome, decision)

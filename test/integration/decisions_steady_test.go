@@ -13,9 +13,9 @@ import (
 
 // What an apply costs, as the server sees it.
 const (
-	one      = "PATCH 200"                     // what is left of the intent
-	two      = "PATCH 200, PATCH 200"          // and the whole of it, as the other one let go
-	discover = "PATCH 409, GET 200, PATCH 200" // the conflict, the read, what is left
+	sendsOne   = "PATCH 200"                     // what is left of the intent
+	sendsTwo   = "PATCH 200, PATCH 200"          // and the whole of it, as the other one let go
+	sendsThree = "PATCH 409, GET 200, PATCH 200" // the conflict, the read, what is left
 )
 
 // turn is one reconcile, after something happened to the object.
@@ -83,7 +83,7 @@ func checkTurn(t *testing.T, s *stage, form shape, i int, want turn, outcome app
 	}
 	owners := slices.Clone(want.owners)
 	for i := range owners {
-		owners[i] = owner(owners[i], form.subresource)
+		owners[i] = ownerThrough(owners[i], form.subresource)
 	}
 	if got := s.owners(form.path); !slices.Equal(got, owners) {
 		t.Errorf("turn %d, %s: owned by %q, want %q", i, want.reason, got, owners)
@@ -113,11 +113,11 @@ func TestSteadyState(t *testing.T) {
 			t.Run(name+"/"+decision.String(), func(t *testing.T) {
 				t.Parallel()
 				again := turn{
-					reason: "and from then on one request is enough", sends: one,
+					reason: "and from then on one request is enough", sends: sendsOne,
 					conflicts: []string{"other " + decision.String() + " remembered"}, owners: owners,
 				}
 				restarted := turn{
-					reason: "a new process remembers nothing", restart: true, sends: discover,
+					reason: "a new process remembers nothing", restart: true, sends: sendsThree,
 					conflicts: []string{"other " + decision.String()}, owners: owners,
 				}
 				first := restarted
@@ -150,9 +150,9 @@ func TestFieldIsOursWhenTheOtherLetsGo(t *testing.T) {
 					t.Parallel()
 					owners := map[apply.Decision][]string{apply.Relinquish: {"other/Apply"}, apply.Share: {"other/Apply", "us/Apply"}}[decision]
 					play(t, form, apply.Config{Policy: apply.OnConflict(decision)}, true, []turn{
-						{reason: "the conflict is found", sends: discover, conflicts: []string{"other " + decision.String()}, owners: owners},
-						{reason: "the other lets go", happens: happens, sends: two, ours: true, owners: []string{"us/Apply"}},
-						{reason: "nothing is left to remember", sends: one, ours: true, owners: []string{"us/Apply"}},
+						{reason: "the conflict is found", sends: sendsThree, conflicts: []string{"other " + decision.String()}, owners: owners},
+						{reason: "the other lets go", happens: happens, sends: sendsTwo, ours: true, owners: []string{"us/Apply"}},
+						{reason: "nothing is left to remember", sends: sendsOne, ours: true, owners: []string{"us/Apply"}},
 					})
 				})
 			}
