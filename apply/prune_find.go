@@ -19,8 +19,8 @@ import (
 // those that are known, each is asked for until one is served.
 func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespaces []string) {
 	mappings, err := p.sets.members.client.RESTMapper().RESTMappings(kind)
-	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) {
-		return
+	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) && !p.emitted.kinds.Has(kind) {
+		return // it is served no longer; one that was applied just now must be
 	}
 	if err != nil {
 		p.fail(ctx, ObjectRef{GroupVersionKind: kind.WithVersion("")}, fmt.Errorf("looking for its version: %w", err))

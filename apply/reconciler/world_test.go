@@ -10,8 +10,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -79,7 +81,9 @@ func newWorld(t *testing.T, object parentType) *world {
 }
 
 func (w *world) fake(object parentType) client.WithWatch {
-	builder := fake.NewClientBuilder().WithStatusSubresource(&appsv1.Deployment{}).WithReturnManagedFields()
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	builder := fake.NewClientBuilder().WithStatusSubresource(&appsv1.Deployment{}).WithReturnManagedFields().WithRESTMapper(mapper)
 	if object != nil {
 		builder.WithObjects(object)
 	}
@@ -94,12 +98,18 @@ func (w *world) fake(object parentType) client.WithWatch {
 			return w.serve("apply "+sub, func() error { return c.SubResource(sub).Apply(ctx, o, opts...) })
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			name := *o.(*corev1ac.ConfigMapApplyConfiguration).Name
+			name := "parent" // unstructured: what an ApplySet has on it
+			if child, ok := o.(*corev1ac.ConfigMapApplyConfiguration); ok {
+				name = *child.Name
+			}
 			options := (&client.ApplyOptions{}).ApplyOptions(opts)
 			if options.Force != nil && *options.Force {
 				name += " forced"
 			}
 			return w.serve("apply "+name, func() error { return c.Apply(ctx, o, opts...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			return w.serve("delete "+o.GetName(), func() error { return c.Delete(ctx, o, opts...) })
 		},
 	})
 }

@@ -1,0 +1,146 @@
+package reconciler_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+)
+
+// pruning has a reconciler that emitted a, b and c, and emits a and b now.
+func pruning(t *testing.T) (w *world, reconcileAgain func() (reconcile.Result, error)) {
+	t.Helper()
+	w = newWorld(t, withFinalizer())
+	w.config.Prune = true
+	w.config.Status = nil
+	emit, before := w.config.Emit, true
+	w.config.Emit = func(p parentType) (reconciler.Emission, error) {
+		if before {
+			return emission("a", "b", "c"), nil
+		}
+		return emit(p)
+	}
+	r, err := reconciler.New(w.config)
+	w.must(err)
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}
+	_, err = r.Reconcile(t.Context(), request)
+	w.must(err)
+	w.children("a", "b", "c")
+	before, w.happened = false, nil
+	return w, func() (reconcile.Result, error) { return r.Reconcile(t.Context(), request) }
+}
+
+// children gives what the fake client does not: a uid.
+func (w *world) children(names ...string) {
+	w.t.Helper()
+	for _, name := range names {
+		child := &corev1.ConfigMap{}
+		w.must(w.store.Get(w.t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, child))
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"uid":"uid-`+name+`"}}`))
+		w.must(w.store.Patch(w.t.Context(), child, patch, client.FieldOwner("server")))
+	}
+}
+
+func TestPrune(t *testing.T) {
+	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "c", errAny)
+	for name, test := range map[string]struct {
+		reason string
+		change func(*world)
+		want   string
+		err    error
+		after  time.Duration
+	}{
+		"emitted no longer": {reason: "deleted after everything else stands", want: "emit, apply a, apply b, delete c"},
+		"paused": {
+			reason: "left alone", change: func(w *world) { w.cached, w.before = paused(w.cached.DeepCopy()), paused(w.before) },
+		},
+		"deleting": {
+			reason: "cleanup has it",
+			change: func(w *world) {
+				w.cached, w.before = deleting(w.cached.DeepCopy(), "example.com/other"), nil
+				w.before = w.cached.DeepCopy()
+			},
+		},
+		"emit fails": {
+			reason: "nothing is known of what is called for",
+			change: func(w *world) { w.fails["emit"] = errAny }, want: "emit", err: errAny,
+		},
+		"one apply fails": {
+			reason: "what comes in place of the old does not stand",
+			change: func(w *world) { w.fails["apply a"] = apierrors.NewBadRequest("no") },
+			want:   "emit, apply a, apply b", err: apply.ErrRefused,
+		},
+		"delete refused": {
+			reason: "told, and tried again",
+			change: func(w *world) { w.fails["delete c"] = forbidden },
+			want:   "emit, apply a, apply b, delete c", err: apply.ErrRefused,
+		},
+		"server busy": {
+			reason: "the wait that the server asked for counts here too",
+			change: func(w *world) { w.fails["delete c"] = apierrors.NewTooManyRequests("busy", 10) },
+			want:   "emit, apply a, apply b, delete c", after: 10 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, again := pruning(t)
+			if test.change != nil {
+				test.change(w)
+			}
+			result, err := again()
+			if !errors.Is(err, test.err) || test.err == nil && err != nil || result.RequeueAfter < test.after {
+				t.Errorf("%s: %+v, %v; want %v", test.reason, result, err, test.err)
+			}
+			if w.String() != test.want {
+				t.Errorf("%s:\n got %s\nwant %s", test.reason, w, test.want)
+			}
+		})
+	}
+}
+
+// What Status and people are told.
+func TestPrunedIsTold(t *testing.T) {
+	w, again := pruning(t)
+	forged := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "forged", UID: "uid-forged",
+		Labels: map[string]string{apply.PartOfLabel: apply.ApplySetID(apply.ObjectRef{
+			GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), NamespacedName: client.ObjectKeyFromObject(w.cached)})}}}
+	w.must(w.store.Create(t.Context(), forged, client.FieldOwner("forger")))
+	if _, err := again(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"Normal Pruned deleted ConfigMap shop/c, which is emitted no longer",
+		"Warning NotPruned ConfigMap shop/forged is emitted no longer and was kept: test does not own its label applyset.kubernetes.io/part-of",
+	}
+	if diff := cmp.Diff(want, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestStatusSeesWhatWasPruned(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.config.Prune = true
+	w.fails["apply parent"] = apierrors.NewForbidden(corev1.Resource("configmaps"), "web", errAny)
+	var seen reconciler.Applied
+	w.config.Status = func(_ context.Context, _ parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
+		seen = a
+		return reconciler.Report[parentType]{}, nil
+	}
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrRefused) {
+		t.Error(err)
+	}
+	if len(seen.Errs) != 1 || len(seen.Outcomes) != 0 || w.String() != "emit, apply parent" {
+		t.Errorf("%+v after %s; want nothing applied that the parent does not know of", seen, w)
+	}
+}
