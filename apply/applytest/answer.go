@@ -1,0 +1,43 @@
+package applytest
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Answer is what a call gets instead of the wrapped client's: of the API server,
+// or silence, in the form in which it arrives. Each function that makes one says
+// which class apply has for it. The zero Answer is none.
+//
+// An Answer fits only the calls that a server gives it to. A fault whose Call
+// names no verb passes over the others, and one that names a verb which never gets
+// the answer is refused.
+type Answer struct {
+	name     string
+	only     []Verb // those that a server gives it to; none: all
+	unforced bool   // it is for no forced apply
+	lands    bool   // the call goes through, and its answer is lost
+	give     func(ctx context.Context, made call) error
+	invalid  error // of building it; Inject reports it
+}
+
+// String gives the name of the function that makes it.
+func (a Answer) String() string { return a.name }
+
+func (a Answer) fits(made Call) bool {
+	return (len(a.only) == 0 || slices.Contains(a.only, made.Verb)) && (!a.unforced || !made.Forced)
+}
+
+var (
+	writes    = []Verb{VerbCreate, VerbUpdate, VerbPatch, VerbApply, VerbDelete, VerbDeleteCollection}
+	withABody = []Verb{VerbCreate, VerbUpdate, VerbPatch, VerbApply}
+	pinnable  = []Verb{VerbUpdate, VerbPatch, VerbApply, VerbDelete}
+	creating  = []Verb{VerbCreate, VerbApply}
+)
+
+// fromServer is an answer of the API server.
+func fromServer(name string, only []Verb, give func(call) *apierrors.StatusError) Answer {
+	return Answer{name: name, only: only, give: func(_ context.Context, made call) error { return give(made) }}
+}

@@ -1,0 +1,108 @@
+package applytest
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// call is a call that was made, with what an answer says of it.
+type call struct {
+	Call
+
+	kind     schema.GroupVersionKind
+	resource schema.GroupResource
+	uid      types.UID // that the call carries
+}
+
+// callOn describes a call with an object.
+func (f *Faulty) callOn(verb Verb, object client.Object) call {
+	made := f.callTo(verb, object, client.ObjectKeyFromObject(object))
+	made.uid = object.GetUID()
+	return made
+}
+
+// callTo describes a call whose key is not that of the object. A kind that the
+// scheme does not know stays empty; the wrapped client says so.
+func (f *Faulty) callTo(verb Verb, object runtime.Object, key types.NamespacedName) call {
+	made := call{Call: Call{Verb: verb, Namespace: key.Namespace, Name: key.Name}}
+	if kind, err := f.GroupVersionKindFor(object); err == nil {
+		if meta.IsListType(object) {
+			kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+		}
+		made.name(kind, f.RESTMapper())
+	}
+	return made
+}
+
+// callWith describes an apply.
+func (f *Faulty) callWith(config runtime.ApplyConfiguration) call {
+	var object metav1.PartialObjectMetadata
+	if raw, err := json.Marshal(config); err == nil {
+		_ = json.Unmarshal(raw, &object) // what is no object stays empty; the wrapped client says so
+	}
+	made := call{Call: Call{Verb: VerbApply, Namespace: object.Namespace, Name: object.Name}, uid: object.UID}
+	made.name(object.GroupVersionKind(), f.RESTMapper())
+	return made
+}
+
+// name sets the kind and its resource, guessed where the mapper does not know it.
+func (c *call) name(kind schema.GroupVersionKind, mapper meta.RESTMapper) {
+	c.kind, c.Kind = kind, kind.Kind
+	guess, _ := meta.UnsafeGuessKindToResource(kind)
+	c.resource = guess.GroupResource()
+	if mapper == nil {
+		return
+	}
+	if mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+		c.resource = mapping.Resource.GroupResource()
+	}
+}
+
+func verbOfPatch(patch client.Patch) Verb {
+	switch patch.Type() {
+	case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
+		return VerbApply
+	}
+	return VerbPatch
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func copyObject(object client.Object) (client.Object, error) {
+	other, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("a copy of %T is no client.Object", object)
+	}
+	return other, nil
+}
+
+// copyConfig gives a configuration of the same type.
+func copyConfig(config runtime.ApplyConfiguration) (runtime.ApplyConfiguration, error) {
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := config.(interface{ UnstructuredContent() map[string]any }); ok {
+		object := &unstructured.Unstructured{}
+		return client.ApplyConfigurationFromUnstructured(object), object.UnmarshalJSON(raw)
+	}
+	t := reflect.TypeOf(config)
+	if t == nil || t.Kind() != reflect.Pointer {
+		return nil, fmt.Errorf("%T is no pointer to an apply configuration", config)
+	}
+	other, ok := reflect.TypeAssert[runtime.ApplyConfiguration](reflect.New(t.Elem()))
+	if !ok {
+		return nil, fmt.Errorf("%v is no apply configuration", t)
+	}
+	return other, json.Unmarshal(raw, other)
+}

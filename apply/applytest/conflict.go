@@ -1,0 +1,86 @@
+package applytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// OwnershipConflict is the 409 that names a manager who owns fields with other
+// values: apply.ErrConflict, or what the policy makes of it. No forced apply gets
+// it. An empty operation is Apply. The paths are in the notation of
+// fieldowners.ParsePath.
+//
+// An Applier reads the object to find the other's value, so the wrapped client
+// should have the object with that manager in its managed fields; without, the
+// Conflict has no Path, only a ServerPath.
+func OwnershipConflict(manager fieldowners.Manager, paths ...string) Answer {
+	var fields []string
+	var errs []error
+	for _, text := range paths {
+		path, err := fieldowners.ParsePath(text)
+		if err == nil && path.IsRoot() {
+			err = errors.New("an empty path")
+		}
+		errs = append(errs, err)
+		fields = append(fields, path.ServerString())
+	}
+	if len(paths) == 0 {
+		errs = append(errs, errors.New("a path is needed, such as .spec.replicas"))
+	}
+	errs = append(errs, validManager(manager))
+	give := func(context.Context, call) error { return conflict(describeManager(manager), fields) }
+	answer := Answer{name: "OwnershipConflict", only: []Verb{VerbApply}, unforced: true, give: give}
+	if err := errors.Join(errs...); err != nil {
+		answer.invalid = fmt.Errorf("OwnershipConflict: %w", err)
+	}
+	return answer
+}
+
+func validManager(m fieldowners.Manager) error {
+	switch {
+	case m.Name == "":
+		return errors.New("the manager has no name")
+	case m.Operation == metav1.ManagedFieldsOperationUpdate && m.APIVersion == "":
+		return fmt.Errorf("manager %s: one that updates is named with its APIVersion", m.Name)
+	case m.Operation != "" && m.Operation != metav1.ManagedFieldsOperationApply && m.Operation != metav1.ManagedFieldsOperationUpdate:
+		return fmt.Errorf("manager %s: operation %q is neither Apply nor Update", m.Name, m.Operation)
+	}
+	return nil
+}
+
+// conflict is what k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go
+// makes of one manager's fields.
+func conflict(manager string, fields []string) error {
+	var causes []metav1.StatusCause
+	for _, field := range fields {
+		causes = append(causes, metav1.StatusCause{
+			Type: metav1.CauseTypeFieldManagerConflict, Message: "conflict with " + manager, Field: field,
+		})
+	}
+	message := fmt.Sprintf("Apply failed with 1 conflict: conflict with %s: %s", manager, fields[0])
+	if len(fields) > 1 {
+		message = fmt.Sprintf("Apply failed with %d conflicts: conflicts with %s:\n- %s",
+			len(fields), manager, strings.Join(fields, "\n- "))
+	}
+	return apierrors.NewApplyConflict(causes, message)
+}
+
+// describeManager leaves out the time, which is no part of what the server knows a
+// manager by.
+func describeManager(m fieldowners.Manager) string {
+	text := fmt.Sprintf("%q", m.Name)
+	if m.Subresource != "" {
+		text += fmt.Sprintf(" with subresource %q", m.Subresource)
+	}
+	if m.Operation == metav1.ManagedFieldsOperationUpdate {
+		text += " using " + m.APIVersion
+	}
+	return text
+}

@@ -1,0 +1,96 @@
+package applytest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing" //nolint:depguard // a kit for tests
+
+	"github.com/google/go-cmp/cmp" //nolint:depguard // a kit for tests: it compares strings alone
+
+	"coapply.dev/apply"
+)
+
+// UpdateVariable is the environment variable that makes Golden write its files:
+//
+//	APPLYTEST_UPDATE=1 go test ./...
+//
+// A boolean flag -update that the test's own package defines does the same. This
+// package defines no flag: one that a package imports would panic where the
+// package defines it too, and a flag fails in those packages of ./... that do not
+// have it.
+const UpdateVariable = "APPLYTEST_UPDATE"
+
+// Golden compares the intents, such as those of a pure Emit, with a golden file:
+// one YAML document each, in the order given, below a comment that holds what else
+// the intent says (MustExist and so on). The path is relative to the folder of the
+// test; see UpdateVariable for how the file is written. No intents are a file too.
+//
+// Intents that apply refuses before any request (no name, managedFields, …) fail
+// the test and are never written. A zero value that a typed object left behind
+// cannot be told from one that is meant: read what is written.
+func Golden(t testing.TB, file string, intents ...apply.Intent) {
+	t.Helper()
+	got, err := render(intents)
+	if err != nil {
+		t.Errorf("%s: %v", file, err)
+		return
+	}
+	update, err := updating()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	want, err := os.ReadFile(file)
+	switch missing := os.IsNotExist(err); {
+	case err != nil && !missing:
+		t.Errorf("reading the golden file: %v", err)
+	case err == nil && string(want) == got:
+	case update:
+		if err := writeFile(file, got); err != nil {
+			t.Errorf("writing the golden file: %v", err)
+			return
+		}
+		t.Logf("wrote %s", file)
+	case missing:
+		t.Errorf("there is no golden file %s; write it, and read it before you commit it, with:\n\n\t%s\n\nIt would be:\n%s",
+			file, howToWrite(t), got)
+	default:
+		t.Errorf("the intents differ from %s (-want +got):\n%s\nIf they are as they should be, write the file with:\n\n\t%s",
+			file, cmp.Diff(string(want), got), howToWrite(t))
+	}
+}
+
+func howToWrite(t testing.TB) string {
+	return fmt.Sprintf("%s=1 go test -run '%s' .", UpdateVariable, t.Name())
+}
+
+// updating tells whether the golden files are to be written.
+func updating() (bool, error) {
+	if value := os.Getenv(UpdateVariable); value != "" {
+		update, err := strconv.ParseBool(value)
+		if err != nil {
+			return false, fmt.Errorf("%s=%q: want 1 to write the golden files, or 0", UpdateVariable, value)
+		}
+		return update, nil
+	}
+	defined := flag.Lookup("update")
+	if defined == nil {
+		return false, nil
+	}
+	getter, ok := defined.Value.(flag.Getter)
+	if !ok {
+		return false, nil // a flag of another meaning
+	}
+	update, _ := getter.Get().(bool)
+	return update, nil
+}
+
+func writeFile(file, content string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(content), 0o644)
+}

@@ -1,0 +1,160 @@
+package applytest_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
+)
+
+// A test that has its own -update and imports this package runs at all, and the
+// flag writes the files.
+var updateFlag = flag.Bool("update", false, "write the golden files")
+
+// intents say everything that an intent can.
+func intents() []apply.Intent {
+	return []apply.Intent{
+		{Config: corev1ac.ConfigMap("settings", "shop").WithData(map[string]string{"b": "two\nlines\n", "a": "1"})},
+		{Config: threeReplicas(), MustExist: true, MayShrink: true},
+		{Config: client.ApplyConfigurationFromUnstructured(unstructuredWeb())},
+		{Config: appsv1ac.Deployment("web", "shop"), Subresource: "scale", MustExist: true,
+			Body: autoscalingv1ac.Scale().WithName("web").WithNamespace("shop").WithSpec(autoscalingv1ac.ScaleSpec().WithReplicas(2))},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	applytest.Golden(t, "testdata/intents.yaml", intents()...)
+	applytest.Golden(t, "testdata/none.yaml")
+}
+
+// golden gives what a test that calls Golden says.
+func golden(t *testing.T, file string, intents ...apply.Intent) *testingT {
+	t.Helper()
+	inner := &testingT{TB: t}
+	applytest.Golden(inner, file, intents...)
+	return inner
+}
+
+func TestGoldenDiffers(t *testing.T) {
+	changed := intents()
+	changed[1].MustExist = false
+	got := golden(t, "testdata/intents.yaml", changed...).failures
+	for _, want := range []string{
+		"testdata/intents.yaml (-want +got)", "# MustExist: true", "APPLYTEST_UPDATE=1 go test -run 'TestGoldenDiffers' .",
+	} {
+		if len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("%q, want one failure with %q", got, want)
+		}
+	}
+	if got := golden(t, "testdata/intents.yaml", intents()[:1]...).failures; len(got) != 1 {
+		t.Errorf("an intent is missing: %q", got)
+	}
+}
+
+func TestGoldenMissing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "new", "one.yaml")
+	got := golden(t, file, intents()...).failures
+	if len(got) != 1 || !strings.Contains(got[0], "there is no golden file "+file) || !strings.Contains(got[0], "APPLYTEST_UPDATE=1 go test") {
+		t.Errorf("%q, want how to write it", got)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("it was written without being asked to: %v", err)
+	}
+
+	if got := golden(t, t.TempDir(), intents()...).failures; len(got) != 1 || !strings.Contains(got[0], "reading the golden file") {
+		t.Errorf("a folder: %q", got)
+	}
+}
+
+func TestGoldenIsWritten(t *testing.T) {
+	for name, ask := range map[string]func(*testing.T){
+		"by the variable": func(t *testing.T) { t.Setenv(applytest.UpdateVariable, "1") },
+		"by the flag": func(t *testing.T) {
+			*updateFlag = true
+			t.Cleanup(func() { *updateFlag = false })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ask(t)
+			file := filepath.Join(t.TempDir(), "new", "one.yaml")
+			first := golden(t, file, intents()...)
+			if diff := cmp.Diff([]string{"wrote " + file}, append(first.logs, first.failures...)); diff != "" {
+				t.Errorf("first (-want +got):\n%s", diff)
+			}
+			if again := golden(t, file, intents()...); len(again.logs)+len(again.failures) > 0 {
+				t.Errorf("again: %q %q", again.logs, again.failures)
+			}
+			if got := golden(t, file, intents()[0]).failures; len(got) > 0 {
+				t.Errorf("another content: %q", got)
+			}
+			t.Setenv(applytest.UpdateVariable, "0")
+			if got := golden(t, file, intents()[0]).failures; len(got) > 0 {
+				t.Errorf("what was written is not what is compared: %q", got)
+			}
+			if got := golden(t, file).failures; len(got) != 1 {
+				t.Errorf("0 has to win over the flag: %q", got)
+			}
+		})
+	}
+}
+
+func TestGoldenCannotBeWritten(t *testing.T) {
+	t.Setenv(applytest.UpdateVariable, "yes please")
+	if got := golden(t, "testdata/intents.yaml", intents()...).failures; len(got) != 1 || !strings.Contains(got[0], `"yes please": want 1`) {
+		t.Errorf("a value of no meaning: %q", got)
+	}
+	t.Setenv(applytest.UpdateVariable, "true")
+	file := filepath.Join("golden_test.go", "one.yaml")
+	if got := golden(t, file, intents()...).failures; len(got) != 1 {
+		t.Errorf("below a file: %q", got)
+	}
+}
+
+// What apply refuses is not written.
+func TestGoldenRefuses(t *testing.T) {
+	t.Setenv(applytest.UpdateVariable, "1")
+	managed := unstructuredWeb()
+	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply"}})
+	for reason, tc := range map[string]struct {
+		intent apply.Intent
+		want   string
+	}{
+		"no configuration":  {apply.Intent{}, "intent 2 of 2: invalid intent"},
+		"a nil one":         {apply.Intent{Config: (*appsv1ac.DeploymentApplyConfiguration)(nil)}, "invalid intent"},
+		"holds nothing":     {apply.Intent{Config: client.ApplyConfigurationFromUnstructured(nil)}, "invalid intent"},
+		"no name":           {apply.Intent{Config: appsv1ac.Deployment("", "shop")}, "a name is needed"},
+		"no kind":           {apply.Intent{Config: &appsv1ac.DeploymentApplyConfiguration{}}, "apiVersion and kind are needed"},
+		"managedFields":     {apply.Intent{Config: client.ApplyConfigurationFromUnstructured(managed)}, "metadata.managedFields"},
+		"not JSON":          {apply.Intent{Config: client.ApplyConfigurationFromUnstructured(notJSON())}, "invalid intent"},
+		"body of no object": {apply.Intent{Config: threeReplicas(), Body: autoscalingv1ac.Scale()}, "invalid intent"},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "one.yaml")
+			got := golden(t, file, intents()[0], tc.intent).failures
+			if len(got) != 1 || !strings.Contains(got[0], tc.want) {
+				t.Errorf("%q, want one failure with %q", got, tc.want)
+			}
+			if _, err := os.Stat(file); !os.IsNotExist(err) {
+				t.Errorf("it was written: %v", err)
+			}
+		})
+	}
+}
+
+func notJSON() *unstructured.Unstructured {
+	object := unstructuredWeb()
+	object.Object["spec"] = func() {}
+	return object
+}

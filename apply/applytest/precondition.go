@@ -1,0 +1,63 @@
+package applytest
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// StaleWrite is the 409 of a write whose resourceVersion is old, and of a deletion
+// with such a precondition: apply.ErrStaleWrite. An Applier judges again where it
+// pinned a forced apply, and says apply.ErrRetryable where it pinned nothing.
+func StaleWrite() Answer {
+	return fromServer("StaleWrite", pinnable, func(made call) *apierrors.StatusError {
+		if made.Verb == VerbDelete {
+			return deletionConflict(made, "the ResourceVersion in the precondition does not match the ResourceVersion in record. "+
+				"The object might have been modified")
+		}
+		return apierrors.NewConflict(made.resource, made.Name,
+			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+	})
+}
+
+// UIDGone is the 409 of an apply with a uid where there is no object any more. It
+// looks like a stale write, and only a live read tells, so the wrapped client must
+// not have the object: apply.ErrUIDMismatch, or for MustExist the outcome Absent.
+func UIDGone() Answer {
+	return fromServer("UIDGone", []Verb{VerbApply}, func(made call) *apierrors.StatusError {
+		return apierrors.NewConflict(made.resource, made.Name,
+			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", made.uid))
+	})
+}
+
+// UIDChanged is what a write with the uid of an earlier object of the same name
+// gets: an apply or a patch the 422 that is apply.ErrUIDMismatch, an update or a
+// deletion a 409 that looks like a stale write.
+func UIDChanged() Answer {
+	return fromServer("UIDChanged", pinnable, func(made call) *apierrors.StatusError {
+		switch made.Verb {
+		case VerbDelete:
+			return deletionConflict(made, "the UID in the precondition does not match the UID in record. "+
+				"The object might have been deleted and then recreated")
+		case VerbUpdate:
+			return apierrors.NewConflict(made.resource, made.Name,
+				fmt.Errorf("StorageError: invalid object, Code: 4, AdditionalErrorMsg: Precondition failed: UID in precondition: %s", made.uid))
+		}
+		return invalid(made, "metadata.uid", fmt.Sprintf("Invalid value: %q: field is immutable", made.uid))
+	})
+}
+
+// deletionConflict names the kind where others name the resource.
+func deletionConflict(made call, message string) *apierrors.StatusError {
+	return apierrors.NewConflict(schema.GroupResource{Group: made.kind.Group, Resource: made.kind.Kind}, made.Name, errors.New(message))
+}
+
+// AlreadyExists is the 409 of a creation whose name is taken: apply.ErrRetryable,
+// as an apply gets it that lost a race to create.
+func AlreadyExists() Answer {
+	return fromServer("AlreadyExists", creating, func(made call) *apierrors.StatusError {
+		return apierrors.NewAlreadyExists(made.resource, made.Name)
+	})
+}

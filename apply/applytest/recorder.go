@@ -1,0 +1,157 @@
+package applytest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+)
+
+// Recorder counts the requests that go over the wire, client-go's own retries
+// included. Wrap the rest.Config with it before any client is made from it:
+//
+//	recorder := applytest.NewRecorder()
+//	cfg.Wrap(recorder.Wrap)
+//
+// It is safe for concurrent use and changes nothing on the way: no body is taken
+// away and a watch streams on. A request is recorded when its answer begins; one
+// whose context had ended before is none, as it is not sent.
+type Recorder struct {
+	mu       sync.Mutex
+	requests []Request
+}
+
+// NewRecorder gives a Recorder that has seen nothing.
+func NewRecorder() *Recorder { return &Recorder{} }
+
+// Wrap records what goes through a transport.
+func (r *Recorder) Wrap(next http.RoundTripper) http.RoundTripper {
+	return recording{r, next}
+}
+
+// Requests are those recorded so far, in the order in which they were answered.
+func (r *Recorder) Requests() []Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.requests)
+}
+
+// Count tells how many of the requests match: empty parts of the query match
+// everything, so that DryRun and Forced can be asked for and not be excluded.
+func (r *Recorder) Count(query Request) int {
+	count := 0
+	for _, request := range r.Requests() {
+		if request.matches(query) {
+			count++
+		}
+	}
+	return count
+}
+
+// Reset forgets what was recorded.
+func (r *Recorder) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests = nil
+}
+
+// String is a table for messages of tests: how many requests of which kind, in
+// the order in which each kind first came.
+func (r *Recorder) String() string {
+	requests := r.Requests()
+	if len(requests) == 0 {
+		return "no requests"
+	}
+	var rows []string
+	counts := map[string]int{}
+	for _, request := range requests {
+		row := request.row()
+		if counts[row]++; counts[row] == 1 {
+			rows = append(rows, row)
+		}
+	}
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "COUNT\tVERB\tRESOURCE\tCLASS")
+	for _, row := range rows {
+		fmt.Fprintf(w, "%d\t%s\n", counts[row], row)
+	}
+	if err := w.Flush(); err != nil {
+		return err.Error()
+	}
+	return table.String()
+}
+
+func (r Request) row() string {
+	verb, resource := string(r.Verb), r.Resource
+	if r.Forced {
+		verb += ", forced"
+	}
+	if r.DryRun {
+		verb += ", dry run"
+	}
+	if resource == "" {
+		resource = "-"
+	}
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	return verb + "\t" + resource + "\t" + string(r.Class)
+}
+
+// recording is one wrapped transport.
+type recording struct {
+	*Recorder
+
+	next http.RoundTripper
+}
+
+func (r recording) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Context().Err() != nil {
+		return r.next.RoundTrip(request)
+	}
+	record := describe(request)
+	response, err := r.next.RoundTrip(request)
+	switch {
+	case err != nil:
+		record.Class = ClassNoAnswer
+	case response.StatusCode < http.StatusBadRequest:
+		record.Class = ClassSuccess
+	default:
+		record.Class = classOf(failureOf(request.Method, response.StatusCode, peek(response)))
+	}
+	r.mu.Lock()
+	r.requests = append(r.requests, record)
+	r.mu.Unlock()
+	return response, err
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (r recording) WrappedRoundTripper() http.RoundTripper { return r.next }
+
+// maxPeek is more than the API server says of any failure.
+const maxPeek = 1 << 20
+
+// peek reads the body of a failure and leaves it to be read again, with the error
+// that reading it ended in.
+func peek(response *http.Response) []byte {
+	body := response.Body
+	head, err := io.ReadAll(io.LimitReader(body, maxPeek))
+	rest := io.Reader(body)
+	if err != nil {
+		rest = failingReader{err}
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), rest), body}
+	return head
+}
+
+type failingReader struct{ err error }
+
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,165 @@
+package applytest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Verb says what a request does: the verbs of RBAC, with apply kept apart from
+// patch.
+type Verb string
+
+// The verbs. VerbOther is what concerns no resource, such as discovery.
+const (
+	VerbGet              Verb = "get"
+	VerbList             Verb = "list"
+	VerbWatch            Verb = "watch"
+	VerbCreate           Verb = "create"
+	VerbUpdate           Verb = "update"
+	VerbPatch            Verb = "patch"
+	VerbApply            Verb = "apply"
+	VerbDelete           Verb = "delete"
+	VerbDeleteCollection Verb = "deletecollection"
+	VerbOther            Verb = "other"
+)
+
+// Request is one HTTP request that was answered or failed. As a query, given to
+// Recorder.Count, its empty parts match everything.
+type Request struct {
+	Verb         Verb
+	Resource     string // plural, with its group: "deployments.apps", "pods"
+	Namespace    string
+	Name         string
+	Subresource  string
+	FieldManager string // as the request named it
+	DryRun       bool
+	Forced       bool
+	Class        Class // of the answer
+}
+
+// matches tells whether the request is one of those that a query asks for.
+func (r Request) matches(query Request) bool {
+	return (query.Verb == "" || query.Verb == r.Verb) &&
+		(query.Resource == "" || query.Resource == r.Resource) &&
+		(query.Namespace == "" || query.Namespace == r.Namespace) &&
+		(query.Name == "" || query.Name == r.Name) &&
+		(query.Subresource == "" || query.Subresource == r.Subresource) &&
+		(query.FieldManager == "" || query.FieldManager == r.FieldManager) &&
+		(!query.DryRun || r.DryRun) && (!query.Forced || r.Forced) &&
+		(query.Class == "" || query.Class == r.Class)
+}
+
+// describe reads from a request all but the class of its answer.
+func describe(request *http.Request) Request {
+	var r Request
+	rest := r.locate(request.URL.Path)
+	if len(rest) > 0 {
+		r.Verb = verbOf(request, r.Name != "")
+	} else {
+		r.Verb = VerbOther
+	}
+	query := request.URL.Query()
+	r.FieldManager = query.Get("fieldManager")
+	r.Forced = query.Get("force") == "true"
+	r.DryRun = slices.Contains(query["dryRun"], metav1.DryRunAll) || request.Method == http.MethodDelete && deletesDry(request)
+	return r
+}
+
+// locate reads what a URL names and gives the part behind the version and
+// namespace: /api/v1/… or /apis/GROUP/VERSION/…, below whatever path the server is
+// reached at.
+func (r *Request) locate(path string) []string {
+	parts := strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
+	start := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })
+	if start < 0 {
+		return nil
+	}
+	var group string
+	version := start + 1
+	if parts[start] == "apis" && len(parts) > version {
+		group = parts[version]
+		version++
+	}
+	if len(parts) <= version+1 {
+		return nil
+	}
+	rest := parts[version+1:]
+	if rest[0] == "namespaces" && len(rest) > 2 && rest[2] != "status" && rest[2] != "finalize" {
+		r.Namespace, rest = rest[1], rest[2:]
+	}
+	r.Resource = schema.GroupResource{Group: group, Resource: rest[0]}.String()
+	if len(rest) > 1 {
+		r.Name = rest[1]
+	}
+	if len(rest) > 2 {
+		r.Subresource = rest[2]
+	}
+	return rest
+}
+
+func verbOf(request *http.Request, named bool) Verb {
+	switch request.Method {
+	case http.MethodGet, http.MethodHead:
+		watch := request.URL.Query().Get("watch")
+		switch {
+		case watch == "true" || watch == "1":
+			return VerbWatch
+		case named:
+			return VerbGet
+		}
+		return VerbList
+	case http.MethodPost:
+		return VerbCreate
+	case http.MethodPut:
+		return VerbUpdate
+	case http.MethodPatch:
+		switch types.PatchType(request.Header.Get("Content-Type")) {
+		case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
+			return VerbApply
+		}
+		return VerbPatch
+	case http.MethodDelete:
+		if named {
+			return VerbDelete
+		}
+		return VerbDeleteCollection
+	}
+	return VerbOther
+}
+
+// deletesDry looks into a copy of the body, where controller-runtime's client puts
+// the options of a deletion.
+func deletesDry(request *http.Request) bool {
+	if request.GetBody == nil {
+		return false
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return false
+	}
+	var options metav1.DeleteOptions
+	if wrapped, ok := bytes.CutPrefix(raw, []byte("k8s\x00")); ok {
+		var unknown runtime.Unknown
+		err = unknown.Unmarshal(wrapped)
+		if err == nil {
+			err = options.Unmarshal(unknown.Raw)
+		}
+	} else {
+		err = json.Unmarshal(raw, &options)
+	}
+	return err == nil && slices.Contains(options.DryRun, metav1.DryRunAll)
+}

@@ -1,0 +1,69 @@
+package applytest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"syscall"
+)
+
+// ConnectionReset is a connection that breaks before the call is sent:
+// apply.ErrRetryable. Nothing lands.
+func ConnectionReset() Answer {
+	return Answer{name: "ConnectionReset", give: func(_ context.Context, made call) error {
+		return transportError(made, &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET})
+	}}
+}
+
+// AnswerLost lets the write go through and loses its answer, whatever it was: what
+// was handed in is as it was, and the error is apply.ErrRetryable. Whoever repeats
+// the write meets what it did.
+func AnswerLost() Answer {
+	return Answer{name: "AnswerLost", only: writes, lands: true, give: func(_ context.Context, made call) error {
+		return transportError(made, io.ErrUnexpectedEOF)
+	}}
+}
+
+// ClientTimeout is the time-out of the client's own, while the context of the call
+// goes on: apply.ErrRetryable. Nothing lands.
+func ClientTimeout() Answer {
+	return Answer{name: "ClientTimeout", give: func(_ context.Context, made call) error {
+		return transportError(made, context.DeadlineExceeded)
+	}}
+}
+
+// Hangs gives no answer until the context of the call ends, and then its error. A
+// context that cannot end is an error at once. Nothing lands.
+func Hangs() Answer {
+	return Answer{name: "Hangs", give: func(ctx context.Context, made call) error {
+		if ctx.Done() == nil {
+			return errors.New("applytest: Hangs for " + made.String() + ": its context has no end, so it would hang forever")
+		}
+		<-ctx.Done()
+		return transportError(made, ctx.Err())
+	}}
+}
+
+// Fails gives an error of the caller's own, such as that of a client in the way.
+func Fails(err error) Answer {
+	a := Answer{name: "Fails", give: func(context.Context, call) error { return err }}
+	if err == nil {
+		a.invalid = errors.New("Fails: an error is needed")
+	}
+	return a
+}
+
+// transportError has the form in which every error leaves an http.Client.
+func transportError(made call, err error) error {
+	methods := map[Verb]string{
+		VerbCreate: "Post", VerbUpdate: "Put", VerbPatch: "Patch", VerbApply: "Patch",
+		VerbDelete: "Delete", VerbDeleteCollection: "Delete",
+	}
+	method, ok := methods[made.Verb]
+	if !ok {
+		method = "Get"
+	}
+	return &url.Error{Op: method, URL: "https://applytest.invalid/" + made.resource.Resource, Err: err}
+}

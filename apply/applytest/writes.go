@@ -1,0 +1,77 @@
+package applytest
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// write makes a call that writes the answer into what it is given.
+func write[T any](ctx context.Context, f *Faulty, made call, given T, duplicate func(T) (T, error), send func(T) error) error {
+	lost := func() error {
+		other, err := duplicate(given)
+		if err != nil {
+			return err
+		}
+		return send(other)
+	}
+	return f.do(ctx, made, func() error { return send(given) }, lost)
+}
+
+// Create is client.Writer's.
+func (f *Faulty) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
+	made := f.callOn(VerbCreate, object)
+	made.DryRun = len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) > 0
+	return write(ctx, f, made, object, copyObject, func(object client.Object) error {
+		return f.Client.Create(ctx, object, opts...)
+	})
+}
+
+// Update is client.Writer's.
+func (f *Faulty) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
+	made := f.callOn(VerbUpdate, object)
+	made.DryRun = len((&client.UpdateOptions{}).ApplyOptions(opts).DryRun) > 0
+	return write(ctx, f, made, object, copyObject, func(object client.Object) error {
+		return f.Client.Update(ctx, object, opts...)
+	})
+}
+
+// Patch is client.Writer's. With client.Apply as patch it is an apply.
+func (f *Faulty) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	options := (&client.PatchOptions{}).ApplyOptions(opts)
+	made := f.callOn(verbOfPatch(patch), object)
+	made.DryRun, made.Forced = len(options.DryRun) > 0, isTrue(options.Force)
+	return write(ctx, f, made, object, copyObject, func(object client.Object) error {
+		return f.Client.Patch(ctx, object, patch, opts...)
+	})
+}
+
+// Apply is client.Writer's.
+func (f *Faulty) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	options := (&client.ApplyOptions{}).ApplyOptions(opts)
+	made := f.callWith(config)
+	made.DryRun, made.Forced = len(options.DryRun) > 0, isTrue(options.Force)
+	return write(ctx, f, made, config, copyConfig, func(config runtime.ApplyConfiguration) error {
+		return f.Client.Apply(ctx, config, opts...)
+	})
+}
+
+// Delete is client.Writer's.
+func (f *Faulty) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
+	made := f.callOn(VerbDelete, object)
+	made.DryRun = len((&client.DeleteOptions{}).ApplyOptions(opts).DryRun) > 0
+	return write(ctx, f, made, object, copyObject, func(object client.Object) error {
+		return f.Client.Delete(ctx, object, opts...)
+	})
+}
+
+// DeleteAllOf is client.Writer's: VerbDeleteCollection.
+func (f *Faulty) DeleteAllOf(ctx context.Context, object client.Object, opts ...client.DeleteAllOfOption) error {
+	options := (&client.DeleteAllOfOptions{}).ApplyOptions(opts)
+	made := f.callOn(VerbDeleteCollection, object)
+	made.Namespace, made.Name, made.DryRun = options.Namespace, "", len(options.DryRun) > 0
+	return write(ctx, f, made, object, copyObject, func(object client.Object) error {
+		return f.Client.DeleteAllOf(ctx, object, opts...)
+	})
+}
