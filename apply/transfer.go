@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/fieldowners"
 )
@@ -48,6 +49,10 @@ func (t *Transfer) String() string {
 // resourceVersion read, so that nobody's concurrent write is lost and no other
 // object of the name is touched or created. No value changes. Where nothing is to
 // be moved, nothing is sent.
+//
+// Where entries of the object are in several apiVersions, a dry run goes first: with
+// one that the server does not know any more, it would drop everybody's managed
+// fields at any write, and Do refuses to be that write.
 //
 // Where others wrote meanwhile it reads again. If the same fields would still move,
 // it tries again, bounded; otherwise it ends with a StaleWriteError: look again.
@@ -127,22 +132,46 @@ func (t *Transfer) write(ctx context.Context, state *transferState) (undo *Trans
 	if state.done || len(state.plan.Moved) == 0 {
 		return undo, nil
 	}
+	if err := t.rehearse(ctx, state, after); err != nil {
+		return nil, err
+	}
 	stored, err := t.send(ctx, state, after)
 	switch {
 	case err == nil:
-		return undo, t.verify(state, stored)
+		return undo, t.verify(state.plan, after, stored, "the write landed, and the managed fields are not those sent")
 	case ResultOf(err) == "Retryable", ResultOf(err) == "Cancelled": // the answer may have been lost
 		return undo, err
 	}
 	return nil, err
 }
 
-// verify holds the server's answer against what was sent: a mutating webhook may
-// have rewritten it, and the server leaves managed fields out of an object that
-// has become too large.
-func (t *Transfer) verify(state *transferState, stored []metav1.ManagedFieldsEntry) error {
-	if err := state.plan.Done(stored); err != nil {
-		return &RefusedError{Object: t.object, Err: fmt.Errorf("the write landed, and the managed fields are not those sent: %w", err)}
+// rehearse is a dry run where entries are in several apiVersions. With one that the
+// API server has no conversion for any more, as of a version removed from a custom
+// resource definition, every write wipes the managed fields altogether (1.36) or
+// keeps the former ones (1.37), and whose entry it is does not matter.
+func (t *Transfer) rehearse(ctx context.Context, state *transferState, after []metav1.ManagedFieldsEntry) error {
+	other := slices.IndexFunc(after, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != t.object.GroupVersion().String() })
+	if other < 0 {
+		return nil
+	}
+	stored, err := t.send(ctx, state, after, client.DryRunAll)
+	if err != nil {
+		return err
+	}
+	return t.verify(state.plan, after, stored, fmt.Sprintf(
+		"nothing was written, as the API server would not store the managed fields as sent, perhaps because it has no %s any more", after[other].APIVersion))
+}
+
+// verify holds the server's answer against what was sent: beside a missing
+// conversion a mutating webhook may have rewritten it, and the server leaves managed
+// fields out of an object that has become too large.
+func (t *Transfer) verify(plan fieldowners.Plan, sent, stored []metav1.ManagedFieldsEntry, problem string) error {
+	err := plan.Done(stored)
+	if err == nil {
+		err = fieldowners.Stored(sent, stored)
+	}
+	if err != nil {
+		return &RefusedError{Object: t.object, Err: fmt.Errorf("%s: %w", problem, err)}
 	}
 	return nil
 }

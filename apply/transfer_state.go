@@ -113,7 +113,7 @@ type patchOperation struct {
 // send stores the managed fields and gives those of the answer. The guards are
 // replacements, as a test that fails is a 422 that only its text tells from others:
 // another resourceVersion is a stale write, another uid an immutable field.
-func (t *Transfer) send(ctx context.Context, state *transferState, after []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+func (t *Transfer) send(ctx context.Context, state *transferState, after []metav1.ManagedFieldsEntry, options ...client.PatchOption) ([]metav1.ManagedFieldsEntry, error) {
 	patch, err := json.Marshal([]patchOperation{
 		{"replace", "/metadata/uid", state.uid},
 		{"replace", "/metadata/resourceVersion", state.resourceVersion},
@@ -126,7 +126,8 @@ func (t *Transfer) send(ctx context.Context, state *transferState, after []metav
 	object.SetGroupVersionKind(t.object.GroupVersionKind)
 	object.SetNamespace(t.object.Namespace)
 	object.SetName(t.object.Name)
-	err = t.applier.client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(t.applier.config.FieldManager))
+	options = append(options, client.FieldOwner(t.applier.config.FieldManager))
+	err = t.applier.client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), options...)
 	if apierrors.IsNotFound(err) {
 		return nil, &UIDMismatchError{Object: t.object, Err: errAbsent}
 	}

@@ -58,6 +58,28 @@ func (p Plan) Done(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
+// Stored tells whether managed fields hold everything that was sent to be stored:
+// an error names the first field of an owner that is missing.
+func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
+	wanted, err := parseSlots(sent)
+	if err != nil {
+		return err
+	}
+	owners, err := parseSlots(stored)
+	if err != nil {
+		return err
+	}
+	for _, owner := range wanted {
+		has := owners.of(owner.Manager)
+		for _, path := range owner.Fields() {
+			if has == nil || !has.Owns(path) {
+				return fmt.Errorf("%s does not own %s", owner.Manager, path)
+			}
+		}
+	}
+	return nil
+}
+
 // slot is one entry of a list that is being rewritten.
 type slot struct {
 	Entry
