@@ -25,8 +25,11 @@
 //     reconciler will own.
 //  2. Names a fault's Call as narrowly as the test means it. A fault for any call
 //     meets the first one, which may be a read.
+//  3. Remembers that an Applier repeats by itself what passes within a moment: a
+//     lost answer, say, heals within the call unless Times is Always. The waits in
+//     between cost no time in a bubble of testing/synctest.
 //
-// Valid, a rival that owns the replicas, then a lost answer:
+// Valid, a rival that owns the replicas, then a lost answer to the next apply:
 //
 //	c := applytest.Inject(t, fakeClient,
 //		applytest.Fault{

@@ -262,7 +262,9 @@ func TestInjectedRefusalsAreTheServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	create := func(namespace string) func(client.Client) error {
-		return func(c client.Client) error { return c.Apply(t.Context(), largeConfigMap(namespace, 1), applytestManager) }
+		return func(c client.Client) error {
+			return c.Apply(t.Context(), largeConfigMap(namespace, 1), applytestManager)
+		}
 	}
 	t.Run("terminating namespace", func(t *testing.T) {
 		answerCase{"nothing can be created", applytest.NamespaceTerminating(), create(ending)}.run(t, c)
