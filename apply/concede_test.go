@@ -1,12 +1,15 @@
 package apply_test
 
 import (
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
 )
@@ -179,4 +182,42 @@ func TestContendedByShare(t *testing.T) {
 			attempts: 9, err: apply.ErrContended, conflicts: []string{sharedReplicas},
 		}.run(t)
 	})
+}
+
+// A list item that only we own stays when its fields give way: the server would
+// remove it with all that others own in it.
+func TestItemsOfOursStay(t *testing.T) {
+	const item = `k:{\"name\":\"web\"}`
+	const path = `"f:spec":{"f:template":{"f:spec":{"f:containers":{"` + item + `":`
+	image := cause{`.spec.template.spec.containers[name="web"].image`, `"kubectl" using apps/v1`}
+	live := func(ours string) *appsv1.Deployment {
+		d := web("uid-1", "7")
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "theirs"}}
+		d.ManagedFields = append(d.ManagedFields,
+			entry("kubectl", "Update", "", `{`+path+`{"f:image":{}}}}}}}`),
+			entry(manager, "Apply", "", `{`+path+ours+`}}}}}`))
+		return d
+	}
+	for reason, test := range map[string]struct{ ours, sent string }{
+		"nobody else owns the item": {`{".":{},"f:name":{},"f:image":{}}`, `{"template":{"spec":{"containers":[{"name":"web"}]}}}`},
+		"we do not own it":          {`{"f:name":{}}`, `null`},
+	} {
+		s := newScript(t, []step{
+			{"PATCH", conflict(image)}, {"GET", ok(live(test.ours))}, {"PATCH uid=uid-1", ok(live(test.ours))},
+		})
+		config := appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().
+			WithTemplate(corev1ac.PodTemplateSpec().WithSpec(corev1ac.PodSpec().
+				WithContainers(corev1ac.Container().WithName("web").WithImage("ours")))))
+		if _, err := s.applier(relinquish, nil).Apply(t.Context(), apply.Intent{Config: config}); err != nil {
+			t.Fatal(err)
+		}
+		var sent struct{ Spec any }
+		if err := json.Unmarshal([]byte(s.bodies[1]), &sent); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(sent.Spec)
+		if err != nil || string(raw) != test.sent {
+			t.Errorf("%s: sent %s, want %s", reason, raw, test.sent)
+		}
+	}
 }
