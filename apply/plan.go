@@ -1,0 +1,151 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
+)
+
+// Plan is what an Apply would do. Values of Secrets are not in it.
+type Plan struct {
+	FieldManager string
+	Object       ObjectRef // as it is; without uid when there is none
+	Subresource  string
+
+	// Action is what Apply would do, and "" when it would be refused. Unlike that of an
+	// Outcome it is exact: Configured says that a value or an owner would change.
+	Action Action
+	// Refused is the *ConflictError or *ShrinkError that Apply would return.
+	Refused error
+
+	Conflicts []Conflict           // with their decisions
+	Changes   []fieldowners.Change // of values, defaults of the server included
+
+	// Ownership is who would gain and lose what, ourselves and others. What it means
+	// to us is told by the lists below, of which a field may be in several.
+	Ownership fieldowners.Difference
+	Taken     []fieldowners.Moved // from other managers
+	Gained    []fieldowners.Path  // and lost by nobody
+	Shared    []fieldowners.Owned // taken or gained, and owned by these as well
+	Dropped   []Dropped           // ours, and no more
+}
+
+// Dropped is a field that we own and that the intent does not list. The Change is
+// that of its value: one that nobody else owns goes (Exists is false) or makes
+// room for the server's default.
+type Dropped struct {
+	fieldowners.Change
+
+	Stays  bool                  // the value stays as it is
+	Owners []fieldowners.Manager // who still owns the field
+}
+
+// Plan tells what an Apply of the intent would do, and writes nothing: it goes the
+// way of Apply, its policy, guard and pins included, with every write a dry run of
+// the server (dryRun=All, which admission takes part in), and compares the answer
+// with the object. Other managers may write between a Plan and an Apply; what is
+// told holds for the resourceVersion in Plan.Object.
+//
+// An Apply that its policy or Config.MaxShrink would refuse is a Plan that says
+// so, not an error. Where the intent has a Body the server does not answer with
+// managed fields: who would gain or drop what is left out then, and Unchanged
+// speaks of values only.
+//
+// Errors are otherwise those of Apply. A ContendedError says that the object
+// changed under every attempt to compare. A Plan is no observation of metrics.
+func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
+	ctx, call := a.begin(ctx)
+	call.dryRun = true
+	call.log = call.log.WithValues("dryRun", true)
+	encoded, err := encode(intent)
+	if err != nil {
+		return Plan{}, err
+	}
+	call.intent, call.ref = encoded, encoded.ref
+	plan, err := call.plan(ctx, encoded.untyped(intent))
+	if err != nil {
+		return Plan{}, err
+	}
+	return plan, nil
+}
+
+// untyped gives the intent in the form whose answers keep their managed fields.
+func (e *encodedIntent) untyped(intent Intent) Intent {
+	sent := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: e.object})
+	if e.hasBody() {
+		intent.Body = sent
+	} else {
+		intent.Config = sent
+	}
+	return intent
+}
+
+// plan compares the object with the answer to the dry run. That answer is at the
+// version that the server applied to; another one than was read is read again.
+func (c *call) plan(ctx context.Context, intent Intent) (Plan, error) {
+	log := c.log
+	for backoff := settleBackoff(); ; {
+		before, err := c.readLive(ctx)
+		if errors.Is(err, errAbsent) {
+			before = nil
+		} else if err != nil {
+			return Plan{}, c.classify(ctx, err)
+		}
+		c.log = log
+		action, err := c.run(ctx, intent)
+		if err != nil || action == Absent {
+			return c.planWithout(before, action, err)
+		}
+		after := c.landed()
+		if after == nil {
+			return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("the answer to a dry run is no object")}
+		}
+		if versionOf(before) == after.GetResourceVersion() {
+			return c.compare(before, after)
+		}
+		if backoff.Steps <= 1 {
+			return Plan{}, &ContendedError{Object: c.intent.ref, Attempts: c.attempts, Conflicts: c.conflicts,
+				Err: fmt.Errorf("read at resourceVersion %q, applied at %q", versionOf(before), after.GetResourceVersion())}
+		}
+		if err := sleep(ctx, backoff.Step()); err != nil {
+			return Plan{}, err
+		}
+	}
+}
+
+// versionOf is "" for no object, as it is in the answer to the dry run that would
+// create one.
+func versionOf(object *unstructured.Unstructured) string {
+	if object == nil {
+		return ""
+	}
+	return object.GetResourceVersion()
+}
+
+// newPlan has what is known of the object without the server's answer.
+func (c *call) newPlan(before *unstructured.Unstructured) Plan {
+	plan := Plan{
+		FieldManager: c.config.FieldManager, Object: c.intent.ref,
+		Subresource: c.intent.subresource, Conflicts: c.conflicts,
+	}
+	plan.Object.UID = ""
+	if before != nil {
+		plan.Object.UID, plan.Object.ResourceVersion = before.GetUID(), before.GetResourceVersion()
+	}
+	return plan
+}
+
+// planWithout is for an Apply that would send nothing that lands.
+func (c *call) planWithout(before *unstructured.Unstructured, action Action, err error) (Plan, error) {
+	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrShrink) {
+		return Plan{}, err
+	}
+	plan := c.newPlan(before)
+	plan.Action, plan.Refused = action, err
+	return plan, nil
+}

@@ -1,0 +1,167 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"coapply.dev/fieldowners"
+)
+
+// String gives the plan for a terminal of 80 columns: what Apply would do, then a
+// line for each finding, under what it is. Long values are cut off; paths are not.
+func (p Plan) String() string {
+	var text planText
+	text.wrap("", p.title())
+	if p.Refused != nil {
+		text.wrap("  ", oneLine(p.Refused))
+	}
+	text.section("conflicts")
+	for _, c := range p.Conflicts {
+		text.item(conflictItem(c))
+	}
+	text.section("changes")
+	for _, c := range p.Changes {
+		text.item(c.Path.String()+":", changeText(c))
+	}
+	text.section("taken")
+	for _, m := range p.Taken {
+		text.item(m.Path.String(), "from "+m.From.String())
+	}
+	text.section("shared")
+	for _, o := range p.Shared {
+		text.item(o.Path.String(), "with "+o.Manager.String())
+	}
+	text.section("gained")
+	if p.Action == Created && len(p.Gained) > 0 { // the changes say it all
+		text.item(fmt.Sprintf("%d fields", len(p.Gained)), "")
+	} else {
+		for _, path := range p.Gained {
+			text.item(path.String(), "")
+		}
+	}
+	text.section("dropped")
+	for _, d := range p.Dropped {
+		text.item(d.Path.String(), d.fate())
+	}
+	text.section("other managers")
+	for _, o := range p.others(p.Ownership.Lost) {
+		text.item(o.Path.String(), "lost by "+o.Manager.String())
+	}
+	for _, o := range p.others(p.Ownership.Gained) {
+		text.item(o.Path.String(), "gained by "+o.Manager.String())
+	}
+	return text.String()
+}
+
+func (p Plan) title() string {
+	subject := p.Object.String()
+	if p.Subresource != "" {
+		subject += " (" + p.Subresource + ")"
+	}
+	switch {
+	case p.Refused != nil:
+		return fmt.Sprintf("%s: an apply by %s would be refused", subject, p.FieldManager)
+	case p.Action == Absent:
+		return fmt.Sprintf("%s: there is none for %s to apply to", subject, p.FieldManager)
+	}
+	return fmt.Sprintf("%s: would be %s by %s", subject, strings.ToLower(string(p.Action)), p.FieldManager)
+}
+
+// others leaves out our own findings, which are told of under other words.
+func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
+	for _, o := range all {
+		if o.Manager.Name != p.FieldManager || o.Manager.Operation != "Apply" || o.Manager.Subresource != p.Subresource {
+			rest = append(rest, o)
+		}
+	}
+	return rest
+}
+
+func conflictItem(c Conflict) (head, tail string) {
+	if c.Path.IsRoot() {
+		return fmt.Sprintf("%v %s", c.Decision, c.ServerPath), "owned by " + c.Manager.String()
+	}
+	return fmt.Sprintf("%v %v", c.Decision, c.Path),
+		fmt.Sprintf("to %s, owned by %s with %s", brief(c.Ours), c.Manager, brief(c.Theirs))
+}
+
+func changeText(c fieldowners.Change) string {
+	switch {
+	case !c.Existed:
+		return "added " + brief(c.After)
+	case !c.Exists:
+		return "removed " + brief(c.Before)
+	}
+	return brief(c.Before) + " -> " + brief(c.After)
+}
+
+// fate says what becomes of the field and its value.
+func (d Dropped) fate() string {
+	var owners []string
+	for _, m := range d.Owners {
+		owners = append(owners, m.String())
+	}
+	if len(owners) == 0 {
+		owners = []string{"nobody"}
+	}
+	switch {
+	case d.Existed && !d.Exists:
+		return "goes with its value " + brief(d.Before)
+	case d.Stays:
+		return "stays, owned by " + strings.Join(owners, ", ")
+	}
+	return changeText(d.Change) + ", owned by " + strings.Join(owners, ", ")
+}
+
+// brief gives a value such that two of them stand on a line.
+func brief(v any) string {
+	const limit = 33
+	text := []rune(show(v))
+	if len(text) > limit {
+		return string(text[:limit]) + "…"
+	}
+	return string(text)
+}
+
+// planText writes lines of at most 80 columns, as far as words let it.
+type planText struct {
+	strings.Builder
+
+	heading string // to be written before the next item
+}
+
+const columns = 80
+
+func (t *planText) section(name string) { t.heading = name }
+
+// item writes one line, or the tail on lines of its own.
+func (t *planText) item(head, tail string) {
+	if t.heading != "" {
+		t.WriteString(t.heading + ":\n")
+		t.heading = ""
+	}
+	line := "  " + strings.TrimSpace(head+" "+tail)
+	if tail == "" || utf8.RuneCountInString(line) <= columns {
+		t.WriteString(line + "\n")
+		return
+	}
+	t.WriteString("  " + head + "\n")
+	t.wrap("      ", tail)
+}
+
+// wrap breaks a text at its spaces.
+func (t *planText) wrap(indent, text string) {
+	line := indent
+	for word := range strings.SplitSeq(text, " ") {
+		if len(line) > len(indent) && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns {
+			t.WriteString(line + "\n")
+			line = indent
+		}
+		if len(line) > len(indent) {
+			line += " "
+		}
+		line += word
+	}
+	t.WriteString(line + "\n")
+}

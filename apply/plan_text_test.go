@@ -1,0 +1,98 @@
+package apply_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
+)
+
+func TestPlanString(t *testing.T) {
+	path := fieldowners.MustParsePath
+	us := fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationApply}
+	hpa := fieldowners.Manager{Name: "hpa", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"}
+	long := fieldowners.Manager{Name: strings.Repeat("long-name-", 4), Operation: metav1.ManagedFieldsOperationApply}
+	change := func(p string, before, after any) fieldowners.Change {
+		return fieldowners.Change{Path: path(p), Before: before, After: after, Existed: before != nil, Exists: after != nil}
+	}
+	for _, test := range []struct {
+		reason string
+		plan   apply.Plan
+		want   string
+	}{
+		{"nothing to do", apply.Plan{Action: apply.Unchanged}, "Deployment shop/web: would be unchanged by us\n"},
+		{"nothing there", apply.Plan{Action: apply.Absent}, "Deployment shop/web: there is none for us to apply to\n"},
+		{
+			"an error as long as errors are",
+			apply.Plan{Refused: errors.New(strings.Repeat("word ", 20))},
+			"Deployment shop/web: an apply by us would be refused\n" +
+				"  " + strings.Repeat("word ", 14) + "word\n  word word word word word\n",
+		},
+		{
+			"values are cut, paths are not", apply.Plan{Action: apply.Configured, Changes: []fieldowners.Change{
+				change(`.metadata.annotations["example.com/a"]`, strings.Repeat("x", 50), strings.Repeat("y", 50)),
+				change(".spec."+strings.Repeat("p", 80), nil, int64(1)),
+			}},
+			"Deployment shop/web: would be configured by us\nchanges:\n" +
+				`  .metadata.annotations["example.com/a"]:` + "\n" +
+				`      "` + strings.Repeat("x", 32) + `… -> "` + strings.Repeat("y", 32) + "…\n" +
+				"  .spec." + strings.Repeat("p", 80) + ":\n      added 1\n",
+		},
+		{
+			"everything there is", apply.Plan{
+				Action: apply.Configured, Subresource: "status",
+				Conflicts: []apply.Conflict{
+					{Manager: hpa, Path: path(".spec.replicas"), Ours: int64(3), Theirs: int64(5), Decision: apply.Force},
+					{Manager: long, Path: path(".spec.paused"), Ours: true, Theirs: false, Decision: apply.Share},
+					{Manager: hpa, ServerPath: ".a.b", Decision: apply.Force},
+				},
+				Taken:  []fieldowners.Moved{{Path: path(".spec.replicas"), From: hpa, To: us}},
+				Shared: []fieldowners.Owned{{Path: path(".spec.paused"), Manager: long}},
+				Gained: []fieldowners.Path{path(".spec.paused")},
+				Dropped: []apply.Dropped{
+					{Change: change(".spec.a", int64(1), nil)},
+					{Change: change(".spec.b", int64(1), int64(2)), Owners: []fieldowners.Manager{hpa}},
+				},
+				Ownership: fieldowners.Difference{
+					Lost:   []fieldowners.Owned{{Path: path(".spec.c"), Manager: hpa}},
+					Gained: []fieldowners.Owned{{Path: path(".spec.d"), Manager: us}},
+				},
+			},
+			`Deployment shop/web (status): would be configured by us
+conflicts:
+  Force .spec.replicas to 3, owned by hpa/Update[scale] with 5
+  Share .spec.paused
+      to true, owned by long-name-long-name-long-name-long-name-/Apply with
+      false
+  Force .a.b owned by hpa/Update[scale]
+taken:
+  .spec.replicas from hpa/Update[scale]
+shared:
+  .spec.paused with long-name-long-name-long-name-long-name-/Apply
+gained:
+  .spec.paused
+dropped:
+  .spec.a goes with its value 1
+  .spec.b 1 -> 2, owned by hpa/Update[scale]
+other managers:
+  .spec.c lost by hpa/Update[scale]
+  .spec.d gained by us/Apply
+`,
+		},
+		{
+			"the changes of a new object say what is gained",
+			apply.Plan{Action: apply.Created, Gained: []fieldowners.Path{path(".a"), path(".b")}},
+			"Deployment shop/web: would be created by us\ngained:\n  2 fields\n",
+		},
+	} {
+		test.plan.FieldManager, test.plan.Object = "us", webAt("")
+		if diff := cmp.Diff(test.want, test.plan.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
+	}
+}
