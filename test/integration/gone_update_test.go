@@ -16,8 +16,8 @@ import (
 
 const keepFinalizer, ourFinalizer = "example.com/keep", "example.com/ours"
 
-// finalized has the finalizers that the verbs below work on.
-func (g *gone) finalized() metav1.ObjectMeta {
+// withFinalizers has the finalizers that the verbs below work on.
+func (g *gone) withFinalizers() metav1.ObjectMeta {
 	named := g.meta()
 	named.Finalizers = []string{keepFinalizer, ourFinalizer}
 	return named
@@ -48,8 +48,8 @@ func updating[T client.Object](create func(*gone) T, given string, call func(con
 	}
 }
 
-// updates are the three ways to give an object.
-func updates[T client.Object](name string, create func(*gone) T, deleted []string, call func(context.Context, *update.Updater, T) (update.Result[T], error)) []goneCase {
+// updatesOf gives a verb with the three ways to give an object.
+func updatesOf[T client.Object](name string, create func(*gone) T, deleted []string, call func(context.Context, *update.Updater, T) (update.Result[T], error)) []goneCase {
 	mismatch := []string{"UIDMismatch"}
 	return []goneCase{
 		{name: name + ", as read", prepare: updating(create, "", call), requests: 1, deleted: deleted, recreated: mismatch},
@@ -59,33 +59,33 @@ func updates[T client.Object](name string, create func(*gone) T, deleted []strin
 }
 
 func TestGoneDuringUpdate(t *testing.T) {
-	configMap := func(g *gone) *corev1.ConfigMap { return &corev1.ConfigMap{ObjectMeta: g.finalized()} }
+	configMap := func(g *gone) *corev1.ConfigMap { return &corev1.ConfigMap{ObjectMeta: g.withFinalizers()} }
 	notFound := []string{"NotFound"}
-	do := updates("Do", configMap, notFound, func(ctx context.Context, u *update.Updater, o *corev1.ConfigMap) (update.Result[*corev1.ConfigMap], error) {
+	do := updatesOf("Do", configMap, notFound, func(ctx context.Context, u *update.Updater, o *corev1.ConfigMap) (update.Result[*corev1.ConfigMap], error) {
 		return update.Do(ctx, u, o, func(o *corev1.ConfigMap) error {
 			o.Data = data("ours", "mine")
 			return nil
 		})
 	})
 	// A PUT creates a Lease that does not exist.
-	lease := updates("Do with a Lease", func(g *gone) *coordinationv1.Lease { return &coordinationv1.Lease{ObjectMeta: g.meta()} }, notFound,
+	lease := updatesOf("Do with a Lease", func(g *gone) *coordinationv1.Lease { return &coordinationv1.Lease{ObjectMeta: g.meta()} }, notFound,
 		func(ctx context.Context, u *update.Updater, o *coordinationv1.Lease) (update.Result[*coordinationv1.Lease], error) {
 			return update.Do(ctx, u, o, func(o *coordinationv1.Lease) error {
 				o.Spec.HolderIdentity = new("us")
 				return nil
 			})
 		})
-	status := updates("Status", func(g *gone) *appsv1.Deployment { return podsOf(g.meta()) }, notFound,
+	status := updatesOf("Status", func(g *gone) *appsv1.Deployment { return podsOf(g.meta()) }, notFound,
 		func(ctx context.Context, u *update.Updater, o *appsv1.Deployment) (update.Result[*appsv1.Deployment], error) {
 			return update.Status(ctx, u, o, func(o *appsv1.Deployment) error {
 				o.Status.ObservedGeneration = 7
 				return nil
 			})
 		})
-	ensure := updates("EnsureFinalizer", configMap, notFound, func(ctx context.Context, u *update.Updater, o *corev1.ConfigMap) (update.Result[*corev1.ConfigMap], error) {
+	ensure := updatesOf("EnsureFinalizer", configMap, notFound, func(ctx context.Context, u *update.Updater, o *corev1.ConfigMap) (update.Result[*corev1.ConfigMap], error) {
 		return update.EnsureFinalizer(ctx, u, o, "example.com/new")
 	})
-	remove := updates("RemoveFinalizer", configMap, []string{"nothing to do"}, func(ctx context.Context, u *update.Updater, o *corev1.ConfigMap) (update.Result[*corev1.ConfigMap], error) {
+	remove := updatesOf("RemoveFinalizer", configMap, []string{"nothing to do"}, func(ctx context.Context, u *update.Updater, o *corev1.ConfigMap) (update.Result[*corev1.ConfigMap], error) {
 		return update.RemoveFinalizer(ctx, u, o, ourFinalizer)
 	})
 	var cases []goneCase

@@ -5,104 +5,157 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 )
 
-// Each race has one ConfigMap whose key "a" another manager owns. We set "a",
-// which the policy forces, and "b", which it rejects; at a random moment a
-// contester sets "b" unforced. Whoever is first owns "b" and the other one must
-// fail: when both succeed, b was stolen.
+// In each race we apply keys of a ConfigMap while contesters apply, force, update
+// and delete the same keys at random moments. The history of the object then says
+// what each write of ours took from whom: nothing but fields that are to be forced,
+// from owners that were judged.
 
 const (
-	pinnedRaces   = 1000
-	unpinnedRaces = 200
+	ours           = "us/Apply"
+	racesByDefault = 10_000
+	unpinnedRaces  = 500
+	racesAtOnce    = 8 // each on an object of its own
 )
 
+// racePolicy is what we do about a contested key.
+var racePolicy = map[string]apply.Decision{
+	"force": apply.Force, "reject": apply.Reject, "yield": apply.Relinquish, "share": apply.Share,
+}
+
+// ourRaceCall applies the intent of a call and fills in what it judged.
+type ourRaceCall func(ctx context.Context, namespace, name string, call *ourCall) error
+
+// TestForceStealsNothing runs as many races as COAPPLY_RACES says.
 func TestForceStealsNothing(t *testing.T) {
-	races := runRaces(t, pinnedRaces, func(ctx context.Context, c client.Client, namespace, name string) error {
-		applier, err := apply.New(c, apply.Config{
-			FieldManager: "us",
-			Policy:       apply.OnConflict(apply.Reject).At(".data.a", apply.Force),
-			LiveReader:   c,
-		})
-		if err != nil {
+	races := racesByDefault
+	if text := os.Getenv("COAPPLY_RACES"); text != "" {
+		var err error
+		if races, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy := apply.OnConflict(apply.Reject)
+	for key, decision := range racePolicy {
+		policy = policy.At(".data."+key, decision)
+	}
+	count := runRaces(t, races, []string{"force", "reject", "yield", "share"}, func(c client.Client) ourRaceCall {
+		applier := newApplier(t, c, "us", policy) // one an object: it remembers
+		return func(ctx context.Context, namespace, name string, call *ourCall) error {
+			outcome, err := applier.Apply(ctx, apply.Intent{Config: ourKeys(namespace, name, call)})
+			for _, conflict := range outcome.Conflicts {
+				key := strings.TrimPrefix(conflict.Path.String(), ".data.")
+				if conflict.Decision == apply.Force {
+					call.judged[key+" "+conflict.Manager.String()] = true
+				} else {
+					call.conceded[key] = true
+				}
+			}
+			call.at, _ = strconv.ParseInt(outcome.Object.ResourceVersion, 10, 64)
 			return err
 		}
-		_, err = applier.Apply(ctx, apply.Intent{Config: ours(namespace, name)})
-		return err
 	})
-	t.Logf("%d races: %v", pinnedRaces, races)
-	if races.steals != 0 {
-		t.Errorf("%d unintended steals in %d races", races.steals, pinnedRaces)
+	t.Logf("%d races: %v", races, count)
+	if count.steals != 0 {
+		t.Errorf("%d unintended steals in %d races", count.steals, races)
 	}
-	if races.weFirst == 0 || races.theyFirst == 0 {
-		t.Errorf("%v: one side always won, so nothing raced", races)
+	if count.forced == 0 || count.rejected == 0 || count.late == 0 {
+		t.Errorf("%v: nothing raced", count)
 	}
 }
 
 // TestUnpinnedForceSteals shows that the races are real: the plain way, apply,
 // look at the conflicts, apply with force, takes what it never looked at.
 func TestUnpinnedForceSteals(t *testing.T) {
-	races := runRaces(t, unpinnedRaces, func(ctx context.Context, c client.Client, namespace, name string) error {
-		err := c.Apply(ctx, ours(namespace, name), client.FieldOwner("us"))
-		if !apply.IsOwnershipConflict(err) || mentions(err, ".data.b") {
-			return err
+	count := runRaces(t, unpinnedRaces, []string{"force", "reject"}, func(c client.Client) ourRaceCall {
+		return func(ctx context.Context, namespace, name string, call *ourCall) error {
+			err := c.Apply(ctx, ourKeys(namespace, name, call), client.FieldOwner("us"))
+			if !apply.IsOwnershipConflict(err) || mentions(err, ".data.reject") {
+				return err
+			}
+			for _, owner := range []string{"contester/Apply", "rival/Apply", "editor/Update"} { // say that all of them were judged
+				call.judged["force "+owner] = true
+			}
+			return c.Apply(ctx, ourKeys(namespace, name, call), client.FieldOwner("us"), client.ForceOwnership)
 		}
-		return c.Apply(ctx, ours(namespace, name), client.FieldOwner("us"), client.ForceOwnership)
 	})
-	t.Logf("%d races: %v", unpinnedRaces, races)
-	if races.steals == 0 {
-		t.Errorf("%v: the unpinned variant stole nothing, so the races prove nothing", races)
+	t.Logf("%d races: %v", unpinnedRaces, count)
+	if count.steals == 0 {
+		t.Errorf("%v: the unpinned variant stole nothing, so the races prove nothing", count)
 	}
 }
 
-func ours(namespace, name string) *corev1ac.ConfigMapApplyConfiguration {
-	return corev1ac.ConfigMap(name, namespace).WithData(map[string]string{"a": "ours", "b": "ours"})
+func ourKeys(namespace, name string, call *ourCall) *corev1ac.ConfigMapApplyConfiguration {
+	return corev1ac.ConfigMap(name, namespace).WithData(call.intent)
 }
 
-type raceCount struct{ steals, weFirst, theyFirst int }
+// raceCount counts races by how they ended, and what happened in them.
+type raceCount struct{ landed, forced, rejected, contended, partly, late, steals int }
 
 func (r raceCount) String() string {
-	return fmt.Sprintf("%d steals, we first %d, they first %d", r.steals, r.weFirst, r.theyFirst)
+	return fmt.Sprintf("%d landed (%d by force), %d rejected, %d contended; %d failed after a part had landed; %d forced applies came too late; %d steals",
+		r.landed, r.forced, r.rejected, r.contended, r.partly, r.late, r.steals)
 }
 
-// runRaces runs them two at a time, and spreads the contester's moment over what
-// our own calls take.
-func runRaces(t *testing.T, races int, us func(ctx context.Context, c client.Client, namespace, name string) error) raceCount {
+func (r *raceCount) add(other raceCount) {
+	r.landed += other.landed
+	r.forced += other.forced
+	r.rejected += other.rejected
+	r.contended += other.contended
+	r.partly += other.partly
+	r.late += other.late
+	r.steals += other.steals
+}
+
+// arena is an object on which one race after the other takes place.
+type arena struct {
+	*testing.T
+
+	c               client.Client
+	namespace, name string
+	keys            []string
+	apply           ourRaceCall
+	history         *history
+	count           raceCount
+	took            time.Duration // what a call of ours takes, about
+}
+
+func runRaces(t *testing.T, races int, keys []string, us func(client.Client) ourRaceCall) raceCount {
 	t.Helper()
-	c := newClient(t, server(t))
+	config := rest.CopyConfig(server(t))
+	config.Wrap(record)
+	c := newClient(t, config)
 	namespace := newNamespace(t, c)
 	var (
-		mu    sync.Mutex
-		count raceCount
-		next  = make(chan int)
-		lanes sync.WaitGroup
+		arenas []*arena
+		atOnce sync.WaitGroup
+		next   = make(chan int)
 	)
-	for range 2 {
-		lanes.Go(func() {
-			took := 10 * time.Millisecond
-			for i := range next {
-				duration, weErr, theyErr := race(t.Context(), c, namespace, fmt.Sprintf("race-%d", i), took, us)
-				took = (took + duration) / 2
-				mu.Lock()
-				switch {
-				case weErr == nil && theyErr == nil:
-					count.steals++
-				case weErr == nil && apply.IsOwnershipConflict(theyErr):
-					count.weFirst++
-				case theyErr == nil && (errors.Is(weErr, apply.ErrConflict) || apply.IsOwnershipConflict(weErr)):
-					count.theyFirst++
-				default:
-					t.Errorf("race %d: we: %v, they: %v", i, weErr, theyErr)
-				}
-				mu.Unlock()
+	for i := range racesAtOnce {
+		a := &arena{
+			T: t, c: c, namespace: namespace, name: fmt.Sprintf("arena-%d", i), keys: keys, apply: us(c),
+			history: &history{versions: map[int64]version{}}, took: 10 * time.Millisecond,
+		}
+		arenas = append(arenas, a)
+		atOnce.Go(func() {
+			for range next {
+				a.race(context.WithValue(t.Context(), historyKey{}, a.history))
 			}
 		})
 	}
@@ -110,23 +163,125 @@ func runRaces(t *testing.T, races int, us func(ctx context.Context, c client.Cli
 		next <- i
 	}
 	close(next)
-	lanes.Wait()
-	return count
+	atOnce.Wait()
+	var sum raceCount
+	for _, a := range arenas {
+		a.settleDown(context.WithValue(t.Context(), historyKey{}, a.history))
+		a.count.late = a.history.late
+		sum.add(a.count)
+	}
+	return sum
 }
 
-func race(ctx context.Context, c client.Client, namespace, name string, within time.Duration, us func(context.Context, client.Client, string, string) error) (took time.Duration, weErr, theyErr error) {
-	before := corev1ac.ConfigMap(name, namespace).WithData(map[string]string{"a": "theirs"})
-	if err := c.Apply(ctx, before, client.FieldOwner("owner")); err != nil {
-		return 0, err, err
+// race is one call of ours against up to three writes of contesters.
+func (a *arena) race(ctx context.Context) {
+	intent := map[string]string{"force": "ours"}
+	for _, key := range a.keys {
+		if rand.N(4) > 0 {
+			intent[key] = "ours"
+		}
 	}
 	var contest sync.WaitGroup
-	contest.Go(func() {
-		time.Sleep(rand.N(within + 1))
-		theyErr = c.Apply(ctx, corev1ac.ConfigMap(name, namespace).WithData(map[string]string{"b": "theirs"}), client.FieldOwner("contester"))
-	})
+	for range 1 + rand.N(3) {
+		contest.Go(func() {
+			time.Sleep(rand.N(a.took + 1))
+			if err := a.contest(ctx); err != nil && !apply.IsOwnershipConflict(err) {
+				a.Errorf("a contester: %v", err)
+			}
+		})
+	}
 	start := time.Now()
-	weErr = us(ctx, c, namespace, name)
-	took = time.Since(start)
+	call := a.call(ctx, intent)
+	took := time.Since(start)
 	contest.Wait()
-	return took, weErr, theyErr
+	a.took = (3*a.took + took) / 4
+	a.judge(call)
+}
+
+func (a *arena) call(ctx context.Context, intent map[string]string) *ourCall {
+	call := &ourCall{intent: intent, judged: map[string]bool{}, conceded: map[string]bool{}}
+	call.err = a.apply(context.WithValue(ctx, ourCallKey{}, call), a.namespace, a.name, call)
+	return call
+}
+
+// settleDown has everybody let go: our next call gets every field, also those in
+// which it gave way before.
+func (a *arena) settleDown(ctx context.Context) {
+	for _, who := range []string{"contester", "rival"} {
+		if err := a.c.Apply(ctx, corev1ac.ConfigMap(a.name, a.namespace), client.FieldOwner(who)); err != nil {
+			a.Error(err)
+		}
+	}
+	if err := a.edit(ctx, `{"data":null}`); err != nil {
+		a.Error(err)
+	}
+	call := a.call(ctx, data("ours", a.keys...))
+	if call.err != nil || len(call.conceded) > 0 || len(call.judged) > 0 {
+		a.Errorf("alone: %v, gave way in %v, took %v", call.err, call.conceded, call.judged)
+	}
+	a.judge(call)
+}
+
+// contest is one write of a contester. A key of the contester's own makes every
+// one a change.
+func (a *arena) contest(ctx context.Context) error {
+	key := a.keys[rand.N(len(a.keys))]
+	value := fmt.Sprintf("theirs-%d", rand.Int64())
+	who := []string{"contester", "rival"}[rand.N(2)]
+	config := corev1ac.ConfigMap(a.name, a.namespace)
+	wants, letsGo := config.WithData(map[string]string{who: value}), rand.N(6) == 0
+	if !letsGo {
+		wants.Data[key] = value
+	}
+	switch rand.N(3) {
+	case 0:
+		return a.c.Apply(ctx, wants, client.FieldOwner(who))
+	case 1:
+		return a.c.Apply(ctx, wants, client.FieldOwner(who), client.ForceOwnership)
+	}
+	if letsGo {
+		return a.edit(ctx, fmt.Sprintf(`{"data":{"editor":%q,%q:null}}`, value, key))
+	}
+	return a.edit(ctx, fmt.Sprintf(`{"data":{"editor":%q,%q:%q}}`, value, key, value))
+}
+
+func (a *arena) edit(ctx context.Context, patch string) error {
+	object := &unstructured.Unstructured{} // its answers are JSON, which record reads
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	object.SetNamespace(a.namespace)
+	object.SetName(a.name)
+	err := a.c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("editor"))
+	return client.IgnoreNotFound(err) // nobody has applied it yet
+}
+
+// judge counts the race and checks it.
+func (a *arena) judge(call *ourCall) {
+	versions := a.history.sorted()
+	for i, v := range versions {
+		if i > 0 && v.call != nil {
+			for _, stolen := range steals(versions[i-1], v) {
+				a.count.steals++
+				a.Logf("stolen: %s", stolen)
+			}
+		}
+		if v.call == call && call.err != nil {
+			a.count.partly++ // an intent that began with what was left of it before
+		}
+		if call.err == nil && call.at == v.number {
+			for _, wrong := range broken(call, v) {
+				a.Errorf("landed, but %s", wrong)
+			}
+		}
+	}
+	switch {
+	case call.err == nil:
+		a.count.landed++
+		a.count.forced += min(len(call.judged), 1)
+	case errors.Is(call.err, apply.ErrConflict) || apply.IsOwnershipConflict(call.err):
+		a.count.rejected++
+	case errors.Is(call.err, apply.ErrContended):
+		a.count.contended++
+	default:
+		a.Errorf("we: %v", call.err)
+	}
 }
