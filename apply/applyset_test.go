@@ -1,0 +1,291 @@
+package apply_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+// setScript is an API server that expects these requests, written out in full, in
+// this order. It knows ConfigMaps and Secrets.
+type setScript struct {
+	*testing.T
+
+	steps []step
+	sent  int
+}
+
+func (s *setScript) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := request.Context().Err(); err != nil {
+		return nil, err
+	}
+	got := s.describe(request)
+	if s.sent++; s.sent > len(s.steps) {
+		s.Errorf("request %d: %s; no more was expected", s.sent, got)
+		return nil, errors.New("the script has ended")
+	}
+	if next := s.steps[s.sent-1]; got != next.request {
+		s.Errorf("request %d:\n got %s\nwant %s", s.sent, got, next.request)
+	}
+	return s.steps[s.sent-1].answer(request)
+}
+
+// describe gives method, path below the namespace, query and body.
+func (s *setScript) describe(request *http.Request) string {
+	text := request.Method + " " + strings.TrimPrefix(request.URL.Path, "/api/v1/namespaces/shop/")
+	query := request.URL.Query()
+	query.Del("force")
+	if selector := query.Get("labelSelector"); selector == apply.PartOfLabel+"="+setID {
+		query.Set("labelSelector", "members")
+	}
+	if encoded := query.Encode(); encoded != "" {
+		text += "?" + encoded
+	}
+	if request.Body == nil {
+		return text
+	}
+	defer request.Body.Close()
+	raw, err := io.ReadAll(request.Body)
+	if err != nil {
+		s.Errorf("body of %s: %v", text, err)
+	}
+	if request.Method == http.MethodDelete {
+		return text + " " + s.deleteOptions(raw)
+	}
+	if len(raw) > 0 {
+		text += " " + string(raw)
+	}
+	return strings.ReplaceAll(text, setID, "SET")
+}
+
+// deleteOptions gives the precondition and the propagation. They are sent as
+// Protobuf.
+func (s *setScript) deleteOptions(raw []byte) string {
+	var options metav1.DeleteOptions
+	if _, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(raw, nil, &options); err != nil {
+		s.Errorf("delete options: %v", err)
+		return ""
+	}
+	if options.Preconditions == nil || options.Preconditions.UID == nil || options.PropagationPolicy == nil {
+		return options.String()
+	}
+	return fmt.Sprintf("uid=%s %s", *options.Preconditions.UID, *options.PropagationPolicy)
+}
+
+// expect begins another script; the one before must have ended.
+func (s *setScript) expect(steps ...step) {
+	s.Helper()
+	if s.sent < len(s.steps) {
+		s.Errorf("%d of %d requests were sent; next expected: %s", s.sent, len(s.steps), s.steps[s.sent].request)
+	}
+	s.steps, s.sent = steps, 0
+}
+
+func newSetScript(t *testing.T) *setScript {
+	s := &setScript{T: t}
+	t.Cleanup(func() { s.expect() })
+	return s
+}
+
+func (s *setScript) client() client.Client {
+	s.Helper()
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	config := &rest.Config{Host: "http://server", Transport: s, QPS: -1}
+	config.Wrap(apply.RecordExchange)
+	c, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme, Mapper: mapper})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return c
+}
+
+func (s *setScript) sets(policy apply.Policy) *apply.ApplySets {
+	s.Helper()
+	sets, err := apply.NewApplySets(s.applier(policy))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return sets
+}
+
+func (s *setScript) applier(policy apply.Policy) *apply.Applier {
+	s.Helper()
+	c := s.client()
+	applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c, Policy: policy})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return applier
+}
+
+// setID is that of the ConfigMap web in the namespace shop.
+var setID = apply.ApplySetID(apply.ObjectRef{
+	GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+	NamespacedName:   types.NamespacedName{Namespace: "shop", Name: "web"},
+})
+
+// setParent is the ConfigMap web; with kinds it says that it has a set of these.
+func setParent(kinds ...string) *corev1.ConfigMap {
+	parent := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-1"},
+	}
+	if len(kinds) > 0 {
+		parent.Labels = map[string]string{"applyset.kubernetes.io/id": setID}
+		parent.Annotations = map[string]string{
+			"applyset.kubernetes.io/tooling":              manager + "/v1",
+			"applyset.kubernetes.io/contains-group-kinds": strings.Join(kinds, ","),
+		}
+	}
+	return parent
+}
+
+func announces(kinds string) string {
+	return `PATCH configmaps/web?fieldManager=` + manager + `-applyset {"apiVersion":"v1","kind":"ConfigMap","metadata":{` +
+		`"annotations":{"applyset.kubernetes.io/contains-group-kinds":"` + kinds + `","applyset.kubernetes.io/tooling":"` + manager + `/v1"},` +
+		`"labels":{"applyset.kubernetes.io/id":"SET"},"name":"web","namespace":"shop","uid":"uid-1"}}`
+}
+
+func applies(kind, name string) string {
+	return "PATCH " + strings.ToLower(kind) + "s/" + name + "?fieldManager=" + manager +
+		` {"kind":"` + kind + `","apiVersion":"v1","metadata":{"name":"` + name + `","namespace":"shop","labels":{"applyset.kubernetes.io/part-of":"SET"}}}`
+}
+
+func named(kind, name string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1"},
+	}
+}
+
+func emits(intents ...apply.Intent) func() ([]apply.Intent, error) {
+	return func() ([]apply.Intent, error) { return intents, nil }
+}
+
+func emitsConfigMap(name string) func() ([]apply.Intent, error) {
+	return emits(apply.Intent{Config: corev1ac.ConfigMap(name, "shop")})
+}
+
+// What kubectl makes of the same parent (its tests have it).
+func TestApplySetID(t *testing.T) {
+	parent := apply.ObjectRef{
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Secret"),
+		NamespacedName:   types.NamespacedName{Namespace: "test", Name: "my-set"},
+	}
+	if got := apply.ApplySetID(parent); got != "applyset-0eFHV8ySqp7XoShsGvyWFQD3s96yqwHmzc4e0HR1dsY-v1" {
+		t.Error(got)
+	}
+}
+
+// Which intents are of members, and which of none.
+func TestMembers(t *testing.T) {
+	s := newSetScript(t)
+	labelled := corev1ac.ConfigMap("a", "shop").WithLabels(map[string]string{apply.PartOfLabel: "x"})
+	other := corev1ac.ConfigMap("d", "elsewhere")
+	s.expect(
+		step{"GET configmaps/web", ok(setParent())},
+		step{strings.Replace(announces("ConfigMap"), `"annotations":{`,
+			`"annotations":{"applyset.kubernetes.io/additional-namespaces":"elsewhere",`, 1), ok(named("ConfigMap", "web"))},
+		step{applies("ConfigMap", "b"), created(named("ConfigMap", "b"))},
+		step{strings.Replace(strings.ReplaceAll(applies("ConfigMap", "d"), `"shop"`, `"elsewhere"`),
+			"configmaps/d", "/api/v1/namespaces/elsewhere/configmaps/d", 1), created(named("ConfigMap", "d"))},
+	)
+	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent(), emits(
+		apply.Intent{Config: labelled},
+		apply.Intent{Config: corev1ac.ConfigMap("web", "shop")},
+		apply.Intent{Config: (*corev1ac.ConfigMapApplyConfiguration)(nil)},
+		apply.Intent{Config: corev1ac.ConfigMap("b", "shop")},
+		apply.Intent{Config: other},
+	))
+	var got []string
+	for _, err := range round.Errs {
+		got = append(got, err.Error())
+	}
+	want := []string{
+		"invalid intent for ConfigMap shop/a: it sets the label applyset.kubernetes.io/part-of itself",
+		"invalid intent for ConfigMap shop/web: the parent of a set is no member of it: an intent for the parent needs MustExist",
+		"invalid intent: the configuration is *v1.ConfigMapApplyConfiguration, want a non-nil pointer",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	if len(round.Outcomes) != 5 || round.Outcomes[3].Action != apply.Created || len(other.Labels) != 0 {
+		t.Errorf("outcomes %+v, and the caller's configuration has %v", round.Outcomes, other.Labels)
+	}
+	if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) {
+		t.Errorf("pruned after three failed: %v", err)
+	}
+}
+
+func TestParentsRefused(t *testing.T) {
+	for says, parent := range map[string]client.Object{
+		"is <nil>(nil)":              nil,
+		"is *v1.ConfigMap(nil)":      (*corev1.ConfigMap)(nil),
+		"needs its uid":              &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
+		"the kind of the parent of ": &metav1.PartialObjectMetadata{},
+	} {
+		round := newSetScript(t).sets(apply.Policy{}).Apply(t.Context(), parent, emitsConfigMap("a"))
+		if err := errors.Join(round.Errs...); !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v; want it to say %q", err, says)
+		}
+	}
+}
+
+// Whose an object is no policy decides.
+func TestMembershipIsRejected(t *testing.T) {
+	label := `.metadata.labels["` + apply.PartOfLabel + `"]`
+	s := newSetScript(t)
+	if _, err := apply.NewApplySets(s.applier(apply.OnConflict(apply.Reject).At(label, apply.Force))); err == nil || !strings.Contains(err.Error(), label) {
+		t.Errorf("a rule for the label: %v", err)
+	}
+	if _, err := apply.NewApplySets(nil); err == nil {
+		t.Error("no applier: no error")
+	}
+	forced := func(apply.Conflict) (apply.Decision, bool) { return apply.Force, true }
+	theirs := named("ConfigMap", "a")
+	theirs.Labels = map[string]string{apply.PartOfLabel: "theirs"}
+	theirs.ManagedFields = []metav1.ManagedFieldsEntry{entry("them", "Apply", "", `{"f:metadata":{"f:labels":{"f:`+apply.PartOfLabel+`":{}}}}`)}
+	s.expect(
+		step{"GET configmaps/web", ok(setParent("ConfigMap"))},
+		step{applies("ConfigMap", "a"), conflict(cause{".metadata.labels." + apply.PartOfLabel, `"them"`})},
+		step{"GET configmaps/a", ok(theirs)},
+	)
+	round := s.sets(apply.OnConflict(apply.Force).Func(forced)).Apply(t.Context(), setParent(), emitsConfigMap("a"))
+	if !errors.Is(errors.Join(round.Errs...), apply.ErrConflict) {
+		t.Errorf("%v; want a conflict", round.Errs)
+	}
+}
+
+// A long field manager leaves room for the parent's.
+func TestLongFieldManager(t *testing.T) {
+	s := newSetScript(t)
+	long := strings.Repeat("m", 127) + "é"
+	c := s.client()
+	for _, name := range []string{long[:127], long[:120] + "ééé"} {
+		applier, err := apply.New(c, apply.Config{FieldManager: name, LiveReader: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := apply.NewApplySets(applier); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

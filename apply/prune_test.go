@@ -1,0 +1,259 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"coapply.dev/apply"
+)
+
+var configMaps = schema.GroupResource{Resource: "configmaps"}
+
+// member is a ConfigMap as it is listed.
+func member(name string, change ...func(*metav1.PartialObjectMetadata)) metav1.PartialObjectMetadata {
+	object := named("ConfigMap", name)
+	object.Labels = map[string]string{apply.PartOfLabel: setID}
+	object.ManagedFields = []metav1.ManagedFieldsEntry{labelEntry(manager)}
+	for _, c := range change {
+		c(object)
+	}
+	return *object
+}
+
+func labelEntry(owner string) metav1.ManagedFieldsEntry {
+	return entry(owner, "Apply", "", `{"f:metadata":{"f:labels":{"f:`+apply.PartOfLabel+`":{}}}}`)
+}
+
+// page is an answer to a list; more says that it is not the last one.
+func page(more string, members ...metav1.PartialObjectMetadata) answer {
+	return ok(&metav1.PartialObjectMetadataList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"},
+		ListMeta: metav1.ListMeta{Continue: more}, Items: members,
+	})
+}
+
+const (
+	reads = "GET configmaps/web"
+	lists = "GET configmaps?labelSelector=members&limit=500"
+)
+
+func deletes(name string) string {
+	return "DELETE configmaps/" + name + " uid=uid-" + name + " Background"
+}
+
+// deleted is what a delete is answered with.
+func deleted(status int) answer {
+	return give(status, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess})
+}
+
+// standing begins a round of a set that may hold more than the a which it emits:
+// everything up to the list.
+func standing(s *setScript, sets *apply.ApplySets) *apply.Round {
+	s.Helper()
+	s.expect(
+		step{reads, ok(setParent("ConfigMap"))},
+		step{applies("ConfigMap", "a"), ok(named("ConfigMap", "a"))},
+	)
+	round := sets.Apply(s.Context(), setParent("ConfigMap"), emitsConfigMap("a"))
+	if err := errors.Join(round.Errs...); err != nil {
+		s.Fatal(err)
+	}
+	return round
+}
+
+// TestPruneRequests is about a set that held a and others and emits a.
+func TestPruneRequests(t *testing.T) {
+	gone, busy := apierrors.NewNotFound(configMaps, "b"), apierrors.NewTooManyRequests("busy", 0)
+	stale := fail(apierrors.NewConflict(configMaps, "b", errors.New("the UID in the precondition does not match")))
+	other := func(o *metav1.PartialObjectMetadata) { o.UID = "uid-other" }
+	read := ok(setParent("ConfigMap"))
+	for name, test := range map[string]struct {
+		reason  string
+		steps   []step
+		deleted []string
+		kept    []string
+		err     error
+	}{
+		"nothing else": {reason: "what stands is not asked for twice", steps: []step{{lists, page("", member("a"))}}},
+		"two pages": {
+			reason: "a page at a time, then the parent, then each by its uid",
+			steps: []step{
+				{lists, page("next", member("a"), member("b"))},
+				{strings.Replace(lists, "?", "?continue=next&", 1), page("", member("c"))},
+				{reads, read}, {deletes("b"), deleted(200)}, {deletes("c"), deleted(202)},
+			},
+			deleted: []string{"ConfigMap shop/b", "ConfigMap shop/c"},
+		},
+		"another name for what stands": {
+			reason: "the uid is that of what was applied: a kind that is served by two groups",
+			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.UID = "uid-a" }))}},
+		},
+		"another uid at the name": {
+			reason: "it was recreated, and is emitted",
+			steps:  []step{{lists, page("", member("a", other))}},
+		},
+		"gone already": {
+			reason: "nothing to tell",
+			steps:  []step{{lists, page("", member("b"))}, {reads, read}, {deletes("b"), fail(gone)}},
+		},
+		"recreated": {
+			reason: "a read tells what a 409 is",
+			steps: []step{
+				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
+				{"GET configmaps/b", ok(new(member("b", other)))},
+			},
+			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: it was recreated; what has its name now was left alone"},
+		},
+		"gone meanwhile": {
+			reason: "a read tells what a 409 is",
+			steps:  []step{{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale}, {"GET configmaps/b", fail(gone)}},
+		},
+		"a 409 that passes": {
+			reason: "the same uid is there still: tried again, and the rest is deleted",
+			steps: []step{
+				{lists, page("", member("b"), member("c"))}, {reads, read}, {deletes("b"), stale},
+				{"GET configmaps/b", ok(new(member("b")))}, {deletes("c"), deleted(200)},
+			},
+			deleted: []string{"ConfigMap shop/c"}, err: apply.ErrRetryable,
+		},
+		"unreadable after a 409": {
+			reason: "not taken for either",
+			steps: []step{
+				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale}, {"GET configmaps/b", fail(busy)},
+			},
+			err: apply.ErrRetryable,
+		},
+		"managed fields that nobody can read": {
+			reason: "they do not show that the label is ours",
+			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
+				o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: "Apply", FieldsType: "FieldsV2"}}
+			}))}},
+			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: nobody can tell who set the label " + apply.PartOfLabel +
+				`: managedFields[0] (manager "` + manager + `"): fieldsType is "FieldsV2", want FieldsV1`},
+		},
+		"the parent itself": {
+			reason: "whatever its label says",
+			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.UID = "uid-1" }))}},
+			kept:   []string{"ConfigMap shop/b is emitted no longer and was kept: it is the parent itself"},
+		},
+		"list fails": {reason: "nothing is known", steps: []step{{lists, fail(busy)}}, err: apply.ErrRetryable},
+		"second page fails": {
+			reason: "what is known goes, the rest is tried again",
+			steps: []step{
+				{lists, page("next", member("b"))}, {strings.Replace(lists, "?", "?continue=next&", 1), fail(busy)},
+				{reads, read}, {deletes("b"), deleted(200)},
+			},
+			deleted: []string{"ConfigMap shop/b"}, err: apply.ErrRetryable,
+		},
+		"parent unreadable": {
+			reason: "nothing is deleted",
+			steps:  []step{{lists, page("", member("b"))}, {reads, fail(busy)}}, err: apply.ErrRetryable,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(test.reason)
+			s := newSetScript(t)
+			sets := s.sets(apply.Policy{})
+			round := standing(s, sets)
+			s.expect(test.steps...)
+			pruned, err := round.Prune(t.Context())
+			if !errors.Is(err, test.err) || test.err == nil && err != nil {
+				t.Errorf("error %v, want %v", err, test.err)
+			}
+			if diff := cmp.Diff([][]string{test.deleted, test.kept}, [][]string{strs(pruned.Deleted), strs(pruned.Kept)}); diff != "" {
+				t.Errorf("deleted, kept (-want +got):\n%s", diff)
+			}
+			s.expect()
+			again(s, sets, err == nil && len(test.kept) == 0)
+		})
+	}
+}
+
+// again is another round. It lists only if the one before left something open.
+func again(s *setScript, sets *apply.ApplySets, complete bool) {
+	s.Helper()
+	steps := []step{{applies("ConfigMap", "a"), ok(named("ConfigMap", "a"))}}
+	if !complete {
+		steps = append(steps, step{lists, page("")})
+	}
+	s.expect(steps...)
+	_, err := sets.Apply(s.Context(), setParent("ConfigMap"), emitsConfigMap("a")).Prune(s.Context())
+	if err != nil {
+		s.Errorf("another round: %v", err)
+	}
+}
+
+func strs[T interface{ String() string }](all []T) (texts []string) {
+	for _, one := range all {
+		texts = append(texts, one.String())
+	}
+	return texts
+}
+
+// After a write to the parent that failed nobody knows what it says: it is read,
+// even if the cache says what was known before.
+func TestFailedWriteToTheParent(t *testing.T) {
+	s := newSetScript(t)
+	sets := s.sets(apply.Policy{})
+	s.expect(
+		step{reads, ok(setParent("ConfigMap", "Secret"))},
+		step{applies("ConfigMap", "a"), ok(named("ConfigMap", "a"))},
+	)
+	round := sets.Apply(t.Context(), setParent("ConfigMap", "Secret"), emitsConfigMap("a"))
+	s.expect(
+		step{lists, page("", member("a"))},
+		step{strings.Replace(lists, "configmaps", "secrets", 1), page("")},
+		step{announces("ConfigMap"), fail(apierrors.NewForbidden(configMaps, "web", nil))},
+	)
+	if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrRefused) {
+		t.Errorf("%v; want ErrRefused", err)
+	}
+	s.expect(
+		step{reads, ok(setParent("ConfigMap"))},
+		step{announces("ConfigMap,Secret"), ok(named("ConfigMap", "web"))},
+		step{applies("Secret", "b"), created(named("Secret", "b"))},
+	)
+	if round := sets.Apply(t.Context(), setParent("ConfigMap", "Secret"), emits(apply.Intent{Config: corev1ac.Secret("b", "shop")})); len(round.Errs) > 0 {
+		t.Error(round.Errs)
+	}
+}
+
+// A round that is not the last one, or none at all, prunes nothing.
+func TestRoundsThatCannotPrune(t *testing.T) {
+	s := newSetScript(t)
+	sets := s.sets(apply.Policy{})
+	first := standing(s, sets)
+	s.expect(step{applies("ConfigMap", "b"), created(named("ConfigMap", "b"))})
+	sets.Apply(t.Context(), setParent("ConfigMap"), emitsConfigMap("b"))
+	s.expect()
+	for name, round := range map[string]*apply.Round{"overtaken": first, "none": {}} {
+		if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) {
+			t.Errorf("%s: %v, want ErrNotPruned", name, err)
+		}
+	}
+}
+
+func TestPruneEndsWithTheContext(t *testing.T) {
+	s := newSetScript(t)
+	round := standing(s, s.sets(apply.Policy{}))
+	ctx, end := context.WithCancel(t.Context())
+	s.expect(step{lists, page("", member("b"), member("c"))}, step{reads, ok(setParent("ConfigMap"))},
+		step{deletes("b"), func(r *http.Request) (*http.Response, error) { end(); return deleted(200)(r) }})
+	pruned, err := round.Prune(ctx)
+	if !errors.Is(err, context.Canceled) || len(pruned.Deleted) != 1 {
+		t.Errorf("%v, deleted %v; want the end of the context after one", err, pruned.Deleted)
+	}
+	if !strings.HasPrefix(err.Error(), "pruning what ConfigMap shop/web emitted before: ") {
+		t.Error(err)
+	}
+}
