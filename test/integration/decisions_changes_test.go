@@ -25,7 +25,6 @@ var (
 	firstFound  = turn{reason: "the conflict is found", sends: sendsThree, conflicts: []string{"other Relinquish"}, owners: byOther}
 	firstShared = turn{reason: "the conflict is found", sends: sendsThree, conflicts: []string{"other Share"}, owners: byBoth}
 	gaveWay     = []string{"other Relinquish remembered"}
-	coOwned     = []string{"other Share remembered"}
 	byWhole     = turn{reason: "nothing is left to remember", sends: sendsOne, ours: true, owners: byUs}
 	byDefault   = apply.OnConflict(apply.Relinquish)
 	theTitle    = crdShapes["custom scalar"]
@@ -131,7 +130,7 @@ var stories = []story{
 			firstShared,
 			{
 				reason: "a third applies the same", happens: appliedBy("third", theTitle.theirs), sends: sendsOne,
-				conflicts: coOwned, owners: []string{"other/Apply", "third/Apply", "us/Apply"},
+				conflicts: []string{"other Share remembered", "third Share remembered"}, owners: []string{"other/Apply", "third/Apply", "us/Apply"},
 			},
 			{
 				reason: "the other one leaves", happens: appliedBy("other", `{}`), sends: sendsOne,
