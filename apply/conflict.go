@@ -164,7 +164,8 @@ func hasRejected(conflicts []Conflict) bool {
 //	conflict with "NAME"[ with subresource "SUB"][ using APIVERSION][ at TIME]
 //
 // "using" and "at" stand for Update managers only
-// (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go).
+// (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go); a server of
+// 1.36 leaves the time out, and it is taken from the entry.
 func parseCause(message string) (fieldowners.Manager, error) {
 	manager := fieldowners.Manager{Operation: metav1.ManagedFieldsOperationApply}
 	rest, ok := strings.CutPrefix(message, "conflict with ")

@@ -45,7 +45,7 @@ func TestDependencies(t *testing.T) {
 			reason:    "apply stands below its own helpers",
 			field:     "Deps",
 			packages:  []string{"coapply.dev/apply"},
-			forbidden: []string{"coapply.dev/apply/update", "coapply.dev/apply/reconciler", "coapply.dev/apply/metrics"},
+			forbidden: []string{"coapply.dev/apply/update", "coapply.dev/apply/reconciler", "coapply.dev/apply/metrics", "coapply.dev/apply/applytest"},
 		},
 	} {
 		for _, path := range goList(t, rule.field, rule.packages) {

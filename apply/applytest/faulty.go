@@ -3,7 +3,7 @@ package applytest
 import (
 	"context"
 	"sync"
-	"testing" //nolint:depguard // a kit for tests
+	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"testing" //nolint:depguard // a kit for tests
+	"testing"
 
-	"github.com/google/go-cmp/cmp" //nolint:depguard // a kit for tests: it compares strings alone
+	"github.com/google/go-cmp/cmp"
 
 	"coapply.dev/apply"
 )
