@@ -111,7 +111,7 @@ func (p *Plan) settle(m Handover, owners slots, objects Objects) {
 		return // nothing changes
 	}
 	if m.From.APIVersion != m.To.APIVersion {
-		if reason := p.differs(m, objects); reason != "" {
+		if reason := p.differs(m, from.isLeaf(m.Path), objects); reason != "" {
 			p.Kept = append(p.Kept, Kept{m.Path, m.From, reason})
 			return
 		}
@@ -120,8 +120,10 @@ func (p *Plan) settle(m Handover, owners slots, objects Objects) {
 }
 
 // differs says why a field cannot be shown to mean the same in both managers'
-// apiVersions; "" if it can.
-func (p *Plan) differs(m Handover, objects Objects) string {
+// apiVersions; "" if it can. A field that is owned as a whole in one, as
+// scaleTargetRef of autoscaling/v1, may be owned by its parts in the other
+// (autoscaling/v2), where those would be without an owner.
+func (p *Plan) differs(m Handover, leaf bool, objects Objects) string {
 	versions := []string{m.From.APIVersion, m.To.APIVersion}
 	if p.unread(versions, objects) {
 		return "the object was not read in both " + strings.Join(versions, " and ")
@@ -140,7 +142,22 @@ func (p *Plan) differs(m Handover, objects Objects) string {
 	if !value.Equals(value.NewValueInterface(values[0]), value.NewValueInterface(values[1])) {
 		return fmt.Sprintf("its value in %s is another one than in %s", m.From.APIVersion, m.To.APIVersion)
 	}
+	if leaf && hasParts(values[0]) {
+		return fmt.Sprintf("it is owned as a whole in %s, and nobody can tell whether it is so in %s", m.From.APIVersion, m.To.APIVersion)
+	}
 	return ""
+}
+
+func (e Entry) isLeaf(path Path) bool { return e.fields.Leaves().Has(path.elements) }
+
+func hasParts(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) > 0
+	case []any:
+		return len(v) > 0
+	}
+	return false
 }
 
 func (p *Plan) unread(versions []string, objects Objects) bool {

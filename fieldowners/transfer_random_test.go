@@ -14,7 +14,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-const randomTransfers = 1500
+const randomTransfers = 600
 
 // TestTransferLosesNothing moves random fields of random owners: every field that
 // had an owner has one, whoever was not asked owns what it owned, From owns nothing

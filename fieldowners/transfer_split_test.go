@@ -83,6 +83,19 @@ func TestTransferVersions(t *testing.T) {
 				".spec.min of old/Update: its value in v0 is another one than in v1",
 			},
 		},
+		"what is owned as a whole": {
+			reason:   "may have parts with owners of their own in the other version; a parent of fields that move is none such",
+			transfer: migrate("us", "old"), objects: fieldowners.Objects{
+				"v0": object(map[string]any{"ref": map[string]any{"name": "a"}, "list": []any{"a"}, "empty": []any{}, "in": map[string]any{"x": "1"}}),
+				"v1": object(map[string]any{"ref": map[string]any{"name": "a"}, "list": []any{"a"}, "empty": []any{}, "in": map[string]any{"x": "1"}}),
+			},
+			entries: list{owned("old Update v0", `{"f:spec":{"f:empty":{},"f:in":{".":{},"f:x":{}},"f:list":{},"f:ref":{}}}`)},
+			want:    []string{`us Apply v1 {"f:spec":{"f:empty":{},"f:in":{".":{},"f:x":{}}}}`, `old Update v0 {"f:spec":{"f:list":{},"f:ref":{}}}`},
+			kept: []string{
+				".spec.list of old/Update: it is owned as a whole in v0, and nobody can tell whether it is so in v1",
+				".spec.ref of old/Update: it is owned as a whole in v0, and nobody can tell whether it is so in v1",
+			},
+		},
 		"our entry's version": {
 			reason:   "counts, not the one that was asked for",
 			transfer: rename("us", "old"), objects: objects,
@@ -166,6 +179,28 @@ func TestTransferRefuses(t *testing.T) {
 	for want, entries := range map[string]list{"us/Apply does not own .spec.replicas": other, "old/Update still owns .spec.replicas": both} {
 		if err := plan.Done(entries); err == nil || err.Error() != want {
 			t.Errorf("Done gave %v, want %s", err, want)
+		}
+	}
+}
+
+func TestStored(t *testing.T) {
+	sent := list{owned("a Apply v1", `{"f:x":{}}`), owned("b Update v0", `{"f:x":{},"f:y":{}}`)}
+	bad := list{owned("a Apply v1", `{`)}
+	for reason, test := range map[string]struct {
+		sent, stored list
+		want         string
+	}{
+		"more, in another order": {sent, list{owned("c Apply v1", `{"f:z":{}}`), sent[1], sent[0]}, ""},
+		"an entry less":          {sent, sent[:1], "b/Update does not own .x"},
+		"a field less":           {sent, list{sent[0], owned("b Update v0", `{"f:x":{}}`)}, "b/Update does not own .y"},
+		"another apiVersion":     {sent, list{sent[0], owned("b Update v1", `{"f:x":{},"f:y":{}}`)}, "b/Update does not own .x"},
+		"nothing":                {sent, nil, "a/Apply does not own .x"},
+		"malformed, stored":      {sent, bad, `managedFields[0] (manager "a")`},
+		"malformed, sent":        {bad, sent, `managedFields[0] (manager "a")`},
+	} {
+		err := fieldowners.Stored(test.sent, test.stored)
+		if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", reason, err, test.want)
 		}
 	}
 }

@@ -158,6 +158,33 @@ func TestMigrateLetsGo(t *testing.T) {
 	}
 }
 
+// TestMigrateOwn has a controller go over from get-modify-update to intents under its
+// own name.
+func TestMigrateOwn(t *testing.T) {
+	c := newClient(t, server(t))
+	namespace := newNamespace(t, c)
+	var object corev1.ConfigMap
+	object.Namespace, object.Name, object.Data = namespace, "a", map[string]string{"k": "v", "gone": "x"}
+	if err := c.Create(t.Context(), &object, client.FieldOwner("us")); err != nil {
+		t.Fatal(err)
+	}
+	us := newApplier(t, c, "us", apply.Policy{})
+	transfer, err := us.Migrate(t.Context(), refTo(corev1.SchemeGroupVersion.WithKind("ConfigMap"), namespace, "a"), apply.From{Manager: "us"})
+	transferred(t, transfer, err)
+	if _, err := us.Apply(t.Context(), apply.Intent{Config: corev1ac.ConfigMap("a", namespace).WithData(map[string]string{"k": "v"})}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(&object), &object); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"k": "v"}, object.Data); diff != "" {
+		t.Errorf("data (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"us/Apply"}, managersIn(t, &object)); diff != "" {
+		t.Errorf("managers (-want +got):\n%s", diff)
+	}
+}
+
 // TestMigrateAsCSAUpgrade takes client-go's csaupgrade for an oracle where both do
 // the same: one apiVersion, no annotation of kubectl's.
 func TestMigrateAsCSAUpgrade(t *testing.T) {
