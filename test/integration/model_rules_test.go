@@ -38,11 +38,17 @@ func newModel(kind modelKind) *model {
 	return &model{kind: kind, live: flatten(kind.shape, nil), owned: map[identity]fields{}}
 }
 
+// clone gives a model to go on with apart from this one.
+func (m *model) clone() *model {
+	return &model{kind: m.kind, live: maps.Clone(m.live), owned: maps.Clone(m.owned)}
+}
+
 // clash is a field that another manager owns and that an apply would change.
 type clash struct {
-	Path     string
-	Owner    identity
-	Decision apply.Decision
+	Path         string
+	Owner        identity
+	Ours, Theirs any
+	Decision     apply.Decision
 }
 
 func compareClashes(a, b clash) int {
@@ -146,7 +152,7 @@ func (m *model) clashes(by identity, config tree) []clash {
 	for owner, owns := range m.owned {
 		for path := range owns {
 			if owner != by && changed[path] {
-				found = append(found, clash{Path: path, Owner: owner})
+				found = append(found, clash{Path: path, Owner: owner, Ours: config.build(path), Theirs: m.live.build(path)})
 			}
 		}
 	}

@@ -110,9 +110,13 @@ func scalarText(value any) string {
 	return fmt.Sprint(value)
 }
 
-// build is the inverse of flatten. Lists come in the order of their paths.
+// build is the inverse of flatten, nil for what is not there. Lists come in the
+// order of their paths.
 func (t tree) build(at string) any {
-	n := t[at]
+	n, there := t[at]
+	if !there {
+		return nil
+	}
 	switch n.shape.kind {
 	case objectShape, mapShape:
 		fields := map[string]any{}

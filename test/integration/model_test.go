@@ -12,20 +12,27 @@ import (
 func TestModel(t *testing.T) {
 	c := newClient(t, modelServer(t))
 	namespace := newNamespace(t, c)
-	seed := modelSeed(t)
-	for i, kind := range []modelKind{sampleKind, sampleKind, configMapKind} {
-		t.Run(fmt.Sprintf("%d-%s", i, kind.Kind), func(t *testing.T) {
-			t.Parallel()
-			w := &world{Client: c, model: newModel(kind), key: client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("object-%d", i)}}
-			w.keep(t)
-			d := newDice(seed, uint64(i))
-			for step := range 200 {
-				what := w.foreignStep(t, d)
-				if t.Failed() {
-					t.Fatalf("step %d: %s", step, what)
+	seed, count := modelSeed(t), newTally()
+	t.Run("objects", func(t *testing.T) {
+		for i, kind := range []modelKind{sampleKind, sampleKind, configMapKind} {
+			t.Run(fmt.Sprintf("%d-%s", i, kind.Kind), func(t *testing.T) {
+				t.Parallel()
+				key := client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("model-%d", i)}
+				w := &world{Client: c, model: newModel(kind), tally: count, key: key}
+				w.keep(t)
+				d := newDice(seed, uint64(i))
+				for step := range 200 {
+					what := w.foreignStep(t, d)
+					if t.Failed() {
+						t.Fatalf("step %d: %s", step, what)
+					}
+					w.check(t, step, what)
 				}
-				w.check(t, step, what)
-			}
-		})
+			})
+		}
+	})
+	count.report(t)
+	if !t.Failed() {
+		count.atLeast(t, 50, "foreign apply: conflict", "foreign apply: landed", "foreign update")
 	}
 }

@@ -21,6 +21,7 @@ import (
 type world struct {
 	client.Client
 	*model
+	*tally
 
 	key client.ObjectKey
 }
@@ -62,13 +63,16 @@ func (w *world) foreignApply(ctx context.Context, by identity, config tree, forc
 		if !apply.IsOwnershipConflict(err) {
 			return fmt.Errorf("the server says %w, the model %v", err, clashes)
 		}
+		w.add("foreign apply: conflict")
 		return nil
 	case spoils:
 		if !apierrors.IsInvalid(err) {
 			return fmt.Errorf("the server says %w, the model that it is invalid", err)
 		}
+		w.add("foreign apply: invalid")
 		return nil
 	}
+	w.add("foreign apply: landed")
 	w.model.apply(by, config)
 	return err
 }
@@ -88,6 +92,7 @@ func (w *world) foreignUpdate(ctx context.Context, by identity, body tree) error
 		err = w.SubResource(by.Subresource).Update(ctx, u, client.FieldOwner(by.Name))
 	}
 	if err == nil {
+		w.add("foreign update")
 		w.model.update(by, body)
 	}
 	return err

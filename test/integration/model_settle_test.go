@@ -1,0 +1,205 @@
+package integration
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/apply"
+)
+
+// modelPolicy is a policy as the model reads it.
+type modelPolicy struct {
+	otherwise apply.Decision
+	rules     []modelRule
+	decide    func(owner identity, path string) (apply.Decision, bool) // may be nil
+}
+
+type modelRule struct {
+	apply.Match
+
+	decision apply.Decision
+}
+
+func (r modelRule) holds(owner identity, path string) bool {
+	return within(path, r.Path) && (r.Manager == "" || r.Manager == owner.Name) &&
+		(r.Operation == "" || string(r.Operation) == owner.Operation)
+}
+
+// weaker orders rules that hold for one conflict, the deciding one last. Their
+// paths are prefixes of one path, so that the longer text is the longer path.
+func weaker(a, b modelRule) int {
+	named := func(is bool) int { return map[bool]int{true: 1}[is] }
+	return cmp.Or(cmp.Compare(len(a.Path), len(b.Path)),
+		cmp.Compare(named(a.Manager != ""), named(b.Manager != "")),
+		cmp.Compare(named(a.Operation != ""), named(b.Operation != "")))
+}
+
+func (p modelPolicy) decision(c clash) apply.Decision {
+	if p.decide != nil {
+		if decision, ok := p.decide(c.Owner, c.Path); ok {
+			return decision
+		}
+	}
+	best := modelRule{decision: p.otherwise}
+	for _, rule := range p.rules {
+		if rule.holds(c.Owner, c.Path) && weaker(rule, best) >= 0 {
+			best = rule
+		}
+	}
+	return best.decision
+}
+
+// policy is the same for package apply.
+func (p modelPolicy) policy() apply.Policy {
+	policy := apply.OnConflict(p.otherwise)
+	for _, rule := range p.rules {
+		if rule.Match == (apply.Match{Path: rule.Path}) {
+			policy = policy.At(rule.Path, rule.decision)
+			continue
+		}
+		policy = policy.When(rule.Match, rule.decision)
+	}
+	if p.decide != nil {
+		policy = policy.Func(func(c apply.Conflict) (apply.Decision, bool) {
+			owner := identity{c.Manager.Name, string(c.Manager.Operation), c.Manager.Subresource}
+			return p.decide(owner, c.Path.String())
+		})
+	}
+	return policy
+}
+
+func (p modelPolicy) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "OnConflict(%v)", p.otherwise)
+	for _, rule := range p.rules {
+		fmt.Fprintf(&text, ".When(%q %q %q, %v)", rule.Path, rule.Manager, rule.Operation, rule.decision)
+	}
+	if p.decide != nil {
+		text.WriteString(".Func(…)")
+	}
+	return text.String()
+}
+
+var everyDecision = []apply.Decision{apply.Reject, apply.Force, apply.Relinquish, apply.Share}
+
+// anyDecision is rarely Reject, which ends the step for all other everyDecision.
+func (d dice) anyDecision() apply.Decision {
+	if d.chance(0.07) {
+		return apply.Reject
+	}
+	return pick(d, everyDecision[1:])
+}
+
+// policy mixes rules by path, manager and operation, and now and then a function.
+func (d dice) policy(s *modelShape, managers []string) modelPolicy {
+	p := modelPolicy{otherwise: d.anyDecision()}
+	for range 1 + d.IntN(5) {
+		rule := modelRule{decision: d.anyDecision()}
+		if d.chance(0.7) {
+			rule.Path = pick(d, slices.Sorted(maps.Keys(d.config(s, d.subresource(s)))))
+		}
+		if d.chance(0.4) {
+			rule.Manager = pick(d, managers)
+		}
+		if d.chance(0.3) {
+			rule.Operation = pick(d, []metav1.ManagedFieldsOperationType{"Apply", "Update"})
+		}
+		same := func(other modelRule) bool { return other.Match == rule.Match }
+		if rule.Match != (apply.Match{}) && !slices.ContainsFunc(p.rules, same) {
+			p.rules = append(p.rules, rule)
+		}
+	}
+	if d.chance(0.4) {
+		salt, decision := d.Uint32(), d.anyDecision()
+		p.decide = func(owner identity, path string) (apply.Decision, bool) {
+			h := fnv.New32a()
+			fmt.Fprint(h, owner, path)
+			return decision, (h.Sum32()^salt)%5 == 0
+		}
+	}
+	return p
+}
+
+// verdict is what the model expects of one Apply.
+type verdict struct {
+	Class   error // one of the sentinels of package apply; nil when the intent landed
+	Clashes []clash
+	settled tree // what of the intent landed
+}
+
+// settle is what package apply promises: every clash is decided by the policy. One
+// rejected clash holds back everything. What is relinquished is left out, what is
+// shared gets the live value, and what is forced is taken, with nothing else.
+func (m *model) settle(by identity, config tree, policy modelPolicy) verdict {
+	v := verdict{Clashes: m.clashes(by, config)}
+	decided := map[string]apply.Decision{}
+	for i := range v.Clashes {
+		c := &v.Clashes[i]
+		c.Decision = policy.decision(*c)
+		before, again := decided[c.Path]
+		decided[c.Path] = c.Decision
+		if again {
+			decided[c.Path] = yielding(before, c.Decision)
+		}
+		if c.Decision == apply.Reject {
+			v.Class = apply.ErrConflict
+		}
+	}
+	if v.Class != nil {
+		return v
+	}
+	settled := maps.Clone(config)
+	for path, decision := range decided {
+		live, there := m.live[path]
+		switch {
+		case decision == apply.Relinquish, decision == apply.Share && !there:
+			settled.relinquish(path, func(holder string) bool { return m.soleOwner(by, holder) })
+		case decision == apply.Share:
+			settled[path] = live
+		}
+	}
+	v.Clashes = slices.DeleteFunc(v.Clashes, func(c clash) bool { return c.Decision == apply.Force && decided[c.Path] != apply.Force })
+	if m.spoils(by, settled) {
+		v.Class = apply.ErrRefused
+		return v
+	}
+	m.apply(by, settled)
+	v.settled = settled
+	return v
+}
+
+// yielding is what is done about a field on which several owners clash with us and
+// the policy decides differently. An owner from whom the field would have been
+// forced is not told of where the field gives way.
+func yielding(a, b apply.Decision) apply.Decision {
+	order := []apply.Decision{apply.Force, apply.Share, apply.Relinquish, apply.Reject}
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
+}
+
+// soleOwner tells whether a field would go with us.
+func (m *model) soleOwner(by identity, path string) bool {
+	for owner, owns := range m.owned {
+		if owner != by && owns[path] {
+			return false
+		}
+	}
+	return m.owned[by][path]
+}
+
+// relinquish leaves a field out, with the parents that hold nothing without it: an
+// item of a list holds nothing when only its keys remain. Parents of keep stay,
+// because the server would remove them with what other managers own in them.
+func (t tree) relinquish(path string, keep func(holder string) bool) {
+	parent := t[path].parent
+	t.cut(path)
+	empty := !slices.ContainsFunc(t.children(parent), func(child string) bool { return !t.isKey(child) })
+	if parent != "" && empty && !keep(parent) {
+		t.relinquish(parent, keep)
+	}
+}
