@@ -1,0 +1,82 @@
+package apply_test
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+
+	"coapply.dev/apply"
+)
+
+// A policy by field, by who the other owner is, and by a function, checked against
+// the kind that it is for.
+func ExamplePolicy() {
+	policy := apply.OnConflict(apply.Reject).
+		At(".spec.replicas", apply.Relinquish).
+		At(`.metadata.annotations["example.com/note"]`, apply.Share).
+		When(apply.Match{Path: ".spec.template", Manager: "kubectl-edit"}, apply.Force).
+		When(apply.Match{Manager: "manager", Operation: metav1.ManagedFieldsOperationUpdate}, apply.Force).
+		Func(func(conflict apply.Conflict) (apply.Decision, bool) {
+			return apply.Force, conflict.Manager.Name == "before-first-apply" // else the rules decide
+		}).
+		For(appsv1ac.Deployment("", ""))
+	c := exampleServer(nil)
+	_, err := apply.New(c, apply.Config{FieldManager: "example-workload", LiveReader: c, Policy: policy})
+	fmt.Println(err)
+
+	_, err = apply.New(c, apply.Config{FieldManager: "example-workload", LiveReader: c, Policy: policy.At(".spec.replica", apply.Force)})
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// apply: policy: .spec.replica cannot exist: v1.DeploymentSpec has no field "replica"
+}
+
+// Replicas are left to whoever else owns them. From the second time on that costs no
+// conflict: what gave way is remembered until the other owner lets go.
+func ExampleApplier_Apply_relinquish() {
+	hpa := entry("hpa", "Update", "scale", `{"f:spec":{"f:replicas":{}}}`)
+	ours := entry("example-workload", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`)
+	applier := exampleApplier(apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Relinquish), []answer{
+		conflict(hpaReplicas), ok(exampleObject("7", 5, hpa)), ok(exampleObject("8", 5, hpa, ours)), // the first
+		ok(exampleObject("8", 5, hpa, ours)), // the second
+	})
+
+	for range 2 {
+		outcome, err := applier.Apply(context.Background(), apply.Intent{
+			Config: appsv1ac.Deployment("web", "shop").
+				WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3).WithMinReadySeconds(10)),
+		})
+		fmt.Println(outcome.Action, outcome.Requests, err)
+		for _, conflict := range outcome.Conflicts {
+			fmt.Println(conflict.Decision, conflict, conflict.Remembered)
+		}
+	}
+	// Output:
+	// Configured 3 <nil>
+	// Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with 5 false
+	// Unchanged 1 <nil>
+	// Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with 5 true
+}
+
+// A shared field has the value of its other owner, and does not go when that one
+// drops it.
+func ExampleApplier_Apply_share() {
+	replicas := `{"f:spec":{"f:replicas":{}}}`
+	hpa, ours := entry("hpa", "Update", "scale", replicas), entry("example-workload", "Apply", "", replicas)
+	applier := exampleApplier(apply.OnConflict(apply.Share), []answer{
+		conflict(hpaReplicas), ok(exampleObject("7", 5, hpa)), ok(exampleObject("8", 5, hpa, ours)),
+	})
+
+	outcome, err := applier.Apply(context.Background(), apply.Intent{
+		Config: appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3)),
+	})
+	fmt.Println(outcome.Action, err)
+	for _, conflict := range outcome.Conflicts {
+		fmt.Println(conflict.Decision, conflict.Path, "both own", conflict.Theirs)
+	}
+	// Output:
+	// Configured <nil>
+	// Share .spec.replicas both own 5
+}

@@ -1,0 +1,166 @@
+package apply_test
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"coapply.dev/apply"
+)
+
+// webDeployment names the object of the examples.
+var webDeployment = apply.ObjectRef{
+	GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"),
+	NamespacedName:   types.NamespacedName{Namespace: "shop", Name: "web"},
+}
+
+// Look before an apply: nothing is written.
+func ExampleApplier_Plan() {
+	ours := entry("example-workload", "Apply", "", `{"f:spec":{"f:minReadySeconds":{},"f:replicas":{}}}`)
+	applier := exampleApplier(apply.Policy{}, []answer{
+		ok(exampleObject("7", 3, ours)),
+		ok(exampleObject("7", 5, entry("example-workload", "Apply", "", `{"f:spec":{"f:replicas":{}}}`))),
+	})
+
+	plan, err := applier.Plan(context.Background(), apply.Intent{
+		Config: appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(5)),
+	})
+	fmt.Println(plan.Action, err)
+	for _, change := range plan.Changes {
+		fmt.Println(change)
+	}
+	for _, dropped := range plan.Dropped {
+		fmt.Println("given up:", dropped.Path)
+	}
+	// Output:
+	// Configured <nil>
+	// .spec.replicas: 3 -> 5
+	// given up: .spec.minReadySeconds
+}
+
+// Give up everything that the manager applied to an object.
+func ExampleApplier_Release() {
+	ours := entry("example-workload", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`)
+	hpa := entry("hpa", "Update", "scale", `{"f:spec":{"f:replicas":{}}}`)
+	applier := exampleApplier(apply.Policy{}, []answer{
+		ok(exampleObject("7", 5, ours, hpa)), ok(exampleObject("8", 5, hpa)), // the first
+		ok(exampleObject("8", 5, hpa)), // the second: it looks, and writes nothing
+	})
+
+	for range 2 {
+		outcome, err := applier.Release(context.Background(), webDeployment)
+		fmt.Println(outcome.Action, outcome.Object, err)
+	}
+	// Output:
+	// Configured Deployment shop/web <nil>
+	// Unchanged Deployment shop/web <nil>
+}
+
+// From get-modify-update to intents: what "manager" wrote by Update comes under the
+// applier. It is shown first, and can be undone.
+func ExampleApplier_Migrate() {
+	old := entry("manager", "Update", "", `{"f:metadata":{"f:finalizers":{"v:\"example.com/drain\"":{}}},"f:spec":{"f:replicas":{}}}`)
+	applier := exampleApplier(apply.Policy{}, []answer{
+		ok(exampleObject("7", 3, old)), stores("8"),
+		ok(exampleObject("8", 3, entry("example-workload", "Apply", "", `{"f:spec":{"f:replicas":{}}}`))), stores("9"),
+	})
+	ctx := context.Background()
+
+	transfer, err := applier.Migrate(ctx, webDeployment, apply.From{Manager: "manager", Paths: []string{".spec"}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(transfer) // nothing is written yet
+
+	undo, err := transfer.Do(ctx)
+	fmt.Println("done:", err)
+
+	_, err = undo.Do(ctx)
+	fmt.Print(undo, "undone: ", err)
+	// Output:
+	// Migrate on Deployment shop/web: 1 fields to move, 0 to stay
+	//   move .spec.replicas: manager/Update -> example-workload/Apply
+	// done: <nil>
+	// Undo of Migrate on Deployment shop/web: 1 fields to move, 0 to stay
+	//   move .spec.replicas: example-workload/Apply -> manager/Update
+	// undone: <nil>
+}
+
+// Two managers become one.
+func ExampleApplier_Rename() {
+	applier := exampleApplier(apply.Policy{}, []answer{ok(exampleObject("7", 3,
+		entry("shop-size", "Apply", "", `{"f:spec":{"f:replicas":{}}}`),
+		entry("shop-timing", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`))), stores("8")})
+
+	transfer, err := applier.Rename(context.Background(), webDeployment,
+		apply.From{Manager: "shop-size"}, apply.From{Manager: "shop-timing"})
+	if err != nil {
+		panic(err)
+	}
+	for _, move := range transfer.Moves() {
+		fmt.Println(move)
+	}
+	_, err = transfer.Do(context.Background())
+	fmt.Println(err)
+	// Output:
+	// .spec.replicas: shop-size/Apply -> example-workload/Apply
+	// .spec.minReadySeconds: shop-timing/Apply -> example-workload/Apply
+	// <nil>
+}
+
+// A status is an intent for a subresource. Its condition has been True before, and
+// keeps the time since when.
+func ExampleConditions() {
+	since := metav1.Unix(1_000_000_000, 0)
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	service.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", LastTransitionTime: since}} // as it was read
+	applier := exampleApplier(apply.Policy{}, []answer{ok(service)})
+
+	ready := metav1.Condition{Type: "Ready", Status: "True", Reason: "Serving", Message: "3 pods"}
+	conditions := apply.Conditions(service.Status.Conditions, metav1.Now(), ready)
+	outcome, err := applier.Apply(context.Background(), apply.Intent{
+		Config:      corev1ac.Service("web", "shop").WithStatus(corev1ac.ServiceStatus().WithConditions(conditions...)),
+		Subresource: "status",
+	})
+	fmt.Println(outcome.Action, err)
+	fmt.Println(*conditions[0].Message, conditions[0].LastTransitionTime.UTC())
+	// Output:
+	// Configured <nil>
+	// 3 pods 2001-09-09 01:46:40 +0000 UTC
+}
+
+// What a parent emitted before and emits no longer is deleted, if the applier put it
+// there.
+func ExampleRound_Prune() {
+	parent := exampleParent() // as the cache has it
+	deleted := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
+	sets, err := apply.NewApplySets(exampleApplier(apply.Policy{}, []answer{
+		ok(parent), ok(web("uid-of-web", "8")), // to apply
+		ok(exampleMembers()), ok(parent), ok(&deleted), // to prune
+	}))
+	if err != nil {
+		panic(err)
+	}
+
+	round := sets.Apply(context.Background(), parent, func() ([]apply.Intent, error) {
+		deployment := appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3))
+		return []apply.Intent{{Config: deployment}}, nil
+	})
+	fmt.Println(round.Errs) // else nothing is pruned
+
+	pruned, err := round.Prune(context.Background())
+	fmt.Println("deleted", pruned.Deleted, err)
+	for _, kept := range pruned.Kept {
+		fmt.Println(kept)
+	}
+	// Output:
+	// []
+	// deleted [Deployment shop/web-canary] <nil>
+	// Deployment shop/web-copy is emitted no longer and was kept: example-workload does not own its label applyset.kubernetes.io/part-of
+}
