@@ -1,0 +1,150 @@
+package integration
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/update"
+)
+
+// TestMigratingStatus goes over from the fallback to a status intent.
+func TestMigratingStatus(t *testing.T) {
+	c := newClient(t, server(t))
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(t, c), Name: "web"}}
+	service.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+	then := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	if err := c.Create(t.Context(), service, client.FieldOwner("shop")); err != nil {
+		t.Fatal(err)
+	}
+	updater, err := update.New(update.Config{Client: c, LiveReader: c, FieldManager: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := update.Status(t.Context(), updater, service, func(s *corev1.Service) error {
+		for _, name := range []string{"Ready", "Progressing"} {
+			meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: name, Status: "True", Reason: "Up", LastTransitionTime: then})
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	applier := newApplier(t, c, "shop", apply.Policy{})
+	ref := refOf("v1", "Service", service.Namespace, service.Name)
+	// write applies the condition Ready alone, and tells which ones are there then.
+	write := func(message string) (apply.Action, []string) {
+		t.Helper()
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(service), service); err != nil {
+			t.Fatal(err)
+		}
+		ready := metav1.Condition{Type: "Ready", Status: "True", Reason: "Up", Message: message}
+		status := corev1ac.ServiceStatus().WithConditions(apply.Conditions(service.Status.Conditions, metav1.Now(), ready)...)
+		outcome, err := applier.Apply(t.Context(), apply.Intent{
+			Config: corev1ac.Service(service.Name, service.Namespace).WithStatus(status), Subresource: "status",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(service), service); err != nil {
+			t.Fatal(err)
+		}
+		var conditions []string
+		for _, condition := range service.Status.Conditions {
+			conditions = append(conditions, condition.Type+" "+condition.Message)
+			if !condition.LastTransitionTime.Equal(&then) {
+				t.Errorf("%s changed at %v, and its status is the same since %v", condition.Type, condition.LastTransitionTime, then)
+			}
+		}
+		slices.Sort(conditions)
+		return outcome.Action, conditions
+	}
+	check := func(reason, message string, action apply.Action, want ...string) {
+		t.Helper()
+		got, conditions := write(message)
+		if diff := cmp.Diff(want, conditions); diff != "" || got != action {
+			t.Errorf("%s: %s, want %s, conditions (-want +got):\n%s", reason, got, action, diff)
+		}
+	}
+	check("what the fallback wrote stays without Migrate", "", apply.Configured, "Progressing ", "Ready ")
+	transfer, err := applier.Migrate(t.Context(), ref, apply.From{Manager: "shop", Paths: []string{".status"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check("what is not in the intent goes", "", apply.Configured, "Ready ")
+	check("the same again", "", apply.Unchanged, "Ready ")
+	check("another message is no transition", "well", apply.Configured, "Ready well")
+}
+
+// TestMigratingWithoutManagedFields starts from an object whose managed fields were
+// wiped.
+func TestMigratingWithoutManagedFields(t *testing.T) {
+	m := newMigration(t)
+	m.old("v1")
+	wipe := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
+	object, _ := liveFields(t, m.c, m.ref)
+	m.must(m.c.Patch(t.Context(), object, wipe))
+
+	_, err := m.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: m.emit("v2")})
+	if conflict, ok := errors.AsType[*apply.ConflictError](err); !ok || conflict.Conflicts[0].Manager.Name != "before-first-apply" {
+		t.Errorf("%v; want a conflict with before-first-apply", err)
+	}
+	applier := m.applier(apply.OnConflict(apply.Reject).When(apply.Match{Manager: "before-first-apply"}, apply.Force))
+	m.step("the rule", m.apply(applier, apply.Intent{Config: m.emit("v2")}), `.spec.template.spec.containers[name="web"].image: "v1" -> "v2"`)
+	m.migrate(applier, apply.From{Manager: "before-first-apply", Paths: []string{".metadata.labels"}})
+	m.step("next apply", m.apply(applier, apply.Intent{Config: m.emit("v2"), MayShrink: true}), `.metadata.labels.tier: removed "front"`)
+}
+
+// TestLastFieldOfAContainer is the 422 that custom resources answer when the last
+// field goes from a container that an Update manager owns.
+func TestLastFieldOfAContainer(t *testing.T) {
+	s := newStage(t, shapeClient(t), newNamespace(t, newClient(t, server(t))), "Shape", "")
+	s.update("manager", `{spec: {size: 1, free: {a: x}}}`)
+	applier := newApplier(t, s.client, "shop", apply.Policy{})
+	mustApply(t, applier, apply.Intent{Config: s.config(`{spec: {free: {b: new}}}`)})
+	live := s.live()
+	unstructured.RemoveNestedField(live.Object, "spec", "free", "a")
+	s.put("manager", live)
+	_, err := applier.Apply(t.Context(), apply.Intent{Config: s.config(`{spec: {size: 1}}`)})
+	if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), `must be of type object: "null"`) {
+		t.Errorf("%v; want it refused", err)
+	}
+	_, err = applier.Apply(t.Context(), apply.Intent{Config: s.config(`{spec: {size: 1, free: {}}}`)})
+	if !errors.Is(err, apply.ErrRefused) {
+		t.Errorf("%v; an empty container is refused as well", err)
+	}
+	transfer, err := applier.Migrate(t.Context(), refOf("test.coapply.dev/v1", "Shape", s.namespace, s.name), apply.From{Manager: "manager", Paths: []string{".spec.free"}})
+	s.must(err)
+	_, err = transfer.Do(t.Context())
+	s.must(err)
+	mustApply(t, applier, apply.Intent{Config: s.config(`{spec: {size: 1}}`)})
+	if spec := s.value(".spec"); !cmp.Equal(spec, map[string]any{"size": int64(1)}) {
+		t.Errorf("the spec is %v", spec)
+	}
+}
+
+// TestListItemsNeedTheirKeys shows what an item without one of its keys is.
+func TestListItemsNeedTheirKeys(t *testing.T) {
+	m := newMigration(t)
+	m.old("v1")
+	config := m.emit("v1")
+	config.Spec.Template.Spec.Containers[0].Name = nil
+	_, err := m.applier(apply.Policy{}).Apply(t.Context(), apply.Intent{Config: config})
+	if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), "name") {
+		t.Errorf("%v; want it refused for want of the key", err)
+	}
+}
