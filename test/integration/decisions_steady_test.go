@@ -63,6 +63,10 @@ func checkTurn(t *testing.T, s *stage, form shape, i int, want turn, outcome app
 	if sent != want.sends || outcome.Requests != strings.Count(sent, ",")+1 {
 		t.Errorf("turn %d, %s: sent %s, want %s; the outcome says %d requests", i, want.reason, sent, want.sends, outcome.Requests)
 	}
+	quiet := i > 0 && want.happens == nil && !want.restart && want.refused == nil
+	if (outcome.Action == apply.Unchanged) != quiet {
+		t.Errorf("turn %d, %s: %s, though something happened: %v", i, want.reason, outcome.Action, !quiet)
+	}
 	var found []string
 	for _, c := range outcome.Conflicts {
 		text := c.Manager.Name + " " + c.Decision.String()
