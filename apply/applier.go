@@ -96,7 +96,9 @@ func (a *Applier) FieldManager() string { return a.config.FieldManager }
 // Errors are one of *IntentError, *ShrinkError, *ConflictError, *ContendedError,
 // *UIDMismatchError, *RetryableError, *RefusedError or the end of the context.
 // After each of them but a RetryableError or the end of the context, whose answer
-// may have been lost, nothing of the intent landed. Repeating an Apply is safe.
+// may have been lost, nothing of the intent landed; but of one that gave way before,
+// what was not contested then may have, if others took or let go of fields in the
+// meantime. Repeating an Apply is safe.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	action, err := call.run(ctx, intent)
@@ -164,11 +166,16 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 func (c *call) applyOnce(ctx context.Context) (Action, error) {
 	c.concessions, c.conflicts = concessions{}, nil
 	action, settled, err := c.applyRemembered(ctx)
-	if !settled {
-		action, err = c.send(ctx, c.intent, pin{uid: c.intent.ref.UID}, false)
-		if IsOwnershipConflict(err) {
-			action, err = c.settle(ctx, err)
-		}
+	if settled {
+		return action, c.explain(ctx, err)
+	}
+	before := action // of what was left of the intent before, if that landed
+	action, err = c.send(ctx, c.intent, pin{uid: c.intent.ref.UID}, false)
+	if IsOwnershipConflict(err) {
+		action, err = c.settle(ctx, err)
+	}
+	if action == Unchanged && before != "" {
+		action = before
 	}
 	return action, c.explain(ctx, err)
 }
@@ -224,38 +231,6 @@ func (c *call) absentOr(err error) (Action, error) {
 	return "", &UIDMismatchError{Object: c.intent.ref, Err: err}
 }
 
-// readCached reads the object as the client has it. The read has the typed form if
-// the scheme knows one, as informers usually have it.
-func (c *call) readCached(ctx context.Context) (client.Object, error) {
-	var object client.Object
-	if known, err := c.client.Scheme().New(c.ref.GroupVersionKind); err == nil {
-		object, _ = known.(client.Object)
-	}
-	if object == nil {
-		object = c.newLive()
-	}
-	err := c.client.Get(ctx, c.ref.NamespacedName, object)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, errAbsent
-	case err != nil:
-		return nil, fmt.Errorf("reading it: %w", err)
-	}
-	return object, nil
-}
-
-// pinTo binds the call to the object that was read.
-func (c *call) pinTo(object client.Object) error {
-	if c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID() {
-		return &UIDMismatchError{Object: c.intent.ref, Err: fmt.Errorf("the object read has uid %s", object.GetUID())}
-	}
-	if c.intent.ref.UID = object.GetUID(); c.intent.ref.UID == "" {
-		return errors.New("it cannot be pinned: the object read has no uid")
-	}
-	c.readVersion = object.GetResourceVersion()
-	return nil
-}
-
 // classify keeps the absence of the object apart from what the server refuses.
 func (c *call) classify(ctx context.Context, err error) error {
 	through := c.intent.subresource
@@ -264,6 +239,8 @@ func (c *call) classify(ctx context.Context, err error) error {
 		return errAbsent
 	case through != "" && apierrors.IsNotFound(err):
 		err = fmt.Errorf("is there a subresource %q of this kind? %w", through, err)
+	case through != "" && apierrors.IsBadRequest(err):
+		err = fmt.Errorf("a subresource with a kind of its own, as scale has, takes that kind as Intent.Body: %w", err)
 	}
 	return Classify(ctx, c.intent.ref, err)
 }

@@ -38,6 +38,10 @@ func (c Conflict) String() string {
 	if c.Path.IsRoot() {
 		return fmt.Sprintf("%s: owned by %s", c.ServerPath, c.Manager)
 	}
+	if c.Ours == nil { // their version's name of something that the intent sets
+		return fmt.Sprintf("%s, which is not in the intent by that name: owned by %s at %s with %s",
+			field, c.Manager, c.Manager.APIVersion, show(c.Theirs))
+	}
 	return fmt.Sprintf("%s to %s: owned by %s with %s", field, show(c.Ours), c.Manager, show(c.Theirs))
 }
 

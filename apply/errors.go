@@ -21,7 +21,8 @@ var (
 	// differently and that the policy rejects taking them. Nothing landed.
 	ErrConflict = errors.New("ownership conflict")
 	// ErrContended says that the object changed under every bounded attempt to
-	// settle its conflicts. Nothing was forced. Try again later.
+	// settle its conflicts or to move its fields. Nothing was forced or moved. Try again
+	// later.
 	ErrContended = errors.New("contended")
 	// ErrStaleWrite says that the object is no longer at the resourceVersion that
 	// the write was pinned to. Read again.
@@ -103,13 +104,13 @@ func (e *ConflictError) Unwrap() []error { return []error{ErrConflict, e.Err} }
 // ContendedError is ErrContended with what was tried.
 type ContendedError struct {
 	Object    ObjectRef
-	Attempts  int        // applies sent
-	Conflicts []Conflict // of the last judged answer
+	Attempts  int        // writes sent
+	Conflicts []Conflict // of the last judged answer; none of a Transfer
 	Err       error      // the server's last answer
 }
 
 func (e *ContendedError) Error() string {
-	return fmt.Sprintf("%v: %v changed under each of %d applies; nothing was forced, try again later",
+	return fmt.Sprintf("%v: %v changed under each of %d attempts; nothing was forced or moved, try again later",
 		ErrContended, e.Object, e.Attempts)
 }
 

@@ -142,7 +142,10 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	}
 	object.SetName(e.ref.Name)
 	object.SetNamespace(e.ref.Namespace)
-	return refuseServerFields(metadata)
+	if err := refuseServerFields(metadata); err != nil {
+		return fmt.Errorf("the body: %w", err)
+	}
+	return nil
 }
 
 func (e *encodedIntent) hasBody() bool { return !e.bodyKind.Empty() }

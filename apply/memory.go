@@ -59,15 +59,16 @@ func (c *call) applyRemembered(ctx context.Context) (action Action, settled bool
 	}
 	c.concessions = known.concessions
 	action, err = c.send(ctx, c.concessions.form(c.intent), pin{uid: known.uid}, false)
-	switch {
-	case err == nil && c.remember():
+	if err == nil && c.remember() {
 		c.conflicts = merge(c.concessions.conflicts(), nil, c.intent.secret())
 		return action, true, nil
-	case err == nil, IsOwnershipConflict(err), isImmutableUID(err), IsStaleWrite(err):
-		c.concessions = concessions{} // it is another object, or others hold other fields now
-		return "", false, nil
 	}
-	return "", true, err
+	switch ResultOf(c.classify(ctx, err)) {
+	case "Retryable", "Cancelled": // that says nothing about what is left
+		return "", true, err
+	}
+	c.concessions = concessions{} // others hold other fields now, or it is another object
+	return action, false, nil
 }
 
 // recall gives what the intent gave way in before. Where another owner could mean
@@ -152,6 +153,8 @@ func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, answer
 		now.Decision = c.config.Policy.decide(now)
 		switch {
 		case reflect.DeepEqual(now.Ours, now.Theirs), now.Decision == Reject:
+			return nil
+		case now.Theirs == nil: // owned, and not there: what we want below it may be free
 			return nil
 		case now.Decision == Force: // that owner's claim is moot while the field gives way to another one
 			continue

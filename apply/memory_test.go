@@ -3,6 +3,7 @@ package apply_test
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,10 +126,27 @@ func TestMemory(t *testing.T) {
 			policy: relinquish, steps: []step{{pinned, stale()}, {"PATCH", created(web("uid-2", "1"))}},
 			action: apply.Created,
 		},
+		"what is left is refused": {
+			reason: "the whole intent may be valid, as when the object lost the field that it needs",
+			policy: relinquish, steps: []step{{pinned, unknownReason("required")}, {"PATCH", ok(web("uid-1", "9"))}},
+			action: apply.Configured,
+		},
 		"the server fails": {
 			reason: "that says nothing about the owners",
-			policy: relinquish, steps: []step{{pinned, unknownReason("boom")}},
-			err: apply.ErrRefused,
+			policy: relinquish, steps: []step{{pinned, breaks(io.ErrUnexpectedEOF)}, {pinned, ok(web("uid-1", "8"))}},
+			action: apply.Unchanged, want: []string{relinquishedReplicas},
+		},
+		"what was left changes something, the whole does not": {
+			reason: "the apply did change something",
+			policy: relinquish, next: threeReplicas().WithLabels(map[string]string{"new": "label"}),
+			steps:  []step{{pinned, ok(letGo(web("uid-1", "9")))}, {"PATCH", ok(web("uid-1", "9"))}},
+			action: apply.Configured,
+		},
+		"the value is gone": {
+			reason: "an owner of nothing stands in nobody's way: all is settled again",
+			policy: relinquish,
+			steps:  []step{{pinned, ok(withReplicas(nil, web("uid-1", "9")))}, {"PATCH", ok(web("uid-1", "10"))}},
+			action: apply.Configured,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +169,7 @@ func TestMemory(t *testing.T) {
 				t.Errorf("conflicts (-want +got):\n%s", diff)
 			}
 			for _, conflict := range outcome.Conflicts {
-				if remembered := len(c.steps) == 1; conflict.Remembered != remembered {
+				if remembered := c.action == apply.Unchanged || len(c.steps) == 1; conflict.Remembered != remembered {
 					t.Errorf("%v: Remembered is %v", conflict, conflict.Remembered)
 				}
 			}

@@ -56,6 +56,38 @@ func (c *call) apply(ctx context.Context, config runtime.ApplyConfiguration, for
 	return c.client.SubResource(c.intent.subresource).Apply(ctx, target, subresource)
 }
 
+// readCached reads the object as the client has it. The read has the typed form if
+// the scheme knows one, as informers usually have it.
+func (c *call) readCached(ctx context.Context) (client.Object, error) {
+	var object client.Object
+	if known, err := c.client.Scheme().New(c.ref.GroupVersionKind); err == nil {
+		object, _ = known.(client.Object)
+	}
+	if object == nil {
+		object = c.newLive()
+	}
+	err := c.client.Get(ctx, c.ref.NamespacedName, object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, errAbsent
+	case err != nil:
+		return nil, fmt.Errorf("reading it: %w", err)
+	}
+	return object, nil
+}
+
+// pinTo binds the call to the object that was read.
+func (c *call) pinTo(object client.Object) error {
+	if c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID() {
+		return &UIDMismatchError{Object: c.intent.ref, Err: fmt.Errorf("the object read has uid %s", object.GetUID())}
+	}
+	if c.intent.ref.UID = object.GetUID(); c.intent.ref.UID == "" {
+		return errors.New("it cannot be pinned: the object read has no uid")
+	}
+	c.readVersion = object.GetResourceVersion()
+	return nil
+}
+
 // readLive reads the object past the cache; where the intent has a Body, what the
 // subresource gives.
 func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
