@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,36 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/update"
 )
+
+// TestMigratingFromTwoNames names the field manager while the controller still
+// updates: what it changes from then on is the new name's, the rest the old one's.
+func TestMigratingFromTwoNames(t *testing.T) {
+	m := newMigration(t)
+	m.old("v1")
+	updater, err := update.New(update.Config{Client: m.c, LiveReader: m.c, FieldManager: "shop"})
+	m.must(err)
+	var object appsv1.Deployment
+	m.must(m.c.Get(t.Context(), m.ref.NamespacedName, &object))
+	for _, image := range []string{"v1", "v2"} {
+		result, err := update.Do(t.Context(), updater, &object, func(d *appsv1.Deployment) error {
+			d.Spec.Template.Spec.Containers[0].Image = image
+			return nil
+		})
+		if err != nil || result.Changed != (image == "v2") {
+			t.Errorf("%s: %+v, %v", image, result, err)
+		}
+	}
+	const image = `.spec.template.spec.containers[name="web"].image`
+	if owners := m.owners(image) + " " + m.owners(".spec.replicas"); owners != "shop/Update manager/Update" {
+		t.Errorf("image and replicas are owned by %s", owners)
+	}
+	m.step("migrate", func() {
+		m.migrate(m.applier(apply.Policy{}), apply.From{Manager: "manager", Paths: emitted}, apply.From{Manager: "shop", Paths: emitted})
+	})
+	if owners := m.owners(image) + " " + m.owners(".spec.replicas"); owners != "shop/Apply shop/Apply" {
+		t.Errorf("image and replicas are owned by %s", owners)
+	}
+}
 
 // TestMigratingStatus goes over from the fallback to a status intent.
 func TestMigratingStatus(t *testing.T) {
