@@ -63,7 +63,8 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // has owners and the parent is none of them, when it is being deleted already, or
 // when it was recreated meanwhile. Nothing is deleted unless the parent, read past
 // the cache, is the same object, is not being deleted and is at the generation that
-// was emitted from.
+// was emitted from. (A Deployment counts its annotations in its generation: as a
+// parent it can be pruned only in the round after one that wrote to it.)
 //
 // A kind that is served no longer holds nothing. Whatever else fails is in a
 // *PruneError, of the classes that Classify gives; what the parent says stays then,

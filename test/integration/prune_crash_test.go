@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -123,7 +124,16 @@ func TestPruneAfterTheKindIsGone(t *testing.T) {
 	w.must(errors.Join(round.Errs...))
 	_, err = round.Prune(t.Context())
 	w.must(err)
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind("WidgetList"))
+	w.must(w.List(t.Context(), list)) // so that the mapper knows the kind
 	w.must(envtest.UninstallCRDs(server(t), envtest.CRDInstallOptions{CRDs: installed}))
+	waitFor(t, "the kind to be served no longer", func() string {
+		if err := w.List(t.Context(), list); !apierrors.IsNotFound(err) {
+			return fmt.Sprint(err)
+		}
+		return ""
+	})
 
 	for _, step := range []struct {
 		process           *apply.ApplySets

@@ -1,19 +1,26 @@
 package integration
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/apply/update"
 	"coapply.dev/fieldowners"
 )
 
@@ -60,7 +67,7 @@ func TestPruneDropsWhatIsEmittedNoLonger(t *testing.T) {
 					"other kinds and another namespace: everything before goes",
 					[]string{"ServiceAccount a", "ServiceAccount other/a", "ClusterRole a"},
 					[]string{"ConfigMap b", "Secret a"},
-					"ClusterRole.rbac.authorization.k8s.io,ServiceAccount;" + join(own, "other"), "",
+					"ClusterRole.rbac.authorization.k8s.io,ServiceAccount;" + join("other", own), "",
 				},
 				{
 					"a namespace left", []string{"ServiceAccount a"},
@@ -86,15 +93,9 @@ func TestPruneDropsWhatIsEmittedNoLonger(t *testing.T) {
 	}
 }
 
+// join leaves out what is empty.
 func join(namespaces ...string) string {
-	text := ""
-	for _, namespace := range namespaces {
-		if text != "" && namespace != "" {
-			text += ","
-		}
-		text += namespace
-	}
-	return text
+	return strings.Join(slices.DeleteFunc(namespaces, func(n string) bool { return n == "" }), ",")
 }
 
 // What KEP-3659 asks for, and who owns it.
@@ -151,5 +152,53 @@ func TestPruneLeavesObjectsOfOthers(t *testing.T) {
 	w.must(w.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
 	if got := w.deleted(pruned); !cmp.Equal(got, []string{"Secret a"}) || len(theirs.Labels) != 0 {
 		t.Errorf("deleted %v; the object of others has labels %v", got, theirs.Labels)
+	}
+}
+
+// A reconciler with Prune and a status, around the real server: as many ConfigMaps
+// as the parent has replicas.
+func TestReconcilerPrunes(t *testing.T) {
+	w := newPruneWorld(t)
+	parent := pruneParent(w.namespace)
+	w.must(w.Create(t.Context(), parent))
+	updater, err := update.New(update.Config{Client: w, LiveReader: w, FieldManager: pruner})
+	w.must(err)
+	var applied reconciler.Applied
+	r, err := reconciler.New(reconciler.Config[*appsv1.Deployment]{
+		Client: w, Applier: newApplier(t, w, pruner, apply.Policy{}), Updater: updater, Prune: true,
+		Emit: func(p *appsv1.Deployment) (emission reconciler.Emission, err error) {
+			for i := range *p.Spec.Replicas {
+				config := corev1ac.ConfigMap(fmt.Sprint("c", i), p.Namespace)
+				emission.Intents = append(emission.Intents, apply.Intent{Config: config})
+			}
+			return emission, nil
+		},
+		Status: func(_ context.Context, p *appsv1.Deployment, a reconciler.Applied) (reconciler.Report[*appsv1.Deployment], error) {
+			applied = a
+			return reconciler.Report[*appsv1.Deployment]{Change: func(live *appsv1.Deployment) error {
+				live.Status.ObservedGeneration = p.Generation
+				return nil
+			}}, nil
+		},
+	})
+	w.must(err)
+	for _, step := range []struct {
+		replicas      int
+		live, deleted []string
+	}{
+		{3, []string{"ConfigMap c0", "ConfigMap c1", "ConfigMap c2"}, nil},
+		{1, []string{"ConfigMap c0"}, []string{"ConfigMap c1", "ConfigMap c2"}},
+		{0, nil, []string{"ConfigMap c0"}},
+	} {
+		scale := fmt.Sprintf(`{"spec":{"replicas":%d}}`, step.replicas)
+		w.must(w.Patch(t.Context(), parent, client.RawPatch("application/merge-patch+json", []byte(scale))))
+		emittedFrom := parent.Generation
+		_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(parent)})
+		w.must(err)
+		w.must(w.Get(t.Context(), client.ObjectKeyFromObject(parent), parent))
+		got := []any{w.live(), w.deleted(applied.Pruned), parent.Status.ObservedGeneration}
+		if diff := cmp.Diff([]any{step.live, step.deleted, emittedFrom}, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%d replicas: live, deleted, generation in the status (-want +got):\n%s", step.replicas, diff)
+		}
 	}
 }

@@ -139,9 +139,16 @@ func (w *pruneWorld) recorded() string {
 	w.Helper()
 	w.must(w.Get(w.Context(), client.ObjectKeyFromObject(w.parent), w.parent))
 	annotations := w.parent.GetAnnotations()
-	others := annotations["applyset.kubernetes.io/additional-namespaces"]
-	text := annotations["applyset.kubernetes.io/contains-group-kinds"] + ";" + others
-	return strings.NewReplacer(w.namespace, "own", w.other, "other").Replace(text)
+	others := strings.Split(annotations["applyset.kubernetes.io/additional-namespaces"], ",")
+	if !slices.IsSorted(others) {
+		w.Errorf("namespaces %v are not sorted", others)
+	}
+	for i := range others {
+		others[i] = strings.NewReplacer(w.namespace, "own", w.other, "other").Replace(others[i])
+	}
+	slices.Sort(others)
+	kinds := strings.ReplaceAll(annotations["applyset.kubernetes.io/contains-group-kinds"], w.namespace, "own")
+	return kinds + ";" + strings.Join(others, ",")
 }
 
 // deleted names what a round deleted.
