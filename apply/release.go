@@ -36,8 +36,8 @@ import (
 // is recorded as owner: the server stops recording Updates then, and counts what
 // the object holds at the next apply as owned by "before-first-apply".
 //
-// Errors are those of Apply but the ones about conflicts. Repeating a Release is
-// safe.
+// Errors are those of Apply but the ones about conflicts. What fails for the moment
+// is not tried again here. Repeating a Release is safe.
 func (a *Applier) Release(ctx context.Context, object ObjectRef) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	action, err := call.release(ctx, object)
