@@ -54,7 +54,7 @@ func (e *encodedIntent) hash() [sha256.Size]byte {
 // that settled the matter; if not, the whole intent is to be sent.
 func (c *call) applyRemembered(ctx context.Context) (action Action, settled bool, err error) {
 	known, ok := c.recall()
-	if !ok {
+	if !ok || c.dryRun { // a dry run leaves nothing to go by
 		return "", false, nil
 	}
 	c.concessions = known.concessions
