@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +35,8 @@ type goneCase struct {
 	requests int
 	// undisturbed is how that ends; "" is without an error.
 	undisturbed string
+	// loses is the request whose answer gets lost; 0: none.
+	loses int
 	// picks is the request that learns which object has the name; 0 where the caller
 	// says which one is meant. What was created before it is what the call means.
 	picks int
@@ -119,24 +122,30 @@ func end(action string, err error) string {
 
 // intruder acts before the nth request of the context that carries it.
 type intruder struct {
-	mu   sync.Mutex
-	nth  int
-	sent []string
-	act  func()
+	mu    sync.Mutex
+	nth   int
+	loses int
+	sent  []string
+	act   func()
 }
 
 type intruderKey struct{}
 
 func intrude(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		if i, ok := request.Context().Value(intruderKey{}).(*intruder); ok {
-			i.before(request)
+		i, ok := request.Context().Value(intruderKey{}).(*intruder)
+		lost := ok && i.before(request) == i.loses
+		response, err := next.RoundTrip(request)
+		if lost && err == nil {
+			_ = response.Body.Close()
+			return nil, syscall.ECONNRESET
 		}
-		return next.RoundTrip(request)
+		return response, err
 	})
 }
 
-func (i *intruder) before(request *http.Request) {
+// before tells which request it is.
+func (i *intruder) before(request *http.Request) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	force := ""
@@ -146,6 +155,7 @@ func (i *intruder) before(request *http.Request) {
 	if i.sent = append(i.sent, request.Method+force); len(i.sent) == i.nth {
 		i.act()
 	}
+	return len(i.sent)
 }
 
 func (i *intruder) acted() bool { return len(i.sent) >= i.nth }
@@ -174,7 +184,7 @@ func (test goneCase) step(g *gone, nth int, recreated bool) bool {
 	call := test.prepare(g)
 	before := g.object.GetUID()
 	var strange client.Object
-	i := &intruder{nth: nth, act: func() {
+	i := &intruder{nth: nth, loses: test.loses, act: func() {
 		g.erase()
 		if recreated {
 			strange = g.recreate()

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -145,5 +146,70 @@ func TestGoneDuringTransfer(t *testing.T) {
 			},
 		})
 	}
+	runGone(t, cases)
+}
+
+// TestGoneDuringPlan: it writes nothing, whatever happens.
+func TestGoneDuringPlan(t *testing.T) {
+	var cases []goneCase
+	for _, row := range []struct {
+		name     string
+		d        decisions
+		requests int // of an intent that knows its object
+		ends     string
+	}{{"Reject", reject, 3, "Conflict"}, {"mixed", mixed, 5, "Configured"}} {
+		planning := func(mean func(*gone, *apply.Intent)) func(*gone) goneCall {
+			return func(g *gone) goneCall {
+				g.contested()
+				intent := apply.Intent{Config: g.ourConfig()}
+				mean(g, &intent)
+				us := newApplier(g, g.c, "us", row.d.policy())
+				return func(ctx context.Context) (string, error) {
+					plan, err := us.Plan(ctx, intent)
+					if err == nil {
+						err = plan.Refused
+					}
+					return string(plan.Action), err
+				}
+			}
+		}
+		cases = append(cases, goneCase{
+			name: row.name + ", by name", prepare: planning(func(*gone, *apply.Intent) {}),
+			requests: row.requests, undisturbed: row.ends,
+			deleted: []string{"Created"}, recreated: []string{row.ends},
+		}, goneCase{
+			name: row.name + ", by uid", requests: row.requests, undisturbed: row.ends,
+			prepare: planning(func(g *gone, intent *apply.Intent) { intent.Config = g.ourConfig().WithUID(g.object.GetUID()) }),
+			deleted: []string{"UIDMismatch"}, recreated: []string{"UIDMismatch"},
+		}, goneCase{
+			name: row.name + ", must exist", requests: row.requests + 1, undisturbed: row.ends,
+			prepare: planning(func(_ *gone, intent *apply.Intent) { intent.MustExist = true }),
+			deleted: []string{"Absent"}, recreated: []string{"UIDMismatch", row.ends},
+		})
+	}
+	runGone(t, cases)
+}
+
+// TestGoneAfterLostAnswer has what landed go away before it is tried again.
+func TestGoneAfterLostAnswer(t *testing.T) {
+	var cases []goneCase
+	const requests = 4 // without a loss; the second one is a read, which client-go repeats
+	for _, loss := range []struct{ loses, more int }{{1, 1}, {3, 3}, {requests, 3}} {
+		for _, test := range meanings(fmt.Sprintf("Apply, answer %d lost", loss.loses), requests+loss.more, mixed, nothing) {
+			// For an intent that must exist the request before the others is the one that
+			// finds it.
+			test.loses = loss.loses + test.picks
+			cases = append(cases, test)
+		}
+	}
+	cases = append(cases, goneCase{
+		name: "Release", loses: 2, requests: 2, undisturbed: "Retryable",
+		picks: 1, deleted: []string{"Absent", "Retryable"}, recreated: []string{"Retryable"},
+		prepare: func(g *gone) goneCall {
+			g.applyAll("us")
+			us, ref := newApplier(g, g.c, "us", apply.Policy{}), g.refer(false)
+			return func(ctx context.Context) (string, error) { return worded(us.Release(ctx, ref)) }
+		},
+	})
 	runGone(t, cases)
 }
