@@ -86,6 +86,17 @@ var stories = []story{
 		},
 	},
 	{
+		reason: "sharing: one of two owners is rejected", form: theTitle,
+		policy: apply.OnConflict(apply.Share).When(apply.Match{Manager: "third"}, apply.Reject),
+		happened: []turn{
+			firstShared,
+			{
+				reason: "a third applies the same", happens: appliedBy("third", theTitle.theirs), sends: "PATCH 200, " + sendsRejected, refused: apply.ErrConflict,
+				conflicts: []string{"other Share", "third Reject"}, owners: []string{"other/Apply", "third/Apply", "us/Apply"},
+			},
+		},
+	},
+	{
 		reason: "the new owner is one to take the field from", form: theTitle,
 		policy: byDefault.When(apply.Match{Operation: metav1.ManagedFieldsOperationUpdate}, apply.Force),
 		happened: []turn{
