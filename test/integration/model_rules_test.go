@@ -60,15 +60,16 @@ func reaches(subresource, path string) bool {
 	return within(path, ".status") == (subresource == "status")
 }
 
-// applied is the set of fields that applying a configuration owns: its leaves,
-// its list items and its keys of maps, but not what merely holds them.
+// applied is the set of fields that applying a configuration owns: its leaves, its
+// list items, its keys of maps and its empty maps, but not what merely holds them.
 func applied(config tree) fields {
 	owns := fields{}
 	for at, n := range config {
 		if at == "" {
 			continue
 		}
-		if n.shape.kind == leafShape || config[n.parent].shape.kind != objectShape {
+		isMap := n.shape.kind == objectShape || n.shape.kind == mapShape
+		if n.shape.kind == leafShape || config[n.parent].shape.kind != objectShape || isMap && len(config.children(at)) == 0 {
 			owns[at] = true
 		}
 	}

@@ -1,0 +1,118 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+// memoryCase is a ConfigMap on the server and in the model, with one applier.
+type memoryCase struct {
+	*world
+
+	us        *apply.Applier
+	policy    modelPolicy
+	mustExist bool // of our intents
+}
+
+func newMemoryCase(t *testing.T, name string, policy modelPolicy) *memoryCase {
+	t.Helper()
+	c := newClient(t, modelServer(t))
+	key := client.ObjectKey{Namespace: newNamespace(t, c), Name: name}
+	w := &world{Client: c, model: newModel(configMapKind), tally: newTally(), key: key}
+	w.keep(t)
+	return &memoryCase{world: w, us: newApplier(t, c, "us", policy.policy()), policy: policy}
+}
+
+func content(fields map[string]any) tree { return flatten(configMapKind.shape, fields) }
+
+func (m *memoryCase) applies(t *testing.T, manager string, config tree) {
+	t.Helper()
+	if err := m.foreignApply(t.Context(), applierOf(manager, ""), config, true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *memoryCase) updates(t *testing.T, manager string, overlay tree) {
+	t.Helper()
+	body := m.live.only(func(string) bool { return true })
+	for path, n := range overlay {
+		body[path] = n
+	}
+	if err := m.foreignUpdate(t.Context(), updaterOf(manager, ""), body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// we apply an intent and hold what comes of it against the model.
+func (m *memoryCase) we(t *testing.T, config tree) apply.Outcome {
+	t.Helper()
+	want := m.settle(applierOf("us", ""), config, m.policy)
+	outcome, err := m.us.Apply(t.Context(), apply.Intent{
+		Config: client.ApplyConfigurationFromUnstructured(m.envelope(config)), MustExist: m.mustExist})
+	if !errors.Is(err, want.Class) {
+		t.Errorf("got %v, want %v", err, want.Class)
+	}
+	if diff := cmp.Diff(want.Clashes, conflictsOf(outcome)); diff != "" {
+		t.Errorf("conflicts (-model +outcome):\n%s", diff)
+	}
+	diff, err := m.differences(t.Context())
+	if err != nil || diff != "" {
+		t.Errorf("%v (-model +server):\n%s", err, diff)
+	}
+	return outcome
+}
+
+// TestMemoryChangesNothingThatStands has what random intents found about what an
+// applier remembers.
+func TestMemoryChangesNothingThatStands(t *testing.T) {
+	data := func(keys map[string]any) tree { return content(map[string]any{"data": keys}) }
+	toShare := modelPolicy{otherwise: apply.Share}
+
+	for _, mustExist := range []bool{false, true} {
+		t.Run(fmt.Sprintf("a new owner is rejected and the value is another one, must exist: %v", mustExist), func(t *testing.T) {
+			policy := modelPolicy{otherwise: apply.Share, rules: []modelRule{{Match: apply.Match{Manager: "rejected"}, decision: apply.Reject}}}
+			m := newMemoryCase(t, "rejected", policy)
+			m.mustExist = mustExist
+			intent := data(map[string]any{"k": "ours", "m": "ours"})
+			m.applies(t, "other", data(map[string]any{"k": "one"}))
+			m.we(t, intent)
+			m.applies(t, "us", content(nil)) // somebody releases what we own
+			m.applies(t, "rejected", data(map[string]any{"k": "two"}))
+			m.we(t, intent)
+		})
+	}
+	t.Run("what the first of two requests changed is not Unchanged", func(t *testing.T) {
+		m := newMemoryCase(t, "unchanged", toShare)
+		m.applies(t, "other", data(map[string]any{"k": "theirs"}))
+		m.we(t, data(map[string]any{"k": "ours", "m": "ours"}))
+		m.applies(t, "other", content(nil))
+		if outcome := m.we(t, data(map[string]any{"k": "theirs"})); outcome.Action != apply.Configured {
+			t.Errorf("%s, and a field was given up", outcome.Action)
+		}
+	})
+	t.Run("an owner who joins has another decision", func(t *testing.T) {
+		policy := modelPolicy{otherwise: apply.Share, rules: []modelRule{{Match: apply.Match{Manager: "strong"}, decision: apply.Relinquish}}}
+		m := newMemoryCase(t, "joins", policy)
+		m.applies(t, "other", data(map[string]any{"k": "theirs"}))
+		m.we(t, data(map[string]any{"k": "ours"}))
+		m.applies(t, "strong", data(map[string]any{"k": "theirs"}))
+		m.we(t, data(map[string]any{"k": "ours"}))
+	})
+	t.Run("a map that its owner had emptied is there again", func(t *testing.T) {
+		m := newMemoryCase(t, "emptied", modelPolicy{otherwise: apply.Relinquish})
+		binary := func(keys map[string]any) tree { return content(map[string]any{"binaryData": keys}) }
+		m.updates(t, "editor", binary(map[string]any{"b": "AAAA"}))
+		m.applies(t, "other", binary(map[string]any{"b": "AQID"}))
+		m.applies(t, "other", content(nil)) // the map goes, and stays the editor's
+		intent := content(map[string]any{"binaryData": map[string]any{"b": "AQID", "c": "AQID"}, "data": map[string]any{"k": "ours"}})
+		m.we(t, intent)
+		m.updates(t, "editor", binary(map[string]any{"b": "AAAA"}))
+		m.we(t, intent)
+	})
+}
