@@ -25,6 +25,9 @@ import (
 //     last-applied-configuration, which an Update entry owns: it is no part of
 //     anyone's intent, so the next apply of To would delete it, and with it what
 //     client-side tools prune by. Naming the annotation's path moves it all the same.
+//   - Finalizers that an Update entry owns, for the same reason: a finalizer that goes
+//     with the next apply lets the object go without its cleanup. Naming
+//     .metadata.finalizers, or one of them, moves them all the same.
 //   - Of a split, the list items around the fields that move, with their key fields:
 //     From keeps them and To owns them too, as its next apply names them as well.
 type Transfer struct {

@@ -9,7 +9,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-var lastApplied = MustParsePath(`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)
+var (
+	lastApplied = MustParsePath(`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)
+	finalizers  = MustParsePath(".metadata.finalizers")
+)
 
 // choose lists what of a source's fields is asked for, whether or not it can move.
 func (t Transfer) choose(plan *Plan, owners slots, source Source) []Handover {
@@ -22,14 +25,17 @@ func (t Transfer) choose(plan *Plan, owners slots, source Source) []Handover {
 			continue
 		}
 		for _, path := range owner.Fields() {
+			reason := ""
+			if t.Operation == metav1.ManagedFieldsOperationUpdate {
+				reason = source.inNoIntent(path)
+			}
 			switch {
 			case !source.covers(path):
 				if source.surrounds(path) {
 					wanted = append(wanted, Handover{Path: path, From: owner.Manager, To: to, FromKeeps: true})
 				}
-			case t.Operation == metav1.ManagedFieldsOperationUpdate && path.Equal(lastApplied) && !source.names(path):
-				plan.Kept = append(plan.Kept, Kept{path, owner.Manager,
-					"it is client-side kubectl's own record; the next apply would delete it (name its path to move it all the same)"})
+			case reason != "":
+				plan.Kept = append(plan.Kept, Kept{path, owner.Manager, reason})
 			default:
 				wanted = append(wanted, Handover{Path: path, From: owner.Manager, To: to})
 			}
@@ -39,7 +45,20 @@ func (t Transfer) choose(plan *Plan, owners slots, source Source) []Handover {
 	return withoutLoneSurroundings(wanted)
 }
 
-func (s Source) names(path Path) bool { return slices.ContainsFunc(s.Paths, path.Equal) }
+// inNoIntent says why a field that was written by Update is left to its owner: the
+// next apply would delete it. A path of its own moves it all the same.
+func (s Source) inNoIntent(path Path) (reason string) {
+	named := func(what Path) bool {
+		return slices.ContainsFunc(s.Paths, func(p Path) bool { return p.HasPrefix(what) })
+	}
+	switch {
+	case path.Equal(lastApplied) && !named(lastApplied):
+		return "it is client-side kubectl's own record; the next apply would delete it (name its path to move it all the same)"
+	case path.HasPrefix(finalizers) && !named(finalizers):
+		return "finalizers stand in no intent; the next apply would remove it (name its path to move it all the same)"
+	}
+	return ""
+}
 
 func (s Source) covers(path Path) bool {
 	return len(s.Paths) == 0 || slices.ContainsFunc(s.Paths, path.HasPrefix)

@@ -151,7 +151,7 @@ func checkNothingLost(t *testing.T, before, after list, transfer fieldowners.Tra
 }
 
 // checkAllMoved holds that From has nothing more of what was asked for, but
-// kubectl's annotation.
+// kubectl's annotation and finalizers.
 func checkAllMoved(t *testing.T, is []string, transfer fieldowners.Transfer) {
 	t.Helper()
 	for _, source := range transfer.From {
@@ -160,7 +160,7 @@ func checkAllMoved(t *testing.T, is []string, transfer fieldowners.Transfer) {
 			covered := len(source.Paths) == 0 || slices.ContainsFunc(source.Paths, func(p fieldowners.Path) bool {
 				return strings.HasPrefix(path, p.String())
 			})
-			if covered && strings.HasPrefix(who, source.Manager+"/"+string(transfer.Operation)) && !strings.Contains(path, "last-applied") {
+			if covered && strings.HasPrefix(who, source.Manager+"/"+string(transfer.Operation)) && !strings.Contains(path, "last-applied") && !strings.Contains(path, "finalizers") {
 				t.Errorf("%s still owns %s", who, path)
 			}
 		}

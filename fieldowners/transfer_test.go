@@ -223,6 +223,24 @@ func TestTransfer(t *testing.T) {
 			kept: []string{`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"] of kubectl/Update: ` +
 				`it is client-side kubectl's own record; the next apply would delete it (name its path to move it all the same)`},
 		},
+		"finalizers": {
+			reason:   "moved, the next apply would remove them",
+			transfer: migrate("us", "old .metadata .spec"),
+			entries: list{owned("old Update v1",
+				`{"f:metadata":{"f:finalizers":{".":{},"v:\"a/b\"":{}}},"f:spec":{"f:paused":{}}}`)},
+			want: []string{`us Apply v1 {"f:spec":{"f:paused":{}}}`,
+				`old Update v1 {"f:metadata":{"f:finalizers":{".":{},"v:\"a/b\"":{}}}}`},
+			kept: []string{
+				".metadata.finalizers of old/Update: finalizers stand in no intent; the next apply would remove it (name its path to move it all the same)",
+				`.metadata.finalizers[="a/b"] of old/Update: finalizers stand in no intent; the next apply would remove it (name its path to move it all the same)`,
+			},
+		},
+		"finalizers by name": {
+			reason:   "the way to take them on",
+			transfer: migrate("us", "old .metadata.finalizers"),
+			entries:  list{owned("old Update v1", `{"f:metadata":{"f:finalizers":{".":{},"v:\"a/b\"":{}}}}`)},
+			want:     []string{`us Apply v1 {"f:metadata":{"f:finalizers":{".":{},"v:\"a/b\"":{}}}}`},
+		},
 		"kubectl's annotation by name": {
 			reason:   "the way to get rid of it",
 			transfer: migrate("us", `kubectl .metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`),

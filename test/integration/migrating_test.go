@@ -218,8 +218,10 @@ func TestMigrateTakesWhatANameHoldsForOthers(t *testing.T) {
 	m.step("apply after undo", m.apply(applier, intent))
 	m.migrate(applier, apply.From{Manager: "manager"})
 	m.step("apply after taking everything", m.apply(applier, intent),
-		`.metadata.annotations["example.com/backup"]: removed "daily"`, `.metadata.finalizers[="example.com/drain"]: removed "example.com/drain"`,
-		`.metadata.labels.tier: removed "front"`)
+		`.metadata.annotations["example.com/backup"]: removed "daily"`, `.metadata.labels.tier: removed "front"`)
+	if owners := m.owners(`.metadata.finalizers[="example.com/drain"]`); owners != "manager/Update" {
+		t.Errorf("the finalizer is owned by %s", owners)
+	}
 }
 
 func TestReplicasLeftOut(t *testing.T) {
