@@ -3,6 +3,7 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,9 +42,7 @@ func (m *memoryCase) applies(t *testing.T, manager string, config tree) {
 func (m *memoryCase) updates(t *testing.T, manager string, overlay tree) {
 	t.Helper()
 	body := m.live.only(func(string) bool { return true })
-	for path, n := range overlay {
-		body[path] = n
-	}
+	maps.Copy(body, overlay)
 	if err := m.foreignUpdate(t.Context(), updaterOf(manager, ""), body); err != nil {
 		t.Fatal(err)
 	}
