@@ -104,7 +104,7 @@ func (c *call) remember() (kept bool) {
 		answer = c.landed()
 	}
 	if answer == nil || !c.stillHeld(answer) {
-		c.memory.byIntent.Remove(c.intent.key())
+		c.forget()
 		return false
 	}
 	held := concessions{slices.Clone(c.concessions.made), c.concessions.ours}
@@ -113,6 +113,13 @@ func (c *call) remember() (kept bool) {
 	}
 	c.memory.byIntent.Add(c.intent.key(), remembered{answer.GetUID(), c.intent.hash(), held})
 	return true
+}
+
+// forget has the next apply start with the whole intent.
+func (c *call) forget() {
+	if !c.dryRun {
+		c.memory.byIntent.Remove(c.intent.key())
+	}
 }
 
 // stillHeld tells whether, for each field that gave way, other owners hold it in

@@ -128,6 +128,7 @@ func (c *call) decide(refused error, live *unstructured.Unstructured) (conceded 
 	}
 	c.conflicts = merge(c.concessions.conflicts(), found, c.intent.secret())
 	if hasRejected(found) {
+		c.forget() // what gave way before has to wait for the judgement, too
 		return false, &ConflictError{Object: c.ref, FieldManager: c.config.FieldManager, Conflicts: c.conflicts, Err: refused}
 	}
 	for _, conflict := range found {
