@@ -17,6 +17,13 @@
 //  3. Output order is stable.
 //  4. Absence of managed fields means unknown, not unowned: they may have been
 //     stripped on the way.
+//  5. Diff compares two ownerships, Changes two objects; neither knows a schema, and
+//     list items are told apart as the managed fields themselves name them.
+//  6. Transfer moves fields between managers on paper: nobody's field is left without
+//     an owner, everybody else's entry stays as it is, and Plan.Undo gives all of it
+//     back. Writing the result, guarded, is for whoever has a client.
+//  7. Path.Set and Path.Cut change the object that they are given, in place. Nothing
+//     else does.
 //
 // Valid:
 //
@@ -25,5 +32,6 @@
 //
 // Invalid: the API server's own path strings leave map keys unquoted, so that
 // ParsePath reads .metadata.labels.a.b as three names. Compare such a string with
-// Path.ServerString of the paths you know instead of parsing it.
+// Path.ServerString of the paths you know instead of parsing it, or have Locate find
+// it in an object.
 package fieldowners
