@@ -27,15 +27,14 @@ import (
 // releases (release_test.go), releases and finalizers of objects that went away
 // (gone_verbs_test.go, gone_update_test.go), a finalizer that two own
 // (TestCoOwnedFinalizer), handing over by renaming an entry, and what csaupgrade
-// drops (transfer_*_test.go), a last entry that is deleted
-// (TestReleaseOfTheLastEntry), no `spec: {}` of a relinquished child
-// (decisions_*_test.go).
+// drops (transfer_*_test.go), and a last entry that is deleted
+// (TestReleaseOfTheLastEntry).
 //
 // Not here, as no request shows it: the CPU that managers cost (measured in the
 // field manager alone), FieldsV1 under the build tag fieldsv1string (it has to
 // compile: fieldowners reads GetRawBytes), structured-merge-diff's FromJSON
 // (fieldowners/ownership_test.go), the deep copies of controller-runtime's cache,
-// finalizers that pod templates hand on (TestDevbox… with controllers), the share
+// finalizers that pod templates hand on (devbox_pods_test.go), the share
 // of no-ops that bump the resourceVersion (statistics), and the fake client.
 
 func (f *facts) refer(name string) apply.ObjectRef {
