@@ -1,8 +1,6 @@
 package devbox
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -10,13 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/apply/reconciler"
 )
-
-var writeGolden = flag.Bool("update", false, "write the golden files")
 
 func sample() *v1alpha1.Devbox {
 	return &v1alpha1.Devbox{
@@ -42,7 +38,7 @@ var emitters = map[string]func(*v1alpha1.Devbox) (reconciler.Emission, error){
 }
 
 // TestGoldenIntents shows what each reconciler wants of a Devbox. Write the files
-// anew with: go test ./internal/controller/devbox -run Golden -update
+// anew with: APPLYTEST_UPDATE=1 go test ./internal/controller/devbox -run Golden
 func TestGoldenIntents(t *testing.T) {
 	for _, test := range []struct {
 		emitter, name string
@@ -71,23 +67,8 @@ func TestGoldenIntents(t *testing.T) {
 			if diff := cmp.Diff(before, test.box); diff != "" {
 				t.Errorf("emitting changed the Devbox:\n%s", diff)
 			}
-			got, err := yaml.Marshal(emission.Intents)
-			if err != nil {
-				t.Fatal(err)
-			}
 			golden := filepath.Join("testdata", test.emitter+"_"+test.name+".yaml")
-			if *writeGolden {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("intents differ from %s (-want +got):\n%s", golden, diff)
-			}
+			applytest.Golden(t, golden, emission.Intents...)
 		})
 	}
 }
