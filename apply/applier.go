@@ -189,11 +189,11 @@ func retryBackoff() wait.Backoff {
 // into a queue, where they hold up nothing else.
 const retryFor = 10 * time.Second
 
-// worthRetrying tells what may pass within a moment. Where the server says how long
-// to wait, client-go has done so ten times already.
+// worthRetrying tells what may pass within a moment. Where the server is too busy, or
+// says how long to wait, client-go has tried ten times already.
 func (c *call) worthRetrying(err error) bool {
 	retryable, ok := errors.AsType[*RetryableError](err)
-	return ok && retryable.After == 0 && time.Since(c.start) < retryFor
+	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
 }
 
 // prepare does what takes a look at the object in the cache.

@@ -352,7 +352,8 @@ func TestFactsOfRetryAfter(t *testing.T) {
 	}{
 		{"within client-go's budget", 10, http.StatusTooManyRequests, true, nil, 1, 11},
 		{"any 5xx as well", 10, http.StatusInternalServerError, true, nil, 1, 11},
-		{"beyond it, and within ours", 12, http.StatusTooManyRequests, true, nil, 2, 13},
+		{"too busy even then: the queue waits", 12, http.StatusTooManyRequests, true, apply.ErrRetryable, 1, 11},
+		{"beyond it, and within ours", 12, http.StatusServiceUnavailable, true, nil, 2, 13},
 		{"beyond both", 33, http.StatusServiceUnavailable, true, apply.ErrRetryable, 3, 33},
 		{"without the header client-go repeats nothing", 2, http.StatusServiceUnavailable, false, nil, 3, 3},
 	} {
