@@ -24,6 +24,7 @@ type Config struct {
 	// Policy decides conflicts. The zero value rejects every one.
 	Policy Policy
 	// LiveReader reads past the cache, where a conflict is judged: mgr.GetAPIReader().
+	// What it gives has to have its managed fields.
 	LiveReader client.Reader
 	// Metrics may be nil.
 	Metrics Metrics
@@ -96,9 +97,10 @@ func (a *Applier) FieldManager() string { return a.config.FieldManager }
 // Errors are one of *IntentError, *ShrinkError, *ConflictError, *ContendedError,
 // *UIDMismatchError, *RetryableError, *RefusedError or the end of the context.
 // After each of them but a RetryableError or the end of the context, whose answer
-// may have been lost, nothing of the intent landed; but of one that gave way before,
-// what was not contested then may have, if others took or let go of fields in the
-// meantime. Repeating an Apply is safe.
+// may have been lost, nothing of the intent landed, with two exceptions: of one that
+// gave way before, what was not contested then may have, if others took or let go of
+// fields in the meantime; and so may a try whose answer was lost, if a later one of
+// the same call met another error. Repeating an Apply is safe.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	action, err := call.run(ctx, intent)
@@ -130,6 +132,8 @@ type call struct {
 	readVersion string
 	// answered is what the client read the last answer into.
 	answered runtime.ApplyConfiguration
+	// did is what the first request did that changed something.
+	did Action
 }
 
 // run is the order of steps. Lanes (one write at a time to one object) will wrap
@@ -158,8 +162,10 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 	if err != nil {
 		return c.absentOr(err)
 	}
-	c.remember()
-	return action, nil
+	if action == Unchanged && c.did != "" {
+		action = c.did // by an earlier request of this call
+	}
+	return action, c.statusLanded()
 }
 
 // applyOnce is steps 4 to 6.
@@ -169,15 +175,15 @@ func (c *call) applyOnce(ctx context.Context) (Action, error) {
 	if settled {
 		return action, c.explain(ctx, err)
 	}
-	before := action // of what was left of the intent before, if that landed
 	action, err = c.send(ctx, c.intent, pin{uid: c.intent.ref.UID}, false)
 	if IsOwnershipConflict(err) {
 		action, err = c.settle(ctx, err)
 	}
-	if action == Unchanged && before != "" {
-		action = before
+	if err != nil {
+		return "", c.explain(ctx, err)
 	}
-	return action, c.explain(ctx, err)
+	c.remember()
+	return action, nil
 }
 
 // retryBackoff bounds step 7, within retryFor.

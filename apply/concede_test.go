@@ -122,6 +122,11 @@ func TestConcede(t *testing.T) {
 			},
 			attempts: 2, action: apply.Absent,
 		},
+		"no decision": {
+			reason: "a function that gives what is no decision is a mistake to be told",
+			policy: relinquish.Func(func(apply.Conflict) (apply.Decision, bool) { return 42, true }),
+			steps:  []step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}}, attempts: 1, err: apply.ErrRefused,
+		},
 		"a value that is not there": {
 			reason: "hpa owns the field and the object has no value: there is none to adopt",
 			policy: share,

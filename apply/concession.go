@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,26 +17,23 @@ type concession struct {
 	leaveOut bool
 }
 
-// concessions are those of one object.
+// concessions are those of one object, and to the owners that it has.
 type concessions struct {
 	made []concession
-	// ours tells whether a parent of fields, such as a list item, has no other owner
-	// than us. Were it left out with the field, the server would remove it with all
-	// that others own in it.
-	ours func(fieldowners.Path) bool
+	// owned tells whether we own a parent of fields, such as a list item, and keep
+	// whether it stays when its fields are left out: always, if nobody else owns it,
+	// since the server would remove it with all that others own in it.
+	owned, keep func(fieldowners.Path) bool
 }
 
-// concede gives way in one conflict. A shared field that the live object does not
-// have is left out: there is no value to adopt.
-func (all *concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) error {
-	at, set := conflict.Path.Nearest(intent.object)
-	if !set {
-		return fmt.Errorf("a conflict on %s, which the intent does not set", conflict.Path)
-	}
+// concede gives way in one conflict, which is about a field that the intent sets.
+func (all *concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) {
+	at, _ := conflict.Path.Nearest(intent.object)
 	all.made = append(all.made, newConcession(conflict, at, live))
-	return nil
 }
 
+// newConcession adopts the live value for a shared field. One that the live object
+// does not have is left out: there is no value to adopt.
 func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Unstructured) concession {
 	adopted, has := at.Value(live.Object)
 	return concession{
@@ -51,18 +47,20 @@ func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Un
 // adopt brings the shared values to those of the object read.
 func (all *concessions) adopt(live *unstructured.Unstructured) {
 	for i, made := range all.made {
-		if made.conflict.Decision != Share {
-			continue
-		}
-		adopted, has := made.at.Value(live.Object)
-		all.made[i].adopted, all.made[i].leaveOut = runtime.DeepCopyJSONValue(adopted), !has
-		all.made[i].conflict.Theirs, _ = made.conflict.Path.Value(live.Object)
+		all.made[i] = newConcession(made.conflict, made.at, live)
 	}
 }
 
 // has tells whether the intent gave way in this conflict before.
 func (all *concessions) has(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
+}
+
+// remembers tells whether it did so in an earlier apply.
+func (all *concessions) remembers(conflict Conflict) bool {
+	return slices.ContainsFunc(all.made, func(made concession) bool {
+		return made.conflict.Remembered && made.conflict.sameField(conflict)
+	})
 }
 
 // relinquish tells whether a field was relinquished to one of its owners.
@@ -76,10 +74,11 @@ func (made concession) sameField(other concession) bool {
 	return made.conflict.Path.Equal(other.conflict.Path)
 }
 
-// form gives what is left of the intent.
-func (all *concessions) form(intent *encodedIntent) *encodedIntent {
+// form gives what is left of the intent, and tells whether a parent of fields that
+// we own is given up with them, for others who own it too.
+func (all *concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp bool) {
 	if len(all.made) == 0 {
-		return intent
+		return intent, false
 	}
 	object := runtime.DeepCopyJSON(intent.object)
 	for _, made := range all.made {
@@ -87,12 +86,17 @@ func (all *concessions) form(intent *encodedIntent) *encodedIntent {
 			made.at.Set(object, made.adopted)
 		}
 	}
+	keep := func(parent fieldowners.Path) bool {
+		kept := all.keep(parent)
+		givesUp = givesUp || !kept && all.owned(parent)
+		return kept
+	}
 	for _, made := range all.made { // last: what is left out stays out
 		if made.leaveOut {
-			made.at.Cut(object, all.ours)
+			made.at.Cut(object, keep)
 		}
 	}
-	return intent.with(object)
+	return intent.with(object), givesUp
 }
 
 func (all *concessions) conflicts() []Conflict {

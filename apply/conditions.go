@@ -8,8 +8,10 @@ import (
 // Conditions gives the conditions for a status intent: those wanted, each with the
 // lastTransitionTime that it has in current if its status is the same there, and
 // else with now (API conventions, "Typical status properties"; meta.SetStatusCondition
-// does it for get-modify-update). A condition that is left out is given up, as is
-// any field of an intent.
+// does it for get-modify-update). A lastTransitionTime in wanted decides nothing, and
+// now must not be zero: the server refuses a condition without a time. A condition
+// that is left out is given up, as is any field of an intent; to give all of them up,
+// leave out the list, or the server refuses what is left of it.
 //
 //	status := v1alpha1ac.DevboxStatus().
 //		WithConditions(apply.Conditions(box.Status.Conditions, metav1.Now(), ready)...)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,9 +80,11 @@ func describeConflicts(err error, intent *encodedIntent, live *unstructured.Unst
 		}
 		conflict := Conflict{Manager: manager, ServerPath: cause.Field}
 		if path, ok := matchPath(ownership, intent.object, &conflict.Manager, cause.Field); ok {
-			conflict.setPath(path, intent.object, live.Object)
+			conflict.setPath(path, intent, live)
 		}
-		conflict.Decision = policy.decide(conflict)
+		if conflict.Decision = policy.decide(conflict); !conflict.Decision.valid() {
+			return nil, fmt.Errorf("the policy's function gave %v for %s: no such decision", conflict.Decision, cause.Field)
+		}
 		if _, set := conflict.Path.Nearest(intent.object); !set && conflict.Decision != Force {
 			conflict.Decision = Reject // there is nothing to leave out
 		}
@@ -90,10 +93,17 @@ func describeConflicts(err error, intent *encodedIntent, live *unstructured.Unst
 	return conflicts, nil
 }
 
-func (c *Conflict) setPath(path fieldowners.Path, ours, theirs map[string]any) {
+// setPath fills in a field and both values, hidden if they must not be shown, and
+// tells whether they are equal.
+func (c *Conflict) setPath(path fieldowners.Path, intent *encodedIntent, live *unstructured.Unstructured) (equal bool) {
 	c.Path = path
-	c.Ours, _ = path.Value(ours)
-	c.Theirs, _ = path.Value(theirs)
+	c.Ours, _ = path.Value(intent.object)
+	c.Theirs, _ = path.Value(live.Object)
+	equal = reflect.DeepEqual(c.Ours, c.Theirs)
+	if intent.secret() {
+		c.Ours, c.Theirs = hide(c.Ours), hide(c.Theirs)
+	}
+	return equal
 }
 
 // sameField tells whether both are about the same field and the same owner.
@@ -104,13 +114,6 @@ func (c Conflict) sameField(other Conflict) bool {
 
 func (c Conflict) compare(other Conflict) int {
 	return cmp.Or(strings.Compare(c.ServerPath, other.ServerPath), strings.Compare(c.Manager.String(), other.Manager.String()))
-}
-
-// hide takes out what must not be shown of a Secret.
-func (c *Conflict) hide() {
-	if !c.Path.IsRoot() {
-		c.Ours, c.Theirs = hidden, hidden
-	}
 }
 
 // matchPath finds the field that the API server names so, and completes the

@@ -18,7 +18,8 @@ var (
 	// Config.MaxShrink allows. Nothing was sent.
 	ErrShrink = errors.New("intent shrinks too much")
 	// ErrConflict says that another manager owns fields that the intent sets
-	// differently and that the policy rejects taking them. Nothing landed.
+	// differently and that the policy rejects taking them. Nothing landed of the try
+	// that met it.
 	ErrConflict = errors.New("ownership conflict")
 	// ErrContended says that the object changed under every bounded attempt to
 	// settle its conflicts or to move its fields. Nothing was forced or moved. Try again
@@ -83,6 +84,7 @@ func (e *ShrinkError) Unwrap() error { return ErrShrink }
 // rejected ones and those that would have been settled.
 type ConflictError struct {
 	Object       ObjectRef
+	Subresource  string // "" is the object itself
 	FieldManager string // who wanted the fields
 	Conflicts    []Conflict
 	Err          error // the server's answer
@@ -95,7 +97,11 @@ func (e *ConflictError) Error() string {
 			parts = append(parts, c.String())
 		}
 	}
-	return fmt.Sprintf("%v on %v: %s cannot set %s", ErrConflict, e.Object, e.FieldManager, strings.Join(parts, "; "))
+	object := e.Object.String()
+	if e.Subresource != "" {
+		object += " (" + e.Subresource + ")"
+	}
+	return fmt.Sprintf("%v on %s: %s cannot set %s", ErrConflict, object, e.FieldManager, strings.Join(parts, "; "))
 }
 
 // Unwrap gives ErrConflict and the server's answer.
@@ -137,6 +143,9 @@ type UIDMismatchError struct {
 }
 
 func (e *UIDMismatchError) Error() string {
+	if e.Object.UID == "" {
+		return fmt.Sprintf("%v: %v was deleted or recreated; what has its name now was left alone", ErrUIDMismatch, e.Object)
+	}
 	return fmt.Sprintf("%v: %v (uid %s) was deleted or recreated; what has its name now was left alone",
 		ErrUIDMismatch, e.Object, e.Object.UID)
 }

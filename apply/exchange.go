@@ -31,9 +31,10 @@ type recorder struct{ next http.RoundTripper }
 
 func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	exchange, ok := request.Context().Value(exchangeKey{}).(*exchange)
-	if !ok {
+	if !ok || request.Context().Value(recordedKey{}) != nil { // none of ours, or wrapped twice
 		return r.next.RoundTrip(request)
 	}
+	request = request.WithContext(context.WithValue(request.Context(), recordedKey{}, true))
 	if request.Context().Err() == nil { // the transport sends nothing after the end
 		exchange.sent()
 	}
@@ -56,7 +57,10 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport below.
 func (r recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-type exchangeKey struct{}
+type (
+	exchangeKey struct{}
+	recordedKey struct{}
+)
 
 // exchange is what one Apply sent and got.
 type exchange struct {

@@ -38,7 +38,9 @@ type Intent struct {
 
 	// Subresource is what of the object is written, such as "status"; "" is the object
 	// itself. There is nothing to create through a subresource: where there is no
-	// object, the Outcome is Absent.
+	// object, the Outcome is Absent. A status that is sent to an object which has the
+	// subresource, without naming it here, is dropped by the server, and refused here
+	// once that is seen.
 	Subresource string
 
 	// Body is what is sent where a subresource has a kind of its own, such as
@@ -75,8 +77,8 @@ func encode(intent Intent) (*encodedIntent, error) {
 	if err == nil && intent.Body != nil {
 		err = encoded.replaceByBody(intent.Body)
 	}
-	if err == nil && len(content.IsPathSegmentName(intent.Subresource)) > 0 {
-		err = fmt.Errorf("subresource %q cannot be part of a URL", intent.Subresource)
+	if err == nil {
+		err = encoded.checkSubresource()
 	}
 	if err != nil {
 		return nil, &IntentError{Object: encoded.ref, Err: err}
@@ -108,6 +110,37 @@ func (e *encodedIntent) decode(configuration runtime.ApplyConfiguration) error {
 	return utiljson.Unmarshal(raw, &e.object)
 }
 
+// Object names the object that the intent is for, as Migrate, Rename and Release
+// want it. The error is an *IntentError.
+func (i Intent) Object() (ObjectRef, error) {
+	encoded, err := encode(i)
+	if err != nil {
+		return ObjectRef{}, err
+	}
+	return encoded.ref, nil
+}
+
+// checkSubresource refuses a status intent that would give up the whole status by
+// saying nothing of it.
+func (e *encodedIntent) checkSubresource() error {
+	switch {
+	case len(content.IsPathSegmentName(e.subresource)) > 0:
+		return fmt.Errorf("subresource %q cannot be part of a URL", e.subresource)
+	case e.subresource != statusSubresource || e.hasBody():
+		return nil
+	case e.object[statusSubresource] == nil:
+		return errors.New("it is for the status, and sets none; to give a status up, Release it")
+	}
+	for name := range e.object {
+		if name != "apiVersion" && name != "kind" && name != "metadata" && name != statusSubresource {
+			return fmt.Errorf("it is for the status, and sets %s as well: that is an intent of its own", name)
+		}
+	}
+	return nil
+}
+
+const statusSubresource = "status"
+
 func (e *encodedIntent) pinTo(uid types.UID) error {
 	if uid != "" && e.ref.UID != "" && uid != e.ref.UID {
 		return fmt.Errorf("two uids: %s as UID and %s in the configuration", uid, e.ref.UID)
@@ -129,6 +162,9 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	if err := e.decode(body); err != nil {
 		return fmt.Errorf("the body: %w", err)
 	}
+	if e.object["metadata"] == nil {
+		delete(e.object, "metadata") // a null one could not be given a name and a pin
+	}
 	object := unstructured.Unstructured{Object: e.object}
 	e.bodyKind = object.GroupVersionKind()
 	metadata, isMap := e.object["metadata"].(map[string]any)
@@ -137,8 +173,10 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 		return errors.New("the body: its metadata is no object")
 	case e.bodyKind.Kind == "" || e.bodyKind.Version == "":
 		return errors.New("the body: apiVersion and kind are needed; use the configuration's constructor")
-	case object.GetName() != "" && object.GetName() != e.ref.Name, object.GetNamespace() != "" && object.GetNamespace() != e.ref.Namespace:
-		return fmt.Errorf("the body names another object, %s/%s", object.GetNamespace(), object.GetName())
+	case object.GetName() != "" && object.GetName() != e.ref.Name:
+		return fmt.Errorf("the body names another object, %s", object.GetName())
+	case object.GetNamespace() != "" && object.GetNamespace() != e.ref.Namespace:
+		return fmt.Errorf("the body names another namespace, %s", object.GetNamespace())
 	}
 	object.SetName(e.ref.Name)
 	object.SetNamespace(e.ref.Namespace)
@@ -221,6 +259,9 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	}
 	if p.resourceVersion != "" {
 		object.SetResourceVersion(p.resourceVersion)
+	}
+	if p.uid != "" && object.GetUID() != p.uid || p.resourceVersion != "" && object.GetResourceVersion() != p.resourceVersion {
+		return nil, &IntentError{Object: e.ref, Err: errors.New("it cannot be pinned: its metadata is no object")}
 	}
 	if e.kind == nil {
 		return client.ApplyConfigurationFromUnstructured(&object), nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,9 +57,10 @@ func (c *call) applyRemembered(ctx context.Context) (action Action, settled bool
 		return "", false, nil
 	}
 	c.concessions = known.concessions
-	action, err = c.send(ctx, c.concessions.form(c.intent), pin{uid: known.uid}, false)
+	left, _ := c.concessions.form(c.intent)
+	action, err = c.send(ctx, left, pin{uid: known.uid}, false)
 	if err == nil && c.remember() {
-		c.conflicts = merge(c.concessions.conflicts(), nil, c.intent.secret())
+		c.conflicts = merge(c.concessions.conflicts(), nil)
 		return action, true, nil
 	}
 	switch ResultOf(c.classify(ctx, err)) {
@@ -68,7 +68,7 @@ func (c *call) applyRemembered(ctx context.Context) (action Action, settled bool
 		return "", true, err
 	}
 	c.concessions = concessions{} // others hold other fields now, or it is another object
-	return action, false, nil
+	return "", false, nil
 }
 
 // recall gives what the intent gave way in before. Where another owner could mean
@@ -99,20 +99,18 @@ func (c *call) remember() (kept bool) {
 	if c.dryRun {
 		return false
 	}
-	var answer *unstructured.Unstructured
-	if len(c.concessions.made) > 0 {
-		answer = c.landed()
+	if answer := c.landed(); len(c.concessions.made) > 0 && answer != nil && c.worthRemembering(answer) {
+		held := c.concessions
+		held.made = slices.Clone(held.made)
+		for i := range held.made {
+			held.made[i].conflict.Remembered = true
+		}
+		held.keep = held.owned // what we have now is what this form keeps: sent again it gives up nothing
+		c.memory.byIntent.Add(c.intent.key(), remembered{answer.GetUID(), c.intent.hash(), held})
+		return true
 	}
-	if answer == nil || !c.stillHeld(answer) {
-		c.forget()
-		return false
-	}
-	held := concessions{slices.Clone(c.concessions.made), c.concessions.ours}
-	for i := range held.made {
-		held.made[i].conflict.Remembered = true
-	}
-	c.memory.byIntent.Add(c.intent.key(), remembered{answer.GetUID(), c.intent.hash(), held})
-	return true
+	c.forget()
+	return false
 }
 
 // forget has the next apply start with the whole intent.
@@ -122,20 +120,41 @@ func (c *call) forget() {
 	}
 }
 
-// stillHeld tells whether, for each field that gave way, other owners hold it in
-// the answer against our value and the policy would decide as before. It brings the
-// concessions up to date with the answer.
-func (c *call) stillHeld(answer *unstructured.Unstructured) bool {
-	ownership, err := fieldowners.Parse(answer.GetManagedFields())
+// worthRemembering tells whether every field that gave way will have to again. An
+// owner of nothing may stand in nobody's way next time: what we want below its
+// field may be free.
+func (c *call) worthRemembering(answer *unstructured.Unstructured) bool {
+	return len(answer.GetManagedFields()) > 0 && c.stillCalledFor(answer) &&
+		!slices.ContainsFunc(c.concessions.made, func(made concession) bool { return made.conflict.Theirs == nil })
+}
+
+// stillCalledFor tells whether, for each field that gave way, other owners hold it
+// in this object against our value and the policy would decide as before. It brings
+// the concessions up to date with the object. Without managed fields it cannot
+// tell, and nothing but the shared values changes.
+func (c *call) stillCalledFor(object *unstructured.Unstructured) bool {
+	ownership, err := fieldowners.Parse(object.GetManagedFields())
 	if err != nil {
 		return false
 	}
-	held := concessions{ours: c.ownedByUsAlone(ownership)}
+	held := concessions{
+		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
+		keep: func(path fieldowners.Path) bool {
+			owners := ownership.OwnersOf(path)
+			return len(owners) == 1 && c.isOurs(owners[0])
+		},
+	}
+	if len(object.GetManagedFields()) == 0 {
+		held.made = c.concessions.made
+		held.adopt(object)
+		c.concessions = held
+		return true
+	}
 	for _, made := range c.concessions.made {
 		if slices.ContainsFunc(held.made, made.sameField) { // of another owner of the field
 			continue
 		}
-		owners := c.heldAgainst(made, ownership.OwnersOf(made.conflict.Path), answer)
+		owners := c.heldAgainst(made, ownership.OwnersOf(made.conflict.Path), object)
 		if len(owners) == 0 {
 			return false
 		}
@@ -147,39 +166,32 @@ func (c *call) stillHeld(answer *unstructured.Unstructured) bool {
 
 // heldAgainst gives a concession for each of a field's owners that holds it against
 // us, and none if the field would not give way as it did.
-func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, answer *unstructured.Unstructured) []concession {
+func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, object *unstructured.Unstructured) []concession {
 	relinquished, relinquish := c.concessions.relinquish(made), false
 	var held []concession
 	for _, owner := range owners {
 		if c.isOurs(owner) {
 			continue
 		}
-		now := made.conflict
-		now.Manager = owner
-		now.setPath(now.Path, c.intent.object, answer.Object)
-		now.Decision = c.config.Policy.decide(now)
+		conflict := Conflict{Manager: owner, ServerPath: made.conflict.ServerPath}
+		if equal := conflict.setPath(made.conflict.Path, c.intent, object); equal {
+			return nil
+		}
+		conflict.Decision = c.config.Policy.decide(conflict)
 		switch {
-		case reflect.DeepEqual(now.Ours, now.Theirs), now.Decision == Reject:
+		case !conflict.Decision.valid(), conflict.Decision == Reject:
 			return nil
-		case now.Theirs == nil: // owned, and not there: what we want below it may be free
-			return nil
-		case now.Decision == Force: // that owner's claim is moot while the field gives way to another one
+		case conflict.Decision == Force: // that owner's claim is moot while the field gives way to another one
 			continue
 		}
-		relinquish = relinquish || now.Decision == Relinquish
-		held = append(held, newConcession(now, made.at, answer))
+		conflict.Remembered = c.concessions.remembers(conflict)
+		relinquish = relinquish || conflict.Decision == Relinquish
+		held = append(held, newConcession(conflict, made.at, object))
 	}
 	if relinquish != relinquished {
 		return nil
 	}
 	return held
-}
-
-func (c *call) ownedByUsAlone(ownership fieldowners.Ownership) func(fieldowners.Path) bool {
-	return func(path fieldowners.Path) bool {
-		owners := ownership.OwnersOf(path)
-		return len(owners) == 1 && c.isOurs(owners[0])
-	}
 }
 
 // isOurs tells whether a managed fields entry is that of this call.

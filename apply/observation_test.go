@@ -116,3 +116,14 @@ func TestConcurrentApplies(t *testing.T) {
 	}
 	wait.Wait()
 }
+
+// A request that passes two recorders is one request.
+func TestRecordedTwice(t *testing.T) {
+	s := newScript(t, []step{{"PATCH", ok(web("uid-1", "7"))}})
+	config := s.restConfig(true)
+	config.Wrap(apply.RecordExchange)
+	outcome, err := s.applierOver(config, apply.Config{}, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
+	if err != nil || outcome.Requests != 1 {
+		t.Errorf("%d requests, %v", outcome.Requests, err)
+	}
+}

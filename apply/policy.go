@@ -84,7 +84,7 @@ type rule struct {
 
 // OnConflict is the policy that decides every conflict alike.
 func OnConflict(decision Decision) Policy {
-	return Policy{otherwise: decision, err: validDecision(decision)}
+	return Policy{otherwise: decision, err: validDecision(decision, rule{})}
 }
 
 // At decides otherwise for a field and everything below it, whoever owns it. It is
@@ -101,7 +101,7 @@ func (p Policy) At(path string, decision Decision) Policy {
 func (p Policy) When(match Match, decision Decision) Policy {
 	path, err := fieldowners.ParsePath(match.Path)
 	r := rule{match, path, decision}
-	p.err = errors.Join(p.err, err, p.refuse(r), validDecision(decision))
+	p.err = errors.Join(p.err, err, p.refuse(r), validDecision(decision, r))
 	p.rules = append(slices.Clone(p.rules), r)
 	return p
 }
@@ -109,10 +109,15 @@ func (p Policy) When(match Match, decision Decision) Policy {
 // Func asks decide first, for every conflict; where it gives false the rules
 // decide. It must depend on nothing but the conflict: it is called more than once
 // for the same one. A Conflict whose Path is the root could not be matched to a
-// field (see Conflict.ServerPath) and can only be rejected or forced.
+// field (see Conflict.ServerPath) and can only be rejected or forced. Values of
+// Secrets are hidden from it. A decision that there is not makes Apply fail with a
+// RefusedError.
 func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
-	if decide == nil || p.ask != nil {
-		p.err = errors.Join(p.err, errors.New("policy: one function is needed, and no second one"))
+	switch {
+	case decide == nil:
+		p.err = errors.Join(p.err, errors.New("policy: Func(nil): a function is needed"))
+	case p.ask != nil:
+		p.err = errors.Join(p.err, errors.New("policy: Func is given twice; one function decides"))
 	}
 	p.ask = decide
 	return p
@@ -129,6 +134,8 @@ func (p Policy) refuse(r rule) error {
 	switch {
 	case r.Match == Match{}:
 		return errors.New("policy: an empty path or match; give the decision for every conflict to OnConflict")
+	case slices.ContainsFunc(r.path.Elements(), func(e fieldowners.Element) bool { return e.Index }):
+		return fmt.Errorf("policy: %s names an item by its index; nobody owns one: name it by its keys, as [name=\"web\"], or name the list", r)
 	case r.Operation != "" && r.Operation != metav1.ManagedFieldsOperationApply && r.Operation != metav1.ManagedFieldsOperationUpdate:
 		return fmt.Errorf("policy: unknown operation %q, want Apply or Update", r.Operation)
 	case slices.ContainsFunc(p.rules, r.sameMatch):
@@ -145,9 +152,11 @@ func (p Policy) validate() error {
 	return checkPaths(p.rules, p.kinds)
 }
 
-func validDecision(d Decision) error {
-	if d < Reject || d > Share {
-		return fmt.Errorf("policy: unknown decision %d", int(d))
+func (d Decision) valid() bool { return d >= Reject && d <= Share }
+
+func validDecision(d Decision, of fmt.Stringer) error {
+	if !d.valid() {
+		return fmt.Errorf("policy: unknown decision %d for %v", int(d), of)
 	}
 	return nil
 }
@@ -180,8 +189,7 @@ func (r rule) compare(other rule) int {
 	)
 }
 
-// decide settles one conflict. A function that gives no decision that there is
-// rejects.
+// decide settles one conflict. What a function gives may be no decision at all.
 func (p Policy) decide(conflict Conflict) Decision {
 	decision, decided := Reject, false
 	if p.ask != nil {
@@ -211,8 +219,7 @@ func (p Policy) byRules(conflict Conflict) Decision {
 // settleable rejects what cannot be done: a field that is not known cannot be left
 // out, nor its value be adopted.
 func settleable(decision Decision, conflict Conflict) Decision {
-	unknown := conflict.Path.IsRoot() && decision != Force
-	if unknown || validDecision(decision) != nil {
+	if conflict.Path.IsRoot() && decision.valid() && decision != Force {
 		return Reject
 	}
 	return decision

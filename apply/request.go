@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
 )
 
 // send is one apply request, of the intent or what is left of it.
@@ -34,7 +37,37 @@ func (c *call) send(ctx context.Context, form *encodedIntent, p pin, force bool)
 		return "", err
 	}
 	c.answered = config
-	return c.judge(config), nil
+	action := c.judge(config)
+	if c.did == "" && action != Unchanged && !c.dryRun {
+		c.did = action
+	}
+	return action, nil
+}
+
+var statusPath = fieldowners.MustParsePath(".status")
+
+func isStatus(path fieldowners.Path) bool { return path.HasPrefix(statusPath) }
+
+// statusLanded tells a status that the server dropped, as it does when it is sent to
+// an object that has a status subresource: without a word, and for ever.
+func (c *call) statusLanded() error {
+	if c.intent.subresource != "" || c.intent.object[statusSubresource] == nil {
+		return nil
+	}
+	answer := c.landed()
+	if answer == nil {
+		return nil
+	}
+	ownership, err := fieldowners.Parse(answer.GetManagedFields())
+	if err != nil || len(ownership.Entries()) == 0 {
+		return nil // nobody can tell
+	}
+	for _, entry := range ownership.Entries() {
+		if c.isOurs(entry.Manager) && slices.ContainsFunc(entry.Fields(), isStatus) {
+			return nil
+		}
+	}
+	return &RefusedError{Object: c.ref, Err: errors.New("the server took the rest and dropped the status: set Intent.Subresource to \"status\", in an intent of its own")}
 }
 
 // apply has the client send a configuration to the object or to a subresource.

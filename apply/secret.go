@@ -15,13 +15,22 @@ const hidden = hiddenValue("(hidden)")
 // hiddenValue stands for a value that must not be printed.
 type hiddenValue string
 
+// hide gives what is shown instead of a value; that there is none may be shown.
+func hide(v any) any {
+	if v == nil {
+		return nil
+	}
+	return hidden
+}
+
 // secret tells whether values of the intent must not be shown.
 func (e *encodedIntent) secret() bool {
 	return e.ref.Group == "" && e.ref.Kind == "Secret"
 }
 
 // quotesNoValues are the reasons whose messages the API server makes from names
-// alone. Those of all others, such as validation, may quote what was sent.
+// alone. Those of all others, such as validation, may quote what was sent, as may a
+// denial by admission, which has whatever reason it likes.
 var quotesNoValues = []metav1.StatusReason{
 	metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
 	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonTooManyRequests,
@@ -32,7 +41,11 @@ var quotesNoValues = []metav1.StatusReason{
 // left out where it may quote values; what tells the class of the error stays.
 func (e *encodedIntent) withoutValues(err error) error {
 	var answer *apierrors.StatusError
-	if !e.secret() || !errors.As(err, &answer) || slices.Contains(quotesNoValues, answer.ErrStatus.Reason) {
+	if !e.secret() || !errors.As(err, &answer) {
+		return err
+	}
+	denied := strings.Contains(answer.ErrStatus.Message, "denied") // of a webhook or an admission policy
+	if !denied && slices.Contains(quotesNoValues, answer.ErrStatus.Reason) {
 		return err
 	}
 	status := answer.ErrStatus.DeepCopy()

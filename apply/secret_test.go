@@ -75,6 +75,11 @@ func TestSecretValuesAreNotShown(t *testing.T) {
 			steps: []step{{"PATCH", fail(apierrors.NewForbidden(corev1.Resource("secrets"), "web", errors.New("no permission")))}},
 			says:  "no permission",
 		},
+		"denied": {
+			steps: []step{{"PATCH", fail(apierrors.NewForbidden(corev1.Resource("secrets"), "web",
+				errors.New(`admission webhook "policy.example.com" denied the request: `+ourPassword+` is too weak`)))}},
+			says: "HTTP 403 Forbidden (the server's message is hidden",
+		},
 		"gone": {steps: slices.Repeat([]step{{"PATCH", breaks(http.ErrHandlerTimeout)}}, 3), says: "http: Handler timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,6 +98,20 @@ func TestSecretValuesAreNotShown(t *testing.T) {
 				t.Errorf("%s\nwant it to say %q", text, test.says)
 			}
 		})
+	}
+}
+
+// A policy's function may print what it is asked.
+func TestSecretValuesAreNotAskedFor(t *testing.T) {
+	asked := ""
+	policy := apply.Policy{}.Func(func(c apply.Conflict) (apply.Decision, bool) {
+		asked += fmt.Sprintf("%v %+v", c, c)
+		return apply.Reject, true
+	})
+	s := newScript(t, []step{{"PATCH", conflict(cause{".data.password", `"vault" using v1`})}, {"GET", ok(secret())}})
+	_, err := applySecret(t.Context(), s.applier(policy, nil))
+	if !errors.Is(err, apply.ErrConflict) || !strings.Contains(asked, "(hidden)") || strings.Contains(asked, "cGFzc3dvcmQ=") {
+		t.Errorf("%v, asked %s", err, asked)
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-
-	"coapply.dev/fieldowners"
 )
 
 // settleBackoff bounds how often settling may lose against writers that change the
@@ -21,7 +19,7 @@ func settleBackoff() wait.Backoff {
 
 // settle is step 6: refused is the ownership conflict of an unforced apply.
 //
-// Each round reads the object and then applies unforced what is left of the intent
+// Each try reads the object and then applies unforced what is left of the intent
 // once its relinquished and shared fields have given way. Force is pinned to that
 // read, which came before the judged answer. Pinned to a later read, or not at
 // all, it would take fields that became contested after the judgement (1,500 races
@@ -32,7 +30,7 @@ func (c *call) settle(ctx context.Context, refused error) (Action, error) {
 		if err != nil {
 			return "", err
 		}
-		action, err := c.round(ctx, live, refused)
+		action, err := c.settleBy(ctx, live, refused)
 		if !IsStaleWrite(err) {
 			return action, err
 		}
@@ -62,28 +60,24 @@ func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured,
 	return live, nil
 }
 
-// round settles against the object read. A stale write is returned for another
-// round.
-func (c *call) round(ctx context.Context, live *unstructured.Unstructured, refused error) (Action, error) {
+// settleBy settles by one look at the object. A stale write is returned for another.
+func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, refused error) (Action, error) {
 	if live == nil {
 		c.concessions = concessions{} // nothing is left to give way to
 	} else {
-		ownership, err := fieldowners.Parse(live.GetManagedFields())
-		if err != nil {
-			return "", &RefusedError{Object: c.ref, Err: fmt.Errorf("its managed fields: %w", err)}
-		}
-		c.concessions.ours = c.ownedByUsAlone(ownership)
-		c.concessions.adopt(live)
 		if refused != nil { // saves an apply where the first answer suffices
 			if _, err := c.decide(refused, live); err != nil {
 				return "", err
 			}
 		}
+		if !c.stillCalledFor(live) { // another object, or others own the fields now: judge anew
+			c.concessions = concessions{}
+		}
 	}
 	for {
 		action, refused := c.sendConceding(ctx, live)
 		if !IsOwnershipConflict(refused) {
-			c.conflicts = merge(c.concessions.conflicts(), nil, c.intent.secret()) // who else was in the way has let go
+			c.conflicts = merge(c.concessions.conflicts(), nil) // who else was in the way has let go
 			if refused == nil && len(c.conflicts) > 0 {
 				c.log.Info("left fields to other managers", "conflicts", texts(c.conflicts))
 			}
@@ -102,18 +96,26 @@ func (c *call) round(ctx context.Context, live *unstructured.Unstructured, refus
 	}
 }
 
-// sendConceding applies, unforced, what the concessions leave of the intent.
+// sendConceding applies, unforced, what the concessions leave of the intent. It is
+// pinned to the object that they were made to and, where it gives up a list item or
+// the like to others who own it, to the resourceVersion that says so: were they to
+// let go first, the server would remove it.
 func (c *call) sendConceding(ctx context.Context, live *unstructured.Unstructured) (Action, error) {
 	p := pin{uid: c.intent.ref.UID}
-	if len(c.concessions.made) > 0 { // made to this object and to no later one
+	left, givesUp := c.concessions.form(c.intent)
+	if len(c.concessions.made) > 0 {
 		p.uid = live.GetUID()
 	}
-	action, err := c.send(ctx, c.concessions.form(c.intent), p, false)
+	if givesUp {
+		p.resourceVersion = live.GetResourceVersion()
+	}
+	action, err := c.send(ctx, left, p, false)
 	switch {
 	case err == nil || IsOwnershipConflict(err):
 		return action, err
-	case c.intent.ref.UID == "" && p.uid != "" && (isImmutableUID(err) || IsStaleWrite(err)):
-		return "", &StaleWriteError{Object: c.ref, Err: err} // deleted or recreated since it was read
+	case p.resourceVersion != "" && IsStaleWrite(err), // something changed since it was read
+		c.intent.ref.UID == "" && p.uid != "" && (isImmutableUID(err) || IsStaleWrite(err)): // deleted or recreated since then
+		return "", &StaleWriteError{Object: c.ref, Err: err}
 	}
 	return "", c.explain(ctx, err)
 }
@@ -126,10 +128,12 @@ func (c *call) decide(refused error, live *unstructured.Unstructured) (conceded 
 	if err != nil {
 		return false, &RefusedError{Object: c.ref, Err: err}
 	}
-	c.conflicts = merge(c.concessions.conflicts(), found, c.intent.secret())
+	c.conflicts = merge(c.concessions.conflicts(), found)
 	if hasRejected(found) {
 		c.forget() // what gave way before has to wait for the judgement, too
-		return false, &ConflictError{Object: c.ref, FieldManager: c.config.FieldManager, Conflicts: c.conflicts, Err: refused}
+		return false, &ConflictError{
+			Object: c.ref, Subresource: c.intent.subresource, FieldManager: c.config.FieldManager, Conflicts: c.conflicts, Err: refused,
+		}
 	}
 	for _, conflict := range found {
 		if conflict.Decision == Force {
@@ -138,9 +142,7 @@ func (c *call) decide(refused error, live *unstructured.Unstructured) (conceded 
 		if c.concessions.has(conflict) { // a shared value moved on since it was read
 			return false, &StaleWriteError{Object: c.ref, Err: refused}
 		}
-		if err := c.concessions.concede(conflict, c.intent, live); err != nil {
-			return false, &RefusedError{Object: c.ref, Err: err}
-		}
+		c.concessions.concede(conflict, c.intent, live)
 		conceded = true
 	}
 	return conceded, nil
@@ -149,7 +151,8 @@ func (c *call) decide(refused error, live *unstructured.Unstructured) (conceded 
 // force takes what was judged, pinned to the read before the judgement.
 func (c *call) force(ctx context.Context, live *unstructured.Unstructured) (Action, error) {
 	p := pin{uid: live.GetUID(), resourceVersion: live.GetResourceVersion()}
-	action, err := c.send(ctx, c.concessions.form(c.intent), p, true)
+	left, _ := c.concessions.form(c.intent)
+	action, err := c.send(ctx, left, p, true)
 	switch {
 	case err == nil:
 		c.log.Info("took fields from other managers, or left them", "conflicts", texts(c.conflicts))
@@ -163,17 +166,12 @@ func (c *call) force(ctx context.Context, live *unstructured.Unstructured) (Acti
 
 // merge gives the conflicts of this answer and those that were settled before it,
 // in the order of the server's paths.
-func merge(settled, found []Conflict, secret bool) []Conflict {
+func merge(settled, found []Conflict) []Conflict {
 	all := slices.Clone(settled)
 	for _, conflict := range found {
 		all = slices.DeleteFunc(all, conflict.sameField)
 	}
 	all = append(all, found...)
-	if secret {
-		for i := range all {
-			all[i].hide()
-		}
-	}
 	slices.SortStableFunc(all, Conflict.compare)
 	return all
 }

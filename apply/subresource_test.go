@@ -86,6 +86,38 @@ func TestScaleBody(t *testing.T) {
 	}
 }
 
+// A null metadata cannot be pinned, and is none.
+func TestScaleBodyWithoutMetadata(t *testing.T) {
+	s := newScript(t, []step{{"PATCH uid=uid-1", ok(scaleOf("uid-1", "8"))}})
+	_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{
+		Config: appsv1ac.Deployment("web", "shop"), UID: "uid-1", Subresource: "scale",
+		Body: loose(map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": nil, "spec": map[string]any{"replicas": int64(3)}}),
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A status that the server drops is told of: nothing else would ever say so.
+func TestStatusOfTheObjectItself(t *testing.T) {
+	config := threeReplicas().WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
+	landed := func(fields string) answer {
+		d := web("uid-1", "8")
+		d.ManagedFields = append(d.ManagedFields, entry(manager, "Apply", "", fields))
+		return ok(d)
+	}
+	for fields, refused := range map[string]bool{
+		`{"f:spec":{"f:replicas":{}}}`:                              true,
+		`{"f:spec":{"f:replicas":{}},"f:status":{"f:replicas":{}}}`: false,
+	} {
+		s := newScript(t, []step{{"PATCH", landed(fields)}})
+		_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: config})
+		if errors.Is(err, apply.ErrRefused) != refused || refused && !strings.Contains(err.Error(), "set Intent.Subresource") {
+			t.Errorf("%s: %v", fields, err)
+		}
+	}
+}
+
 func TestInvalidSubresources(t *testing.T) {
 	named := appsv1ac.Deployment("web", "shop")
 	read := scale(1)
@@ -102,12 +134,14 @@ func TestInvalidSubresources(t *testing.T) {
 		"a body without kind":       {apply.Intent{Config: named, Subresource: "scale", Body: noKind}, "the body: apiVersion and kind"},
 		"a body that was read":      {apply.Intent{Config: named, Subresource: "scale", Body: read}, "metadata.resourceVersion"},
 		"a nil body":                {apply.Intent{Config: named, Subresource: "scale", Body: (*autoscalingv1ac.ScaleApplyConfiguration)(nil)}, "the body: the configuration is"},
-		"another object's body":     {apply.Intent{Config: named, Subresource: "scale", Body: elsewhere}, "names another object, other/"},
+		"another object's body":     {apply.Intent{Config: named, Subresource: "scale", Body: elsewhere}, "names another namespace, other"},
 		"broken metadata": {
 			apply.Intent{Config: named, Subresource: "scale", Body: loose(map[string]any{"apiVersion": "v1", "kind": "S", "metadata": "x"})},
 			"its metadata is no object",
 		},
-		"a path": {apply.Intent{Config: named, Subresource: "status/../x"}, "cannot be part of a URL"},
+		"no status":      {apply.Intent{Config: named, Subresource: "status"}, "it is for the status, and sets none"},
+		"a spec as well": {apply.Intent{Config: threeReplicas().WithStatus(appsv1ac.DeploymentStatus()), Subresource: "status"}, "sets spec as well"},
+		"a path":         {apply.Intent{Config: named, Subresource: "status/../x"}, "cannot be part of a URL"},
 		"two uids": {
 			apply.Intent{Config: appsv1ac.Deployment("web", "shop").WithUID("uid-1"), UID: "uid-2"}, "two uids",
 		},

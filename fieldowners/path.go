@@ -55,6 +55,8 @@ type Element struct {
 	Field *string
 	// Keys names the fields that identify an item of an associative list.
 	Keys []string
+	// Index tells that an item is named by its place.
+	Index bool
 }
 
 // Elements gives the steps of the path from the root.
@@ -65,6 +67,7 @@ func (p Path) Elements() []Element {
 			name := *element.FieldName
 			all[i].Field = &name
 		}
+		all[i].Index = element.Index != nil
 		if element.Key != nil {
 			for _, field := range *element.Key {
 				all[i].Keys = append(all[i].Keys, field.Name)
