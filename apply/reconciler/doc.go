@@ -7,7 +7,8 @@
 //  2. Leaves a parent with the annotation PausedAnnotation alone.
 //  3. A parent that is being deleted: Cleanup; when it is done, the finalizer goes.
 //     Nothing is emitted.
-//  4. Ensures the finalizer, before anything else is written.
+//  4. Ensures the finalizer, before anything else is written. Should the parent turn
+//     out to be paused or deleted by now, 2 and 3 hold.
 //  5. Emit, which has no client and no clock: its intents follow from the parent
 //     alone, and golden tests hold them.
 //  6. Applies every intent, also after one failed.

@@ -189,3 +189,17 @@ func TestNewRefuses(t *testing.T) {
 		t.Errorf("what is needed and no more: %v", err)
 	}
 }
+
+// The cache is behind: the parent has its finalizer by now, and is being deleted.
+func TestDeletedUnderAnOldCache(t *testing.T) {
+	w := newWorld(t, deleting(parent(), finalizer))
+	w.cached = w.cached.DeepCopy()
+	w.cached.DeletionTimestamp, w.cached.Finalizers, w.cached.ResourceVersion = nil, nil, "1"
+	w.before = w.cached.DeepCopy()
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if w.String() != "PUT, cleanup, PUT" {
+		t.Errorf("%s; want a stale write, and the end of the parent", w)
+	}
+}

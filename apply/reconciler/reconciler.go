@@ -130,13 +130,14 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 		return requeue(ctx, r.gone(ctx, request.NamespacedName))
 	case err != nil:
 		return requeue(ctx, err)
-	case parent.GetAnnotations()[PausedAnnotation] == "true":
-		logr.FromContextOrDiscard(ctx).Info("paused", "annotation", PausedAnnotation)
-		return reconcile.Result{}, nil
-	case parent.GetDeletionTimestamp() != nil:
-		return requeue(ctx, r.finalize(ctx, parent))
+	}
+	if emits, err := r.emits(ctx, parent); !emits {
+		return requeue(ctx, err)
 	}
 	if parent, err = r.ensureFinalizer(ctx, parent); err != nil {
+		return requeue(ctx, err)
+	}
+	if emits, err := r.emits(ctx, parent); !emits { // as it is, where the cache was behind
 		return requeue(ctx, err)
 	}
 	applied := r.apply(ctx, parent)
@@ -150,6 +151,19 @@ func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) e
 		return nil
 	}
 	return r.Gone(ctx, parent)
+}
+
+// emits tells whether the parent calls for anything: not while it is paused, and no
+// more once it is being deleted.
+func (r *Reconciler[P]) emits(ctx context.Context, parent P) (bool, error) {
+	switch {
+	case parent.GetAnnotations()[PausedAnnotation] == "true":
+		logr.FromContextOrDiscard(ctx).Info("paused", "annotation", PausedAnnotation)
+		return false, nil
+	case parent.GetDeletionTimestamp() != nil:
+		return false, r.finalize(ctx, parent)
+	}
+	return true, nil
 }
 
 func (r *Reconciler[P]) finalize(ctx context.Context, parent P) error {
@@ -181,14 +195,38 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 		return Applied{Errs: []error{fmt.Errorf("emitting: %w", err)}}
 	}
 	var applied Applied
+	seen := map[part]bool{}
 	for _, intent := range emission.Intents {
-		outcome, err := r.Applier.Apply(ctx, intent)
+		outcome, err := r.applyOne(ctx, intent, seen)
 		applied.Outcomes = append(applied.Outcomes, outcome)
 		if err != nil {
 			applied.Errs = append(applied.Errs, err)
 		}
 	}
 	return applied
+}
+
+// part is what an intent is for.
+type part struct {
+	object      apply.ObjectRef
+	subresource string
+}
+
+// applyOne applies an intent, unless there was one for the same object: each would
+// give up what only the other one lists.
+func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen map[part]bool) (apply.Outcome, error) {
+	object, err := intent.Object()
+	if err != nil {
+		return apply.Outcome{Object: object}, err
+	}
+	object.UID = ""
+	this := part{object, intent.Subresource}
+	if seen[this] {
+		return apply.Outcome{Object: object}, &apply.IntentError{Object: object,
+			Err: errors.New("two intents for one object: a manager applies it once, with everything it wants")}
+	}
+	seen[this] = true
+	return r.Applier.Apply(ctx, intent)
 }
 
 func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
@@ -242,7 +280,8 @@ func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) er
 		_, err := update.Status(ctx, r.Updater, parent, report.Change)
 		return err
 	case report.Apply != nil:
-		_, err := r.Applier.Apply(ctx, apply.Intent{Config: report.Apply, Subresource: "status", UID: parent.GetUID()})
+		outcome, err := r.Applier.Apply(ctx, apply.Intent{Config: report.Apply, Subresource: "status", UID: parent.GetUID()})
+		r.tell(parent, Applied{Outcomes: []apply.Outcome{outcome}, Errs: []error{err}})
 		return err
 	}
 	return nil

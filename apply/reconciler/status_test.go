@@ -102,6 +102,31 @@ func TestStatusThatDoesNotLand(t *testing.T) {
 	}
 }
 
+// A conflict on the status is told like any other.
+func TestStatusConflictIsTold(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.reporting(reconciler.Report[parentType]{Apply: observed(3)})
+	w.fails["apply status"] = conflictOver("x")
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if told := w.told(); len(told) != 1 || !contains(told[0], "Warning OwnershipConflict") {
+		t.Errorf("told %q", told)
+	}
+}
+
+func TestTwoIntentsForOneObject(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.config.Emit = func(parentType) (reconciler.Emission, error) { return emission("a", "b", "a"), nil }
+	_, err := w.reconcile(t.Context())
+	if !errors.Is(err, apply.ErrInvalidIntent) || !contains(err.Error(), "two intents for one object") {
+		t.Error(err)
+	}
+	if !contains(w.String(), "apply a, apply b, status") {
+		t.Errorf("%s: the second one was applied", w)
+	}
+}
+
 // What is settled is told once, by what was decided.
 func TestSettledEvents(t *testing.T) {
 	for decision, want := range map[apply.Decision]string{
