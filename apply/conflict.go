@@ -27,8 +27,8 @@ type Conflict struct {
 	Theirs     any                 // the live value when it was read; nil when Path is the root
 	Decision   Decision
 
-	// Remembered tells that the conflict was settled as before, and that no request
-	// was spent on running into it again.
+	// Remembered tells that the conflict with this owner was settled in an earlier
+	// apply, so that nobody need be told again. No request was spent on it.
 	Remembered bool
 }
 

@@ -25,7 +25,7 @@ type ApplyObservation struct {
 	Result       string // the Action, or after an error its ResultOf
 	Requests     int
 	Attempts     int
-	Conflicts    map[Decision]int // those that the server reported, by what was decided
+	Conflicts    map[Decision]int // by what was decided, without those settled in an earlier apply
 	Duration     time.Duration
 }
 

@@ -18,9 +18,9 @@
 //	coapply_stale_writes_total       counter    field_manager kind verb
 //
 // An apply that needs no request is observed with 0 attempts. Conflicts are
-// ownership conflicts that the server reported, by what was decided; those settled
-// from memory, without running into them, are not counted again. A resourceVersion
-// mismatch is a stale write.
+// ownership conflicts, by what was decided; one that was settled with the same owner
+// in an earlier apply, and is settled from memory, is not counted again. A
+// resourceVersion mismatch is a stale write.
 //
 // # Labels
 //

@@ -68,8 +68,8 @@ var stories = []story{
 		reason: "the owner changes, the decision does not", policy: byDefault, form: theTitle,
 		happened: []turn{
 			firstFound,
-			{reason: "a third takes it", happens: handsOver, sends: sendsOne, conflicts: []string{"third Relinquish remembered"}, owners: []string{"third/Apply"}},
-			{reason: "by update", happens: updatedBy("fourth", `{spec: {title: new}}`), sends: sendsOne, conflicts: []string{"fourth Relinquish remembered"}, owners: []string{"fourth/Update"}},
+			{reason: "a third takes it", happens: handsOver, sends: sendsOne, conflicts: []string{"third Relinquish"}, owners: []string{"third/Apply"}},
+			{reason: "by update", happens: updatedBy("fourth", `{spec: {title: new}}`), sends: sendsOne, conflicts: []string{"fourth Relinquish"}, owners: []string{"fourth/Update"}},
 		},
 	},
 	{
@@ -141,7 +141,7 @@ var stories = []story{
 			firstShared,
 			{
 				reason: "a third applies the same", happens: appliedBy("third", theTitle.theirs), sends: sendsOne,
-				conflicts: []string{"other Share remembered", "third Share remembered"}, owners: []string{"other/Apply", "third/Apply", "us/Apply"},
+				conflicts: []string{"other Share remembered", "third Share"}, owners: []string{"other/Apply", "third/Apply", "us/Apply"},
 			},
 			{
 				reason: "the other one leaves", happens: appliedBy("other", `{}`), sends: sendsOne,
