@@ -65,6 +65,12 @@
 // A status is applied with Intent.Subresource and Conditions, or written by
 // apply/update, where finalizers belong.
 //
+// # Rights
+//
+// Applying takes get and patch on the resource, and create where an object may be
+// new; on its subresource, such as deployments/status, for what goes there. Migrate,
+// Rename and Release take no more. Prune lists and deletes.
+//
 // # Where to find what
 //
 // The steps of an apply are in applier.go, in order; settle.go, concession.go and

@@ -152,3 +152,13 @@ func TestInvalidSubresources(t *testing.T) {
 		}
 	}
 }
+
+func TestIntentNamesItsObject(t *testing.T) {
+	object, err := apply.Intent{Config: threeReplicas(), UID: "uid-1"}.Object()
+	if err != nil || object.String() != "Deployment shop/web" || object.UID != "uid-1" || object.Group != "apps" {
+		t.Errorf("%#v, %v", object, err)
+	}
+	if _, err := (apply.Intent{}).Object(); !errors.Is(err, apply.ErrInvalidIntent) {
+		t.Errorf("nothing: %v", err)
+	}
+}
