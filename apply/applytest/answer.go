@@ -13,12 +13,15 @@ import (
 //
 // An Answer fits only the calls that a server gives it to. A fault whose Call
 // names no verb passes over the others, and one that names a verb which never gets
-// the answer is refused.
+// the answer is refused. What only the call itself tells, such as whether it
+// carries a uid, is known when the fault is due: then it fails the test, and with
+// Always it passes over that call.
 type Answer struct {
 	name     string
-	only     []Verb // those that a server gives it to; none: all
-	unforced bool   // it is for no forced apply
-	lands    bool   // the call goes through, and its answer is lost
+	only     []Verb                // those that a server gives it to; none: all
+	unforced bool                  // it is for no forced apply
+	lands    bool                  // the call goes through, and its answer is lost
+	unfit    func(made call) error // says why no server gives it to this call; nil: it fits
 	give     func(ctx context.Context, made call) error
 	invalid  error // of building it; Inject reports it
 }

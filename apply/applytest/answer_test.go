@@ -3,6 +3,7 @@ package applytest_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,17 +72,21 @@ var (
 func TestAnswersAreRecognised(t *testing.T) {
 	for name, a := range answers {
 		fault := applytest.Fault{Answer: a.answer, Times: applytest.Always}
+		config := threeReplicas
+		if strings.HasPrefix(name, "UID") {
+			config = pinnedReplicas
+		}
 		t.Run(name+"/classify", func(t *testing.T) {
 			bounded(t, func(t *testing.T, ctx context.Context) error {
 				fault.Call.Verb = applytest.VerbApply
-				return classified(ctx, applytest.Inject(t, fakeClient(), fault).Apply(ctx, threeReplicas()))
+				return classified(ctx, applytest.Inject(t, fakeClient(), fault).Apply(ctx, config()))
 			}, a.classify)
 		})
 		t.Run(name+"/apply", func(t *testing.T) {
 			bounded(t, func(t *testing.T, ctx context.Context) error {
 				fault.Call.Verb = applytest.VerbApply
 				_, err := newApplier(t, applytest.Inject(t, fakeClient(), fault), apply.Policy{}).
-					Apply(ctx, apply.Intent{Config: threeReplicas()})
+					Apply(ctx, apply.Intent{Config: config()})
 				return err
 			}, a.apply)
 		})

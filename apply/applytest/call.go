@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 )
 
 // call is a call that was made, with what an answer says of it.
@@ -21,7 +22,9 @@ type call struct {
 
 	kind     schema.GroupVersionKind
 	resource schema.GroupResource
-	uid      types.UID // that the call carries
+	uid      types.UID      // that the call carries
+	body     map[string]any // of an apply
+	manager  string         // of an apply, where the call itself names it
 }
 
 // callOn describes a call with an object.
@@ -44,15 +47,27 @@ func (f *Faulty) callTo(verb Verb, object runtime.Object, key types.NamespacedNa
 	return made
 }
 
-// callWith describes an apply.
-func (f *Faulty) callWith(config runtime.ApplyConfiguration) call {
-	var object metav1.PartialObjectMetadata
-	if raw, err := json.Marshal(config); err == nil {
-		_ = json.Unmarshal(raw, &object) // what is no object stays empty; the wrapped client says so
-	}
-	made := call{Call: Call{Verb: VerbApply, Namespace: object.Namespace, Name: object.Name}, uid: object.UID}
+// callWith describes an apply by a manager.
+func (f *Faulty) callWith(config runtime.ApplyConfiguration, manager string) call {
+	made := call{Call: Call{Verb: VerbApply}, manager: manager}
+	made.carry(json.Marshal(config))
+	object := unstructured.Unstructured{Object: made.body}
+	made.Namespace, made.Name = object.GetNamespace(), object.GetName()
 	made.name(object.GroupVersionKind(), f.RESTMapper())
 	return made
+}
+
+// carry sets what an apply sends, in JSON or YAML. What is no object stays empty;
+// the wrapped client says so.
+func (c *call) carry(raw []byte, err error) {
+	c.uid, c.body = "", nil
+	if err != nil {
+		return
+	}
+	if raw, err = yaml.YAMLToJSON(raw); err == nil && utiljson.Unmarshal(raw, &c.body) == nil {
+		object := unstructured.Unstructured{Object: c.body}
+		c.uid = object.GetUID()
+	}
 }
 
 // name sets the kind and its resource, guessed where the mapper does not know it.

@@ -41,6 +41,9 @@ func threeReplicas() *appsv1ac.DeploymentApplyConfiguration {
 	return appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3))
 }
 
+// pinnedReplicas are meant for web and no later object of its name.
+func pinnedReplicas() *appsv1ac.DeploymentApplyConfiguration { return threeReplicas().WithUID("uid-1") }
+
 func newApplier(t testing.TB, c client.Client, policy apply.Policy) *apply.Applier {
 	t.Helper()
 	applier, err := apply.New(c, apply.Config{FieldManager: "test", LiveReader: c, Policy: policy})

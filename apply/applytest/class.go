@@ -38,6 +38,10 @@ const (
 	ClassNoAnswer Class = "NoAnswer"
 )
 
+var classes = []Class{
+	ClassSuccess, ClassConflict, ClassStaleWrite, ClassUIDMismatch, ClassRetryable, ClassRefused, ClassNotFound, ClassNoAnswer,
+}
+
 // classOf names an answer of the server.
 func classOf(err error) Class {
 	switch {

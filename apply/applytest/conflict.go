@@ -14,7 +14,8 @@ import (
 
 // OwnershipConflict is the 409 that names a manager who owns fields with other
 // values: apply.ErrConflict, or what the policy makes of it. No forced apply gets
-// it. An empty operation is Apply. The paths are in the notation of
+// it, nor one that does not set all of the paths, nor one by that very manager. An
+// empty operation is Apply. The paths are in the notation of
 // fieldowners.ParsePath.
 //
 // An Applier reads the object to find the other's value, so the wrapped client
@@ -22,6 +23,7 @@ import (
 // Conflict has no Path, only a ServerPath.
 func OwnershipConflict(manager fieldowners.Manager, paths ...string) Answer {
 	var fields []string
+	var parsed []fieldowners.Path
 	var errs []error
 	for _, text := range paths {
 		path, err := fieldowners.ParsePath(text)
@@ -29,18 +31,35 @@ func OwnershipConflict(manager fieldowners.Manager, paths ...string) Answer {
 			err = errors.New("an empty path")
 		}
 		errs = append(errs, err)
-		fields = append(fields, path.ServerString())
+		fields, parsed = append(fields, path.ServerString()), append(parsed, path)
 	}
 	if len(paths) == 0 {
 		errs = append(errs, errors.New("a path is needed, such as .spec.replicas"))
 	}
 	errs = append(errs, validManager(manager))
 	give := func(context.Context, call) error { return conflict(describeManager(manager), fields) }
-	answer := Answer{name: "OwnershipConflict", only: []Verb{VerbApply}, unforced: true, give: give}
+	unfit := func(made call) error { return withoutConflict(made, manager, parsed) }
+	answer := Answer{name: "OwnershipConflict", only: []Verb{VerbApply}, unforced: true, give: give, unfit: unfit}
 	if err := errors.Join(errs...); err != nil {
 		answer.invalid = fmt.Errorf("OwnershipConflict: %w", err)
 	}
 	return answer
+}
+
+// withoutConflict refuses an apply that cannot conflict with that manager there.
+func withoutConflict(made call, manager fieldowners.Manager, paths []fieldowners.Path) error {
+	if made.body == nil {
+		return nil
+	}
+	if manager.Operation != metav1.ManagedFieldsOperationUpdate && manager.Name == made.manager && manager.Subresource == made.Subresource {
+		return fmt.Errorf("it is an apply by %q, which does not conflict with what %[1]q applied before", made.manager)
+	}
+	for _, path := range paths {
+		if _, sets := path.Value(made.body); !sets {
+			return fmt.Errorf("it does not set %v", path)
+		}
+	}
+	return nil
 }
 
 func validManager(m fieldowners.Manager) error {

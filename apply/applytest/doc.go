@@ -11,10 +11,21 @@
 //
 // # What it does not do
 //
-// It is no API server. controller-runtime's fake client, which Inject may wrap,
-// has no opinion on preconditions and knows lists of custom resources as atomic:
-// what is said of conflicts, ownership and steps that change nothing counts from a
-// real server alone (envtest).
+// It is no API server, and nor is controller-runtime's fake client, which Inject
+// may wrap. On that one Apply works, with conflicts on built-in kinds, forcing of
+// objects that have a uid, and the injected faults. It differs in what follows (as
+// of v0.25), and for a test of that, or of steps that change nothing, take a real
+// server (envtest):
+//
+//   - It takes a dry run of an apply for an apply: Applier.Plan writes.
+//   - What an apply creates has no uid, so that it cannot be pinned: Force, Release
+//     and Rename are refused. Give it objects with a uid (WithObjects).
+//   - The uid in an apply is not compared, but replaces that of the object.
+//   - Fields, kinds and namespaces that are not there are accepted, and so is a
+//     Body of another kind than the subresource has.
+//   - Lists of custom resources are atomic to it.
+//   - Its RESTMapper knows no kinds, which Round.Prune needs: give it one that was
+//     made with their group versions (WithRESTMapper).
 //
 // Faults come from above client-go, whose own repetition of 429 and 503 is behind
 // them. A Recorder is below it, and sees only what passes the faults.
@@ -42,7 +53,9 @@
 //		})
 //
 // Invalid, and refused with a message: no server answers a read with a stale
-// write, and no updater has an ownership conflict.
+// write, and no updater has an ownership conflict. What Inject cannot know is for
+// the caller: whether the object that UIDGone speaks of is there, say, or whether
+// another manager than the applier could own the path.
 //
 //	applytest.Fault{Call: applytest.Call{Verb: applytest.VerbGet}, Answer: applytest.StaleWrite()}
 //

@@ -120,5 +120,7 @@ func ExampleInject() {
 	fmt.Println(t.failures[0])
 	// Output:
 	// 1m0s <nil>
-	// applytest: a fault did not happen: TooManyRequests for apply Service: given 0 times of 2, 0 calls matched
+	// applytest: a fault did not happen: TooManyRequests for apply Service: given 0 times of 2, 0 calls matched; the calls that were made:
+	//   get Deployment shop/web ×2
+	//   apply Deployment shop/web
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Call names calls of a client. Its empty parts match all.
+// Call names calls of a client. Its empty parts match all. Parts that no call can
+// have together, such as the Name of a list, are refused.
 type Call struct {
 	Verb        Verb   // none of VerbWatch and VerbOther, which a client.Client has not
 	Kind        string // of a list: that of its items
@@ -64,6 +65,26 @@ type Fault struct {
 	Times int
 }
 
+// shadows tells whether no call is left for a later fault.
+func (f Fault) shadows(later Fault) bool {
+	if f.Times != Always || f.Skip > later.Skip || f.Answer.unfit != nil {
+		return false
+	}
+	for _, verb := range callVerbs {
+		for _, forced := range []bool{false, true} {
+			made := later.Call
+			made.Verb, made.Forced = verb, forced && verb == VerbApply
+			if later.meets(made) && !f.meets(made) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// meets tells whether the call is one of the fault's.
+func (f Fault) meets(made Call) bool { return f.Call.matches(made) && f.Answer.fits(made) }
+
 func (f Fault) times() int {
 	if f.Times == 0 {
 		return 1
@@ -80,6 +101,26 @@ func (f Fault) String() string {
 	return text
 }
 
+// validate refuses what no call can match.
+func (c Call) validate() error {
+	reads, many := []Verb{VerbGet, VerbList}, []Verb{VerbList, VerbDeleteCollection}
+	switch {
+	case c.Verb == "":
+		return nil
+	case !slices.Contains(callVerbs, c.Verb):
+		return fmt.Errorf("Call.Verb: %q is none of %q", c.Verb, callVerbs)
+	case c.Forced && c.Verb != VerbApply:
+		return fmt.Errorf("Call.Forced: no %s is forced, only an apply", c.Verb)
+	case c.DryRun && slices.Contains(reads, c.Verb):
+		return fmt.Errorf("Call.DryRun: no %s is a dry run, only a write", c.Verb)
+	case c.Name != "" && slices.Contains(many, c.Verb):
+		return fmt.Errorf("Call.Name: a %s names no object", c.Verb)
+	case c.Subresource != "" && (c.Verb == VerbDelete || slices.Contains(many, c.Verb)):
+		return fmt.Errorf("Call.Subresource: there is no %s of one", c.Verb)
+	}
+	return nil
+}
+
 var callVerbs = []Verb{
 	VerbGet, VerbList, VerbCreate, VerbUpdate, VerbPatch, VerbApply, VerbDelete, VerbDeleteCollection,
 }
@@ -92,12 +133,9 @@ func (f Fault) validate() error {
 	if f.Answer.invalid != nil {
 		errs = append(errs, fmt.Errorf("Answer: %w", f.Answer.invalid))
 	}
-	switch verb := f.Call.Verb; {
-	case verb != "" && !slices.Contains(callVerbs, verb):
-		errs = append(errs, fmt.Errorf("Call.Verb: %q is none of %q", verb, callVerbs))
-	case verb != "" && verb != VerbApply && f.Call.Forced:
-		errs = append(errs, fmt.Errorf("Call.Forced: no %s is forced, only an apply", verb))
-	case verb != "" && !f.Answer.fits(f.Call), f.Call.Forced && f.Answer.unforced:
+	if err := f.Call.validate(); err != nil {
+		errs = append(errs, err)
+	} else if f.Call.Verb != "" && !f.Answer.fits(f.Call) || f.Call.Forced && f.Answer.unforced {
 		errs = append(errs, fmt.Errorf("Call: no server answers %v to %v, see %v", f.Answer, f.Call, f.Answer))
 	}
 	if f.Skip < 0 {
@@ -107,36 +145,4 @@ func (f Fault) validate() error {
 		errs = append(errs, fmt.Errorf("Times: %d is neither a number of calls nor Always", f.Times))
 	}
 	return errors.Join(errs...)
-}
-
-// counted is a fault with what became of it.
-type counted struct {
-	Fault
-
-	seen  int // matching calls
-	given int // of them answered
-}
-
-// sees counts a matching call and tells whether it is due the answer.
-func (c *counted) sees(made Call) bool {
-	if !c.Call.matches(made) || !c.Answer.fits(made) {
-		return false
-	}
-	c.seen++
-	return c.seen > c.Skip && (c.Times == Always || c.given < c.times())
-}
-
-// unused says what did not happen, or nothing.
-func (c *counted) unused() string {
-	if c.given > 0 && (c.Times == Always || c.given == c.times()) {
-		return ""
-	}
-	return fmt.Sprintf("%v: given %d times of %s, %d calls matched", c.Fault, c.given, c.wanted(), c.seen)
-}
-
-func (c *counted) wanted() string {
-	if c.Times == Always {
-		return "at least 1"
-	}
-	return fmt.Sprint(c.times())
 }

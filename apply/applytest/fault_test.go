@@ -27,6 +27,13 @@ func TestFaultsAreValidated(t *testing.T) {
 		"a client has no watch":  {applytest.Fault{Answer: applytest.Forbidden(), Call: applytest.Call{Verb: applytest.VerbWatch}}, `"watch" is none of`},
 		"a read is never stale":  {applytest.Fault{Answer: applytest.StaleWrite(), Call: applytest.Call{Verb: applytest.VerbGet}}, "no server answers StaleWrite to get"},
 		"no update is forced":    {applytest.Fault{Answer: applytest.Forbidden(), Call: applytest.Call{Verb: applytest.VerbUpdate, Forced: true}}, "no update is forced"},
+		"no get is dry":          {applytest.Fault{Answer: applytest.Forbidden(), Call: applytest.Call{Verb: applytest.VerbGet, DryRun: true}}, "no get is a dry run"},
+		"a list has no name":     {applytest.Fault{Answer: applytest.Forbidden(), Call: applytest.Call{Verb: applytest.VerbList, Name: "web"}}, "a list names no object"},
+		"nor has a clearance":    {applytest.Fault{Answer: applytest.Forbidden(), Call: applytest.Call{Verb: applytest.VerbDeleteCollection, Name: "web"}}, "names no object"},
+		"none has a status":      {applytest.Fault{Answer: applytest.Forbidden(), Call: applytest.Call{Verb: applytest.VerbDelete, Subresource: "status"}}, "no delete of one"},
+		"nothing is invalid":     {applytest.Fault{Answer: applytest.Invalid("", "no")}, `Invalid("", "no"): a field`},
+		"no reason to be":        {applytest.Fault{Answer: applytest.Invalid("spec", "")}, `Invalid("spec", ""): a field`},
+		"no field is unknown":    {applytest.Fault{Answer: applytest.UnknownField(".")}, `UnknownField("."): a field`},
 		"force meets no owner":   {applytest.Fault{Answer: applytest.OwnershipConflict(manager, ".a"), Call: applytest.Call{Forced: true}}, "to forced any call"},
 		"negative skip":          {applytest.Fault{Answer: applytest.Forbidden(), Skip: -1}, "Skip: -1"},
 		"negative times":         {applytest.Fault{Answer: applytest.Forbidden(), Times: -2}, "Times: -2"},
@@ -118,10 +125,11 @@ func TestUnusedFaultsFailTheTest(t *testing.T) {
 		_ = c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, &appsv1.Deployment{})
 	}
 	inner.end()
+	made := "; the calls that were made:\n  get Deployment shop/web ×2"
 	want := []string{
 		"applytest: a fault did not happen: Forbidden for get, after 1: given 1 times of 3, 2 calls matched",
-		"applytest: a fault did not happen: Forbidden for list: given 0 times of at least 1, 0 calls matched",
-		"applytest: a fault did not happen: Forbidden for dry run of forced apply Deployment/status shop/web: given 0 times of 1, 0 calls matched",
+		"applytest: a fault did not happen: Forbidden for list: given 0 times of at least 1, 0 calls matched" + made,
+		"applytest: a fault did not happen: Forbidden for dry run of forced apply Deployment/status shop/web: given 0 times of 1, 0 calls matched" + made,
 	}
 	if diff := cmp.Diff(want, inner.failures); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)

@@ -2,6 +2,7 @@ package applytest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -15,18 +16,30 @@ import (
 type Faulty struct {
 	client.Client
 
+	t      testing.TB
 	mu     sync.Mutex
 	faults []*counted
+	calls  madeCalls
+	over   bool // the test has ended
 }
+
+// misgiven says why a fault that was due could not be given.
+type misgiven string
+
+func (m misgiven) Error() string { return string(m) }
 
 // Inject puts faults into a client, such as controller-runtime's fake one. Each
 // call gets the answer of the first fault in the list that is due, so that faults
-// for the same call happen one after the other. A fault that is given wrongly
-// fails the test at once, and one that did not happen fails it at its end: a test
-// that passes as its fault is not met proves nothing.
+// for the same call happen one after the other.
+//
+// A fault that can never happen, by itself or because of one before it, fails the
+// test here; one that is due to a call which no server answers so, as far as the
+// call alone tells, fails it and the call then. A fault that did not happen fails
+// the test at its end, with the calls that were made: a test that passes as its
+// fault is not met proves nothing.
 func Inject(t testing.TB, c client.Client, faults ...Fault) *Faulty {
 	t.Helper()
-	f := &Faulty{Client: c}
+	f := &Faulty{Client: c, t: t}
 	if c == nil {
 		t.Fatal("applytest: Inject needs a client to put faults into")
 	}
@@ -34,15 +47,29 @@ func Inject(t testing.TB, c client.Client, faults ...Fault) *Faulty {
 		if err := fault.validate(); err != nil {
 			t.Fatalf("applytest: fault %d of %d: %v", i+1, len(faults), err)
 		}
-		f.faults = append(f.faults, &counted{Fault: fault})
+		for j, earlier := range faults[:i] {
+			if earlier.shadows(fault) {
+				t.Fatalf("applytest: fault %d of %d, %v, can never happen: fault %d, %v, always answers these calls; put it behind",
+					i+1, len(faults), fault, j+1, earlier)
+			}
+		}
+		f.faults = append(f.faults, &counted{Fault: fault, number: i + 1, taken: map[int]int{}})
 	}
 	t.Cleanup(func() {
 		t.Helper()
-		for _, unused := range f.Unused() {
+		for _, unused := range f.end() {
 			t.Errorf("applytest: a fault did not happen: %s", unused)
 		}
 	})
 	return f
+}
+
+// end gives what is unused when nothing may fail the test any more.
+func (f *Faulty) end() []string {
+	f.mu.Lock()
+	f.over = true
+	f.mu.Unlock()
+	return f.Unused()
 }
 
 // Given counts the calls that got the answer of a fault.
@@ -57,35 +84,49 @@ func (f *Faulty) Given() int {
 }
 
 // Unused says, for each fault that happened less often than it should, how often
-// it did.
+// it did and why.
 func (f *Faulty) Unused() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []string
 	for _, fault := range f.faults {
-		if unused := fault.unused(); unused != "" {
+		if unused := fault.unused(&f.calls); unused != "" {
 			all = append(all, unused)
 		}
 	}
 	return all
 }
 
-// due counts the call with every fault and gives the answer of the first that is
-// due.
-func (f *Faulty) due(made call) (Answer, bool) {
+// due counts the call with every fault and gives the first that is due.
+func (f *Faulty) due(made call) (Fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.calls.add(made)
 	var first *counted
 	for _, fault := range f.faults {
-		if fault.sees(made.Call) && first == nil {
+		switch due := fault.sees(made); {
+		case due && first == nil:
 			first = fault
+		case due:
+			fault.taken[first.number]++
 		}
 	}
 	if first == nil {
-		return Answer{}, false
+		return Fault{}, false
 	}
 	first.given++
-	return first.Answer, true
+	return first.Fault, true
+}
+
+// refuse fails the test, unless it is over, as a fault was due to a wrong call.
+func (f *Faulty) refuse(fault Fault, made call, why error) error {
+	err := fmt.Errorf("applytest: %v is due to %v, which cannot get it: %w", fault, made.Call, why)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.over {
+		f.t.Error(err)
+	}
+	return err
 }
 
 // do makes a call or gives it what is due. Where a write lands and its answer is
@@ -95,14 +136,24 @@ func (f *Faulty) do(ctx context.Context, made call, send, lost func() error) err
 	if ctx.Err() != nil {
 		return send()
 	}
-	answer, due := f.due(made)
+	fault, due := f.due(made)
 	if !due {
 		return send()
+	}
+	answer := fault.Answer
+	if answer.unfit != nil {
+		if err := answer.unfit(made); err != nil {
+			return f.refuse(fault, made, err)
+		}
 	}
 	if answer.lands {
 		_ = lost() // nobody learns what it was: that is the fault
 	}
-	return answer.give(ctx, made)
+	err := answer.give(ctx, made)
+	if why, wrong := err.(misgiven); wrong { //nolint:errorlint // what Fails wraps is the caller's
+		return f.refuse(fault, made, why)
+	}
+	return err
 }
 
 // Get is client.Reader's.

@@ -195,9 +195,13 @@ func TestEndedContext(t *testing.T) {
 }
 
 func TestHangsNeedsAContextThatEnds(t *testing.T) {
-	c := applytest.Inject(t, fakeClient(), applytest.Fault{Answer: applytest.Hangs()})
+	inner := &testingT{TB: t}
+	c := applytest.Inject(inner, fakeClient(), applytest.Fault{Answer: applytest.Hangs()})
 	err := c.Get(context.WithoutCancel(t.Context()), client.ObjectKeyFromObject(web()), &appsv1.Deployment{})
 	if err == nil || !strings.Contains(err.Error(), "its context has no end") {
 		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff([]string{message(err)}, inner.failures); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 }

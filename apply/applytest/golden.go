@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,9 +31,14 @@ const UpdateVariable = "APPLYTEST_UPDATE"
 //
 // Intents that apply refuses before any request (no name, managedFields, …) fail
 // the test and are never written. A zero value that a typed object left behind
-// cannot be told from one that is meant: read what is written.
+// cannot be told from one that is meant: read what is written. The values of
+// Secrets are written and shown in clear, as any data of a test: use made-up ones.
 func Golden(t testing.TB, file string, intents ...apply.Intent) {
 	t.Helper()
+	if file == "" {
+		t.Error("applytest: Golden needs the path of a file, such as testdata/NAME.yaml")
+		return
+	}
 	got, err := render(intents)
 	if err != nil {
 		t.Errorf("%s: %v", file, err)
@@ -59,8 +65,23 @@ func Golden(t testing.TB, file string, intents ...apply.Intent) {
 			file, howToWrite(t), got)
 	default:
 		t.Errorf("the intents differ from %s (-want +got):\n%s\nIf they are as they should be, write the file with:\n\n\t%s",
-			file, cmp.Diff(string(want), got), howToWrite(t))
+			file, difference(string(want), got), howToWrite(t))
 	}
+}
+
+// difference is in lines, where cmp.Diff would quote texts that share too few.
+func difference(want, got string) string {
+	diff := cmp.Diff(want, got)
+	if strings.Contains(diff, `"""`) {
+		return diff
+	}
+	var all strings.Builder
+	for _, side := range []struct{ sign, text string }{{"-", want}, {"+", got}} {
+		for line := range strings.Lines(side.text) {
+			fmt.Fprintf(&all, "%s %s\n", side.sign, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return all.String()
 }
 
 func howToWrite(t testing.TB) string {

@@ -63,6 +63,31 @@ func TestGoldenDiffers(t *testing.T) {
 	}
 }
 
+// Texts that share nothing are shown in lines all the same.
+func TestGoldenDiffersInAll(t *testing.T) {
+	for _, tc := range []struct {
+		intents []apply.Intent
+		file    string
+		want    string
+	}{
+		{intents()[:1], "testdata/none.yaml", "- # no intents\n+ apiVersion: v1\n+ data:\n+   a: \"1\"\n"},
+		{nil, "testdata/intents.yaml", "    two\n"},
+		{nil, "testdata/sleeping.yaml", "\n+ # no intents\n"},
+	} {
+		got := golden(t, tc.file, tc.intents...).failures
+		if len(got) != 1 || !strings.Contains(got[0], tc.want) {
+			t.Errorf("%q, want lines as in %q", got, tc.want)
+		}
+	}
+}
+
+func TestGoldenNeedsAFile(t *testing.T) {
+	t.Setenv(applytest.UpdateVariable, "1")
+	if got := golden(t, "", intents()...).failures; len(got) != 1 || !strings.Contains(got[0], "needs the path of a file") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestGoldenMissing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "one.yaml")
 	got := golden(t, file, intents()...).failures

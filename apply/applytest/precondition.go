@@ -25,18 +25,22 @@ func StaleWrite() Answer {
 // UIDGone is the 409 of an apply with a uid where there is no object any more. It
 // looks like a stale write, and only a live read tells, so the wrapped client must
 // not have the object: apply.ErrUIDMismatch, or for MustExist the outcome Absent.
+// An apply that carries no uid does not get it.
 func UIDGone() Answer {
-	return fromServer("UIDGone", []Verb{VerbApply}, func(made call) *apierrors.StatusError {
+	a := fromServer("UIDGone", []Verb{VerbApply}, func(made call) *apierrors.StatusError {
 		return apierrors.NewConflict(made.resource, made.Name,
 			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", made.uid))
 	})
+	a.unfit = withoutUID
+	return a
 }
 
 // UIDChanged is what a write with the uid of an earlier object of the same name
 // gets: an apply or a patch the 422 that is apply.ErrUIDMismatch, an update or a
-// deletion a 409 that looks like a stale write.
+// deletion a 409 that looks like a stale write. An apply, an update or a deletion
+// that carries no uid does not get it; what is in a patch is not looked at.
 func UIDChanged() Answer {
-	return fromServer("UIDChanged", pinnable, func(made call) *apierrors.StatusError {
+	a := fromServer("UIDChanged", pinnable, func(made call) *apierrors.StatusError {
 		switch made.Verb {
 		case VerbDelete:
 			return deletionConflict(made, "the UID in the precondition does not match the UID in record. "+
@@ -47,6 +51,22 @@ func UIDChanged() Answer {
 		}
 		return invalid(made, "metadata.uid", fmt.Sprintf("Invalid value: %q: field is immutable", made.uid))
 	})
+	a.unfit = withoutUID
+	return a
+}
+
+// withoutUID refuses a call that the server has no uid to compare with.
+func withoutUID(made call) error {
+	if made.uid != "" || made.Verb == VerbPatch || made.Verb == VerbApply && made.body == nil {
+		return nil
+	}
+	switch made.Verb {
+	case VerbApply:
+		return errors.New("it carries no uid; an Applier sends one for an Intent with a UID and where it forces (Call.Forced)")
+	case VerbDelete:
+		return errors.New("it carries no uid; a deletion carries one as client.Preconditions")
+	}
+	return errors.New("it carries no uid")
 }
 
 // deletionConflict names the kind where others name the resource.

@@ -41,8 +41,14 @@ func (r *Recorder) Requests() []Request {
 }
 
 // Count tells how many of the requests match: empty parts of the query match
-// everything, so that DryRun and Forced can be asked for and not be excluded.
+// everything, so that DryRun and Forced can be asked for and not be excluded. A
+// query that no request could ever match, as its Verb or Class is none of this
+// package's or its Resource is a kind, panics: a test that counts none of them
+// would prove nothing. Names are not checked.
 func (r *Recorder) Count(query Request) int {
+	if err := query.validate(); err != nil {
+		panic(fmt.Sprintf("applytest: Recorder.Count: %v", err))
+	}
 	count := 0
 	for _, request := range r.Requests() {
 		if request.matches(query) {

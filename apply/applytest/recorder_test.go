@@ -193,7 +193,10 @@ func TestCount(t *testing.T) {
 		{r{Verb: "apply", Forced: true}, 20},
 		{r{Verb: "update"}, 1},
 		{r{Resource: "pods"}, 1},
-		{r{Resource: "deployments"}, 0},
+		{r{Resource: "deployments.apps"}, 20},
+		{r{Resource: "deployments"}, 20},
+		{r{Resource: "deployments.batch"}, 0},
+		{r{Resource: "deploy"}, 0},
 		{r{Namespace: "shop"}, 21},
 		{r{Name: "web"}, 20},
 		{r{Subresource: "status"}, 1},
@@ -215,5 +218,23 @@ func TestCount(t *testing.T) {
 	recorder.Reset()
 	if got := recorder.Count(r{}); got != 0 {
 		t.Errorf("%d requests after Reset", got)
+	}
+}
+
+// A query that matches nothing ever would let a test pass that looks at nothing.
+func TestCountRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		query applytest.Request
+		want  string
+	}{
+		{applytest.Request{Verb: "aply"}, `Verb: "aply" is none of`},
+		{applytest.Request{Class: "success"}, `Class: "success" is none of`},
+		{applytest.Request{Resource: "Deployment"}, `"Deployment" is no resource`},
+		{applytest.Request{Resource: "deployments/status"}, "Subresource apart"},
+	} {
+		got := stops(t, func(*testingT) { applytest.NewRecorder().Count(tc.query) })
+		if !strings.Contains(got, tc.want) {
+			t.Errorf("%+v: %q, want %q in it", tc.query, got, tc.want)
+		}
 	}
 }

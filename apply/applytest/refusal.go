@@ -13,9 +13,13 @@ import (
 // Invalid is the 422 of validation, for a field such as spec.replicas and what is
 // wrong with it: apply.ErrRefused.
 func Invalid(field, message string) Answer {
-	return fromServer("Invalid", withABody, func(made call) *apierrors.StatusError {
+	a := fromServer("Invalid", withABody, func(made call) *apierrors.StatusError {
 		return invalid(made, field, message)
 	})
+	if field == "" || message == "" {
+		a.invalid = fmt.Errorf("Invalid(%q, %q): a field and what is wrong with it are needed", field, message)
+	}
+	return a
 }
 
 func invalid(made call, field, message string) *apierrors.StatusError {
@@ -29,12 +33,18 @@ func invalid(made call, field, message string) *apierrors.StatusError {
 
 // UnknownField is the 500 with an empty reason of an apply that sets a field which
 // the schema has not, such as .spec.nothing: apply.ErrRefused. A wrong type and a
-// duplicate list key arrive alike.
+// duplicate list key arrive alike. Whether the apply sets that field is not looked
+// at.
 func UnknownField(field string) Answer {
-	return fromServer("UnknownField", []Verb{VerbApply}, func(made call) *apierrors.StatusError {
+	name := strings.TrimPrefix(field, ".")
+	a := fromServer("UnknownField", []Verb{VerbApply}, func(made call) *apierrors.StatusError {
 		return withoutReason(fmt.Sprintf("failed to create typed patch object (%s/%s; %s, Kind=%s): .%s: field not declared in schema",
-			made.Namespace, made.Name, made.kind.GroupVersion(), made.kind.Kind, strings.TrimPrefix(field, ".")))
+			made.Namespace, made.Name, made.kind.GroupVersion(), made.kind.Kind, name))
 	})
+	if name == "" {
+		a.invalid = fmt.Errorf("UnknownField(%q): a field is needed, such as .spec.nothing", field)
+	}
+	return a
 }
 
 // TooLarge is the 413 of a body above 3 MiB: apply.ErrRefused.

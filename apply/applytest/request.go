@@ -3,6 +3,7 @@ package applytest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -33,7 +34,8 @@ const (
 )
 
 // Request is one HTTP request that was answered or failed. As a query, given to
-// Recorder.Count, its empty parts match everything.
+// Recorder.Count, its empty parts match everything, and a Resource without a dot
+// matches that of any group: "deployments" those of apps.
 type Request struct {
 	Verb         Verb
 	Resource     string // plural, with its group: "deployments.apps", "pods"
@@ -49,13 +51,34 @@ type Request struct {
 // matches tells whether the request is one of those that a query asks for.
 func (r Request) matches(query Request) bool {
 	return (query.Verb == "" || query.Verb == r.Verb) &&
-		(query.Resource == "" || query.Resource == r.Resource) &&
+		r.isOf(query.Resource) &&
 		(query.Namespace == "" || query.Namespace == r.Namespace) &&
 		(query.Name == "" || query.Name == r.Name) &&
 		(query.Subresource == "" || query.Subresource == r.Subresource) &&
 		(query.FieldManager == "" || query.FieldManager == r.FieldManager) &&
 		(!query.DryRun || r.DryRun) && (!query.Forced || r.Forced) &&
 		(query.Class == "" || query.Class == r.Class)
+}
+
+func (r Request) isOf(resource string) bool {
+	plain, _, _ := strings.Cut(r.Resource, ".")
+	return resource == "" || resource == r.Resource || resource == plain
+}
+
+// validate refuses a query that nothing can match.
+func (r Request) validate() error {
+	verbs := append(slices.Clone(callVerbs), VerbWatch, VerbOther)
+	switch {
+	case r.Verb != "" && !slices.Contains(verbs, r.Verb):
+		return fmt.Errorf("Verb: %q is none of %q", r.Verb, verbs)
+	case r.Class != "" && !slices.Contains(classes, r.Class):
+		return fmt.Errorf("Class: %q is none of %q", r.Class, classes)
+	case strings.Contains(r.Resource, "/"):
+		return fmt.Errorf("Resource: %q has a slash; want a plural with its group, such as deployments.apps, and Subresource apart", r.Resource)
+	case r.Resource != strings.ToLower(r.Resource):
+		return fmt.Errorf("Resource: %q is no resource; want the plural in small letters, such as deployments.apps", r.Resource)
+	}
+	return nil
 }
 
 // describe reads from a request all but the class of its answer.

@@ -35,11 +35,11 @@ func ClientTimeout() Answer {
 }
 
 // Hangs gives no answer until the context of the call ends, and then its error. A
-// context that cannot end is an error at once. Nothing lands.
+// context that cannot end fails the test at once, and the call. Nothing lands.
 func Hangs() Answer {
 	return Answer{name: "Hangs", give: func(ctx context.Context, made call) error {
 		if ctx.Done() == nil {
-			return errors.New("applytest: Hangs for " + made.String() + ": its context has no end, so it would hang forever")
+			return misgiven("its context has no end, so it would hang forever; give the call one with a deadline")
 		}
 		<-ctx.Done()
 		return transportError(made, ctx.Err())

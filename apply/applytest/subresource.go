@@ -2,6 +2,7 @@ package applytest
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,6 +50,7 @@ func (s faultySubresource) Update(ctx context.Context, object client.Object, opt
 	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
 	made := s.callOn(VerbUpdate, object)
 	made.DryRun = len(options.DryRun) > 0
+	made.uid = sent(object, options.SubResourceBody).GetUID()
 	return write(ctx, s.Faulty, made, written{object, options.SubResourceBody}, written.duplicate, func(w written) error {
 		if w.body == nil {
 			return s.next.Update(ctx, w.object, opts...)
@@ -62,12 +64,24 @@ func (s faultySubresource) Patch(ctx context.Context, object client.Object, patc
 	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
 	made := s.callOn(verbOfPatch(patch), object)
 	made.DryRun, made.Forced = len(options.DryRun) > 0, isTrue(options.Force)
+	if made.Verb == VerbApply {
+		made.manager = options.FieldManager
+		made.carry(patch.Data(sent(object, options.SubResourceBody)))
+	}
 	return write(ctx, s.Faulty, made, written{object, options.SubResourceBody}, written.duplicate, func(w written) error {
 		if w.body == nil {
 			return s.next.Patch(ctx, w.object, patch, opts...)
 		}
 		return s.next.Patch(ctx, w.object, patch, append(slices.Clip(opts), client.WithSubResourceBody(w.body))...)
 	})
+}
+
+// sent is what a write of a subresource sends.
+func sent(object, body client.Object) client.Object {
+	if body != nil {
+		return body
+	}
+	return object
 }
 
 // written is what the answer of a subresource may be written into.
@@ -83,9 +97,10 @@ func (w written) duplicate() (written, error) {
 
 func (s faultySubresource) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 	options := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
-	made := s.callWith(config)
+	made := s.callWith(config, options.FieldManager)
 	made.Subresource, made.DryRun, made.Forced = s.name, len(options.DryRun) > 0, isTrue(options.Force)
 	if body := options.SubResourceBody; body != nil {
+		made.carry(json.Marshal(body))
 		return write(ctx, s.Faulty, made, body, copyConfig, func(body runtime.ApplyConfiguration) error {
 			return s.next.Apply(ctx, config, append(slices.Clip(opts), &client.SubResourceApplyOptions{SubResourceBody: body})...)
 		})

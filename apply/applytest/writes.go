@@ -42,6 +42,10 @@ func (f *Faulty) Patch(ctx context.Context, object client.Object, patch client.P
 	options := (&client.PatchOptions{}).ApplyOptions(opts)
 	made := f.callOn(verbOfPatch(patch), object)
 	made.DryRun, made.Forced = len(options.DryRun) > 0, isTrue(options.Force)
+	if made.Verb == VerbApply {
+		made.manager = options.FieldManager
+		made.carry(patch.Data(object))
+	}
 	return write(ctx, f, made, object, copyObject, func(object client.Object) error {
 		return f.Client.Patch(ctx, object, patch, opts...)
 	})
@@ -50,7 +54,7 @@ func (f *Faulty) Patch(ctx context.Context, object client.Object, patch client.P
 // Apply is client.Writer's.
 func (f *Faulty) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	options := (&client.ApplyOptions{}).ApplyOptions(opts)
-	made := f.callWith(config)
+	made := f.callWith(config, options.FieldManager)
 	made.DryRun, made.Forced = len(options.DryRun) > 0, isTrue(options.Force)
 	return write(ctx, f, made, config, copyConfig, func(config runtime.ApplyConfiguration) error {
 		return f.Client.Apply(ctx, config, opts...)
@@ -59,8 +63,12 @@ func (f *Faulty) Apply(ctx context.Context, config runtime.ApplyConfiguration, o
 
 // Delete is client.Writer's.
 func (f *Faulty) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
+	options := (&client.DeleteOptions{}).ApplyOptions(opts)
 	made := f.callOn(VerbDelete, object)
-	made.DryRun = len((&client.DeleteOptions{}).ApplyOptions(opts).DryRun) > 0
+	made.DryRun, made.uid = len(options.DryRun) > 0, ""
+	if options.Preconditions != nil && options.Preconditions.UID != nil {
+		made.uid = *options.Preconditions.UID
+	}
 	return write(ctx, f, made, object, copyObject, func(object client.Object) error {
 		return f.Client.Delete(ctx, object, opts...)
 	})

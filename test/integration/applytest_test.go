@@ -86,6 +86,9 @@ func TestInjectedAnswersAreTheServers(t *testing.T) {
 	if err := c.Update(t.Context(), live, client.FieldOwner("kubectl")); err != nil {
 		t.Fatal(err)
 	}
+	if err := c.Apply(t.Context(), onePort(namespace, "web"), client.FieldOwner("owner")); err != nil {
+		t.Fatal(err)
+	}
 	for name, a := range map[string]answerCase{
 		"one conflict": {
 			"an Apply manager", applytest.OwnershipConflict(fieldowners.Manager{Name: "owner"}, ".spec.replicas"),
@@ -108,6 +111,11 @@ func TestInjectedAnswersAreTheServers(t *testing.T) {
 				config := replicas("a", namespace, 5).WithLabels(map[string]string{"moved": "away"})
 				return c.Apply(t.Context(), config, applytestManager)
 			},
+		},
+		"conflict on a list item": {
+			"the server fills in a key that the intent leaves to its default",
+			applytest.OwnershipConflict(fieldowners.Manager{Name: "owner"}, `.spec.ports[port=80,protocol="TCP"].name`),
+			func(c client.Client) error { return c.Apply(t.Context(), onePort(namespace, "other"), applytestManager) },
 		},
 		"stale update": {
 			"the resourceVersion is old", applytest.StaleWrite(),
@@ -242,6 +250,11 @@ func labelUpdater(t *testing.T, live client.Object) fieldowners.Manager {
 
 func largeConfigMap(namespace string, size int) *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap("large", namespace).WithData(map[string]string{"k": strings.Repeat("x", size)})
+}
+
+func onePort(namespace, name string) *corev1ac.ServiceApplyConfiguration {
+	port := corev1ac.ServicePort().WithPort(80).WithName(name)
+	return corev1ac.Service("web", namespace).WithSpec(corev1ac.ServiceSpec().WithPorts(port))
 }
 
 func unknownFieldIn(namespace string) runtime.ApplyConfiguration {
