@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,10 +26,18 @@ import (
 //		pruned, err := round.Prune(ctx)
 //	}
 //
-// Members are the intents that may create their object. One with MustExist or a
-// Subresource is for an object of someone else, which is neither labelled nor ever
-// deleted. Any other intent says that the object goes when it is emitted no longer,
-// whoever made it.
+// Each intent makes its object a member, which goes when it is emitted no longer,
+// whoever made it. Not so one with MustExist or a Subresource: it adds to an object
+// that someone else or another intent brings about, labels nothing and deletes
+// nothing. One object, or one subresource of it, takes one intent a round.
+//
+// An object is in one set at most. A member that this process has not applied for
+// the parent yet is read first, past the cache, and one with the label of another
+// set is a RefusedError, until that set has pruned it or the label is removed. So
+// whoever has it keeps it, also after a restart. Only two processes that apply
+// under one field manager at once, which must not be, can both read a member before
+// either applies it: the later one has it then, the other finds out when it starts
+// again.
 //
 // Whatever step a process dies at, nothing is orphaned: the parent names a kind
 // and a namespace before the first member is applied there, and for as long as one
@@ -39,21 +47,28 @@ import (
 // that prunes for the same parent, one of the two gets a RefusedError. The caller
 // applies one round at a time for a parent, as a controller does.
 //
-// Cost beside the applies: once per parent and process a read of the parent and a
-// list for each recorded kind and namespace, again when something is emitted no
-// longer or was kept; a write to the parent before a first member of a kind or
-// namespace, and after the last. A steady state costs no request.
+// Cost beside the applies: once per member and process a read of its metadata, again
+// after it failed; once per parent and process a read of the parent and a list for
+// each recorded kind and namespace, again when something is emitted no longer or was
+// kept; a write to the parent before a first member of a kind or namespace, and
+// after the last. A steady state costs no request.
 //
-// Rights: get and patch of parents; list and delete of members, where they are
+// Rights: get and patch of parents; get, list and delete of members, where they are
 // recorded.
 type ApplySets struct {
 	members *Applier
 	parents *Applier   // writes the set's label and annotations, under a name of its own
 	known   *lru.Cache // by the parent's uid: knownSet
+	latest  *lru.Cache // by the parent's uid: the last *Round that began
+	holders *lru.Cache // by memberKey: the id of the set that it was applied for last
+	lanes   lanes
 }
 
-// knownSets is how many parents are remembered: one that is not costs its reads again.
-const knownSets = 4096
+// How many parents and members are remembered: one that is not costs its reads again.
+const (
+	knownSets    = 4096
+	knownMembers = 1 << 16
+)
 
 // NewApplySets gives the sets of parents whose members the applier applies. A
 // conflict over membership itself is always rejected, whatever the policy: an
@@ -77,7 +92,10 @@ func NewApplySets(applier *Applier) (*ApplySets, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ApplySets{members: members, parents: parents, known: lru.New(knownSets)}, nil
+	return &ApplySets{
+		members: members, parents: parents,
+		known: lru.New(knownSets), latest: lru.New(knownSets), holders: lru.New(knownMembers),
+	}, nil
 }
 
 var partOfPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.labels[%q]", PartOfLabel))
@@ -109,20 +127,9 @@ func parentManager(fieldManager string) string {
 
 const fieldManagerLimit = 128
 
-// memberKey names a member, in whatever version.
-type memberKey struct {
-	group, kind string
-	types.NamespacedName
-}
-
-func keyOf(object ObjectRef) memberKey {
-	return memberKey{object.Group, object.Kind, object.NamespacedName}
-}
-
 // knownSet is what this process knows of a set without asking.
 type knownSet struct {
 	record record // what the parent says
-	latest *Round
 	// applied are the members applied since the set held no other ones; without
 	// complete there may be more.
 	applied  map[memberKey]struct{}
@@ -142,7 +149,9 @@ type Round struct {
 	recorded   record // what the parent says since the announcement
 	emitted    scope  // of the members
 	members    map[memberKey]struct{}
-	complete   bool // everything that is emitted stands
+	intents    sets.Set[intentKey]
+	emittedAs  map[types.UID]bool // what was applied: whether as a member
+	complete   bool               // everything that is emitted stands
 }
 
 // Apply applies everything that the parent calls for: after the parent says where
@@ -152,15 +161,23 @@ type Round struct {
 // too; it is not written to.
 //
 // The errors are those of Applier.Apply; for a set that is another tool's, or
-// another field manager's, *RefusedError.
+// another field manager's, and for a member of another set, *RefusedError; for a
+// second intent for the same, *IntentError.
 func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func() ([]Intent, error)) *Round {
-	r := &Round{sets: s, emitted: newScope(), members: map[memberKey]struct{}{}}
-	intents, err := emit()
-	if err != nil {
-		return r.failed(fmt.Errorf("emitting: %w", err))
+	r := &Round{
+		sets: s, emitted: newScope(), members: map[memberKey]struct{}{},
+		intents: sets.New[intentKey](), emittedAs: map[types.UID]bool{},
 	}
 	if err := r.identify(parent); err != nil {
 		return r.failed(err)
+	}
+	s.latest.Add(r.parent.UID, r)
+	if emit == nil {
+		return r.failed(&IntentError{Object: r.parent, Err: errors.New("the function that emits for this parent is nil")})
+	}
+	intents, err := emit()
+	if err != nil {
+		return r.failed(fmt.Errorf("emitting: %w", err))
 	}
 	prepared := make([]preparedIntent, 0, len(intents))
 	for _, intent := range intents {
@@ -170,7 +187,7 @@ func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func()
 		return r.failed(err)
 	}
 	for _, one := range prepared {
-		outcome, err := one.apply(ctx, s.members)
+		outcome, err := r.apply(ctx, one)
 		r.Outcomes = append(r.Outcomes, outcome)
 		if err != nil {
 			r.failed(err)
@@ -200,55 +217,4 @@ func (r *Round) identify(parent client.Object) error {
 	r.read, r.generation = recordOf(parent), parent.GetGeneration()
 	r.own = record{id: ApplySetID(r.parent), tooling: r.sets.members.FieldManager() + "/v1"}
 	return nil
-}
-
-// preparedIntent is an intent as it is to be applied, or why it is not.
-type preparedIntent struct {
-	Intent
-
-	object ObjectRef
-	err    error
-}
-
-func (p preparedIntent) apply(ctx context.Context, applier *Applier) (Outcome, error) {
-	if p.err != nil {
-		return Outcome{Object: p.object}, &IntentError{Object: p.object, Err: p.err}
-	}
-	return applier.Apply(ctx, p.Intent)
-}
-
-// prepare labels an intent if it is a member's, and takes down where that is.
-func (r *Round) prepare(intent Intent) preparedIntent {
-	encoded, err := encode(intent)
-	if err != nil {
-		return preparedIntent{Intent: intent} // Apply says the same
-	}
-	labelled, err := r.label(intent, encoded)
-	if err == nil && isMember(intent) {
-		r.emitted.add(encoded.ref, r.parent)
-		r.members[keyOf(encoded.ref)] = struct{}{}
-	}
-	return preparedIntent{Intent: labelled, object: encoded.ref, err: err}
-}
-
-func isMember(intent Intent) bool { return !intent.MustExist && intent.Subresource == "" }
-
-// label gives the intent of a member with the label, in the caller's own type, and
-// any other one as it is.
-func (r *Round) label(intent Intent, encoded *encodedIntent) (Intent, error) {
-	_, found, _ := unstructured.NestedFieldNoCopy(encoded.object, "metadata", "labels", PartOfLabel)
-	switch {
-	case found:
-		return intent, fmt.Errorf("it sets the label %s itself", PartOfLabel)
-	case !isMember(intent):
-		return intent, nil
-	case keyOf(encoded.ref) == keyOf(r.parent):
-		return intent, errors.New("the parent of a set is no member of it: an intent for the parent needs MustExist")
-	}
-	if err := unstructured.SetNestedField(encoded.object, r.own.id, "metadata", "labels", PartOfLabel); err != nil {
-		return intent, err
-	}
-	var err error
-	intent.Config, err = encoded.fresh(pin{})
-	return intent, err
 }

@@ -39,7 +39,7 @@ func (r *Round) announce(ctx context.Context) error {
 		applied = map[memberKey]struct{}{}
 	}
 	maps.Copy(applied, r.members)
-	r.sets.known.Add(r.parent.UID, knownSet{record: r.recorded, latest: r, applied: applied, complete: known.complete})
+	r.sets.known.Add(r.parent.UID, knownSet{record: r.recorded, applied: applied, complete: known.complete})
 	return nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -103,12 +103,12 @@ func newSetScript(t *testing.T) *setScript {
 	return s
 }
 
-func (s *setScript) client() client.Client {
+func (s *setScript) client(server http.RoundTripper) client.Client {
 	s.Helper()
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
-	config := &rest.Config{Host: "http://server", Transport: s, QPS: -1}
+	config := &rest.Config{Host: "http://server", Transport: server, QPS: -1}
 	config.Wrap(apply.RecordExchange)
 	c, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme, Mapper: mapper})
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *setScript) sets(policy apply.Policy) *apply.ApplySets {
 
 func (s *setScript) applier(policy apply.Policy) *apply.Applier {
 	s.Helper()
-	c := s.client()
+	c := s.client(s)
 	applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c, Policy: policy})
 	if err != nil {
 		s.Fatal(err)
@@ -176,6 +176,13 @@ func named(kind, name string) *metav1.PartialObjectMetadata {
 	}
 }
 
+// joins are the requests of a first apply of a member: is it in another set?
+func joins(kind, name string) []step {
+	read := "GET " + strings.ToLower(kind) + "s/" + name
+	absent := fail(apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(kind) + "s"}, name))
+	return []step{{read, absent}, {applies(kind, name), created(named(kind, name))}}
+}
+
 func emits(intents ...apply.Intent) func() ([]apply.Intent, error) {
 	return func() ([]apply.Intent, error) { return intents, nil }
 }
@@ -195,46 +202,6 @@ func TestApplySetID(t *testing.T) {
 	}
 }
 
-// Which intents are of members, and which of none.
-func TestMembers(t *testing.T) {
-	s := newSetScript(t)
-	labelled := corev1ac.ConfigMap("a", "shop").WithLabels(map[string]string{apply.PartOfLabel: "x"})
-	other := corev1ac.ConfigMap("d", "elsewhere")
-	s.expect(
-		step{"GET configmaps/web", ok(setParent())},
-		step{strings.Replace(announces("ConfigMap"), `"annotations":{`,
-			`"annotations":{"applyset.kubernetes.io/additional-namespaces":"elsewhere",`, 1), ok(named("ConfigMap", "web"))},
-		step{applies("ConfigMap", "b"), created(named("ConfigMap", "b"))},
-		step{strings.Replace(strings.ReplaceAll(applies("ConfigMap", "d"), `"shop"`, `"elsewhere"`),
-			"configmaps/d", "/api/v1/namespaces/elsewhere/configmaps/d", 1), created(named("ConfigMap", "d"))},
-	)
-	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent(), emits(
-		apply.Intent{Config: labelled},
-		apply.Intent{Config: corev1ac.ConfigMap("web", "shop")},
-		apply.Intent{Config: (*corev1ac.ConfigMapApplyConfiguration)(nil)},
-		apply.Intent{Config: corev1ac.ConfigMap("b", "shop")},
-		apply.Intent{Config: other},
-	))
-	var got []string
-	for _, err := range round.Errs {
-		got = append(got, err.Error())
-	}
-	want := []string{
-		"invalid intent for ConfigMap shop/a: it sets the label applyset.kubernetes.io/part-of itself",
-		"invalid intent for ConfigMap shop/web: the parent of a set is no member of it: an intent for the parent needs MustExist",
-		"invalid intent: the configuration is *v1.ConfigMapApplyConfiguration, want a non-nil pointer",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
-	if len(round.Outcomes) != 5 || round.Outcomes[3].Action != apply.Created || len(other.Labels) != 0 {
-		t.Errorf("outcomes %+v, and the caller's configuration has %v", round.Outcomes, other.Labels)
-	}
-	if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) {
-		t.Errorf("pruned after three failed: %v", err)
-	}
-}
-
 func TestParentsRefused(t *testing.T) {
 	for says, parent := range map[string]client.Object{
 		"is <nil>(nil)":              nil,
@@ -249,36 +216,11 @@ func TestParentsRefused(t *testing.T) {
 	}
 }
 
-// Whose an object is no policy decides.
-func TestMembershipIsRejected(t *testing.T) {
-	label := `.metadata.labels["` + apply.PartOfLabel + `"]`
-	s := newSetScript(t)
-	if _, err := apply.NewApplySets(s.applier(apply.OnConflict(apply.Reject).At(label, apply.Force))); err == nil || !strings.Contains(err.Error(), label) {
-		t.Errorf("a rule for the label: %v", err)
-	}
-	if _, err := apply.NewApplySets(nil); err == nil {
-		t.Error("no applier: no error")
-	}
-	forced := func(apply.Conflict) (apply.Decision, bool) { return apply.Force, true }
-	theirs := named("ConfigMap", "a")
-	theirs.Labels = map[string]string{apply.PartOfLabel: "theirs"}
-	theirs.ManagedFields = []metav1.ManagedFieldsEntry{entry("them", "Apply", "", `{"f:metadata":{"f:labels":{"f:`+apply.PartOfLabel+`":{}}}}`)}
-	s.expect(
-		step{"GET configmaps/web", ok(setParent("ConfigMap"))},
-		step{applies("ConfigMap", "a"), conflict(cause{".metadata.labels." + apply.PartOfLabel, `"them"`})},
-		step{"GET configmaps/a", ok(theirs)},
-	)
-	round := s.sets(apply.OnConflict(apply.Force).Func(forced)).Apply(t.Context(), setParent(), emitsConfigMap("a"))
-	if !errors.Is(errors.Join(round.Errs...), apply.ErrConflict) {
-		t.Errorf("%v; want a conflict", round.Errs)
-	}
-}
-
 // A long field manager leaves room for the parent's.
 func TestLongFieldManager(t *testing.T) {
 	s := newSetScript(t)
 	long := strings.Repeat("m", 127) + "é"
-	c := s.client()
+	c := s.client(s)
 	for _, name := range []string{long[:127], long[:120] + "ééé"} {
 		applier, err := apply.New(c, apply.Config{FieldManager: name, LiveReader: c})
 		if err != nil {

@@ -141,7 +141,7 @@ func ExampleRound_Prune() {
 	parent := exampleParent() // as the cache has it
 	deleted := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
 	sets, err := apply.NewApplySets(exampleApplier(apply.Policy{}, []answer{
-		ok(parent), ok(web("uid-of-web", "8")), // to apply
+		ok(parent), ok(web("uid-of-web", "7")), ok(web("uid-of-web", "8")), // to apply
 		ok(exampleMembers()), ok(parent), ok(&deleted), // to prune
 	}))
 	if err != nil {

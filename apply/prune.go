@@ -9,13 +9,13 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ErrNotPruned says that a round cannot be pruned: not everything that its parent
-// emits stands, or there is a later round. Nothing was deleted.
+// emits stands, which wraps the first of Round.Errs as well, or there is a later
+// round, be it one that failed. Nothing was deleted.
 var ErrNotPruned = errors.New("not pruned")
 
 // Pruned is what became of the members that a parent emits no longer.
@@ -71,18 +71,15 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // and pruning again continues. Nobody else's objects are touched.
 func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	if !r.complete {
-		return Pruned{}, fmt.Errorf("%w: not everything that %v emits stands", ErrNotPruned, r.parent)
+		return Pruned{}, r.notStanding()
 	}
-	switch known, ok := r.sets.knownOf(r.parent); {
-	case ok && known.latest != r:
-		return Pruned{}, fmt.Errorf("%w: %v has emitted again since", ErrNotPruned, r.parent)
-	case ok && known.complete && len(known.applied) == len(r.members):
+	if latest, _ := r.sets.latest.Get(r.parent.UID); latest != r {
+		return Pruned{}, fmt.Errorf("%w: there is a later round of %v", ErrNotPruned, r.parent)
+	}
+	if known, ok := r.sets.knownOf(r.parent); ok && known.complete && len(known.applied) == len(r.members) {
 		return Pruned{}, nil
 	}
-	p := &pruning{Round: r, left: r.emitted.union(newScope()), uids: sets.New[types.UID]()}
-	for _, outcome := range r.Outcomes {
-		p.uids.Insert(outcome.Object.UID)
-	}
+	p := &pruning{Round: r, left: r.emitted.union(newScope())}
 	p.run(ctx)
 	if len(p.errs) > 0 {
 		return p.pruned, &PruneError{Parent: r.parent, Errs: p.errs}
@@ -90,13 +87,23 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	return p.pruned, nil
 }
 
+func (r *Round) notStanding() error {
+	if len(r.Errs) == 0 {
+		return fmt.Errorf("%w: nothing was applied in this round; ApplySets.Apply gives one", ErrNotPruned)
+	}
+	parent := "the parent"
+	if r.parent.Kind != "" {
+		parent = r.parent.String()
+	}
+	return fmt.Errorf("%w: not everything that %s emits stands: %w", ErrNotPruned, parent, r.Errs[0])
+}
+
 // pruning is one Prune under way.
 type pruning struct {
 	*Round
 
-	uids    sets.Set[types.UID] // of what is emitted
-	left    scope               // where members may be afterwards
-	dropped []ObjectRef         // to be deleted
+	left    scope       // where members may be afterwards
+	dropped []ObjectRef // to be deleted
 	pruned  Pruned
 	errs    []error
 }
@@ -129,7 +136,7 @@ func (p *pruning) run(ctx context.Context) {
 		}
 	}
 	p.sets.known.Add(p.parent.UID, knownSet{
-		record: p.recorded, latest: p.Round, applied: p.members, complete: len(p.pruned.Kept) == 0,
+		record: p.recorded, applied: p.members, complete: len(p.pruned.Kept) == 0,
 	})
 }
 

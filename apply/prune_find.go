@@ -86,7 +86,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
 		UID: object.UID, ResourceVersion: object.ResourceVersion,
 	}
-	if _, emitted := p.members[keyOf(ref)]; emitted || p.uids.Has(ref.UID) {
+	if _, emitted := p.members[keyOf(ref)]; emitted || p.emittedAs[ref.UID] {
 		return
 	}
 	if reason := p.reasonToKeep(object); reason != "" {
@@ -97,12 +97,15 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 }
 
 func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
+	_, touched := p.emittedAs[object.UID]
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == p.parent.UID }
 	switch owners := object.OwnerReferences; {
 	case object.UID == p.parent.UID:
 		return "it is the parent itself"
 	case object.DeletionTimestamp != nil:
 		return "it is being deleted already"
+	case touched:
+		return "another intent for it is still emitted, with MustExist or a Subresource"
 	case len(owners) > 0 && !slices.ContainsFunc(owners, isParent):
 		return fmt.Sprintf("its owner is not the parent but the %s %s", owners[0].Kind, owners[0].Name)
 	}

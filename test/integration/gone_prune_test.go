@@ -73,7 +73,7 @@ func TestGoneDuringPrune(t *testing.T) {
 	}
 	pruned := []string{"pruned"}
 	runGone(t, []goneCase{{
-		name: "emitted no longer, recreated with a forged label", requests: 5,
+		name: "emitted no longer, recreated with a forged label", requests: 6,
 		deleted: pruned, recreated: pruned,
 		prepare: dropped(func(g *gone) client.Object {
 			forged := g.configMap("")
@@ -81,8 +81,8 @@ func TestGoneDuringPrune(t *testing.T) {
 			return g.created(forged, "stranger")
 		}),
 	}, {
-		name: "emitted no longer, recreated as a member", requests: 5,
-		picks:   3, // the list
+		name: "emitted no longer, recreated as a member", requests: 6,
+		picks:   4, // the list
 		deleted: pruned, recreated: pruned,
 		prepare: dropped(func(g *gone) client.Object {
 			config := corev1ac.ConfigMap(g.name, g.namespace).WithLabels(partOf(g))
@@ -112,7 +112,7 @@ func TestGoneDuringPrune(t *testing.T) {
 			return nil
 		},
 	}, {
-		name: "the parent before its first member", requests: 4,
+		name: "the parent before its first member", requests: 5,
 		deleted: []string{"UIDMismatch", "pruned"}, recreated: []string{"UIDMismatch", "pruned"},
 		prepare: func(g *gone) goneCall {
 			g.recreate = func() client.Object { return g.created(g.configMap(""), "stranger") }

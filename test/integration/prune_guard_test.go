@@ -113,8 +113,8 @@ func TestPruneNothingAfterAFailure(t *testing.T) {
 	w.must(w.Apply(t.Context(), theirs, client.FieldOwner("other")))
 
 	round, _, err := w.round(sets, "ConfigMap b", "ServiceAccount a")
-	if !errors.Is(err, apply.ErrConflict) || len(round.Outcomes) != 2 || round.Outcomes[1].Action != apply.Created {
-		t.Errorf("%v, %+v; want a conflict over membership, and the other intent applied", err, round.Outcomes)
+	if !errors.Is(err, apply.ErrRefused) || len(round.Outcomes) != 2 || round.Outcomes[1].Action != apply.Created {
+		t.Errorf("%v, %+v; want membership to be refused, and the other intent applied", err, round.Outcomes)
 	}
 	if pruned, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) || len(pruned.Deleted) != 0 {
 		t.Errorf("%v, %+v; want ErrNotPruned", err, pruned)

@@ -49,9 +49,9 @@ func TestPruneDropsWhatIsEmittedNoLonger(t *testing.T) {
 			}{
 				{"nothing yet: the parent is not written to", nil, nil, ";", "GET"},
 				{
-					"the first: what the parent says is read once, written, and found complete",
+					"the first: what the parent says was read, is written, each member is looked for, and all is found complete",
 					[]string{"ConfigMap a", "ConfigMap b", "Secret a"},
-					nil, twoKinds + own, "PATCH PATCH PATCH PATCH",
+					nil, twoKinds + own, "PATCH GET PATCH GET PATCH GET PATCH",
 				},
 				{
 					"the same: a steady state costs no request but the intents'",

@@ -1,0 +1,179 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// memberKey names a member, in whatever version.
+type memberKey struct {
+	group, kind string
+	types.NamespacedName
+}
+
+func keyOf(object ObjectRef) memberKey {
+	return memberKey{object.Group, object.Kind, object.NamespacedName}
+}
+
+// intentKey names what an intent is for.
+type intentKey struct {
+	memberKey
+
+	subresource string
+}
+
+// preparedIntent is an intent as it is to be applied, or why it is not.
+type preparedIntent struct {
+	Intent
+
+	object ObjectRef
+	member bool
+	err    error
+}
+
+// prepare labels an intent if it is a member's, and takes down where that is.
+func (r *Round) prepare(intent Intent) preparedIntent {
+	encoded, err := encode(intent)
+	if err != nil {
+		return preparedIntent{Intent: intent} // Apply says the same
+	}
+	prepared := preparedIntent{Intent: intent, object: encoded.ref}
+	key := intentKey{keyOf(encoded.ref), intent.Subresource}
+	if r.intents.Has(key) {
+		prepared.err = twoIntents(encoded.ref, intent.Subresource)
+		return prepared
+	}
+	r.intents.Insert(key)
+	if prepared.Intent, err = r.label(intent, encoded); err != nil {
+		prepared.err = &IntentError{Object: encoded.ref, Err: err}
+		return prepared
+	}
+	if prepared.member = isMember(intent); prepared.member {
+		r.emitted.add(encoded.ref, r.parent)
+		r.members[key.memberKey] = struct{}{}
+	}
+	return prepared
+}
+
+// twoIntents is for what would undo itself: the second intent gives up what only the
+// first one lists.
+func twoIntents(object ObjectRef, subresource string) error {
+	what := "object"
+	if subresource != "" {
+		what = fmt.Sprintf("subresource %q of an object", subresource)
+	}
+	return &IntentError{Object: object, Err: fmt.Errorf(
+		"two intents for one %s: one manager applies it once, with everything it wants", what)}
+}
+
+func isMember(intent Intent) bool { return !intent.MustExist && intent.Subresource == "" }
+
+// label gives the intent of a member with the label, in the caller's own type, and
+// any other one as it is.
+func (r *Round) label(intent Intent, encoded *encodedIntent) (Intent, error) {
+	_, found, _ := unstructured.NestedFieldNoCopy(encoded.object, "metadata", "labels", PartOfLabel)
+	switch {
+	case found:
+		return intent, fmt.Errorf("it sets the label %s itself", PartOfLabel)
+	case !isMember(intent):
+		return intent, nil
+	case keyOf(encoded.ref) == keyOf(r.parent):
+		return intent, errors.New("the parent of a set is no member of it: an intent for the parent needs MustExist")
+	}
+	if err := unstructured.SetNestedField(encoded.object, r.own.id, "metadata", "labels", PartOfLabel); err != nil {
+		return intent, err
+	}
+	var err error
+	intent.Config, err = encoded.fresh(pin{})
+	return intent, err
+}
+
+// apply is one intent of a round.
+func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome Outcome, err error) {
+	switch {
+	case one.err != nil:
+		return Outcome{Object: one.object}, one.err
+	case one.member:
+		outcome, err = r.applyMember(ctx, one)
+	default:
+		outcome, err = r.sets.members.Apply(ctx, one.Intent)
+	}
+	if uid := outcome.Object.UID; uid != "" {
+		r.emittedAs[uid] = r.emittedAs[uid] || one.member
+	}
+	return outcome, err
+}
+
+// applyMember applies a member unless it is another set's. The server cannot tell
+// that: all sets of a process have one field manager, so that one takes the label of
+// another without a conflict, and the answer does not show what it was. Hence the
+// read, and nobody else of this process between it and the apply.
+func (r *Round) applyMember(ctx context.Context, one preparedIntent) (Outcome, error) {
+	key := keyOf(one.object)
+	leave, err := r.sets.lanes.enter(ctx, key)
+	if err != nil {
+		return Outcome{Object: one.object}, err
+	}
+	defer leave()
+	if err := r.hold(ctx, one.object); err != nil {
+		return Outcome{Object: one.object}, err
+	}
+	outcome, err := r.sets.members.Apply(ctx, one.Intent)
+	if err != nil {
+		r.sets.holders.Remove(key) // nobody knows whether it has the label
+	}
+	return outcome, err
+}
+
+// hold makes the round's set the holder of an object. Where it is not known as that,
+// the object is read past the cache, which may not have what another parent's round
+// applied a moment ago, and which would begin to watch the kind.
+func (r *Round) hold(ctx context.Context, object ObjectRef) error {
+	key := keyOf(object)
+	if holder, _ := r.sets.holders.Get(key); holder == r.own.id {
+		return nil
+	}
+	live, err := r.sets.readMetadata(ctx, object)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // Apply creates it, or says what is missing
+	case err != nil:
+		return Classify(ctx, object, fmt.Errorf("reading whether it is in another set: %w", err))
+	default:
+		if label := live.Labels[PartOfLabel]; label != "" && label != r.own.id {
+			return &RefusedError{Object: object, Err: fmt.Errorf(
+				"it is in the set %q by its label %s, and an object is in one set at most: %v cannot have it in %q, nothing was applied; "+
+					"it can once that set has pruned it, or the label is removed", label, PartOfLabel, r.parent, r.own.id)}
+		}
+	}
+	r.sets.holders.Add(key, r.own.id)
+	return nil
+}
+
+// lanes let one at a time do something with a member.
+type lanes struct {
+	taken sync.Map // memberKey: a channel that is closed when it is free again
+}
+
+// enter waits until nobody else is in.
+func (l *lanes) enter(ctx context.Context, key memberKey) (leave func(), err error) {
+	mine := make(chan struct{})
+	for {
+		theirs, taken := l.taken.LoadOrStore(key, mine)
+		if !taken {
+			return func() { l.taken.Delete(key); close(mine) }, nil
+		}
+		until, _ := theirs.(chan struct{})
+		select {
+		case <-until:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package apply_test
+
+import (
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"coapply.dev/apply"
+)
+
+// A round that is followed by another prunes nothing, also by one that came to
+// nothing: what its parent emits now was not applied.
+func TestOvertakenRounds(t *testing.T) {
+	secret := emits(apply.Intent{Config: corev1ac.Secret("b", "shop")})
+	for name, later := range map[string]struct {
+		emit  func() ([]apply.Intent, error)
+		steps []step
+		fails bool
+	}{
+		"applied":                       {emitsConfigMap("b"), joins("ConfigMap", "b"), false},
+		"the write to the parent fails": {secret, []step{{announces("ConfigMap,Secret"), fail(apierrors.NewForbidden(configMaps, "web", nil))}}, true},
+		"the emit fails":                {func() ([]apply.Intent, error) { return nil, errors.New("cannot know") }, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSetScript(t)
+			sets := s.sets(apply.Policy{})
+			first := standing(s, sets)
+			s.expect(later.steps...)
+			second := sets.Apply(t.Context(), setParent("ConfigMap"), later.emit)
+			if (len(second.Errs) > 0) != later.fails {
+				t.Fatal(second.Errs)
+			}
+			s.expect()
+			_, err := first.Prune(t.Context())
+			const says = "not pruned: there is a later round of ConfigMap shop/web"
+			if !errors.Is(err, apply.ErrNotPruned) || err.Error() != says {
+				t.Errorf("%v; want %s", err, says)
+			}
+		})
+	}
+}
+
+// What a refused Prune says, as far as anything is known.
+func TestWhyNothingIsPruned(t *testing.T) {
+	const invalid = "not pruned: not everything that ConfigMap shop/web emits stands: invalid intent for ConfigMap shop/web: "
+	for name, test := range map[string]struct {
+		parent client.Object
+		emit   func() ([]apply.Intent, error)
+		says   string
+	}{
+		"a failed emit": {
+			setParent(), func() ([]apply.Intent, error) { return nil, errors.New("cannot know") },
+			"not pruned: not everything that ConfigMap shop/web emits stands: emitting: cannot know",
+		},
+		"no emit": {setParent(), nil, invalid + "the function that emits for this parent is nil"},
+		"no parent": {
+			nil, emitsConfigMap("a"),
+			"not pruned: not everything that the parent emits stands: invalid intent: the parent of the set is <nil>(nil)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			round := newSetScript(t).sets(apply.Policy{}).Apply(t.Context(), test.parent, test.emit)
+			_, err := round.Prune(t.Context())
+			if !errors.Is(err, apply.ErrNotPruned) || len(round.Errs) != 1 || !errors.Is(err, round.Errs[0]) || err.Error() != test.says {
+				t.Errorf("%v\nwant %s", err, test.says)
+			}
+		})
+	}
+	if _, err := (&apply.Round{}).Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) {
+		t.Errorf("no round: %v", err)
+	}
+}
+
+// An object that is emitted in part only is no member any more, and not deleted
+// under that intent. It stays in sight.
+func TestPruneKeepsWhatIsStillWrittenTo(t *testing.T) {
+	s := newSetScript(t)
+	sets := s.sets(apply.Policy{})
+	s.expect(
+		step{reads, ok(setParent("ConfigMap"))},
+		step{`PATCH configmaps/b/part?fieldManager=` + manager + ` {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","namespace":"shop"}}`,
+			ok(named("ConfigMap", "b"))},
+		step{lists, page("", member("b"))},
+	)
+	round := sets.Apply(t.Context(), setParent("ConfigMap"), emits(apply.Intent{Config: corev1ac.ConfigMap("b", "shop"), Subresource: "part"}))
+	if len(round.Errs) > 0 {
+		t.Fatal(round.Errs)
+	}
+	pruned, err := round.Prune(t.Context())
+	const says = "ConfigMap shop/b is emitted no longer and was kept: another intent for it is still emitted, with MustExist or a Subresource"
+	if err != nil || len(pruned.Deleted) > 0 || len(pruned.Kept) != 1 || pruned.Kept[0].String() != says {
+		t.Errorf("%v, %+v", err, pruned)
+	}
+}
