@@ -34,10 +34,9 @@ import (
 // An object is in one set at most. A member that this process has not applied for
 // the parent yet is read first, past the cache, and one with the label of another
 // set is a RefusedError, until that set has pruned it or the label is removed. So
-// whoever has it keeps it, also after a restart. Only two processes that apply
-// under one field manager at once, which must not be, can both read a member before
-// either applies it: the later one has it then, the other finds out when it starts
-// again.
+// whoever has it keeps it, also after a restart. That takes one ApplySets for a field
+// manager, in one process at a time: two can both read a member before either
+// applies it, and then take it from each other, until one of them starts again.
 //
 // Whatever step a process dies at, nothing is orphaned: the parent names a kind
 // and a namespace before the first member is applied there, and for as long as one
