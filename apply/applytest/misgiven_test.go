@@ -47,6 +47,9 @@ func TestAnswersThatNoServerGives(t *testing.T) {
 		"a body's update": {applytest.UIDChanged(), func(c client.Client) error {
 			return c.SubResource("scale").Update(t.Context(), web(), client.WithSubResourceBody(scale()))
 		}, "carries no uid"},
+		"a body's apply": {applytest.UIDChanged(), func(c client.Client) error {
+			return c.SubResource("scale").Patch(t.Context(), web(), client.Apply, owner, client.WithSubResourceBody(scale())) //nolint:staticcheck // as below
+		}, "carries no uid"},
 
 		"an owner":      {replicas("hpa", ""), func(c client.Client) error { return c.Apply(t.Context(), threeReplicas(), owner) }, ""},
 		"one of status": {replicas("test", "status"), func(c client.Client) error { return c.Apply(t.Context(), threeReplicas(), owner) }, ""},

@@ -115,7 +115,9 @@ func TestInjectedAnswersAreTheServers(t *testing.T) {
 		"conflict on a list item": {
 			"the server fills in a key that the intent leaves to its default",
 			applytest.OwnershipConflict(fieldowners.Manager{Name: "owner"}, `.spec.ports[port=80,protocol="TCP"].name`),
-			func(c client.Client) error { return c.Apply(t.Context(), onePort(namespace, "other"), applytestManager) },
+			func(c client.Client) error {
+				return c.Apply(t.Context(), onePort(namespace, "other"), applytestManager)
+			},
 		},
 		"stale update": {
 			"the resourceVersion is old", applytest.StaleWrite(),
