@@ -84,10 +84,10 @@ func ExampleApplier_Migrate() {
 	_, err = undo.Do(ctx)
 	fmt.Print(undo, "undone: ", err)
 	// Output:
-	// Migrate on Deployment shop/web: 1 fields to move, 0 to stay
+	// Migrate on Deployment shop/web: 1 field to move, 0 to stay
 	//   move .spec.replicas: manager/Update -> example-workload/Apply
 	// done: <nil>
-	// Undo of Migrate on Deployment shop/web: 1 fields to move, 0 to stay
+	// Undo of Migrate on Deployment shop/web: 1 field to move, 0 to stay
 	//   move .spec.replicas: example-workload/Apply -> manager/Update
 	// undone: <nil>
 }

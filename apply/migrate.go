@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"
@@ -33,7 +32,8 @@ type From struct {
 //
 // The fields are named in object's apiVersion, unless the applier has Apply entries
 // already; see fieldowners.Transfer for what stays with its owner. If object has a
-// UID, only that object is meant.
+// UID, only that object is meant. Names and paths that match nothing are no error:
+// see Transfer.Unmatched.
 //
 // Errors are one of *IntentError (before any request), *UIDMismatchError,
 // *ContendedError (it changed between reads in several apiVersions, each time),
@@ -56,8 +56,8 @@ func (a *Applier) Rename(ctx context.Context, object ObjectRef, from ...From) (*
 }
 
 func (a *Applier) newTransfer(ctx context.Context, verb string, operation metav1.ManagedFieldsOperationType, object ObjectRef, from []From) (*Transfer, error) {
-	if err := checkTransferred(object); err != nil {
-		return nil, &IntentError{Object: object, Err: err}
+	if err := checkRef(a.client, object); err != nil {
+		return nil, err
 	}
 	sources, err := a.sources(operation, from)
 	if err != nil {
@@ -67,23 +67,14 @@ func (a *Applier) newTransfer(ctx context.Context, verb string, operation metav1
 		From: sources, Operation: operation, To: a.config.FieldManager,
 		APIVersion: object.GroupVersion().String(),
 	}}
-	if t.shown, err = t.read(ctx); err != nil {
+	if t.shown, err = t.read(ctx, 0); err != nil {
+		return nil, err
+	}
+	if t.unmatched, err = t.findUnmatched(); err != nil {
 		return nil, err
 	}
 	t.object.UID = t.shown.uid
 	return t, nil
-}
-
-func checkTransferred(object ObjectRef) error {
-	switch {
-	case object.Kind == "" || object.Version == "":
-		return errors.New("version and kind of the object are needed")
-	case object.Name == "":
-		return errors.New("the name of the object is needed")
-	case len(content.IsPathSegmentName(object.Name)) > 0 || len(content.IsPathSegmentName(object.Namespace)) > 0:
-		return fmt.Errorf("name %q in namespace %q cannot be part of a URL", object.Name, object.Namespace)
-	}
-	return nil
 }
 
 func (a *Applier) sources(operation metav1.ManagedFieldsOperationType, from []From) ([]fieldowners.Source, error) {

@@ -104,7 +104,7 @@ func (p *Plan) hide() {
 }
 
 // values gives an object without its name and what the server counts: nil for no
-// object.
+// object and for one with nothing else.
 func values(object *unstructured.Unstructured) any {
 	if object.Object == nil {
 		return nil
@@ -119,6 +119,9 @@ func values(object *unstructured.Unstructured) any {
 	}
 	if content["metadata"] = metadata; len(metadata) == 0 {
 		delete(content, "metadata")
+	}
+	if len(content) == 0 {
+		return nil
 	}
 	return content
 }

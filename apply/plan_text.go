@@ -64,6 +64,8 @@ func (p Plan) title() string {
 		return fmt.Sprintf("%s: an apply by %s would be refused", subject, p.FieldManager)
 	case p.Action == Absent:
 		return fmt.Sprintf("%s: there is none for %s to apply to", subject, p.FieldManager)
+	case p.Action == "": // what comes with an error
+		return strings.TrimPrefix(subject+": nothing was planned", ": ")
 	}
 	return fmt.Sprintf("%s: would be %s by %s", subject, strings.ToLower(string(p.Action)), p.FieldManager)
 }

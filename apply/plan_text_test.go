@@ -96,3 +96,29 @@ other managers:
 		}
 	}
 }
+
+func TestPlanStringOfNothing(t *testing.T) {
+	if got := (apply.Plan{}).String(); got != "nothing was planned\n" {
+		t.Errorf("a plan that came with an error reads %q", got)
+	}
+	if got := (apply.Plan{Object: webAt("")}).String(); got != "Deployment shop/web: nothing was planned\n" {
+		t.Errorf("a plan that is not filled in reads %q", got)
+	}
+}
+
+func TestDroppedString(t *testing.T) {
+	path := fieldowners.MustParsePath(".spec.replicas")
+	hpa := fieldowners.Manager{Name: "hpa", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"}
+	for reason, test := range map[string]struct {
+		dropped apply.Dropped
+		want    string
+	}{
+		"goes":       {apply.Dropped{Change: fieldowners.Change{Path: path, Before: int64(3), Existed: true}}, ".spec.replicas: goes with its value 3"},
+		"stays":      {apply.Dropped{Change: fieldowners.Change{Path: path}, Stays: true, Owners: []fieldowners.Manager{hpa}}, ".spec.replicas: stays, owned by hpa/Update[scale]"},
+		"is changed": {apply.Dropped{Change: fieldowners.Change{Path: path, Before: int64(3), After: int64(1), Existed: true, Exists: true}}, ".spec.replicas: 3 -> 1, owned by nobody"},
+	} {
+		if got := test.dropped.String(); got != test.want {
+			t.Errorf("%s: %q, want %q", reason, got, test.want)
+		}
+	}
+}

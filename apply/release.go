@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,31 +47,28 @@ func (a *Applier) Release(ctx context.Context, object ObjectRef) (Outcome, error
 }
 
 func (c *call) release(ctx context.Context, object ObjectRef) (Action, error) {
+	c.ref, c.mustExist = object, true
+	if err := checkRef(c.client, object); err != nil {
+		return "", err
+	}
 	named := newObject(object.GroupVersionKind, object)
 	if object.UID != "" {
 		named.SetUID(object.UID)
 	}
 	var err error
-	c.ref, c.mustExist = object, true
 	if c.intent, err = encode(Intent{Config: client.ApplyConfigurationFromUnstructured(named)}); err != nil {
 		return "", err
 	}
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 	released := Unchanged
-	for backoff := settleBackoff(); ; {
-		err := c.releaseEach(ctx, &released)
-		switch {
-		case err == nil:
-			return released, nil
-		case !IsStaleWrite(err):
-			return c.absentOr(err)
-		case backoff.Steps <= 1:
-			return "", &ContendedError{Object: c.ref, Attempts: c.attempts, Err: err}
-		}
-		if err := sleep(ctx, backoff.Step()); err != nil {
-			return "", err
-		}
+	exhausted, err := tries(ctx, func() error { return c.releaseEach(ctx, &released) })
+	switch {
+	case exhausted:
+		return "", &ContendedError{Object: c.ref, Attempts: c.attempts, Err: err}
+	case err != nil:
+		return c.absentOr(err)
 	}
+	return released, nil
 }
 
 // releaseEach reads the object and gives up our entries one by one, the object
@@ -107,10 +106,24 @@ func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured
 		return Configured, c.dropEntry(ctx, live)
 	}
 	action, err := c.send(ctx, c.intent, pin{uid: live.GetUID()}, false)
-	if err != nil {
-		return "", c.explain(ctx, err)
+	if err == nil {
+		return action, nil
 	}
-	return action, nil
+	err = c.explain(ctx, err)
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		return "", &RefusedError{Object: refused.Object, Err: c.whyNotReleased(refused.Err)}
+	}
+	return "", err
+}
+
+// whyNotReleased tells that it was the release that was refused, which nobody can
+// tell from an answer such as "spec.template: Required value".
+func (c *call) whyNotReleased(refused error) error {
+	if apierrors.IsInvalid(refused) {
+		return fmt.Errorf("it cannot be without what a release of %s takes away; hand these fields over, by Migrate or Rename of another applier: %w",
+			c.config.FieldManager, refused)
+	}
+	return fmt.Errorf("releasing the fields of %s: %w", c.config.FieldManager, refused)
 }
 
 // scale is the subresource whose kind has a required replica count.

@@ -95,7 +95,6 @@ func TestRelease(t *testing.T) {
 		"no uid to pin to":                    {object: webAt(""), err: apply.ErrRefused, steps: []step{{"GET", ok(ours("", "7", ""))}}},
 		"no answer":                           {object: webAt(""), err: apply.ErrRetryable, steps: []step{{"GET", fail(apierrors.NewServiceUnavailable("no leader"))}}},
 		"no name":                             {object: apply.ObjectRef{GroupVersionKind: webAt("").GroupVersionKind}, err: apply.ErrInvalidIntent},
-		"no kind":                             {object: apply.ObjectRef{NamespacedName: webAt("").NamespacedName}, err: apply.ErrInvalidIntent},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			s := newScript(t, test.steps)

@@ -23,6 +23,8 @@ type Transfer struct {
 	fields  fieldowners.Transfer
 	shown   *transferState
 	undoes  bool // what moves is a part of shown, however much of it is left
+
+	unmatched []string
 }
 
 // Moves lists the fields that Do moves. Those of an undo are the fields that moved;
@@ -32,15 +34,23 @@ func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.
 // Kept lists the fields that were asked for and stay with their owner, and why.
 func (t *Transfer) Kept() []fieldowners.Kept { return slices.Clone(t.shown.plan.Kept) }
 
-// String shows the transfer for a person, a field a line. There are no values in it.
+// String shows the transfer for a person, a field a line, and then what was asked
+// for and not found. There are no values in it.
 func (t *Transfer) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %v: %d fields to move, %d to stay\n", t.verb, t.object, len(t.shown.plan.Moved), len(t.shown.plan.Kept))
+	fields := "fields"
+	if len(t.shown.plan.Moved) == 1 {
+		fields = "field"
+	}
+	fmt.Fprintf(&b, "%s on %v: %d %s to move, %d to stay\n", t.verb, t.object, len(t.shown.plan.Moved), fields, len(t.shown.plan.Kept))
 	for _, m := range t.shown.plan.Moved {
 		fmt.Fprintf(&b, "  move %v\n", m)
 	}
 	for _, k := range t.shown.plan.Kept {
 		fmt.Fprintf(&b, "  stay %v\n", k)
+	}
+	for _, none := range t.unmatched {
+		fmt.Fprintf(&b, "  none %s\n", none)
 	}
 	return b.String()
 }
@@ -56,7 +66,10 @@ func (t *Transfer) String() string {
 //
 // Where others wrote meanwhile it reads again. If the same fields would still move,
 // it tries again, bounded; otherwise it ends with a StaleWriteError: look again.
-// Repeating a Do is safe; where it was done already, it sends no write.
+//
+// Repeating a Do is safe. Where it was done already, its write is stale, as that of
+// anyone who wrote since is, and the read after it tells that there is nothing left
+// to do; an undo reads first, and sends nothing then.
 //
 // undo gives the fields back to those who owned them, as far as the applier still
 // owns them then; its Do is guarded alike, and returns what undoes that.
@@ -66,33 +79,36 @@ func (t *Transfer) String() string {
 // moved then, unless an undo comes with the error: the answer was lost, or it was
 // not what was sent, and the undo is for what may have been done.
 func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
-	state := t.shown
+	state := new(*t.shown) // Do may run twice at a time
 	if t.undoes {
-		if state, err = t.read(ctx); err != nil {
+		if state, err = t.read(ctx, 0); err != nil {
 			return nil, err
 		}
 	}
-	backoff := settleBackoff()
-	for attempt := 1; ; attempt++ {
+	exhausted, err := tries(ctx, func() (err error) {
+		if state.stale {
+			if state, err = t.readAgain(ctx, state.sent); state == nil {
+				return err
+			}
+		}
 		undo, err = t.write(ctx, state)
-		switch {
-		case !IsStaleWrite(err):
-			return undo, err
-		case backoff.Steps <= 1:
-			return nil, &ContendedError{Object: t.object, Attempts: attempt, Err: err}
-		}
-		if err := sleep(ctx, backoff.Step()); err != nil {
-			return nil, err
-		}
-		if state, err = t.readAgain(ctx); err != nil {
-			return nil, err
-		}
+		state.stale = IsStaleWrite(err)
+		return err
+	})
+	switch {
+	case exhausted:
+		return nil, &ContendedError{Object: t.object, Attempts: state.sent, Err: err}
+	case state == nil && err == nil:
+		return nil, &StaleWriteError{Object: t.object,
+			Err: errors.New("other fields would move now than were shown; nothing moved, make the transfer anew and look at it")}
 	}
+	return undo, err
 }
 
-// readAgain gives what there is to do now; nothing, if it was done meanwhile.
-func (t *Transfer) readAgain(ctx context.Context) (*transferState, error) {
-	now, err := t.read(ctx)
+// readAgain gives what there is to do now, which is nothing if it was done meanwhile;
+// nil without an error says that it is not what was shown.
+func (t *Transfer) readAgain(ctx context.Context, sent int) (*transferState, error) {
+	now, err := t.read(ctx, sent)
 	switch {
 	case err != nil:
 		return nil, err
@@ -102,9 +118,7 @@ func (t *Transfer) readAgain(ctx context.Context) (*transferState, error) {
 		now.plan, now.done = t.shown.plan, true
 		return now, nil
 	}
-	// Not a stale write for Do's loop, which ends here.
-	return nil, &StaleWriteError{Object: t.object,
-		Err: errors.New("other fields would move now than were shown; nothing moved, make the transfer anew and look at it")}
+	return nil, nil
 }
 
 // sameMoves tells whether the same fields go from the same managers to the same.

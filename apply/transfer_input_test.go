@@ -25,8 +25,8 @@ func TestTransferInput(t *testing.T) {
 	from := func(manager string, paths ...string) []apply.From {
 		return []apply.From{{Manager: manager, Paths: paths}}
 	}
-	noName, noKind, noURL := theWeb(""), theWeb(""), theWeb("")
-	noName.Name, noKind.Kind, noURL.Namespace = "", "", "a/b"
+	noName, noKind, noURL, noNamespace := theWeb(""), theWeb(""), theWeb(""), theWeb("")
+	noName.Name, noKind.Kind, noURL.Namespace, noNamespace.Namespace = "", "", "a/b", ""
 	for reason, test := range map[string]struct {
 		verb   verb
 		object apply.ObjectRef
@@ -40,8 +40,10 @@ func TestTransferInput(t *testing.T) {
 		"bad path":              {applier.Migrate, theWeb(""), from("a", "spec"), `From[0] (a): path "spec": at offset 0`},
 		"the root":              {applier.Migrate, theWeb(""), from("a", ""), "an empty path; leave Paths empty to take all"},
 		"a path twice":          {applier.Migrate, theWeb(""), from("a", ".spec", ".spec"), "path .spec is named twice"},
-		"no name of an object":  {applier.Migrate, noName, from("a"), "the name of the object is needed"},
-		"no kind":               {applier.Migrate, noKind, from("a"), "version and kind of the object are needed"},
+		"no name of an object":  {applier.Migrate, noName, from("a"), "the reference to the object lacks its name"},
+		"no kind":               {applier.Migrate, noKind, from("a"), "the reference to the object lacks its kind"},
+		"an empty reference":    {applier.Rename, apply.ObjectRef{}, from("a"), "the reference to the object lacks its version and kind and name"},
+		"no namespace":          {applier.Migrate, noNamespace, from("a"), "a namespace is needed: Deployment is namespaced"},
 		"a name that is no URL": {applier.Migrate, noURL, from("a"), `name "web" in namespace "a/b" cannot be part of a URL`},
 	} {
 		_, err := test.verb(t.Context(), test.object, test.from...)

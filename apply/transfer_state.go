@@ -26,26 +26,24 @@ type transferState struct {
 	objects         fieldowners.Objects
 	plan            fieldowners.Plan
 	done            bool // entries are as the plan leaves them
+	stale           bool // a write told that the object is at another resourceVersion
+	sent            int  // writes and dry runs, of former states as well
 }
 
-// errReadApart says that the object changed between reads in several apiVersions.
-var errReadApart = errors.New("the object changed between two reads")
-
-// read reads the object live and plans.
-func (t *Transfer) read(ctx context.Context) (*transferState, error) {
-	backoff := settleBackoff()
-	for attempt := 1; ; attempt++ {
-		state, err := t.readOnce(ctx)
-		switch {
-		case !errors.Is(err, errReadApart):
-			return state, err
-		case backoff.Steps <= 1:
-			return nil, &ContendedError{Object: t.object, Attempts: attempt, Err: err}
-		}
-		if err := sleep(ctx, backoff.Step()); err != nil {
-			return nil, err
-		}
+// read reads the object live and plans. sent is how many writes were sent before.
+func (t *Transfer) read(ctx context.Context, sent int) (state *transferState, err error) {
+	exhausted, err := tries(ctx, func() (err error) {
+		state, err = t.readOnce(ctx)
+		return err
+	})
+	switch {
+	case exhausted:
+		return nil, &ContendedError{Object: t.object, Attempts: sent, Err: err}
+	case err != nil:
+		return nil, err
 	}
+	state.sent = sent
+	return state, nil
 }
 
 func (t *Transfer) readOnce(ctx context.Context) (*transferState, error) {
@@ -79,7 +77,8 @@ func (t *Transfer) readOnce(ctx context.Context) (*transferState, error) {
 	return state, nil
 }
 
-// readVersions reads the object in the apiVersions that the plan needs.
+// readVersions reads the object in the apiVersions that the plan needs, all at one
+// resourceVersion, or else it is a stale write: to be read again.
 func (t *Transfer) readVersions(ctx context.Context, state *transferState) error {
 	for _, version := range state.plan.Unread {
 		kind := schema.FromAPIVersionAndKind(version, t.object.Kind)
@@ -90,7 +89,7 @@ func (t *Transfer) readVersions(ctx context.Context, state *transferState) error
 		case err != nil:
 			return Classify(ctx, t.object, fmt.Errorf("reading it in %s: %w", version, err))
 		case object.GetUID() != state.uid || object.GetResourceVersion() != state.resourceVersion:
-			return errReadApart
+			return &StaleWriteError{Object: t.object, Err: errors.New("it changed between reads in two apiVersions")}
 		default:
 			state.objects[version] = object.Object
 		}
@@ -127,6 +126,7 @@ func (t *Transfer) send(ctx context.Context, state *transferState, after []metav
 	object.SetNamespace(t.object.Namespace)
 	object.SetName(t.object.Name)
 	options = append(options, client.FieldOwner(t.applier.config.FieldManager))
+	state.sent++
 	err = t.applier.client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), options...)
 	if apierrors.IsNotFound(err) {
 		return nil, &UIDMismatchError{Object: t.object, Err: errAbsent}

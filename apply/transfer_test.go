@@ -172,10 +172,10 @@ func TestTransferUndo(t *testing.T) {
 		step{"GET", webOf("uid-1", "11", pause)})
 	transfer, err := applier.Migrate(t.Context(), theWeb(""), apply.From{Manager: "old"})
 	for i, want := range []string{
-		"Migrate on Deployment shop/web: 1 fields to move, 0 to stay\n  move .spec.replicas: old/Update -> coapply-test/Apply\n",
-		"Undo of Migrate on Deployment shop/web: 1 fields to move, 0 to stay\n  move .spec.replicas: coapply-test/Apply -> old/Update\n",
-		"Migrate on Deployment shop/web: 1 fields to move, 0 to stay\n  move .spec.replicas: old/Update -> coapply-test/Apply\n",
-		"Undo of Migrate on Deployment shop/web: 1 fields to move, 0 to stay\n  move .spec.replicas: coapply-test/Apply -> old/Update\n",
+		"Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: old/Update -> coapply-test/Apply\n",
+		"Undo of Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: coapply-test/Apply -> old/Update\n",
+		"Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: old/Update -> coapply-test/Apply\n",
+		"Undo of Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: coapply-test/Apply -> old/Update\n",
 	} {
 		if err != nil {
 			t.Fatalf("step %d: %v", i, err)

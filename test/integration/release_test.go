@@ -2,6 +2,7 @@ package integration
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -197,8 +198,9 @@ func TestReleaseOfWhatTheObjectNeeds(t *testing.T) {
 	owner := newApplier(t, c, "owner", apply.Policy{})
 	mustApply(t, owner, apply.Intent{Config: deployment("a", namespace, "v1")})
 	before, _ := liveFields(t, c, object)
-	if _, err := owner.Release(t.Context(), object); !errors.Is(err, apply.ErrRefused) {
-		t.Errorf("got %v, want ErrRefused", err)
+	_, err := owner.Release(t.Context(), object)
+	if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), "it cannot be without what a release of owner takes away") {
+		t.Errorf("got %v, want ErrRefused that says what was refused", err)
 	}
 	if after, _ := liveFields(t, c, object); after.GetResourceVersion() != before.GetResourceVersion() {
 		t.Error("something of it landed")

@@ -1,0 +1,46 @@
+package apply
+
+import (
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestCheckScope(t *testing.T) {
+	deployment, namespace := appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Namespace")
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(deployment, meta.RESTScopeNamespace)
+	mapper.Add(namespace, meta.RESTScopeRoot)
+	c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Mapper: mapper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reason, test := range map[string]struct {
+		kind      schema.GroupVersionKind
+		namespace string
+		want      string // the reason of an IntentError
+	}{
+		"namespaced":                       {deployment, "shop", ""},
+		"namespaced, without":              {deployment, "", "a namespace is needed: Deployment is namespaced"},
+		"of the cluster":                   {namespace, "", ""},
+		"of the cluster, with a namespace": {namespace, "shop", `it has a namespace, "shop": Namespace is not namespaced`},
+		"unknown: the request will tell":   {corev1.SchemeGroupVersion.WithKind("Unknown"), "", ""},
+		"unknown, with a namespace":        {corev1.SchemeGroupVersion.WithKind("Unknown"), "shop", ""},
+	} {
+		got := ""
+		err := checkScope(c, ObjectRef{GroupVersionKind: test.kind, NamespacedName: types.NamespacedName{Namespace: test.namespace, Name: "web"}})
+		if invalid, ok := errors.AsType[*IntentError](err); ok {
+			got = invalid.Err.Error()
+		}
+		if got != test.want || test.want == "" && err != nil {
+			t.Errorf("%s: %v, want %q", reason, err, test.want)
+		}
+	}
+}

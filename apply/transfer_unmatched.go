@@ -1,0 +1,81 @@
+package apply
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// Unmatched tells of each From, and of each of its Paths, for which no field was
+// found, and who may have been meant. It is no error: where many objects are gone
+// through, some of them have nothing to move. The undo of a transfer has none.
+func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
+
+func (t *Transfer) findUnmatched() (none []string, err error) {
+	owned, err := fieldowners.Parse(t.shown.entries)
+	if err != nil {
+		return nil, &RefusedError{Object: t.object, Err: err}
+	}
+	for _, source := range t.fields.From {
+		who := fieldowners.Manager{Name: source.Manager, Operation: t.fields.Operation}
+		if !owns(owned, who, fieldowners.Path{}) {
+			none = append(none, fmt.Sprintf("%v owns nothing here; %s", who, t.whoElse(owned, who)))
+			continue
+		}
+		for _, path := range source.Paths {
+			if !owns(owned, who, path) {
+				none = append(none, fmt.Sprintf("%v owns nothing at or below %v%s", who, path, t.otherVerb("; ", owned, who, path)))
+			}
+		}
+	}
+	return none, nil
+}
+
+// owns tells whether the manager wrote, through whichever subresource, a field at
+// or below the path, or owns as a whole what the path is a part of.
+func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) bool {
+	return slices.ContainsFunc(owned.Entries(), func(e fieldowners.Entry) bool {
+		return e.Name == who.Name && e.Operation == who.Operation &&
+			(slices.ContainsFunc(e.Fields(), func(field fieldowners.Path) bool { return field.HasPrefix(path) }) ||
+				slices.ContainsFunc(e.Leaves(), path.HasPrefix))
+	})
+}
+
+// whoElse names the owners of the object for a manager that is none of them.
+func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager) string {
+	if other := t.otherVerb("", owned, who, fieldowners.Path{}); other != "" {
+		return other
+	}
+	var owners []string
+	for _, entry := range owned.Entries() {
+		if name := entry.Manager.String(); !slices.Contains(owners, name) {
+			owners = append(owners, name)
+		}
+	}
+	if len(owners) == 0 {
+		return "nobody is recorded as an owner"
+	}
+	return "the owners are " + strings.Join(owners, ", ")
+}
+
+// otherVerb says that the manager owns by the other operation.
+func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) string {
+	verb := "Migrate"
+	switch who.Operation {
+	case metav1.ManagedFieldsOperationApply:
+		who.Operation = metav1.ManagedFieldsOperationUpdate
+	default:
+		who.Operation, verb = metav1.ManagedFieldsOperationApply, "Rename"
+	}
+	switch {
+	case !owns(owned, who, path):
+		return ""
+	case verb == "Rename" && who.Name == t.fields.To:
+		return before + "it owns by Apply already"
+	}
+	return fmt.Sprintf("%sit owns by %s: use %s", before, who.Operation, verb)
+}

@@ -1,0 +1,49 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+func TestTries(t *testing.T) {
+	refused := &RefusedError{Err: errors.New("no")}
+	for reason, test := range map[string]struct {
+		stale     int   // how many are, from the first on
+		then      error // what comes after them
+		endsAfter int   // when the context ends
+		tries     int
+		exhausted bool
+		err       error
+	}{
+		"success at once":           {tries: 1},
+		"what is not stale at once": {then: refused, tries: 1, err: ErrRefused},
+		"success after stale ones":  {stale: 3, tries: 4},
+		"refused after stale ones":  {stale: 3, then: refused, tries: 4, err: ErrRefused},
+		"success by the last one":   {stale: 7, tries: 8},
+		"stale each time":           {stale: 8, tries: 8, exhausted: true, err: ErrStaleWrite},
+		"the context ends":          {stale: 8, endsAfter: 2, tries: 2, err: context.Canceled},
+		"contended is not stale":    {then: &ContendedError{Err: &StaleWriteError{}}, tries: 1, err: ErrContended},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				tried := 0
+				exhausted, err := tries(ctx, func() error {
+					if tried++; tried == test.endsAfter {
+						cancel()
+					}
+					if tried <= test.stale {
+						return &StaleWriteError{}
+					}
+					return test.then
+				})
+				if !errors.Is(err, test.err) || test.err == nil && err != nil || exhausted != test.exhausted || tried != test.tries {
+					t.Errorf("exhausted %t by %d tries: %v; want %t by %d: %v", exhausted, tried, err, test.exhausted, test.tries, test.err)
+				}
+			})
+		})
+	}
+}
