@@ -55,19 +55,20 @@ func (c *call) statusLanded() error {
 		return nil
 	}
 	answer := c.landed()
-	if answer == nil {
-		return nil
+	if answer == nil || len(answer.GetManagedFields()) == 0 {
+		return nil // nobody can tell
 	}
 	ownership, err := fieldowners.Parse(answer.GetManagedFields())
-	if err != nil || len(ownership.Entries()) == 0 {
-		return nil // nobody can tell
+	if err != nil {
+		return &RefusedError{Object: c.ref, Err: fmt.Errorf("it landed, and its managed fields cannot be read: %w", err)}
 	}
 	for _, entry := range ownership.Entries() {
 		if c.isOurs(entry.Manager) && slices.ContainsFunc(entry.Fields(), isStatus) {
 			return nil
 		}
 	}
-	return &RefusedError{Object: c.ref, Err: errors.New("the server took the rest and dropped the status: set Intent.Subresource to \"status\", in an intent of its own")}
+	return &RefusedError{Object: c.ref,
+		Err: errors.New("the server took the rest and dropped the status: set Intent.Subresource to \"status\", in an intent of its own")}
 }
 
 // apply has the client send a configuration to the object or to a subresource.
