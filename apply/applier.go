@@ -149,6 +149,9 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 	}
 	c.intent, c.ref, c.mustExist = encoded, encoded.ref, intent.MustExist
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
+	if err := checkScope(c.client, c.ref); err != nil {
+		return "", err
+	}
 	if err := c.prepare(ctx, intent); err != nil {
 		return c.absentOr(c.classify(ctx, err))
 	}

@@ -122,13 +122,13 @@ func TestErrorTexts(t *testing.T) {
 	lines := errors.New("errors:\n  .spec.a: not declared\n  .spec.b: not declared")
 	conflicts := []apply.Conflict{{ServerPath: ".a"}, {ServerPath: ".b", Decision: apply.Force}, {ServerPath: ".c"}}
 	for want, err := range map[string]error{
-		"invalid intent: no kind":                                                                                       &apply.IntentError{Err: errors.New("no kind")},
-		"invalid intent for Deployment shop/web: no":                                                                    &apply.IntentError{Object: webRef(), Err: errors.New("no")},
-		"stale write: Deployment shop/web changed since it was read: modified":                                          &apply.StaleWriteError{Object: webRef(), Err: errors.New("modified")},
-		"Deployment shop/web is refused: errors: .spec.a: not declared .spec.b: not declared":                           &apply.RefusedError{Object: webRef(), Err: lines},
-		"writing Deployment shop/web failed for the moment: errors: .spec.a: not declared .spec.b: not declared":        &apply.RetryableError{Object: webRef(), Err: lines},
-		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; what has its name now was left alone":  &apply.UIDMismatchError{Object: webRef(), Err: lines},
-		"contended: Deployment shop/web changed under each of 3 attempts; nothing was forced or moved, try again later": &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
+		"invalid intent: no kind":                                                                                                  &apply.IntentError{Err: errors.New("no kind")},
+		"invalid intent for Deployment shop/web: no":                                                                               &apply.IntentError{Object: webRef(), Err: errors.New("no")},
+		"stale write: Deployment shop/web changed since it was read: modified":                                                     &apply.StaleWriteError{Object: webRef(), Err: errors.New("modified")},
+		"Deployment shop/web is refused: errors: .spec.a: not declared .spec.b: not declared":                                      &apply.RefusedError{Object: webRef(), Err: lines},
+		"writing Deployment shop/web failed for the moment: errors: .spec.a: not declared .spec.b: not declared":                   &apply.RetryableError{Object: webRef(), Err: lines},
+		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; what has its name now was left alone":             &apply.UIDMismatchError{Object: webRef(), Err: lines},
+		"contended: Deployment shop/web changed under every attempt (3 writes sent); nothing was forced or moved, try again later": &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /": &apply.ConflictError{
 			Object: webRef(), FieldManager: "m", Conflicts: conflicts, Err: lines},
 	} {

@@ -110,13 +110,13 @@ func (e *ConflictError) Unwrap() []error { return []error{ErrConflict, e.Err} }
 // ContendedError is ErrContended with what was tried.
 type ContendedError struct {
 	Object    ObjectRef
-	Attempts  int        // writes sent
+	Attempts  int        // writes and dry runs sent
 	Conflicts []Conflict // of the last judged answer; none of a Transfer
 	Err       error      // the server's last answer
 }
 
 func (e *ContendedError) Error() string {
-	return fmt.Sprintf("%v: %v changed under each of %d attempts; nothing was forced or moved, try again later",
+	return fmt.Sprintf("%v: %v changed under every attempt (%d writes sent); nothing was forced or moved, try again later",
 		ErrContended, e.Object, e.Attempts)
 }
 

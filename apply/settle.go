@@ -5,17 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
-
-// settleBackoff bounds how often settling may lose against writers that change the
-// object between the read and the write, and spreads the tries.
-func settleBackoff() wait.Backoff {
-	return wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}
-}
 
 // settle is step 6: refused is the ownership conflict of an unforced apply.
 //
@@ -25,22 +17,20 @@ func settleBackoff() wait.Backoff {
 // all, it would take fields that became contested after the judgement (1,500 races
 // each: 0 unintended steals this way, 741 and 900 the others).
 func (c *call) settle(ctx context.Context, refused error) (Action, error) {
-	for backoff := settleBackoff(); ; refused = nil {
+	var action Action
+	exhausted, err := tries(ctx, func() error {
 		live, err := c.readForSettling(ctx)
 		if err != nil {
-			return "", err
+			return err
 		}
-		action, err := c.settleBy(ctx, live, refused)
-		if !IsStaleWrite(err) {
-			return action, err
-		}
-		if backoff.Steps <= 1 {
-			return "", &ContendedError{Object: c.ref, Attempts: c.attempts, Conflicts: c.conflicts, Err: err}
-		}
-		if err := sleep(ctx, backoff.Step()); err != nil {
-			return "", err
-		}
+		action, err = c.settleBy(ctx, live, refused)
+		refused = nil // it says nothing of a later look
+		return err
+	})
+	if exhausted {
+		return "", &ContendedError{Object: c.ref, Attempts: c.attempts, Conflicts: c.conflicts, Err: err}
 	}
+	return action, err
 }
 
 // readForSettling reads the object that writes will be pinned to. nil without an
@@ -174,15 +164,4 @@ func merge(settled, found []Conflict) []Conflict {
 	all = append(all, found...)
 	slices.SortStableFunc(all, Conflict.compare)
 	return all
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -1,6 +1,17 @@
 package apply
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// settleBackoff bounds how often settling may lose against writers that change the
+// object between the read and the write, and spreads the tries.
+func settleBackoff() wait.Backoff {
+	return wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}
+}
 
 // tries calls try until it returns something that is no stale write, a few times
 // with a jittered wait in between, as settleBackoff says. Where each of them was
@@ -16,5 +27,16 @@ func tries(ctx context.Context, try func() error) (exhausted bool, err error) {
 		if err := sleep(ctx, backoff.Step()); err != nil {
 			return false, err
 		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
