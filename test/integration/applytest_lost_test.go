@@ -32,16 +32,20 @@ func TestAnswerLostLands(t *testing.T) {
 		t.Errorf("%v: repeated, at resourceVersion %s after %s", err, outcome.Object.ResourceVersion, landed.ResourceVersion)
 	}
 
-	for name, update := range map[string]func(*appsv1.Deployment) error{
-		"object": func(d *appsv1.Deployment) error {
+	for _, write := range []struct {
+		name   string
+		update func(*appsv1.Deployment) error
+	}{ // in the order of the faults: one without a subresource holds for all
+		{"object", func(d *appsv1.Deployment) error {
 			d.Labels = map[string]string{"a": "b"}
 			return faulty.Update(t.Context(), d)
-		},
-		"status": func(d *appsv1.Deployment) error {
+		}},
+		{"status", func(d *appsv1.Deployment) error {
 			d.Status.ObservedGeneration = 7
 			return faulty.Status().Update(t.Context(), d)
-		},
+		}},
 	} {
+		name, update := write.name, write.update
 		mine := liveDeploymentA(t, c, namespace)
 		before := mine.ResourceVersion
 		if err := update(mine); !errors.Is(apply.Classify(t.Context(), apply.ObjectRef{}, err), apply.ErrRetryable) {

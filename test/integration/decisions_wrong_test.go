@@ -64,7 +64,7 @@ func TestWrongIntents(t *testing.T) {
 			apply.ErrRefused, []string{"Deployment " + namespace}, "PATCH 400",
 		},
 		{
-			"a kind without a status", apply.Intent{Config: configMap.config(`{}`), Subresource: "status"},
+			"a kind without a status", apply.Intent{Config: configMap.config(`{status: {phase: x}}`), Subresource: "status"},
 			apply.ErrRefused, []string{"ConfigMap " + namespace, `is there a subresource "status" of this kind`}, "PATCH 404",
 		},
 		{
