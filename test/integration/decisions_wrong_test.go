@@ -9,6 +9,7 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 )
@@ -64,7 +65,7 @@ func TestWrongIntents(t *testing.T) {
 			apply.ErrRefused, []string{"Deployment " + namespace}, "PATCH 400",
 		},
 		{
-			"a kind without a status", apply.Intent{Config: configMap.config(`{status: {phase: x}}`), Subresource: "status"},
+			"a kind without a status", apply.Intent{Config: client.ApplyConfigurationFromUnstructured(configMap.object(`{status: {phase: x}}`)), Subresource: "status"},
 			apply.ErrRefused, []string{"ConfigMap " + namespace, `is there a subresource "status" of this kind`}, "PATCH 404",
 		},
 		{
