@@ -73,7 +73,7 @@ func (c *call) release(ctx context.Context, object ObjectRef) (Action, error) {
 
 // releaseEach reads the object and gives up our entries one by one, the object
 // itself last: until then a failure leaves it as it is. A stale write is returned
-// for another round.
+// for another try.
 func (c *call) releaseEach(ctx context.Context, released *Action) error {
 	defer func() { c.intent.subresource = "" }()
 	live, err := c.readLive(ctx)
