@@ -99,7 +99,11 @@ func (c *call) remember() (kept bool) {
 	if c.dryRun {
 		return false
 	}
-	if answer := c.landed(); len(c.concessions.made) > 0 && answer != nil && c.worthRemembering(answer) {
+	var answer *unstructured.Unstructured
+	if len(c.concessions.made) > 0 { // reading it costs, and most intents have nothing to remember
+		answer = c.landed()
+	}
+	if answer != nil && c.worthRemembering(answer) {
 		held := c.concessions
 		held.made = slices.Clone(held.made)
 		for i := range held.made {
