@@ -98,14 +98,27 @@ func (o Ownership) OwnersOf(path Path) []Manager {
 	return owners
 }
 
+// EntryError says which entry of metadata.managedFields could not be read, and why.
+type EntryError struct {
+	Index   int    // its place in the list
+	Manager string // as it stands there
+	Err     error  // with the offset within the entry where there is one
+}
+
+func (e *EntryError) Error() string {
+	return fmt.Sprintf("managedFields[%d] (manager %q): %v", e.Index, e.Manager, e.Err)
+}
+
+func (e *EntryError) Unwrap() error { return e.Err }
+
 // Parse reads metadata.managedFields. Entries of one identity, as writes through
-// /scale leave them, are merged; the later time stands.
+// /scale leave them, are merged; the later time stands. The error is an *EntryError.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	var ownership Ownership
 	for i, raw := range entries {
 		entry, err := parseEntry(raw)
 		if err != nil {
-			return Ownership{}, fmt.Errorf("managedFields[%d] (manager %q): %w", i, raw.Manager, err)
+			return Ownership{}, &EntryError{Index: i, Manager: raw.Manager, Err: err}
 		}
 		ownership.add(entry)
 	}

@@ -25,6 +25,15 @@ func (p Path) String() string {
 	return b.String()
 }
 
+// MarshalText gives the path as String does, so that it stands in JSON.
+func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads what MarshalText gives. The error is a *PathError.
+func (p *Path) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePath(string(text))
+	return err
+}
+
 // ServerString gives the path as the API server writes it in the causes of a
 // conflict. It leaves map keys unquoted and is therefore ambiguous: compare it,
 // never parse it.

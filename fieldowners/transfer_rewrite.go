@@ -101,7 +101,7 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 	for i, raw := range entries {
 		entry, err := parseEntry(raw)
 		if err != nil {
-			return nil, fmt.Errorf("managedFields[%d] (manager %q): %w", i, raw.Manager, err)
+			return nil, &EntryError{Index: i, Manager: raw.Manager, Err: err}
 		}
 		known := all.of(entry.Manager)
 		switch {

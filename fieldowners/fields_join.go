@@ -1,0 +1,137 @@
+package fieldowners
+
+import (
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+)
+
+// serverKept are the fields that the API server strips from every set of managed
+// fields (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go), and the
+// two that mark a deletion, which no manager's write sets.
+var serverKept = func() map[string]bool {
+	kept := map[string]bool{".apiVersion": true, ".kind": true}
+	for _, name := range []string{
+		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink",
+		"deletionTimestamp", "deletionGracePeriodSeconds",
+	} {
+		kept[".metadata."+name] = true
+	}
+	return kept
+}()
+
+const managedFieldsPath = ".metadata.managedFields"
+
+// joining puts an object and what is owned of it together.
+type joining struct {
+	naming map[string]naming
+}
+
+// place is a value of the object and what is owned there.
+type place struct {
+	path  fieldpath.Path
+	list  string // the path without the names of items, as naming knows it
+	value any
+	owned *ownedField // nil: nothing
+	whole []Manager
+}
+
+func (j *joining) join(at place) Field {
+	path := Path{elements: at.path.Copy()}
+	field := Field{Path: path, Value: at.value, Exists: true, Whole: at.whole}
+	if len(at.path) <= 2 {
+		field.Server = serverKept[path.String()]
+	}
+	field.Owners = at.owned.named()
+	if whole := at.owned.whole(); len(whole) > 0 {
+		at.whole = slices.Concat(at.whole, whole)
+	}
+	matched := map[*ownedField]bool{}
+	for _, below := range j.below(at) {
+		field.Fields = append(field.Fields, j.join(below))
+		matched[below.owned] = true
+	}
+	field.Fields = append(field.Fields, missing(at, matched)...)
+	return field
+}
+
+// below lists what the value consists of.
+func (j *joining) below(at place) []place {
+	var found []place
+	add := func(name fieldpath.PathElement, value any) {
+		found = append(found, place{
+			path: append(at.path.Copy(), name), list: placeBelow(at.list, name), value: value,
+			owned: at.owned.find(name), whole: at.whole,
+		})
+		if last := &found[len(found)-1]; last.owned == nil && (Path{elements: last.path}).isKeyField() {
+			last.whole = slices.Concat(at.whole, at.owned.named())
+		}
+	}
+	switch value := at.value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if at.list+"."+name != managedFieldsPath {
+				add(fieldpath.PathElement{FieldName: &name}, value[name])
+			}
+		}
+	case []any:
+		for i, name := range j.itemNames(at, value) {
+			add(name, value[i])
+		}
+	}
+	return found
+}
+
+// itemNames names each item of a list: as an owner does, else by what is known of
+// how the list names its items, else by its place.
+func (j *joining) itemNames(at place, items []any) []fieldpath.PathElement {
+	names := make([]fieldpath.PathElement, len(items))
+	named := make([]bool, len(items))
+	if how, known := j.naming[at.list]; known {
+		if all, ok := how.nameAll(items); ok {
+			return all
+		}
+	}
+	if at.owned != nil {
+		for _, owned := range at.owned.below {
+			i := findItem(items, owned.name)
+			if i >= 0 && !named[i] {
+				names[i], named[i] = owned.name, true
+			}
+		}
+	}
+	for i := range items {
+		if !named[i] {
+			names[i] = fieldpath.PathElement{Index: &i}
+		}
+	}
+	return names
+}
+
+// findItem gives the place of an item in a list, -1 if it is not there.
+func findItem(items []any, name fieldpath.PathElement) int {
+	if name.FieldName != nil {
+		return -1
+	}
+	if _, has := child(items, name); !has {
+		return -1
+	}
+	return indexOf(items, name)
+}
+
+// missing lists what is owned below a place and is not among what the object has.
+func missing(at place, matched map[*ownedField]bool) []Field {
+	if at.owned == nil {
+		return nil
+	}
+	var fields []Field
+	for _, owned := range at.owned.below {
+		if matched[owned] {
+			continue
+		}
+		gone := place{path: append(at.path.Copy(), owned.name), owned: owned}
+		fields = append(fields, Field{Path: Path{elements: gone.path}, Owners: owned.owners, Fields: missing(gone, nil)})
+	}
+	return fields
+}
