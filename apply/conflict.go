@@ -3,15 +3,11 @@ package apply
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"coapply.dev/fieldowners"
@@ -74,7 +70,7 @@ func describeConflicts(err error, intent *encodedIntent, live *unstructured.Unst
 	}
 	var conflicts []Conflict
 	for _, cause := range conflictCauses(err) {
-		manager, causeErr := parseCause(cause.Message)
+		manager, causeErr := fieldowners.ParseCause(cause.Message)
 		if causeErr != nil {
 			return nil, causeErr
 		}
@@ -163,47 +159,4 @@ func texts(conflicts []Conflict) []string {
 
 func hasRejected(conflicts []Conflict) bool {
 	return slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Decision == Reject })
-}
-
-// parseCause reads the message of a FieldManagerConflict cause, the only place
-// where the server names the other manager:
-//
-//	conflict with "NAME"[ with subresource "SUB"][ using APIVERSION][ at TIME]
-//
-// "using" and "at" stand for Update managers only
-// (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go); a server of
-// 1.36 leaves the time out, and it is taken from the entry.
-func parseCause(message string) (fieldowners.Manager, error) {
-	manager := fieldowners.Manager{Operation: metav1.ManagedFieldsOperationApply}
-	rest, ok := strings.CutPrefix(message, "conflict with ")
-	if !ok {
-		return manager, fmt.Errorf("conflict cause %q names no manager", message)
-	}
-	var err error
-	if manager.Name, rest, err = cutQuoted(rest); err != nil {
-		return manager, fmt.Errorf("conflict cause %q: %w", message, err)
-	}
-	if after, ok := strings.CutPrefix(rest, " with subresource "); ok {
-		if manager.Subresource, rest, err = cutQuoted(after); err != nil {
-			return manager, fmt.Errorf("conflict cause %q: %w", message, err)
-		}
-	}
-	if after, ok := strings.CutPrefix(rest, " using "); ok {
-		manager.Operation = metav1.ManagedFieldsOperationUpdate
-		manager.APIVersion, rest, _ = strings.Cut(after, " ")
-		if at, ok := strings.CutPrefix(rest, "at "); ok {
-			// A time that does not parse is left out: the entry has it as well.
-			manager.Time, _ = time.Parse(time.RFC3339, at)
-		}
-	}
-	return manager, nil
-}
-
-func cutQuoted(s string) (unquoted, rest string, err error) {
-	quoted, err := strconv.QuotedPrefix(s)
-	if err != nil || quoted[0] != '"' {
-		return "", s, errors.New("a quoted name expected")
-	}
-	unquoted, err = strconv.Unquote(quoted)
-	return unquoted, s[len(quoted):], err
 }
