@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// getPrinter prints objects as they come, but for what is one document.
+type getPrinter struct {
+	*getCommand
+
+	screen     ownerview.Screen
+	objects    int
+	shown      int
+	incomplete bool
+	list       ownerview.List
+	rows       [][]string // of a table, with the object first
+	pages      []*ownerview.Object
+}
+
+func (g *getCommand) newPrinter() (*getPrinter, error) {
+	return &getPrinter{getCommand: g, screen: g.screen(g.noHeaders), list: ownerview.List{Items: []ownerview.Item{}}}, nil
+}
+
+func (p *getPrinter) print(o *ownerview.Object) error {
+	p.objects++
+	if !p.tell(o) {
+		p.incomplete = true
+	}
+	if p.shows(o) {
+		p.shown++
+	}
+	return nil
+}
+
+// shows prints the object, and tells whether there was anything to show.
+func (p *getPrinter) shows(o *ownerview.Object) bool {
+	switch p.output {
+	case "tree":
+		if p.shown > 0 {
+			fmt.Fprintln(p.Out, "---")
+		}
+		return p.screen.Tree(p.Out, o, p.filter)
+	case "table", "wide":
+		rows := p.screen.Rows(o, p.filter, p.output == "wide")
+		for _, row := range rows {
+			p.rows = append(p.rows, append([]string{o.Resource()}, row...))
+		}
+		return len(rows) > 0
+	case "name":
+		if len(p.filter.Fields(o)) == 0 {
+			return false
+		}
+		fmt.Fprintln(p.Out, o.Resource())
+	case "html":
+		p.pages = append(p.pages, o)
+	default:
+		item := o.Item(p.filter)
+		if p.filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 {
+			p.list.Items = append(p.list.Items, item)
+		}
+		return len(item.Fields) > 0
+	}
+	return true
+}
+
+func (p *getPrinter) close() error {
+	var text []byte
+	var err error
+	switch p.output {
+	case "json":
+		text, err = json.MarshalIndent(p.list, "", "  ")
+		text = append(text, '\n')
+	case "yaml":
+		text, err = yaml.Marshal(p.list)
+	case "table", "wide":
+		p.table()
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := p.Out.Write(text); err != nil {
+		return err
+	}
+	switch {
+	case p.incomplete:
+		return errSaid
+	case p.objects == 0:
+		fmt.Fprintln(p.ErrOut, "No objects found.")
+	case p.shown == 0:
+		fmt.Fprintln(p.ErrOut, "No fields found.")
+	}
+	return nil
+}
+
+// table prints one table, which names the objects if there are several.
+func (p *getPrinter) table() {
+	header, rows := ownerview.Header(p.output == "wide"), p.rows
+	if p.objects > 1 {
+		header = append([]string{"OBJECT"}, header...)
+	} else {
+		for i := range rows {
+			rows[i] = rows[i][1:]
+		}
+	}
+	if len(rows) > 0 {
+		p.screen.Table(p.Out, header, rows)
+	}
+}

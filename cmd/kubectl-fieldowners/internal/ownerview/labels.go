@@ -1,0 +1,64 @@
+package ownerview
+
+import (
+	"slices"
+	"strings"
+
+	"coapply.dev/fieldowners"
+)
+
+// labels are the names by which the managers of one object are shown: as short as
+// tells them apart.
+type labels struct {
+	managers []fieldowners.Manager
+}
+
+func labelsOf(o *Object) labels {
+	var l labels
+	for _, entry := range o.Ownership.Entries() {
+		l.managers = append(l.managers, entry.Manager)
+	}
+	return l
+}
+
+// of gives the name and the subresource, and the operation where another manager of
+// the object has that name too.
+func (l labels) of(m fieldowners.Manager) string {
+	text := Safe(m.Name)
+	if slices.ContainsFunc(l.managers, func(other fieldowners.Manager) bool {
+		return other.Name == m.Name && other.Subresource == m.Subresource && other.Operation != m.Operation
+	}) {
+		text += "/" + string(m.Operation)
+	}
+	if m.Subresource != "" {
+		text += "[" + Safe(m.Subresource) + "]"
+	}
+	return text
+}
+
+// index gives the manager's place among all of the object, for its colour. Entries of
+// one manager in several apiVersions share it.
+func (l labels) index(m fieldowners.Manager) int {
+	return slices.IndexFunc(l.managers, func(other fieldowners.Manager) bool { return other.String() == m.String() })
+}
+
+// distinct leaves each manager once, whatever the apiVersions of its entries.
+func distinct(managers []fieldowners.Manager) []fieldowners.Manager {
+	var found []fieldowners.Manager
+	for _, m := range managers {
+		if !slices.ContainsFunc(found, func(known fieldowners.Manager) bool { return known.String() == m.String() }) {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// Owners gives the owners of a field on one line.
+func (o *Object) Owners(field fieldowners.Field) string {
+	l := labelsOf(o)
+	var texts []string
+	for _, m := range distinct(slices.Concat(field.Owners, field.Whole)) {
+		texts = append(texts, l.of(m))
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,117 @@
+package ownerview
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/fieldowners"
+)
+
+// Object is one object with what its managed fields say.
+type Object struct {
+	schema.GroupVersionKind
+
+	Namespace, Name, UID string
+	// Entries are the managed fields that could be read.
+	Entries []metav1.ManagedFieldsEntry
+	// Unread says of each other entry what is wrong with it.
+	Unread []error
+	// Absent tells that there are no managed fields, which is not to say that nobody
+	// owns anything: they may have been left out on the way.
+	Absent bool
+
+	Ownership fieldowners.Ownership
+	Root      fieldowners.Field
+}
+
+// New reads an unstructured object, which stays as it is.
+func New(content map[string]any) *Object {
+	live := unstructured.Unstructured{Object: content}
+	o := &Object{
+		GroupVersionKind: live.GroupVersionKind(),
+		Namespace:        live.GetNamespace(), Name: live.GetName(), UID: string(live.GetUID()),
+	}
+	raw, found, err := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
+	all := live.GetManagedFields()
+	list, isList := raw.([]any)
+	switch {
+	case err != nil || found && raw != nil && !isList || len(all) != len(list):
+		o.Unread = append(o.Unread, errors.New("metadata.managedFields is no list of entries"))
+	default:
+		o.Absent = len(all) == 0
+	}
+	for i := range all {
+		if _, err := fieldowners.Parse(all[i : i+1]); err != nil {
+			o.Unread = append(o.Unread, atIndex(err, i))
+			continue
+		}
+		o.Entries = append(o.Entries, all[i])
+	}
+	if o.Ownership, err = fieldowners.Parse(o.Entries); err != nil { // each could be read
+		o.Unread = append(o.Unread, err)
+	}
+	o.Root = o.Ownership.Join(withoutSecrets(o.GroupVersionKind, content))
+	return o
+}
+
+// atIndex corrects the place of an entry that was parsed on its own.
+func atIndex(err error, i int) error {
+	if wrong := (*fieldowners.EntryError)(nil); errors.As(err, &wrong) {
+		return &fieldowners.EntryError{Index: i, Manager: wrong.Manager, Err: wrong.Err}
+	}
+	return err
+}
+
+// String gives kind, namespace and name, for sentences and headings.
+func (o *Object) String() string {
+	name := o.Name
+	if o.Namespace != "" {
+		name = o.Namespace + "/" + o.Name
+	}
+	return Safe(o.Kind + " " + name)
+}
+
+// Resource gives the object as -o name does: deployment.apps/web.
+func (o *Object) Resource() string {
+	kind := strings.ToLower(o.Kind)
+	if o.Group != "" {
+		kind += "." + o.Group
+	}
+	return Safe(kind + "/" + o.Name)
+}
+
+const (
+	hidden      = "(hidden)"
+	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+)
+
+// withoutSecrets gives the content to show: that of a Secret with its values hidden,
+// also where client-side apply has recorded them once more.
+func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[string]any {
+	if kind.Group != "" || kind.Kind != "Secret" {
+		return content
+	}
+	shown := runtime.DeepCopyJSON(content)
+	for _, field := range []string{"data", "stringData"} {
+		values, isMap := shown[field].(map[string]any)
+		if _, has := shown[field]; has && !isMap {
+			shown[field] = hidden
+		}
+		for _, key := range slices.Collect(maps.Keys(values)) {
+			values[key] = hidden
+		}
+	}
+	if annotations, found, _ := unstructured.NestedFieldNoCopy(shown, "metadata", "annotations"); found {
+		if all, isMap := annotations.(map[string]any); isMap && all[lastApplied] != nil {
+			all[lastApplied] = hidden
+		}
+	}
+	return shown
+}

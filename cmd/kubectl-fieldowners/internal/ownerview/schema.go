@@ -1,0 +1,94 @@
+package ownerview
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// List is what -o json and -o yaml print. It is stable: fields may be added, none is
+// renamed, removed or given another meaning.
+type List struct {
+	Items []Item `json:"items"`
+}
+
+// Item is one object.
+type Item struct {
+	APIVersion string        `json:"apiVersion"`
+	Kind       string        `json:"kind"`
+	Namespace  string        `json:"namespace"`
+	Name       string        `json:"name"`
+	UID        string        `json:"uid"`
+	Managers   []ManagerItem `json:"managers"`
+	Fields     []FieldItem   `json:"fields"`
+	// ManagedFieldsAbsent tells that nothing is known about owners.
+	ManagedFieldsAbsent bool `json:"managedFieldsAbsent,omitempty"`
+	// Errors are of entries that could not be read: the fields are incomplete.
+	Errors []string `json:"errors,omitempty"`
+}
+
+// ManagerItem is one manager of an object.
+type ManagerItem struct {
+	Name        string                            `json:"name"`
+	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
+	Subresource string                            `json:"subresource"`
+	APIVersion  string                            `json:"apiVersion"`
+	Time        *time.Time                        `json:"time"`   // null: not recorded
+	Fields      int                               `json:"fields"` // those without fields of its own below them
+}
+
+// FieldItem is one field: one that somebody owns, or a value that nobody does.
+type FieldItem struct {
+	Path       string      `json:"path"`
+	ServerPath string      `json:"serverPath"`
+	Owners     []OwnerItem `json:"owners"` // empty: nobody
+	// Existence tells that owners own fields below it, and here that the map, the list
+	// or the list item is there.
+	Existence bool `json:"existence,omitempty"`
+}
+
+// OwnerItem is one owner of a field.
+type OwnerItem struct {
+	Name        string                            `json:"name"`
+	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
+	Subresource string                            `json:"subresource"`
+}
+
+// Item gives the object for programs, narrowed to what the filter asks for.
+func (o *Object) Item(filter Filter) Item {
+	item := Item{
+		APIVersion: o.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID,
+		ManagedFieldsAbsent: o.Absent, Managers: []ManagerItem{}, Fields: []FieldItem{},
+	}
+	for _, err := range o.Unread {
+		item.Errors = append(item.Errors, err.Error())
+	}
+	for _, entry := range o.Ownership.Entries() {
+		m := ManagerItem{
+			Name: entry.Name, Operation: entry.Operation, Subresource: entry.Subresource, APIVersion: entry.APIVersion,
+			Fields: len(entry.Leaves()),
+		}
+		if !entry.Time.IsZero() {
+			m.Time = new(entry.Time.UTC())
+		}
+		item.Managers = append(item.Managers, m)
+	}
+	if o.Absent { // nobody knows who owns what
+		return item
+	}
+	for _, field := range held(filter.Fields(o)) {
+		item.Fields = append(item.Fields, fieldItem(field))
+	}
+	return item
+}
+
+func fieldItem(field fieldowners.Field) FieldItem {
+	item := FieldItem{Path: field.Path.String(), ServerPath: field.Path.ServerString(), Owners: []OwnerItem{}}
+	for _, m := range distinct(append(append([]fieldowners.Manager{}, field.Owners...), field.Whole...)) {
+		item.Owners = append(item.Owners, OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource})
+	}
+	item.Existence = len(field.Fields) > 0 && len(field.Owners) > 0 && !wholeFrom(field)
+	return item
+}

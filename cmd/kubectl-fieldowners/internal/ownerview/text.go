@@ -1,0 +1,52 @@
+package ownerview
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// Safe gives text that cannot steer a terminal: what holds anything but printable
+// characters comes quoted, with escapes.
+func Safe(text string) string {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// Age gives how long ago something was, as kubectl does; "<unknown>" without a time.
+func Age(then, now time.Time) string {
+	if then.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(then))
+}
+
+// Shorten cuts the middle out of a text that is wider than a column; a width of 0 is
+// unlimited. The end says most of a path.
+func Shorten(text string, width int) string {
+	runes := []rune(text)
+	if width <= 0 || len(runes) <= width {
+		return text
+	}
+	if width < 4 {
+		return string(runes[:width])
+	}
+	tail := (width - 1) * 2 / 3
+	head := width - 1 - tail
+	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+}
+
+// cutOff cuts the end off a line that is too wide.
+func cutOff(text string, width int) string {
+	runes := []rune(text)
+	if width <= 0 || len(runes) <= width {
+		return text
+	}
+	return string(runes[:max(width-1, 0)]) + "…"
+}

@@ -1,0 +1,227 @@
+package ownerview
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/fieldowners"
+)
+
+// Screen is where something is shown.
+type Screen struct {
+	Width     int // columns; 0 is unlimited
+	Palette   Palette
+	Now       time.Time
+	NoHeaders bool
+}
+
+// line is one line of YAML with the field that it shows, nil for the further lines
+// of a text.
+type line struct {
+	text  string
+	field *shown
+	item  *shown // the list item that begins on this line
+}
+
+// Tree writes the object as YAML, with the owners of each field behind it as a
+// comment, after a legend of the managers. Without NoHeaders and Width it is valid
+// YAML. It tells whether there was anything to show.
+func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
+	if o.Absent { // nobody knows who owns what
+		filter = Filter{Path: filter.Path}
+	}
+	chosen, ok := filter.choose(o.Root)
+	if !ok {
+		return false
+	}
+	if !s.NoHeaders {
+		s.legend(w, o)
+	}
+	var lines []line
+	var missing []fieldowners.Field
+	for i := range chosen.below {
+		lines = append(lines, yamlLines(&chosen.below[i], &missing)...)
+	}
+	labels := labelsOf(o)
+	column := s.column(lines)
+	for _, l := range lines {
+		s.line(w, labels, l, column)
+	}
+	for _, field := range missing {
+		fmt.Fprintf(w, "# not in the object as read: %s  %s\n", Safe(field.Path.String()), o.Owners(field))
+	}
+	return true
+}
+
+func (s Screen) legend(w io.Writer, o *Object) {
+	fmt.Fprintln(w, s.Palette.strong("# "+o.String()))
+	if o.Absent {
+		fmt.Fprintln(w, "# managedFields absent: ask with --show-managed-fields")
+		return
+	}
+	rows := [][]string{{"MANAGER", "OPERATION", "SUBRESOURCE", "FIELDS", "AGE"}}
+	labels := labelsOf(o)
+	for _, entry := range o.Ownership.Entries() {
+		rows = append(rows, []string{
+			Safe(entry.Name), Safe(string(entry.Operation)), Safe(entry.Subresource),
+			fmt.Sprint(len(entry.Leaves())), Age(entry.Time, s.Now),
+		})
+	}
+	for i, text := range Align(rows) {
+		if i > 0 {
+			text = s.Palette.manager(labels.index(o.Ownership.Entries()[i-1].Manager), text)
+		}
+		fmt.Fprintln(w, strings.TrimRight("# "+text, " "))
+	}
+}
+
+// column gives where owners begin: behind the widest line that leaves room for them.
+func (s Screen) column(lines []line) int {
+	limit := 80
+	if s.Width > 0 {
+		limit = s.Width * 55 / 100
+	}
+	column := 0
+	for _, l := range lines {
+		if width := utf8.RuneCountInString(l.text); width <= limit {
+			column = max(column, width)
+		}
+	}
+	return column + 2
+}
+
+func (s Screen) line(w io.Writer, labels labels, l line, column int) {
+	owners := ""
+	if l.field != nil && len(labels.managers) > 0 {
+		owners = s.owners(labels, l)
+	}
+	text := l.text
+	if s.Width > 0 {
+		limit := s.Width
+		if owners != "" {
+			limit = column - 2
+		}
+		text = cutOff(text, limit)
+	}
+	if owners == "" {
+		fmt.Fprintln(w, s.dim(l, text))
+		return
+	}
+	gap := strings.Repeat(" ", max(column-utf8.RuneCountInString(text), 2))
+	fmt.Fprintln(w, s.dim(l, text)+gap+"# "+owners)
+}
+
+// dim shows what was not asked for in the background.
+func (s Screen) dim(l line, text string) string {
+	if l.field != nil && !l.field.matches && len(l.field.below) == 0 {
+		return s.Palette.faint(text)
+	}
+	return text
+}
+
+// owners gives the comment of a line: who owns the field; in parentheses who owns
+// that a map, a list or a list item exists.
+func (s Screen) owners(labels labels, l line) string {
+	field := l.field
+	if !field.matches {
+		return ""
+	}
+	owned := s.names(labels, slices.Concat(field.Owners, field.Whole))
+	switch {
+	case field.IsUnowned():
+		owned = s.Palette.faint("nobody")
+	case len(field.Fields) > 0 && len(field.Owners) > 0 && !wholeFrom(field.Field):
+		owned = "(" + owned + ")"
+	}
+	if l.item != nil && l.item.matches && len(l.item.Owners) > 0 {
+		if item := s.names(labels, l.item.Owners); item != owned {
+			owned = strings.TrimSpace(owned + " (item: " + item + ")")
+		}
+	}
+	return owned
+}
+
+// wholeFrom tells whether everything below the field belongs to its owners.
+func wholeFrom(field fieldowners.Field) bool {
+	return !slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
+}
+
+func (s Screen) names(labels labels, managers []fieldowners.Manager) string {
+	var texts []string
+	for _, m := range distinct(managers) {
+		texts = append(texts, s.Palette.manager(labels.index(m), labels.of(m)))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// yamlLines writes a field and what is below it. The quoting and the lines of long
+// texts are the YAML library's.
+func yamlLines(field *shown, missing *[]fieldowners.Field) []line {
+	if !field.Exists {
+		for lost := range field.All() {
+			if len(lost.Owners) > 0 {
+				*missing = append(*missing, lost)
+			}
+		}
+		return nil
+	}
+	steps := field.Path.Elements()
+	name := steps[len(steps)-1].Field
+	var below []line
+	for i := range field.below {
+		below = append(below, yamlLines(&field.below[i], missing)...)
+	}
+	switch {
+	case len(field.Fields) == 0 || len(below) == 0:
+		return scalarLines(name, field)
+	case name != nil:
+		key := strings.TrimSuffix(marshal(map[string]any{*name: nil}), " null")
+		if _, isList := field.Value.([]any); !isList {
+			below = indent(below)
+		}
+		return append([]line{{text: key, field: field}}, below...)
+	}
+	below = indent(below)
+	below[0].text = "- " + below[0].text[2:]
+	if below[0].item == nil {
+		below[0].item = field
+	}
+	return below
+}
+
+func scalarLines(name *string, field *shown) []line {
+	var content any = []any{field.Value}
+	if name != nil {
+		content = map[string]any{*name: field.Value}
+	}
+	var lines []line
+	for i, text := range strings.Split(marshal(content), "\n") {
+		l := line{text: text}
+		if i == 0 {
+			l.field = field
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+func marshal(content any) string {
+	text, err := yaml.Marshal(content)
+	if err != nil { // it was read from JSON or YAML
+		return "# " + Safe(err.Error())
+	}
+	return strings.TrimSuffix(string(text), "\n")
+}
+
+func indent(lines []line) []line {
+	for i := range lines {
+		lines[i].text = "  " + lines[i].text
+	}
+	return lines
+}

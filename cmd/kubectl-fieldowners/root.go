@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// plugin is what all commands share.
+type plugin struct {
+	genericiooptions.IOStreams
+
+	config *genericclioptions.ConfigFlags
+	color  string
+}
+
+const name = "kubectl fieldowners"
+
+func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
+	p := &plugin{IOStreams: streams, config: genericclioptions.NewConfigFlags(true)}
+	root := newGet(p)
+	root.Use = "kubectl-fieldowners [get] (TYPE/NAME ... | TYPE [NAME ...] | -f FILE)"
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
+	root.Short = "Who owns which field of an object, and who will be in conflict"
+	root.Long = `Who owns which field of an object, who will be in conflict, and what to do about it.
+
+It reads metadata.managedFields, in which the API server records the field managers
+of every object (Server-Side Apply). Without a command it is "get".
+
+Names of field managers are not authenticated: any user who may change an object may
+do so under any name, and may rewrite managedFields. Read them as a label, not as
+evidence.
+
+Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
+	root.Example = `  kubectl fieldowners deployment/web                           # the object with its owners
+  kubectl fieldowners deployment/web --path .spec.replicas     # who owns this field?
+  kubectl fieldowners audit -A                                 # who writes to this cluster?
+  kubectl fieldowners check -f web.yaml --field-manager ci     # would this apply conflict?`
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, "%w", err) })
+	p.config.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().StringVar(&p.color, "color", "auto", `"auto", "always" or "never"; auto colours on a terminal unless NO_COLOR is set`)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.checkColor(cmd) }
+	root.AddCommand(newGet(p), newVersion(p))
+	return root
+}
+
+func (p *plugin) checkColor(cmd *cobra.Command) error {
+	switch p.color {
+	case "auto", "always", "never":
+		return nil
+	}
+	return usageError(cmd, "--color is %q, want auto, always or never", p.color)
+}
+
+func newVersion(p *plugin) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of the plugin",
+		Example: "  kubectl fieldowners version",
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(p.Out, version())
+			return err
+		},
+	}
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError(cmd, "%q is too much: the command takes no arguments", args[0])
+	}
+	return nil
+}
