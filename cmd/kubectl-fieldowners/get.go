@@ -72,11 +72,9 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	if err := g.validate(cmd, args); err != nil {
 		return err
 	}
-	printer, err := g.newPrinter()
-	if err != nil {
-		return err
-	}
+	printer := g.newPrinter()
 	read := func(object map[string]any) error { return printer.print(ownerview.New(object)) }
+	var err error
 	if len(g.files) > 0 {
 		err = g.readFiles(g.files, func(_ string, object map[string]any) error { return read(object) })
 	} else {

@@ -22,8 +22,8 @@ type getPrinter struct {
 	pages      []*ownerview.Object
 }
 
-func (g *getCommand) newPrinter() (*getPrinter, error) {
-	return &getPrinter{getCommand: g, screen: g.screen(g.noHeaders), list: ownerview.List{Items: []ownerview.Item{}}}, nil
+func (g *getCommand) newPrinter() *getPrinter {
+	return &getPrinter{getCommand: g, screen: g.screen(g.noHeaders), list: ownerview.List{Items: []ownerview.Item{}}}
 }
 
 func (p *getPrinter) print(o *ownerview.Object) error {

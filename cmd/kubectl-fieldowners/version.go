@@ -13,11 +13,11 @@ func version() string {
 	if !ok {
 		return name + " (unknown version)"
 	}
-	text := fmt.Sprintf("%s %s %s/%s %s", name, info.Main.Version, runtime.GOOS, runtime.GOARCH, info.GoVersion)
+	commit := "unknown"
 	for _, setting := range info.Settings {
 		if setting.Key == "vcs.revision" {
-			text += " commit " + setting.Value
+			commit = setting.Value
 		}
 	}
-	return text
+	return fmt.Sprintf("%s %s %s/%s %s commit %s", name, info.Main.Version, runtime.GOOS, runtime.GOARCH, info.GoVersion, commit)
 }
