@@ -2,6 +2,7 @@ package fieldowners
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -38,28 +39,39 @@ type Difference struct {
 // IsEmpty tells whether nobody gained or lost anything.
 func (d Difference) IsEmpty() bool { return len(d.Gained)+len(d.Lost)+len(d.Moved) == 0 }
 
-// String gives a line for each finding, in the order of paths; "" when empty.
-func (d Difference) String() string {
-	type line struct {
+// All gives each finding in the order of paths: the field, and what happened to it.
+func (d Difference) All() iter.Seq2[Path, string] {
+	type finding struct {
 		path Path
 		text string
 	}
-	var lines []line
+	var all []finding
 	for _, m := range d.Moved {
-		lines = append(lines, line{m.Path, m.String()})
+		all = append(all, finding{m.Path, m.From.String() + " -> " + m.To.String()})
 	}
 	for _, o := range d.Lost {
-		lines = append(lines, line{o.Path, o.Path.String() + ": lost by " + o.Manager.String()})
+		all = append(all, finding{o.Path, "lost by " + o.Manager.String()})
 	}
 	for _, o := range d.Gained {
-		lines = append(lines, line{o.Path, o.Path.String() + ": gained by " + o.Manager.String()})
+		all = append(all, finding{o.Path, "gained by " + o.Manager.String()})
 	}
-	slices.SortStableFunc(lines, func(a, b line) int { return a.path.Compare(b.path) })
-	var texts []string
-	for _, l := range lines {
-		texts = append(texts, l.text)
+	slices.SortStableFunc(all, func(a, b finding) int { return a.path.Compare(b.path) })
+	return func(yield func(Path, string) bool) {
+		for _, f := range all {
+			if !yield(f.path, f.text) {
+				return
+			}
+		}
 	}
-	return strings.Join(texts, "\n")
+}
+
+// String gives a line for each finding, in the order of paths; "" when empty.
+func (d Difference) String() string {
+	var lines []string
+	for path, text := range d.All() {
+		lines = append(lines, path.String()+": "+text)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Diff tells who owns what after that did not before. It tells of leaves, which is

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-
-	"sigs.k8s.io/yaml"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
@@ -69,22 +66,13 @@ func (p *getPrinter) shows(o *ownerview.Object) bool {
 }
 
 func (p *getPrinter) close() error {
-	var text []byte
-	var err error
 	switch p.output {
-	case "json":
-		text, err = json.MarshalIndent(p.list, "", "  ")
-		text = append(text, '\n')
-	case "yaml":
-		text, err = yaml.Marshal(p.list)
+	case "json", "yaml":
+		if err := p.document(p.output, p.list); err != nil {
+			return err
+		}
 	case "table", "wide":
 		p.table()
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := p.Out.Write(text); err != nil {
-		return err
 	}
 	switch {
 	case p.incomplete:

@@ -48,7 +48,7 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 	p.config.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&p.color, "color", "auto", `"auto", "always" or "never"; auto colours on a terminal unless NO_COLOR is set`)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.checkColor(cmd) }
-	root.AddCommand(newGet(p), newVersion(p))
+	root.AddCommand(newGet(p), newDiff(p), newVersion(p))
 	return root
 }
 

@@ -1,0 +1,105 @@
+package ownerview
+
+import (
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"coapply.dev/fieldowners"
+)
+
+// DiffList is what diff -o json and -o yaml print: objects with a difference. It is as
+// stable as List.
+type DiffList struct {
+	Items []DiffItem `json:"items"`
+}
+
+// DiffItem is one object of which something differs.
+type DiffItem struct {
+	APIVersion string      `json:"apiVersion"`
+	Kind       string      `json:"kind"`
+	Namespace  string      `json:"namespace"`
+	Name       string      `json:"name"`
+	OnlyIn     string      `json:"onlyIn,omitempty"` // before or after: the object exists in that version alone
+	Recreated  bool        `json:"recreated,omitempty"`
+	Moved      []MovedItem `json:"moved"`
+	Gained     []OwnedItem `json:"gained"`
+	Lost       []OwnedItem `json:"lost"`
+
+	difference fieldowners.Difference
+}
+
+// MovedItem is a field that one manager lost and another gained.
+type MovedItem struct {
+	Path       string    `json:"path"`
+	ServerPath string    `json:"serverPath"`
+	From       OwnerItem `json:"from"`
+	To         OwnerItem `json:"to"`
+}
+
+// OwnedItem is a field that a manager gained or lost.
+type OwnedItem struct {
+	Path       string    `json:"path"`
+	ServerPath string    `json:"serverPath"`
+	Owner      OwnerItem `json:"owner"`
+}
+
+// NewDiffItem describes the difference of two versions of an object, one of which may
+// be nil.
+func NewDiffItem(before, after *Object, d fieldowners.Difference) DiffItem {
+	o := after
+	item := DiffItem{Moved: []MovedItem{}, Gained: ownedItems(d.Gained), Lost: ownedItems(d.Lost), difference: d}
+	switch {
+	case after == nil:
+		o, item.OnlyIn = before, "before"
+	case before == nil:
+		item.OnlyIn = "after"
+	default:
+		item.Recreated = before.UID != after.UID && before.UID != "" && after.UID != "" && before.Name == after.Name
+	}
+	item.APIVersion, item.Kind, item.Namespace, item.Name = o.GroupVersion().String(), o.Kind, o.Namespace, o.Name
+	for _, m := range d.Moved {
+		item.Moved = append(item.Moved, MovedItem{m.Path.String(), m.Path.ServerString(), owner(m.From), owner(m.To)})
+	}
+	return item
+}
+
+func ownedItems(all []fieldowners.Owned) []OwnedItem {
+	items := []OwnedItem{}
+	for _, o := range all {
+		items = append(items, OwnedItem{o.Path.String(), o.Path.ServerString(), owner(o.Manager)})
+	}
+	return items
+}
+
+func owner(m fieldowners.Manager) OwnerItem {
+	return OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
+}
+
+// Difference writes what differs of one object, a line a field.
+func (s Screen) Difference(w io.Writer, item DiffItem) {
+	name := item.Name
+	if item.Namespace != "" {
+		name = item.Namespace + "/" + name
+	}
+	heading := Safe(item.Kind + " " + name)
+	switch {
+	case item.OnlyIn != "":
+		heading += ": only in the version " + item.OnlyIn
+	case item.Recreated:
+		heading += ": deleted and created again in between (another uid)"
+	}
+	fmt.Fprintln(w, s.Palette.strong(heading))
+	for path, text := range item.difference.All() {
+		s.finding(w, Safe(path.String()), Safe(text))
+	}
+}
+
+// finding writes a field and what happened to it, on two lines where one is too short.
+func (s Screen) finding(w io.Writer, path, text string) {
+	gap := " "
+	if s.Width > 0 && utf8.RuneCountInString(path)+utf8.RuneCountInString(text)+4 > s.Width {
+		gap = "\n      "
+	}
+	fmt.Fprintln(w, "  "+path+":"+gap+text)
+}
