@@ -1,8 +1,6 @@
 package fieldowners
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -122,8 +120,12 @@ func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 		}
 		ownership.add(entry)
 	}
-	slices.SortFunc(ownership.entries, func(a, b Entry) int { return a.compare(b.Manager) })
+	ownership.sort()
 	return ownership, nil
+}
+
+func (o *Ownership) sort() {
+	slices.SortFunc(o.entries, func(a, b Entry) int { return a.compare(b.Manager) })
 }
 
 func (o *Ownership) add(entry Entry) {
@@ -157,23 +159,6 @@ func parseEntry(raw metav1.ManagedFieldsEntry) (Entry, error) {
 		return Entry{}, errors.New("fieldsV1 is missing")
 	}
 	var err error
-	entry.fields, err = parseFields(raw.FieldsV1.GetRawBytes())
+	entry.fields, err = parsed.parse(raw.FieldsV1.GetRawBytes())
 	return entry, err
-}
-
-// parseFields is stricter than fieldpath.Set.FromJSON, which accepts what stands
-// behind the value and leaves a partial set on an error.
-func parseFields(raw []byte) (*fieldpath.Set, error) {
-	var whole map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &whole); err != nil {
-		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			return nil, fmt.Errorf("fieldsV1: at offset %d: %w", syntax.Offset, err)
-		}
-		return nil, fmt.Errorf("fieldsV1: %w", err)
-	}
-	set := fieldpath.NewSet()
-	if err := set.FromJSON(bytes.NewReader(raw)); err != nil {
-		return nil, fmt.Errorf("fieldsV1: %w", err)
-	}
-	return set, nil
 }

@@ -1,7 +1,6 @@
 package fieldowners_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -58,46 +57,4 @@ func TestParse(t *testing.T) {
 	if len(owners) != 1 || owners[0].Name != "kubectl" || !owners[0].Time.Equal(newer.Time) {
 		t.Errorf("owners of replicas: %v, want kubectl at the later time", owners)
 	}
-}
-
-func TestParseRefuses(t *testing.T) {
-	missing := entry("m", "Apply", "")
-	missing.FieldsV1 = nil
-	oldType := entry("m", "Apply", "{}")
-	oldType.FieldsType = "FieldsV0"
-	for reason, test := range map[string]struct {
-		entry metav1.ManagedFieldsEntry
-		want  string
-	}{
-		"truncated":        {entry("m", "Apply", `{"f:spec":{"f:replicas":`), "offset"},
-		"trailing garbage": {entry("m", "Apply", `{"f:spec":{}} garbage`), "offset 15"},
-		"not an object":    {entry("m", "Apply", `[]`), "array"},
-		"a broken key":     {entry("m", "Apply", `{"k:{\"name\"":{}}`), "fieldsV1"},
-		"no fields":        {missing, "missing"},
-		"another type":     {oldType, "FieldsV0"},
-	} {
-		good := entry("good", "Apply", `{"f:spec":{}}`)
-		ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{good, test.entry})
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "managedFields[1]") {
-			t.Errorf("%s: got %v, want an error with %q and the entry's place", reason, err, test.want)
-		}
-		if len(ownership.Entries()) != 0 {
-			t.Errorf("%s: a partial result", reason)
-		}
-	}
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add(`{"f:spec":{"k:{\"name\":\"web\"}":{".":{},"v:1":{},"i:3":{}}}}`)
-	f.Fuzz(func(t *testing.T, fields string) {
-		ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{entry("m", "Apply", fields)})
-		if err != nil {
-			return
-		}
-		for _, path := range ownership.Entries()[0].Fields() {
-			if owners := ownership.OwnersOf(path); len(owners) != 1 {
-				t.Fatalf("%s: owners %v", path, owners)
-			}
-		}
-	})
 }

@@ -1,0 +1,126 @@
+package fieldowners_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+func TestParseRefuses(t *testing.T) {
+	missing := entry("m", "Apply", "")
+	missing.FieldsV1 = nil
+	oldType := entry("m", "Apply", "{}")
+	oldType.FieldsType = "FieldsV0"
+	for reason, test := range map[string]struct {
+		entry metav1.ManagedFieldsEntry
+		want  string
+	}{
+		"no fields":    {missing, "fieldsV1 is missing"},
+		"another type": {oldType, `fieldsType is "FieldsV0", want FieldsV1`},
+		"broken":       {entry("m", "Apply", `{"f:spec":{}} garbage`), `fieldsV1: at offset 14: the end expected, found "garbage"`},
+	} {
+		good := entry("good", "Apply", `{"f:spec":{}}`)
+		ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{good, test.entry})
+		if err == nil || err.Error() != `managedFields[1] (manager "m"): `+test.want {
+			t.Errorf("%s: got %v, want %s", reason, err, test.want)
+		}
+		wrong := (*fieldowners.EntryError)(nil)
+		if !errors.As(err, &wrong) || wrong.Index != 1 || wrong.Manager != "m" {
+			t.Errorf("%s: %#v, want an EntryError of the second entry", reason, err)
+		}
+		if len(ownership.Entries()) != 0 {
+			t.Errorf("%s: a partial result", reason)
+		}
+	}
+}
+
+// brokenFields are refused. What smd says of them is noted where it accepts them.
+var brokenFields = []struct{ reason, fields, want string }{
+	{"nothing", ``, `at offset 0: it ends where an object, "{" is expected`},
+	{"white space", ` `, `at offset 1: it ends`},
+	{"null, which smd takes for no fields", `null`, `at offset 0: an object, "{" expected, found "null"`},
+	{"a list", `[]`, `at offset 0: an object, "{" expected, found "[]"`},
+	{"truncated behind a colon", `{"f:spec":{"f:replicas":`, `at offset 24: it ends`},
+	{"truncated in a key", `{"f:spec`, `at offset 8: it ends where the end of a key, '"' is expected`},
+	{"truncated in an escape", `{"f:a\`, `at offset 6: it ends`},
+	{"truncated behind a field", `{"f:spec":{}`, `at offset 12: it ends where "," or "}" is expected`},
+	{"text behind the value, which smd does not read", `{"f:spec":{}} garbage`, `at offset 14: the end expected, found "garbage"`},
+	{"a second value", `{"f:spec":{}}{}`, `at offset 13: the end expected`},
+	{"a zero byte behind the value", "{}\x00", `at offset 2: the end expected, found "\x00"`},
+	{"a comma too many", `{"f:a":{},}`, `at offset 10: a key expected, found "}"`},
+	{"no comma", `{"f:a":{} "f:b":{}}`, `at offset 10: "," or "}" expected`},
+	{"no colon", `{"f:a"{}}`, `at offset 6: ":" expected`},
+	{"a key without quotes", `{f:a:{}}`, `at offset 1: a key expected`},
+	{"a value that is no object, which smd skips", `{"f:spec":{"f:replicas":1}}`, `at offset 24: an object, "{" expected, found "1}}"`},
+	{"a null, which smd takes for a field", `{"f:a":null}`, `at offset 7: an object`},
+	{"content of the field itself, which smd skips", `{"f:a":{".":{"f:b":{}}}}`, `at offset 13: "{}" for "." expected`},
+	{"the field itself twice", `{"f:a":{".":{},".":{}}}`, `"." occurs twice`},
+	{"a form of the future, which smd skips", `{"f:a":{},"x:a":{}}`, `at offset 10: key "x:a": of no known form: ".", "f:name"`},
+	{"no form", `{"spec":{}}`, `at offset 1: key "spec": of no known form`},
+	{"an empty key", `{"":{}}`, `key "": of no known form`},
+	{"a form without a colon", `{"f":{}}`, `key "f": of no known form`},
+	{"a field twice, of which smd takes the last", `{"f:a":{"f:b":{}},"f:a":{"f:c":{}}}`, `at offset 18: key "f:a" occurs twice`},
+	{"a field twice, escaped", `{"f:a":{},"f:\u0061":{}}`, `at offset 10: key "f:a" occurs twice`},
+	{"one value twice", `{"v:1":{},"v:1.0":{}}`, `at offset 10: key "v:1.0" occurs twice`},
+	{"a broken list key", `{"k:{\"name\"":{}}`, `at offset 1: key "k:{\"name\"": JSON is expected behind "k:"`},
+	{"text behind a list key, which smd does not read", `{"k:{\"n\":1}z":{}}`, `JSON is expected behind "k:"`},
+	{"a list key that is no object", `{"k:[1]":{}}`, `key "k:[1]": `},
+	{"a list key without fields", `{"k:{}":{}}`, `fields are expected behind "k:"`},
+	{"a list key that is null, which smd takes for one without fields", `{"k:null":{}}`, `fields are expected behind "k:"`},
+	{"a list key with a field twice", `{"k:{\"n\":1,\"n\":2}":{}}`, `its "n" occurs twice`},
+	{"a list key of a list", `{"k:{\"n\":[1]}":{}}`, `its "n" is no string, number, boolean or null`},
+	{"no value, which smd takes for null", `{"v:":{}}`, `JSON is expected behind "v:"`},
+	{"text behind a value", `{"v:1 2":{}}`, `JSON is expected behind "v:"`},
+	{"a value that is an object", `{"v:{\"a\":1}":{}}`, `a string, number, boolean or null is expected behind "v:"`},
+	{"a number beyond all", `{"v:1e999":{}}`, `key "v:1e999": `},
+	{"an index that is none", `{"i:x":{}}`, `an index is expected behind "i:"`},
+	{"an index below zero", `{"i:-1":{}}`, `an index is expected behind "i:"`},
+	{"an index of two spellings", `{"i:01":{}}`, `an index is expected behind "i:"`},
+	{"a control character", "{\"f:a\nb\":{}}", `at offset 5: a control character in a key`},
+	{"an unknown escape", `{"f:\x":{}}`, `at offset 2: "f:\\x" is no JSON string`},
+	{"no UTF-8", "{\"f:\xff\":{}}", `at offset 2: key "f:\xff" is not UTF-8`},
+	{"too deep", strings.Repeat(`{"f:a":`, 1002) + "{}" + strings.Repeat("}", 1002), `nested deeper than 1000 levels`},
+	{"a very long key is cut off", `{"` + strings.Repeat("x", 1000) + `":{}}`, `key "` + strings.Repeat("x", 80) + `": of no known form`},
+}
+
+func TestParseRefusesFields(t *testing.T) {
+	for _, test := range brokenFields {
+		ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{entry("m", "Apply", test.fields)})
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want one line with: %s", test.reason, err, test.want)
+		}
+		if len(ownership.Entries()) != 0 {
+			t.Errorf("%s: a partial result", test.reason)
+		}
+	}
+}
+
+func TestParseAccepts(t *testing.T) {
+	for _, test := range []struct {
+		reason, fields string
+		want           string
+	}{
+		{"nothing owned", `{}`, ""},
+		{"the object itself, which nobody owns", `{".":{}}`, ""},
+		{"white space", " {\t\"f:a\" :\r\n { \".\" : { } , \"f:b\" : {} } } \n", ".a .a.b"},
+		{"a field that owns itself in both ways", `{"f:a":{},"f:b":{".":{}}}`, ".a .b"},
+		{"any order", `{"f:b":{},"f:a":{"f:z":{},".":{},"f:y":{}}}`, ".a .a.y .a.z .b"},
+		{"an empty name", `{"f:":{}}`, `[""]`},
+		{"escapes", `{"f:\u0061\"\\\/":{},"f:\ud83d\ude42":{}}`, `["a\"\\/"] ["🙂"]`},
+		{"every form", `{"f:a":{"k:{\"b\":1,\"a\":null}":{},"v:true":{},"v:\"x\"":{},"v:-1.5":{},"i:0":{},"i:12":{}}}`,
+			`.a[a=null,b=1] .a[=-1.5] .a[="x"] .a[=true] .a[0] .a[12]`},
+	} {
+		e := ownership(t, entry("m", "Apply", test.fields)).Entries()[0]
+		var got []string
+		for _, path := range e.Fields() {
+			got = append(got, path.String())
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: got %s, want %s", test.reason, strings.Join(got, " "), test.want)
+		}
+	}
+}
