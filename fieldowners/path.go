@@ -60,6 +60,8 @@ func (p Path) Len() int { return len(p.elements) }
 
 // Element is one step of a path.
 type Element struct {
+	// Text is the step as String writes it: .spec, ["a.b/c"], [name="web"].
+	Text string
 	// Field is the name of a field or the key of a map; nil for an item of a list.
 	Field *string
 	// Keys names the fields that identify an item of an associative list.
@@ -76,7 +78,7 @@ func (p Path) Elements() []Element {
 			name := *element.FieldName
 			all[i].Field = &name
 		}
-		all[i].Index = element.Index != nil
+		all[i].Text, all[i].Index = textOf(element), element.Index != nil
 		if element.Key != nil {
 			for _, field := range *element.Key {
 				all[i].Keys = append(all[i].Keys, field.Name)

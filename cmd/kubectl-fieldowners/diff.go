@@ -44,6 +44,7 @@ Exit codes: 0 the same owners, 1 a difference, 2 an error.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, args) },
 	}
 	cmd.Flags().StringVarP(&d.output, "output", "o", "text", "text, json or yaml")
+	completeValues(cmd, "output", "text", "json", "yaml")
 	return cmd
 }
 

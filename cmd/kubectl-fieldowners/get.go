@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
-	"coapply.dev/fieldowners"
 )
 
 type getCommand struct {
@@ -57,6 +57,9 @@ Files are read as they are, without a cluster. Save them with --show-managed-fie
 	flags.BoolVar(&g.filter.Shared, "shared", false, "only fields with several owners")
 	flags.BoolVar(&g.filter.Unowned, "unowned", false, "only fields that nobody owns")
 	g.selection.addFlags(cmd)
+	p.completeObjects(cmd)
+	completeValues(cmd, "output", getOutputs...)
+	completeValues(cmd, "operation", "Apply", "Update")
 	return cmd
 }
 
@@ -80,14 +83,16 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = g.readCluster(args, g.selection, read)
 	}
-	if closing := printer.close(); err == nil { // what was read is shown, whatever came then
-		err = closing
+	if printing := printer.close(); printing != nil { // what was read is shown, whatever came then
+		return errors.Join(err, printing)
+	}
+	if err == nil {
+		err = printer.summary()
 	}
 	return err
 }
 
 func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
-	var err error
 	switch {
 	case len(args) == 0 && len(g.files) == 0:
 		return usageError(cmd, "which object? Name one, such as deployment/web, or read a file by -f")
@@ -102,9 +107,7 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
 	case g.filter.Unowned && (len(g.filter.Managers) > 0 || g.operation != ""):
 		return usageError(cmd, "--unowned fields have neither --manager nor --operation")
 	}
-	if g.filter.Path, err = fieldowners.ParsePath(g.path); err != nil {
-		return usageError(cmd, "--path: %w", err)
-	}
+	var err error
 	g.filter.Operation, err = operation(cmd, g.operation)
 	return err
 }

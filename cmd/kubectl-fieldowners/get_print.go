@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
@@ -28,36 +29,45 @@ func (p *getPrinter) print(o *ownerview.Object) error {
 	if !p.tell(o) {
 		p.incomplete = true
 	}
-	if p.shows(o) {
+	filter := p.filter
+	var err error
+	if filter.Paths, err = o.Find(p.path); err != nil {
+		return fmt.Errorf("--path: %w", err)
+	}
+	if p.shows(o, filter) {
 		p.shown++
 	}
 	return nil
 }
 
 // shows prints the object, and tells whether there was anything to show.
-func (p *getPrinter) shows(o *ownerview.Object) bool {
+func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 	switch p.output {
 	case "tree":
+		var text bytes.Buffer
+		if !p.screen.Tree(&text, o, filter) {
+			return false
+		}
 		if p.shown > 0 {
 			fmt.Fprintln(p.Out, "---")
 		}
-		return p.screen.Tree(p.Out, o, p.filter)
+		fmt.Fprint(p.Out, text.String())
 	case "table", "wide":
-		rows := p.screen.Rows(o, p.filter, p.output == "wide")
+		rows := p.screen.Rows(o, filter, p.output == "wide")
 		for _, row := range rows {
 			p.rows = append(p.rows, append([]string{o.Resource()}, row...))
 		}
 		return len(rows) > 0
 	case "name":
-		if len(p.filter.Fields(o)) == 0 {
+		if len(filter.Fields(o)) == 0 {
 			return false
 		}
 		fmt.Fprintln(p.Out, o.Resource())
 	case "html":
 		p.pages = append(p.pages, o)
 	default:
-		item := o.Item(p.filter)
-		if p.filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 {
+		item := o.Item(filter)
+		if filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 {
 			p.list.Items = append(p.list.Items, item)
 		}
 		return len(item.Fields) > 0
@@ -74,6 +84,11 @@ func (p *getPrinter) close() error {
 	case "table", "wide":
 		p.table()
 	}
+	return nil
+}
+
+// summary says on stderr what a person would otherwise take for an answer.
+func (p *getPrinter) summary() error {
 	switch {
 	case p.incomplete:
 		return errSaid

@@ -46,7 +46,10 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, "%w", err) })
 	p.config.AddFlags(root.PersistentFlags())
+	describeFlags(root)
 	root.PersistentFlags().StringVar(&p.color, "color", "auto", `"auto", "always" or "never"; auto colours on a terminal unless NO_COLOR is set`)
+	p.completeConnection(root)
+	completeValues(root, "color", "auto", "always", "never")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.checkColor(cmd) }
 	root.AddCommand(newGet(p), newDiff(p), newVersion(p))
 	return root

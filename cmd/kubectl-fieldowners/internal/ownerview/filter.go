@@ -10,8 +10,8 @@ import (
 
 // Filter says which fields are shown. Its empty parts show everything.
 type Filter struct {
-	Path      fieldowners.Path // this field and everything below it
-	Managers  []string         // owned by one of these
+	Paths     []fieldowners.Path // these fields and everything below them
+	Managers  []string           // owned by one of these
 	Operation metav1.ManagedFieldsOperationType
 	Shared    bool // owned by several
 	Unowned   bool // owned by nobody
@@ -19,12 +19,15 @@ type Filter struct {
 
 // IsEmpty tells whether the filter shows everything.
 func (f Filter) IsEmpty() bool {
-	return f.Path.IsRoot() && len(f.Managers) == 0 && f.Operation == "" && !f.Shared && !f.Unowned
+	return len(f.Paths) == 0 && len(f.Managers) == 0 && f.Operation == "" && !f.Shared && !f.Unowned
 }
 
 // matches tells whether a field itself is asked for.
 func (f Filter) matches(field fieldowners.Field) bool {
-	if !field.Path.HasPrefix(f.Path) || f.Unowned && !field.IsUnowned() || f.Shared && !field.IsShared() {
+	if len(f.Paths) > 0 && !slices.ContainsFunc(f.Paths, field.Path.HasPrefix) {
+		return false
+	}
+	if f.Unowned && !field.IsUnowned() || f.Shared && !field.IsShared() {
 		return false
 	}
 	if len(f.Managers) == 0 && f.Operation == "" {

@@ -34,7 +34,7 @@ type line struct {
 // YAML. It tells whether there was anything to show.
 func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 	if o.Absent { // nobody knows who owns what
-		filter = Filter{Path: filter.Path}
+		filter = Filter{Paths: filter.Paths}
 	}
 	chosen, ok := filter.choose(o.Root)
 	if !ok {
