@@ -80,20 +80,19 @@ var typeAndName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z
 func (d *diffCommand) version(name string) ([]*ownerview.Object, error) {
 	var objects []*ownerview.Object
 	var unreadable error
-	add := func(content map[string]any) error {
+	add := func(content map[string]any) {
 		o := ownerview.New(content)
 		if !d.tell(o) || o.Absent { // half of a comparison would be taken for a difference
 			unreadable = errSaid
 		}
 		objects = append(objects, o)
-		return nil
 	}
 	_, notThere := os.Stat(name)
 	var err error
 	if name != "-" && notThere != nil && typeAndName.MatchString(name) {
-		err = d.readCluster([]string{name}, selection{}, add)
+		err = d.readCluster([]string{name}, selection{}, func(content map[string]any) error { add(content); return nil })
 	} else {
-		err = d.readFiles([]string{name}, func(_ string, content map[string]any) error { return add(content) })
+		err = d.readFiles([]string{name}, func(_ string, content map[string]any) error { add(content); return nil })
 	}
 	if err == nil {
 		err = unreadable
