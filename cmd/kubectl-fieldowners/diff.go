@@ -167,7 +167,7 @@ func (d *diffCommand) print(pairs []compared) error {
 			d.screen.Difference(d.Out, item)
 		}
 	}
-	if err := d.document(d.output, list); err != nil {
+	if err := d.structured(d.output, list); err != nil {
 		return err
 	}
 	if len(list.Items) > 0 {

@@ -19,6 +19,20 @@ import (
 // documents, JSON, and Lists, whose items are given one by one. Errors name file and
 // line, and quote nothing of what they are about: it may be a Secret.
 func (p *plugin) readFiles(paths []string, each func(source string, object map[string]any) error) error {
+	return p.readDocuments(paths, func(d document, object map[string]any) error {
+		return flatten(fmt.Sprintf("%s, line %d", d.source, d.line), object, each)
+	})
+}
+
+// document is one of a file.
+type document struct {
+	source string // the file
+	line   int    // of its first line
+	text   []byte
+}
+
+// readDocuments is readFiles with Lists as they stand.
+func (p *plugin) readDocuments(paths []string, each func(d document, object map[string]any) error) error {
 	for _, path := range paths {
 		source, content, err := p.readFile(path)
 		if err != nil {
@@ -31,7 +45,7 @@ func (p *plugin) readFiles(paths []string, each func(source string, object map[s
 				return err
 			}
 			found++
-			return flatten(fmt.Sprintf("%s, line %d", source, line), object, each)
+			return each(document{source, line, text}, object)
 		})
 		switch {
 		case err != nil:

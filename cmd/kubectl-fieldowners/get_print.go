@@ -78,7 +78,7 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 func (p *getPrinter) close() error {
 	switch p.output {
 	case "json", "yaml":
-		if err := p.document(p.output, p.list); err != nil {
+		if err := p.structured(p.output, p.list); err != nil {
 			return err
 		}
 	case "table", "wide":

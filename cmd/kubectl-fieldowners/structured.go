@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// document prints what programs read; other outputs have been printed already.
-func (p *plugin) document(output string, content any) error {
+// structured prints what programs read; other outputs have been printed already.
+func (p *plugin) structured(output string, content any) error {
 	var text []byte
 	var err error
 	switch output {
