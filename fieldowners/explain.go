@@ -1,0 +1,151 @@
+package fieldowners
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Explanation is one answer of the API server to an apply that met conflicts.
+type Explanation struct {
+	Object    Subject
+	Conflicts []Contention // as the answer lists them; one for each field and owner
+	Look      string       // a command that shows who owns these fields now
+	Ways      []Way        // the ways out: force, leave out, share
+}
+
+// Contention is one field that another manager owns and that an apply sets to
+// another value.
+type Contention struct {
+	ServerPath string // as the answer names the field; ambiguous
+	Path       Path   // the root when neither live object nor intent tells which field it is
+	Owner      Manager
+
+	// The values, where the intent and the live object are given and have the field.
+	// Those of a Secret are hidden.
+	Ours, Theirs           any
+	OursKnown, TheirsKnown bool
+}
+
+// Way is one way out of the conflicts.
+type Way struct {
+	Title   string
+	Why     string // what to do, and what follows from it
+	Command string // with MANAGER and FILE where the answer does not tell
+	Go      string // the policy of coapply.dev/apply that does it; an expression
+}
+
+// Subject is the object that an answer is about, as far as it is known: the answer
+// itself names none, the live object and the intent do.
+type Subject struct {
+	Group, Kind, Namespace, Name string
+}
+
+// Placeholder stands in commands for an object that is not known.
+const Placeholder = "TYPE/NAME"
+
+// Target gives the object as kubectl's arguments: deployment.apps/web --namespace shop.
+func (s Subject) Target() string {
+	if s.Kind == "" || s.Name == "" {
+		return Placeholder
+	}
+	target := strings.ToLower(s.Kind)
+	if s.Group != "" {
+		target += "." + s.Group
+	}
+	target += "/" + s.Name
+	if s.Namespace != "" {
+		target += " --namespace " + s.Namespace
+	}
+	return target
+}
+
+// String gives the object as messages name it, such as Deployment shop/web; "" when
+// it is not known.
+func (s Subject) String() string {
+	name := s.Name
+	if s.Namespace != "" {
+		name = s.Namespace + "/" + s.Name
+	}
+	return strings.TrimSpace(s.Kind + " " + name)
+}
+
+// Explain reads the answer to an apply that met conflicts: the API server's
+// metav1.Status, as JSON or YAML, or the text that kubectl and others print of it,
+// also quoted in a log. A text with the answers for several objects gives an
+// Explanation for each, in its order; what else stands in it is passed over.
+//
+// The live object and the intent, the apply configuration that was sent, may be nil.
+// They tell which fields the server means, since its own strings are ambiguous, and
+// both values. They are of one object, so they explain one answer and not several.
+//
+// What is no conflict is an error that says what it is instead: a stale write, a
+// create of what exists, another failure, a text that was cut off.
+func Explain(answer []byte, live, intent map[string]any) ([]Explanation, error) {
+	answers, err := readAnswers(answer)
+	if err != nil {
+		return nil, err
+	}
+	if len(answers) > 1 && (live != nil || intent != nil) {
+		return nil, fmt.Errorf("the text has the answers for %d objects, and does not say which of them the live object or the intent is: give one answer, or neither of the two", len(answers))
+	}
+	var explanations []Explanation
+	for _, a := range answers {
+		e, err := a.explain(live, intent)
+		if err != nil {
+			return nil, err
+		}
+		explanations = append(explanations, e)
+	}
+	return explanations, nil
+}
+
+// conflictAnswer is what one answer says of itself.
+type conflictAnswer struct {
+	object Subject
+	causes []Contention // without paths and values
+}
+
+func (a conflictAnswer) explain(live, intent map[string]any) (Explanation, error) {
+	object, err := a.subject(live, intent)
+	if err != nil {
+		return Explanation{}, err
+	}
+	ownership, err := ownershipOf(live)
+	if err != nil {
+		return Explanation{}, fmt.Errorf("the live object: %w", err)
+	}
+	e := Explanation{Object: object}
+	for _, c := range a.causes {
+		c.locate(ownership, live, intent)
+		c.setValues(live, intent, object.isSecret())
+		e.Conflicts = append(e.Conflicts, c)
+	}
+	e.Look = e.look()
+	e.Ways = e.waysOut()
+	return e, nil
+}
+
+// causesOf reads the conflicts that a Status lists.
+func causesOf(status metav1.Status) ([]Contention, error) {
+	var found []Contention
+	if status.Details == nil {
+		return nil, nil
+	}
+	for i, cause := range status.Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		owner, err := ParseCause(cause.Message)
+		if err == nil && cause.Field == "" {
+			err = errors.New("it names no field")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("details.causes[%d]: %w", i, err)
+		}
+		found = append(found, Contention{ServerPath: cause.Field, Owner: owner})
+	}
+	return found, nil
+}

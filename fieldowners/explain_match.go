@@ -1,0 +1,118 @@
+package fieldowners
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// subject tells which object the answer is about, and refuses objects that are not
+// the same.
+func (a conflictAnswer) subject(live, intent map[string]any) (Subject, error) {
+	known := a.object
+	known.Kind = "" // what an answer has there is the name of a resource
+	for i, object := range []map[string]any{live, intent} {
+		if object == nil {
+			continue
+		}
+		what := []string{"the live object", "the intent"}[i]
+		s, err := subjectOfObject(object)
+		switch {
+		case err != nil:
+			return Subject{}, fmt.Errorf("%s: %w", what, err)
+		case known.Name != "" && !known.mayBe(s):
+			return Subject{}, fmt.Errorf("%s is %s and the conflict is about %s: give the same object", what, s, known)
+		case s.Namespace == "": // as intents may be
+			s.Namespace = known.Namespace
+		}
+		known = s
+	}
+	if known.Kind == "" {
+		return a.object, nil
+	}
+	return known, nil
+}
+
+// mayBe compares what both say.
+func (s Subject) mayBe(other Subject) bool {
+	agree := func(a, b string) bool { return a == "" || b == "" || a == b }
+	return s.Name == other.Name && s.Group == other.Group && agree(s.Kind, other.Kind) && agree(s.Namespace, other.Namespace)
+}
+
+func subjectOfObject(object map[string]any) (Subject, error) {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	metadata, _ := object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	namespace, _ := metadata["namespace"].(string)
+	version, err := schema.ParseGroupVersion(apiVersion)
+	switch {
+	case err != nil:
+		return Subject{}, err
+	case apiVersion == "" || kind == "" || name == "":
+		return Subject{}, fmt.Errorf("apiVersion, kind and metadata.name are needed, it has %q, %q and %q", apiVersion, kind, name)
+	}
+	return Subject{Group: version.Group, Kind: kind, Namespace: namespace, Name: name}, nil
+}
+
+// ownershipOf reads the managed fields of an object; none are no ownership.
+func ownershipOf(object map[string]any) (Ownership, error) {
+	metadata, _ := object["metadata"].(map[string]any)
+	raw, err := json.Marshal(metadata["managedFields"])
+	if err != nil {
+		return Ownership{}, err
+	}
+	var entries []metav1.ManagedFieldsEntry
+	if err := json.Unmarshal(raw, &entries); err != nil {
+		return Ownership{}, fmt.Errorf("metadata.managedFields: %w", err)
+	}
+	return Parse(entries)
+}
+
+// locate finds which field the server means: one that the owner's entry names so,
+// best one that the intent sets; where the entry does not say, as of the owner
+// before-first-apply, one that the intent or else the live object has. Two of one
+// name ({"a.b": 1} and {"a": {"b": 1}}) are neither. The owner is completed with
+// what its entry says.
+func (c *Contention) locate(ownership Ownership, live, intent map[string]any) {
+	var owned, wanted []Path
+	for _, entry := range ownership.entries {
+		if entry.Name != c.Owner.Name || entry.Operation != c.Owner.Operation || entry.Subresource != c.Owner.Subresource {
+			continue
+		}
+		for _, path := range entry.Fields() {
+			if path.ServerString() != c.ServerPath {
+				continue
+			}
+			c.Owner = entry.Manager
+			owned = append(owned, path)
+			if _, set := path.Nearest(intent); set {
+				wanted = append(wanted, path)
+			}
+		}
+	}
+	for _, candidates := range [][]Path{wanted, Locate(intent, c.ServerPath), owned, Locate(live, c.ServerPath)} {
+		slices.SortFunc(candidates, Path.Compare)
+		candidates = slices.CompactFunc(candidates, Path.Equal)
+		if len(candidates) == 1 {
+			c.Path = candidates[0]
+		}
+		if len(candidates) > 0 {
+			return
+		}
+	}
+}
+
+func (c *Contention) setValues(live, intent map[string]any, secret bool) {
+	if c.Path.IsRoot() {
+		return
+	}
+	c.Ours, c.OursKnown = c.Path.Value(intent)
+	c.Theirs, c.TheirsKnown = c.Path.Value(live)
+	if secret && holdsSecret(c.Path) {
+		c.Ours, c.Theirs = hide(c.OursKnown), hide(c.TheirsKnown)
+	}
+}
