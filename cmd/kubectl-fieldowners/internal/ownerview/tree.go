@@ -60,7 +60,7 @@ func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 }
 
 func (s Screen) legend(w io.Writer, o *Object) {
-	fmt.Fprintln(w, s.Palette.strong("# "+o.String()))
+	fmt.Fprintln(w, s.Palette.Strong("# "+o.String()))
 	if o.Absent {
 		fmt.Fprintln(w, "# managedFields absent: ask with --show-managed-fields")
 		return
@@ -107,7 +107,7 @@ func (s Screen) line(w io.Writer, labels labels, l line, column int) {
 		if owners != "" {
 			limit = column - 2
 		}
-		text = cutOff(text, limit)
+		text = CutOff(text, limit)
 	}
 	if owners == "" {
 		fmt.Fprintln(w, s.dim(l, text))
@@ -120,7 +120,7 @@ func (s Screen) line(w io.Writer, labels labels, l line, column int) {
 // dim shows what was not asked for in the background.
 func (s Screen) dim(l line, text string) string {
 	if l.field != nil && !l.field.matches && len(l.field.below) == 0 {
-		return s.Palette.faint(text)
+		return s.Palette.Faint(text)
 	}
 	return text
 }
@@ -128,21 +128,16 @@ func (s Screen) dim(l line, text string) string {
 // owners gives the comment of a line: who owns the field; in parentheses who owns
 // that a map, a list or a list item exists.
 func (s Screen) owners(labels labels, l line) string {
-	field := l.field
-	if !field.matches {
-		return ""
-	}
-	owned := s.names(labels, slices.Concat(field.Owners, field.Whole))
+	said := l.said()
+	owned := s.names(labels, said.Owners)
 	switch {
-	case field.IsUnowned():
-		owned = s.Palette.faint("nobody")
-	case len(field.Fields) > 0 && len(field.Owners) > 0 && !wholeFrom(field.Field):
+	case said.Nobody:
+		owned = s.Palette.Faint("nobody")
+	case said.Existence:
 		owned = "(" + owned + ")"
 	}
-	if l.item != nil && l.item.matches && len(l.item.Owners) > 0 {
-		if item := s.names(labels, l.item.Owners); item != owned {
-			owned = strings.TrimSpace(owned + " (item: " + item + ")")
-		}
+	if len(said.Item) > 0 {
+		owned = strings.TrimSpace(owned + " (item: " + s.names(labels, said.Item) + ")")
 	}
 	return owned
 }
