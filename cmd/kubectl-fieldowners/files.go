@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -147,6 +148,11 @@ func kindOfValue(v any) string {
 
 // flatten gives the items of a List, or the object itself.
 func flatten(source string, object map[string]any, each func(string, map[string]any) error) error {
+	return flattenAt(source, nil, object, func(source string, _ []int, object map[string]any) error { return each(source, object) })
+}
+
+// flattenAt also gives the places that lead to an item through the Lists around it.
+func flattenAt(source string, places []int, object map[string]any, each func(string, []int, map[string]any) error) error {
 	kind, _ := object["kind"].(string)
 	apiVersion, _ := object["apiVersion"].(string)
 	items, isList := object["items"].([]any)
@@ -154,7 +160,7 @@ func flatten(source string, object map[string]any, each func(string, map[string]
 		if kind == "" || apiVersion == "" {
 			return fmt.Errorf("%s: apiVersion or kind is missing: no Kubernetes object", source)
 		}
-		return each(source, object)
+		return each(source, places, object)
 	}
 	for i, raw := range items {
 		at := fmt.Sprintf("%s, item %d", source, i)
@@ -166,7 +172,7 @@ func flatten(source string, object map[string]any, each func(string, map[string]
 		if ofKind := strings.TrimSuffix(kind, "List"); item["kind"] == nil && ofKind != "" {
 			item["apiVersion"], item["kind"] = apiVersion, ofKind
 		}
-		if err := flatten(at, item, each); err != nil {
+		if err := flattenAt(at, append(slices.Clone(places), i), item, each); err != nil {
 			return err
 		}
 	}

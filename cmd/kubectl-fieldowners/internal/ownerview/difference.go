@@ -59,7 +59,7 @@ func NewDiffItem(before, after *Object, d fieldowners.Difference) DiffItem {
 	}
 	item.APIVersion, item.Kind, item.Namespace, item.Name = o.GroupVersion().String(), o.Kind, o.Namespace, o.Name
 	for _, m := range d.Moved {
-		item.Moved = append(item.Moved, MovedItem{m.Path.String(), m.Path.ServerString(), owner(m.From), owner(m.To)})
+		item.Moved = append(item.Moved, MovedItem{m.Path.String(), m.Path.ServerString(), Owner(m.From), Owner(m.To)})
 	}
 	return item
 }
@@ -67,12 +67,13 @@ func NewDiffItem(before, after *Object, d fieldowners.Difference) DiffItem {
 func ownedItems(all []fieldowners.Owned) []OwnedItem {
 	items := []OwnedItem{}
 	for _, o := range all {
-		items = append(items, OwnedItem{o.Path.String(), o.Path.ServerString(), owner(o.Manager)})
+		items = append(items, OwnedItem{o.Path.String(), o.Path.ServerString(), Owner(o.Manager)})
 	}
 	return items
 }
 
-func owner(m fieldowners.Manager) OwnerItem {
+// Owner gives a manager as an owner of fields.
+func Owner(m fieldowners.Manager) OwnerItem {
 	return OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
 }
 
@@ -89,7 +90,7 @@ func (s Screen) Difference(w io.Writer, item DiffItem) {
 	case item.Recreated:
 		heading += ": deleted and created again in between (another uid)"
 	}
-	fmt.Fprintln(w, s.Palette.strong(heading))
+	fmt.Fprintln(w, s.Palette.Strong(heading))
 	for path, text := range item.difference.All() {
 		s.finding(w, Safe(path.String()), Safe(text))
 	}

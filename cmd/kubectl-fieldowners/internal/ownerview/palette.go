@@ -20,8 +20,9 @@ func (p Palette) manager(index int, text string) string {
 	return p.paint(text, attributes...)
 }
 
-func (p Palette) faint(text string) string  { return p.paint(text, color.Faint) }
-func (p Palette) strong(text string) string { return p.paint(text, color.Bold) }
+// Faint shows text in the background, Strong in the foreground.
+func (p Palette) Faint(text string) string  { return p.paint(text, color.Faint) }
+func (p Palette) Strong(text string) string { return p.paint(text, color.Bold) }
 
 func (p Palette) paint(text string, attributes ...color.Attribute) string {
 	if !p.Enabled || text == "" {

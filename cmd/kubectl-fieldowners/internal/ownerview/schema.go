@@ -87,7 +87,7 @@ func (o *Object) Item(filter Filter) Item {
 func fieldItem(field fieldowners.Field) FieldItem {
 	item := FieldItem{Path: field.Path.String(), ServerPath: field.Path.ServerString(), Owners: []OwnerItem{}}
 	for _, m := range distinct(append(append([]fieldowners.Manager{}, field.Owners...), field.Whole...)) {
-		item.Owners = append(item.Owners, OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource})
+		item.Owners = append(item.Owners, Owner(m))
 	}
 	item.Existence = len(field.Fields) > 0 && len(field.Owners) > 0 && !wholeFrom(field)
 	return item

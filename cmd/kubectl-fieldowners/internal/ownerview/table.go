@@ -81,7 +81,7 @@ func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 		case i > 0:
 			fmt.Fprintln(w, text)
 		case !s.NoHeaders:
-			fmt.Fprintln(w, s.Palette.strong(text))
+			fmt.Fprintln(w, s.Palette.Strong(text))
 		}
 	}
 }
@@ -137,5 +137,5 @@ func valueText(field fieldowners.Field) string {
 	if err != nil {
 		return "?"
 	}
-	return cutOff(Safe(string(text)), 60)
+	return CutOff(Safe(string(text)), 60)
 }

@@ -42,8 +42,8 @@ func Shorten(text string, width int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }
 
-// cutOff cuts the end off a line that is too wide.
-func cutOff(text string, width int) string {
+// CutOff cuts the end off a line that is too wide.
+func CutOff(text string, width int) string {
 	runes := []rune(text)
 	if width <= 0 || len(runes) <= width {
 		return text

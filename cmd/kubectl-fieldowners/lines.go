@@ -1,0 +1,99 @@
+package main
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"coapply.dev/fieldowners"
+)
+
+// fieldLines finds the lines of an object's fields in the file that it was read from.
+type fieldLines struct {
+	first int            // of the object
+	lines map[string]int // by Path.String
+}
+
+// newFieldLines reads a document that has been read as an object already. root is the
+// object with its list items named as paths name them; items leads to it through
+// the Lists around it.
+func newFieldLines(d document, items []int, root fieldowners.Field) fieldLines {
+	found := fieldLines{first: d.line, lines: map[string]int{}}
+	var whole yaml.Node
+	if err := yaml.Unmarshal(d.text, &whole); err != nil || len(whole.Content) == 0 {
+		return found // the document's first line is still right
+	}
+	at := whole.Content[0]
+	for _, i := range items {
+		list := childNode(at, "items")
+		if list == nil || i >= len(list.Content) {
+			return found
+		}
+		at = list.Content[i]
+	}
+	found.first = d.line + at.Line - 1
+	found.add(d.line-1, at, root)
+	return found
+}
+
+func (l fieldLines) add(before int, node *yaml.Node, field fieldowners.Field) {
+	for i, below := range field.Fields {
+		if !below.Exists {
+			continue
+		}
+		steps := below.Path.Elements()
+		key, value := itemNode(node, i), itemNode(node, i)
+		if name := steps[len(steps)-1].Field; name != nil {
+			key, value = entryNode(node, *name)
+		}
+		if key == nil || value == nil {
+			continue
+		}
+		l.lines[below.Path.String()] = before + key.Line
+		l.add(before, value, below)
+	}
+}
+
+// of gives the line of a field, or of the nearest one around it, down from 1.
+func (l fieldLines) of(path fieldowners.Path) int {
+	steps := path.Elements()
+	text := ""
+	line := l.first
+	for _, step := range steps {
+		text += step.Text
+		if at, known := l.lines[text]; known {
+			line = at
+		}
+	}
+	return line
+}
+
+func childNode(node *yaml.Node, name string) *yaml.Node {
+	_, value := entryNode(node, name)
+	return value
+}
+
+func entryNode(node *yaml.Node, name string) (key, value *yaml.Node) {
+	if node = resolved(node); node == nil || node.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 { // keys and values take turns
+		if node.Content[i].Value == name {
+			return node.Content[i], node.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+func itemNode(node *yaml.Node, i int) *yaml.Node {
+	if node = resolved(node); node == nil || node.Kind != yaml.SequenceNode || i >= len(node.Content) {
+		return nil
+	}
+	return node.Content[i]
+}
+
+// resolved follows an alias to its anchor.
+func resolved(node *yaml.Node) *yaml.Node {
+	if node != nil && node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
