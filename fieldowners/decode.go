@@ -140,13 +140,13 @@ func (r *fieldsReader) key() (string, error) {
 
 func (r *fieldsReader) unquote(start int, escaped bool) (string, error) {
 	key := r.text[start : r.at-1]
+	if !utf8.ValidString(key) {
+		return "", r.fail(start, fmt.Sprintf("key %.80q is not UTF-8", key))
+	}
 	if escaped {
 		if err := json.Unmarshal([]byte(r.text[start-1:r.at]), &key); err != nil {
 			return "", r.fail(start, fmt.Sprintf("%.80q is no JSON string", key))
 		}
-	}
-	if !utf8.ValidString(key) {
-		return "", r.fail(start, fmt.Sprintf("key %.80q is not UTF-8", key))
 	}
 	return key, nil
 }

@@ -83,6 +83,7 @@ var brokenFields = []struct{ reason, fields, want string }{
 	{"a control character", "{\"f:a\nb\":{}}", `at offset 5: a control character in a key`},
 	{"an unknown escape", `{"f:\x":{}}`, `at offset 2: "f:\\x" is no JSON string`},
 	{"no UTF-8", "{\"f:\xff\":{}}", `at offset 2: key "f:\xff" is not UTF-8`},
+	{"no UTF-8 in a value", "{\"v:\\\"\xff\\\"\":{}}", `is not UTF-8`},
 	{"too deep", strings.Repeat(`{"f:a":`, 1002) + "{}" + strings.Repeat("}", 1002), `nested deeper than 1000 levels`},
 	{"a very long key is cut off", `{"` + strings.Repeat("x", 1000) + `":{}}`, `key "` + strings.Repeat("x", 80) + `": of no known form`},
 }
