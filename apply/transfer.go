@@ -14,7 +14,7 @@ import (
 )
 
 // Transfer shows fields that are to change owner, and moves them by Do. It is made
-// by Migrate, Rename, or the Do of another one, whose undo it is. It is safe for
+// by Migrate, Rename, Undo, or the Do of another one, whose undo it is. It is safe for
 // concurrent use.
 type Transfer struct {
 	applier *Applier

@@ -13,11 +13,11 @@ import (
 
 // Manager is the identity of a managed fields entry.
 type Manager struct {
-	Name        string
-	Operation   metav1.ManagedFieldsOperationType // Apply or Update
-	Subresource string                            // "" is the object itself
-	APIVersion  string                            // the version its fields are named in
-	Time        time.Time                         // of the entry's last change; zero when not recorded
+	Name        string                            `json:"name"`
+	Operation   metav1.ManagedFieldsOperationType `json:"operation"`             // Apply or Update
+	Subresource string                            `json:"subresource,omitempty"` // "" is the object itself
+	APIVersion  string                            `json:"apiVersion"`            // the version its fields are named in
+	Time        time.Time                         `json:"time,omitzero"`         // of the entry's last change; zero when not recorded
 }
 
 // String gives the manager as reports show it: name/operation, then

@@ -46,14 +46,16 @@ type Source struct {
 	Paths   []Path
 }
 
-// Handover is one field that a transfer gives to another manager.
+// Handover is one field that a transfer gives to another manager. As JSON it can be
+// kept for an undo in another process.
 type Handover struct {
-	Path     Path
-	From, To Manager
+	Path Path    `json:"path"`
+	From Manager `json:"from"`
+	To   Manager `json:"to"`
 	// FromKeeps: both own it afterwards.
-	FromKeeps bool
+	FromKeeps bool `json:"fromKeeps,omitempty"`
 	// ToOwned: both owned it before.
-	ToOwned bool
+	ToOwned bool `json:"toOwned,omitempty"`
 }
 
 // String gives the field, who loses it and who has it then.

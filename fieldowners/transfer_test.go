@@ -1,6 +1,7 @@
 package fieldowners_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,9 +107,10 @@ func (c transferCase) run(t *testing.T) {
 }
 
 // checkUndo holds that an undo restores who owned what, and that its undo does it
-// again.
+// again, also of handovers that were kept as JSON.
 func checkUndo(t *testing.T, before, after list, plan fieldowners.Plan, objects fieldowners.Objects) {
 	t.Helper()
+	plan.Moved = throughJSON(t, plan.Moved)
 	undo, err := plan.Undo().Plan(after, objects)
 	if err != nil {
 		t.Fatal(err)
@@ -131,6 +133,18 @@ func checkUndo(t *testing.T, before, after list, plan fieldowners.Plan, objects 
 	if diff := cmp.Diff(ownersIn(t, after), ownersIn(t, again)); diff != "" {
 		t.Errorf("redone (-after +again):\n%s", diff)
 	}
+}
+
+func throughJSON(t *testing.T, moved []fieldowners.Handover) (read []fieldowners.Handover) {
+	t.Helper()
+	kept, err := json.Marshal(moved)
+	if err == nil {
+		err = json.Unmarshal(kept, &read)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
 }
 
 // ownersIn lists every field with each of its owners.

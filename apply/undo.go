@@ -1,0 +1,61 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// Undo shows what gives fields back that this applier took, as the undo of
+// Transfer.Do does, and in another process than that: moved are the Moves of the
+// transfer that was done, kept as JSON perhaps. Nothing is written before
+// Transfer.Do, which leaves out what was given up since; after it every field has
+// the owners that it had before, and nobody else's has changed.
+//
+// The reference needs the uid of the object that moved was taken from. Fields that
+// the applier does not own any more are listed by Transfer.Kept; where these are all
+// of them the transfer was undone already, or never done.
+//
+// Errors are those of Migrate.
+func (a *Applier) Undo(ctx context.Context, object ObjectRef, moved []fieldowners.Handover) (*Transfer, error) {
+	if err := checkRef(a.client, object); err != nil {
+		return nil, err
+	}
+	if err := a.checkMoved(object, moved); err != nil {
+		return nil, &IntentError{Object: object, Err: fmt.Errorf("Undo: %w", err)}
+	}
+	t := &Transfer{applier: a, verb: "Undo of Transfer", object: object, fields: fieldowners.Plan{Moved: moved}.Undo(), undoes: true}
+	var err error
+	if t.shown, err = t.read(ctx, 0); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (a *Applier) checkMoved(object ObjectRef, moved []fieldowners.Handover) error {
+	switch {
+	case object.UID == "":
+		return errors.New("the reference to the object lacks its uid")
+	case len(moved) == 0:
+		return errors.New("nothing has moved")
+	}
+	for i, m := range moved {
+		switch {
+		case m.Path.IsRoot():
+			return fmt.Errorf("moved[%d]: a path is needed", i)
+		case m.To.Name != a.config.FieldManager || m.To.Operation != metav1.ManagedFieldsOperationApply:
+			return fmt.Errorf("moved[%d]: %s went to %s, not to %s/Apply", i, m.Path, m.To, a.config.FieldManager)
+		case m.From.Name == "" || m.From.Operation != metav1.ManagedFieldsOperationApply && m.From.Operation != metav1.ManagedFieldsOperationUpdate:
+			return fmt.Errorf("moved[%d]: %s came from %s, which is no field manager", i, m.Path, m.From)
+		case m.From.Subresource != m.To.Subresource:
+			return fmt.Errorf("moved[%d]: %s went from one subresource to another", i, m.Path)
+		case m.From.APIVersion == "" || m.To.APIVersion == "":
+			return fmt.Errorf("moved[%d]: %s lacks an apiVersion", i, m.Path)
+		}
+	}
+	return nil
+}

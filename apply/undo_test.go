@@ -1,0 +1,99 @@
+package apply_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
+)
+
+// TestUndo moves fields in one process and gives them back in another.
+func TestUndo(t *testing.T) {
+	transfer, err := transferrer(t, read).Migrate(t.Context(), theWeb(""), apply.From{Manager: "old"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := json.Marshal(transfer.Moves())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `[{"path":".spec.replicas","from":{"name":"old","operation":"Update","apiVersion":"apps/v1"},` +
+		`"to":{"name":"coapply-test","operation":"Apply","apiVersion":"apps/v1"}}]`
+	if diff := cmp.Diff(want, string(kept)); diff != "" {
+		t.Errorf("as JSON (-want +got):\n%s", diff)
+	}
+	var moved []fieldowners.Handover
+	if err := json.Unmarshal(kept, &moved); err != nil {
+		t.Fatal(err)
+	}
+	taken := step{"GET", webOf("uid-1", "8", newReplicas)}
+	undo, err := transferrer(t, taken, taken, step{patchBack("8"), webOf("uid-1", "9", oldReplicas)}).
+		Undo(t.Context(), theWeb("uid-1"), moved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("Undo of Transfer on Deployment shop/web: 1 field to move, 0 to stay\n"+
+		"  move .spec.replicas: coapply-test/Apply -> old/Update\n", undo.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if redo, err := undo.Do(t.Context()); err != nil || len(redo.Moves()) != 1 {
+		t.Errorf("%v %v", redo, err)
+	}
+}
+
+// TestUndoOfNothing is of fields that the applier has given up, or gave back before.
+func TestUndoOfNothing(t *testing.T) {
+	undone := step{"GET", webOf("uid-1", "9", oldReplicas)}
+	undo, err := transferrer(t, undone, undone).Undo(t.Context(), theWeb("uid-1"), handover(nil))
+	if err != nil || len(undo.Moves()) != 0 || len(undo.Kept()) != 1 {
+		t.Fatalf("%v %v", undo, err)
+	}
+	if _, err := undo.Do(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func handover(change func(*fieldowners.Handover)) []fieldowners.Handover {
+	m := fieldowners.Handover{
+		Path: fieldowners.MustParsePath(".spec.replicas"),
+		From: fieldowners.Manager{Name: "old", Operation: "Update", APIVersion: "apps/v1"},
+		To:   fieldowners.Manager{Name: manager, Operation: "Apply", APIVersion: "apps/v1"},
+	}
+	if change != nil {
+		change(&m)
+	}
+	return []fieldowners.Handover{m}
+}
+
+func TestUndoInput(t *testing.T) {
+	applier := transferrer(t) // no request may go out
+	for want, test := range map[string]struct {
+		object apply.ObjectRef
+		moved  []fieldowners.Handover
+	}{
+		"lacks its version and kind and name":           {apply.ObjectRef{}, handover(nil)},
+		"the reference to the object lacks its uid":     {theWeb(""), handover(nil)},
+		"nothing has moved":                             {theWeb("uid-1"), nil},
+		"moved[0]: a path is needed":                    {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.Path = fieldowners.Path{} })},
+		"went to them/Apply, not to coapply-test/Apply": {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Name = "them" })},
+		"went to coapply-test/Update, not to":           {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Operation = "Update" })},
+		"came from old/, which is no field manager":     {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.Operation = "" })},
+		"came from /Update, which is no":                {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.Name = "" })},
+		"from one subresource to another":               {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Subresource = "status" })},
+		".spec.replicas lacks an apiVersion":            {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.APIVersion = "" })},
+	} {
+		_, err := applier.Undo(t.Context(), test.object, test.moved)
+		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	gone := transferrer(t, step{"GET", refGone})
+	if _, err := gone.Undo(t.Context(), theWeb("uid-1"), handover(nil)); !errors.Is(err, apply.ErrUIDMismatch) {
+		t.Errorf("of an object that is gone: %v", err)
+	}
+}
