@@ -5,6 +5,8 @@
 # The go command uses all cores by itself, and targets write where others read. So make -j changes nothing.
 .NOTPARALLEL:
 
+KREW_PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+
 # Options of the command, as in make run ARGS='--port 6443'.
 ARGS =
 
@@ -61,11 +63,28 @@ bench: go ## Run the benchmarks of single functions
 build: go ## Compile the commands into bin/
 	@echo 'compiling the commands (a minute or two the first time)'
 	go build -o bin/ ./cmd/...
+	@cp cmd/kubectl-fieldowners/kubectl_complete-fieldowners bin/
+
+krew: go ## Write archives and the krew manifest of the kubectl plugin to dist/: VERSION=v1.2.3 URL=https://...
+	@[ -n "$(VERSION)" ] && [ -n "$(URL)" ] || { echo 'krew: which release? make krew VERSION=v1.2.3 URL=https://host/where/the/archives/will/be' >&2; exit 1; }
+	@mkdir -p dist
+	sed -e '/^#/d' -e 's|VERSION|$(VERSION)|' -e 's|HOMEPAGE|$(URL)|' cmd/kubectl-fieldowners/krew.yaml > dist/fieldowners.yaml
+	@for platform in $(KREW_PLATFORMS); do \
+		os=$${platform%/*}; arch=$${platform#*/}; exe=; [ "$$os" = windows ] && exe=.exe; \
+		archive=kubectl-fieldowners_$(VERSION)_$${os}_$$arch.tar.gz; folder=dist/$${os}_$$arch; \
+		echo "building $$archive"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -ldflags '-s -w' -o "$$folder/" ./cmd/kubectl-fieldowners || exit 1; \
+		cp LICENSE NOTICE cmd/kubectl-fieldowners/kubectl_complete-fieldowners "$$folder/" || exit 1; \
+		tar -C "$$folder" -czf "dist/$$archive" . || exit 1; \
+		sum=$$(sha256sum "dist/$$archive" 2>/dev/null || shasum -a 256 "dist/$$archive") || exit 1; rm -r "$$folder"; \
+		printf '  - selector:\n      matchLabels: {os: %s, arch: %s}\n    uri: %s/%s\n    sha256: %s\n    bin: kubectl-fieldowners%s\n' \
+			"$$os" "$$arch" '$(URL)' "$$archive" "$${sum%% *}" "$$exe" >> dist/fieldowners.yaml; done
+	@echo 'wrote dist/fieldowners.yaml'
 
 clean: build ## Delete what was built, the control plane in the user's cache folder included
 	bin/platform clean
 	@echo "removed bin: $$(du -sh bin | cut -f1)"
-	@rm -rf bin
+	@rm -rf bin dist
 
 # The rest is for the targets above.
 
@@ -81,4 +100,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration lint verify generate bench build clean control-plane go
+.PHONY: help demo run test test-unit test-integration lint verify generate bench build krew clean control-plane go
