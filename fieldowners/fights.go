@@ -1,0 +1,140 @@
+package fieldowners
+
+import (
+	"cmp"
+	"container/list"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// fightWindow is the sliding time in which moves are counted, to the second.
+	fightWindow = time.Minute
+	// maxContests bounds how many fields are remembered.
+	maxContests = 10_000
+)
+
+// Fights notices managers that take a field from each other more often than a set
+// number of times in a minute. It sees ownership only: writers that share one name,
+// operation and subresource are one manager, and a manager that deletes a field of
+// another takes it from nobody.
+//
+// It has no clock: times come with what it is shown. It remembers a minute, and of
+// the fields that moved the last 10,000. It is not safe for concurrent use.
+type Fights struct {
+	perMinute int
+	contests  map[contestKey]*list.Element // of *contest
+	recent    *list.List                   // the one that moved last is in front
+}
+
+type contestKey struct{ object, path string }
+
+// Fight is one field that two managers take from each other.
+type Fight struct {
+	Object string // as Observe was given it
+	Path   Path
+	A, B   Manager // as they were last seen, ordered by name, operation and subresource
+	// Times is how often the field went from one to the other in the minute, both
+	// directions together.
+	Times int
+	// Since is the first of the moves that made it a fight. It stays until the fight
+	// ends.
+	Since time.Time
+}
+
+// String says who fights about what.
+func (f Fight) String() string {
+	return fmt.Sprintf("%s of %s: %s and %s took it from each other %d times in a minute", f.Path, f.Object, f.A, f.B, f.Times)
+}
+
+// NewFights gives a Fights to which more than so many moves in a minute are a fight.
+// It refuses a number below 1: a field that moves there and back has moved twice.
+func NewFights(perMinute int) (*Fights, error) {
+	if perMinute < 1 {
+		return nil, fmt.Errorf("%d moves in a minute: fights need at least 1", perMinute)
+	}
+	return &Fights{perMinute: perMinute, contests: map[contestKey]*list.Element{}, recent: list.New()}, nil
+}
+
+// Observe counts the moves of a difference that was seen at some time, and gives the
+// fights to tell of: each when it begins, and as long as it goes on again with the
+// first move a minute or more after it was last told. What is gained or lost without
+// a move counts for nothing.
+//
+// A field has gone from A to B when B takes it from A, or from another manager that
+// came after A since B last had it: three that take a field in turn fight each with
+// each. The field has to have gone both ways.
+//
+// A time before the last one of the same field counts as that one. If it is more
+// than a minute before, clocks have changed, and the field is counted anew.
+func (f *Fights) Observe(object string, d Difference, at time.Time) []Fight {
+	var found []Fight
+	for _, m := range movesOf(d) {
+		c := f.contest(object, m.path, at)
+		if at.After(c.latest) {
+			c.latest = at
+		}
+		for _, e := range c.move(m) {
+			if e.tell(c.latest, f.perMinute) {
+				found = append(found, e.fight(c, c.latest))
+			}
+		}
+	}
+	sortFights(found)
+	return found
+}
+
+// Forget drops what is known of an object.
+func (f *Fights) Forget(object string) {
+	for key := range f.contests {
+		if key.object == object {
+			f.drop(key)
+		}
+	}
+}
+
+// Active lists the fights that go on at a time, ordered by object, path and managers.
+// One that is not in it any more has ended: the minute before had few enough moves.
+func (f *Fights) Active(at time.Time) []Fight {
+	var found []Fight
+	for element := f.recent.Front(); element != nil; element = element.Next() {
+		c := element.Value.(*contest)
+		for _, e := range c.exchanges {
+			if fight := e.fight(c, at); !e.since.IsZero() && fight.Times > f.perMinute {
+				found = append(found, fight)
+			}
+		}
+	}
+	sortFights(found)
+	return found
+}
+
+func sortFights(fights []Fight) {
+	slices.SortFunc(fights, func(x, y Fight) int {
+		return cmp.Or(cmp.Compare(x.Object, y.Object), x.Path.Compare(y.Path), x.A.compare(y.A), x.B.compare(y.B))
+	})
+}
+
+// contest gives what is known of a field, as the one that moved last.
+func (f *Fights) contest(object string, path Path, at time.Time) *contest {
+	key := contestKey{object, path.String()}
+	if element, known := f.contests[key]; known {
+		if c := element.Value.(*contest); c.latest.Sub(at) <= fightWindow {
+			f.recent.MoveToFront(element)
+			return c
+		}
+		f.drop(key)
+	}
+	c := &contest{key: key, path: path}
+	f.contests[key] = f.recent.PushFront(c)
+	if f.recent.Len() > maxContests {
+		f.drop(f.recent.Back().Value.(*contest).key)
+	}
+	return c
+}
+
+func (f *Fights) drop(key contestKey) {
+	f.recent.Remove(f.contests[key])
+	delete(f.contests, key)
+}
