@@ -27,7 +27,10 @@ func (o *Object) Find(text string) ([]fieldowners.Path, error) {
 	if located := o.locate(text); len(located) > 0 {
 		return located, nil
 	}
-	return []fieldowners.Path{path}, err
+	if err != nil {
+		return nil, err
+	}
+	return []fieldowners.Path{path}, nil
 }
 
 // locate finds what the API server names so.
