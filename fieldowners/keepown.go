@@ -28,6 +28,7 @@ import (
 func KeepOwn(managers ...string) func(object any) (any, error) {
 	managers = slices.Clone(managers)
 	own := func(manager string) bool { return slices.Contains(managers, manager) }
+	ownEntry := func(entry metav1.ManagedFieldsEntry) bool { return own(entry.Manager) }
 	return func(object any) (any, error) {
 		if fields, ok := object.(*unstructured.Unstructured); ok {
 			keepOwnUnstructured(fields, own)
@@ -38,7 +39,7 @@ func KeepOwn(managers ...string) func(object any) (any, error) {
 		}
 		if accessor, err := meta.Accessor(object); err == nil {
 			entries := accessor.GetManagedFields()
-			kept := only(entries, func(entry metav1.ManagedFieldsEntry) bool { return own(entry.Manager) })
+			kept := only(entries, ownEntry)
 			if len(kept) < len(entries) {
 				accessor.SetManagedFields(kept)
 			}
@@ -69,8 +70,8 @@ func keepOwnUnstructured(object *unstructured.Unstructured, own func(string) boo
 	}
 }
 
-// only gives a slice of its own, so that the memory of the rest is free; nil when
-// nothing is left.
+// only gives a slice of its own, so that the memory of the rest is free, unless
+// there is no rest; nil when nothing is left.
 func only[T any](all []T, keep func(T) bool) []T {
 	n := 0
 	for _, one := range all {
@@ -78,7 +79,10 @@ func only[T any](all []T, keep func(T) bool) []T {
 			n++
 		}
 	}
-	if n == 0 {
+	switch n {
+	case len(all):
+		return all
+	case 0:
 		return nil
 	}
 	kept := make([]T, 0, n)
