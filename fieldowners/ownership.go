@@ -111,6 +111,9 @@ func (e *EntryError) Unwrap() error { return e.Err }
 
 // Parse reads metadata.managedFields. Entries of one identity, as writes through
 // /scale leave them, are merged; the later time stands. The error is an *EntryError.
+//
+// The same fieldsV1 are parsed once in a process, whatever manager and object they
+// come with, as long as they are among the last few MiB that were asked for.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	var ownership Ownership
 	for i, raw := range entries {
