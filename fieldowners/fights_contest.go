@@ -72,7 +72,7 @@ func (c *contest) move(m *fieldMove) []*exchange {
 		to := c.holder(manager)
 		for _, other := range c.holders {
 			cameBetween := to.lost > 0 && other.took >= to.lost
-			if other == to || slices.ContainsFunc(m.to, other.sameWriter) || !cameBetween && !slices.Contains(from, other) {
+			if other == to || !cameBetween && !slices.Contains(from, other) {
 				continue
 			}
 			e := c.exchange(other.Manager, to.Manager)

@@ -99,6 +99,8 @@ func TestFights(t *testing.T) {
 			[]string{"3: a/Apply, b/Apply 4 since 0s", "73: a/Apply, b/Apply 4 since 1m10s"}},
 		{"times that go back a little count as the last", []take{{9, "a>b"}, {8, "b>a"}, {7, "a>b"}, {6, "b>a"}},
 			[]string{"6: a/Apply, b/Apply 4 since 9s"}},
+		{"or as the last also where they would be too old later", []take{{70, "a>b"}, {12, "b>a"}, {73, "a>b"}, {74, "b>a"}},
+			[]string{"74: a/Apply, b/Apply 4 since 1m10s"}},
 		{"a forged time spoils nothing", append([]take{{1e9, "a>b"}, {1e9, "b>a"}, {1e9, "a>b"}}, rally(4, 20, "a>b", "b>a")...), nil},
 	} {
 		f, err := fieldowners.NewFights(3)
@@ -157,20 +159,23 @@ func TestFightsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, back := take{0, "a>b"}, take{1, "b>a"}
-	for i := range 20_000 {
-		object := fmt.Sprint(i)
-		f.Observe(object, there.difference(), there.at())
-		f.Observe(object, back.difference(), back.at())
+	now := fightStart
+	there, back := take{step: "a>b"}.difference(), take{step: "b>a"}.difference()
+	for i := range 15_000 {
+		for _, object := range []string{fmt.Sprint(i), "all the time"} {
+			f.Observe(object, there, now)
+			f.Observe(object, back, now)
+		}
 	}
-	if n := len(f.Active(back.at())); n != 10_000 {
-		t.Errorf("%d fights are remembered, want those of the last 10,000 fields", n)
+	active := f.Active(now)
+	if last := active[len(active)-1]; len(active) != 10_000 || last.Object != "all the time" || last.Times != 30_000 {
+		t.Errorf("%d fights are remembered, the last is %v; want those of the 10,000 fields that moved last", len(active), last)
 	}
 	for i := range 300 {
 		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
-		told(f, []take{{2, a + ">" + b}, {2, b + ">" + a}})
+		told(f, []take{{0, a + ">" + b}, {0, b + ">" + a}})
 	}
-	if n := len(f.Active(take{second: 2}.at())); n > 10_000+16*16 {
+	if n := len(f.Active(now)); n > 10_000+16*16 {
 		t.Errorf("%d fights are remembered: one field has more than 16 managers'", n)
 	}
 }
