@@ -1,0 +1,107 @@
+package fieldowners
+
+import (
+	"slices"
+	"strconv"
+
+	"sigs.k8s.io/structured-merge-diff/v4/merge"
+)
+
+// outcome is what one reading of the managed fields gives.
+type outcome struct {
+	Prediction
+
+	after  Ownership
+	gained []Path // what we own then and did not before
+}
+
+// compare tells what an apply changes: of it come the conflicts that it meets
+// without force, and with force the object and its owners afterwards.
+func (q *question) compare(conflicts merge.Conflicts, merged any, after Ownership) outcome {
+	o := outcome{Prediction: Prediction{Creates: q.live == nil}, after: after}
+	for _, c := range conflicts {
+		o.Conflicts = append(o.Conflicts, q.contested(c))
+	}
+	difference := Diff(q.owners, after)
+	for _, gained := range difference.Gained {
+		if q.isUs(gained.Manager) {
+			o.gained = append(o.gained, gained.Path)
+			for _, other := range q.others(after, gained.Path) {
+				o.Shared = append(o.Shared, Owned{Path: gained.Path, Manager: other})
+			}
+		}
+	}
+	for _, lost := range difference.Lost {
+		_, listed := lost.Path.Value(q.intent) // an empty map then, and one with fields now
+		if q.isUs(lost.Manager) && !listed {
+			o.Dropped = append(o.Dropped, q.dropped(lost.Path, merged, after))
+		}
+	}
+	for _, c := range Changes(objectOrNil(q.live), merged, q.owners) {
+		if !o.tells(c) {
+			o.Changes = append(o.Changes, c)
+		}
+	}
+	o.sort()
+	return o
+}
+
+func (q *question) contested(c merge.Conflict) Contested {
+	contested := Contested{Path: Path{elements: c.Path}}
+	if at, err := strconv.Atoi(c.Manager); err == nil {
+		contested.Owner = q.owners.entries[at].Manager
+	}
+	contested.Ours, _ = contested.Path.Value(q.intent)
+	contested.Theirs, _ = contested.Path.Value(objectOrNil(q.live))
+	return contested
+}
+
+func (q *question) dropped(path Path, merged any, after Ownership) Dropped {
+	d := Dropped{Path: path, KeptBy: q.others(after, path)}
+	d.Value, _ = path.Value(objectOrNil(q.live))
+	_, stays := path.Value(merged)
+	d.Removed = !stays
+	return d
+}
+
+// tells says whether a change stands among the conflicts or what is dropped.
+func (p *Prediction) tells(change Change) bool {
+	for _, c := range p.Conflicts {
+		if change.Path.HasPrefix(c.Path) {
+			return true
+		}
+	}
+	for _, d := range p.Dropped {
+		if !change.Exists && change.Path.HasPrefix(d.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// touched lists the fields that anything is said of, and those gained.
+func (o outcome) touched() []Path {
+	all := slices.Clone(o.gained)
+	for _, f := range o.findings() {
+		all = append(all, f.path)
+	}
+	return all
+}
+
+// objectOrNil keeps a nil map from being an object without fields.
+func objectOrNil(object map[string]any) any {
+	if object == nil {
+		return nil
+	}
+	return object
+}
+
+func (q *question) others(owners Ownership, path Path) []Manager {
+	var others []Manager
+	for _, m := range owners.OwnersOf(path) {
+		if !q.isUs(m) {
+			others = append(others, m)
+		}
+	}
+	return others
+}
