@@ -83,7 +83,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = g.readCluster(args, g.selection, read)
 	}
-	if printing := printer.close(); printing != nil { // what was read is shown, whatever came then
+	if printing := printer.close(cmd, err); printing != nil { // what was read is shown, whatever came then
 		return errors.Join(err, printing)
 	}
 	if err == nil {

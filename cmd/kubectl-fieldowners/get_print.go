@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
@@ -15,9 +18,10 @@ type getPrinter struct {
 	objects    int
 	shown      int
 	incomplete bool
+	noPath     error // why --path named no field of an object
 	list       ownerview.List
 	rows       [][]string // of a table, with the object first
-	pages      []*ownerview.Object
+	pages      []ownerpage.Shown
 }
 
 func (g *getCommand) newPrinter() *getPrinter {
@@ -32,7 +36,8 @@ func (p *getPrinter) print(o *ownerview.Object) error {
 	filter := p.filter
 	var err error
 	if filter.Paths, err = o.Find(p.path); err != nil {
-		return fmt.Errorf("--path: %w", err)
+		p.noPath = err // of this object; another one may have what the server calls so
+		return nil
 	}
 	if p.shows(o, filter) {
 		p.shown++
@@ -64,10 +69,13 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 		}
 		fmt.Fprintln(p.Out, o.Resource())
 	case "html":
-		p.pages = append(p.pages, o)
+		if lines, missing := o.Lines(filter); !filter.IsEmpty() && len(lines)+len(missing) == 0 {
+			return false
+		}
+		p.pages = append(p.pages, ownerpage.Shown{Object: o, Filter: filter})
 	default:
 		item := o.Item(filter)
-		if filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 {
+		if filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 || item.ManagedFieldsAbsent {
 			p.list.Items = append(p.list.Items, item)
 		}
 		return len(item.Fields) > 0
@@ -75,7 +83,8 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 	return true
 }
 
-func (p *getPrinter) close() error {
+// close prints what is one document. The error tells why it is incomplete.
+func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	switch p.output {
 	case "json", "yaml":
 		if err := p.structured(p.output, p.list); err != nil {
@@ -83,6 +92,11 @@ func (p *getPrinter) close() error {
 		}
 	case "table", "wide":
 		p.table()
+	case "html":
+		if reading != nil && p.objects == 0 { // there is nothing to tell but the error
+			return nil
+		}
+		return ownerpage.Objects(p.Out, p.about(cmd, p.files, reading), p.pages)
 	}
 	return nil
 }
@@ -94,6 +108,8 @@ func (p *getPrinter) summary() error {
 		return errSaid
 	case p.objects == 0:
 		fmt.Fprintln(p.ErrOut, "No objects found.")
+	case p.shown == 0 && p.noPath != nil:
+		return fmt.Errorf("--path: %w", p.noPath)
 	case p.shown == 0:
 		fmt.Fprintln(p.ErrOut, "No fields found.")
 	}

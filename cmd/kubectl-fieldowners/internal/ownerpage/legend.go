@@ -1,0 +1,66 @@
+package ownerpage
+
+import (
+	"fmt"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// manager is a row of the legend.
+type manager struct {
+	badge
+	ownerview.ManagerItem
+
+	Written, Age string // empty if the time is not recorded
+
+	Again  bool // a row above is of the same manager, in another apiVersion
+	Alone  int
+	Shared int
+	Share  bar
+}
+
+// managersOf gives the rows; their bars compare with the longest.
+func managersOf(known *badges, about About, items []ownerview.ManagerItem, s shares) []manager {
+	var rows []manager
+	seen := map[ownerview.OwnerItem]bool{}
+	longest := 0
+	for _, item := range items {
+		owner := itemOwner(item)
+		longest = max(longest, s.alone[owner]+s.shared[owner])
+	}
+	for _, item := range items {
+		owner := itemOwner(item)
+		row := manager{
+			badge: known.of(owner), ManagerItem: item, Again: seen[owner],
+			Alone: s.alone[owner], Shared: s.shared[owner], Share: bar{total: longest},
+		}
+		row.Name, row.Subresource = cut(ownerview.Safe(item.Name)), cut(ownerview.Safe(item.Subresource))
+		row.APIVersion = cut(ownerview.Safe(item.APIVersion))
+		if item.Time != nil {
+			row.Written, row.Age = about.Stamp(*item.Time), about.Age(*item.Time)
+		}
+		row.Share.add(row.Alone, segment{Look: row.Look()})
+		row.Share.add(row.Shared, segment{Look: row.Look() + " many"})
+		seen[owner] = true
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func itemOwner(m ownerview.ManagerItem) ownerview.OwnerItem {
+	return ownerview.OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
+}
+
+// bar shows the shares of all managers.
+func (s shares) bar(managers []manager) bar {
+	b := bar{total: s.Total}
+	for _, m := range managers {
+		if m.Again {
+			continue
+		}
+		b.add(m.Alone, segment{Look: m.Look(), Letters: m.Letters, Title: fmt.Sprintf("%s: %s alone", m.Name, plural(m.Alone, "field"))})
+	}
+	b.add(s.Shared, segment{Look: "many", Title: plural(s.Shared, "shared field")})
+	b.add(s.Nobody, segment{Look: "nobody", Letters: "–", Title: plural(s.Nobody, "field") + " of nobody"})
+	return b
+}

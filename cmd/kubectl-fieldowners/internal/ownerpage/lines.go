@@ -1,0 +1,64 @@
+package ownerpage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// line is a line of the object as YAML.
+type line struct {
+	Indent, Text string
+	Owners, Item []chip
+	Nobody       bool
+	Class        string
+}
+
+// Columns of text before the owners; page.css has a class for each fourth.
+const minColumn, maxColumn = 36, 76
+
+// linesOf gives the lines, and the class that aligns the owners behind the widest line
+// that leaves room for them. Longer ones are broken.
+func linesOf(names names, all []ownerview.Line) ([]line, string) {
+	lines := make([]line, 0, len(all))
+	column := minColumn
+	var before []chip
+	for _, l := range all {
+		text := strings.TrimLeft(l.Text, " ")
+		shown := line{
+			Indent: l.Text[:len(l.Text)-len(text)], Text: visible(cut(text)), Nobody: l.Nobody,
+			Owners: names.managers(l.Owners, l.Existence), Item: names.managers(l.Item, true),
+		}
+		shown.Class = shown.classes(l, before)
+		before = slices.Concat(shown.Owners, shown.Item)
+		lines = append(lines, shown)
+		if width := utf8.RuneCountInString(shown.Indent + shown.Text); width <= maxColumn {
+			column = max(column, (width+3)/4*4)
+		}
+	}
+	return lines, fmt.Sprintf("w%d", column)
+}
+
+// classes say how a line looks, and which managers of the legend pick it out.
+func (l line) classes(said ownerview.Line, before []chip) string {
+	var classes []string
+	owners := slices.Concat(l.Owners, l.Item)
+	for _, c := range owners {
+		classes = append(classes, "o-"+c.Class())
+	}
+	if len(l.Owners) > 1 && !said.Existence {
+		classes = append(classes, "o-many")
+	}
+	switch {
+	case l.Nobody:
+		classes = append(classes, "o-none")
+	case said.Context:
+		classes = append(classes, "context")
+	case len(owners) > 0 && slices.Equal(owners, before):
+		classes = append(classes, "again")
+	}
+	return strings.Join(classes, " ")
+}

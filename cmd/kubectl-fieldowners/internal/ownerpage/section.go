@@ -1,0 +1,109 @@
+package ownerpage
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+)
+
+// section is one object on the page.
+type section struct {
+	ID, Name, APIVersion, UID, ResourceVersion string
+
+	Sole     bool // the title of the page names it already
+	Absent   bool
+	Errors   []string // of entries that could not be read
+	Shares   shares
+	Bar      bar
+	Managers []manager
+	Lines    []line
+	Column   string // the class that says where owners begin
+	Shared   []field
+	Unowned  []field
+	Missing  []field
+}
+
+// field is a field in a list below the object.
+type field struct {
+	Path   string
+	Owners []chip
+}
+
+// chip is an owner beside a field.
+type chip struct {
+	badge
+
+	Name   string
+	Exists bool // only of the existence of a map, a list or a list item
+}
+
+func newSection(known *badges, about About, number int, o Shown) section {
+	all := o.Item(ownerview.Filter{})
+	s := section{
+		ID: fmt.Sprintf("object-%d", number), Name: o.String(), APIVersion: ownerview.Safe(all.APIVersion),
+		UID: ownerview.Safe(o.UID), ResourceVersion: ownerview.Safe(resourceVersion(o)),
+		Absent: o.Absent, Shares: sharesOf(all.Fields),
+	}
+	for _, err := range o.Unread {
+		s.Errors = append(s.Errors, visible(cut(err.Error())))
+	}
+	names := namesOf(known, o)
+	s.Managers = managersOf(known, about, all.Managers, s.Shares)
+	s.Bar = s.Shares.bar(s.Managers)
+	for _, f := range o.Item(o.Filter).Fields {
+		switch {
+		case len(f.Owners) == 0:
+			s.Unowned = append(s.Unowned, field{Path: visible(cut(f.Path))})
+		case len(f.Owners) > 1 && !f.Existence:
+			s.Shared = append(s.Shared, field{visible(cut(f.Path)), names.of(f.Owners, false)})
+		}
+	}
+	lines, missing := o.Lines(o.Filter)
+	s.Lines, s.Column = linesOf(names, lines)
+	for _, f := range missing {
+		s.Missing = append(s.Missing, field{visible(cut(f.Path.String())), names.managers(slices.Concat(f.Owners, f.Whole), false)})
+	}
+	return s
+}
+
+func resourceVersion(o Shown) string {
+	content, _ := o.Root.Value.(map[string]any)
+	version, _, _ := unstructured.NestedString(content, "metadata", "resourceVersion")
+	return version
+}
+
+// names are the chips of an object's managers.
+type names map[ownerview.OwnerItem]chip
+
+func namesOf(known *badges, o Shown) names {
+	n := names{}
+	for _, entry := range o.Ownership.Entries() {
+		m := ownerOf(entry.Manager)
+		n[m] = chip{badge: known.of(m), Name: cut(o.Label(entry.Manager))}
+	}
+	return n
+}
+
+func (n names) of(owners []ownerview.OwnerItem, exists bool) []chip {
+	var chips []chip
+	for _, m := range owners {
+		c := n[m]
+		c.Exists = exists
+		chips = append(chips, c)
+	}
+	return chips
+}
+
+func (n names) managers(managers []fieldowners.Manager, exists bool) []chip {
+	var owners []ownerview.OwnerItem
+	for _, m := range managers {
+		if owner := ownerOf(m); !slices.Contains(owners, owner) {
+			owners = append(owners, owner)
+		}
+	}
+	return n.of(owners, exists)
+}

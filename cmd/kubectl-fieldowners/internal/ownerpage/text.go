@@ -1,0 +1,60 @@
+package ownerpage
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// maxLine is how much of a line is shown. The values of some annotations are whole
+// objects.
+const maxLine = 1000
+
+// visible writes what is not printable, or would change the order of the characters
+// around it, as escapes.
+func visible(text string) string {
+	if !strings.ContainsFunc(text, hides) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hides(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func hides(r rune) bool { return !unicode.IsPrint(r) && r != '\t' }
+
+// cut leaves out the end of a line that is too long, and says so.
+func cut(text string) string {
+	if len(text) <= maxLine {
+		return text
+	}
+	runes := []rune(text)
+	if len(runes) <= maxLine {
+		return text
+	}
+	return fmt.Sprintf("%s… (%s more characters)", string(runes[:maxLine]), count(len(runes)-maxLine))
+}
+
+// count writes a number for people: 12,345.
+func count(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// plural writes how many of something there are: 1 field, 2 fields.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return count(n) + " " + noun
+}
