@@ -1,7 +1,126 @@
 package fieldowners
 
-// Managers that the API server makes up.
-const (
-	beforeFirstApply = "before-first-apply" // for what stood in an object without managed fields when it was first applied to
-	ancientChanges   = "ancient-changes"    // for the oldest of more than ten that wrote by Update
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// Managers that stand for others: those that the API server makes up, and kubectl
+// apply without --server-side.
+const (
+	beforeFirstApply = "before-first-apply" // what stood in an object without managed fields when it was first applied to
+	ancientChanges   = "ancient-changes"    // the oldest of more than ten that wrote by Update
+	clientSideApply  = "kubectl-client-side-apply"
+)
+
+// Rule names what Lint looks for.
+type Rule string
+
+// The rules, in the order of findings. Each has come about on a real API server in
+// test/integration.
+const (
+	// RuleBeforeFirstApply: before-first-apply owns fields together with an applier.
+	RuleBeforeFirstApply Rule = "before-first-apply"
+	// RuleClientSideApply: kubectl apply without --server-side left an entry that owns
+	// fields together with an applier.
+	RuleClientSideApply Rule = "client-side-apply"
+	// RuleUpdateAndApply: a manager applies, and owns fields by Update as well.
+	RuleUpdateAndApply Rule = "update-and-apply"
+	// RuleAncientChanges: the API server merged managers into ancient-changes.
+	RuleAncientChanges Rule = "ancient-changes"
+	// RuleUnservedVersion: an entry names its fields in a version that is not served.
+	RuleUnservedVersion Rule = "unserved-version"
+	// RuleDuplicateEntry: a manager has two entries, of which the next write drops one.
+	RuleDuplicateEntry Rule = "duplicate-entry"
+	// RuleOwnsNothing: a manager owns no more than that fields exist which others own.
+	RuleOwnsNothing Rule = "owns-nothing"
+	// RuleLargeManagedFields: more than half of the object is managed fields.
+	RuleLargeManagedFields Rule = "large-managed-fields"
+)
+
+// Finding is one thing about an object's managed fields that will surprise somebody.
+type Finding struct {
+	Rule     Rule
+	Managers []Manager // whom it is about, the one to act on first
+	Paths    []Path    // a few of the fields, in the order of paths
+	Fields   int       // how many fields there are; 0 where it is not about fields
+	Message  string    // a sentence without a full stop
+	Remedy   string    // a command, with Placeholder for the object and MANAGER or FILE for what is not known
+}
+
+// String gives rule, message and fields on one line.
+func (f Finding) String() string {
+	text := fmt.Sprintf("%s: %s", f.Rule, f.Message)
+	if len(f.Paths) > 0 {
+		text += ": " + joinPaths(f.Paths)
+	}
+	if more := f.Fields - len(f.Paths); more > 0 && len(f.Paths) > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// LintFacts is what the entries do not say. What is not given is not judged.
+type LintFacts struct {
+	// Served tells whether the API server serves an apiVersion, if it is known.
+	Served func(apiVersion string) (served, known bool)
+	// ObjectBytes is the length of the whole object as JSON, managed fields included.
+	ObjectBytes int
+}
+
+// Lint looks for what is wrong, or will go wrong, with an object's managed fields,
+// in the order of rules, then managers. The error is that of Parse. No entries give
+// no findings: nothing is known then.
+func Lint(entries []metav1.ManagedFieldsEntry, facts LintFacts) ([]Finding, error) {
+	ownership, err := Parse(entries)
+	if err != nil {
+		return nil, err
+	}
+	l := linting{entries: entries, ownership: ownership, facts: facts}
+	var findings []Finding
+	for _, rule := range []func() []Finding{
+		l.beforeFirstApply, l.clientSideApply, l.updateAndApply, l.ancientChanges,
+		l.unserved, l.duplicates, l.ownsNothing, l.large,
+	} {
+		found := rule()
+		slices.SortStableFunc(found, func(a, b Finding) int { return a.Managers[0].compare(b.Managers[0]) })
+		findings = append(findings, found...)
+	}
+	return findings, nil
+}
+
+type linting struct {
+	entries   []metav1.ManagedFieldsEntry
+	ownership Ownership
+	facts     LintFacts
+}
+
+// finding has the first few of the fields as examples.
+func finding(rule Rule, managers []Manager, paths []Path) Finding {
+	const examples = 3
+	return Finding{Rule: rule, Managers: managers, Paths: paths[:min(examples, len(paths))], Fields: len(paths)}
+}
+
+func fieldCount(n int) string {
+	if n == 1 {
+		return "1 field"
+	}
+	return fmt.Sprintf("%d fields", n)
+}
+
+func joinPaths(paths []Path) string {
+	texts := make([]string, len(paths))
+	for i, path := range paths {
+		texts[i] = cmp.Or(path.String(), "the object itself")
+	}
+	return strings.Join(texts, ", ")
+}
+
+// migrateCommand moves what a manager wrote by Update to an applier.
+func migrateCommand(from, to string) string {
+	return fmt.Sprintf("kubectl fieldowners migrate %s --from %s --to %s", Placeholder, shellQuote(from), shellQuote(to))
+}

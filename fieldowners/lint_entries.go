@@ -1,0 +1,162 @@
+package fieldowners
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+)
+
+func (l linting) ancientChanges() []Finding {
+	var found []Finding
+	for _, entry := range l.named(ancientChanges, metav1.ManagedFieldsOperationUpdate) {
+		f := finding(RuleAncientChanges, []Manager{entry.Manager}, entry.Leaves())
+		f.Message = fmt.Sprintf("more than ten managers wrote by Update, and the API server merged the oldest of them: "+
+			"who wrote %s is not known any more", fieldCount(f.Fields))
+		f.Remedy = migrateCommand(ancientChanges, l.mainApplier())
+		found = append(found, f)
+	}
+	return found
+}
+
+// unknownManager stands in remedies for an applier that is to be chosen.
+const unknownManager = "MANAGER"
+
+// mainApplier names the applier that owns most of the object.
+func (l linting) mainApplier() string {
+	name, most := unknownManager, 0
+	for _, entry := range l.ownership.entries {
+		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || l.isUnserved(entry.APIVersion) {
+			continue
+		}
+		if n := len(entry.Leaves()); n > most {
+			name, most = entry.Name, n
+		}
+	}
+	return name
+}
+
+func (l linting) isUnserved(apiVersion string) bool {
+	if l.facts.Served == nil {
+		return false
+	}
+	served, known := l.facts.Served(apiVersion)
+	return known && !served
+}
+
+// unserved finds entries that the API server cannot read. While the definition still
+// has the version, served or not, nothing happens. Once it has not, the next write
+// empties the managed fields, and an apply is refused.
+func (l linting) unserved() []Finding {
+	var found []Finding
+	for _, entry := range l.ownership.entries {
+		if !l.isUnserved(entry.APIVersion) {
+			continue
+		}
+		f := finding(RuleUnservedVersion, []Manager{entry.Manager}, entry.Leaves())
+		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its definition does not have the version at all, "+
+			"the next write makes the API server drop all managed fields of the object, and applies are refused", entry.Manager, fieldCount(f.Fields), entry.APIVersion)
+		if entry.Operation == metav1.ManagedFieldsOperationApply {
+			f.Message += "; applying in a served version before heals it"
+			f.Remedy = fmt.Sprintf("kubectl apply --server-side --field-manager %s -f FILE", shellQuote(entry.Name))
+		} else {
+			f.Message += "; serve the version again before, and migrate"
+			f.Remedy = migrateCommand(entry.Name, l.mainApplier())
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// duplicates finds entries of one identity. A write to /scale leaves them, and of
+// those that it is sent the server keeps the last.
+func (l linting) duplicates() []Finding {
+	count := map[Manager]int{}
+	var found []Finding
+	for _, raw := range l.entries {
+		who := Manager{Name: raw.Manager, Operation: raw.Operation, Subresource: raw.Subresource, APIVersion: raw.APIVersion}
+		if count[who]++; count[who] != 2 {
+			continue
+		}
+		f := finding(RuleDuplicateEntry, []Manager{who}, nil)
+		f.Message = fmt.Sprintf("%s has several entries in %s, as a write to /scale leaves them: the next plain write keeps one of them, "+
+			"and the fields of the others have no owner then", who, who.APIVersion)
+		f.Remedy = migrateCommand(who.Name, l.mainApplier())
+		found = append(found, f)
+	}
+	return found
+}
+
+// ownsNothing finds entries of which nothing is left but the existence of fields
+// that others own by their parts.
+func (l linting) ownsNothing() []Finding {
+	all := fieldpath.NewSet()
+	for _, entry := range l.ownership.entries {
+		all = all.Union(entry.fields)
+	}
+	var found []Finding
+	for _, entry := range l.ownership.entries {
+		leaves := entry.fields.Leaves()
+		empty := true
+		leaves.Iterate(func(path fieldpath.Path) { empty = empty && hasBelow(all, path) })
+		if !empty {
+			continue
+		}
+		f := finding(RuleOwnsNothing, []Manager{entry.Manager}, entry.Leaves())
+		f.Message = fmt.Sprintf("%s owns nothing", entry.Manager)
+		if f.Fields > 0 {
+			f.Message += fmt.Sprintf(" any more but the existence of %s, whose parts others own, which does no harm", fieldCount(f.Fields))
+		}
+		switch to := l.mainApplier(); {
+		case entry.Operation == metav1.ManagedFieldsOperationApply:
+			f.Remedy = releaseCommand(entry.Name)
+		case to == unknownManager: // under its own name it can be released then
+			f.Remedy = migrateCommand(entry.Name, entry.Name)
+		default:
+			f.Remedy = migrateCommand(entry.Name, to)
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// hasBelow tells whether the set has fields below the path.
+func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
+	for _, element := range path {
+		set = set.WithPrefix(element)
+	}
+	return !set.Empty()
+}
+
+// large finds objects that are mostly managed fields.
+func (l linting) large() []Finding {
+	size := func(v any) int {
+		encoded, _ := json.Marshal(v) // what was read from JSON
+		return len(encoded)
+	}
+	bytes := size(l.entries)
+	if l.facts.ObjectBytes <= 0 || 2*bytes <= l.facts.ObjectBytes {
+		return nil
+	}
+	sizes := map[Manager]int{}
+	for _, raw := range l.entries {
+		sizes[Manager{Name: raw.Manager, Operation: raw.Operation, Subresource: raw.Subresource, APIVersion: raw.APIVersion}] += size(raw)
+	}
+	var managers []Manager
+	for manager := range sizes {
+		managers = append(managers, manager)
+	}
+	slices.SortFunc(managers, func(a, b Manager) int { return cmp.Or(sizes[b]-sizes[a], a.compare(b)) })
+	f := finding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
+	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %d managers, %d of them of %s: every write pays for each manager; "+
+		"release or migrate those that do not write any more", bytes, l.facts.ObjectBytes, len(managers), sizes[managers[0]], managers[0])
+	f.Remedy = "kubectl fieldowners get " + Placeholder
+	return []Finding{f}
+}
+
+func releaseCommand(manager string) string {
+	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, shellQuote(manager))
+}

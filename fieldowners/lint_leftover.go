@@ -1,0 +1,101 @@
+package fieldowners
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What an Update entry owns stays on the object when an applier leaves it out, since
+// the server removes only what nobody else owns.
+
+func (l linting) beforeFirstApply() []Finding {
+	return l.leftOf(beforeFirstApply, RuleBeforeFirstApply)
+}
+func (l linting) clientSideApply() []Finding { return l.leftOf(clientSideApply, RuleClientSideApply) }
+
+// leftOf finds what a manager that will not write again owns together with appliers.
+func (l linting) leftOf(name string, rule Rule) []Finding {
+	var found []Finding
+	for _, left := range l.named(name, metav1.ManagedFieldsOperationUpdate) {
+		appliers, shared := l.sharedWithAppliers(left)
+		if len(shared) == 0 {
+			continue
+		}
+		f := finding(rule, append([]Manager{left.Manager}, appliers...), shared)
+		f.Message = fmt.Sprintf("%s owns %s together with %s: what an applier leaves out stays on the object",
+			left.Manager, fieldCount(len(shared)), appliers[0])
+		if len(appliers) > 1 {
+			f.Message = fmt.Sprintf("%s owns %s together with %s and %d more: what an applier leaves out stays on the object",
+				left.Manager, fieldCount(len(shared)), appliers[0], len(appliers)-1)
+		}
+		f.Remedy = migrateCommand(left.Name, appliers[0].Name)
+		found = append(found, f)
+	}
+	return found
+}
+
+// sharedWithAppliers gives the appliers that own leaves of the entry as well, the one
+// with most of them first, and these leaves.
+func (l linting) sharedWithAppliers(entry Entry) (appliers []Manager, shared []Path) {
+	counts := map[Manager]int{}
+	for _, path := range entry.Leaves() {
+		for _, owner := range l.ownership.OwnersOf(path) {
+			if owner.Operation != metav1.ManagedFieldsOperationApply {
+				continue
+			}
+			if !slices.Contains(appliers, owner) {
+				appliers = append(appliers, owner)
+			}
+			counts[owner]++
+			if len(shared) == 0 || !shared[len(shared)-1].Equal(path) {
+				shared = append(shared, path)
+			}
+		}
+	}
+	slices.SortStableFunc(appliers, func(a, b Manager) int { return counts[b] - counts[a] })
+	return appliers, shared
+}
+
+// updateAndApply finds what a manager owns by Update although it applies: it went
+// over to Server-Side Apply and was not migrated. What a migration leaves alone, such
+// as finalizers, and what it updates through another subresource are not told of
+// unless it applies them too.
+func (l linting) updateAndApply() []Finding {
+	var found []Finding
+	for _, updated := range l.ownership.entries {
+		applied := l.named(updated.Name, metav1.ManagedFieldsOperationApply)
+		if updated.Operation != metav1.ManagedFieldsOperationUpdate || len(applied) == 0 {
+			continue
+		}
+		var both, only []Path
+		for _, path := range updated.Leaves() {
+			switch {
+			case slices.ContainsFunc(applied, func(e Entry) bool { return e.Owns(path) }):
+				both = append(both, path)
+			case !path.HasPrefix(finalizers) && !path.Equal(lastApplied) && slices.ContainsFunc(applied, func(e Entry) bool { return e.Subresource == updated.Subresource }):
+				only = append(only, path)
+			}
+		}
+		if len(both)+len(only) == 0 {
+			continue
+		}
+		f := finding(RuleUpdateAndApply, []Manager{updated.Manager, applied[0].Manager}, slices.Concat(both, only))
+		f.Message = fmt.Sprintf("%s applies, and owns %s by Update, %d of them both ways: they stay on the object when it leaves them out of what it applies",
+			updated.Name, fieldCount(f.Fields), len(both))
+		f.Remedy = migrateCommand(updated.Name, updated.Name)
+		found = append(found, f)
+	}
+	return found
+}
+
+func (l linting) named(name string, operation metav1.ManagedFieldsOperationType) []Entry {
+	var found []Entry
+	for _, entry := range l.ownership.entries {
+		if entry.Name == name && entry.Operation == operation {
+			found = append(found, entry)
+		}
+	}
+	return found
+}

@@ -1,0 +1,157 @@
+package fieldowners_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// served knows all versions but v1alpha1, and nothing of the group unknown.
+func served(apiVersion string) (served, known bool) {
+	return apiVersion != "apps/v1alpha1", !strings.HasPrefix(apiVersion, "unknown/")
+}
+
+func inVersion(entry metav1.ManagedFieldsEntry, apiVersion, subresource string) metav1.ManagedFieldsEntry {
+	entry.APIVersion, entry.Subresource = apiVersion, subresource
+	return entry
+}
+
+// TestLint holds what is told and what is not; test/integration has each rule on
+// objects that came about on a real API server.
+func TestLint(t *testing.T) {
+	const a, ab, abc = `{"f:spec":{"f:a":{}}}`, `{"f:spec":{"f:a":{},"f:b":{}}}`, `{"f:spec":{".":{},"f:a":{},"f:b":{},"f:c":{}}}`
+	update := func(manager, fields string) metav1.ManagedFieldsEntry { return exampleEntry(manager, "Update", fields) }
+	apply := func(manager, fields string) metav1.ManagedFieldsEntry { return exampleEntry(manager, "Apply", fields) }
+	for _, c := range []struct {
+		reason  string
+		entries []metav1.ManagedFieldsEntry
+		want    []string // finding, remedy
+	}{
+		{"nothing is known", nil, nil},
+		{"one manager", []metav1.ManagedFieldsEntry{apply("us", abc)}, nil},
+		{"two appliers that share", []metav1.ManagedFieldsEntry{apply("us", ab), apply("them", abc)}, nil},
+		{"an updater and an applier that share: the updater is alive", []metav1.ManagedFieldsEntry{update("old", ab), apply("us", a)}, nil},
+
+		{"before-first-apply shares with an applier", []metav1.ManagedFieldsEntry{update("before-first-apply", abc), apply("us", ab)}, []string{
+			"before-first-apply: before-first-apply/Update owns 2 fields together with us/Apply: what an applier leaves out stays on the object: .spec.a, .spec.b",
+			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to us"}},
+		{"with two of them; the one that shares more comes first", []metav1.ManagedFieldsEntry{update("before-first-apply", abc), apply("a few", a), apply("more of it", ab)}, []string{
+			"before-first-apply: before-first-apply/Update owns 2 fields together with more of it/Apply and 1 more: what an applier leaves out stays on the object: .spec.a, .spec.b",
+			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to 'more of it'"}},
+		{"before-first-apply shares nothing", []metav1.ManagedFieldsEntry{update("before-first-apply", a), apply("us", `{"f:spec":{"f:b":{}}}`)}, nil},
+		{"a manager that chose that name and applies", []metav1.ManagedFieldsEntry{apply("before-first-apply", a), apply("us", a)}, nil},
+
+		{"client-side apply left its entry", []metav1.ManagedFieldsEntry{update("kubectl-client-side-apply", abc), apply("kubectl", a)}, []string{
+			"client-side-apply: kubectl-client-side-apply/Update owns 1 field together with kubectl/Apply: what an applier leaves out stays on the object: .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from kubectl-client-side-apply --to kubectl"}},
+		{"client-side apply, and nobody applies", []metav1.ManagedFieldsEntry{update("kubectl-client-side-apply", abc), update("x", a)}, nil},
+
+		{"a manager owns fields both ways", []metav1.ManagedFieldsEntry{update("us", abc), apply("us", a)}, []string{
+			"update-and-apply: us applies, and owns 3 fields by Update, 1 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a, .spec.b, .spec.c",
+			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
+		{"only by Update what it could apply", []metav1.ManagedFieldsEntry{update("us", a), apply("us", `{"f:spec":{"f:b":{}}}`)}, []string{
+			"update-and-apply: us applies, and owns 1 field by Update, 0 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
+		{"its status by Update, and its finalizer", []metav1.ManagedFieldsEntry{
+			inVersion(update("us", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status"),
+			update("us", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("us", a)}, nil},
+		{"another one's Update", []metav1.ManagedFieldsEntry{update("them", a), apply("us", a)}, nil},
+
+		{"the oldest were merged", []metav1.ManagedFieldsEntry{update("ancient-changes", ab), apply("us", `{"f:spec":{"f:c":{}}}`)}, []string{
+			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: who wrote 2 fields is not known any more: .spec.a, .spec.b",
+			"kubectl fieldowners migrate TYPE/NAME --from ancient-changes --to us"}},
+		{"and nobody applies", []metav1.ManagedFieldsEntry{update("ancient-changes", `{"f:spec":{"f:a":{},"f:b":{},"f:c":{},"f:d":{}}}`)}, []string{
+			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: who wrote 4 fields is not known any more: .spec.a, .spec.b, .spec.c and 1 more",
+			"kubectl fieldowners migrate TYPE/NAME --from ancient-changes --to MANAGER"}},
+
+		{"a version that nobody knows of", []metav1.ManagedFieldsEntry{inVersion(update("us", a), "unknown/v1", "")}, nil},
+
+		{"a shell of what others own", []metav1.ManagedFieldsEntry{update("gone", `{"f:spec":{}}`), apply("us", ab)}, []string{
+			"owns-nothing: gone/Update owns nothing any more but the existence of 1 field, whose parts others own, which does no harm: .spec",
+			"kubectl fieldowners migrate TYPE/NAME --from gone --to us"}},
+		{"a shell, and nobody applies", []metav1.ManagedFieldsEntry{update("gone", `{"f:spec":{}}`), update("other", ab)}, []string{
+			"owns-nothing: gone/Update owns nothing any more but the existence of 1 field, whose parts others own, which does no harm: .spec",
+			"kubectl fieldowners migrate TYPE/NAME --from gone --to gone"}},
+		{"an applier of which only that is left", []metav1.ManagedFieldsEntry{apply("gone", `{"f:spec":{},"f:metadata":{"f:labels":{}}}`), apply("us", `{"f:spec":{"f:a":{}},"f:metadata":{"f:labels":{"f:l":{}}}}`)}, []string{
+			"owns-nothing: gone/Apply owns nothing any more but the existence of 2 fields, whose parts others own, which does no harm: .metadata.labels, .spec",
+			"kubectl fieldowners release TYPE/NAME --field-manager gone"}},
+		{"nothing at all", []metav1.ManagedFieldsEntry{apply("gone", `{}`), apply("us", a)}, []string{
+			"owns-nothing: gone/Apply owns nothing", "kubectl fieldowners release TYPE/NAME --field-manager gone"}},
+		{"a map or an atomic list that it owns as a whole", []metav1.ManagedFieldsEntry{update("x", `{"f:spec":{}}`), apply("us", `{"f:status":{"f:a":{}}}`)}, nil},
+		{"a shell, and a value", []metav1.ManagedFieldsEntry{update("x", `{"f:data":{},"f:spec":{"f:a":{}}}`), apply("us", `{"f:data":{"f:k":{}}}`)}, nil},
+	} {
+		findings, err := fieldowners.Lint(c.entries, fieldowners.LintFacts{Served: served})
+		if err != nil {
+			t.Errorf("%s: %v", c.reason, err)
+		}
+		var got []string
+		for _, f := range findings {
+			got = append(got, f.String(), f.Remedy)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+		}
+	}
+}
+
+// TestLintFacts holds the rules that need more than the entries.
+func TestLintFacts(t *testing.T) {
+	apply := exampleEntry("us", "Apply", `{"f:spec":{"f:a":{}}}`)
+	former := inVersion(exampleEntry("old", "Update", `{"f:spec":{"f:b":{}}}`), "apps/v1alpha1", "")
+	formerApply := inVersion(exampleEntry("gone", "Apply", `{"f:spec":{"f:b":{}}}`), "apps/v1alpha1", "")
+	entries := []metav1.ManagedFieldsEntry{apply, former, formerApply}
+	encoded, err := json.Marshal(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := len(encoded)
+	for _, c := range []struct {
+		reason string
+		facts  fieldowners.LintFacts
+		want   []string // rule, first manager, remedy
+	}{
+		{"nothing is known", fieldowners.LintFacts{}, nil},
+		{"what is served is known", fieldowners.LintFacts{Served: served}, []string{
+			"unserved-version gone/Apply kubectl apply --server-side --field-manager gone -f FILE",
+			"unserved-version old/Update kubectl fieldowners migrate TYPE/NAME --from old --to us"}},
+		{"half of the object", fieldowners.LintFacts{ObjectBytes: 2 * size}, nil},
+		{"more than half", fieldowners.LintFacts{ObjectBytes: 2*size - 1}, []string{"large-managed-fields gone/Apply kubectl fieldowners get TYPE/NAME"}},
+		{"a size that cannot be", fieldowners.LintFacts{ObjectBytes: -1}, nil},
+	} {
+		findings, err := fieldowners.Lint(entries, c.facts)
+		if err != nil {
+			t.Errorf("%s: %v", c.reason, err)
+		}
+		var got []string
+		for _, f := range findings {
+			got = append(got, string(f.Rule)+" "+f.Managers[0].String()+" "+f.Remedy)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+		}
+	}
+}
+
+func TestLintDuplicates(t *testing.T) {
+	old := exampleEntry("old", "Update", `{"f:spec":{"f:a":{}}}`)
+	entries := []metav1.ManagedFieldsEntry{old, inVersion(old, "apps/v1beta1", ""), inVersion(old, "apps/v1", "scale"), exampleEntry("old", "Update", `{"f:spec":{"f:b":{}}}`), old}
+	findings, err := fieldowners.Lint(entries, fieldowners.LintFacts{})
+	if err != nil || len(findings) != 1 || findings[0].Rule != fieldowners.RuleDuplicateEntry ||
+		findings[0].Remedy != "kubectl fieldowners migrate TYPE/NAME --from old --to MANAGER" || !strings.Contains(findings[0].Message, "old/Update has several entries in apps/v1") {
+		t.Errorf("%v, %v; want one finding for the three entries of one identity", findings, err)
+	}
+}
+
+func TestLintRefuses(t *testing.T) {
+	findings, err := fieldowners.Lint([]metav1.ManagedFieldsEntry{
+		exampleEntry("ancient-changes", "Update", `{"f:a":{}}`), exampleEntry("m", "Update", `{"x":{}}`),
+	}, fieldowners.LintFacts{})
+	if err == nil || findings != nil || !strings.HasPrefix(err.Error(), `managedFields[1] (manager "m")`) {
+		t.Errorf("%v, %v", findings, err)
+	}
+}

@@ -1,0 +1,289 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
+)
+
+// lintWorld makes objects the way they come about.
+type lintWorld struct {
+	*testing.T
+	client    client.Client
+	namespace string
+}
+
+func (w lintWorld) ref(name string) apply.ObjectRef {
+	return refTo(corev1.SchemeGroupVersion.WithKind("ConfigMap"), w.namespace, name)
+}
+
+func (w lintWorld) configMap(name string, data map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": w.namespace}, "data": data,
+	}}
+}
+
+func (w lintWorld) create(name, manager string, data map[string]any) *unstructured.Unstructured {
+	w.Helper()
+	object := w.configMap(name, data)
+	if err := w.client.Create(w.Context(), object, client.FieldOwner(manager)); err != nil {
+		w.Fatal(err)
+	}
+	return object
+}
+
+func (w lintWorld) apply(name, manager string, data map[string]any) {
+	w.Helper()
+	if err := w.client.Apply(w.Context(), client.ApplyConfigurationFromUnstructured(w.configMap(name, data)), client.FieldOwner(manager)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w lintWorld) patch(object client.Object, patch, manager string) {
+	w.Helper()
+	if err := w.client.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(manager)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// lint gives the findings about the live object with all facts, "RULE MANAGER REMEDY".
+func (w lintWorld) lint(ref apply.ObjectRef) (lines []string) {
+	w.Helper()
+	live := liveAt(w, w.client, ref)
+	encoded, err := json.Marshal(live)
+	if err != nil {
+		w.Fatal(err)
+	}
+	findings, err := fieldowners.Lint(live.GetManagedFields(), fieldowners.LintFacts{Served: servedBy(w.T), ObjectBytes: len(encoded)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, f := range findings {
+		if strings.Contains(f.String(), "\n") {
+			w.Errorf("several lines: %q", f)
+		}
+		lines = append(lines, fmt.Sprintf("%s %s %d: %s", f.Rule, f.Managers[0], f.Fields, f.Remedy))
+	}
+	return lines
+}
+
+// servedBy asks the API server.
+func servedBy(t *testing.T) func(string) (served, known bool) {
+	t.Helper()
+	d, err := discovery.NewDiscoveryClientForConfig(server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := d.ServerGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := metav1.ExtractGroupVersions(groups)
+	return func(apiVersion string) (served, known bool) { return slices.Contains(versions, apiVersion), true }
+}
+
+// filler makes the values of an object larger than its managed fields.
+var filler = strings.Repeat("x", 4096)
+
+// TestLintFinds makes an object for each rule, has Lint find it and nothing else,
+// does what the remedy says, by the library, and has Lint find nothing any more.
+func TestLintFinds(t *testing.T) {
+	c := newClient(t, server(t))
+	w := lintWorld{t, c, newNamespace(t, c)}
+	migrate := func(from, to string) func(apply.ObjectRef) {
+		return func(ref apply.ObjectRef) {
+			transfer, err := newApplier(t, c, to, apply.Policy{}).Migrate(t.Context(), ref, apply.From{Manager: from})
+			transferred(t, transfer, err)
+		}
+	}
+	for name, s := range map[string]struct {
+		make func(name string) apply.ObjectRef
+		want string
+		heal func(apply.ObjectRef)
+	}{
+		"before-first-apply": {
+			func(name string) apply.ObjectRef {
+				object := w.create(name, "old", map[string]any{"k": "1", "fill": filler})
+				w.patch(object, `{"metadata":{"managedFields":[{}]}}`, "wipe")
+				w.apply(name, "us", map[string]any{"k": "1", "new": "2"})
+				return w.ref(name)
+			},
+			"before-first-apply before-first-apply/Update 1: kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to us",
+			migrate("before-first-apply", "us"),
+		},
+		"client-side-apply": {
+			func(name string) apply.ObjectRef {
+				createClientSide(t, c, deployment(name, w.namespace, "v1").WithAnnotations(map[string]string{"fill": filler}), &appsv1.Deployment{})
+				if err := c.Apply(t.Context(), deployment(name, w.namespace, "v1"), client.FieldOwner("us")); err != nil {
+					t.Fatal(err)
+				}
+				return deploymentRef(w.namespace, name)
+			},
+			"client-side-apply kubectl-client-side-apply/Update 5: kubectl fieldowners migrate TYPE/NAME --from kubectl-client-side-apply --to us",
+			migrate(clientSide, "us"),
+		},
+		"update-and-apply": {
+			func(name string) apply.ObjectRef {
+				w.create(name, "us", map[string]any{"k": "1", "fill": filler})
+				w.apply(name, "us", map[string]any{"k": "1"})
+				return w.ref(name)
+			},
+			"update-and-apply us/Update 2: kubectl fieldowners migrate TYPE/NAME --from us --to us",
+			migrate("us", "us"),
+		},
+		"ancient-changes": {
+			func(name string) apply.ObjectRef {
+				object := w.create(name, "m0", map[string]any{"fill": filler})
+				for i := range 12 {
+					w.patch(object, fmt.Sprintf(`{"data":{"k%d":"v"}}`, i), fmt.Sprintf("m%d", i+1))
+				}
+				return w.ref(name)
+			},
+			"ancient-changes ancient-changes/Update 4: kubectl fieldowners migrate TYPE/NAME --from ancient-changes --to MANAGER",
+			migrate("ancient-changes", "us"),
+		},
+		"owns-nothing": {
+			func(name string) apply.ObjectRef {
+				object := w.create(name, "old", map[string]any{"fill": filler})
+				w.patch(object, `{"data":{"fill":"`+filler+`y"}}`, "taker")
+				return w.ref(name)
+			},
+			"owns-nothing old/Update 1: kubectl fieldowners migrate TYPE/NAME --from old --to old",
+			func(ref apply.ObjectRef) {
+				migrate("old", "old")(ref)
+				want := []string{"owns-nothing old/Apply 1: kubectl fieldowners release TYPE/NAME --field-manager old"}
+				if diff := cmp.Diff(want, w.lint(ref)); diff != "" {
+					t.Errorf("the next step (-want +got):\n%s", diff)
+				}
+				if _, err := newApplier(t, c, "old", apply.Policy{}).Release(t.Context(), ref); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"large-managed-fields": {
+			func(name string) apply.ObjectRef {
+				for i := range 6 {
+					w.apply(name, fmt.Sprintf("m%d", i), map[string]any{"k": "v"})
+				}
+				return w.ref(name)
+			},
+			"large-managed-fields m0/Apply 0: kubectl fieldowners get TYPE/NAME",
+			func(ref apply.ObjectRef) {
+				for i := range 5 {
+					if _, err := newApplier(t, c, fmt.Sprintf("m%d", i), apply.Policy{}).Release(t.Context(), ref); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+		},
+		"duplicate-entry": {
+			func(name string) apply.ObjectRef {
+				var object appsv1.Deployment
+				config := deployment(name, w.namespace, "v1").WithAnnotations(map[string]string{"fill": filler})
+				config.Spec.WithReplicas(2)
+				createClientSide(t, c, config, &object)
+				label := appsv1ac.Deployment(name, w.namespace).WithLabels(map[string]string{"y": "1"})
+				if err := c.Apply(t.Context(), label, client.FieldOwner("labels")); err != nil {
+					t.Fatal(err)
+				}
+				scaleTo(t, c, &object, "2", "nobody")
+				return deploymentRef(w.namespace, name)
+			},
+			"duplicate-entry kubectl-client-side-apply/Update 0: kubectl fieldowners migrate TYPE/NAME --from kubectl-client-side-apply --to labels",
+			migrate(clientSide, "labels"),
+		},
+	} {
+		ref := s.make(name)
+		if diff := cmp.Diff([]string{s.want}, w.lint(ref)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s\n%v", name, diff, fieldsBy(t, liveAt(t, c, ref).GetManagedFields()))
+		}
+		s.heal(ref)
+		if left := w.lint(ref); len(left) > 0 {
+			t.Errorf("%s: after its remedy: %q", name, left)
+		}
+	}
+}
+
+// TestLintUnserved takes a version away from a definition in two steps. While it is
+// only not served, writes do no harm, an apply brings the applier's entry into the
+// served version, and served again an Update entry can be migrated. Once the
+// definition does not have it, an apply is refused and a plain write empties the
+// managed fields.
+func TestLintUnserved(t *testing.T) {
+	c := newClient(t, server(t))
+	w := lintWorld{t, c, newNamespace(t, c)}
+	installed, err := envtest.InstallCRDs(server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{twoVersions()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := envtest.UninstallCRDs(server(t), envtest.CRDInstallOptions{CRDs: installed}); err != nil {
+			t.Error(err)
+		}
+	})
+	pair := func(version, name string, spec map[string]any) *unstructured.Unstructured {
+		return object("transfer.coapply.dev/"+version, "Pair", w.namespace, name, spec)
+	}
+	applied := func(version, name, manager string) error {
+		return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(pair(version, name, map[string]any{"a": filler})), client.FieldOwner(manager))
+	}
+	for _, name := range []string{"not-served", "gone"} {
+		if err := c.Create(t.Context(), pair("v1alpha1", name, map[string]any{"former": "x"}), client.FieldOwner("old")); err != nil {
+			t.Fatal(err)
+		}
+		if err := applied("v1alpha1", name, "us"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ref := func(name string) apply.ObjectRef {
+		return refTo(schema.GroupVersionKind{Group: "transfer.coapply.dev", Version: "v1", Kind: "Pair"}, w.namespace, name)
+	}
+	if found := w.lint(ref("not-served")); len(found) > 0 {
+		t.Errorf("while it is served: %q", found)
+	}
+	ofOld := "unserved-version old/Update 1: kubectl fieldowners migrate TYPE/NAME --from old --to "
+	both := []string{ofOld + "MANAGER", "unserved-version us/Apply 1: kubectl apply --server-side --field-manager us -f FILE"}
+	changeCRD(t, c, func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false })
+	w.patch(liveAt(t, c, ref("not-served")), `{"spec":{"b":"2"}}`, "someone")
+	if diff := cmp.Diff(both, w.lint(ref("not-served"))); diff != "" {
+		t.Errorf("not served, after a plain write (-want +got):\n%s", diff)
+	}
+	if err := applied("v1", "not-served", "us"); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{ofOld + "us"}, w.lint(ref("not-served"))); diff != "" {
+		t.Errorf("not served, after the applier applied (-want +got):\n%s", diff)
+	}
+	changeCRD(t, c, func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[:1] })
+	if diff := cmp.Diff(both, w.lint(ref("gone"))); diff != "" {
+		t.Errorf("gone (-want +got):\n%s", diff)
+	}
+	for _, manager := range []string{"us", "another"} {
+		if err := applied("v1", "gone", manager); err == nil || !strings.Contains(err.Error(), "invalid group/version") {
+			t.Errorf("an apply of %s is not refused: %v", manager, err)
+		}
+	}
+	live := liveAt(t, c, ref("gone"))
+	w.patch(live, `{"spec":{"b":"2"}}`, "someone")
+	if left := live.GetManagedFields(); len(left) > 0 {
+		t.Errorf("a plain write left %v: then the message is wrong", left)
+	}
+}
