@@ -103,6 +103,25 @@ func TestRapidEncode(t *testing.T) {
 	})
 }
 
+func TestRapidSelect(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawOwnership(t, fewElements)
+		for _, e := range o.Entries() {
+			for _, path := range e.Fields() {
+				part := o.Select(fieldowners.Selection{Prefix: path, Manager: e.Name})
+				entries, err := part.ManagedFields()
+				if err != nil {
+					t.Fatal(err)
+				}
+				again, err := fieldowners.Parse(entries)
+				if err != nil || !again.Equal(part) || !o.Union(part).Equal(o) || len(part.OwnersOf(path)) == 0 {
+					t.Fatalf("%s of %v (%v) selects %v", path, fieldsOf(o), err, fieldsOf(part))
+				}
+			}
+		}
+	})
+}
+
 func TestRapidPath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for _, e := range drawOwnership(t, anyElement).Entries() {
