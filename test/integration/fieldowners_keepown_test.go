@@ -1,0 +1,64 @@
+package integration
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
+)
+
+// TestKeepOwnInACache reads one object in each of the forms that a cache keeps.
+func TestKeepOwnInACache(t *testing.T) {
+	c := newClient(t, server(t))
+	namespace := newNamespace(t, c)
+	for _, manager := range []string{"them", "us", "others"} {
+		config := corev1ac.ConfigMap("kept", namespace).WithData(map[string]string{manager: "v"})
+		if err := c.Apply(t.Context(), config, client.FieldOwner(manager)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cached, err := cache.New(server(t), cache.Options{
+		Scheme: scheme, DefaultTransform: fieldowners.KeepOwn("us"), DefaultNamespaces: map[string]cache.Config{namespace: {}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- cached.Start(ctx) }()
+	defer func() {
+		stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	}()
+	free, metadata := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+	free.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	for _, object := range []client.Object{&corev1.ConfigMap{}, free, metadata} {
+		if err := cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "kept"}, object); err != nil {
+			t.Fatal(err)
+		}
+		ownership, err := fieldowners.Parse(object.GetManagedFields())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, entry := range ownership.Entries() {
+			for _, path := range entry.Leaves() {
+				got = append(got, entry.Manager.String()+" "+path.String())
+			}
+		}
+		if diff := cmp.Diff([]string{"us/Apply .data.us"}, got); diff != "" {
+			t.Errorf("%T (-want +got):\n%s", object, diff)
+		}
+	}
+}
