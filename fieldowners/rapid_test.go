@@ -108,7 +108,7 @@ func TestRapidSelect(t *testing.T) {
 		o := drawOwnership(t, fewElements)
 		for _, e := range o.Entries() {
 			for _, path := range e.Fields() {
-				part := o.Select(fieldowners.Selection{Prefix: path, Manager: e.Name})
+				part := o.Select(fieldowners.Selection{Prefix: path, Managers: []string{e.Name}})
 				entries, err := part.ManagedFields()
 				if err != nil {
 					t.Fatal(err)
