@@ -99,8 +99,8 @@ type linting struct {
 	facts     LintFacts
 }
 
-// finding has the first few of the fields as examples.
-func finding(rule Rule, managers []Manager, paths []Path) Finding {
+// newFinding has the first few of the fields as examples.
+func newFinding(rule Rule, managers []Manager, paths []Path) Finding {
 	const examples = 3
 	return Finding{Rule: rule, Managers: managers, Paths: paths[:min(examples, len(paths))], Fields: len(paths)}
 }

@@ -13,7 +13,7 @@ import (
 func (l linting) ancientChanges() []Finding {
 	var found []Finding
 	for _, entry := range l.named(ancientChanges, metav1.ManagedFieldsOperationUpdate) {
-		f := finding(RuleAncientChanges, []Manager{entry.Manager}, entry.Leaves())
+		f := newFinding(RuleAncientChanges, []Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("more than ten managers wrote by Update, and the API server merged the oldest of them: "+
 			"who wrote %s is not known any more", fieldCount(f.Fields))
 		f.Remedy = migrateCommand(ancientChanges, l.mainApplier())
@@ -56,7 +56,7 @@ func (l linting) unserved() []Finding {
 		if !l.isUnserved(entry.APIVersion) {
 			continue
 		}
-		f := finding(RuleUnservedVersion, []Manager{entry.Manager}, entry.Leaves())
+		f := newFinding(RuleUnservedVersion, []Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its definition does not have the version at all, "+
 			"the next write makes the API server drop all managed fields of the object, and applies are refused", entry.Manager, fieldCount(f.Fields), entry.APIVersion)
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
@@ -81,7 +81,7 @@ func (l linting) duplicates() []Finding {
 		if count[who]++; count[who] != 2 {
 			continue
 		}
-		f := finding(RuleDuplicateEntry, []Manager{who}, nil)
+		f := newFinding(RuleDuplicateEntry, []Manager{who}, nil)
 		f.Message = fmt.Sprintf("%s has several entries in %s, as a write to /scale leaves them: the next plain write keeps one of them, "+
 			"and the fields of the others have no owner then", who, who.APIVersion)
 		f.Remedy = migrateCommand(who.Name, l.mainApplier())
@@ -105,7 +105,7 @@ func (l linting) ownsNothing() []Finding {
 		if !empty {
 			continue
 		}
-		f := finding(RuleOwnsNothing, []Manager{entry.Manager}, entry.Leaves())
+		f := newFinding(RuleOwnsNothing, []Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("%s owns nothing", entry.Manager)
 		if f.Fields > 0 {
 			f.Message += fmt.Sprintf(" any more but the existence of %s, whose parts others own, which does no harm", fieldCount(f.Fields))
@@ -150,7 +150,7 @@ func (l linting) large() []Finding {
 		managers = append(managers, manager)
 	}
 	slices.SortFunc(managers, func(a, b Manager) int { return cmp.Or(sizes[b]-sizes[a], a.compare(b)) })
-	f := finding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
+	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
 	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %d managers, %d of them of %s: every write pays for each manager; "+
 		"release or migrate those that do not write any more", bytes, l.facts.ObjectBytes, len(managers), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + Placeholder

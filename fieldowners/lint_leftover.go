@@ -23,7 +23,7 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 		if len(shared) == 0 {
 			continue
 		}
-		f := finding(rule, append([]Manager{left.Manager}, appliers...), shared)
+		f := newFinding(rule, append([]Manager{left.Manager}, appliers...), shared)
 		f.Message = fmt.Sprintf("%s owns %s together with %s: what an applier leaves out stays on the object",
 			left.Manager, fieldCount(len(shared)), appliers[0])
 		if len(appliers) > 1 {
@@ -81,7 +81,7 @@ func (l linting) updateAndApply() []Finding {
 		if len(both)+len(only) == 0 {
 			continue
 		}
-		f := finding(RuleUpdateAndApply, []Manager{updated.Manager, applied[0].Manager}, slices.Concat(both, only))
+		f := newFinding(RuleUpdateAndApply, []Manager{updated.Manager, applied[0].Manager}, slices.Concat(both, only))
 		f.Message = fmt.Sprintf("%s applies, and owns %s by Update, %d of them both ways: they stay on the object when it leaves them out of what it applies",
 			updated.Name, fieldCount(f.Fields), len(both))
 		f.Remedy = migrateCommand(updated.Name, updated.Name)
