@@ -53,10 +53,22 @@ func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 	for _, l := range lines {
 		s.line(w, labels, l, column)
 	}
-	for _, field := range missing {
-		fmt.Fprintf(w, "# not in the object as read: %s  %s\n", Safe(field.Path.String()), o.Owners(field))
-	}
+	s.missing(w, o, missing)
 	return true
+}
+
+// missing writes what is owned and not there by that name.
+func (s Screen) missing(w io.Writer, o *Object, fields []fieldowners.Field) {
+	for i, field := range fields {
+		if i == 0 {
+			fmt.Fprintln(w, "# Owned, and not in the object as read:")
+		}
+		owners, path := o.Owners(field), Safe(field.Path.String())
+		if s.Width > 0 {
+			path = Shorten(path, max(s.Width-utf8.RuneCountInString(owners)-6, 24))
+		}
+		fmt.Fprintf(w, "#   %s  %s\n", path, owners)
+	}
 }
 
 func (s Screen) legend(w io.Writer, o *Object) {
