@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+func (c *checkCommand) print(items []checkItem) error {
+	conflicts, unsure := 0, 0
+	for _, item := range items {
+		conflicts += len(item.Conflicts)
+		unsure += len(item.Unsure)
+	}
+	var err error
+	switch c.output {
+	case "text":
+		for _, item := range items {
+			c.text(item)
+		}
+	case "sarif":
+		err = c.structured("json", newSarif(c.manager, items))
+	default:
+		err = c.structured(c.output, checkList{FieldManager: c.manager, Server: c.server.ask, Items: items})
+	}
+	if err != nil {
+		return err
+	}
+	if unsure > 0 {
+		fmt.Fprintf(c.ErrOut, "warning: managed fields alone do not tell all, see %q: --server asks the API server\n", "not certain")
+	}
+	if conflicts > 0 {
+		return errFound
+	}
+	return nil
+}
+
+// text prints one object for people.
+func (c *checkCommand) text(item checkItem) {
+	palette := c.screen(false).Palette
+	name := item.Name
+	if item.Namespace != "" {
+		name = item.Namespace + "/" + name
+	}
+	verdict := "no conflict"
+	switch n := len(item.Conflicts); {
+	case n == 1:
+		verdict = "1 conflict"
+	case n > 1:
+		verdict = fmt.Sprintf("%d conflicts", n)
+	case item.Creates:
+		verdict = "no conflict, it would be created"
+	}
+	fmt.Fprintln(c.Out, palette.Strong(ownerview.Safe(item.Kind+" "+name)+": "+verdict))
+	for _, conflict := range item.Conflicts {
+		fmt.Fprintf(c.Out, "  %s:%d: %s\n", ownerview.Safe(item.File), conflict.Line, ownerview.Safe(conflict.Path))
+		fmt.Fprintf(c.Out, "      %s wants %s, %s has %s\n",
+			ownerview.Safe(c.manager), short(conflict.Ours), ownerText(conflict.Owner), short(conflict.Theirs))
+	}
+	c.texts("becomes shared", sharedTexts(item.Shared))
+	c.texts("given up, as the file does not list it", droppedTexts(item.Dropped))
+	c.texts("changes", changeTexts(item.Changes))
+	c.texts("not certain", unsureTexts(item.Unsure))
+}
+
+func (c *checkCommand) texts(heading string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintln(c.Out, "  "+heading+":")
+	for _, line := range lines {
+		fmt.Fprintln(c.Out, "    "+line)
+	}
+}
+
+func sharedTexts(all []checkShared) []string {
+	var lines []string
+	for _, s := range all {
+		lines = append(lines, ownerview.Safe(s.Path)+" with "+ownerText(s.Owner))
+	}
+	return lines
+}
+
+func droppedTexts(all []checkDropped) []string {
+	var lines []string
+	for _, d := range all {
+		fate := "stays on the object"
+		switch {
+		case d.Removed:
+			fate = "goes from the object"
+		case len(d.KeptBy) > 0:
+			fate = "stays with"
+			for _, owner := range d.KeptBy {
+				fate += " " + ownerText(owner)
+			}
+		}
+		lines = append(lines, ownerview.Safe(d.Path)+" "+fate)
+	}
+	return lines
+}
+
+func changeTexts(all []checkChange) []string {
+	var lines []string
+	for _, change := range all {
+		lines = append(lines, fmt.Sprintf("%s: %s -> %s", ownerview.Safe(change.Path), short(change.Before), short(change.After)))
+	}
+	return lines
+}
+
+func unsureTexts(all []checkUnsure) []string {
+	var lines []string
+	for _, u := range all {
+		lines = append(lines, fmt.Sprintf("%s (line %d): %s", ownerview.Safe(u.Path), u.Line, ownerview.Safe(u.Reason)))
+	}
+	return lines
+}
+
+// ownerText gives a manager as the library does.
+func ownerText(o ownerview.OwnerItem) string {
+	text := o.Name + "/" + string(o.Operation)
+	if o.Subresource != "" {
+		text += "[" + o.Subresource + "]"
+	}
+	return ownerview.Safe(text)
+}
+
+// short gives a value on one short line.
+func short(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return "?"
+	}
+	return ownerview.CutOff(ownerview.Safe(strings.TrimSpace(b.String())), 60)
+}

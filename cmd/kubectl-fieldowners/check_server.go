@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+// checkByServer has the API server tell what an apply of one object would meet, by a
+// dry run.
+func (c *checkCommand) checkByServer(ctx context.Context, d document, places []int, intent map[string]any) (checkItem, error) {
+	live := c.client
+	wanted := &unstructured.Unstructured{Object: intent}
+	if err := c.completeNamespace(wanted); err != nil {
+		return checkItem{}, err
+	}
+	applier, err := apply.New(live, apply.Config{FieldManager: c.manager, LiveReader: live})
+	if err != nil {
+		return checkItem{}, err
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(wanted.GroupVersionKind())
+	err = live.Get(ctx, client.ObjectKeyFromObject(wanted), object)
+	if client.IgnoreNotFound(err) != nil {
+		return checkItem{}, err
+	}
+	if err != nil {
+		object.Object = nil
+	}
+	plan, err := applier.Plan(ctx, apply.Intent{
+		Config: client.ApplyConfigurationFromUnstructured(wanted.DeepCopy()), Subresource: c.subresource,
+	})
+	if err != nil {
+		return checkItem{}, err
+	}
+	if plan.Refused != nil && !errors.Is(plan.Refused, apply.ErrConflict) {
+		return checkItem{}, plan.Refused
+	}
+	item := newCheckItem(d, places, intent, object.Object)
+	item.planned(plan)
+	return item, nil
+}
+
+// completeNamespace puts an object without a namespace into that of the command line.
+func (c *checkCommand) completeNamespace(wanted *unstructured.Unstructured) error {
+	namespaced, err := c.client.IsObjectNamespaced(wanted)
+	if err != nil || !namespaced || wanted.GetNamespace() != "" {
+		return err
+	}
+	namespace, _, err := c.config.ToRawKubeConfigLoader().Namespace()
+	wanted.SetNamespace(namespace)
+	return err
+}
+
+// planned fills in what the API server's dry run told.
+func (i *checkItem) planned(p apply.Plan) {
+	i.Creates = p.Action == apply.Created
+	for _, c := range p.Conflicts {
+		i.conflict(c.Path, c.ServerPath, c.Manager, c.Ours, c.Theirs)
+	}
+	i.shared(p.Shared)
+	i.changed(p.Changes)
+	for _, d := range p.Dropped {
+		i.dropped(d.Path, !d.Stays, d.Owners)
+	}
+}
