@@ -112,7 +112,7 @@ func (c *Contention) setValues(live, intent map[string]any, secret bool) {
 	}
 	c.Ours, c.OursKnown = c.Path.Value(intent)
 	c.Theirs, c.TheirsKnown = c.Path.Value(live)
-	if secret && holdsSecret(c.Path) {
-		c.Ours, c.Theirs = hide(c.OursKnown), hide(c.TheirsKnown)
+	if secret && isSecretAt(c.Path) {
+		c.Ours, c.Theirs = concealKnown(c.OursKnown), concealKnown(c.TheirsKnown)
 	}
 }

@@ -147,3 +147,16 @@ func TestExplainColumns(t *testing.T) {
 		t.Errorf("got %s\nwant %s\n%v", got, want, one[0])
 	}
 }
+
+// TestExplainSteersNoTerminal has names with what terminals obey.
+func TestExplainSteersNoTerminal(t *testing.T) {
+	answer := "Apply failed with 1 conflict: conflict with \"a\\x1b[31m\\nb\": .data.\x1b[2Jx\u202e"
+	explanations, err := fieldowners.Explain([]byte(answer), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := explanations[0].String()
+	if strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "    owner  a\ufffd[31m b/Apply\n") {
+		t.Errorf("%q", text)
+	}
+}

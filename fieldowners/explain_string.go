@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -13,7 +14,7 @@ const (
 )
 
 // String gives the explanation as lines of 80 columns at most, but for names and
-// paths that are longer themselves.
+// paths that are longer themselves. Nothing in it steers a terminal.
 func (e Explanation) String() string {
 	var b strings.Builder
 	many := "1 conflict"
@@ -37,7 +38,7 @@ func (e Explanation) String() string {
 		b.WriteByte('\n')
 	}
 	b.WriteString("\n" + wrapped(strings.Fields(e.legend()), 0, ""))
-	return b.String()
+	return strings.Map(harmless, b.String())
 }
 
 func (e Explanation) legend() string {
@@ -71,8 +72,16 @@ func (c Contention) field() string {
 	return c.Path.String()
 }
 
+// harmless takes out what steers a terminal, as names in an answer may.
+func harmless(r rune) rune {
+	if r == '\n' || unicode.IsPrint(r) {
+		return r
+	}
+	return unicode.ReplacementChar
+}
+
 func (c Contention) text() string {
-	owner := c.Owner.String()
+	owner := strings.Join(strings.Fields(c.Owner.String()), " ")
 	if c.Owner.APIVersion != "" {
 		owner += ", " + c.Owner.APIVersion
 	}
@@ -87,8 +96,8 @@ func (c Contention) text() string {
 }
 
 func valueText(v any) string {
-	if hidden, ok := v.(hiddenValue); ok {
-		return string(hidden)
+	if v == concealed {
+		return string(concealed)
 	}
 	return short(v)
 }
