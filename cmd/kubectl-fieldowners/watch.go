@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"coapply.dev/fieldowners"
+)
+
+type watchCommand struct {
+	*plugin
+	selection
+
+	output     string
+	path       string
+	managers   []string
+	perMinute  int
+	onlyFights bool
+	timeout    time.Duration
+}
+
+func newWatch(p *plugin) *cobra.Command {
+	w := &watchCommand{plugin: p}
+	cmd := &cobra.Command{
+		Use:   "watch (TYPE/NAME ... | TYPE [NAME ...])",
+		Short: "Show fields changing owners as it happens, and managers that fight",
+		Long: `Show fields changing owners as it happens, and managers that fight.
+
+A line says that a field moved from one manager to another, or that one gained it
+beside others or from nobody, or lost it to nobody; objects that come and go have a
+line too. With -l or --field-selector an object may also enter or leave the selection.
+
+FIGHT marks two managers that took a field from each other more than
+--fights-per-minute times in a minute, directly or by way of a third. A fight that
+goes on is told of once a minute. Writers that share one name, operation and
+subresource are one manager: a fight among them does not show.
+
+Nothing is missed when the connection breaks: the watch goes on where it was. Only
+where the API server has forgotten what came since (410 Gone), what is shown is the
+sum of what came, marked so, and a line on stderr says from when to when.
+
+Only metadata is read. With -o json each line is one object:
+  time, type        moved, gained, lost, created, deleted, entered, left, fight
+                    or interrupted; time is the API server's where it records one
+  apiVersion, kind, namespace, name, uid, resourceVersion
+  path, serverPath  of moved, gained, lost and fight
+  from, to          of moved, lost (from) and gained (to): name, operation, subresource
+  managers          of created and entered: all owners; of fight: the two
+  times, since      of fight: moves in a minute, and the first of them
+  sum               true: what came in between is not known
+  fromResourceVersion, since    of interrupted: what was seen last, and when
+Fields may be added; none is renamed, removed or given another meaning.
+
+It ends by Ctrl-C (exit code 130), or after --timeout: 0, or 1 if there was a fight.`,
+		Example: `  kubectl fieldowners watch deployment/web
+  kubectl fieldowners watch deployments,statefulsets -A --only-fights
+  kubectl fieldowners watch deployment/web --path .spec.replicas --timeout 5m`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return w.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&w.output, "output", "o", "text", "text or json")
+	flags.StringVar(&w.path, "path", "", "only this `field` and what is below it, such as .spec.replicas or "+examplePath)
+	flags.StringSliceVar(&w.managers, "manager", nil, "only what one of these field `managers` gains or loses")
+	flags.IntVar(&w.perMinute, "fights-per-minute", 5, "more moves of a field between two managers than this are a fight")
+	flags.BoolVar(&w.onlyFights, "only-fights", false, "only fights")
+	flags.DurationVar(&w.timeout, "timeout", 0, "end after this `time`, such as 5m; 0 is never")
+	w.selection.addFlags(cmd)
+	return cmd
+}
+
+func (w *watchCommand) validate(cmd *cobra.Command, args []string) (*watchReport, error) {
+	fights, err := fieldowners.NewFights(w.perMinute)
+	report := &watchReport{
+		out: w.Out, errOut: w.ErrOut, json: w.output == "json", fights: fights,
+		managers: w.managers, onlyFights: w.onlyFights, bySelector: w.selector != "" || w.fieldSelector != "",
+	}
+	switch {
+	case len(args) == 0:
+		return nil, usageError(cmd, "what to watch? Name a type or an object, such as deployments or deployment/web")
+	case w.output != "text" && w.output != "json":
+		return nil, usageError(cmd, "-o is %q, want text or json", w.output)
+	case err != nil:
+		return nil, usageError(cmd, "--fights-per-minute: %w", err)
+	case w.timeout < 0:
+		return nil, usageError(cmd, "--timeout is %v, want a time to come, or 0 for never", w.timeout)
+	}
+	if report.path, err = fieldowners.ParsePath(w.path); err != nil {
+		return nil, usageError(cmd, "--path: %w", err)
+	}
+	return report, nil
+}
+
+func (w *watchCommand) run(cmd *cobra.Command, args []string) error {
+	report, err := w.validate(cmd, args)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	// Discovery takes no context.
+	w.config.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
+		return config
+	}
+	targets, err := w.targets(args)
+	if err != nil {
+		return err
+	}
+	config, err := w.config.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	if w.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.timeout)
+		defer cancel()
+	}
+	if err := follow(ctx, client, targets, report); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+		return err
+	}
+	return report.result()
+}
+
+// follow watches until the context ends or one of the watches fails. It leaves no
+// goroutine behind.
+func follow(ctx context.Context, client metadata.Interface, targets []watchTarget, report *watchReport) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var all sync.WaitGroup
+	for _, target := range targets {
+		f := &follower{watchTarget: target, client: target.in(client), report: report}
+		all.Go(func() {
+			end(f.follow(ctx))
+			report.ended(f.behind)
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
