@@ -81,7 +81,7 @@ func (p Prediction) String() string {
 		b.WriteString("the object is created\n")
 	}
 	section := ""
-	for _, f := range p.findings() {
+	for _, f := range p.statements() {
 		if f.section != section {
 			section = f.section
 			b.WriteString(section + ":\n")
@@ -97,26 +97,32 @@ func (p Prediction) String() string {
 	return b.String()
 }
 
-// finding is one thing that a prediction says for certain.
-type finding struct {
+// statement is one thing that a prediction says for certain.
+type statement struct {
 	section string
 	path    Path
 	text    string
+	values  []any // of which the text may show a part
 }
 
-func (p Prediction) findings() []finding {
-	var all []finding
+func (s statement) equal(other statement) bool {
+	return s.section == other.section && s.text == other.text && s.path.Equal(other.path) &&
+		slices.EqualFunc(s.values, other.values, equalValues)
+}
+
+func (p Prediction) statements() []statement {
+	var all []statement
 	for _, c := range p.Conflicts {
-		all = append(all, finding{"conflicts", c.Path, c.String()})
+		all = append(all, statement{"conflicts", c.Path, c.String(), []any{c.Ours, c.Theirs}})
 	}
 	for _, o := range p.Shared {
-		all = append(all, finding{"shared", o.Path, o.Path.String() + " with " + o.Manager.String()})
+		all = append(all, statement{"shared", o.Path, o.Path.String() + " with " + o.Manager.String(), nil})
 	}
 	for _, c := range p.Changes {
-		all = append(all, finding{"changes", c.Path, c.String()})
+		all = append(all, statement{"changes", c.Path, c.String(), []any{c.Before, c.After}})
 	}
 	for _, d := range p.Dropped {
-		all = append(all, finding{"dropped", d.Path, d.String()})
+		all = append(all, statement{"dropped", d.Path, d.String(), []any{d.Value}})
 	}
 	return all
 }

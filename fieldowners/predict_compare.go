@@ -82,7 +82,7 @@ func (p *Prediction) tells(change Change) bool {
 // touched lists the fields that anything is said of, and those gained.
 func (o outcome) touched() []Path {
 	all := slices.Clone(o.gained)
-	for _, f := range o.findings() {
+	for _, f := range o.statements() {
 		all = append(all, f.path)
 	}
 	return all

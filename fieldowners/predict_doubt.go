@@ -56,16 +56,15 @@ func Predict(live, intent map[string]any, manager, subresource string) (Predicti
 // doubtReadings finds where it matters how open maps are read.
 func (q *question) doubtReadings(a, b Prediction) []Doubt {
 	var doubts []Doubt
-	find := func(some, others []finding) {
+	find := func(some, others []statement) {
 		for _, f := range some {
-			same := func(o finding) bool { return o.section == f.section && o.text == f.text && o.path.Equal(f.path) }
-			if !slices.ContainsFunc(others, same) {
+			if !slices.ContainsFunc(others, f.equal) {
 				doubts = append(doubts, q.doubtReading(f.path))
 			}
 		}
 	}
-	find(a.findings(), b.findings())
-	find(b.findings(), a.findings())
+	find(a.statements(), b.statements())
+	find(b.statements(), a.statements())
 	return doubts
 }
 

@@ -16,6 +16,7 @@ type fieldType struct {
 	item                *fieldType
 	scalar, list, isMap bool // what values it has
 	granular            bool // a map whose fields are owned one by one
+	atomic              bool // a map that is owned as one field
 	whole               bool // a list that is owned as one field
 	named               bool // a list whose items have names
 	naming              naming

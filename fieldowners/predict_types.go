@@ -25,6 +25,7 @@ var metadataTypes = sync.OnceValue(func() *fieldpath.Set {
 // learn reads the types out of the managed fields.
 func (q *question) learn() {
 	q.root.learn(metadataTypes(), false)
+	q.root.field("metadata").field("ownerReferences").items().atomic = true
 	for _, entry := range q.owners.entries {
 		q.root.learn(entry.fields, entry.Operation == q.us.Operation)
 	}
@@ -61,7 +62,7 @@ func (p *fieldType) defaultProtocols() {
 }
 
 // open tells whether a map can be one field or many: nobody owns a part of it.
-func (p *fieldType) open() bool { return p.isMap && !p.granular }
+func (p *fieldType) open() bool { return p.isMap && !p.granular && !p.atomic }
 
 // typeRef gives the type to structured-merge-diff, with maps that are open read in one of the
 // two ways. Lists of which nobody owns items are one field each; Predict doubts
@@ -74,7 +75,7 @@ func (p *fieldType) typeRef(openIsAtomic bool) schema.TypeRef {
 	}
 	if p.isMap {
 		atom.Map = &schema.Map{ElementRelationship: schema.Separable}
-		if openIsAtomic && p.open() {
+		if p.atomic || openIsAtomic && p.open() {
 			atom.Map.ElementRelationship = schema.Atomic
 		}
 		for _, name := range slices.Sorted(maps.Keys(p.fields)) {

@@ -24,6 +24,7 @@ type trial struct {
 	causes               []metav1.StatusCause // of an apply without force
 	predicted            fieldowners.Prediction
 	before, after        fieldowners.Ownership
+	stored               map[string]any // what the server makes of some of our values
 }
 
 // newTrial asks both. err is the server's refusal of the forced apply, if any.
@@ -167,12 +168,17 @@ func (t *trial) values() string {
 		found[c.Path.String()] = c.String()
 	}
 	for _, c := range t.predicted.Conflicts {
-		if now, _ := c.Path.Value(t.forced.Object); !filledIn(c.Ours, now) {
+		want := c.Ours
+		if stored, other := t.stored[c.Path.String()]; other {
+			want = stored
+		}
+		if now, _ := c.Path.Value(t.forced.Object); !filledIn(want, now) {
 			found["conflict "+c.Path.String()] = fmt.Sprint(now)
 		}
 	}
 	for _, d := range t.predicted.Dropped {
-		if _, stays := d.Path.Value(t.forced.Object); stays == d.Removed {
+		// A value that nobody owns any more and that stands there is a default.
+		if _, stays := d.Path.Value(t.forced.Object); stays == d.Removed && (!stays || len(t.after.OwnersOf(d.Path)) > 0) {
 			found["dropped "+d.Path.String()] = fmt.Sprint("stays: ", stays)
 		}
 	}
@@ -211,7 +217,7 @@ func filledIn(value, filled any) bool {
 // told says whether a change stands among the predicted conflicts or what goes.
 func (t *trial) told(change fieldowners.Change) bool {
 	return slices.ContainsFunc(t.predicted.Conflicts, func(c fieldowners.Contested) bool { return change.Path.HasPrefix(c.Path) }) ||
-		!change.Exists && slices.ContainsFunc(t.predicted.Dropped, func(d fieldowners.Dropped) bool { return d.Removed && change.Path.HasPrefix(d.Path) })
+		slices.ContainsFunc(t.predicted.Dropped, func(d fieldowners.Dropped) bool { return d.Removed && change.Path.HasPrefix(d.Path) })
 }
 
 // tracked leaves out what belongs to no manager.
@@ -231,4 +237,32 @@ func (t *trial) doubts() []string {
 		reasons = append(reasons, "doubt: "+reason)
 	}
 	return reasons
+}
+
+// prediction counts what was predicted.
+func (c *tally) prediction(try *trial) {
+	p := try.predicted
+	c.add("intents")
+	if len(p.Unsure) == 0 {
+		c.add("intents without doubt")
+	}
+	for _, reason := range try.doubts() {
+		c.add(reason)
+	}
+	for range p.Conflicts {
+		c.add("conflicts")
+	}
+	for range p.Shared {
+		c.add("shared")
+	}
+	for range p.Changes {
+		c.add("changes")
+	}
+	for _, d := range p.Dropped {
+		if d.Removed {
+			c.add("dropped and gone")
+		} else {
+			c.add("dropped and kept")
+		}
+	}
 }
