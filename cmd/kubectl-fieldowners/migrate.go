@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+)
+
+type migrateCommand struct {
+	*plugin
+
+	cmd       *cobra.Command
+	from      []string
+	to        string
+	operation string
+	paths     []string
+	yes       bool
+	undo      string
+	undoFile  string
+	client    client.Client
+}
+
+func newMigrate(p *plugin) *cobra.Command {
+	m := &migrateCommand{plugin: p}
+	cmd := &cobra.Command{
+		Use:   "migrate (TYPE/NAME ... --from MANAGER --to MANAGER | --undo FILE)",
+		Short: "Move fields from one manager to another, without a change of values",
+		Long: `Move fields from the managers named by --from to the Apply entries of --to, of the
+object and of each of its subresources. No value changes.
+
+It is for a writer that goes over from kubectl apply or from updates to Server-Side
+Apply (--operation Update, the default), and to rename a manager, to merge several or
+to split one by --path (--operation Apply). The former manager must not write any
+more. Fields that --to does not list in its next apply are deleted then; --path moves
+no others.
+
+Without --yes it shows what would move, and writes nothing. With --yes it first saves
+a file that undoes it, then moves everything in one write that is bound to the
+resourceVersion: if others wrote meanwhile and something else would move than was
+shown, nothing moves.
+
+The undo file is JSON: {"undoes":"migrate", "object":{"apiVersion","kind","namespace",
+"name","uid"}, "moved":[{"path", "from":{"name","operation","subresource",
+"apiVersion","time"}, "to":{...}, "fromKeeps", "toOwned"}]}.
+
+Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error.`,
+		Example: `  kubectl fieldowners migrate deployment/web --from kubectl-client-side-apply --to ci
+  kubectl fieldowners migrate deployment/web --from ci-v1 --to ci --operation Apply --yes
+  kubectl fieldowners migrate deployment/web --from helm --to hpa --path .spec.replicas
+  kubectl fieldowners migrate --undo undo-migrate-deployment-web-4711.json --yes`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { m.cmd = cmd; return m.run(args) },
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&m.from, "from", nil, "`managers` whose fields are to move")
+	flags.StringVar(&m.to, "to", "", "`manager` that is to have them, by Apply")
+	flags.StringVar(&m.operation, "operation", string(metav1.ManagedFieldsOperationUpdate), "how --from owns them: `Update` or Apply")
+	flags.StringArrayVar(&m.paths, "path", nil, "only this `field` and what is below it; may be given several times")
+	flags.BoolVar(&m.yes, "yes", false, "do it")
+	flags.StringVar(&m.undo, "undo", "", "give back what was moved, from the `file` that was saved then")
+	flags.StringVar(&m.undoFile, "undo-file", "", "`file` to save the undo in (default undo-migrate-KIND-NAME-RESOURCEVERSION.json)")
+	p.completeObjects(cmd)
+	completeValues(cmd, "operation", "Update", "Apply")
+	return cmd
+}
+
+func (m *migrateCommand) run(args []string) (err error) {
+	ctx := m.cmd.Context()
+	if m.cmd.Flags().Changed("undo") {
+		return m.runUndo(ctx, args)
+	}
+	from, err := m.validate(args)
+	if err != nil {
+		return err
+	}
+	if m.client, err = m.connect(ctx); err != nil {
+		return err
+	}
+	return m.eachNamed(args, func(object apply.ObjectRef) (bool, error) { return m.migrate(ctx, object, from) })
+}
+
+func (m *migrateCommand) validate(args []string) (from []apply.From, err error) {
+	if err := namesObjects(m.cmd, args); err != nil {
+		return nil, err
+	}
+	if err := checkManager(m.cmd, "to", m.to); err != nil {
+		return nil, err
+	}
+	operation, err := operation(m.cmd, m.operation)
+	switch {
+	case err != nil:
+		return nil, err
+	case operation == "":
+		return nil, usageError(m.cmd, "--operation is empty, want Update or Apply")
+	case len(m.from) == 0:
+		return nil, usageError(m.cmd, "--from is missing: name the field managers whose fields are to move")
+	case m.undoFile != "" && len(args) > 1:
+		return nil, usageError(m.cmd, "--undo-file is for one object: each has a file of its own")
+	}
+	m.operation = string(operation)
+	paths, err := m.canonicalPaths()
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range m.from {
+		if err := checkManager(m.cmd, "from", name); err != nil {
+			return nil, err
+		}
+		switch {
+		case slices.Contains(m.from[:i], name):
+			return nil, usageError(m.cmd, "--from names %s twice", name)
+		case name == m.to && operation == metav1.ManagedFieldsOperationApply:
+			return nil, usageError(m.cmd, "--from and --to are both %s: what it owns by Apply is its own already", name)
+		}
+		from = append(from, apply.From{Manager: name, Paths: paths})
+	}
+	return from, nil
+}
+
+func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
+	for _, text := range m.paths {
+		path, err := fieldowners.ParsePath(text)
+		switch {
+		case err != nil:
+			return nil, usageError(m.cmd, "--path: %w", err)
+		case path.IsRoot():
+			return nil, usageError(m.cmd, "--path is empty; leave it out to move all fields")
+		case !slices.Contains(texts, path.String()):
+			texts = append(texts, path.String())
+		}
+	}
+	return texts, nil
+}
+
+// migrate shows what is to move of one object, and moves it if that is wanted.
+func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, from []apply.From) (found bool, err error) {
+	applier, err := apply.New(m.client, apply.Config{FieldManager: m.to, LiveReader: m.client})
+	if err != nil {
+		return false, err
+	}
+	transfer := applier.Migrate
+	if m.operation == string(metav1.ManagedFieldsOperationApply) {
+		transfer = applier.Rename
+	}
+	shown, err := transfer(ctx, object, from...)
+	if err != nil {
+		return false, err
+	}
+	for _, none := range shown.Unmatched() {
+		none = strings.NewReplacer("use Rename", "use --operation Apply", "use Migrate", "use --operation Update").Replace(none)
+		fmt.Fprintf(m.ErrOut, "warning: %v: %s\n", object, ownerview.Safe(none))
+	}
+	m.show(object, shown)
+	if len(shown.Moves()) == 0 || !m.yes {
+		return m.dryRun(len(shown.Moves())), nil
+	}
+	return false, m.do(ctx, object, shown)
+}
+
+// dryRun tells whether there is something to do, and says that it was not done.
+func (p *plugin) dryRun(count int) (found bool) {
+	if count > 0 {
+		fmt.Fprintln(p.ErrOut, "dry run, nothing was written: --yes does it")
+	}
+	return count > 0
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"coapply.dev/apply"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// show prints what moves and what stays, under who has it and who is to have it.
+func (m *migrateCommand) show(object apply.ObjectRef, t *apply.Transfer) {
+	moves, kept := t.Moves(), t.Kept()
+	title := fmt.Sprintf("%v: nothing to move", object)
+	if len(moves) > 0 {
+		title = fmt.Sprintf("%v: %s to move", object, fields(len(moves)))
+	}
+	if len(kept) > 0 {
+		title += fmt.Sprintf(", %d to stay", len(kept))
+	}
+	fmt.Fprintln(m.Out, m.screen(false).Palette.Strong(ownerview.Safe(title)))
+	heading := ""
+	under := func(text string) {
+		if text != heading {
+			heading = text
+			fmt.Fprintln(m.Out, "  "+ownerview.Safe(text)+":")
+		}
+	}
+	for _, move := range moves {
+		under(fmt.Sprintf("%v -> %v", move.From, move.To))
+		note := ""
+		switch {
+		case move.FromKeeps:
+			note = "(shared: both own it then)"
+		case move.ToOwned:
+			note = "(both own it now)"
+		}
+		m.item(move.Path.String(), note)
+	}
+	for _, stays := range kept {
+		under(fmt.Sprintf("stay with %v", stays.Manager))
+		m.item(stays.Path.String()+":", stays.Reason)
+	}
+}
+
+func fields(n int) string {
+	if n == 1 {
+		return "1 field"
+	}
+	return fmt.Sprintf("%d fields", n)
+}
+
+const (
+	columns    = 80
+	indent     = "    "
+	deepIndent = "        "
+)
+
+// item prints a line below a heading; what is too long for one goes on below it.
+func (p *plugin) item(head, tail string) {
+	head, tail = ownerview.Safe(head), ownerview.Safe(tail)
+	line := strings.TrimRight(indent+head+" "+tail, " ")
+	if tail == "" || utf8.RuneCountInString(line) <= columns {
+		fmt.Fprintln(p.Out, line)
+		return
+	}
+	fmt.Fprintln(p.Out, indent+head)
+	line = ""
+	for word := range strings.FieldsSeq(tail) {
+		if line != "" && utf8.RuneCountInString(deepIndent+line+" "+word) > columns {
+			fmt.Fprintln(p.Out, deepIndent+line)
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	fmt.Fprintln(p.Out, deepIndent+line)
+}
