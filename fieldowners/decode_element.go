@@ -31,10 +31,10 @@ func decodeElement(key string) (fieldpath.PathElement, error) {
 			return fieldpath.PathElement{}, fmt.Errorf("JSON is expected behind %q", form+":")
 		}
 		element, err := fieldpath.DeserializePathElement(key)
-		if err == nil {
-			err = checkElement(element)
+		if err != nil { // its text has lines
+			return fieldpath.PathElement{}, fmt.Errorf("what stands behind %q is not of that form, or a number beyond 64 bits", form+":")
 		}
-		return element, err
+		return element, checkElement(element)
 	}
 	return fieldpath.PathElement{}, errors.New(`of no known form: ".", "f:name", "k:{keys}", "v:value" or "i:index"`)
 }
