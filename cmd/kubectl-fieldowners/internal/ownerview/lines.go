@@ -54,7 +54,7 @@ func (l line) said() Line {
 		return said
 	}
 	item := distinct(l.item.Owners)
-	if said.Existence || !slices.EqualFunc(item, said.Owners, func(a, b fieldowners.Manager) bool { return a.String() == b.String() }) {
+	if !slices.EqualFunc(item, said.Owners, func(a, b fieldowners.Manager) bool { return a.String() == b.String() }) {
 		said.Item = item
 	}
 	return said

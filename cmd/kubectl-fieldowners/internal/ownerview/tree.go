@@ -33,20 +33,12 @@ type line struct {
 // comment, after a legend of the managers. Without NoHeaders and Width it is valid
 // YAML. It tells whether there was anything to show.
 func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
-	if o.Absent { // nobody knows who owns what
-		filter = Filter{Paths: filter.Paths}
-	}
-	chosen, ok := filter.choose(o.Root)
-	if !ok {
+	lines, missing := o.Lines(filter)
+	if len(lines)+len(missing) == 0 {
 		return false
 	}
 	if !s.NoHeaders {
 		s.legend(w, o)
-	}
-	var lines []line
-	var missing []fieldowners.Field
-	for i := range chosen.below {
-		lines = append(lines, yamlLines(&chosen.below[i], &missing)...)
 	}
 	labels := labelsOf(o)
 	column := s.column(lines)
@@ -94,62 +86,66 @@ func (s Screen) legend(w io.Writer, o *Object) {
 }
 
 // column gives where owners begin: behind the widest line that leaves room for them.
-func (s Screen) column(lines []line) int {
+func (s Screen) column(lines []Line) int {
 	limit := 80
 	if s.Width > 0 {
 		limit = s.Width * 55 / 100
 	}
 	column := 0
 	for _, l := range lines {
-		if width := utf8.RuneCountInString(l.text); width <= limit {
+		if width := utf8.RuneCountInString(l.Text); width <= limit {
 			column = max(column, width)
 		}
 	}
 	return column + 2
 }
 
-func (s Screen) line(w io.Writer, labels labels, l line, column int) {
-	owners := ""
-	if l.field != nil && len(labels.managers) > 0 {
-		owners = s.owners(labels, l)
+func (s Screen) line(w io.Writer, labels labels, l Line, column int) {
+	text, limit := l.Text, s.Width
+	if l.owned() {
+		limit = column - 2
 	}
-	text := l.text
 	if s.Width > 0 {
-		limit := s.Width
-		if owners != "" {
-			limit = column - 2
-		}
 		text = CutOff(text, limit)
 	}
-	if owners == "" {
-		fmt.Fprintln(w, s.dim(l, text))
-		return
-	}
 	gap := strings.Repeat(" ", max(column-utf8.RuneCountInString(text), 2))
-	fmt.Fprintln(w, s.dim(l, text)+gap+"# "+owners)
+	if l.Context {
+		text = s.Palette.Faint(text)
+	}
+	if l.owned() {
+		text += gap + "# " + s.owners(labels, l, s.Width-column-len("# "))
+	}
+	fmt.Fprintln(w, text)
 }
 
-// dim shows what was not asked for in the background.
-func (s Screen) dim(l line, text string) string {
-	if l.field != nil && !l.field.matches && len(l.field.below) == 0 {
-		return s.Palette.Faint(text)
-	}
-	return text
-}
+func (l Line) owned() bool { return len(l.Owners)+len(l.Item) > 0 || l.Nobody }
 
 // owners gives the comment of a line: who owns the field; in parentheses who owns
-// that a map, a list or a list item exists.
-func (s Screen) owners(labels labels, l line) string {
-	said := l.said()
-	owned := s.names(labels, said.Owners)
+// that a map, a list or a list item exists. On a screen without room for all it
+// counts those left out.
+func (s Screen) owners(labels labels, l Line, room int) string {
+	most := len(l.Owners) + len(l.Item)
+	plain := Screen{}
+	for s.Width > 0 && most > 1 && utf8.RuneCountInString(plain.ownersAtMost(labels, l, most)) > room {
+		most--
+	}
+	return s.ownersAtMost(labels, l, most)
+}
+
+func (s Screen) ownersAtMost(labels labels, l Line, most int) string {
+	owned, left := s.names(labels, l.Owners, most)
+	item, leftOfItem := s.names(labels, l.Item, most-len(l.Owners))
 	switch {
-	case said.Nobody:
+	case l.Nobody:
 		owned = s.Palette.Faint("nobody")
-	case said.Existence:
+	case l.Existence:
 		owned = "(" + owned + ")"
 	}
-	if len(said.Item) > 0 {
-		owned = strings.TrimSpace(owned + " (item: " + s.names(labels, said.Item) + ")")
+	if item != "" {
+		owned = strings.TrimSpace(owned + " (item: " + item + ")")
+	}
+	if left += leftOfItem; left > 0 {
+		owned += fmt.Sprintf(" +%d", left)
 	}
 	return owned
 }
@@ -159,12 +155,14 @@ func wholeFrom(field fieldowners.Field) bool {
 	return !slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
 }
 
-func (s Screen) names(labels labels, managers []fieldowners.Manager) string {
+// names gives the first of the managers, and how many others there are.
+func (s Screen) names(labels labels, managers []fieldowners.Manager, most int) (names string, left int) {
+	shown := managers[:max(min(most, len(managers)), 0)]
 	var texts []string
-	for _, m := range distinct(managers) {
+	for _, m := range shown {
 		texts = append(texts, s.Palette.manager(labels.index(m), labels.of(m)))
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(texts, ", "), len(managers) - len(shown)
 }
 
 // yamlLines writes a field and what is below it. The quoting and the lines of long
