@@ -51,7 +51,7 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 	p.completeConnection(root)
 	completeValues(root, "color", "auto", "always", "never")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.checkColor(cmd) }
-	root.AddCommand(newGet(p), newDiff(p), newWatch(p), newMigrate(p), newVersion(p))
+	root.AddCommand(newGet(p), newDiff(p), newExplain(p), newWatch(p), newMigrate(p), newVersion(p))
 	return root
 }
 

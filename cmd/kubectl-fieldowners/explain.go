@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+)
+
+type explainCommand struct {
+	*plugin
+
+	file, live, intent string
+	output             string
+}
+
+var explainOutputs = []string{"text", "json", "yaml"}
+
+func newExplain(p *plugin) *cobra.Command {
+	e := &explainCommand{plugin: p}
+	cmd := &cobra.Command{
+		Use:   "explain [-f FILE]",
+		Short: "Explain the conflicts that an apply met, and the three ways out",
+		Long: `Explain the conflicts that an apply met: who owns which field, and the three ways out
+(force it, stop wanting it, share it) as commands, as policies in Go, and with what
+follows from each.
+
+It reads what kubectl apply --server-side printed, the API server's Status as JSON or
+YAML, or a line of a log that quotes either, from stdin or a file. No cluster is asked.
+
+The API server's own names of fields are ambiguous, and it tells no values. --live (the
+object, with --show-managed-fields) and --intent (what was applied) tell both.
+
+Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
+		Example: `  kubectl apply --server-side -f web.yaml 2>&1 | kubectl fieldowners explain --intent web.yaml
+  kubectl get deployment web -o yaml --show-managed-fields > live.yaml
+  kubectl fieldowners explain -f answer.txt --live live.yaml --intent web.yaml`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&e.file, "filename", "f", "", "read the answer from a `file`, - for stdin (the default)")
+	flags.StringVar(&e.live, "live", "", "a `file` with the live object")
+	flags.StringVar(&e.intent, "intent", "", "a `file` with what was applied; of several objects the one that --live has")
+	flags.StringVarP(&e.output, "output", "o", "text", "text, json or yaml")
+	completeValues(cmd, "output", explainOutputs...)
+	return cmd
+}
+
+func (e *explainCommand) run(cmd *cobra.Command) error {
+	if err := e.validate(cmd); err != nil {
+		return err
+	}
+	_, answer, err := e.readFile(e.file)
+	if err != nil {
+		return err
+	}
+	live, intent, err := e.objects()
+	if err != nil {
+		return err
+	}
+	explanations, err := fieldowners.Explain(answer, live, intent)
+	if err != nil {
+		return errors.New(ownerview.Safe(err.Error()))
+	}
+	return e.print(explanations)
+}
+
+func (e *explainCommand) validate(cmd *cobra.Command) error {
+	stdin := 0
+	for _, flag := range []string{"filename", "live", "intent"} {
+		given := cmd.Flags().Lookup(flag)
+		switch {
+		case given.Changed && given.Value.String() == "":
+			return usageError(cmd, "--%s is empty: name a file", flag)
+		case given.Value.String() == "-", flag == "filename" && !given.Changed:
+			stdin++
+		}
+	}
+	switch {
+	case !slices.Contains(explainOutputs, e.output):
+		return usageError(cmd, "-o is %q, want text, json or yaml", e.output)
+	case stdin > 1:
+		return usageError(cmd, "stdin can be read once: name files for the others")
+	case e.file == "" && waitingForInput(e.In):
+		return usageError(cmd, "which answer? Pipe into it what the apply printed, or name a file by -f")
+	case e.file == "":
+		e.file = "-"
+	}
+	return nil
+}
+
+// objects reads the live object and the intent that is about it.
+func (e *explainCommand) objects() (live, intent map[string]any, err error) {
+	if live, err = e.object(e.live, nil); err != nil {
+		return nil, nil, err
+	}
+	if live != nil {
+		if o := ownerview.New(live); o.Absent {
+			e.tell(o)
+		}
+	}
+	intent, err = e.object(e.intent, live)
+	return live, intent, err
+}
+
+// object reads a file of one object, or of several of which one is that of another
+// file.
+func (e *explainCommand) object(file string, like map[string]any) (map[string]any, error) {
+	if file == "" {
+		return nil, nil
+	}
+	var found []map[string]any
+	err := e.readFiles([]string{file}, func(_ string, object map[string]any) error {
+		found = append(found, object)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if all := len(found); all > 1 && like != nil {
+		wanted := ownerview.New(like)
+		found = slices.DeleteFunc(found, func(object map[string]any) bool {
+			o := ownerview.New(object)
+			return o.GroupKind() != wanted.GroupKind() || o.Name != wanted.Name || o.Namespace != "" && o.Namespace != wanted.Namespace
+		})
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s: none of its %d objects is %s", file, all, wanted)
+		}
+	}
+	if len(found) > 1 {
+		return nil, fmt.Errorf("%s: %d objects, and one is needed: that of the conflict", file, len(found))
+	}
+	return found[0], nil
+}
