@@ -34,8 +34,8 @@ func managersOf(known *badges, about About, items []ownerview.ManagerItem, s sha
 			badge: known.of(owner), ManagerItem: item, Again: seen[owner],
 			Alone: s.alone[owner], Shared: s.shared[owner], Share: bar{total: longest},
 		}
-		row.Name, row.Subresource = cut(ownerview.Safe(item.Name)), cut(ownerview.Safe(item.Subresource))
-		row.APIVersion = cut(ownerview.Safe(item.APIVersion))
+		row.Name, row.Subresource = safe(item.Name), safe(item.Subresource)
+		row.APIVersion = safe(item.APIVersion)
 		if item.Time != nil {
 			row.Written, row.Age = about.Stamp(*item.Time), about.Age(*item.Time)
 		}

@@ -27,9 +27,9 @@ func linesOf(names names, all []ownerview.Line) ([]line, string) {
 	column := minColumn
 	var before []chip
 	for _, l := range all {
-		text := strings.TrimLeft(l.Text, " ")
+		content := strings.TrimLeft(l.Text, " ")
 		shown := line{
-			Indent: l.Text[:len(l.Text)-len(text)], Text: visible(cut(text)), Nobody: l.Nobody,
+			Indent: l.Text[:len(l.Text)-len(content)], Text: text(content), Nobody: l.Nobody,
 			Owners: names.managers(l.Owners, l.Existence), Item: names.managers(l.Item, true),
 		}
 		shown.Class = shown.classes(l, before)

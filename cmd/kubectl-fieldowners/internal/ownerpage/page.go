@@ -57,13 +57,13 @@ var (
 func parse(content string) *template.Template {
 	style := strings.Join(strings.Fields(css+highlights()), " ")
 	hash := sha256.Sum256([]byte(style))
-	text := strings.NewReplacer(
+	whole := strings.NewReplacer(
 		"STYLE", style,
 		"POLICY", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+"'; form-action 'none'; base-uri 'none'",
 	).Replace(frame)
 	return template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
-		"safe": ownerview.Safe, "count": count, "of": plural,
-	}).Parse(text)).Parse(content))
+		"safe": safe, "text": text, "count": count, "of": plural,
+	}).Parse(whole)).Parse(content))
 }
 
 // highlights are the rules by which a manager that is pointed at, focused or ticked in

@@ -44,12 +44,12 @@ type chip struct {
 func newSection(known *badges, about About, number int, o Shown) section {
 	all := o.Item(ownerview.Filter{})
 	s := section{
-		ID: fmt.Sprintf("object-%d", number), Name: o.String(), APIVersion: ownerview.Safe(all.APIVersion),
-		UID: ownerview.Safe(o.UID), ResourceVersion: ownerview.Safe(resourceVersion(o)),
+		ID: fmt.Sprintf("object-%d", number), Name: cut(o.String()), APIVersion: safe(all.APIVersion),
+		UID: safe(o.UID), ResourceVersion: safe(resourceVersion(o)),
 		Absent: o.Absent, Shares: sharesOf(all.Fields),
 	}
 	for _, err := range o.Unread {
-		s.Errors = append(s.Errors, visible(cut(err.Error())))
+		s.Errors = append(s.Errors, text(err.Error()))
 	}
 	names := namesOf(known, o)
 	s.Managers = managersOf(known, about, all.Managers, s.Shares)
@@ -57,15 +57,15 @@ func newSection(known *badges, about About, number int, o Shown) section {
 	for _, f := range o.Item(o.Filter).Fields {
 		switch {
 		case len(f.Owners) == 0:
-			s.Unowned = append(s.Unowned, field{Path: visible(cut(f.Path))})
+			s.Unowned = append(s.Unowned, field{Path: text(f.Path)})
 		case len(f.Owners) > 1 && !f.Existence:
-			s.Shared = append(s.Shared, field{visible(cut(f.Path)), names.of(f.Owners, false)})
+			s.Shared = append(s.Shared, field{text(f.Path), names.of(f.Owners, false)})
 		}
 	}
 	lines, missing := o.Lines(o.Filter)
 	s.Lines, s.Column = linesOf(names, lines)
 	for _, f := range missing {
-		s.Missing = append(s.Missing, field{visible(cut(f.Path.String())), names.managers(slices.Concat(f.Owners, f.Whole), false)})
+		s.Missing = append(s.Missing, field{text(f.Path.String()), names.managers(slices.Concat(f.Owners, f.Whole), false)})
 	}
 	return s
 }

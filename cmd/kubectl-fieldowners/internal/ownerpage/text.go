@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
 // maxLine is how much of a line is shown. The values of some annotations are whole
@@ -41,6 +43,12 @@ func cut(text string) string {
 	}
 	return fmt.Sprintf("%s… (%s more characters)", string(runes[:maxLine]), count(len(runes)-maxLine))
 }
+
+// safe gives a name of any length and any characters on one line.
+func safe(text string) string { return cut(ownerview.Safe(text)) }
+
+// text gives a sentence the same way, without quotes.
+func text(said string) string { return cut(visible(said)) }
 
 // count writes a number for people: 12,345.
 func count(n int) string {
