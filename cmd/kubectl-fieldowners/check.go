@@ -103,7 +103,7 @@ func (c *checkCommand) run(cmd *cobra.Command) error {
 	}
 	if c.server.ask {
 		var err error
-		if c.client, err = c.connect(cmd.Context()); err != nil {
+		if c.client, err = c.connect(); err != nil {
 			return err
 		}
 	}

@@ -16,13 +16,17 @@ import (
 	"coapply.dev/apply"
 )
 
-// connect gives a client for appliers. Every request from now on ends with the
-// context, those of libraries that take none among them.
-func (p *plugin) connect(ctx context.Context) (client.Client, error) {
+// endRequestsWith has every request from now on end with the context, those of
+// libraries that take none among them.
+func (p *plugin) endRequestsWith(ctx context.Context) {
 	p.config.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
 		return config
 	}
+}
+
+// connect gives a client for appliers.
+func (p *plugin) connect() (client.Client, error) {
 	config, err := p.config.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -50,14 +54,19 @@ func (e ending) RoundTrip(request *http.Request) (*http.Response, error) {
 // eachNamed handles the objects that arguments name, one after another. It goes on
 // after one that fails, and says each error on stderr. The error tells that
 // something was found, or that something failed.
-func (p *plugin) eachNamed(args []string, handle func(apply.ObjectRef) (found bool, err error)) error {
+func (p *plugin) eachNamed(ctx context.Context, args []string, handle func(apply.ObjectRef) (found bool, err error)) error {
 	objects, err := p.named(args)
 	failed, found := p.say(err), false
 	for _, object := range objects {
 		finds, err := handle(object)
 		failed, found = p.say(err) || failed, finds || found
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case failed:
 		return errSaid
 	case found:

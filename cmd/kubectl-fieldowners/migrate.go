@@ -82,10 +82,10 @@ func (m *migrateCommand) run(args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if m.client, err = m.connect(ctx); err != nil {
+	if m.client, err = m.connect(); err != nil {
 		return err
 	}
-	return m.eachNamed(args, func(object apply.ObjectRef) (bool, error) { return m.migrate(ctx, object, from) })
+	return m.eachNamed(ctx, args, func(object apply.ObjectRef) (bool, error) { return m.migrate(ctx, object, from) })
 }
 
 func (m *migrateCommand) validate(args []string) (from []apply.From, err error) {

@@ -101,7 +101,7 @@ func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: no undo file of migrate: %w", source, err)
 	}
-	if m.client, err = m.connect(ctx); err != nil {
+	if m.client, err = m.connect(); err != nil {
 		return err
 	}
 	found, err := m.giveBack(ctx, saved)

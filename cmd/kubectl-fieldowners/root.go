@@ -50,8 +50,11 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 	root.PersistentFlags().StringVar(&p.color, "color", "auto", `"auto", "always" or "never"; auto colours on a terminal unless NO_COLOR is set`)
 	p.completeConnection(root)
 	completeValues(root, "color", "auto", "always", "never")
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.checkColor(cmd) }
-	root.AddCommand(newGet(p), newDiff(p), newExplain(p), newWatch(p), newMigrate(p), newVersion(p))
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		p.endRequestsWith(cmd.Context())
+		return p.checkColor(cmd)
+	}
+	root.AddCommand(newGet(p), newCheck(p), newDiff(p), newExplain(p), newWatch(p), newMigrate(p), newVersion(p))
 	return root
 }
 

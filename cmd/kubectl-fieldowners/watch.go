@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 
 	"coapply.dev/fieldowners"
 )
@@ -104,11 +102,6 @@ func (w *watchCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	// Discovery takes no context.
-	w.config.WrapConfigFn = func(config *rest.Config) *rest.Config {
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
-		return config
-	}
 	targets, err := w.targets(args)
 	if err != nil {
 		return err
