@@ -1,11 +1,54 @@
 package fieldowners
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 )
+
+// Predict tells what a Server-Side Apply of an intent (an apply configuration) by a
+// field manager would meet on the live object: what would conflict, and what a
+// forced apply would do. live may be nil: then it creates. Both are unstructured,
+// in one apiVersion, and live has its managed fields; ErrNoManagedFields if not.
+// subresource is that of the request, "" or "status".
+//
+// The rules are those of KEP-555, carried out by the API server's own
+// structured-merge-diff; what they need of types is learned from the managed fields
+// themselves and from what all kinds have in common. Where those leave open what
+// would happen, that is a Doubt: everything else in the Prediction is meant for
+// certain, with these limits:
+//
+//   - Whether the server accepts the intent at all (validation, admission, a uid or
+//     resourceVersion in it) is not told, nor the defaults that it fills in.
+//   - Of a map or list without content, or a null, the change is told as the intent
+//     has it; the server stores it or leaves it out.
+//   - Texts are compared as they are, as the server does: a quantity of "1000m"
+//     against a live "1" is a conflict.
+//   - What managed fields say is believed. A list that has an owner, and of whose
+//     items none has, is taken for one field: it may look so as well when somebody
+//     deleted managed fields by hand. Manager names are not authenticated.
+//
+// An error is told for what cannot be compared, or what the server refuses by form.
+func Predict(live, intent map[string]any, manager, subresource string) (Prediction, error) {
+	q, err := newQuestion(live, intent, manager, subresource)
+	if err != nil {
+		return Prediction{}, err
+	}
+	p, err := q.try(true)
+	if err != nil {
+		return Prediction{}, err
+	}
+	other, err := q.try(false)
+	if err != nil {
+		return Prediction{}, err
+	}
+	p.without(slices.Concat(q.doubtReadings(p.Prediction, other.Prediction), q.doubtLists(), q.doubtVersions(p),
+		q.doubtSubresource(), q.doubtPruning(p.after), q.doubtKubectl(p.Prediction), q.doubtStringData()))
+	if q.isSecret() {
+		p.conceal()
+	}
+	return p.Prediction, nil
+}
 
 // Prediction is what Predict found, each list in the order of paths, then managers.
 // What a Secret keeps secret is hidden in it.
@@ -95,60 +138,4 @@ func (p Prediction) String() string {
 		b.WriteString("  " + d.String() + "\n")
 	}
 	return b.String()
-}
-
-// statement is one thing that a prediction says for certain.
-type statement struct {
-	section string
-	path    Path
-	text    string
-	values  []any // of which the text may show a part
-}
-
-func (s statement) equal(other statement) bool {
-	return s.section == other.section && s.text == other.text && s.path.Equal(other.path) &&
-		slices.EqualFunc(s.values, other.values, equalValues)
-}
-
-func (p Prediction) statements() []statement {
-	var all []statement
-	for _, c := range p.Conflicts {
-		all = append(all, statement{"conflicts", c.Path, c.String(), []any{c.Ours, c.Theirs}})
-	}
-	for _, o := range p.Shared {
-		all = append(all, statement{"shared", o.Path, o.Path.String() + " with " + o.Manager.String(), nil})
-	}
-	for _, c := range p.Changes {
-		all = append(all, statement{"changes", c.Path, c.String(), []any{c.Before, c.After}})
-	}
-	for _, d := range p.Dropped {
-		all = append(all, statement{"dropped", d.Path, d.String(), []any{d.Value}})
-	}
-	return all
-}
-
-// sort brings the lists into their order.
-func (p *Prediction) sort() {
-	slices.SortFunc(p.Conflicts, func(a, b Contested) int { return cmp.Or(a.Path.Compare(b.Path), a.Owner.compare(b.Owner)) })
-	slices.SortFunc(p.Shared, func(a, b Owned) int { return cmp.Or(a.Path.Compare(b.Path), a.Manager.compare(b.Manager)) })
-	slices.SortFunc(p.Dropped, func(a, b Dropped) int { return a.Path.Compare(b.Path) })
-}
-
-// without takes out what is said of doubted fields, and of doubts those below
-// another one.
-func (p *Prediction) without(doubts []Doubt) {
-	slices.SortStableFunc(doubts, func(a, b Doubt) int { return a.Path.Compare(b.Path) })
-	for _, d := range doubts {
-		if !p.doubted(d.Path) {
-			p.Unsure = append(p.Unsure, d)
-		}
-	}
-	p.Conflicts = slices.DeleteFunc(p.Conflicts, func(c Contested) bool { return p.doubted(c.Path) })
-	p.Shared = slices.DeleteFunc(p.Shared, func(o Owned) bool { return p.doubted(o.Path) })
-	p.Changes = slices.DeleteFunc(p.Changes, func(c Change) bool { return p.doubted(c.Path) })
-	p.Dropped = slices.DeleteFunc(p.Dropped, func(d Dropped) bool { return p.doubted(d.Path) })
-}
-
-func (p *Prediction) doubted(path Path) bool {
-	return slices.ContainsFunc(p.Unsure, func(d Doubt) bool { return path.HasPrefix(d.Path) })
 }

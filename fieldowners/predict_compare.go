@@ -38,7 +38,7 @@ func (q *question) compare(conflicts merge.Conflicts, merged any, after Ownershi
 		}
 	}
 	for _, c := range Changes(objectOrNil(q.live), merged, q.owners) {
-		if !o.tells(c) {
+		if !o.tells(c) && !c.Path.IsRoot() { // at the root: created with a name alone
 			o.Changes = append(o.Changes, c)
 		}
 	}

@@ -84,7 +84,7 @@ func sameObject(live, intent map[string]any) error {
 		wants, _ := MustParsePath(path).Value(intent)
 		missing := has == nil || wants == nil
 		switch {
-		case missing && strings.HasPrefix(path, ".metadata"), has == wants:
+		case missing && strings.HasPrefix(path, ".metadata"), equalValues(has, wants):
 		case path == ".apiVersion":
 			return fmt.Errorf("the live object is in %v, the intent in %v: read it in the version of the intent", has, wants)
 		default:

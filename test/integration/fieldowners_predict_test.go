@@ -51,7 +51,7 @@ func predictShapes() map[string]shape {
 			path:   ".spec.replicas", want: int64(1),
 		},
 		"null map": {
-			reason: "takes away what stands in the map without a conflict",
+			reason: "is merged like an empty one: what stands in the map stays",
 			kind:   "ConfigMap",
 			theirs: `{data: {a: theirs}, metadata: {annotations: {a: theirs}}}`,
 			ours:   `{data: null, metadata: {annotations: null, labels: {a: ours}}}`,

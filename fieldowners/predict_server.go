@@ -1,0 +1,77 @@
+package fieldowners
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+)
+
+// doubtPruning: what goes with a parent that nobody lists any more depends on whether
+// the parent is a field or a key of a map.
+func (q *question) doubtPruning(after Ownership) []Doubt {
+	var doubts []Doubt
+	ours := q.oursIn(after)
+	q.oursIn(q.owners).fields.Iterate(func(at fieldpath.Path) {
+		path := Path{elements: at.Copy()}
+		if at[len(at)-1].FieldName == nil || ours.Owns(path) || len(q.others(after, path)) > 0 {
+			return
+		}
+		for _, entry := range q.owners.entries {
+			if !q.isUs(entry.Manager) && entry.ownsBelow(at) {
+				doubts = append(doubts, Doubt{path, fmt.Sprintf("it is dropped, and managed fields do not tell whether what %s owns below it goes with it", entry.Manager)})
+			}
+		}
+	})
+	return doubts
+}
+
+func (e Entry) ownsBelow(at fieldpath.Path) bool {
+	set := e.fields
+	for _, element := range at {
+		below, has := set.Children.Get(element)
+		if !has {
+			return false
+		}
+		set = below
+	}
+	return true
+}
+
+// doubtSubresource: a kind with a status subresource has each part of the object
+// written through its own way.
+func (q *question) doubtSubresource() []Doubt {
+	var doubts []Doubt
+	for _, name := range slices.Sorted(maps.Keys(q.intent)) {
+		path := Path{elements: fieldpath.Path{{FieldName: &name}}}
+		switch {
+		case q.us.Subresource == "" && name == "status":
+			doubts = append(doubts, Doubt{path, "kinds with a status subresource ignore it in an apply to the object itself"})
+		case q.us.Subresource != "" && name != "status":
+			doubts = append(doubts, Doubt{path, "most kinds ignore it in an apply to the status"})
+		}
+	}
+	return doubts
+}
+
+// doubtKubectl: the server lets kubectl take what its client-side apply had set.
+func (q *question) doubtKubectl(p Prediction) []Doubt {
+	if _, has := lastApplied.Value(objectOrNil(q.live)); !has || q.us.Name != "kubectl" {
+		return nil
+	}
+	doubts := []Doubt{{lastApplied, "the API server keeps it up to date for the manager kubectl"}}
+	for _, c := range p.Conflicts {
+		doubts = append(doubts, Doubt{c.Path, "owned by " + c.Owner.String() + "; the manager kubectl takes without force what its client-side apply had set"})
+	}
+	return doubts
+}
+
+// doubtStringData: what a Secret is given there is stored elsewhere.
+func (q *question) doubtStringData() []Doubt {
+	if _, given := q.intent["stringData"]; !given || !q.isSecret() {
+		return nil
+	}
+	const reason = "the API server moves what stringData says into data"
+	return []Doubt{{MustParsePath(".data"), reason}, {MustParsePath(".stringData"), reason}}
+}
