@@ -93,16 +93,9 @@ func (l linting) duplicates() []Finding {
 // ownsNothing finds entries of which nothing is left but the existence of fields
 // that others own by their parts.
 func (l linting) ownsNothing() []Finding {
-	all := fieldpath.NewSet()
-	for _, entry := range l.ownership.entries {
-		all = all.Union(entry.fields)
-	}
 	var found []Finding
 	for _, entry := range l.ownership.entries {
-		leaves := entry.fields.Leaves()
-		empty := true
-		leaves.Iterate(func(path fieldpath.Path) { empty = empty && hasBelow(all, path) })
-		if !empty {
+		if l.ownsValue(entry) {
 			continue
 		}
 		f := newFinding(RuleOwnsNothing, []Manager{entry.Manager}, entry.Leaves())
@@ -123,6 +116,14 @@ func (l linting) ownsNothing() []Finding {
 	return found
 }
 
+// ownsValue tells whether the entry has a field below which nobody owns anything.
+func (l linting) ownsValue(entry Entry) (owns bool) {
+	entry.fields.Iterate(func(path fieldpath.Path) {
+		owns = owns || !slices.ContainsFunc(l.ownership.entries, func(e Entry) bool { return hasBelow(e.fields, path) })
+	})
+	return owns
+}
+
 // hasBelow tells whether the set has fields below the path.
 func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 	for _, element := range path {
@@ -133,12 +134,15 @@ func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 
 // large finds objects that are mostly managed fields.
 func (l linting) large() []Finding {
+	if l.facts.ObjectBytes <= 0 {
+		return nil
+	}
 	size := func(v any) int {
 		encoded, _ := json.Marshal(v) // what was read from JSON
 		return len(encoded)
 	}
 	bytes := size(l.entries)
-	if l.facts.ObjectBytes <= 0 || 2*bytes <= l.facts.ObjectBytes {
+	if 2*bytes <= l.facts.ObjectBytes {
 		return nil
 	}
 	sizes := map[Manager]int{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
 // What an Update entry owns stays on the object when an applier leaves it out, since
@@ -39,23 +40,20 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 // sharedWithAppliers gives the appliers that own leaves of the entry as well, the one
 // with most of them first, and these leaves.
 func (l linting) sharedWithAppliers(entry Entry) (appliers []Manager, shared []Path) {
+	leaves, all := entry.fields.Leaves(), fieldpath.NewSet()
 	counts := map[Manager]int{}
-	for _, path := range entry.Leaves() {
-		for _, owner := range l.ownership.OwnersOf(path) {
-			if owner.Operation != metav1.ManagedFieldsOperationApply {
-				continue
-			}
-			if !slices.Contains(appliers, owner) {
-				appliers = append(appliers, owner)
-			}
-			counts[owner]++
-			if len(shared) == 0 || !shared[len(shared)-1].Equal(path) {
-				shared = append(shared, path)
-			}
+	for _, applier := range l.ownership.entries {
+		if applier.Operation != metav1.ManagedFieldsOperationApply {
+			continue
+		}
+		if both := leaves.Intersection(applier.fields); !both.Empty() {
+			appliers = append(appliers, applier.Manager)
+			counts[applier.Manager] = both.Size()
+			all = all.Union(both)
 		}
 	}
 	slices.SortStableFunc(appliers, func(a, b Manager) int { return counts[b] - counts[a] })
-	return appliers, shared
+	return appliers, Entry{fields: all}.Fields()
 }
 
 // updateAndApply finds what a manager owns by Update although it applies: it went
