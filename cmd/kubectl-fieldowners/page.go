@@ -15,36 +15,45 @@ import (
 // or else of a cluster.
 func (p *plugin) about(cmd *cobra.Command, files []string, incomplete error) ownerpage.About {
 	about := ownerpage.About{
-		Version: version(), Time: time.Now(), Source: "cluster", Narrowed: narrowed(cmd), Incomplete: incomplete,
+		Version: version(), Time: time.Now(), Narrowed: narrowed(cmd), Incomplete: incomplete,
 	}
-	if len(files) > 0 {
-		names := slices.Clone(files)
-		for i := range names {
-			if names[i] == "-" {
-				names[i] = "stdin"
-			}
+	if len(files) == 0 {
+		about.Source = p.where(cmd)
+		return about
+	}
+	names := slices.Clone(files)
+	for i := range names {
+		if names[i] == "-" {
+			names[i] = "stdin"
 		}
-		about.Source = strings.Join(names, ", ")
-	} else if context := p.context(); context != "" {
-		about.Source = "cluster of the context " + context
 	}
+	about.Source = strings.Join(names, ", ")
 	return about
 }
 
-// context gives the name of the kubeconfig's context, if there is one.
-func (p *plugin) context() string {
-	if p.config.Context != nil && *p.config.Context != "" {
-		return *p.config.Context
+// where names the cluster that was asked, as far as the kubeconfig does, and the
+// namespace.
+func (p *plugin) where(cmd *cobra.Command) string {
+	text := "cluster"
+	config := p.config.ToRawKubeConfigLoader()
+	context := *p.config.Context
+	if raw, err := config.RawConfig(); err == nil && context == "" {
+		context = raw.CurrentContext
 	}
-	config, err := p.config.ToRawKubeConfigLoader().RawConfig()
-	if err != nil {
-		return ""
+	if context != "" {
+		text += " of the context " + context
 	}
-	return config.CurrentContext
+	if all, err := cmd.Flags().GetBool("all-namespaces"); err == nil && all {
+		return text + ", all namespaces"
+	}
+	if namespace, _, err := config.Namespace(); err == nil {
+		text += ", namespace " + namespace
+	}
+	return text
 }
 
 // narrowing are the flags that leave out fields or objects.
-var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "namespace", "selector", "field-selector"}
+var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
 
 // narrowed gives those of the command line, to write them on the page.
 func narrowed(cmd *cobra.Command) string {
