@@ -13,59 +13,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/localcluster"
 )
 
 // kubectlWorld runs the real kubectl in a namespace of the test's own.
 type kubectlWorld struct {
 	*testing.T
-	client                        client.Client
-	binary, kubeconfig, namespace string
+	client    client.Client
+	namespace string
 }
 
 func newKubectlWorld(t *testing.T) kubectlWorld {
 	t.Helper()
-	config := server(t)
-	c := newClient(t, config)
-	binaries, err := localcluster.Ensure(t.Context(), startLog())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kubectlWorld{t, c, binaries.Kubectl, kubeconfigFor(t, config), newNamespace(t, c)}
-}
-
-// kubeconfigFor writes what kubectl needs to reach the server.
-func kubeconfigFor(t *testing.T, config *rest.Config) string {
-	t.Helper()
-	const name = "test"
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
-	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	kubeconfig.CurrentContext = name
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	c := newClient(t, server(t))
+	return kubectlWorld{t, c, newNamespace(t, c)}
 }
 
 // run gives what kubectl printed, and whether it succeeded.
 func (w kubectlWorld) run(args ...string) (output string, ok bool) {
 	w.Helper()
-	command := exec.CommandContext(w.Context(), w.binary, append([]string{"--kubeconfig", w.kubeconfig, "--namespace", w.namespace}, args...)...)
-	out, err := command.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		w.Fatal(err)
-	}
-	return string(out), err == nil
+	stdout, stderr, code := outputOf(w, kubectlCommand(w, server(w), append([]string{"--namespace", w.namespace}, args...)...))
+	return stdout + stderr, code == 0
 }
 
 func (w kubectlWorld) must(args ...string) {
@@ -267,4 +238,45 @@ func TestExplainWaysWork(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", way.Title, diff)
 		}
 	}
+}
+
+// TestExplainPlugin pipes what kubectl printed into the plugin, as a person would, and
+// looks with the command that it gives.
+func TestExplainPlugin(t *testing.T) {
+	w := newKubectlWorld(t)
+	w.must("apply", "--server-side", "--field-manager=one", "-f", w.file(explained))
+	intent := w.file(strings.Replace(explained, "a.b/c: one", "a.b/c: two", 1))
+	printed, ok := w.run("apply", "--server-side", "--field-manager=us", "-f", intent)
+	if ok {
+		t.Fatal("no conflict")
+	}
+	live, _ := w.run("get", "deployment", "web", "-o", "yaml", "--show-managed-fields")
+	explain := kubectlCommand(t, server(t), "fieldowners", "explain", "--intent", intent, "--live", w.file(live))
+	explain.Stdin = strings.NewReader(printed)
+	stdout, stderr, code := outputOf(t, explain)
+	if want := "1 conflict on Deployment " + w.namespace + "/web\n" +
+		"  .metadata.annotations[\"a.b/c\"]\n    owner  one/Apply, apps/v1\n    live   \"one\"\n    yours  \"two\"\n"; !strings.HasPrefix(stdout, want) || stderr != "" || code != 0 {
+		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
+	}
+	explanations, err := fieldowners.Explain([]byte(printed), w.live("Deployment", "apps/v1", "web"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := exec.CommandContext(t.Context(), "sh", "-c", explanations[0].Look+" -o table")
+	kubectl := kubectlCommand(t, server(t))
+	look.Env = append(kubectl.Env, "PATH="+filepath.Dir(kubectl.Path)+string(os.PathListSeparator)+pathOf(kubectl.Env))
+	stdout, stderr, code = outputOf(t, look)
+	if !strings.Contains(stdout, `["a.b/c"]`) || !strings.Contains(stdout, "one") || strings.Contains(stdout, "replicas") || code != 0 {
+		t.Errorf("%s: exit code %d, %s\n%s", explanations[0].Look, code, stderr, stdout)
+	}
+}
+
+// pathOf gives the PATH that counts, the last one.
+func pathOf(environment []string) (path string) {
+	for _, variable := range environment {
+		if after, is := strings.CutPrefix(variable, "PATH="); is {
+			path = after
+		}
+	}
+	return path
 }
