@@ -1,0 +1,139 @@
+package fieldowners_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// hostile makes objects and managed fields that have little to do with each other:
+// fields are maps here, lists or scalars there, items have no names or the same.
+type hostile struct{ *rand.Rand }
+
+func (h hostile) value(depth int) any {
+	switch n := h.IntN(9); {
+	case depth > 5 || n < 2:
+		return []any{nil, "x", "y", int64(1), 1.5, true, map[string]any{}, []any{}}[h.IntN(8)]
+	case n < 6:
+		fields := map[string]any{}
+		for range h.IntN(4) {
+			fields[h.name()] = h.value(depth + 1)
+		}
+		return fields
+	}
+	items := []any{}
+	for range h.IntN(4) {
+		items = append(items, h.value(depth+1))
+	}
+	return items
+}
+
+func (h hostile) name() string {
+	return []string{"a", "b", "k", "metadata", "spec", "", "labels"}[h.IntN(7)]
+}
+
+// fields is a set as the API server writes one.
+func (h hostile) fields(depth int) string {
+	seen, parts := map[string]bool{}, []string{}
+	for range 1 + h.IntN(3) {
+		key := []string{
+			"f:" + h.name(), "f:" + h.name(), "f:" + h.name(), `v:\"x\"`, "v:1", `k:{\"k\":\"x\"}`, `k:{\"k\":1}`, `k:{\"a\":true,\"k\":\"y\"}`, "i:0",
+		}[h.IntN(9)]
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		below := "{}"
+		if depth < 5 && h.IntN(3) > 0 {
+			below = h.fields(depth + 1)
+			if h.IntN(2) == 0 {
+				below = `{".":{},` + below[1:]
+			}
+		}
+		parts = append(parts, `"`+key+`":`+below)
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+func (h hostile) object() map[string]any {
+	object := map[string]any{}
+	for range 1 + h.IntN(3) {
+		object[h.name()] = h.value(0)
+	}
+	object["apiVersion"], object["kind"] = "v1", "ConfigMap"
+	if metadata, isMap := object["metadata"].(map[string]any); isMap {
+		delete(metadata, "managedFields")
+	} else {
+		delete(object, "metadata")
+	}
+	return object
+}
+
+// TestPredictHostile: there is an error or a prediction, the same each time, in
+// which nothing is said of what is doubted.
+func TestPredictHostile(t *testing.T) {
+	h := hostile{rand.New(rand.NewPCG(1, 2))}
+	told := 0
+	for range 1500 {
+		live, intent := h.object(), h.object()
+		if h.IntN(3) == 0 {
+			intent = live
+		}
+		var list []any
+		for _, who := range []string{"us/Apply", "us/Update", "other/Apply", "another/Update"} {
+			if h.IntN(3) > 0 {
+				continue
+			}
+			name, operation, _ := strings.Cut(who, "/")
+			list = append(list, map[string]any{
+				"manager": name, "operation": operation, "apiVersion": "v1", "fieldsType": "FieldsV1",
+				"fieldsV1": metav1.NewFieldsV1(h.fields(0)),
+			})
+		}
+		live = withManaged(live, list)
+		first, err := fieldowners.Predict(live, intent, "us", "")
+		second, _ := fieldowners.Predict(live, intent, "us", "")
+		if first.String() != second.String() {
+			t.Fatalf("two predictions of one thing:\n%v\n%v", first, second)
+		}
+		if err == nil {
+			told++
+		}
+		for _, doubt := range first.Unsure {
+			for _, c := range first.Conflicts {
+				if c.Path.HasPrefix(doubt.Path) {
+					t.Fatalf("%v, and %v", doubt, c)
+				}
+			}
+			for _, c := range first.Changes {
+				if c.Path.HasPrefix(doubt.Path) {
+					t.Fatalf("%v, and %v", doubt, c)
+				}
+			}
+		}
+	}
+	t.Log(told, "predictions")
+	if told < 500 {
+		t.Errorf("%d predictions prove too little", told)
+	}
+}
+
+// withManaged gives a copy of an object with managed fields.
+func withManaged(object map[string]any, list []any) map[string]any {
+	copied := map[string]any{}
+	for name, v := range object {
+		copied[name] = v
+	}
+	metadata := map[string]any{}
+	if given, isMap := copied["metadata"].(map[string]any); isMap {
+		for name, v := range given {
+			metadata[name] = v
+		}
+	}
+	metadata["managedFields"], copied["metadata"] = list, metadata
+	return copied
+}
