@@ -148,7 +148,7 @@ func TestPluginMigrate(t *testing.T) {
 	}
 }
 
-var undoFileName = regexp.MustCompile(`^undo-migrate-deployment-[a-z-]+-[0-9]+\.json$`)
+var undoFileName = regexp.MustCompile(`^undo-migrate-deployment-[a-z-]+-\d+\.json$`)
 
 func (test migrateCase) run(t *testing.T, c client.Client, ref apply.ObjectRef) {
 	t.Log(test.reason)
