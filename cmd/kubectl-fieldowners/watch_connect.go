@@ -39,6 +39,8 @@ func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 		f.found()
 	case isGone(err):
 		return errorEvent(err), nil
+	case apierrors.IsMethodNotSupported(err):
+		f.giveUp(err)
 	default:
 		f.lost(ctx, err)
 	}

@@ -31,7 +31,8 @@ type follower struct {
 	version string    // up to which everything was seen
 	seen    time.Time // when that was
 	outage  outage
-	behind  error // why nothing is seen at the moment
+	behind  error       // why nothing is seen at the moment
+	giveUp  func(error) // ends the watch
 }
 
 // watched is what is kept of an object: who owns what, and no values.
@@ -51,8 +52,11 @@ func (f *follower) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.name != "" && len(known) == 0 {
+	switch {
+	case f.name != "" && len(known) == 0:
 		return apierrors.NewNotFound(f.resource.GroupResource(), f.name)
+	case version == "":
+		return fmt.Errorf("%s: objects of this type cannot be watched: the API server gives them no resourceVersion", f)
 	}
 	f.known, f.version, f.seen, f.behind = known, version, time.Now(), nil
 	f.report.say("watching %s: %d objects", f, len(known))
@@ -68,6 +72,8 @@ func (f *follower) follow(ctx context.Context) error {
 
 // watch reports what comes after f.version until the watch cannot go on there.
 func (f *follower) watch(ctx context.Context) error {
+	ctx, f.giveUp = context.WithCancelCause(ctx)
+	defer f.giveUp(nil)
 	w, err := watchtools.NewRetryWatcherWithContext(ctx, f.version, f)
 	if err != nil {
 		return err

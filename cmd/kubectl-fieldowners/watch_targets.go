@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,15 +31,19 @@ func (w *watchCommand) targets(args []string) ([]watchTarget, error) {
 	if named {
 		return w.namedTargets(args)
 	}
+	types, err := w.types(args[0])
+	if err != nil {
+		return nil, err
+	}
 	var targets []watchTarget
-	for _, one := range resource.SplitResourceArgument(args[0]) {
+	for _, one := range types {
 		builder, namespace, err := w.builder(one)
 		if err != nil {
 			return nil, err
 		}
 		mapping, err := builder.Do().ResourceMapping()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", ownerview.Safe(one), err)
+			return nil, err
 		}
 		if w.allNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
 			namespace = ""
@@ -47,6 +51,16 @@ func (w *watchCommand) targets(args []string) ([]watchTarget, error) {
 		targets = append(targets, w.target(mapping, namespace, ""))
 	}
 	return unique(targets), nil
+}
+
+// types takes apart "deployments,services", and "all".
+func (w *watchCommand) types(arg string) ([]string, error) {
+	builder, _, err := w.builder()
+	if err != nil {
+		return nil, err
+	}
+	// Without a server it is empty: that is said when the type is asked for.
+	return resource.SplitResourceArgument(cmp.Or(builder.ReplaceAliases(arg), arg)), nil
 }
 
 func (w *watchCommand) namedTargets(args []string) ([]watchTarget, error) {
