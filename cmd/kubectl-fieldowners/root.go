@@ -54,7 +54,7 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 		p.endRequestsWith(cmd.Context())
 		return p.checkColor(cmd)
 	}
-	root.AddCommand(newGet(p), newCheck(p), newDiff(p), newExplain(p), newWatch(p), newMigrate(p), newRelease(p), newVersion(p))
+	root.AddCommand(newGet(p), newAudit(p), newCheck(p), newDiff(p), newExplain(p), newWatch(p), newMigrate(p), newRelease(p), newVersion(p))
 	return root
 }
 

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+)
+
+type auditCommand struct {
+	*plugin
+	selection
+
+	files     []string
+	output    string
+	noHeaders bool
+
+	audit *owneraudit.Audit
+}
+
+var auditOutputs = []string{"table", "wide", "json", "yaml", "name"}
+
+func newAudit(p *plugin) *cobra.Command {
+	a := &auditCommand{plugin: p}
+	cmd := &cobra.Command{
+		Use:   "audit [TYPE ... | -f FILE]",
+		Short: "Show who writes to many objects, and what is wrong with their managed fields",
+		Long: `Show which managers write to the objects of a kind, a namespace or a cluster, what is
+wrong with their managed fields and what to do about it, and which managers own fields
+together.
+
+Without TYPE it reads every kind that can be listed and patched, but for events: those
+of the namespace, or with -A of the whole cluster. A kind that may not be read is told
+on stderr, the others count, and the exit code is 2.
+
+A cluster is asked for metadata only, so that no value of a Secret is ever sent, page
+by page; memory does not grow with the number of objects. Files hold whole objects.
+Only there "managedFields larger than half of the object" can be judged, and not
+whether an API version is still served.
+
+FIELDS are those that a manager names nothing below. SHARED of them have other owners
+too. That is legal: all of them set the same value. Who sets another one by Apply is
+then in conflict; who does by Update takes the field. It is no finding.
+
+Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
+		Example: `  kubectl fieldowners audit                       # all kinds of the namespace
+  kubectl fieldowners audit -A                    # the whole cluster
+  kubectl fieldowners audit deployments,pods -A -l team=shop -o wide
+  kubectl fieldowners audit deployments -o name   # those with findings
+  kubectl get all -o yaml --show-managed-fields | kubectl fieldowners audit -f -`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&a.files, "filename", "f", nil, "read objects from `files`, - for stdin, instead of a cluster")
+	flags.StringVarP(&a.output, "output", "o", "table", strings.Join(auditOutputs, ", "))
+	flags.BoolVar(&a.noHeaders, "no-headers", false, "leave out the headers of tables")
+	a.addFlags(cmd)
+	completeValues(cmd, "output", auditOutputs...)
+	p.completeTypes(cmd)
+	return cmd
+}
+
+func (a *auditCommand) validate(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if strings.Contains(arg, "/") {
+			return usageError(cmd, "%q names an object: an audit is of kinds; see %s %s", arg, name, arg)
+		}
+	}
+	switch {
+	case len(args) > 0 && len(a.files) > 0:
+		return usageError(cmd, "%q beside -f: objects come either from files or from a cluster", args[0])
+	case len(a.files) > 0 && (a.selector != "" || a.fieldSelector != "" || a.allNamespaces):
+		return usageError(cmd, "-l, --field-selector and -A select objects of a cluster, not of files")
+	case !slices.Contains(auditOutputs, a.output):
+		return usageError(cmd, "-o is %q, want one of %s", a.output, strings.Join(auditOutputs, ", "))
+	}
+	return nil
+}
+
+func (a *auditCommand) run(cmd *cobra.Command, args []string) error {
+	if err := a.validate(cmd, args); err != nil {
+		return err
+	}
+	a.audit = owneraudit.New()
+	read := func() error { return a.readCluster(cmd.Context(), args) }
+	if len(a.files) > 0 {
+		read = a.readFiles
+	}
+	err := read()
+	if err != nil && a.audit.Objects() == 0 {
+		return err
+	}
+	report := a.audit.Report(err == nil)
+	a.note(report)
+	if printing := a.print(report); printing != nil {
+		return printing
+	}
+	switch {
+	case err != nil: // what was read is shown, whatever came then
+		return err
+	case !report.Complete:
+		return errSaid
+	case len(report.Findings) > 0:
+		return errFound
+	}
+	return nil
+}
+
+func (a *auditCommand) add(o owneraudit.Object) {
+	if a.audit.Add(o) && a.output == "name" {
+		fmt.Fprintln(a.Out, resourceOf(o.Ref))
+	}
+}

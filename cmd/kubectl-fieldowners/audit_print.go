@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// note says on stderr what must not be missed, whatever the output.
+func (a *auditCommand) note(r owneraudit.Report) {
+	for _, problem := range r.Problems {
+		fmt.Fprintln(a.ErrOut, "error:", problem)
+	}
+	if more := r.ProblemCount - len(r.Problems); more > 0 {
+		fmt.Fprintf(a.ErrOut, "error: and %d more\n", more)
+	}
+	for _, list := range r.Lists {
+		if !list.Snapshot {
+			fmt.Fprintf(a.ErrOut, "%s: the list is not of one moment: reading it took longer than the server remembers\n", list.Resource)
+		}
+	}
+	if r.ManagedFieldsAbsent > 0 {
+		advice := "ask with --show-managed-fields"
+		if len(a.files) == 0 {
+			advice = "the server has none"
+		}
+		fmt.Fprintf(a.ErrOut, "managedFields absent on %d of %d objects: %s\n", r.ManagedFieldsAbsent, r.Objects, advice)
+	}
+	if r.LeftOut != (owneraudit.LeftOut{}) {
+		fmt.Fprintf(a.ErrOut, "too many to tell apart, left out: %d entries of managers, %d findings, %d fields of pairs, pairs on %d fields\n",
+			r.LeftOut.Managers, r.LeftOut.Findings, r.LeftOut.Overlaps, r.LeftOut.CrowdedFields)
+	}
+	switch {
+	case r.Objects == 0:
+		fmt.Fprintln(a.ErrOut, "No objects found.")
+	case len(r.Findings) == 0 && r.Objects > r.ManagedFieldsAbsent:
+		fmt.Fprintln(a.ErrOut, "No findings.")
+	}
+}
+
+func (a *auditCommand) print(r owneraudit.Report) error {
+	if a.output == "table" || a.output == "wide" {
+		owneraudit.Print(a.Out, r, a.screen(a.noHeaders), a.output == "wide")
+	}
+	return a.structured(a.output, r)
+}
+
+// resourceOf names an object as -o name does.
+func resourceOf(r owneraudit.Ref) string {
+	o := ownerview.Object{GroupVersionKind: schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), Name: r.Name}
+	return o.Resource()
+}

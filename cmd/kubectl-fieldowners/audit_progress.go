@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// auditProgress says on one line of a terminal how far an audit is. A bar would need
+// a total, which the server tells of one kind at a time, and not of every one.
+type auditProgress struct {
+	out      io.Writer // nil: nothing is said
+	width    int
+	kind     string
+	number   int // of the kind
+	kinds    int
+	lastSaid time.Time
+}
+
+const saySeldom = 100 * time.Millisecond
+
+// begin tells that the next kind is being read.
+func (p *auditProgress) begin(kind string) {
+	p.kind = kind
+	p.number++
+	p.say("")
+}
+
+// page tells how many objects of the kind were read and, where the server says, how
+// many are still to come.
+func (p *auditProgress) page(objects int, remaining *int64) {
+	text := fmt.Sprintf(": %d objects", objects)
+	if remaining != nil {
+		text = fmt.Sprintf(": %d of %d objects", objects, int64(objects)+*remaining)
+	}
+	p.say(text)
+}
+
+func (p *auditProgress) say(text string) {
+	if p.out == nil || time.Since(p.lastSaid) < saySeldom {
+		return
+	}
+	p.lastSaid = time.Now()
+	line := fmt.Sprintf("reading %s%s (kind %d of %d)", ownerview.Safe(p.kind), text, p.number, p.kinds)
+	fmt.Fprint(p.out, clearLine, ownerview.Shorten(line, p.width-1))
+}
+
+const clearLine = "\r\x1b[K"
+
+// end takes the line away.
+func (p *auditProgress) end() {
+	if p.out != nil {
+		fmt.Fprint(p.out, clearLine)
+	}
+}

@@ -1,0 +1,110 @@
+package owneraudit
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// shownOverlaps is how many pairs of managers a table shows that is not wide.
+const shownOverlaps = 20
+
+// Print writes a report for people to read: managers, findings, overlaps.
+func Print(w io.Writer, r Report, screen ownerview.Screen, wide bool) {
+	if len(r.Managers) == 0 {
+		return
+	}
+	printManagers(w, r.Managers, screen, wide)
+	printFindings(w, r.Findings)
+	printOverlaps(w, r.Overlaps, screen, wide)
+}
+
+func printManagers(w io.Writer, managers []ManagerRow, screen ownerview.Screen, wide bool) {
+	header := []string{"MANAGER", "OPERATION", "SUBRESOURCE", "OBJECTS", "FIELDS", "SHARED", "LAST WRITE", "BYTES"}
+	if wide {
+		header = append(header, "KINDS", "APIVERSIONS")
+	}
+	var rows [][]string
+	for _, m := range managers {
+		var last time.Time
+		if m.LastWrite != nil {
+			last = *m.LastWrite
+		}
+		row := []string{
+			ownerview.Safe(m.Name), ownerview.Safe(string(m.Operation)), ownerview.Safe(m.Subresource), strconv.Itoa(m.Objects),
+			strconv.Itoa(m.Fields), strconv.Itoa(m.Shared), ownerview.Age(last, screen.Now), strconv.Itoa(m.Bytes),
+		}
+		if wide {
+			row = append(row, kindsText(m.Kinds), ownerview.Safe(strings.Join(m.APIVersions, ",")))
+		}
+		rows = append(rows, row)
+	}
+	screen.Table(w, header, rows)
+}
+
+func kindsText(kinds []Kind) string {
+	var texts []string
+	for _, k := range kinds {
+		texts = append(texts, ownerview.Safe(fmt.Sprintf("%s:%d", k.Kind, k.Objects)))
+	}
+	return strings.Join(texts, ",")
+}
+
+func printFindings(w io.Writer, findings []Finding) {
+	for _, f := range findings {
+		about := ""
+		if f.Manager != nil {
+			about = f.Manager.String() + ", "
+		}
+		fmt.Fprintf(w, "\n%s: %s%s\n", f.Rule, about, count(f.Objects, "object"))
+		for _, example := range f.Examples {
+			fmt.Fprintf(w, "  %s: %s\n", ownerview.Safe(example.Ref.String()), ownerview.Safe(example.Message))
+		}
+		if more := f.Objects - len(f.Examples); more > 0 {
+			fmt.Fprintf(w, "  and %d more\n", more)
+		}
+		fmt.Fprintf(w, "  what to do: %s\n", ownerview.Safe(f.Remedy))
+	}
+}
+
+func printOverlaps(w io.Writer, overlaps []Overlap, screen ownerview.Screen, wide bool) {
+	if len(overlaps) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nManagers that own fields together. That is legal: both set them to the same value. Who sets another")
+	fmt.Fprintln(w, "one by Apply is in conflict, who does by Update takes the field.")
+	var rows [][]string
+	for i, o := range overlaps {
+		if i == shownOverlaps && !wide {
+			break
+		}
+		rows = append(rows, []string{
+			o.Managers[0].String(), o.Managers[1].String(), strconv.Itoa(o.Fields), strconv.Itoa(o.Objects),
+			ownerview.Safe(o.Path) + " of " + ownerview.Safe(o.Example.String()),
+		})
+	}
+	screen.Table(w, []string{"MANAGER", "AND", "FIELDS", "OBJECTS", "EXAMPLE"}, rows)
+	if more := len(overlaps) - len(rows); more > 0 {
+		fmt.Fprintf(w, "and %d more pairs (-o wide)\n", more)
+	}
+}
+
+// String gives the manager as reports show it, with nothing that steers a terminal.
+func (m Manager) String() string {
+	text := ownerview.Safe(m.Name) + "/" + ownerview.Safe(string(m.Operation))
+	if m.Subresource != "" {
+		text += "[" + ownerview.Safe(m.Subresource) + "]"
+	}
+	return text
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}

@@ -1,0 +1,132 @@
+package owneraudit
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// Report is what an audit found, and what -o json and -o yaml print. It is stable:
+// fields may be added, none is renamed, removed or given another meaning. Lists are
+// never null, and their order is stable.
+type Report struct {
+	// Complete tells that everything asked for was read. Where it is false, Problems
+	// says what is missing, and every count is of the rest.
+	Complete bool `json:"complete"`
+	Objects  int  `json:"objects"`
+	Bytes    int  `json:"bytes"` // of managedFields, as JSON
+	// ManagedFieldsAbsent counts objects of which nothing is known about owners.
+	ManagedFieldsAbsent int `json:"managedFieldsAbsent"`
+
+	Managers []ManagerRow `json:"managers"` // those with most objects first
+	Findings []Finding    `json:"findings"` // in the order of rules, then of objects
+	Overlaps []Overlap    `json:"overlaps"` // those with most fields first; no findings
+
+	Lists        []List   `json:"lists"`        // what was read of a cluster
+	Problems     []string `json:"problems"`     // the first of them
+	ProblemCount int      `json:"problemCount"` // all of them
+	LeftOut      LeftOut  `json:"leftOut"`
+}
+
+// Manager is a field manager as the report tells them apart; the apiVersions of its
+// entries are not told apart.
+type Manager struct {
+	Name        string                            `json:"name"`
+	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
+	Subresource string                            `json:"subresource"`
+}
+
+func managerOf(m fieldowners.Manager) Manager {
+	return Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
+}
+
+// ManagerRow is one manager on all objects.
+type ManagerRow struct {
+	Manager
+
+	Objects     int        `json:"objects"`
+	Fields      int        `json:"fields"`    // those without fields of its own below them
+	Shared      int        `json:"shared"`    // of these, owned by other managers as well
+	Bytes       int        `json:"bytes"`     // of its entries
+	LastWrite   *time.Time `json:"lastWrite"` // null: not recorded
+	Kinds       []Kind     `json:"kinds"`
+	APIVersions []string   `json:"apiVersions"` // of its entries
+}
+
+// Kind is a kind of objects, and how many of them there are.
+type Kind struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Objects    int    `json:"objects"`
+}
+
+// Finding is what one rule of fieldowners.Lint says of one manager, where one remedy
+// helps. TYPE/NAME in the remedy is the object.
+type Finding struct {
+	Rule     string    `json:"rule"`
+	Manager  *Manager  `json:"manager"` // null: it is about the objects
+	Objects  int       `json:"objects"`
+	Examples []Example `json:"examples"` // the first MaxExamples objects
+	Remedy   string    `json:"remedy"`
+}
+
+// Example is one object of a finding, and what was found there.
+type Example struct {
+	Ref
+
+	Message string `json:"message"`
+}
+
+// Ref names an object.
+type Ref struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+}
+
+// Overlap is two managers that own fields together. That is legal: both set them to
+// the same value, or one took over the other's. Who next sets another value by Apply
+// is in conflict; who does by Update takes the field.
+type Overlap struct {
+	Managers   [2]Manager `json:"managers"`
+	Fields     int        `json:"fields"`
+	Objects    int        `json:"objects"`
+	Example    Ref        `json:"example"`
+	Path       string     `json:"path"` // a field of the example
+	ServerPath string     `json:"serverPath"`
+}
+
+// List is one kind that was read.
+type List struct {
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace"` // "" is all
+	Objects   int    `json:"objects"`
+	// Snapshot tells that the list is of one moment. It is not where reading took
+	// longer than the server remembers.
+	Snapshot bool `json:"snapshot"`
+}
+
+// LeftOut counts what was not told apart because there is too much of it.
+type LeftOut struct {
+	Managers int `json:"managers"` // entries of managers beyond the first MaxManagers
+	Findings int `json:"findings"` // of rules and managers beyond the first MaxFindings
+	Overlaps int `json:"overlaps"` // fields of pairs beyond the first MaxOverlaps
+	// CrowdedFields are fields with more than MaxOwners owners, of which only the first
+	// were paired.
+	CrowdedFields int `json:"crowdedFields"`
+}
+
+// What a report holds at most, so that it does not grow with the objects.
+const (
+	MaxExamples = 5
+	MaxProblems = 20
+	MaxManagers = 10_000
+	MaxFindings = 5_000
+	MaxOverlaps = 5_000
+	MaxOwners   = 32
+	maxKinds    = 200 // and API versions, of one manager
+)
