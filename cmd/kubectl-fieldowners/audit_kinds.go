@@ -120,7 +120,7 @@ func (p *plugin) auditKinds(args []string, d discovered, allNamespaces bool) ([]
 		return nil, err
 	}
 	var kinds []auditKind
-	for _, arg := range strings.SplitSeq(strings.Join(args, ","), ",") {
+	for arg := range strings.SplitSeq(strings.Join(args, ","), ",") {
 		mapping, err := mappingOf(mapper, arg)
 		if err != nil {
 			return nil, err
