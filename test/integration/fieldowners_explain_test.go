@@ -264,19 +264,14 @@ func TestExplainPlugin(t *testing.T) {
 	}
 	look := exec.CommandContext(t.Context(), "sh", "-c", explanations[0].Look+" -o table")
 	kubectl := kubectlCommand(t, server(t))
-	look.Env = append(kubectl.Env, "PATH="+filepath.Dir(kubectl.Path)+string(os.PathListSeparator)+pathOf(kubectl.Env))
+	look.Env = slices.Clone(kubectl.Env)
+	for i, variable := range look.Env {
+		if path, is := strings.CutPrefix(variable, "PATH="); is {
+			look.Env[i] = "PATH=" + filepath.Dir(kubectl.Path) + string(os.PathListSeparator) + path
+		}
+	}
 	stdout, stderr, code = outputOf(t, look)
 	if !strings.Contains(stdout, `["a.b/c"]`) || !strings.Contains(stdout, "one") || strings.Contains(stdout, "replicas") || code != 0 {
 		t.Errorf("%s: exit code %d, %s\n%s", explanations[0].Look, code, stderr, stdout)
 	}
-}
-
-// pathOf gives the PATH that counts, the last one.
-func pathOf(environment []string) (path string) {
-	for _, variable := range environment {
-		if after, is := strings.CutPrefix(variable, "PATH="); is {
-			path = after
-		}
-	}
-	return path
 }
