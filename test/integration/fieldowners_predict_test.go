@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	"coapply.dev/fieldowners"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -121,4 +122,42 @@ var openShapes = map[string]bool{
 	"map in an item":        true, // resources: {} of who created it
 	"quantity":              true, // likewise
 	"custom list in a list": true, // col has a default that only an applier who left it out shows
+}
+
+// TestPredictDroppedParent: a key of a map goes with all that an updater put below
+// it, an object of the schema stays for it. Managed fields show who is which only
+// where somebody applies it.
+func TestPredictDroppedParent(t *testing.T) {
+	c := shapeClient(t)
+	namespace := newNamespace(t, c)
+	for name, test := range map[string]struct {
+		kind, ours, theirs, doubt, theirPath string
+		goes                                 bool
+	}{
+		"key of a map": {"Shape", `{spec: {tree: {a: {x: ours}}}}`, `{spec: {tree: {a: {z: theirs}, b: {z: theirs}}}}`,
+			".spec.tree.a", ".spec.tree.a.z", true},
+		"field": {"Shape", `{spec: {parts: [{name: nut, color: red}], free: {x: ours}}}`, `{spec: {free: {z: theirs}}}`,
+			"", ".spec.free.z", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, c, namespace, test.kind, "")
+			s.apply("us", test.ours)
+			s.update("other", test.theirs)
+			try, err := newTrial(t.Context(), c, s.live(), s.object(minimal[""]), "us", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := try.difference(); diff != "" {
+				t.Errorf("predicted:\n%v\n(-server +predicted):\n%s", try.predicted, diff)
+			}
+			doubt := ""
+			for _, d := range try.predicted.Unsure {
+				doubt += d.Path.String()
+			}
+			_, stays := fieldowners.MustParsePath(test.theirPath).Value(try.forced.Object)
+			if doubt != test.doubt || stays == test.goes {
+				t.Errorf("doubt %q, want %q; theirs stays: %v", doubt, test.doubt, stays)
+			}
+		})
+	}
 }
