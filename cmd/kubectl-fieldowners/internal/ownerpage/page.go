@@ -67,7 +67,8 @@ func parse(content string) *template.Template {
 }
 
 // highlights are the rules by which a manager that is pointed at, focused or ticked in
-// the legend stands out among the lines.
+// the legend stands out among the lines. They look into the legend only: over the
+// whole object a browser would be slow at it.
 func highlights() string {
 	var rules strings.Builder
 	classes := []string{"none", "many"}
@@ -75,7 +76,7 @@ func highlights() string {
 		classes = append(classes, fmt.Sprint(i))
 	}
 	for _, class := range classes {
-		fmt.Fprintf(&rules, ".object:has(.m-%s:is(:hover,:focus-within),.m-%s :checked) .o-%s{--dim:1;--lit:var(--mark)}\n", class, class, class)
+		fmt.Fprintf(&rules, ".managers:has(.m-%s:is(:hover,:focus-within),.m-%s :checked)~.yaml .o-%s{--dim:1;--lit:var(--mark)}\n", class, class, class)
 	}
 	return rules.String()
 }
