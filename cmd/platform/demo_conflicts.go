@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,20 +23,16 @@ import (
 
 func (d *demonstration) showOwners(ctx context.Context, _ io.Writer) error {
 	d.show.step("Who owns which field of Deployment alpha",
-		"Read from metadata.managedFields. Nobody else may change a field without",
-		"saying so.")
+		"The kubectl plugin of this project shows who owns what, here the fields that",
+		"two of our reconcilers share out among themselves. Nobody else may change one",
+		"of them without saying so.")
+	ours := fieldmanagers.DevboxPower + "," + fieldmanagers.DevboxWorkload
+	if err := d.kubectl(ctx, "fieldowners", "deployment/alpha", "--path", ".spec", "--manager", ours); err != nil {
+		return err
+	}
 	deployment, ownership, err := d.deployment(ctx)
 	if err != nil {
 		return err
-	}
-	for _, entry := range ownership.Entries() {
-		if entry.Subresource != "" {
-			continue // status, the Deployment controller's own
-		}
-		d.show.print(entry.Manager.String())
-		for _, path := range entry.Leaves() {
-			d.show.print("  " + shortened(path.String()))
-		}
 	}
 	want := map[string]string{
 		".spec.replicas": fieldmanagers.DevboxPower,
@@ -53,9 +48,9 @@ func (d *demonstration) showOwners(ctx context.Context, _ io.Writer) error {
 	return nil
 }
 
-// shortened keeps a path within a terminal of 80 columns.
-func shortened(path string) string {
-	return strings.Replace(path, ".spec.template.spec.containers[", "…[", 1)
+// showReplicas shows who owns the replicas of alpha now.
+func (d *demonstration) showReplicas(ctx context.Context) error {
+	return d.kubectl(ctx, "fieldowners", "deployment/alpha", "--path", ".spec.replicas", "-o", "table")
 }
 
 func (d *demonstration) deployment(ctx context.Context) (*appsv1.Deployment, fieldowners.Ownership, error) {
@@ -80,6 +75,9 @@ func (d *demonstration) scaleUnderReject(ctx context.Context, _ io.Writer) error
 		return err
 	}
 	d.show.print(condition(box, v1alpha1.ConditionPowerApplied))
+	if err := d.showReplicas(ctx); err != nil {
+		return err
+	}
 	if err := d.checkReplicas(ctx, 2, "kubectl"); err != nil {
 		return err
 	}
@@ -112,6 +110,9 @@ func (d *demonstration) scaleUnderForce(ctx context.Context, _ io.Writer) error 
 		return err
 	}
 	if err := d.showEvent(ctx, "OwnershipForced"); err != nil {
+		return err
+	}
+	if err := d.showReplicas(ctx); err != nil {
 		return err
 	}
 	d.show.ok("replicas are 1 and belong to power alone")

@@ -61,11 +61,12 @@ func prerequisites() (config, manager string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("finding the manager: %w", err)
 	}
-	manager = filepath.Join(filepath.Dir(self), "manager")
-	if _, err := os.Stat(manager); err != nil {
-		return "", "", fmt.Errorf("the manager is not beside this program (%w): run make build", err)
+	for _, needed := range []string{"manager", "kubectl-fieldowners"} {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(self), needed)); err != nil {
+			return "", "", fmt.Errorf("%s is not beside this program (%w): run make build", needed, err)
+		}
 	}
-	return config, manager, nil
+	return config, filepath.Join(filepath.Dir(self), "manager"), nil
 }
 
 // findConfig finds the checkout that this command was built from or is run in.
@@ -114,7 +115,8 @@ func (p *platform) install(ctx context.Context) error {
 // kubectl runs the real one as the administrator and gives what it prints.
 func (p *platform) kubectl(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, p.cluster.Binaries().Kubectl, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.cluster.Kubeconfig())
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.cluster.Kubeconfig(),
+		"PATH="+filepath.Dir(p.program)+string(os.PathListSeparator)+os.Getenv("PATH")) // where it finds our plugin
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
@@ -163,12 +165,14 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
 	fmt.Fprintf(stdout, `The platform runs. In another terminal:
 
   export KUBECONFIG=%s
+  export PATH=%s:$PATH
   alias kubectl=%s
   kubectl get devboxes,pods
+  kubectl fieldowners deployment
 
 Logs of the manager: %s
 Ctrl-C ends it and deletes its data.
-`, p.cluster.Kubeconfig(), p.cluster.Binaries().Kubectl, p.manager.log)
+`, p.cluster.Kubeconfig(), filepath.Dir(p.program), p.cluster.Binaries().Kubectl, p.manager.log)
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(stderr, "stopping")
