@@ -71,6 +71,8 @@ It ends by Ctrl-C (exit code 130), or after --timeout: 0, or 1 if there was a fi
 	flags.BoolVar(&w.onlyFights, "only-fights", false, "only fights")
 	flags.DurationVar(&w.timeout, "timeout", 0, "end after this `time`, such as 5m; 0 is never")
 	w.selection.addFlags(cmd)
+	p.completeObjects(cmd)
+	completeValues(cmd, "output", "text", "json")
 	return cmd
 }
 

@@ -206,7 +206,7 @@ func TestWatchTellsOfFights(t *testing.T) {
 func TestWatchText(t *testing.T) {
 	c := newClient(t, server(t))
 	namespace := newNamespace(t, c)
-	w := startWatch(t, server(t), 1, "configmaps", "-n", namespace, "--fights-per-minute", "1")
+	w := startWatch(t, server(t), 1, "configmaps,cm", "-n", namespace, "--fights-per-minute", "1") // one type, twice
 	config := func(value string) *corev1ac.ConfigMapApplyConfiguration {
 		return corev1ac.ConfigMap("shop", namespace).WithData(map[string]string{"a.b": value})
 	}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/fieldowners"
+)
+
+func TestWatchNarrows(t *testing.T) {
+	managed := func(version string, entries ...string) *watched {
+		w := &watched{namespace: "shop", name: "web", uid: "u1", version: version}
+		var err error
+		if w.ownership, err = appliedBy(entries...); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	target := watchTarget{kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}}
+	before := managed("1", "a", "replicas", "a", "paused", "b", "image")
+	after := managed("2", "c", "replicas", "b", "paused", "b", "image")
+	steps := []watchStep{{after: before}, {before: before, after: after}, {before: after}}
+	for _, test := range []struct {
+		reason string
+		report *watchReport
+		want   []string
+	}{
+		{"everything", &watchReport{}, []string{"created a,b", "moved .spec.paused a>b", "moved .spec.replicas a>c", "deleted"}},
+		{"a path", &watchReport{path: fieldowners.MustParsePath(".spec.replicas")}, []string{"created a", "moved .spec.replicas a>c", "deleted"}},
+		{"a path that nobody owns", &watchReport{path: fieldowners.MustParsePath(".spec.none")}, nil},
+		{"who loses", &watchReport{managers: []string{"a"}}, []string{"created a", "moved .spec.paused a>b", "moved .spec.replicas a>c"}},
+		{"who gains", &watchReport{managers: []string{"c"}}, []string{"moved .spec.replicas a>c", "deleted"}},
+		{"a selection", &watchReport{bySelector: true, managers: []string{"b"}}, []string{"entered b", "moved .spec.paused a>b", "left"}},
+		{"only fights", &watchReport{onlyFights: true}, nil},
+	} {
+		var out bytes.Buffer
+		report := test.report
+		report.out, report.json = &out, true
+		report.fights, _ = fieldowners.NewFights(5)
+		for _, step := range steps {
+			step.target = target
+			if err := report.step(step); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(test.want, inShort(t, out.String())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
+	}
+}
+
+func inShort(t *testing.T, lines string) []string {
+	var short []string
+	for line := range strings.Lines(lines) {
+		var e watchEvent
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, m := range e.Managers {
+			names = append(names, m.Name)
+		}
+		text := []string{e.Type, e.Path, strings.Join(names, ",")}
+		if e.From != nil && e.To != nil {
+			text = append(text, e.From.Name+">"+e.To.Name)
+		}
+		short = append(short, strings.Join(slices.DeleteFunc(text, func(s string) bool { return s == "" }), " "))
+	}
+	return short
+}
+
+// appliedBy gives fields of the spec to appliers: manager, field, manager, field.
+func appliedBy(pairs ...string) (fieldowners.Ownership, error) {
+	var entries []metav1.ManagedFieldsEntry
+	for pair := range slices.Chunk(pairs, 2) {
+		entries = append(entries, metav1.ManagedFieldsEntry{
+			Manager: pair[0], Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fmt.Sprintf(`{"f:spec":{"f:%s":{}}}`, pair[1])),
+		})
+	}
+	return fieldowners.Parse(entries)
+}
