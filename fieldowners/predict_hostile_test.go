@@ -1,6 +1,7 @@
 package fieldowners_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -124,15 +125,10 @@ func TestPredictHostile(t *testing.T) {
 
 // withManaged gives a copy of an object with managed fields.
 func withManaged(object map[string]any, list []any) map[string]any {
-	copied := map[string]any{}
-	for name, v := range object {
-		copied[name] = v
-	}
+	copied := maps.Clone(object)
 	metadata := map[string]any{}
 	if given, isMap := copied["metadata"].(map[string]any); isMap {
-		for name, v := range given {
-			metadata[name] = v
-		}
+		maps.Copy(metadata, given)
 	}
 	metadata["managedFields"], copied["metadata"] = list, metadata
 	return copied

@@ -25,7 +25,7 @@ func TestPredictDoubts(t *testing.T) {
 			created: `{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {labels: {a: x}}, spec: {maxReplicas: 3,
 				targetCPUUtilizationPercentage: 50, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}}}`,
 			intent: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {labels: {a: z}}, spec: {maxReplicas: 3,
-				metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}}]}}`,
+				metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}}]}}`, //nolint:misspell // a word of the API
 			causes: []string{".metadata.labels.a", ".spec.targetCPUUtilizationPercentage"},
 			doubts: []string{".spec"},
 		},
