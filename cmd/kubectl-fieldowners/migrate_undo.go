@@ -93,6 +93,9 @@ func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		return usageError(m.cmd, "%q beside --undo: the file says which object is meant", args[0])
 	}
+	if m.undo == "" {
+		return usageError(m.cmd, "--undo: which file?")
+	}
 	source, content, err := m.readFile(m.undo)
 	if err != nil {
 		return err
@@ -128,8 +131,12 @@ func decodeTransfer(content []byte) (saved savedTransfer, err error) {
 		return saved, errors.New("there is more behind its end")
 	case saved.Undoes != "migrate":
 		return saved, fmt.Errorf("undoes is %q", saved.Undoes)
+	case saved.Object.APIVersion == "" || saved.Object.Kind == "" || saved.Object.Name == "" || saved.Object.UID == "":
+		return saved, errors.New("the object lacks its apiVersion, kind, name or uid")
 	case len(saved.Moved) == 0:
 		return saved, errors.New("nothing is in moved")
+	case saved.Moved[0].To.Name == "":
+		return saved, errors.New("moved[0] went to no manager")
 	}
 	return saved, nil
 }

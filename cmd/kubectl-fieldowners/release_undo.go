@@ -53,6 +53,8 @@ func discard(files []string) (err error) {
 
 func (r *releaseCommand) runUndo(ctx context.Context, args []string) error {
 	switch {
+	case r.undo == "":
+		return usageError(r.cmd, "--undo: which file?")
 	case len(args) > 0:
 		return usageError(r.cmd, "%q beside --undo: the file says which object is meant", args[0])
 	case r.undoFile != "":
