@@ -21,7 +21,7 @@ type auditCommand struct {
 	audit *owneraudit.Audit
 }
 
-var auditOutputs = []string{"table", "wide", "json", "yaml", "name"}
+var auditOutputs = []string{"table", "wide", "json", "yaml", "name", "html"}
 
 func newAudit(p *plugin) *cobra.Command {
 	a := &auditCommand{plugin: p}
@@ -36,9 +36,9 @@ Without TYPE it reads every kind that can be listed and patched, but for events:
 of the namespace, or with -A of the whole cluster. A kind that may not be read is told
 on stderr, the others count, and the exit code is 2.
 
-A cluster is asked for metadata only, so that no value of a Secret is ever sent, page
-by page; memory does not grow with the number of objects. Files hold whole objects.
-Only there "managedFields larger than half of the object" can be judged, and not
+A cluster is asked for metadata only, page by page: the data of a Secret is never sent
+(but in the annotation in which kubectl apply keeps a copy, which is not shown). Memory
+does not grow with the number of objects. Files hold whole objects. Only there "managedFields larger than half of the object" can be judged, and not
 whether an API version is still served.
 
 FIELDS are those that a manager names nothing below. SHARED of them have other owners
@@ -50,6 +50,7 @@ Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
   kubectl fieldowners audit -A                    # the whole cluster
   kubectl fieldowners audit deployments,pods -A -l team=shop -o wide
   kubectl fieldowners audit deployments -o name   # those with findings
+  kubectl fieldowners audit -A -o html > audit.html
   kubectl get all -o yaml --show-managed-fields | kubectl fieldowners audit -f -`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
@@ -96,7 +97,7 @@ func (a *auditCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	report := a.audit.Report(err == nil)
 	a.note(report)
-	if printing := a.print(report); printing != nil {
+	if printing := a.print(cmd, report, err); printing != nil {
 		return printing
 	}
 	switch {

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
@@ -41,8 +43,12 @@ func (a *auditCommand) note(r owneraudit.Report) {
 	}
 }
 
-func (a *auditCommand) print(r owneraudit.Report) error {
-	if a.output == "table" || a.output == "wide" {
+// print shows the report. The error tells why it is incomplete.
+func (a *auditCommand) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
+	switch a.output {
+	case "html":
+		return ownerpage.Audit(a.Out, a.about(cmd, a.files, reading), r)
+	case "table", "wide":
 		owneraudit.Print(a.Out, r, a.screen(a.noHeaders), a.output == "wide")
 	}
 	return a.structured(a.output, r)
