@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,7 @@ func (a *auditCommand) readCluster(ctx context.Context, args []string) error {
 		progress.out, progress.width = a.ErrOut, width
 	}
 	defer progress.end()
+	defer r.noteRefused()
 	for _, kind := range kinds {
 		progress.begin(kind.String())
 		err := r.read(ctx, kind)
@@ -32,6 +35,9 @@ func (a *auditCommand) readCluster(ctx context.Context, args []string) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case apierrors.IsForbidden(err):
+			r.refused = append(r.refused, kind.String())
+			r.refusal = cmp.Or(r.refusal, err)
 		case errors.As(err, &status):
 			a.audit.Problem(fmt.Errorf("%s: %w", kind, err))
 		case err != nil:
@@ -49,6 +55,20 @@ type clusterAudit struct {
 	namespace string
 	served    servedVersions
 	progress  auditProgress
+	refused   []string // kinds that may not be listed
+	refusal   error    // of the first
+}
+
+// noteRefused tells of all kinds that may not be listed at once: an audit of all kinds
+// meets many.
+func (r *clusterAudit) noteRefused() {
+	switch len(r.refused) {
+	case 0:
+	case 1:
+		r.audit.Problem(fmt.Errorf("%s: %w", r.refused[0], r.refusal))
+	default:
+		r.audit.Problem(fmt.Errorf("%d kinds may not be listed: %s; the first: %w", len(r.refused), strings.Join(r.refused, ", "), r.refusal))
+	}
 }
 
 func (a *auditCommand) newClusterAudit(args []string) (*clusterAudit, []auditKind, error) {
