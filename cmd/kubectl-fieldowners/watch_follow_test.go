@@ -81,6 +81,14 @@ func listOf(objects ...map[string]any) http.HandlerFunc {
 	}
 }
 
+// firstPage says that there is more.
+func firstPage(object map[string]any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+			"metadata": map[string]any{"resourceVersion": "90", "continue": "more"}, "items": []any{object}})
+	}
+}
+
 func eventsOf(objects ...map[string]any) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for _, o := range objects {
@@ -133,6 +141,8 @@ func TestWatchFollows(t *testing.T) {
 				eventsOf(webObject(102, "c/Apply@2"))(w, r)
 			}},
 			want: "a/Apply -> b/Apply|b/Apply -> c/Apply"},
+		{reason: "a page that comes too late for the first", lists: script{firstPage(webObject(90, "z/Apply")), fails(410), first},
+			watches: script{eventsOf(moving(1, "b/Apply")...)}, want: "a/Apply -> b/Apply"},
 		{reason: "gone, and gone again while listing", lists: script{first, fails(410), listOf(webObject(200, "c/Apply@9"))}, watches: script{fails(410)},
 			want: "03:00:09Z Deployment shop/web .spec.replicas: a/Apply -> c/Apply (sum over the interruption)", wantErr: "after resourceVersion 100 ("},
 		{reason: "gone, and no server to list from", lists: script{first, fails(503), listOf(webObject(200, "c/Apply@9"))}, watches: script{fails(410)},

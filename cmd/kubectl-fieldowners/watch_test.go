@@ -27,17 +27,19 @@ func TestWatchNarrows(t *testing.T) {
 	target := watchTarget{kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}}
 	before := managed("1", "a", "replicas", "a", "paused", "b", "image")
 	after := managed("2", "c", "replicas", "b", "paused", "b", "image")
-	steps := []watchStep{{after: before}, {before: before, after: after}, {before: after}}
+	anew := managed("3", "c", "replicas")
+	anew.uid = "u2"
+	steps := []watchStep{{after: before}, {before: before, after: after}, {before: after, after: anew}}
 	for _, test := range []struct {
 		reason string
 		report *watchReport
 		want   []string
 	}{
-		{"everything", &watchReport{}, []string{"created a,b", "moved .spec.paused a>b", "moved .spec.replicas a>c", "deleted"}},
-		{"a path", &watchReport{path: fieldowners.MustParsePath(".spec.replicas")}, []string{"created a", "moved .spec.replicas a>c", "deleted"}},
+		{"everything", &watchReport{}, []string{"created a,b", "moved .spec.paused a>b", "moved .spec.replicas a>c", "deleted", "created c"}},
+		{"a path", &watchReport{path: fieldowners.MustParsePath(".spec.replicas")}, []string{"created a", "moved .spec.replicas a>c", "deleted", "created c"}},
 		{"a path that nobody owns", &watchReport{path: fieldowners.MustParsePath(".spec.none")}, nil},
 		{"who loses", &watchReport{managers: []string{"a"}}, []string{"created a", "moved .spec.paused a>b", "moved .spec.replicas a>c"}},
-		{"who gains", &watchReport{managers: []string{"c"}}, []string{"moved .spec.replicas a>c", "deleted"}},
+		{"who gains", &watchReport{managers: []string{"c"}}, []string{"moved .spec.replicas a>c", "deleted", "created c"}},
 		{"a selection", &watchReport{bySelector: true, managers: []string{"b"}}, []string{"entered b", "moved .spec.paused a>b", "left"}},
 		{"only fights", &watchReport{onlyFights: true}, nil},
 	} {
