@@ -36,24 +36,27 @@ type extraction struct {
 // take gives a copy of what the manager owns at and below a field.
 func (e *extraction) take(f fieldowners.Field) (value any, takes bool) {
 	owns := e.isAmong(f.Owners)
-	switch {
-	case !f.Exists:
+	if !f.Exists {
 		e.miss(f)
 		return nil, false
-	case f.IsLeaf():
-		return runtime.DeepCopyJSONValue(f.Value), owns || e.isAmong(f.Whole)
 	}
-	if _, isList := f.Value.([]any); isList {
+	switch f.Value.(type) {
+	case map[string]any:
+		content := e.takeMap(f)
+		return content, owns || len(content) > 0 || f.IsLeaf() && e.isAmong(f.Whole)
+	case []any:
 		items := []any{}
 		for _, below := range f.Fields {
 			if item, takes := e.take(below); takes {
 				items = append(items, item)
 			}
 		}
-		return items, owns || len(items) > 0
+		return items, owns || len(items) > 0 || f.IsLeaf() && e.isAmong(f.Whole)
 	}
-	content := e.takeMap(f)
-	return content, owns || len(content) > 0
+	for _, below := range f.Fields { // named in vain
+		e.miss(below)
+	}
+	return runtime.DeepCopyJSONValue(f.Value), owns || e.isAmong(f.Whole)
 }
 
 // takeMap leaves out key fields that the manager does not name as long as it names
@@ -67,9 +70,13 @@ func (e *extraction) takeMap(f fieldowners.Field) map[string]any {
 	}
 	for _, below := range f.Fields {
 		steps := below.Path.Elements()
+		if !below.Exists {
+			e.miss(below)
+			continue
+		}
 		name := *steps[len(steps)-1].Field
 		isKey := slices.Contains(keyNames, name)
-		if isKey && below.Exists && !e.isAmong(below.Owners) {
+		if isKey && !e.isAmong(below.Owners) {
 			keys[name] = below.Value
 			continue
 		}

@@ -49,6 +49,11 @@ func commandLine(cmd *cobra.Command, words ...string) string {
 			words = append(words, "--"+flag, set.Value.String())
 		}
 	}
+	if groups, err := cmd.Flags().GetStringArray("as-group"); err == nil {
+		for _, group := range groups {
+			words = append(words, "--as-group", group)
+		}
+	}
 	for _, word := range words {
 		line.WriteString(" " + quoted(word))
 	}

@@ -34,12 +34,12 @@ type between struct {
 // config leads to the API server through a proxy.
 func (b *between) config() *rest.Config {
 	b.Helper()
-	real := server(b)
-	target, err := url.Parse(real.Host)
+	behind := server(b)
+	target, err := url.Parse(behind.Host)
 	if err != nil {
 		b.Fatal(err)
 	}
-	transport, err := rest.TransportFor(real)
+	transport, err := rest.TransportFor(behind)
 	if err != nil {
 		b.Fatal(err)
 	}
