@@ -19,7 +19,7 @@ func BenchmarkAudit(b *testing.B) {
 	const objects = 100_000
 	for name, shapes := range map[string]int{"alike": 50, "all-different": 0} {
 		b.Run(name, func(b *testing.B) {
-			served := writePages(b, objects, shapes)
+			served := writePages(b, corpus{objects: objects, shapes: shapes})
 			b.SetBytes(served.bytes)
 			b.ReportAllocs()
 			for b.Loop() {

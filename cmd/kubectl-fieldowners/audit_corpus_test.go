@@ -11,7 +11,8 @@ import (
 type corpus struct {
 	objects int
 	pods    bool
-	shapes  int // how many different managed fields a kind and manager has; 0: none is like another
+	small   bool // one manager of two fields each
+	shapes  int  // how many different managed fields a kind and manager has; 0: none is like another
 }
 
 // page gives the page that begins with the object start; next is the start of the
@@ -44,7 +45,9 @@ func (c corpus) write(b *bytes.Buffer, i int) {
 	}
 	entries := podEntries
 	name := fmt.Sprintf("web-%06d-7d5c9b4f6d-x%04x", i, i&0xffff)
-	if !c.pods {
+	if c.small {
+		entries = podEntries[1:2]
+	} else if !c.pods {
 		entries = deploymentEntries[:3+i%3]
 		name = fmt.Sprintf("web-%06d", i)
 	}

@@ -37,7 +37,7 @@ const (
 )
 
 func TestAuditAnswers(t *testing.T) {
-	served := writePages(t, 4*pageSize, 1)
+	served := writePages(t, corpus{objects: 4 * pageSize, shapes: 1})
 	for _, test := range []struct {
 		reason string
 		path   string
@@ -107,7 +107,7 @@ func TestAuditAnswers(t *testing.T) {
 
 // TestAuditInterrupted ends an audit in the middle of a list.
 func TestAuditInterrupted(t *testing.T) {
-	served := writePages(t, 4*pageSize, 1)
+	served := writePages(t, corpus{objects: 4 * pageSize, shapes: 1})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	interrupt := func(_ http.ResponseWriter, r *http.Request) bool {

@@ -18,11 +18,13 @@ type pages struct {
 	bytes  int64
 }
 
-// writePages writes as many Deployments as Pods.
-func writePages(t testing.TB, objects, shapes int) pages {
+// writePages writes half of the objects as Deployments, half as Pods.
+func writePages(t testing.TB, all corpus) pages {
 	t.Helper()
 	p := pages{folder: t.TempDir()}
-	for resource, c := range map[string]corpus{"deployments": {objects / 2, false, shapes}, "pods": {objects / 2, true, shapes}} {
+	for _, resource := range []string{"deployments", "pods"} {
+		c := all
+		c.objects, c.pods = all.objects/2, resource == "pods"
 		for start, more := 0, true; more; {
 			text, next := c.page(start)
 			if err := os.WriteFile(filepath.Join(p.folder, resource+strconv.Itoa(start)), text, 0o600); err != nil {
