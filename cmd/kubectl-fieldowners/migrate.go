@@ -55,7 +55,7 @@ The undo file is JSON: {"undoes":"migrate", "object":{"apiVersion","kind","names
 Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error.`,
 		Example: `  kubectl fieldowners migrate deployment/web --from kubectl-client-side-apply --to ci
   kubectl fieldowners migrate deployment/web --from ci-v1 --to ci --operation Apply --yes
-  kubectl fieldowners migrate deployment/web --from helm --to hpa --path .spec.replicas
+  kubectl fieldowners migrate deployment/web --from helm --to ci --path .metadata.labels
   kubectl fieldowners migrate --undo undo-migrate-deployment-web-4711.json --yes`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { m.cmd = cmd; return m.run(args) },

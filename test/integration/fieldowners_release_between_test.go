@@ -29,6 +29,7 @@ type between struct {
 	once  sync.Once
 	act   func(*between)
 	loses bool // the answer to the write
+	eats  bool // the write itself
 }
 
 // config leads to the API server through a proxy.
@@ -48,6 +49,9 @@ func (b *between) config() *rest.Config {
 		writes := r.Method == http.MethodPatch && !r.URL.Query().Has("dryRun")
 		if writes && b.act != nil {
 			b.once.Do(func() { b.act(b) })
+		}
+		if writes && b.eats {
+			panic(http.ErrAbortHandler)
 		}
 		if writes && b.loses {
 			proxy.ServeHTTP(httptest.NewRecorder(), r)
@@ -184,5 +188,40 @@ func TestPluginWriterBetween(t *testing.T) {
 				t.Errorf("owners after the undo (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPluginInterrupted has a person press Ctrl-C while the write is under way: it
+// may have landed, so that the undo file stays, and what undoes it is said.
+func TestPluginInterrupted(t *testing.T) {
+	c := newClient(t, server(t))
+	namespace := newNamespace(t, c)
+	for _, args := range [][]string{betweenMigrate, betweenRelease} {
+		arrived, ended := make(chan struct{}), make(chan struct{})
+		b := &between{
+			T: t, c: c, eats: true, ref: refTo(corev1.SchemeGroupVersion.WithKind("ConfigMap"), namespace, args[0]),
+			act: func(*between) { close(arrived); <-ended },
+		}
+		b.apply("ci", map[string]string{"a": "1"})
+		b.apply("old", map[string]string{"b": "2"})
+		command := kubectlCommand(t, b.config(), append([]string{"fieldowners", args[0], "configmap/" + args[0], "-n", namespace, "--yes"}, args[1:]...)...)
+		command.Dir = t.TempDir()
+		var said strings.Builder
+		command.Stdout, command.Stderr = &said, &said
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-arrived
+		if err := command.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+		_ = command.Wait()
+		close(ended)
+		if code := command.ProcessState.ExitCode(); code != 130 || !strings.Contains(said.String(), "--undo undo-"+args[0]) || !strings.HasSuffix(said.String(), "interrupted\n") {
+			t.Errorf("exit code %d, %s", code, &said)
+		}
+		if files, _ := os.ReadDir(command.Dir); len(files) != 1 {
+			t.Errorf("undo files: %v", files)
+		}
 	}
 }
