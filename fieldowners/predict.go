@@ -102,6 +102,9 @@ func (d Dropped) String() string {
 type Doubt struct {
 	Path   Path
 	Reason string
+	// Sharing tells that no more is open than who shares the field, or parts of it: the
+	// live value is the intended one, so that nothing conflicts, changes or is dropped.
+	Sharing bool
 }
 
 // String gives the field and the reason on one line.

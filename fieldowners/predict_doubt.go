@@ -33,7 +33,13 @@ func (q *question) doubtReading(path Path) Doubt {
 			break
 		}
 	}
-	return Doubt{path, "managed fields do not tell whether this map is one field or each of its keys is" + q.whose(path)}
+	intended, _ := path.Value(q.intent)
+	live, exists := path.Value(objectOrNil(q.live))
+	return Doubt{
+		Path:    path,
+		Reason:  "managed fields do not tell whether this map is one field or each of its keys is" + q.whose(path),
+		Sharing: exists && equalValues(intended, live),
+	}
 }
 
 // whose names the managers of a field, for a reason.
@@ -54,7 +60,7 @@ func (q *question) doubtLists() []Doubt {
 	var doubts []Doubt
 	add := func(at fieldpath.Path, format string, args ...any) {
 		path := Path{elements: at.Copy()}
-		doubts = append(doubts, Doubt{path, fmt.Sprintf(format, args...) + q.whose(path)})
+		doubts = append(doubts, Doubt{Path: path, Reason: fmt.Sprintf(format, args...) + q.whose(path)})
 	}
 	unnamed := func(p *fieldType, at fieldpath.Path, _ []any) {
 		switch {
@@ -93,7 +99,7 @@ func (q *question) doubtVersions(p outcome) []Doubt {
 		}
 		for _, path := range p.touched() {
 			if top := (Path{elements: path.elements[:1]}); top.String() != ".metadata" {
-				doubts = append(doubts, Doubt{top, fmt.Sprintf("fields of %s are recorded in %s, where they may have other names", entry.Manager, entry.APIVersion)})
+				doubts = append(doubts, Doubt{Path: top, Reason: fmt.Sprintf("fields of %s are recorded in %s, where they may have other names", entry.Manager, entry.APIVersion)})
 			}
 		}
 	}

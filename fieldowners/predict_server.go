@@ -20,7 +20,7 @@ func (q *question) doubtPruning(after Ownership) []Doubt {
 		}
 		for _, entry := range q.owners.entries {
 			if !q.isUs(entry.Manager) && entry.ownsBelow(at) {
-				doubts = append(doubts, Doubt{path, fmt.Sprintf("it is dropped, and managed fields do not tell whether what %s owns below it goes with it", entry.Manager)})
+				doubts = append(doubts, Doubt{Path: path, Reason: fmt.Sprintf("it is dropped, and managed fields do not tell whether what %s owns below it goes with it", entry.Manager)})
 			}
 		}
 	})
@@ -47,9 +47,9 @@ func (q *question) doubtSubresource() []Doubt {
 		path := Path{elements: fieldpath.Path{{FieldName: &name}}}
 		switch {
 		case q.us.Subresource == "" && name == "status":
-			doubts = append(doubts, Doubt{path, "kinds with a status subresource ignore it in an apply to the object itself"})
+			doubts = append(doubts, Doubt{Path: path, Reason: "kinds with a status subresource ignore it in an apply to the object itself"})
 		case q.us.Subresource != "" && name != "status":
-			doubts = append(doubts, Doubt{path, "most kinds ignore it in an apply to the status"})
+			doubts = append(doubts, Doubt{Path: path, Reason: "most kinds ignore it in an apply to the status"})
 		}
 	}
 	return doubts
@@ -60,9 +60,9 @@ func (q *question) doubtKubectl(p Prediction) []Doubt {
 	if _, has := lastApplied.Value(objectOrNil(q.live)); !has || q.us.Name != "kubectl" {
 		return nil
 	}
-	doubts := []Doubt{{lastApplied, "the API server keeps it up to date for the manager kubectl"}}
+	doubts := []Doubt{{Path: lastApplied, Reason: "the API server keeps it up to date for the manager kubectl"}}
 	for _, c := range p.Conflicts {
-		doubts = append(doubts, Doubt{c.Path, "owned by " + c.Owner.String() + "; the manager kubectl takes without force what its client-side apply had set"})
+		doubts = append(doubts, Doubt{Path: c.Path, Reason: "owned by " + c.Owner.String() + "; the manager kubectl takes without force what its client-side apply had set"})
 	}
 	return doubts
 }
@@ -73,5 +73,5 @@ func (q *question) doubtStringData() []Doubt {
 		return nil
 	}
 	const reason = "the API server moves what stringData says into data"
-	return []Doubt{{MustParsePath(".data"), reason}, {MustParsePath(".stringData"), reason}}
+	return []Doubt{{Path: MustParsePath(".data"), Reason: reason}, {Path: MustParsePath(".stringData"), Reason: reason}}
 }

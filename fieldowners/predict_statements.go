@@ -45,7 +45,15 @@ func (p *Prediction) sort() {
 // without takes out what is said of doubted fields, and of doubts those below
 // another one.
 func (p *Prediction) without(doubts []Doubt) {
-	slices.SortStableFunc(doubts, func(a, b Doubt) int { return a.Path.Compare(b.Path) })
+	slices.SortStableFunc(doubts, func(a, b Doubt) int {
+		switch c := a.Path.Compare(b.Path); {
+		case c != 0 || a.Sharing == b.Sharing:
+			return c
+		case b.Sharing:
+			return -1
+		}
+		return 1
+	})
 	for _, d := range doubts {
 		if !p.doubted(d.Path) {
 			p.Unsure = append(p.Unsure, d)

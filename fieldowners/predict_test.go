@@ -124,3 +124,28 @@ func TestPredict(t *testing.T) {
 		})
 	}
 }
+
+// TestPredictSharing: a map that may be one field or many is no more than a matter of
+// who shares it while its values are the live ones.
+func TestPredictSharing(t *testing.T) {
+	live := func(value string) map[string]any {
+		return map[string]any{
+			"apiVersion": "v1", "kind": "Service",
+			"metadata": map[string]any{"name": "a", "managedFields": []any{map[string]any{
+				"manager": "other", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+				"fieldsV1": map[string]any{"f:spec": map[string]any{"f:selector": map[string]any{}}},
+			}}},
+			"spec": map[string]any{"selector": map[string]any{"app": value}},
+		}
+	}
+	intent := map[string]any{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "a"},
+		"spec": map[string]any{"selector": map[string]any{"app": "x"}},
+	}
+	for value, sharing := range map[string]bool{"x": true, "y": false} {
+		p, err := fieldowners.Predict(live(value), intent, "us", "")
+		if err != nil || len(p.Unsure) != 1 || p.Unsure[0].Path.String() != ".spec.selector" || p.Unsure[0].Sharing != sharing {
+			t.Errorf("live %s: %v\n%v", value, err, p)
+		}
+	}
+}

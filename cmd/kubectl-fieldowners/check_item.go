@@ -63,6 +63,8 @@ type checkUnsure struct {
 	Path   string `json:"path"`
 	Line   int    `json:"line"`
 	Reason string `json:"reason"`
+	// Sharing: open is no more than who shares the field.
+	Sharing bool `json:"sharing,omitempty"`
 }
 
 func newCheckItem(d document, places []int, intent, live map[string]any) checkItem {
@@ -118,6 +120,6 @@ func (i *checkItem) predicted(p fieldowners.Prediction) {
 		i.dropped(d.Path, d.Removed, d.KeptBy)
 	}
 	for _, d := range p.Unsure {
-		i.Unsure = append(i.Unsure, checkUnsure{d.Path.String(), i.lines.of(d.Path), d.Reason})
+		i.Unsure = append(i.Unsure, checkUnsure{d.Path.String(), i.lines.of(d.Path), d.Reason, d.Sharing})
 	}
 }

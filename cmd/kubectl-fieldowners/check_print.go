@@ -12,7 +12,7 @@ func (c *checkCommand) print(items []checkItem) error {
 	conflicts, unsure := 0, 0
 	for _, item := range items {
 		conflicts += len(item.Conflicts)
-		unsure += len(item.Unsure)
+		unsure += len(unsureTexts(item.Unsure))
 	}
 	var err error
 	switch c.output {
@@ -59,7 +59,7 @@ func (c *checkCommand) text(item checkItem) {
 		fmt.Fprintf(c.Out, "      %s wants %s, %s has %s\n",
 			ownerview.Safe(c.manager), short(conflict.Ours), ownerText(conflict.Owner), short(conflict.Theirs))
 	}
-	c.texts("becomes shared", sharedTexts(item.Shared))
+	c.texts("becomes shared", append(sharedTexts(item.Shared), perhapsShared(item.Unsure)...))
 	c.texts("given up, as the file does not list it", droppedTexts(item.Dropped))
 	c.texts("changes", changeTexts(item.Changes))
 	c.texts("not certain", unsureTexts(item.Unsure))
@@ -79,6 +79,17 @@ func sharedTexts(all []checkShared) []string {
 	var lines []string
 	for _, s := range all {
 		lines = append(lines, ownerview.Safe(s.Path)+" with "+ownerText(s.Owner))
+	}
+	return lines
+}
+
+// perhapsShared lists fields of which it is open whether they are shared as a whole.
+func perhapsShared(all []checkUnsure) []string {
+	var lines []string
+	for _, u := range all {
+		if u.Sharing {
+			lines = append(lines, ownerview.Safe(u.Path)+", or keys of it, perhaps: "+ownerview.Safe(u.Reason))
+		}
 	}
 	return lines
 }
@@ -112,6 +123,9 @@ func changeTexts(all []checkChange) []string {
 func unsureTexts(all []checkUnsure) []string {
 	var lines []string
 	for _, u := range all {
+		if u.Sharing {
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("%s (line %d): %s", ownerview.Safe(u.Path), u.Line, ownerview.Safe(u.Reason)))
 	}
 	return lines

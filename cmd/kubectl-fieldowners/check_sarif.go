@@ -74,6 +74,9 @@ func newSarif(manager string, items []checkItem) sarifLog {
 				object, manager, c.Path, short(c.Ours), ownerText(c.Owner), short(c.Theirs)))
 		}
 		for _, u := range item.Unsure {
+			if u.Sharing {
+				continue
+			}
 			add(item, ruleUnsure, "warning", u.Line, fmt.Sprintf("%s: %s: %s", object, u.Path, u.Reason))
 		}
 	}

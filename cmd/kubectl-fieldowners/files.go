@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func (p *plugin) readFile(path string) (source string, content []byte, err error
 		if waitingForInput(p.In) {
 			fmt.Fprintln(p.ErrOut, "reading objects from the terminal; Ctrl-D ends them")
 		}
-		content, err = io.ReadAll(p.In)
+		content, err = p.readStdin()
 		return "stdin", content, err
 	}
 	content, err = os.ReadFile(path)
@@ -71,6 +72,26 @@ func (p *plugin) readFile(path string) (source string, content []byte, err error
 		return path, nil, fmt.Errorf("%s: %w", path, notThere.Err)
 	}
 	return path, content, err
+}
+
+// readStdin gives up when the command is interrupted. What still reads then ends with
+// the process.
+func (p *plugin) readStdin() ([]byte, error) {
+	type result struct {
+		content []byte
+		err     error
+	}
+	read := make(chan result, 1)
+	go func() {
+		content, err := io.ReadAll(p.In)
+		read <- result{content, err}
+	}()
+	select {
+	case r := <-read:
+		return r.content, r.err
+	case <-p.done:
+		return nil, context.Canceled
+	}
 }
 
 // documents splits YAML at its separators, which no indented text can contain, and

@@ -76,7 +76,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	printer := g.newPrinter()
-	read := func(object map[string]any) error { return printer.print(ownerview.New(object)) }
+	read := func(object map[string]any) error { printer.print(ownerview.New(object)); return nil }
 	var err error
 	if len(g.files) > 0 {
 		err = g.readFiles(g.files, func(_ string, object map[string]any) error { return read(object) })

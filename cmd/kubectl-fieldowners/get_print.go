@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,7 @@ type getPrinter struct {
 	incomplete bool
 	noPath     error // why --path named no field of an object
 	list       ownerview.List
-	rows       [][]string // of a table, with the object first
+	rows       [][]string // of a table, with namespace and object first
 	pages      []ownerpage.Shown
 }
 
@@ -28,21 +29,19 @@ func (g *getCommand) newPrinter() *getPrinter {
 	return &getPrinter{getCommand: g, screen: g.screen(g.noHeaders), list: ownerview.List{Items: []ownerview.Item{}}}
 }
 
-func (p *getPrinter) print(o *ownerview.Object) error {
+func (p *getPrinter) print(o *ownerview.Object) {
 	p.objects++
 	if !p.tell(o) {
 		p.incomplete = true
 	}
 	filter := p.filter
-	var err error
-	if filter.Paths, err = o.Find(p.path); err != nil {
-		p.noPath = err // of this object; another one may have what the server calls so
-		return nil
-	}
-	if p.shows(o, filter) {
+	paths, noPath := o.Find(p.path)
+	if filter.Paths = paths; noPath == nil && p.shows(o, filter) {
 		p.shown++
 	}
-	return nil
+	if noPath != nil { // of this object; another one may have what the server calls so
+		p.noPath = noPath
+	}
 }
 
 // shows prints the object, and tells whether there was anything to show.
@@ -60,7 +59,7 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 	case "table", "wide":
 		rows := p.screen.Rows(o, filter, p.output == "wide")
 		for _, row := range rows {
-			p.rows = append(p.rows, append([]string{o.Resource()}, row...))
+			p.rows = append(p.rows, append([]string{ownerview.Safe(o.Namespace), o.Resource()}, row...))
 		}
 		return len(rows) > 0
 	case "name":
@@ -116,15 +115,19 @@ func (p *getPrinter) summary() error {
 	return nil
 }
 
-// table prints one table, which names the objects if there are several.
+// table prints one table, which names the objects if there are several, and their
+// namespaces if those differ.
 func (p *getPrinter) table() {
-	header, rows := ownerview.Header(p.output == "wide"), p.rows
-	if p.objects > 1 {
-		header = append([]string{"OBJECT"}, header...)
-	} else {
-		for i := range rows {
-			rows[i] = rows[i][1:]
-		}
+	header, rows, left := append([]string{"NAMESPACE", "OBJECT"}, ownerview.Header(p.output == "wide")...), p.rows, 0
+	switch {
+	case p.objects <= 1:
+		left = 2
+	case !slices.ContainsFunc(rows, func(row []string) bool { return row[0] != rows[0][0] }):
+		left = 1
+	}
+	header = header[left:]
+	for i := range rows {
+		rows[i] = rows[i][left:]
 	}
 	if len(rows) > 0 {
 		p.screen.Table(p.Out, header, rows)

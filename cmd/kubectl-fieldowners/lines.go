@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"go.yaml.in/yaml/v3"
 
 	"coapply.dev/fieldowners"
@@ -54,12 +56,11 @@ func (l fieldLines) add(before int, node *yaml.Node, field fieldowners.Field) {
 
 // of gives the line of a field, or of the nearest one around it, down from 1.
 func (l fieldLines) of(path fieldowners.Path) int {
-	steps := path.Elements()
-	text := ""
+	var text strings.Builder
 	line := l.first
-	for _, step := range steps {
-		text += step.Text
-		if at, known := l.lines[text]; known {
+	for _, step := range path.Elements() {
+		text.WriteString(step.Text)
+		if at, known := l.lines[text.String()]; known {
 			line = at
 		}
 	}

@@ -16,9 +16,10 @@ import (
 	"coapply.dev/apply"
 )
 
-// endRequestsWith has every request from now on end with the context, those of
-// libraries that take none among them.
-func (p *plugin) endRequestsWith(ctx context.Context) {
+// endWith has every request, and reading from stdin, end with the context: libraries
+// that take none are among those who ask.
+func (p *plugin) endWith(ctx context.Context) {
+	p.done = ctx.Done()
 	p.config.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
 		return config

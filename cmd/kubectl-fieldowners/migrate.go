@@ -12,7 +12,6 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
-	"coapply.dev/fieldowners"
 )
 
 type migrateCommand struct {
@@ -131,7 +130,7 @@ func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 		if text != "" && text[0] != '.' && text[0] != '[' {
 			text = "." + text
 		}
-		path, err := fieldowners.ParsePath(text)
+		path, err := ownerview.ParsePath(text)
 		switch {
 		case err != nil:
 			return nil, usageError(m.cmd, "--path: %w", err)

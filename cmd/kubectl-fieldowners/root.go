@@ -14,6 +14,7 @@ type plugin struct {
 
 	config *genericclioptions.ConfigFlags
 	color  string
+	done   <-chan struct{} // closed when the command is interrupted
 }
 
 const name = "kubectl fieldowners"
@@ -51,7 +52,7 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 	p.completeConnection(root)
 	completeValues(root, "color", "auto", "always", "never")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		p.endRequestsWith(cmd.Context())
+		p.endWith(cmd.Context())
 		return p.checkColor(cmd)
 	}
 	root.AddCommand(newGet(p), newAudit(p), newCheck(p), newDiff(p), newExplain(p), newWatch(p), newMigrate(p), newRelease(p), newVersion(p))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/metadata"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
 )
 
@@ -92,7 +93,7 @@ func (w *watchCommand) validate(cmd *cobra.Command, args []string) (*watchReport
 	case w.timeout < 0:
 		return nil, usageError(cmd, "--timeout is %v, want a time to come, or 0 for never", w.timeout)
 	}
-	if report.path, err = fieldowners.ParsePath(w.path); err != nil {
+	if report.path, err = ownerview.ParsePath(w.path); err != nil {
 		return nil, usageError(cmd, "--path: %w", err)
 	}
 	return report, nil

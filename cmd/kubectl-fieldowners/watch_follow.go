@@ -59,7 +59,7 @@ func (f *follower) follow(ctx context.Context) error {
 		return fmt.Errorf("%s: objects of this type cannot be watched: the API server gives them no resourceVersion", f)
 	}
 	f.known, f.version, f.seen, f.behind = known, version, time.Now(), nil
-	f.report.say("watching %s: %d objects", f, len(known))
+	f.report.say("watching %s, objects now: %d", f, len(known))
 	for {
 		if err := f.watch(ctx); !isGone(err) {
 			return err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestCheck(t *testing.T) {
 					Owner  struct{ Name string }
 					Theirs any
 				}
-				Unsure []any
+				Unsure []struct{ Sharing bool }
 			}
 		}
 		if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != 1 || len(list.Items) != 1 {
@@ -73,7 +74,7 @@ func TestCheck(t *testing.T) {
 			got = append(got, c.Path)
 		}
 		want := `.metadata.labels.team .spec.ports[port=443,protocol="TCP"].targetPort`
-		if strings.Join(got, " ") != want || len(list.Items[0].Unsure) > 0 {
+		if strings.Join(got, " ") != want || slices.ContainsFunc(list.Items[0].Unsure, func(u struct{ Sharing bool }) bool { return !u.Sharing }) {
 			t.Errorf("%v: conflicts %v, want %s; unsure %v", asked, got, want, list.Items[0].Unsure)
 		}
 		// The owner itself meets no conflict.

@@ -15,22 +15,32 @@ func (o *Object) Find(text string) ([]fieldowners.Path, error) {
 	if text == "" {
 		return nil, nil
 	}
-	if text[0] != '.' && text[0] != '[' {
-		text = "." + text
-	}
-	path, err := fieldowners.ParsePath(text)
+	path, err := ParsePath(text)
 	if err == nil {
 		if found, ok := find(o.Root, path.Elements()); ok {
 			return []fieldowners.Path{found}, nil
 		}
 	}
-	if located := o.locate(text); len(located) > 0 {
+	if located := o.locate(dotted(text)); len(located) > 0 {
 		return located, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	return []fieldowners.Path{path}, nil
+}
+
+// ParsePath is fieldowners.ParsePath for paths that people type: the leading dot may be
+// missing.
+func ParsePath(text string) (fieldowners.Path, error) {
+	return fieldowners.ParsePath(dotted(text))
+}
+
+func dotted(text string) string {
+	if text != "" && text[0] != '.' && text[0] != '[' {
+		return "." + text
+	}
+	return text
 }
 
 // locate finds what the API server names so.

@@ -20,8 +20,10 @@ func (p Palette) manager(index int, text string) string {
 	return p.paint(text, attributes...)
 }
 
-// Faint shows text in the background, Strong in the foreground.
-func (p Palette) Faint(text string) string  { return p.paint(text, color.Faint) }
+// Faint shows text in the background.
+func (p Palette) Faint(text string) string { return p.paint(text, color.Faint) }
+
+// Strong shows text in the foreground.
 func (p Palette) Strong(text string) string { return p.paint(text, color.Bold) }
 
 func (p Palette) paint(text string, attributes ...color.Attribute) string {

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
@@ -186,7 +188,7 @@ func yamlLines(field *shown, missing *[]fieldowners.Field) []line {
 	case len(field.Fields) == 0 || len(below) == 0:
 		return scalarLines(name, field)
 	case name != nil:
-		key := strings.TrimSuffix(marshal(map[string]any{*name: nil}), " null")
+		key := strings.TrimSuffix(scalarText(name, nil), " null")
 		if _, isList := field.Value.([]any); !isList {
 			below = indent(below)
 		}
@@ -201,12 +203,8 @@ func yamlLines(field *shown, missing *[]fieldowners.Field) []line {
 }
 
 func scalarLines(name *string, field *shown) []line {
-	var content any = []any{field.Value}
-	if name != nil {
-		content = map[string]any{*name: field.Value}
-	}
 	var lines []line
-	for i, text := range strings.Split(marshal(content), "\n") {
+	for i, text := range strings.Split(scalarText(name, field.Value), "\n") {
 		l := line{text: text}
 		if i == 0 {
 			l.field = field
@@ -214,6 +212,30 @@ func scalarLines(name *string, field *shown) []line {
 		lines = append(lines, l)
 	}
 	return lines
+}
+
+// scalarText leaves the form to the YAML library, but for characters that it takes for
+// printable and that could still turn a terminal's line around.
+func scalarText(name *string, v any) string {
+	var content any = []any{v}
+	if name != nil {
+		content = map[string]any{*name: v}
+	}
+	text := marshal(content)
+	hostile := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+	if !strings.ContainsFunc(text, hostile) {
+		return text
+	}
+	value, isText := v.(string)
+	if isText {
+		value = strconv.Quote(value)
+	} else {
+		value = strings.TrimPrefix(marshal([]any{v}), "- ")
+	}
+	if name == nil {
+		return "- " + value
+	}
+	return strconv.Quote(*name) + ": " + value
 }
 
 func marshal(content any) string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,5 +116,22 @@ fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:k": {}}}}]}, data: {k: {nested: T
 		if !strings.Contains(cmp.Diff(content, nil), "TOPSECRET") {
 			t.Errorf("%s: the object itself was changed", name)
 		}
+	}
+}
+
+// TestTreeSteersNoTerminal: what could turn a line around is escaped, and still the
+// same YAML.
+func TestTreeSteersNoTerminal(t *testing.T) {
+	content := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{
+		"a\u202eb": "c\u202ed", "\x1b[31m": "\x1b]0;x\a", "map\u2066": map[string]any{"x": int64(1)}, "list": []any{"\u200f"},
+	}}
+	var text bytes.Buffer
+	ownerview.Screen{}.Tree(&text, ownerview.New(content), ownerview.Filter{})
+	if strings.ContainsFunc(text.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		t.Errorf("%q", text.String())
+	}
+	content["data"].(map[string]any)["map\u2066"].(map[string]any)["x"] = float64(1)
+	if diff := cmp.Diff(content, parsed(t, text.String())); diff != "" {
+		t.Errorf("(-object +tree):\n%s\n%s", diff, text.String())
 	}
 }
