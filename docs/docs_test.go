@@ -104,17 +104,25 @@ func TestReadmeSetsUpWithTwoCommands(t *testing.T) {
 	}
 }
 
-// TestCommands knows two kinds of block: make targets, which make itself looks up,
-// and the commands of a user of the library, which run.
+// tour is run against a real API server by test/integration.
+const tour = "docs/fieldowners.md"
+
+// TestCommands knows three kinds of block: make targets, which make itself looks up,
+// those of the tour, and the commands of a user of the library, which run.
 func TestCommands(t *testing.T) {
 	for _, d := range documents(t) {
 		for _, b := range d.blocks {
 			if b.language != "sh" {
 				continue
 			}
-			if strings.HasPrefix(b.text, "make") {
+			switch {
+			case strings.HasPrefix(b.text, "make"):
 				checkTargets(t, d, b)
-			} else {
+			case d.path == tour:
+				if !strings.Contains(b.text, "kubectl ") {
+					t.Errorf("%s:%d: what is this for?", d.path, b.line)
+				}
+			default:
 				runAsUser(t, d, b)
 			}
 		}

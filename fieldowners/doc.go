@@ -17,13 +17,20 @@
 //  3. Output order is stable.
 //  4. Absence of managed fields means unknown, not unowned: they may have been
 //     stripped on the way.
-//  5. Diff compares two ownerships, Changes two objects; neither knows a schema, and
+//  5. Join puts owners beside the fields of an object; Select, Union and Without are
+//     the algebra of ownerships. What Parse has read it reads once: equal bytes share
+//     one parsed set, which nothing changes.
+//  6. Predict tells what an apply would meet, Explain what a conflict means, Lint what
+//     is likely to cause trouble, Fights who takes fields from whom again and again.
+//     None of them guesses: what managed fields do not tell is said to be open. Values
+//     of Secrets are in none of their results.
+//  7. Diff compares two ownerships, Changes two objects; neither knows a schema, and
 //     list items are told apart as the managed fields themselves name them.
-//  6. Transfer moves fields between managers on paper: nobody's field is left without
+//  8. Transfer moves fields between managers on paper: nobody's field is left without
 //     an owner, everybody else's entry stays as it is, and Plan.Undo gives all of it
 //     back. Writing the result, guarded, is for whoever has a client.
-//  7. Path.Set and Path.Cut change the object that they are given, in place. Nothing
-//     else does.
+//  9. Path.Set and Path.Cut change the object that they are given, in place, and so does
+//     the transform of KeepOwn. Nothing else does.
 //
 // Valid:
 //
