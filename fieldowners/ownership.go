@@ -115,34 +115,31 @@ func (e *EntryError) Unwrap() error { return e.Err }
 // The same fieldsV1 are parsed once in a process, whatever manager and object they
 // come with, as long as they are among the last few MiB that were asked for.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
-	var ownership Ownership
+	all := make([]Entry, 0, len(entries))
 	for i, raw := range entries {
 		entry, err := parseEntry(raw)
 		if err != nil {
 			return Ownership{}, &EntryError{Index: i, Manager: raw.Manager, Err: err}
 		}
-		ownership.add(entry)
+		all = append(all, entry)
 	}
-	ownership.sort()
-	return ownership, nil
+	return newOwnership(all), nil
 }
 
-func (o *Ownership) sort() {
-	slices.SortFunc(o.entries, func(a, b Entry) int { return a.compare(b.Manager) })
-}
-
-func (o *Ownership) add(entry Entry) {
-	for i := range o.entries {
-		known := &o.entries[i]
-		if known.sameEntry(entry.Manager) {
-			known.fields = known.fields.Union(entry.fields)
-			if entry.Time.After(known.Time) {
-				known.Time = entry.Time
-			}
-			return
+// newOwnership orders entries and merges those of one identity.
+func newOwnership(entries []Entry) Ownership {
+	slices.SortStableFunc(entries, func(a, b Entry) int { return a.compare(b.Manager) })
+	var o Ownership
+	for _, entry := range entries {
+		last := len(o.entries) - 1
+		if last < 0 || !o.entries[last].sameEntry(entry.Manager) {
+			o.entries = append(o.entries, entry)
+			continue
 		}
+		known := &o.entries[last]
+		known.fields, known.Time = known.fields.Union(entry.fields), later(known.Time, entry.Time)
 	}
-	o.entries = append(o.entries, entry)
+	return o
 }
 
 func parseEntry(raw metav1.ManagedFieldsEntry) (Entry, error) {

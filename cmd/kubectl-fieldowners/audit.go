@@ -39,8 +39,8 @@ on stderr, the others count, and the exit code is 2.
 A cluster is asked for metadata only, page by page: the data of a Secret is never sent
 (but in the annotation in which kubectl apply keeps a copy, which is not shown). Memory
 does not grow with the number of objects. Files hold whole objects: only there can
-"managedFields larger than half of the object" be judged, but not whether an API
-version is still served.
+"managedFields larger than half of the object" be judged, for objects of 4 KiB and
+more, but not whether an API version is still served.
 
 FIELDS are those that a manager names nothing below. SHARED of them have other owners
 too. That is legal: all of them set the same value. Who sets another one by Apply is

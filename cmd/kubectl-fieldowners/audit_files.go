@@ -2,13 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
 )
 
@@ -18,35 +16,23 @@ func (a *auditCommand) readFiles() error {
 		ref := owneraudit.Ref{
 			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
 		}
-		entries, wrong := managedFieldsOf(content)
-		whole, err := json.Marshal(content)
-		if err != nil { // it was read from JSON
+		entries, unread := ownerview.Entries(content)
+		facts, err := factsOf(content)
+		if err != nil {
 			return err
 		}
-		a.add(owneraudit.Object{Ref: ref, ManagedFields: entries, Unread: wrong, Facts: fieldowners.LintFacts{ObjectBytes: len(whole)}})
+		a.add(owneraudit.Object{Ref: ref, ManagedFields: entries, Unread: unread, Facts: facts})
 		return nil
 	})
 }
 
-// managedFieldsOf reads entry by entry: Unstructured.GetManagedFields has none where
-// one is malformed.
-func managedFieldsOf(content map[string]any) (entries []metav1.ManagedFieldsEntry, wrong []error) {
-	raw, _, err := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
-	list, isList := raw.([]any)
-	if err != nil || raw != nil && !isList {
-		return nil, []error{errors.New("metadata.managedFields is no list of entries")}
+// small objects are mostly managed fields as a rule, which costs nobody anything.
+const small = 4 << 10
+
+func factsOf(content map[string]any) (fieldowners.LintFacts, error) {
+	whole, err := json.Marshal(content)
+	if err != nil || len(whole) < small { // without a size it is not judged
+		return fieldowners.LintFacts{}, err
 	}
-	for i := range list {
-		var entry metav1.ManagedFieldsEntry
-		text, err := json.Marshal(list[i])
-		if err == nil {
-			err = json.Unmarshal(text, &entry)
-		}
-		if err != nil {
-			wrong = append(wrong, fmt.Errorf("managedFields[%d]: %w", i, err))
-			continue
-		}
-		entries = append(entries, entry)
-	}
-	return entries, wrong
+	return fieldowners.LintFacts{ObjectBytes: len(whole)}, nil
 }

@@ -30,6 +30,9 @@ type checkItem struct {
 	Changes    []checkChange   `json:"changes"` // of fields that nobody else owns
 	Unsure     []checkUnsure   `json:"unsure"`
 
+	// Takeover is what kubectl apply would do beside that.
+	Takeover *checkTakeover `json:"kubectlTakesOver,omitempty"`
+
 	lines fieldLines
 }
 
@@ -79,6 +82,7 @@ func newCheckItem(d document, places []int, intent, live map[string]any) checkIt
 		item.Namespace = (&unstructured.Unstructured{Object: live}).GetNamespace()
 		ownership = ownerview.New(live).Ownership
 	}
+	item.Takeover = takeover(ownership, intent)
 	item.lines = newFieldLines(d, places, ownership.Join(intent))
 	item.Line = item.lines.first
 	return item

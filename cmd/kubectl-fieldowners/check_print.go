@@ -62,7 +62,21 @@ func (c *checkCommand) text(item checkItem) {
 	c.texts("becomes shared", append(sharedTexts(item.Shared), perhapsShared(item.Unsure)...))
 	c.texts("given up, as the file does not list it", droppedTexts(item.Dropped))
 	c.texts("changes", changeTexts(item.Changes))
+	c.takeover(item)
 	c.texts("not certain", unsureTexts(item.Unsure))
+}
+
+// takeover warns of what is kubectl's own, and no part of an apply.
+func (c *checkCommand) takeover(item checkItem) {
+	if item.Takeover == nil {
+		return
+	}
+	lines := make([]string, 0, len(item.Takeover.Removes))
+	for _, path := range item.Takeover.Removes {
+		lines = append(lines, ownerview.Safe(path))
+	}
+	c.texts("kubectl apply, but no other client, would remove as well what the file does not\n  list and "+
+		ownerText(item.Takeover.From[0])+" wrote by client-side apply", lines)
 }
 
 func (c *checkCommand) texts(heading string, lines []string) {

@@ -159,3 +159,25 @@ func TestGetFromTheCluster(t *testing.T) {
 		t.Errorf("no server: exit code %d\n%s", code, stderr)
 	}
 }
+
+// TestCheckTellsOfTheTakeover: kubectl removes what it had written by client-side
+// apply, whatever the field manager, and check says so before.
+func TestCheckTellsOfTheTakeover(t *testing.T) {
+	c := newClient(t, server(t))
+	namespace := newNamespace(t, c)
+	object := `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ` + namespace + `}, data: {kept: "1"DATA}}`
+	file := writtenFile(t, "whole.yaml", strings.Replace(object, "DATA", `, lost: "1"`, 1))
+	if _, stderr, code := outputOf(t, kubectlCommand(t, server(t), "apply", "-f", file)); code != 0 {
+		t.Fatal(stderr)
+	}
+	partial := strings.Replace(object, "DATA", "", 1)
+	stdout, stderr, code := plugin(t, "check", "-f", writtenFile(t, "partial.yaml", partial), "--field-manager", "ci")
+	if code != 0 || !strings.Contains(stdout, "wrote by client-side apply:\n    .data.lost\n") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	appliedFile(t, "ci", partial)
+	var live corev1.ConfigMap
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"}, &live); err != nil || len(live.Data) != 1 {
+		t.Errorf("kubectl does it no longer: %v %v", live.Data, err)
+	}
+}

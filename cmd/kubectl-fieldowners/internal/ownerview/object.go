@@ -1,7 +1,6 @@
 package ownerview
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -38,35 +37,14 @@ func New(content map[string]any) *Object {
 		GroupVersionKind: live.GroupVersionKind(),
 		Namespace:        live.GetNamespace(), Name: live.GetName(), UID: string(live.GetUID()),
 	}
-	raw, found, err := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
-	all := live.GetManagedFields()
-	list, isList := raw.([]any)
-	switch {
-	case err != nil || found && raw != nil && !isList || len(all) != len(list):
-		o.Unread = append(o.Unread, errors.New("metadata.managedFields is no list of entries"))
-	default:
-		o.Absent = len(all) == 0
-	}
-	for i := range all {
-		if _, err := fieldowners.Parse(all[i : i+1]); err != nil {
-			o.Unread = append(o.Unread, atIndex(err, i))
-			continue
-		}
-		o.Entries = append(o.Entries, all[i])
-	}
+	o.Entries, o.Unread = Entries(content)
+	o.Absent = len(o.Entries)+len(o.Unread) == 0
+	var err error
 	if o.Ownership, err = fieldowners.Parse(o.Entries); err != nil { // each could be read
 		o.Unread = append(o.Unread, err)
 	}
 	o.Root = o.Ownership.Join(withoutSecrets(o.GroupVersionKind, content))
 	return o
-}
-
-// atIndex corrects the place of an entry that was parsed on its own.
-func atIndex(err error, i int) error {
-	if wrong := (*fieldowners.EntryError)(nil); errors.As(err, &wrong) {
-		return &fieldowners.EntryError{Index: i, Manager: wrong.Manager, Err: wrong.Err}
-	}
-	return err
 }
 
 // String gives kind, namespace and name, for sentences and headings.

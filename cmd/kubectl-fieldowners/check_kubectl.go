@@ -1,0 +1,42 @@
+package main
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+)
+
+// checkTakeover is what kubectl apply --server-side does beside the apply, whatever its
+// field manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply): it takes over
+// all that was written by client-side apply, and applies the file once more, which
+// removes what the file does not list. Other clients do nothing of the kind.
+type checkTakeover struct {
+	From    []ownerview.OwnerItem `json:"from"`
+	Removes []string              `json:"removes"` // paths, owned by nobody else
+}
+
+var lastApplied = fieldowners.MustParsePath(`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)
+
+// takeover tells what kubectl would take over of a live object; nil for nothing.
+func takeover(live fieldowners.Ownership, intent map[string]any) *checkTakeover {
+	var found checkTakeover
+	for _, entry := range live.Entries() {
+		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || !entry.Owns(lastApplied) {
+			continue
+		}
+		found.From = append(found.From, ownerview.Owner(entry.Manager))
+		for _, path := range entry.Leaves() {
+			if _, listed := path.Nearest(intent); !listed && !path.Equal(lastApplied) && len(live.OwnersOf(path)) == 1 {
+				found.Removes = append(found.Removes, path.String())
+			}
+		}
+	}
+	if len(found.Removes) == 0 {
+		return nil
+	}
+	slices.Sort(found.Removes)
+	return &found
+}
