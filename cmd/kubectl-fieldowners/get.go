@@ -76,12 +76,12 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	printer := g.newPrinter()
-	read := func(object map[string]any) error { printer.print(ownerview.New(object)); return nil }
+	read := func(object map[string]any) { printer.print(ownerview.New(object)) }
 	var err error
 	if len(g.files) > 0 {
-		err = g.readFiles(g.files, func(_ string, object map[string]any) error { return read(object) })
+		err = g.readFiles(g.files, func(_ string, object map[string]any) error { read(object); return nil })
 	} else {
-		err = g.readCluster(args, g.selection, read)
+		err = g.readCluster(args, g.selection, func(object map[string]any) error { read(object); return nil })
 	}
 	if printing := printer.close(cmd, err); printing != nil { // what was read is shown, whatever came then
 		return errors.Join(err, printing)
