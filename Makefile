@@ -5,6 +5,7 @@
 # The go command uses all cores by itself, and targets write where others read. So make -j changes nothing.
 .NOTPARALLEL:
 
+HOMEPAGE = $(URL)
 KREW_PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 # Options of the command, as in make run ARGS='--port 6443'.
@@ -68,7 +69,7 @@ build: go ## Compile the commands into bin/
 krew: go ## Write archives and the krew manifest of the kubectl plugin to dist/: VERSION=v1.2.3 URL=https://...
 	@[ -n "$(VERSION)" ] && [ -n "$(URL)" ] || { echo 'krew: which release? make krew VERSION=v1.2.3 URL=https://host/where/the/archives/will/be' >&2; exit 1; }
 	@mkdir -p dist
-	sed -e '/^#/d' -e 's|VERSION|$(VERSION)|' -e 's|HOMEPAGE|$(URL)|' cmd/kubectl-fieldowners/krew.yaml > dist/fieldowners.yaml
+	sed -e '/^#/d' -e 's|VERSION|$(VERSION)|' -e 's|HOMEPAGE|$(HOMEPAGE)|' cmd/kubectl-fieldowners/krew.yaml > dist/fieldowners.yaml
 	@for platform in $(KREW_PLATFORMS); do \
 		os=$${platform%/*}; arch=$${platform#*/}; exe=; [ "$$os" = windows ] && exe=.exe; \
 		archive=kubectl-fieldowners_$(VERSION)_$${os}_$$arch.tar.gz; folder=dist/$${os}_$$arch; \

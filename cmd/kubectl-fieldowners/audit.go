@@ -38,7 +38,7 @@ on stderr, the others count, and the exit code is 2.
 
 A cluster is asked for metadata only, page by page: the data of a Secret is never sent
 (but in the annotation in which kubectl apply keeps a copy, which is not shown). Memory
-does not grow with the number of objects. Files hold whole objects: only there can
+does not grow with the number of objects, but files are read whole. Files hold whole objects: only there can
 "managedFields larger than half of the object" be judged, for objects of 4 KiB and
 more, but not whether an API version is still served.
 

@@ -50,7 +50,12 @@ Exit codes: 0 no conflict (there may be doubts, on stderr), 1 conflicts, 2 an er
   kubectl kustomize . | kubectl fieldowners check -f - --field-manager ci --server
   kubectl fieldowners check -f web.yaml --field-manager ci --live saved.yaml   # no cluster
   kubectl fieldowners check -f web.yaml --field-manager ci --sarif > check.sarif`,
-		Args: noArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && c.server.ask && strings.Contains(args[0], "://") {
+				return usageError(cmd, "an address of the API server is written --server=%s here", args[0])
+			}
+			return noArgs(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -62,6 +67,7 @@ Exit codes: 0 no conflict (there may be doubts, on stderr), 1 conflicts, 2 an er
 	flags.BoolVar(&c.sarif, "sarif", false, "the same as -o sarif: SARIF 2.1.0, for what shows findings beside the code")
 	flags.Var(&c.server, "server", "ask the API server by a dry run; --server=`URL` is its address")
 	flags.Lookup("server").NoOptDefVal = askServer
+	flags.StringVarP(&c.server.address, "server-address", "s", "", "the same as --server=`URL`, for kubectl's -s")
 	completeValues(cmd, "output", checkOutputs...)
 	return cmd
 }
@@ -89,11 +95,11 @@ func (f *serverFlag) Set(text string) error {
 }
 
 func (c *checkCommand) run(cmd *cobra.Command) error {
-	if c.sarif {
-		c.output = "sarif"
-	}
 	if err := c.validate(cmd); err != nil {
 		return err
+	}
+	if c.sarif {
+		c.output = "sarif"
 	}
 	if c.server.address != "" {
 		c.config.APIServer = &c.server.address
@@ -107,22 +113,29 @@ func (c *checkCommand) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	var items []checkItem
+	items, failed := []checkItem{}, false
 	err := c.readDocuments(c.files, func(d document, object map[string]any) error {
 		source := fmt.Sprintf("%s, line %d", d.source, d.line)
 		return flattenAt(source, nil, object, func(source string, places []int, intent map[string]any) error {
 			item, err := c.check(cmd.Context(), d, places, intent)
 			if err != nil {
-				return fmt.Errorf("%s: %s: %w", source, nameOf(intent), err)
+				if cmd.Context().Err() != nil || unreachable(err) {
+					return err
+				}
+				failed = c.say(fmt.Errorf("%s: %s%w", source, nameOf(intent), err))
+				return nil // the others can be checked all the same
 			}
 			items = append(items, item)
 			return nil
 		})
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.print(items)
 	}
-	return c.print(items)
+	if failed && (err == nil || errors.Is(err, errFound)) {
+		err = errSaid
+	}
+	return err
 }
 
 func (c *checkCommand) validate(cmd *cobra.Command) error {
@@ -137,8 +150,10 @@ func (c *checkCommand) validate(cmd *cobra.Command) error {
 		return usageError(cmd, "--server asks the API server, so --live has no part in it")
 	case slices.Contains(c.files, "-") && slices.Contains(c.live, "-"):
 		return usageError(cmd, "stdin can be either -f or --live")
+	case c.sarif && cmd.Flags().Changed("output") && c.output != "sarif":
+		return usageError(cmd, "--sarif is -o sarif: it cannot be -o %s as well", c.output)
 	}
-	return nil
+	return checkManager(cmd, "field-manager", c.manager)
 }
 
 func (c *checkCommand) readSaved() error {
@@ -181,21 +196,37 @@ func (c *checkCommand) liveOf(intent map[string]any) (map[string]any, error) {
 	if len(c.live) == 0 {
 		return c.counterpart(wanted.GroupVersionKind(), wanted.GetNamespace(), wanted.GetName())
 	}
+	namespace, enforced, err := c.config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	if wanted.GetNamespace() == "" && enforced {
+		wanted = *wanted.DeepCopy()
+		wanted.SetNamespace(namespace)
+	}
+	var found []map[string]any
 	for _, object := range c.saved {
 		saved := unstructured.Unstructured{Object: object}
-		sameNamespace := wanted.GetNamespace() == saved.GetNamespace() || wanted.GetNamespace() == ""
+		sameNamespace := wanted.GetNamespace() == saved.GetNamespace() || wanted.GetNamespace() == "" || saved.GetNamespace() == ""
 		if saved.GroupVersionKind().GroupKind() == wanted.GroupVersionKind().GroupKind() && saved.GetName() == wanted.GetName() && sameNamespace {
-			return object, nil
+			found = append(found, object)
 		}
 	}
-	return nil, nil
+	switch len(found) {
+	case 0:
+		fmt.Fprintf(c.ErrOut, "warning: %s --live has no such object, so it would be created\n", strings.TrimSuffix(nameOf(intent), " "))
+		return nil, nil
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("--live has %d of that kind and name: tell which by -n", len(found))
 }
 
-// nameOf gives kind and name for messages; "" without a name.
+// nameOf gives kind and name as the beginning of a message; "" without a name.
 func nameOf(object map[string]any) string {
 	o := unstructured.Unstructured{Object: object}
 	if o.GetName() == "" {
 		return ""
 	}
-	return ownerview.Safe(o.GetKind() + " " + o.GetName())
+	return ownerview.Safe(o.GetKind()+" "+o.GetName()) + ": "
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,6 +17,16 @@ import (
 type checkTakeover struct {
 	From    []ownerview.OwnerItem `json:"from"`
 	Removes []string              `json:"removes"` // paths, owned by nobody else
+}
+
+// String says what is to be feared, and of whose fields.
+func (t *checkTakeover) String() string {
+	var owners []string
+	for _, o := range t.From {
+		owners = append(owners, o.String())
+	}
+	return "kubectl apply, but no other client, would remove as well what the file does not list and " +
+		strings.Join(owners, ", ") + " wrote by client-side apply"
 }
 
 var lastApplied = fieldowners.MustParsePath(`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)

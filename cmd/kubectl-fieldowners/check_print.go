@@ -9,10 +9,13 @@ import (
 )
 
 func (c *checkCommand) print(items []checkItem) error {
-	conflicts, unsure := 0, 0
+	conflicts, unsure, takeovers := 0, 0, 0
 	for _, item := range items {
 		conflicts += len(item.Conflicts)
 		unsure += len(unsureTexts(item.Unsure))
+		if item.Takeover != nil {
+			takeovers++
+		}
 	}
 	var err error
 	switch c.output {
@@ -30,6 +33,9 @@ func (c *checkCommand) print(items []checkItem) error {
 	}
 	if unsure > 0 {
 		fmt.Fprintf(c.ErrOut, "warning: managed fields alone do not tell all, see %q: --server asks the API server\n", "not certain")
+	}
+	if takeovers > 0 {
+		fmt.Fprintln(c.ErrOut, "warning: kubectl apply would remove more than an apply of these files does")
 	}
 	if conflicts > 0 {
 		return errFound
@@ -57,7 +63,10 @@ func (c *checkCommand) text(item checkItem) {
 	for _, conflict := range item.Conflicts {
 		fmt.Fprintf(c.Out, "  %s:%d: %s\n", ownerview.Safe(item.File), conflict.Line, ownerview.Safe(conflict.Path))
 		fmt.Fprintf(c.Out, "      %s wants %s, %s has %s\n",
-			ownerview.Safe(c.manager), short(conflict.Ours), ownerText(conflict.Owner), short(conflict.Theirs))
+			ownerview.Safe(c.manager), short(conflict.Ours), conflict.Owner.String(), short(conflict.Theirs))
+	}
+	if c.server.ask && len(item.Conflicts) > 0 {
+		fmt.Fprintln(c.Out, "  (of a conflicting apply the API server tells nothing else)")
 	}
 	c.texts("becomes shared", append(sharedTexts(item.Shared), perhapsShared(item.Unsure)...))
 	c.texts("given up, as the file does not list it", droppedTexts(item.Dropped))
@@ -75,8 +84,7 @@ func (c *checkCommand) takeover(item checkItem) {
 	for _, path := range item.Takeover.Removes {
 		lines = append(lines, ownerview.Safe(path))
 	}
-	c.texts("kubectl apply, but no other client, would remove as well what the file does not\n  list and "+
-		ownerText(item.Takeover.From[0])+" wrote by client-side apply", lines)
+	c.texts(item.Takeover.String(), lines)
 }
 
 func (c *checkCommand) texts(heading string, lines []string) {
@@ -92,7 +100,7 @@ func (c *checkCommand) texts(heading string, lines []string) {
 func sharedTexts(all []checkShared) []string {
 	var lines []string
 	for _, s := range all {
-		lines = append(lines, ownerview.Safe(s.Path)+" with "+ownerText(s.Owner))
+		lines = append(lines, ownerview.Safe(s.Path)+" with "+s.Owner.String())
 	}
 	return lines
 }
@@ -118,7 +126,7 @@ func droppedTexts(all []checkDropped) []string {
 		case len(d.KeptBy) > 0:
 			fate = "stays with"
 			for _, owner := range d.KeptBy {
-				fate += " " + ownerText(owner)
+				fate += " " + owner.String()
 			}
 		}
 		lines = append(lines, ownerview.Safe(d.Path)+" "+fate)
@@ -143,15 +151,6 @@ func unsureTexts(all []checkUnsure) []string {
 		lines = append(lines, fmt.Sprintf("%s (line %d): %s", ownerview.Safe(u.Path), u.Line, ownerview.Safe(u.Reason)))
 	}
 	return lines
-}
-
-// ownerText gives a manager as the library does.
-func ownerText(o ownerview.OwnerItem) string {
-	text := o.Name + "/" + string(o.Operation)
-	if o.Subresource != "" {
-		text += "[" + o.Subresource + "]"
-	}
-	return ownerview.Safe(text)
 }
 
 // short gives a value on one short line.

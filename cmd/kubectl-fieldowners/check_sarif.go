@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strings"
 )
 
 // The part of SARIF 2.1.0 that findings in files need
@@ -57,6 +58,7 @@ type (
 const (
 	ruleConflict = "ownership-conflict"
 	ruleUnsure   = "not-certain"
+	ruleTakeover = "kubectl-takeover"
 )
 
 func newSarif(manager string, items []checkItem) sarifLog {
@@ -71,7 +73,7 @@ func newSarif(manager string, items []checkItem) sarifLog {
 		object := item.Kind + " " + item.Name
 		for _, c := range item.Conflicts {
 			add(item, ruleConflict, "error", c.Line, fmt.Sprintf("%s: %s cannot set %s to %s: owned by %s with %s",
-				object, manager, c.Path, short(c.Ours), ownerText(c.Owner), short(c.Theirs)))
+				object, manager, c.Path, short(c.Ours), c.Owner, short(c.Theirs)))
 		}
 		for _, u := range item.Unsure {
 			if u.Sharing {
@@ -79,12 +81,17 @@ func newSarif(manager string, items []checkItem) sarifLog {
 			}
 			add(item, ruleUnsure, "warning", u.Line, fmt.Sprintf("%s: %s: %s", object, u.Path, u.Reason))
 		}
+		if t := item.Takeover; t != nil {
+			add(item, ruleTakeover, "warning", item.Line, fmt.Sprintf("%s: %s: %s", object, t, strings.Join(t.Removes, ", ")))
+		}
 	}
 	rules := []sarifRule{
 		{ruleConflict, sarifText{"Another field manager owns the field with another value"},
 			sarifText{"Leave the field out, set it to the owner's value to share it, or force the apply to take it."}},
 		{ruleUnsure, sarifText{"Managed fields do not tell what an apply does here"},
 			sarifText{"Ask the API server: kubectl fieldowners check --server."}},
+		{ruleTakeover, sarifText{"kubectl apply removes more than the file gives up"},
+			sarifText{"List the fields in the file, or apply it with another client than kubectl."}},
 	}
 	return sarifLog{
 		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
@@ -97,7 +104,7 @@ func newSarif(manager string, items []checkItem) sarifLog {
 func fileURI(path string) string {
 	uri := url.URL{Path: filepath.ToSlash(path)}
 	if filepath.IsAbs(path) {
-		uri.Scheme = "file"
+		uri.Scheme, uri.Path = "file", "/"+strings.TrimPrefix(uri.Path, "/") // C:/ too
 	}
 	return uri.String()
 }

@@ -16,18 +16,17 @@ const pageSize = 500
 // readCluster reads the objects that arguments name as they do for kubectl get. It
 // goes on after one that cannot be read, and gives all errors.
 func (p *plugin) readCluster(args []string, s selection, each func(object map[string]any) error) error {
-	namespace, enforce, err := p.config.ToRawKubeConfigLoader().Namespace()
+	namespace, _, err := p.config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return err
 	}
 	result := resource.NewBuilder(p.config).
 		Unstructured().
 		NamespaceParam(namespace).DefaultNamespace().AllNamespaces(s.allNamespaces).
-		FilenameParam(enforce, &resource.FilenameOptions{}).
 		LabelSelectorParam(s.selector).FieldSelectorParam(s.fieldSelector).
 		RequestChunksOf(pageSize).
 		ResourceTypeOrNameArgs(true, args...).
-		ContinueOnError().Latest().Flatten().
+		ContinueOnError().Flatten().
 		Do()
 	return result.Visit(func(info *resource.Info, err error) error {
 		if err != nil {

@@ -112,7 +112,7 @@ func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, er
 			continue
 		}
 		now := ownerview.New(content)
-		if !d.tell(now) {
+		if !d.tell(now) || now.Absent {
 			return nil, errSaid
 		}
 		o.Namespace = now.Namespace // the command line's, if the file has none

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
@@ -45,6 +46,11 @@ func (p *plugin) readDocuments(paths []string, each func(d document, object map[
 			object, err := decode(source, line, text)
 			if object == nil || err != nil {
 				return err
+			}
+			select {
+			case <-p.done:
+				return context.Canceled
+			default:
 			}
 			found++
 			return each(document{source, line, text}, object)
@@ -129,7 +135,7 @@ func decode(source string, line int, text []byte) (map[string]any, error) {
 	}
 	var content any
 	if err := utiljson.Unmarshal(encoded, &content); err != nil {
-		return nil, fmt.Errorf("%s: line %d: %w", source, line, err)
+		return nil, fmt.Errorf("%s: line %d: no JSON: %s", source, line, withoutQuotes(err.Error()))
 	}
 	object, isMap := content.(map[string]any)
 	switch {
@@ -149,12 +155,25 @@ func atLine(err error, start int) error {
 	line := start
 	match := yamlLine.FindStringSubmatch(text)
 	if match == nil {
-		return fmt.Errorf("line %d: %s", line, text)
+		return fmt.Errorf("line %d: %s", line, withoutQuotes(text))
 	}
 	if n, wrong := strconv.Atoi(match[1]); wrong == nil {
 		line += n - 1
 	}
-	return fmt.Errorf("line %d: no YAML: %s", line, text[len(match[0]):])
+	return fmt.Errorf("line %d: no YAML: %s", line, withoutQuotes(text[len(match[0]):]))
+}
+
+// withoutQuotes cuts a message off where it begins to quote the file.
+func withoutQuotes(text string) string {
+	for _, mark := range []string{"did not find expected", "could not find expected"} { // characters of YAML
+		if strings.HasPrefix(text, mark) {
+			return text
+		}
+	}
+	if at := strings.IndexAny(text, "'`\"{["); at >= 0 {
+		return strings.TrimSpace(text[:at]) + " …"
+	}
+	return text
 }
 
 func kindOfValue(v any) string {
@@ -180,6 +199,9 @@ func flattenAt(source string, places []int, object map[string]any, each func(str
 	if !isList || !strings.HasSuffix(kind, "List") {
 		if kind == "" || apiVersion == "" {
 			return fmt.Errorf("%s: apiVersion or kind is missing: no Kubernetes object", source)
+		}
+		if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
+			return fmt.Errorf("%s: apiVersion is not of the form group/version: no Kubernetes object", source)
 		}
 		return each(source, places, object)
 	}

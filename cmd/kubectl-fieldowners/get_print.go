@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,13 +22,15 @@ type getPrinter struct {
 	shown      int
 	incomplete bool
 	noPath     error // why --path named no field of an object
+	pathSeen   bool  // an object has the field of --path
+	managers   map[string]bool
 	list       ownerview.List
 	rows       [][]string // of a table, with namespace and object first
 	pages      []ownerpage.Shown
 }
 
 func (g *getCommand) newPrinter() *getPrinter {
-	return &getPrinter{getCommand: g, screen: g.screen(g.noHeaders), list: ownerview.List{Items: []ownerview.Item{}}}
+	return &getPrinter{getCommand: g, screen: g.screen(g.noHeaders), list: ownerview.List{Items: []ownerview.Item{}}, managers: map[string]bool{}}
 }
 
 func (p *getPrinter) print(o *ownerview.Object) {
@@ -35,7 +39,13 @@ func (p *getPrinter) print(o *ownerview.Object) {
 		p.incomplete = true
 	}
 	filter := p.filter
+	for _, entry := range o.Ownership.Entries() {
+		if len(p.managers) <= hinted {
+			p.managers[ownerview.Safe(entry.Name)] = true
+		}
+	}
 	paths, noPath := o.Find(p.path)
+	p.pathSeen = p.pathSeen || o.Has(paths)
 	if filter.Paths = paths; noPath == nil && p.shows(o, filter) {
 		p.shown++
 	}
@@ -110,10 +120,29 @@ func (p *getPrinter) summary() error {
 	case p.shown == 0 && p.noPath != nil:
 		return fmt.Errorf("--path: %w", p.noPath)
 	case p.shown == 0:
-		fmt.Fprintln(p.ErrOut, "No fields found.")
+		fmt.Fprintln(p.ErrOut, "No fields found"+p.hint()+".")
 	}
 	return nil
 }
+
+// hint tells what there would have been to find, as a name may be misspelt.
+func (p *getPrinter) hint() string {
+	switch {
+	case p.path != "" && !p.pathSeen:
+		return ": no object has a field " + ownerview.Safe(p.path)
+	case len(p.filter.Managers) > 0 && len(p.managers) > 0:
+		names := slices.Sorted(maps.Keys(p.managers))
+		more := ""
+		if len(names) > hinted {
+			names, more = names[:hinted], " and others"
+		}
+		return ": the managers are " + strings.Join(names, ", ") + more
+	}
+	return ""
+}
+
+// hinted is how many names a hint has.
+const hinted = 10
 
 // table prints one table, which names the objects if there are several, and their
 // namespaces if those differ.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ func (p *plugin) endWith(ctx context.Context) {
 	p.done = ctx.Done()
 	p.config.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
+		config.WarningHandler = rest.NewWarningWriter(p.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 		return config
 	}
 }
@@ -48,8 +50,27 @@ type ending struct {
 
 func (e ending) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
-	context.AfterFunc(e.ctx, cancel) // and not before: the body is read later
-	return e.next.RoundTrip(request.WithContext(ctx))
+	stop := context.AfterFunc(e.ctx, cancel)
+	response, err := e.next.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		stop()
+		cancel()
+		return nil, err
+	}
+	response.Body = endingBody{response.Body, func() { stop(); cancel() }}
+	return response, nil
+}
+
+// endingBody lets go of the context when the answer was read.
+type endingBody struct {
+	io.ReadCloser
+
+	end func()
+}
+
+func (b endingBody) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
 }
 
 // eachNamed handles the objects that arguments name, one after another. It goes on

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the credential plugins that kubeconfigs name
 	"k8s.io/klog/v2"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
 // The exit codes of kubectl diff, and a shell's for an interrupt.
@@ -27,16 +30,37 @@ const (
 )
 
 func main() {
-	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the command.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	klog.SetLogger(logr.Discard()) // what client libraries have to say comes back as errors
-	root := newRoot(genericiooptions.IOStreams{In: stdin, Out: stdout, ErrOut: stderr})
+	out := &output{Writer: stdout}
+	root := newRoot(genericiooptions.IOStreams{In: stdin, Out: out, ErrOut: stderr})
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
-	return exitCode(ctx, root.ExecuteContext(ctx), stderr)
+	err := root.ExecuteContext(ctx)
+	if out.err != nil && (err == nil || errors.Is(err, errFound)) {
+		err = fmt.Errorf("what was found could not be written: %w", out.err)
+	}
+	return exitCode(ctx, err, stderr)
+}
+
+// output remembers that something could not be written: half an answer is none.
+type output struct {
+	io.Writer
+
+	err error
+}
+
+func (o *output) Write(text []byte) (int, error) {
+	n, err := o.Writer.Write(text)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // errFound ends a command that found what it looks for. What that is stands on
@@ -64,6 +88,9 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 
 // oneLine says what is wrong the way kubectl does.
 func oneLine(err error) string {
+	if address := (*url.Error)(nil); errors.As(err, &address) {
+		err = address // no file is to blame for it
+	}
 	text, known := cmdutil.StandardErrorMessage(err)
 	if !known {
 		text = err.Error()
@@ -71,7 +98,13 @@ func oneLine(err error) string {
 	if !strings.HasPrefix(text, "error: ") && !strings.HasPrefix(text, "Error from server") && !strings.HasPrefix(text, "The connection") {
 		text = "error: " + text
 	}
-	return strings.Join(strings.Fields(text), " ")
+	return ownerview.Visible(strings.Join(strings.Fields(text), " "))
+}
+
+// unreachable tells that the API server could not be asked.
+func unreachable(err error) bool {
+	var address *url.Error
+	return errors.As(err, &address)
 }
 
 // usageError says what is wrong with the command line and where to read more.

@@ -127,9 +127,6 @@ func (m *migrateCommand) validate(args []string) (from []apply.From, err error) 
 
 func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 	for _, text := range m.paths {
-		if text != "" && text[0] != '.' && text[0] != '[' {
-			text = "." + text
-		}
 		path, err := ownerview.ParsePath(text)
 		switch {
 		case err != nil:

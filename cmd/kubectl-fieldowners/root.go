@@ -39,6 +39,7 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
   kubectl fieldowners deployment/web --path .spec.replicas     # who owns this field?
   kubectl fieldowners audit -A                                 # who writes to this cluster?
   kubectl fieldowners check -f web.yaml --field-manager ci     # would this apply conflict?`
+	root.SuggestionsMinimumDistance = 2
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -56,6 +57,21 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 		return p.checkColor(cmd)
 	}
 	root.AddCommand(newGet(p), newAudit(p), newCheck(p), newDiff(p), newExplain(p), newWatch(p), newMigrate(p), newRelease(p), newVersion(p))
+	show := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		err := show(cmd, args)
+		if len(args) > 0 && err != nil {
+			if meant := root.SuggestionsFor(args[0]); len(meant) > 0 {
+				fmt.Fprintf(p.ErrOut, "Did you mean the command %s?\n", meant[0])
+			}
+		}
+		return err
+	}
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "version" {
+			cmd.Long += "\n\nNames of field managers are not authenticated: read them as labels, not as evidence."
+		}
+	}
 	return root
 }
 

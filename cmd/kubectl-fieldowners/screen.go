@@ -16,13 +16,16 @@ import (
 func (p *plugin) screen(noHeaders bool) ownerview.Screen {
 	terminal, width := terminalOf(p.Out)
 	s := ownerview.Screen{Width: width, Now: time.Now(), NoHeaders: noHeaders}
-	_, noColor := os.LookupEnv("NO_COLOR")
+	noColor := os.Getenv("NO_COLOR") != "" // https://no-color.org
 	s.Palette.Enabled = p.color == "always" || p.color == "auto" && terminal && !noColor && os.Getenv("TERM") != "dumb"
 	return s
 }
 
 // terminalOf tells whether a stream is a terminal, and its width.
 func terminalOf(stream any) (is bool, width int) {
+	if out, is := stream.(*output); is {
+		stream = out.Writer
+	}
 	file, isFile := stream.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
 		return false, 0

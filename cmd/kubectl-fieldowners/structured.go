@@ -1,10 +1,6 @@
 package main
 
-import (
-	"encoding/json"
-
-	"sigs.k8s.io/yaml"
-)
+import "coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 
 // structured prints what programs read; other outputs have been printed already.
 func (p *plugin) structured(output string, content any) error {
@@ -12,10 +8,11 @@ func (p *plugin) structured(output string, content any) error {
 	var err error
 	switch output {
 	case "json":
-		text, err = json.MarshalIndent(content, "", "  ")
-		text = append(text, '\n')
+		text, err = ownerview.IndentedJSON(content)
 	case "yaml":
-		text, err = yaml.Marshal(content)
+		text, err = ownerview.YAML(content)
+	default:
+		return nil
 	}
 	if err != nil {
 		return err

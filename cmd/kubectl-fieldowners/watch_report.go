@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -179,7 +178,7 @@ func (r *watchReport) print(events []watchEvent) error {
 			lines.WriteByte('\n')
 			continue
 		}
-		line, err := json.Marshal(e)
+		line, err := ownerview.JSON(e)
 		if err != nil {
 			return err
 		}

@@ -14,11 +14,11 @@ func (e watchEvent) text() string {
 	path := ownerview.Safe(e.Path)
 	switch e.Type {
 	case "moved":
-		line += " " + path + ": " + watchedOwner(*e.From) + " -> " + watchedOwner(*e.To)
+		line += " " + path + ": " + e.From.String() + " -> " + e.To.String()
 	case "lost":
-		line += " " + path + ": lost by " + watchedOwner(*e.From)
+		line += " " + path + ": lost by " + e.From.String()
 	case "gained":
-		line += " " + path + ": gained by " + watchedOwner(*e.To)
+		line += " " + path + ": gained by " + e.To.String()
 	case "created", "entered":
 		line += ": " + e.Type + ", owned by " + watchedOwners(e.Managers, ", ")
 	case "fight":
@@ -33,21 +33,13 @@ func (e watchEvent) text() string {
 	return line
 }
 
-func watchedOwner(o ownerview.OwnerItem) string {
-	text := o.Name + "/" + string(o.Operation)
-	if o.Subresource != "" {
-		text += "[" + o.Subresource + "]"
-	}
-	return ownerview.Safe(text)
-}
-
 func watchedOwners(owners []ownerview.OwnerItem, separator string) string {
 	if len(owners) == 0 {
 		return "nobody"
 	}
 	var texts []string
 	for _, o := range owners {
-		texts = append(texts, watchedOwner(o))
+		texts = append(texts, o.String())
 	}
 	return strings.Join(texts, separator)
 }

@@ -3,8 +3,6 @@ package ownerpage
 import (
 	"fmt"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
@@ -12,25 +10,6 @@ import (
 // maxLine is how much of a line is shown. The values of some annotations are whole
 // objects.
 const maxLine = 1000
-
-// visible writes what is not printable, or would change the order of the characters
-// around it, as escapes.
-func visible(text string) string {
-	if !strings.ContainsFunc(text, hides) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if hides(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-func hides(r rune) bool { return !unicode.IsPrint(r) && r != '\t' }
 
 // cut leaves out the end of a line that is too long, and says so.
 func cut(text string) string {
@@ -48,7 +27,7 @@ func cut(text string) string {
 func safe(text string) string { return cut(ownerview.Safe(text)) }
 
 // text gives a sentence the same way, without quotes.
-func text(said string) string { return cut(visible(said)) }
+func text(said string) string { return cut(ownerview.Visible(said)) }
 
 // count writes a number for people: 12,345.
 func count(n int) string {

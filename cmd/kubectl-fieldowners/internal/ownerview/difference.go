@@ -27,6 +27,7 @@ type DiffItem struct {
 	Lost       []OwnedItem `json:"lost"`
 
 	difference fieldowners.Difference
+	with       string // the other object, where two are compared
 }
 
 // MovedItem is a field that one manager lost and another gained.
@@ -57,6 +58,9 @@ func NewDiffItem(before, after *Object, d fieldowners.Difference) DiffItem {
 	default:
 		item.Recreated = before.UID != after.UID && before.UID != "" && after.UID != "" && before.Name == after.Name
 	}
+	if before != nil && after != nil && before.String() != after.String() {
+		item.with = before.String()
+	}
 	item.APIVersion, item.Kind, item.Namespace, item.Name = o.GroupVersion().String(), o.Kind, o.Namespace, o.Name
 	for _, m := range d.Moved {
 		item.Moved = append(item.Moved, MovedItem{m.Path.String(), m.Path.ServerString(), Owner(m.From), Owner(m.To)})
@@ -85,6 +89,8 @@ func (s Screen) Difference(w io.Writer, item DiffItem) {
 	}
 	heading := Safe(item.Kind + " " + name)
 	switch {
+	case item.with != "":
+		heading = item.with + " and " + heading + ", which are two objects"
 	case item.OnlyIn != "":
 		heading += ": only in the version " + item.OnlyIn
 	case item.Recreated:

@@ -80,7 +80,7 @@ func isKeyField(item, field fieldowners.Field) bool {
 func (f Filter) Fields(o *Object) []fieldowners.Field {
 	var found []fieldowners.Field
 	for field := range o.Root.All() {
-		if !field.Path.IsRoot() && f.matches(field) {
+		if !field.Path.IsRoot() && f.matches(field) && (o.knowsAll() || !field.IsUnowned()) {
 			found = append(found, field)
 		}
 	}

@@ -2,6 +2,10 @@ package ownerview
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 
 	"coapply.dev/fieldowners"
 )
@@ -31,9 +35,23 @@ func (o *Object) Find(text string) ([]fieldowners.Path, error) {
 }
 
 // ParsePath is fieldowners.ParsePath for paths that people type: the leading dot may be
-// missing.
+// missing, and the quotes in [name="web"].
 func ParsePath(text string) (fieldowners.Path, error) {
-	return fieldowners.ParsePath(dotted(text))
+	return fieldowners.ParsePath(quoted(dotted(text)))
+}
+
+var bareWord = regexp.MustCompile(`([\[,][\w-]+=)([A-Za-z][^"\],=]*)`)
+
+// quoted gives the values of keys the quotes back that a shell has taken.
+func quoted(text string) string {
+	return bareWord.ReplaceAllStringFunc(text, func(key string) string {
+		name, word, _ := strings.Cut(key, "=")
+		switch word {
+		case "true", "false", "null":
+			return key
+		}
+		return name + "=" + strconv.Quote(word)
+	})
 }
 
 func dotted(text string) string {
@@ -41,6 +59,16 @@ func dotted(text string) string {
 		return "." + text
 	}
 	return text
+}
+
+// Has tells whether the object has one of the fields, or somebody owns it.
+func (o *Object) Has(paths []fieldowners.Path) bool {
+	for field := range o.Root.All() {
+		if slices.ContainsFunc(paths, field.Path.Equal) {
+			return true
+		}
+	}
+	return false
 }
 
 // locate finds what the API server names so.

@@ -26,6 +26,7 @@ spec:
 		{"nothing is everything", "", "[]"},
 		{"our notation", `.spec.containers[name="web"].image`, `[.spec.containers[name="web"].image]`},
 		{"without the dot", `spec.containers[name="web"].image`, `[.spec.containers[name="web"].image]`},
+		{"without the quotes, which the shell has taken", `.spec.containers[name=web].image`, `[.spec.containers[name="web"].image]`},
 		{"by place", `.spec.containers[1].image`, `[.spec.containers[name="web"].image]`},
 		{"by place, in an atomic list", `.spec.containers[1].args[1]`, `[.spec.containers[name="web"].args[1]]`},
 		{"a member of a set", `.metadata.finalizers[="x/y"]`, `[.metadata.finalizers[="x/y"]]`},

@@ -25,6 +25,9 @@ func labelsOf(o *Object) labels {
 // the object has that name too.
 func (l labels) of(m fieldowners.Manager) string {
 	text := Safe(m.Name)
+	if text == "" {
+		text = `""`
+	}
 	if slices.ContainsFunc(l.managers, func(other fieldowners.Manager) bool {
 		return other.Name == m.Name && other.Subresource == m.Subresource && other.Operation != m.Operation
 	}) {

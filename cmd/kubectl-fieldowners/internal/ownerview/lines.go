@@ -31,6 +31,7 @@ func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field
 			said := Line{Text: l.text}
 			if l.field != nil && !o.Absent {
 				said = l.said()
+				said.Nobody = said.Nobody && o.knowsAll()
 			}
 			lines = append(lines, said)
 		}

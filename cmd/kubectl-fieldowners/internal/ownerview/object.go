@@ -47,6 +47,10 @@ func New(content map[string]any) *Object {
 	return o
 }
 
+// knowsAll tells whether the owners of every field are known: what somebody may own is
+// not nobody's.
+func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
+
 // String gives kind, namespace and name, for sentences and headings.
 func (o *Object) String() string {
 	name := o.Name

@@ -56,6 +56,11 @@ type OwnerItem struct {
 	Subresource string                            `json:"subresource"`
 }
 
+// String gives the manager as fieldowners.Manager does, unable to steer a terminal.
+func (o OwnerItem) String() string {
+	return Safe(fieldowners.Manager{Name: o.Name, Operation: o.Operation, Subresource: o.Subresource}.String())
+}
+
 // Item gives the object for programs, narrowed to what the filter asks for.
 func (o *Object) Item(filter Filter) Item {
 	item := Item{

@@ -4,13 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
-
-	"sigs.k8s.io/yaml"
 
 	"coapply.dev/fieldowners"
 )
@@ -70,6 +66,9 @@ func (s Screen) legend(w io.Writer, o *Object) {
 	if o.Absent {
 		fmt.Fprintln(w, "# managedFields absent: ask with --show-managed-fields")
 		return
+	}
+	if len(o.Unread) > 0 {
+		fmt.Fprintf(w, "# incomplete: %d of the managed fields' entries cannot be read\n", len(o.Unread))
 	}
 	rows := [][]string{{"MANAGER", "OPERATION", "SUBRESOURCE", "FIELDS", "AGE"}}
 	labels := labelsOf(o)
@@ -214,36 +213,26 @@ func scalarLines(name *string, field *shown) []line {
 	return lines
 }
 
-// scalarText leaves the form to the YAML library, but for characters that it takes for
-// printable and that could still turn a terminal's line around.
+// scalarText gives a value with its key, if it has one, or as an item of a list.
 func scalarText(name *string, v any) string {
 	var content any = []any{v}
 	if name != nil {
 		content = map[string]any{*name: v}
 	}
-	text := marshal(content)
-	hostile := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
-	if !strings.ContainsFunc(text, hostile) {
-		return text
-	}
-	value, isText := v.(string)
-	if isText {
-		value = strconv.Quote(value)
-	} else {
-		value = strings.TrimPrefix(marshal([]any{v}), "- ")
-	}
-	if name == nil {
-		return "- " + value
-	}
-	return strconv.Quote(*name) + ": " + value
-}
-
-func marshal(content any) string {
-	text, err := yaml.Marshal(content)
-	if err != nil { // it was read from JSON or YAML
+	text, err := YAML(content)
+	switch {
+	case err != nil: // it was read from JSON or YAML
 		return "# " + Safe(err.Error())
+	case text[0] != '{' && text[0] != '[':
+		return strings.TrimSuffix(string(text), "\n")
 	}
-	return strings.TrimSuffix(string(text), "\n")
+	// What YAML left to JSON goes on in blocks.
+	value, _ := JSON(v)
+	if name == nil {
+		return "- " + string(value)
+	}
+	key, _ := JSON(*name)
+	return string(key) + ": " + string(value)
 }
 
 func indent(lines []line) []line {
