@@ -119,9 +119,13 @@ func (r *clusterAudit) read(ctx context.Context, kind auditKind) error {
 	}
 	l.page = func(meta metav1.ListMeta) { r.progress.page(r.audit.Objects()-before, meta.RemainingItemCount) }
 	snapshot, err := r.client.list(ctx, l)
-	r.audit.Listed(owneraudit.List{
-		Resource: kind.String(), Namespace: l.namespace, Objects: r.audit.Objects() - before, Snapshot: snapshot,
-	})
+	listed := owneraudit.List{
+		Resource: kind.String(), Namespace: l.namespace, Objects: r.audit.Objects() - before, Snapshot: snapshot && err == nil,
+	}
+	if err != nil {
+		listed.Error = err.Error()
+	}
+	r.audit.Listed(listed)
 	return err
 }
 

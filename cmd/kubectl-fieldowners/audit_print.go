@@ -14,13 +14,13 @@ import (
 // note says on stderr what must not be missed, whatever the output.
 func (a *auditCommand) note(r owneraudit.Report) {
 	for _, problem := range r.Problems {
-		fmt.Fprintln(a.ErrOut, "error:", problem)
+		fmt.Fprintln(a.ErrOut, "error:", ownerview.Visible(problem))
 	}
 	if more := r.ProblemCount - len(r.Problems); more > 0 {
 		fmt.Fprintf(a.ErrOut, "error: and %d more\n", more)
 	}
 	for _, list := range r.Lists {
-		if !list.Snapshot {
+		if !list.Snapshot && list.Error == "" {
 			fmt.Fprintf(a.ErrOut, "%s: the list is not of one moment: reading it took longer than the server remembers\n", list.Resource)
 		}
 	}
@@ -36,6 +36,8 @@ func (a *auditCommand) note(r owneraudit.Report) {
 			r.LeftOut.Managers, r.LeftOut.Findings, r.LeftOut.Overlaps, r.LeftOut.CrowdedFields)
 	}
 	switch {
+	case r.Objects == 0 && r.ProblemCount > 0:
+		fmt.Fprintln(a.ErrOut, "Nothing could be read.")
 	case r.Objects == 0:
 		fmt.Fprintln(a.ErrOut, "No objects found.")
 	case len(r.Findings) == 0 && r.Objects > r.ManagedFieldsAbsent:

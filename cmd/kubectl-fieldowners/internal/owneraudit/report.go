@@ -108,6 +108,8 @@ type List struct {
 	// Snapshot tells that the list is of one moment. It is not where reading took
 	// longer than the server remembers.
 	Snapshot bool `json:"snapshot"`
+	// Error tells why it was not read to its end; what was read until then counts.
+	Error string `json:"error,omitempty"`
 }
 
 // LeftOut counts what was not told apart because there is too much of it.
