@@ -9,7 +9,8 @@ import (
 const (
 	// A generation of the cache holds this many bytes of FieldsV1, each of which
 	// counts for cacheOverhead more. There are two generations: 4 MiB of bytes in
-	// all, and with the sets that are made of them about 20 MiB.
+	// all, and with the sets that are made of them some 20 MiB for
+	// real objects.
 	cacheGeneration = 2 << 20
 	cacheOverhead   = 128
 	// cacheLargest is the longest FieldsV1 that is kept: one object cannot push

@@ -11,7 +11,8 @@ import (
 
 // Change is one value that differs between two objects. Its values are the
 // objects' own, not copies. A null is a value: Existed and Exists tell it from a
-// field that is not there.
+// field that is not there. Those of a Secret are in it: hiding them is for whoever
+// shows them.
 type Change struct {
 	Path            Path
 	Before, After   any
@@ -29,8 +30,12 @@ func (c Change) String() string {
 	return c.Path.String() + ": " + short(c.Before) + " -> " + short(c.After)
 }
 
-// short gives a value as JSON, cut off where it is long.
+// short gives a value as JSON, cut off where it is long, and in a form that does
+// nothing to a terminal.
 func short(v any) string {
+	if v == concealed {
+		return string(concealed)
+	}
 	var encoded strings.Builder
 	encoder := json.NewEncoder(&encoded)
 	encoder.SetEscapeHTML(false)
@@ -40,9 +45,9 @@ func short(v any) string {
 	const limit = 80
 	text := []rune(strings.TrimSuffix(encoded.String(), "\n"))
 	if len(text) > limit {
-		return string(text[:limit]) + "…"
+		return escapeUnseen(string(text[:limit])) + "…"
 	}
-	return string(text)
+	return escapeUnseen(string(text))
 }
 
 // Changes lists what differs between two unstructured objects, in the order of
@@ -53,7 +58,7 @@ func short(v any) string {
 // the ownerships name items of that list by key or by value, as the managed fields
 // of the objects do; a list of which they do not, one with an item that has not
 // all of the key's fields or shares them with another item, and one whose items
-// only changed places is compared as a whole.
+// only changed places is compared as a whole. So is what is 1000 levels down.
 func Changes(before, after any, ownerships ...Ownership) []Change {
 	c := comparison{naming: namingOf(ownerships)}
 	c.compare(nil, "", presence{before, before != nil}, presence{after, after != nil})
@@ -78,7 +83,8 @@ func (c *comparison) compare(at fieldpath.Path, place string, before, after pres
 	if !before.exists && !after.exists || before.exists && after.exists && equalValues(before.value, after.value) {
 		return
 	}
-	if c.compareMaps(at, place, before, after) || c.compareLists(at, place, before, after) {
+	deep := len(at) >= maxDepth
+	if !deep && (c.compareMaps(at, place, before, after) || c.compareLists(at, place, before, after)) {
 		return
 	}
 	c.changes = append(c.changes, Change{

@@ -125,7 +125,7 @@ func without(o, other Ownership) []Owned {
 func byWriter(o Ownership) map[Manager]Entry {
 	merged := map[Manager]Entry{}
 	for _, entry := range o.entries {
-		who := Manager{Name: entry.Name, Operation: entry.Operation, Subresource: entry.Subresource}
+		who := entry.writer()
 		known, ok := merged[who]
 		if !ok {
 			known = Entry{Manager: entry.Manager, fields: fieldpath.NewSet()}

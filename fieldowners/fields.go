@@ -10,7 +10,7 @@ import (
 // Field is one field of an object with its owners, and the fields below it.
 type Field struct {
 	Path   Path
-	Value  any       // the object's own, not a copy; nil if it does not exist
+	Value  any       // the object's own, not a copy, those of a Secret too; nil if it does not exist
 	Exists bool      // false: owned, and not there in the object by that name
 	Owners []Manager // whose entries name exactly this field
 	// Whole are the owners of a field above that is owned as a whole, such as an
@@ -23,7 +23,9 @@ type Field struct {
 }
 
 // Join puts owners beside the fields of an unstructured object. The result is the
-// root; metadata.managedFields is left out.
+// root; metadata.managedFields is left out. The values of a Secret are in it: hiding
+// them is for whoever shows them. A field 1000 levels down is shown as a leaf, with
+// whatever is below it.
 //
 // List items are named as the managed fields name them, and by their place where
 // these do not. A field nobody names is the property of whoever owns a field above
@@ -50,7 +52,7 @@ func (f Field) IsLeaf() bool { return len(f.Fields) == 0 }
 // several apiVersions count once.
 func (f Field) IsShared() bool {
 	all := slices.Concat(f.Owners, f.Whole)
-	return slices.ContainsFunc(all, func(m Manager) bool { return m.String() != all[0].String() })
+	return slices.ContainsFunc(all, func(m Manager) bool { return !m.sameWriter(all[0]) })
 }
 
 // IsUnowned tells whether the object has a value here that nobody owns, such as a

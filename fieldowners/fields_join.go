@@ -7,21 +7,22 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// serverKept are the fields that the API server strips from every set of managed
-// fields (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go), and the
-// two that mark a deletion, which no manager's write sets.
+// serverMetadata are the fields of metadata that the API server strips from every set
+// of managed fields (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go),
+// and the two that mark a deletion, which no manager's write sets; managedFields aside.
+var serverMetadata = []string{
+	"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink",
+	"deletionTimestamp", "deletionGracePeriodSeconds",
+}
+
+// serverKept are the fields that belong to no manager, by their paths.
 var serverKept = func() map[string]bool {
 	kept := map[string]bool{".apiVersion": true, ".kind": true}
-	for _, name := range []string{
-		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink",
-		"deletionTimestamp", "deletionGracePeriodSeconds",
-	} {
+	for _, name := range serverMetadata {
 		kept[".metadata."+name] = true
 	}
 	return kept
 }()
-
-const managedFieldsPath = ".metadata.managedFields"
 
 // joining puts an object and what is owned of it together.
 type joining struct {
@@ -56,8 +57,11 @@ func (j *joining) join(at place) Field {
 	return field
 }
 
-// below lists what the value consists of.
+// below lists what the value consists of, as far down as managed fields are read.
 func (j *joining) below(at place) []place {
+	if len(at.path) >= maxDepth {
+		return nil
+	}
 	var found []place
 	add := func(name fieldpath.PathElement, value any) {
 		found = append(found, place{
@@ -71,7 +75,7 @@ func (j *joining) below(at place) []place {
 	switch value := at.value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if at.list+"."+name != managedFieldsPath {
+			if at.list != ".metadata" || name != "managedFields" {
 				add(fieldpath.PathElement{FieldName: &name}, value[name])
 			}
 		}
@@ -88,14 +92,17 @@ func (j *joining) below(at place) []place {
 func (j *joining) itemNames(at place, items []any) []fieldpath.PathElement {
 	names := make([]fieldpath.PathElement, len(items))
 	named := make([]bool, len(items))
-	if how, known := j.naming[at.list]; known {
-		if all, ok := how.nameAll(items); ok {
-			return all
-		}
+	how, known := j.naming[at.list]
+	if !known {
+		how.disputed = true
+	}
+	if all, ok := how.nameAll(items); ok {
+		return all
 	}
 	if at.owned != nil {
+		finder := how.finder(items)
 		for _, owned := range at.owned.below {
-			i := findItem(items, owned.name)
+			i := finder.find(owned.name)
 			if i >= 0 && !named[i] {
 				names[i], named[i] = owned.name, true
 			}
@@ -107,17 +114,6 @@ func (j *joining) itemNames(at place, items []any) []fieldpath.PathElement {
 		}
 	}
 	return names
-}
-
-// findItem gives the place of an item in a list, -1 if it is not there.
-func findItem(items []any, name fieldpath.PathElement) int {
-	if name.FieldName != nil {
-		return -1
-	}
-	if _, has := child(items, name); !has {
-		return -1
-	}
-	return indexOf(items, name)
 }
 
 // missing lists what is owned below a place and is not among what the object has.

@@ -21,7 +21,8 @@ const (
 // another takes it from nobody.
 //
 // It has no clock: times come with what it is shown. It remembers a minute, and of
-// the fields that moved the last 10,000. It is not safe for concurrent use.
+// the fields that moved the last 10,000. It is not safe for concurrent use. It is made by
+// NewFights; the zero value notices nothing.
 type Fights struct {
 	perMinute int
 	contests  map[contestKey]*list.Element // of *contest
@@ -69,6 +70,9 @@ func NewFights(perMinute int) (*Fights, error) {
 // A time before the last one of the same field counts as that one. If it is more
 // than a minute before, clocks have changed, and the field is counted anew.
 func (f *Fights) Observe(object string, d Difference, at time.Time) []Fight {
+	if f.recent == nil {
+		return nil
+	}
 	var found []Fight
 	for _, m := range movesOf(d) {
 		c := f.contest(object, m.path, at)
@@ -97,6 +101,9 @@ func (f *Fights) Forget(object string) {
 // Active lists the fights that go on at a time, ordered by object, path and managers.
 // One that is not in it any more has ended: the minute before had few enough moves.
 func (f *Fights) Active(at time.Time) []Fight {
+	if f.recent == nil {
+		return nil
+	}
 	var found []Fight
 	for element := f.recent.Front(); element != nil; element = element.Next() {
 		c := element.Value.(*contest)

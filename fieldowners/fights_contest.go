@@ -54,12 +54,6 @@ func withManager(all []Manager, m Manager) []Manager {
 	return append(all, m)
 }
 
-// sameWriter tells whether both are one manager, in whatever apiVersion.
-func (m Manager) sameWriter(other Manager) bool {
-	other.APIVersion = m.APIVersion
-	return m.sameEntry(other)
-}
-
 // move counts one, and gives the exchanges that it was part of.
 func (c *contest) move(m *fieldMove) []*exchange {
 	c.moves++

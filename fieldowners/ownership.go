@@ -35,6 +35,13 @@ func (m Manager) sameEntry(other Manager) bool {
 		m.Subresource == other.Subresource && m.APIVersion == other.APIVersion
 }
 
+// writer is the manager in whatever apiVersion, for comparing and as a key.
+func (m Manager) writer() Manager {
+	return Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
+}
+
+func (m Manager) sameWriter(other Manager) bool { return m.writer() == other.writer() }
+
 func (m Manager) compare(other Manager) int {
 	for _, c := range []int{
 		strings.Compare(m.Name, other.Name),
@@ -57,11 +64,14 @@ type Entry struct {
 }
 
 // Owns tells whether the entry names exactly this field.
-func (e Entry) Owns(path Path) bool { return e.fields.Has(path.elements) }
+func (e Entry) Owns(path Path) bool { return e.fields != nil && e.fields.Has(path.elements) }
 
 // Fields lists every field of the entry, parents that it names itself included,
 // in the order of Path.Compare.
 func (e Entry) Fields() []Path {
+	if e.fields == nil { // of an Entry that nobody parsed
+		return nil
+	}
 	paths := make([]Path, 0, e.fields.Size())
 	e.fields.Iterate(func(p fieldpath.Path) {
 		paths = append(paths, Path{elements: p.Copy()}) // Iterate reuses p
@@ -73,6 +83,9 @@ func (e Entry) Fields() []Path {
 // Leaves lists the fields of the entry that have no field of the entry below
 // them: what a person means by "owns".
 func (e Entry) Leaves() []Path {
+	if e.fields == nil {
+		return nil
+	}
 	return Entry{fields: e.fields.Leaves()}.Fields()
 }
 
@@ -113,7 +126,8 @@ func (e *EntryError) Unwrap() error { return e.Err }
 // /scale leave them, are merged; the later time stands. The error is an *EntryError.
 //
 // The same fieldsV1 are parsed once in a process, whatever manager and object they
-// come with, as long as they are among the last few MiB that were asked for.
+// come with, unless an entry is longer than 64 KiB, and as long as they are among the
+// last few MiB that were asked for.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	all := make([]Entry, 0, len(entries))
 	for i, raw := range entries {

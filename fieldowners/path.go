@@ -2,8 +2,11 @@ package fieldowners
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v4/value"
@@ -16,7 +19,8 @@ type Path struct {
 }
 
 // String gives the path in the notation that ParsePath reads, such as
-// .spec.template.spec.containers[name="web"].image. The root is "".
+// .spec.template.spec.containers[name="web"].image. The root is "". Characters that
+// are not to be seen stand as escapes of JSON: the text does nothing to a terminal.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, element := range p.elements {
@@ -220,7 +224,27 @@ func quote(s string) string {
 	if err := encoder.Encode(s); err != nil { // a string always encodes
 		return strconv.Quote(s)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return escapeUnseen(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// escapeUnseen writes the characters of JSON strings that are not to be seen, and may
+// steer a terminal or turn the text around, as escapes of JSON.
+func escapeUnseen(text string) string {
+	unseen := func(r rune) bool { return !unicode.IsPrint(r) }
+	if strings.IndexFunc(text, unseen) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if !unseen(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 func literal(v value.Value) string {

@@ -1,6 +1,7 @@
 package fieldowners
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func Predict(live, intent map[string]any, manager, subresource string) (Predicti
 	if err != nil {
 		return Prediction{}, err
 	}
-	p.without(slices.Concat(q.doubtReadings(p.Prediction, other.Prediction), q.doubtLists(), q.doubtVersions(p),
+	p.without(slices.Concat(q.doubtReadings(p.Prediction, other.Prediction), q.doubtLists(), q.doubtVersions(p), q.doubtEntries(),
 		q.doubtSubresource(), q.doubtPruning(p.after), q.doubtKubectl(p.Prediction), q.doubtStringData()))
 	if q.isSecret() {
 		p.conceal()
@@ -98,7 +99,8 @@ func (d Dropped) String() string {
 	return fmt.Sprintf("%s stays, owned by %s", d.Path, strings.Join(names, ", "))
 }
 
-// Doubt is a field of which managed fields do not tell what an apply does to it.
+// Doubt is a field of which managed fields do not tell what an apply does to it; the
+// root stands for the whole object.
 type Doubt struct {
 	Path   Path
 	Reason string
@@ -108,10 +110,12 @@ type Doubt struct {
 }
 
 // String gives the field and the reason on one line.
-func (d Doubt) String() string { return d.Path.String() + ": " + d.Reason }
+func (d Doubt) String() string {
+	return cmp.Or(d.Path.String(), "the object itself") + ": " + d.Reason
+}
 
 // IsEmpty tells whether an apply would change no value, gain no co-owner and drop
-// nothing, for certain.
+// nothing, for certain. It means so only where Predict gave no error.
 func (p Prediction) IsEmpty() bool {
 	return !p.Creates && len(p.Conflicts)+len(p.Shared)+len(p.Changes)+len(p.Dropped)+len(p.Unsure) == 0
 }

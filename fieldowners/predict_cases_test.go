@@ -162,12 +162,12 @@ unsure:
 			us/Apply {"f:data":{"f:gone":{}}}`,
 		intent: `{metadata: {labels: {a: too}}, data: {a: aGlkZGVu, new: aGlkZGVu}}`, want: `
 conflicts:
-  .data.a to "(hidden)", owned by other/Update with "(hidden)"
+  .data.a to (hidden), owned by other/Update with (hidden)
   .metadata.labels.a to "too", owned by other/Update with "shown"
 changes:
-  .data.new: added "(hidden)"
+  .data.new: added (hidden)
 dropped:
-  .data.gone goes with its value "(hidden)"
+  .data.gone goes with its value (hidden)
 `},
 	"stringData": {reason: "the server stores it elsewhere", kind: "v1 Secret", live: `{data: {a: c2VjcmV0}}`, owners: `other/Update {"f:data":{"f:a":{}}}`,
 		intent: `{stringData: {a: other}}`, want: `

@@ -37,11 +37,7 @@ func (q *question) compare(conflicts merge.Conflicts, merged any, after Ownershi
 			o.Dropped = append(o.Dropped, q.dropped(lost.Path, merged, after))
 		}
 	}
-	for _, c := range Changes(objectOrNil(q.live), merged, q.owners) {
-		if !o.tells(c) && !c.Path.IsRoot() { // at the root: created with a name alone
-			o.Changes = append(o.Changes, c)
-		}
-	}
+	o.Changes = o.untold(Changes(objectOrNil(q.live), merged, q.owners))
 	o.sort()
 	return o
 }
@@ -64,28 +60,33 @@ func (q *question) dropped(path Path, merged any, after Ownership) Dropped {
 	return d
 }
 
-// tells says whether a change stands among the conflicts or what is dropped.
-func (p *Prediction) tells(change Change) bool {
+// untold gives the changes that stand neither among the conflicts nor what is dropped,
+// and are not at the root: that is created with a name alone.
+func (p *Prediction) untold(changes []Change) []Change {
+	conflicts, dropped := newCover(), newCover()
 	for _, c := range p.Conflicts {
-		if change.Path.HasPrefix(c.Path) {
-			return true
-		}
+		conflicts.add(c.Path)
 	}
 	for _, d := range p.Dropped {
-		if !change.Exists && change.Path.HasPrefix(d.Path) {
-			return true
-		}
+		dropped.add(d.Path)
 	}
-	return false
+	return slices.DeleteFunc(changes, func(c Change) bool {
+		return c.Path.IsRoot() || conflicts.covers(c.Path) || !c.Exists && dropped.covers(c.Path)
+	})
 }
 
-// touched lists the fields that anything is said of, and those gained.
+// touched lists the fields at the top that anything is said of, or of what is below
+// them, and those gained.
 func (o outcome) touched() []Path {
-	all := slices.Clone(o.gained)
-	for _, f := range o.statements() {
-		all = append(all, f.path)
+	var tops []Path
+	seen := newCover()
+	for _, path := range slices.Concat(o.gained, o.paths()) {
+		if !path.IsRoot() && !seen.covers(path) {
+			tops = append(tops, Path{elements: path.elements[:1]})
+			seen.add(tops[len(tops)-1])
+		}
 	}
-	return all
+	return tops
 }
 
 // objectOrNil keeps a nil map from being an object without fields.

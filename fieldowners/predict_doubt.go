@@ -11,28 +11,40 @@ import (
 // doubtReadings finds where it matters how open maps are read.
 func (q *question) doubtReadings(a, b Prediction) []Doubt {
 	var doubts []Doubt
+	seen := newCover()
 	find := func(some, others []statement) {
+		known := map[string][]statement{}
+		for _, f := range others {
+			known[f.text] = append(known[f.text], f)
+		}
 		for _, f := range some {
-			if !slices.ContainsFunc(others, f.equal) {
-				doubts = append(doubts, q.doubtReading(f.path))
+			path := q.outermostOpen(f.path)
+			if !seen.covers(path) && !slices.ContainsFunc(known[f.text], f.equal) {
+				doubts = append(doubts, q.doubtReading(path))
+				seen.add(path)
 			}
 		}
 	}
-	find(a.statements(), b.statements())
-	find(b.statements(), a.statements())
+	first, second := a.statements(), b.statements()
+	find(first, second)
+	find(second, first)
 	return doubts
 }
 
-// doubtReading names the outermost open map that a field lies in.
-func (q *question) doubtReading(path Path) Doubt {
+// outermostOpen names the outermost open map that a field lies in; the field itself
+// where there is none.
+func (q *question) outermostOpen(path Path) Path {
 	at := q.root
 	for i, element := range path.elements {
 		at = at.below(element)
 		if at.open() {
-			path = Path{elements: path.elements[:i+1].Copy()}
-			break
+			return Path{elements: path.elements[:i+1].Copy()}
 		}
 	}
+	return path
+}
+
+func (q *question) doubtReading(path Path) Doubt {
 	intended, _ := path.Value(q.intent)
 	live, exists := path.Value(objectOrNil(q.live))
 	return Doubt{
@@ -66,8 +78,11 @@ func (q *question) doubtLists() []Doubt {
 		switch {
 		case p.naming.disputed:
 			add(at, "managed fields disagree about how its items are named")
+		case p.unnameable && len(p.naming.fields) == 0:
+			add(at, "items are no scalars or occur twice")
 		case p.unnameable:
-			add(at, "items leave out or repeat what names them (%s), and managed fields do not tell the server's defaults", strings.Join(p.naming.fields, ", "))
+			add(at, "items leave out or repeat what names them (%s), and managed fields do not tell the server's defaults",
+				strings.Join(p.naming.fields, ", "))
 		}
 	}
 	q.root.lists(q.live, nil, unnamed)
@@ -92,16 +107,32 @@ func (q *question) doubtLists() []Doubt {
 // doubtVersions: what is recorded in another apiVersion may have other names there.
 // Metadata are the same in all of them.
 func (q *question) doubtVersions(p outcome) []Doubt {
+	at := slices.IndexFunc(q.owners.entries, func(e Entry) bool { return e.APIVersion != q.version })
+	if at < 0 {
+		return nil
+	}
+	entry := q.owners.entries[at] // of several the first is told of
+	reason := fmt.Sprintf("fields of %s are recorded in %s, where they may have other names", entry.Manager, entry.APIVersion)
 	var doubts []Doubt
-	for _, entry := range q.owners.entries {
-		if entry.APIVersion == q.version {
-			continue
-		}
-		for _, path := range p.touched() {
-			if top := (Path{elements: path.elements[:1]}); top.String() != ".metadata" {
-				doubts = append(doubts, Doubt{Path: top, Reason: fmt.Sprintf("fields of %s are recorded in %s, where they may have other names", entry.Manager, entry.APIVersion)})
-			}
+	for _, top := range p.touched() {
+		if top.String() != ".metadata" {
+			doubts = append(doubts, Doubt{Path: top, Reason: reason})
 		}
 	}
 	return doubts
+}
+
+// doubtEntries: of several entries of an applier the server's choice is not known.
+func (q *question) doubtEntries() []Doubt {
+	var versions []string
+	for _, entry := range q.owners.entries {
+		if q.isUs(entry.Manager) {
+			versions = append(versions, entry.APIVersion)
+		}
+	}
+	if len(versions) < 2 {
+		return nil
+	}
+	return []Doubt{{Reason: fmt.Sprintf("%s has entries in %s: which of them the API server takes for what it applied before is not told",
+		q.us, strings.Join(versions, ", "))}}
 }

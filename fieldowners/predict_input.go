@@ -115,12 +115,6 @@ func ownersOf(live map[string]any) (Ownership, error) {
 	return owners, nil
 }
 
-// untracked are the fields of metadata that belong to no manager.
-var untracked = []string{
-	"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
-	"deletionGracePeriodSeconds", "selfLink", "managedFields",
-}
-
 // contentOf gives an object without what is tracked for nobody.
 func contentOf(object map[string]any) map[string]any {
 	content := maps.Clone(object)
@@ -128,9 +122,10 @@ func contentOf(object map[string]any) map[string]any {
 	delete(content, "kind")
 	if metadata, isMap := content["metadata"].(map[string]any); isMap {
 		metadata = maps.Clone(metadata)
-		for _, name := range untracked {
+		for _, name := range serverMetadata {
 			delete(metadata, name)
 		}
+		delete(metadata, "managedFields")
 		content["metadata"] = metadata
 	}
 	if metadata, _ := content["metadata"].(map[string]any); len(metadata) == 0 {
@@ -150,9 +145,7 @@ func (q *question) oursIn(owners Ownership) Entry {
 }
 
 // isUs compares as the API server does, which knows an applier in any apiVersion.
-func (q *question) isUs(m Manager) bool {
-	return m.Name == q.us.Name && m.Operation == q.us.Operation && m.Subresource == q.us.Subresource
-}
+func (q *question) isUs(m Manager) bool { return m.sameWriter(q.us) }
 
 // ownedAt tells whether any manager owns the field itself.
 func (q *question) ownedAt(at fieldpath.Path) bool {

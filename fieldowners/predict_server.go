@@ -20,7 +20,8 @@ func (q *question) doubtPruning(after Ownership) []Doubt {
 		}
 		for _, entry := range q.owners.entries {
 			if !q.isUs(entry.Manager) && entry.ownsBelow(at) {
-				doubts = append(doubts, Doubt{Path: path, Reason: fmt.Sprintf("it is dropped, and managed fields do not tell whether what %s owns below it goes with it", entry.Manager)})
+				doubts = append(doubts, Doubt{Path: path, Reason: fmt.Sprintf(
+					"it is dropped, and managed fields do not tell whether what %s owns below it goes with it", entry.Manager)})
 			}
 		}
 	})
@@ -62,7 +63,8 @@ func (q *question) doubtKubectl(p Prediction) []Doubt {
 	}
 	doubts := []Doubt{{Path: lastApplied, Reason: "the API server keeps it up to date for the manager kubectl"}}
 	for _, c := range p.Conflicts {
-		doubts = append(doubts, Doubt{Path: c.Path, Reason: "owned by " + c.Owner.String() + "; the manager kubectl takes without force what its client-side apply had set"})
+		doubts = append(doubts, Doubt{Path: c.Path, Reason: "owned by " + c.Owner.String() +
+			"; the manager kubectl takes without force what its client-side apply had set"})
 	}
 	return doubts
 }

@@ -18,6 +18,24 @@ func (s statement) equal(other statement) bool {
 		slices.EqualFunc(s.values, other.values, equalValues)
 }
 
+// paths lists the fields that anything is said of.
+func (p Prediction) paths() []Path {
+	var all []Path
+	for _, c := range p.Conflicts {
+		all = append(all, c.Path)
+	}
+	for _, o := range p.Shared {
+		all = append(all, o.Path)
+	}
+	for _, c := range p.Changes {
+		all = append(all, c.Path)
+	}
+	for _, d := range p.Dropped {
+		all = append(all, d.Path)
+	}
+	return all
+}
+
 func (p Prediction) statements() []statement {
 	var all []statement
 	for _, c := range p.Conflicts {
@@ -54,17 +72,15 @@ func (p *Prediction) without(doubts []Doubt) {
 		}
 		return 1
 	})
+	doubted := newCover()
 	for _, d := range doubts {
-		if !p.doubted(d.Path) {
+		if !doubted.covers(d.Path) {
 			p.Unsure = append(p.Unsure, d)
+			doubted.add(d.Path)
 		}
 	}
-	p.Conflicts = slices.DeleteFunc(p.Conflicts, func(c Contested) bool { return p.doubted(c.Path) })
-	p.Shared = slices.DeleteFunc(p.Shared, func(o Owned) bool { return p.doubted(o.Path) })
-	p.Changes = slices.DeleteFunc(p.Changes, func(c Change) bool { return p.doubted(c.Path) })
-	p.Dropped = slices.DeleteFunc(p.Dropped, func(d Dropped) bool { return p.doubted(d.Path) })
-}
-
-func (p *Prediction) doubted(path Path) bool {
-	return slices.ContainsFunc(p.Unsure, func(d Doubt) bool { return path.HasPrefix(d.Path) })
+	p.Conflicts = slices.DeleteFunc(p.Conflicts, func(c Contested) bool { return doubted.covers(c.Path) })
+	p.Shared = slices.DeleteFunc(p.Shared, func(o Owned) bool { return doubted.covers(o.Path) })
+	p.Changes = slices.DeleteFunc(p.Changes, func(c Change) bool { return doubted.covers(c.Path) })
+	p.Dropped = slices.DeleteFunc(p.Dropped, func(d Dropped) bool { return doubted.covers(d.Path) })
 }

@@ -25,8 +25,8 @@ func (o Ownership) Union(other Ownership) Ownership {
 func (o Ownership) Without(other Ownership) Ownership {
 	var rest Ownership
 	for _, entry := range o.entries {
-		at := slices.IndexFunc(other.entries, func(e Entry) bool { return e.sameEntry(entry.Manager) })
-		if at >= 0 {
+		at, has := slices.BinarySearchFunc(other.entries, entry.Manager, func(e Entry, m Manager) int { return e.compare(m) })
+		if has {
 			entry.fields = entry.fields.Difference(other.entries[at].fields)
 			if entry.fields.Empty() {
 				continue

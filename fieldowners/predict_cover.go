@@ -1,0 +1,31 @@
+package fieldowners
+
+import "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+// cover is a set of fields together with all that is below them.
+type cover struct {
+	root bool // which a fieldpath.Set does not hold
+	tops *fieldpath.Set
+}
+
+func newCover() *cover { return &cover{tops: fieldpath.NewSet()} }
+
+func (c *cover) add(path Path) {
+	c.root = c.root || path.IsRoot()
+	c.tops.Insert(path.elements.Copy())
+}
+
+func (c *cover) covers(path Path) bool {
+	at := c.tops
+	for _, element := range path.elements {
+		if c.root || at.Members.Has(element) {
+			return true
+		}
+		below, has := at.Children.Get(element)
+		if !has {
+			return false
+		}
+		at = below
+	}
+	return c.root
+}
