@@ -25,7 +25,8 @@
 //     None of them guesses: what managed fields do not tell is said to be open. Values
 //     of Secrets are in none of their results.
 //  7. Diff compares two ownerships, Changes two objects; neither knows a schema, and
-//     list items are told apart as the managed fields themselves name them.
+//     list items are told apart as the managed fields themselves name them. Changes and
+//     Join have the objects' own values in them, those of Secrets too.
 //  8. Transfer moves fields between managers on paper: nobody's field is left without
 //     an owner, everybody else's entry stays as it is, and Plan.Undo gives all of it
 //     back. Writing the result, guarded, is for whoever has a client.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -81,6 +82,7 @@ func Lint(entries []metav1.ManagedFieldsEntry, facts LintFacts) ([]Finding, erro
 		return nil, err
 	}
 	l := linting{entries: entries, ownership: ownership, facts: facts}
+	l.mainApplier = sync.OnceValue(l.findMainApplier)
 	var findings []Finding
 	for _, rule := range []func() []Finding{
 		l.beforeFirstApply, l.clientSideApply, l.updateAndApply, l.ancientChanges,
@@ -94,9 +96,10 @@ func Lint(entries []metav1.ManagedFieldsEntry, facts LintFacts) ([]Finding, erro
 }
 
 type linting struct {
-	entries   []metav1.ManagedFieldsEntry
-	ownership Ownership
-	facts     LintFacts
+	entries     []metav1.ManagedFieldsEntry
+	ownership   Ownership
+	facts       LintFacts
+	mainApplier func() string // looks once
 }
 
 // newFinding has the first few of the fields as examples.
@@ -110,6 +113,13 @@ func fieldCount(n int) string {
 		return "1 field"
 	}
 	return fmt.Sprintf("%d fields", n)
+}
+
+func managerCount(n int) string {
+	if n == 1 {
+		return "1 manager"
+	}
+	return fmt.Sprintf("%d managers", n)
 }
 
 func joinPaths(paths []Path) string {

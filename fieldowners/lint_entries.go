@@ -25,8 +25,8 @@ func (l linting) ancientChanges() []Finding {
 // unknownManager stands in remedies for an applier that is to be chosen.
 const unknownManager = "MANAGER"
 
-// mainApplier names the applier that owns most of the object.
-func (l linting) mainApplier() string {
+// findMainApplier names the applier that owns most of the object.
+func (l linting) findMainApplier() string {
 	name, most := unknownManager, 0
 	for _, entry := range l.ownership.entries {
 		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || l.isUnserved(entry.APIVersion) {
@@ -58,10 +58,11 @@ func (l linting) unserved() []Finding {
 		}
 		f := newFinding(RuleUnservedVersion, []Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its definition does not have the version at all, "+
-			"the next write makes the API server drop all managed fields of the object, and applies are refused", entry.Manager, fieldCount(f.Fields), entry.APIVersion)
+			"the next write makes the API server drop all managed fields of the object, and applies are refused",
+			entry.Manager, fieldCount(f.Fields), entry.APIVersion)
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
 			f.Message += "; applying in a served version before heals it"
-			f.Remedy = fmt.Sprintf("kubectl apply --server-side --field-manager %s -f FILE", shellQuote(entry.Name))
+			f.Remedy = reapplyCommand(entry.Name)
 		} else {
 			f.Message += "; serve the version again before, and migrate"
 			f.Remedy = migrateCommand(entry.Name, l.mainApplier())
@@ -85,6 +86,9 @@ func (l linting) duplicates() []Finding {
 		f.Message = fmt.Sprintf("%s has several entries in %s, as a write to /scale leaves them: the next plain write keeps one of them, "+
 			"and the fields of the others have no owner then", who, who.APIVersion)
 		f.Remedy = migrateCommand(who.Name, l.mainApplier())
+		if who.Operation == metav1.ManagedFieldsOperationApply { // migrate moves what was updated
+			f.Remedy = reapplyCommand(who.Name)
+		}
 		found = append(found, f)
 	}
 	return found
@@ -94,8 +98,13 @@ func (l linting) duplicates() []Finding {
 // that others own by their parts.
 func (l linting) ownsNothing() []Finding {
 	var found []Finding
+	var sets []*fieldpath.Set
 	for _, entry := range l.ownership.entries {
-		if l.ownsValue(entry) {
+		sets = append(sets, entry.fields)
+	}
+	all := unionOf(sets)
+	for _, entry := range l.ownership.entries {
+		if entry.ownsValue(all) {
 			continue
 		}
 		f := newFinding(RuleOwnsNothing, []Manager{entry.Manager}, entry.Leaves())
@@ -116,11 +125,10 @@ func (l linting) ownsNothing() []Finding {
 	return found
 }
 
-// ownsValue tells whether the entry has a field below which nobody owns anything.
-func (l linting) ownsValue(entry Entry) (owns bool) {
-	entry.fields.Iterate(func(path fieldpath.Path) {
-		owns = owns || !slices.ContainsFunc(l.ownership.entries, func(e Entry) bool { return hasBelow(e.fields, path) })
-	})
+// ownsValue tells whether the entry has a field below which nobody owns anything, of
+// all that is owned.
+func (e Entry) ownsValue(all *fieldpath.Set) (owns bool) {
+	e.fields.Iterate(func(path fieldpath.Path) { owns = owns || !hasBelow(all, path) })
 	return owns
 }
 
@@ -130,6 +138,18 @@ func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 		set = set.WithPrefix(element)
 	}
 	return !set.Empty()
+}
+
+// unionOf merges halves, so that each field is copied a few times only.
+func unionOf(sets []*fieldpath.Set) *fieldpath.Set {
+	switch n := len(sets); n {
+	case 0:
+		return fieldpath.NewSet()
+	case 1:
+		return sets[0]
+	default:
+		return unionOf(sets[:n/2]).Union(unionOf(sets[n/2:]))
+	}
 }
 
 // large finds objects that are mostly managed fields.
@@ -155,10 +175,14 @@ func (l linting) large() []Finding {
 	}
 	slices.SortFunc(managers, func(a, b Manager) int { return cmp.Or(sizes[b]-sizes[a], a.compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
-	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %d managers, %d of them of %s: every write pays for each manager; "+
-		"release or migrate those that do not write any more", bytes, l.facts.ObjectBytes, len(managers), sizes[managers[0]], managers[0])
+	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
+		"release or migrate those that do not write any more", bytes, l.facts.ObjectBytes, managerCount(len(managers)), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + Placeholder
 	return []Finding{f}
+}
+
+func reapplyCommand(manager string) string {
+	return fmt.Sprintf("kubectl apply --server-side --field-manager %s -f FILE", shellQuote(manager))
 }
 
 func releaseCommand(manager string) string {

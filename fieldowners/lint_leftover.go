@@ -40,7 +40,8 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 // sharedWithAppliers gives the appliers that own leaves of the entry as well, the one
 // with most of them first, and these leaves.
 func (l linting) sharedWithAppliers(entry Entry) (appliers []Manager, shared []Path) {
-	leaves, all := entry.fields.Leaves(), fieldpath.NewSet()
+	leaves := entry.fields.Leaves()
+	var parts []*fieldpath.Set
 	counts := map[Manager]int{}
 	for _, applier := range l.ownership.entries {
 		if applier.Operation != metav1.ManagedFieldsOperationApply {
@@ -49,11 +50,11 @@ func (l linting) sharedWithAppliers(entry Entry) (appliers []Manager, shared []P
 		if both := leaves.Intersection(applier.fields); !both.Empty() {
 			appliers = append(appliers, applier.Manager)
 			counts[applier.Manager] = both.Size()
-			all = all.Union(both)
+			parts = append(parts, both)
 		}
 	}
 	slices.SortStableFunc(appliers, func(a, b Manager) int { return counts[b] - counts[a] })
-	return appliers, Entry{fields: all}.Fields()
+	return appliers, Entry{fields: unionOf(parts)}.Fields()
 }
 
 // updateAndApply finds what a manager owns by Update although it applies: it went
@@ -67,12 +68,13 @@ func (l linting) updateAndApply() []Finding {
 		if updated.Operation != metav1.ManagedFieldsOperationUpdate || len(applied) == 0 {
 			continue
 		}
+		sameWay := slices.ContainsFunc(applied, func(e Entry) bool { return e.Subresource == updated.Subresource })
 		var both, only []Path
 		for _, path := range updated.Leaves() {
 			switch {
 			case slices.ContainsFunc(applied, func(e Entry) bool { return e.Owns(path) }):
 				both = append(both, path)
-			case !path.HasPrefix(finalizers) && !path.Equal(lastApplied) && slices.ContainsFunc(applied, func(e Entry) bool { return e.Subresource == updated.Subresource }):
+			case sameWay && !path.HasPrefix(finalizers) && !path.Equal(lastApplied):
 				only = append(only, path)
 			}
 		}
@@ -80,7 +82,8 @@ func (l linting) updateAndApply() []Finding {
 			continue
 		}
 		f := newFinding(RuleUpdateAndApply, []Manager{updated.Manager, applied[0].Manager}, slices.Concat(both, only))
-		f.Message = fmt.Sprintf("%s applies, and owns %s by Update, %d of them both ways: they stay on the object when it leaves them out of what it applies",
+		f.Message = fmt.Sprintf("%s applies, and owns %s by Update, %d of them both ways: "+
+			"they stay on the object when it leaves them out of what it applies",
 			updated.Name, fieldCount(f.Fields), len(both))
 		f.Remedy = migrateCommand(updated.Name, updated.Name)
 		found = append(found, f)

@@ -73,7 +73,8 @@ func (p *fieldType) see(v any, at fieldpath.Path, depth int) error {
 	case string, bool, int64, float64:
 		p.scalar = true
 	default:
-		return fmt.Errorf("%s is a Go %T, which does not come from JSON: want map[string]any, []any, string, bool, int64, float64 or nil", Path{elements: at}, v)
+		return fmt.Errorf("%s is a Go %T, which does not come from JSON: want map[string]any, []any, string, bool, int64, float64 or nil",
+			Path{elements: at}, v)
 	}
 	return nil
 }
