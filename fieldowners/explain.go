@@ -33,7 +33,7 @@ type Contention struct {
 type Way struct {
 	Title   string
 	Why     string // what to do, and what follows from it
-	Command string // with MANAGER and FILE where the answer does not tell
+	Command string // with MANAGER and FILE where the answer does not tell; "" where kubectl cannot do it
 	Go      string // the policy of coapply.dev/apply that does it; an expression
 }
 
@@ -79,7 +79,9 @@ func (s Subject) String() string {
 //
 // The live object and the intent, the apply configuration that was sent, may be nil.
 // They tell which fields the server means, since its own strings are ambiguous, and
-// both values. They are of one object, so they explain one answer and not several.
+// both values. The live object tells as well whether client-side apply wrote it, which
+// kubectl would take over; without it, only an owner's name does. They are of one
+// object, so they explain one answer and not several.
 //
 // What is no conflict is an error that says what it is instead: a stale write, a
 // create of what exists, another failure, a text that was cut off.
@@ -125,6 +127,9 @@ func (a conflictAnswer) explain(live, intent map[string]any) (Explanation, error
 	}
 	e.Look = e.look()
 	e.Ways = e.waysOut()
+	if e.mayTakeOver(ownership) {
+		e.warnOfTakeover()
+	}
 	return e, nil
 }
 

@@ -31,9 +31,12 @@ func (e Explanation) String() string {
 	fmt.Fprintf(&b, "\nLook first\n%s", wrapped(commandParts(e.Look), indented, ` \`))
 	for i, way := range e.Ways {
 		fmt.Fprintf(&b, "\n%d. %s\n%s", i+1, way.Title, wrapped(strings.Fields(way.Why), indented-1, ""))
-		b.WriteString(wrapped(commandParts(way.Command), indented+2, ` \`))
+		if way.Command != "" {
+			b.WriteString(wrapped(commandParts(way.Command), indented+2, ` \`))
+		}
 		for line := range strings.Lines(way.Go) {
-			b.WriteString(strings.Repeat(" ", indented+2) + strings.Replace(line, "\t", "  ", 1))
+			text := strings.TrimLeft(line, "\t")
+			b.WriteString(strings.Repeat(" ", indented+2+2*(len(line)-len(text))) + text)
 		}
 		b.WriteByte('\n')
 	}

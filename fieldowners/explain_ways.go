@@ -111,7 +111,7 @@ func (e Explanation) policy(decision string) string {
 	for _, c := range e.Conflicts {
 		rule := fmt.Sprintf("At(%s, apply.%s)", goQuote(c.Path.String()), decision)
 		if c.Path.IsRoot() {
-			rule = fmt.Sprintf("When(apply.Match{Manager: %s, Operation: %q}, apply.%s)", goQuote(c.Owner.Name), c.Owner.Operation, decision)
+			rule = whenOwner(c.Owner, decision)
 		}
 		if !slices.Contains(rules, rule) {
 			rules = append(rules, rule)
@@ -121,6 +121,16 @@ func (e Explanation) policy(decision string) string {
 		return expression + "." + rules[0]
 	}
 	return expression + ".\n\t" + strings.Join(rules, ".\n\t")
+}
+
+// whenOwner breaks the rule where it is too long for a line that is indented twice.
+func whenOwner(owner Manager, decision string) string {
+	match := fmt.Sprintf("Manager: %s, Operation: %q", goQuote(owner.Name), owner.Operation)
+	rule := fmt.Sprintf("When(apply.Match{%s}, apply.%s)", match, decision)
+	if len(rule) < columns-2*indented {
+		return rule
+	}
+	return fmt.Sprintf("When(apply.Match{\n\t\t%s,\n\t}, apply.%s)", match, decision)
 }
 
 func goQuote(s string) string {

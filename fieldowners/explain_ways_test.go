@@ -65,8 +65,9 @@ func TestExplainGoCompiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	long := explainOne(t, `Apply failed with 1 conflict: conflict with "kubectl-client-side-apply" using v1: .data.x`, nil, nil)
 	source := "package example\n\nimport \"coapply.dev/apply\"\n"
-	for i, e := range []fieldowners.Explanation{waysFixture(t), known[0]} {
+	for i, e := range []fieldowners.Explanation{waysFixture(t), known[0], long} {
 		for j, way := range e.Ways {
 			source += fmt.Sprintf("\nvar policy%d%d apply.Policy = %s\n", i, j, way.Go)
 		}

@@ -33,7 +33,9 @@ It reads what kubectl apply --server-side printed, the API server's Status as JS
 YAML, or a line of a log that quotes either, from stdin or a file. No cluster is asked.
 
 The API server's own names of fields are ambiguous, and it tells no values. --live (the
-object, with --show-managed-fields) and --intent (what was applied) tell both.
+object, with --show-managed-fields) and --intent (what was applied) tell both. --live
+tells as well whether kubectl apply would take the object over from client-side apply,
+and delete what the file does not list; without it, only an owner's name does.
 
 Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
 		Example: `  kubectl apply --server-side -f web.yaml 2>&1 | kubectl fieldowners explain --intent web.yaml

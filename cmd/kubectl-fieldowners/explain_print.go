@@ -36,7 +36,7 @@ type explainConflict struct {
 type explainWay struct {
 	Title   string `json:"title"`
 	Why     string `json:"why"`
-	Command string `json:"command"`
+	Command string `json:"command"` // empty where kubectl cannot do it
 	Go      string `json:"go"`
 }
 
