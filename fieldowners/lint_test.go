@@ -147,6 +147,16 @@ func TestLintDuplicates(t *testing.T) {
 	}
 }
 
+// TestLintDuplicatesOfApplier: migrate moves what was updated only.
+func TestLintDuplicatesOfApplier(t *testing.T) {
+	twice := exampleEntry("us", "Apply", `{"f:spec":{"f:a":{}}}`)
+	findings, err := fieldowners.Lint([]metav1.ManagedFieldsEntry{twice, twice}, fieldowners.LintFacts{ObjectBytes: 1})
+	if err != nil || len(findings) != 2 || findings[0].Remedy != "kubectl apply --server-side --field-manager us -f FILE" ||
+		!strings.Contains(findings[1].Message, "are managed fields of 1 manager,") {
+		t.Errorf("%v, %v", findings, err)
+	}
+}
+
 func TestLintRefuses(t *testing.T) {
 	findings, err := fieldowners.Lint([]metav1.ManagedFieldsEntry{
 		exampleEntry("ancient-changes", "Update", `{"f:a":{}}`), exampleEntry("m", "Update", `{"x":{}}`),

@@ -124,6 +124,18 @@ conflicts:
 unsure:
   .spec: fields of old/Update are recorded in apps/v1beta1, where they may have other names
 `},
+	"two entries of ours": {reason: "the server reads one of them", live: `{spec: {replicas: 3}}`,
+		owners: `us/Apply {"f:spec":{"f:replicas":{}}}
+			us/Apply[@apps/v1beta1] {"f:spec":{"f:count":{}}}`,
+		intent: `{spec: {replicas: 5}}`, want: `
+unsure:
+  the object itself: us/Apply has entries in apps/v1, apps/v1beta1: which of them the API server takes for what it applied before is not told
+`},
+	"a set with an item that cannot be in one": {reason: "its items have no names", live: `{spec: {tags: [{a: b}]}}`,
+		owners: `other/Update {"f:spec":{"f:tags":{"v:\"x\"":{}}}}`, intent: `{spec: {tags: [x]}}`, want: `
+unsure:
+  .spec.tags: items are no scalars or occur twice
+`},
 	"a dropped key of a map": {reason: "goes with what an updater added below it, a field would not", live: `{spec: {things: {cup: {color: red, price: 2}}}}`,
 		owners: `us/Apply {"f:spec":{"f:things":{"f:cup":{".":{},"f:color":{}}}}}
 			other/Update {"f:spec":{"f:things":{"f:cup":{"f:price":{}}}}}
