@@ -19,7 +19,7 @@ func Print(w io.Writer, r Report, screen ownerview.Screen, wide bool) {
 		return
 	}
 	printManagers(w, r.Managers, screen, wide)
-	printFindings(w, r.Findings)
+	printFindings(w, r.Findings, screen)
 	printOverlaps(w, r.Overlaps, screen, wide)
 }
 
@@ -43,7 +43,21 @@ func printManagers(w io.Writer, managers []ManagerRow, screen ownerview.Screen, 
 		}
 		rows = append(rows, row)
 	}
+	if screen.Width > 0 && screen.Width < roomy && !wide {
+		header, rows = joined(header, rows, managers)
+	}
 	screen.Table(w, header, rows)
+}
+
+// roomy is the width from which a manager has three columns.
+const roomy = 100
+
+// joined puts name, operation and subresource into one column.
+func joined(header []string, rows [][]string, managers []ManagerRow) (newHeader []string, newRows [][]string) {
+	for i, row := range rows {
+		newRows = append(newRows, append([]string{managers[i].Manager.String()}, row[3:]...))
+	}
+	return append([]string{"MANAGER"}, header[3:]...), newRows
 }
 
 func kindsText(kinds []Kind) string {
@@ -54,7 +68,10 @@ func kindsText(kinds []Kind) string {
 	return strings.Join(texts, ",")
 }
 
-func printFindings(w io.Writer, findings []Finding) {
+func printFindings(w io.Writer, findings []Finding, screen ownerview.Screen) {
+	say := func(format string, args ...any) {
+		fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
+	}
 	for _, f := range findings {
 		about := ""
 		if f.Manager != nil {
@@ -62,12 +79,12 @@ func printFindings(w io.Writer, findings []Finding) {
 		}
 		fmt.Fprintf(w, "\n%s: %s%s\n", f.Rule, about, count(f.Objects, "object"))
 		for _, example := range f.Examples {
-			fmt.Fprintf(w, "  %s: %s\n", ownerview.Safe(example.Ref.String()), ownerview.Safe(example.Message))
+			say("%s: %s", ownerview.Safe(example.Ref.String()), ownerview.Safe(example.Message))
 		}
 		if more := f.Objects - len(f.Examples); more > 0 {
 			fmt.Fprintf(w, "  and %d more\n", more)
 		}
-		fmt.Fprintf(w, "  what to do: %s\n", ownerview.Safe(f.Remedy))
+		say("what to do: %s", ownerview.Safe(f.Remedy))
 	}
 }
 
@@ -75,8 +92,9 @@ func printOverlaps(w io.Writer, overlaps []Overlap, screen ownerview.Screen, wid
 	if len(overlaps) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nManagers that own fields together. That is legal: both set them to the same value. Who sets another")
-	fmt.Fprintln(w, "one by Apply is in conflict, who does by Update takes the field.")
+	fmt.Fprintln(w, "\nManagers that own fields together. That is legal: both set them to the same")
+	fmt.Fprintln(w, "value. Who sets another one by Apply is in conflict, who does by Update takes")
+	fmt.Fprintln(w, "the field.")
 	var rows [][]string
 	for i, o := range overlaps {
 		if i == shownOverlaps && !wide {
@@ -87,7 +105,14 @@ func printOverlaps(w io.Writer, overlaps []Overlap, screen ownerview.Screen, wid
 			ownerview.Safe(o.Path) + " of " + ownerview.Safe(o.Example.String()),
 		})
 	}
-	screen.Table(w, []string{"MANAGER", "AND", "FIELDS", "OBJECTS", "EXAMPLE"}, rows)
+	header := []string{"MANAGER", "AND", "FIELDS", "OBJECTS", "EXAMPLE"}
+	if screen.Width > 0 && screen.Width < roomy && !wide { // too little would be left of an example
+		header = header[:4]
+		for i := range rows {
+			rows[i] = rows[i][:4]
+		}
+	}
+	screen.Table(w, header, rows)
 	if more := len(overlaps) - len(rows); more > 0 {
 		fmt.Fprintf(w, "and %d more pairs (-o wide)\n", more)
 	}

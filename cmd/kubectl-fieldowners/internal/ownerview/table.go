@@ -11,7 +11,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Align pads the cells of a table, columns three spaces apart as in kubectl's.
+// gap is how far columns stand apart, as in kubectl's tables.
+const gap = 3
+
+// Align pads the cells of a table, and gives a line for each row.
 func Align(rows [][]string) []string {
 	var widths []int
 	for _, row := range rows {
@@ -28,7 +31,7 @@ func Align(rows [][]string) []string {
 		for i, cell := range row {
 			b.WriteString(cell)
 			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+3))
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+gap))
 			}
 		}
 		lines = append(lines, strings.TrimRight(b.String(), " "))
@@ -71,11 +74,10 @@ func (s Screen) Rows(o *Object, filter Filter, wide bool) [][]string {
 	return rows
 }
 
-// Table writes rows below a header, within the screen: a column of paths gives way
+// Table writes rows below a header, within the screen: the widest columns give way
 // where it is too narrow.
 func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
-	all := append([][]string{header}, rows...)
-	s.narrow(all, slices.Index(header, "FIELD"))
+	all := s.narrowed(append([][]string{header}, rows...))
 	for i, text := range Align(all) {
 		switch {
 		case i > 0:
@@ -103,23 +105,36 @@ func held(fields []fieldowners.Field) []fieldowners.Field {
 	return kept
 }
 
-// narrow shortens the texts of a column so that the table fits the screen, and cuts
-// the lines where that is not enough.
-func (s Screen) narrow(rows [][]string, column int) {
-	widest, taken := 0, 0
-	for i, text := range Align(rows) {
-		widest = max(widest, utf8.RuneCountInString(text))
-		if column >= 0 {
-			taken = max(taken, utf8.RuneCountInString(rows[i][column]))
+// narrowest is what a column of texts is not shortened below.
+const narrowest = 16
+
+// narrowed shortens the cells of the widest columns so that a table fits the screen.
+func (s Screen) narrowed(rows [][]string) [][]string {
+	widths := make([]int, len(rows[0]))
+	total := gap * (len(widths) - 1)
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+		total += widths[i]
+	}
+	if s.Width == 0 || total <= s.Width {
+		return rows
+	}
+	for ; total > s.Width; total-- {
+		widest := slices.Index(widths, slices.Max(widths))
+		if widths[widest] <= narrowest {
+			break
+		}
+		widths[widest]--
+	}
+	narrowed := make([][]string, len(rows))
+	for i, row := range rows {
+		for at, cell := range row {
+			narrowed[i] = append(narrowed[i], Shorten(cell, widths[at]))
 		}
 	}
-	if s.Width == 0 || widest <= s.Width || column < 0 {
-		return
-	}
-	for i := range rows {
-		rows[i] = slices.Clone(rows[i])
-		rows[i][column] = Shorten(rows[i][column], max(taken-(widest-s.Width), 24))
-	}
+	return narrowed
 }
 
 // valueText gives a field's value on one short line.

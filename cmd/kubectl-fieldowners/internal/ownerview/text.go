@@ -50,3 +50,22 @@ func CutOff(text string, width int) string {
 	}
 	return string(runes[:max(width-1, 0)]) + "…"
 }
+
+// Wrap breaks a text into lines between words, for a screen; a width of 0 is unlimited.
+// The lines after the first are indented by two more columns than indent.
+func Wrap(text, indent string, width int) string {
+	var lines []string
+	line := indent
+	for _, word := range strings.Fields(text) {
+		switch n := utf8.RuneCountInString(line) + 1 + utf8.RuneCountInString(word); {
+		case strings.TrimSpace(line) == "":
+			line += word
+		case width > 0 && n > width:
+			lines = append(lines, line)
+			line = indent + "  " + word
+		default:
+			line += " " + word
+		}
+	}
+	return strings.Join(append(lines, line), "\n")
+}
