@@ -12,7 +12,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// deeper than is gone down.
+// tooDeep is deeper than Join and Changes go.
 const tooDeep = 1500
 
 func deepMap(value any) map[string]any {
