@@ -56,7 +56,7 @@ func CutOff(text string, width int) string {
 func Wrap(text, indent string, width int) string {
 	var lines []string
 	line := indent
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch n := utf8.RuneCountInString(line) + 1 + utf8.RuneCountInString(word); {
 		case strings.TrimSpace(line) == "":
 			line += word
