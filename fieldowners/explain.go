@@ -55,9 +55,9 @@ func (s Subject) Target() string {
 	if s.Group != "" {
 		target += "." + s.Group
 	}
-	target += "/" + s.Name
+	target = shellQuote(target + "/" + s.Name)
 	if s.Namespace != "" {
-		target += " --namespace " + s.Namespace
+		target += " --namespace " + shellQuote(s.Namespace)
 	}
 	return target
 }
@@ -120,8 +120,9 @@ func (a conflictAnswer) explain(live, intent map[string]any) (Explanation, error
 		return Explanation{}, fmt.Errorf("the live object: %w", err)
 	}
 	e := Explanation{Object: object}
+	fields := ownership.byServerPath()
 	for _, c := range a.causes {
-		c.locate(ownership, live, intent)
+		c.locate(fields, live, intent)
 		c.setValues(live, intent, object.isSecret())
 		e.Conflicts = append(e.Conflicts, c)
 	}

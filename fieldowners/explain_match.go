@@ -77,32 +77,35 @@ func ownershipOf(object map[string]any) (Ownership, error) {
 // before-first-apply, one that the intent or else the live object has. Two of one
 // name ({"a.b": 1} and {"a": {"b": 1}}) are neither. The owner is completed with
 // what its entry says.
-func (c *Contention) locate(ownership Ownership, live, intent map[string]any) {
+func (c *Contention) locate(fields map[string][]Owned, live, intent map[string]any) {
 	var owned, wanted []Path
-	for _, entry := range ownership.entries {
-		if entry.Name != c.Owner.Name || entry.Operation != c.Owner.Operation || entry.Subresource != c.Owner.Subresource {
+	asked := c.Owner
+	asked.APIVersion = ""
+	for _, o := range fields[c.ServerPath] {
+		who := o.Manager
+		who.APIVersion = ""
+		if !who.sameEntry(asked) {
 			continue
 		}
-		for _, path := range entry.Fields() {
-			if path.ServerString() != c.ServerPath {
-				continue
-			}
-			c.Owner = entry.Manager
-			owned = append(owned, path)
-			if _, set := path.Nearest(intent); set {
-				wanted = append(wanted, path)
-			}
+		c.Owner = o.Manager
+		owned = append(owned, o.Path)
+		if _, set := o.Path.Nearest(intent); set {
+			wanted = append(wanted, o.Path)
 		}
 	}
-	for _, candidates := range [][]Path{wanted, Locate(intent, c.ServerPath), owned, Locate(live, c.ServerPath)} {
-		slices.SortFunc(candidates, Path.Compare)
-		candidates = slices.CompactFunc(candidates, Path.Equal)
-		if len(candidates) == 1 {
-			c.Path = candidates[0]
-		}
-		if len(candidates) > 0 {
-			return
-		}
+	candidates := wanted
+	if len(candidates) == 0 {
+		candidates = Locate(intent, c.ServerPath)
+	}
+	if len(candidates) == 0 {
+		candidates = owned
+	}
+	if len(candidates) == 0 {
+		candidates = Locate(live, c.ServerPath)
+	}
+	slices.SortFunc(candidates, Path.Compare)
+	if candidates = slices.CompactFunc(candidates, Path.Equal); len(candidates) == 1 {
+		c.Path = candidates[0]
 	}
 }
 
@@ -115,4 +118,16 @@ func (c *Contention) setValues(live, intent map[string]any, secret bool) {
 	if secret && isSecretAt(c.Path) {
 		c.Ours, c.Theirs = concealKnown(c.OursKnown), concealKnown(c.TheirsKnown)
 	}
+}
+
+// byServerPath finds fields by the API server's names for them.
+func (o Ownership) byServerPath() map[string][]Owned {
+	fields := map[string][]Owned{}
+	for _, entry := range o.entries {
+		for _, path := range entry.Fields() {
+			name := path.ServerString()
+			fields[name] = append(fields[name], Owned{Path: path, Manager: entry.Manager})
+		}
+	}
+	return fields
 }

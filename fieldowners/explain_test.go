@@ -78,6 +78,8 @@ func TestExplainReads(t *testing.T) {
 	}
 }
 
+const noConflict = "Apply failed with 0 conflicts: conflicts with \"a\":\n"
+
 func TestExplainRefuses(t *testing.T) {
 	status := func(code, reason, message string) string {
 		return `{"kind":"Status","status":"Failure","code":` + code + `,"reason":"` + reason + `","message":"` + message + `"}`
@@ -85,6 +87,7 @@ func TestExplainRefuses(t *testing.T) {
 	const stale = `Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again`
 	for _, c := range []struct{ reason, answer, want string }{
 		{"nothing", "", "the input is empty"},
+		{"no conflict in it", noConflict, "line 1: the text lists no conflict: it is cut off"},
 		{"white space", " \n\t\n", "the input is empty"},
 		{"documents without anything", "---\n---\n", "the input is empty"},
 		{"some text", "hello", "no conflict found"},
@@ -128,8 +131,15 @@ func TestExplainRefuses(t *testing.T) {
 	}
 }
 
+func TestExplainQuotesNames(t *testing.T) {
+	subject := fieldowners.Subject{Kind: "ConfigMap", Name: "x; rm -rf ~", Namespace: "a b"}
+	if got, want := subject.Target(), "'configmap/x; rm -rf ~' --namespace 'a b'"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func FuzzExplain(f *testing.F) {
-	for _, seed := range []string{statusJSON, "error: " + twoOfOne + advice, `{"e":"` + strings.ReplaceAll(twoOfOne, "\n", `\n`) + `"}`, "a: [", "---\n{}"} {
+	for _, seed := range []string{statusJSON, "error: " + twoOfOne + advice, `{"e":"` + strings.ReplaceAll(twoOfOne, "\n", `\n`) + `"}`, "a: [", "---\n{}", noConflict} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, answer string) {

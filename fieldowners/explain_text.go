@@ -62,6 +62,9 @@ func readMessages(text string) ([]conflictAnswer, error) {
 		if err == nil && strconv.Itoa(len(causes)) != found[1] {
 			err = fmt.Errorf("the text speaks of %s conflicts and lists %d: it is cut off", found[1], len(causes))
 		}
+		if err == nil && len(causes) == 0 {
+			err = errors.New("the text lists no conflict: it is cut off")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}

@@ -97,7 +97,7 @@ func (e Explanation) look() string {
 }
 
 func shellQuote(word string) string {
-	if !strings.ContainsAny(word, " \t\n\"'`$\\[]*?&|;<>(){}!#~=") {
+	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$\\[]*?&|;<>(){}!#~=") {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
