@@ -119,8 +119,11 @@ func (c *checkCommand) run(cmd *cobra.Command) error {
 		return flattenAt(source, nil, object, func(source string, places []int, intent map[string]any) error {
 			item, err := c.check(cmd.Context(), d, places, intent)
 			if err != nil {
-				if cmd.Context().Err() != nil || unreachable(err) {
+				if cmd.Context().Err() != nil {
 					return err
+				}
+				if nowhere := unreachable(err); nowhere != nil {
+					return nowhere
 				}
 				failed = c.say(fmt.Errorf("%s: %s%w", source, nameOf(intent), err))
 				return nil // the others can be checked all the same

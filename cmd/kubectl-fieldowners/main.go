@@ -88,9 +88,6 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 
 // oneLine says what is wrong the way kubectl does.
 func oneLine(err error) string {
-	if address := (*url.Error)(nil); errors.As(err, &address) {
-		err = address // no file is to blame for it
-	}
 	text, known := cmdutil.StandardErrorMessage(err)
 	if !known {
 		text = err.Error()
@@ -101,10 +98,13 @@ func oneLine(err error) string {
 	return ownerview.Visible(strings.Join(strings.Fields(text), " "))
 }
 
-// unreachable tells that the API server could not be asked.
-func unreachable(err error) bool {
-	var address *url.Error
-	return errors.As(err, &address)
+// unreachable gives the error of an API server that could not be asked, for which no
+// file is to blame; nil if it is another one.
+func unreachable(err error) error {
+	if address := (*url.Error)(nil); errors.As(err, &address) {
+		return address
+	}
+	return nil
 }
 
 // usageError says what is wrong with the command line and where to read more.
