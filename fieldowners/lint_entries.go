@@ -176,7 +176,8 @@ func (l linting) large() []Finding {
 	slices.SortFunc(managers, func(a, b Manager) int { return cmp.Or(sizes[b]-sizes[a], a.compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
 	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
-		"release or migrate those that do not write any more", bytes, l.facts.ObjectBytes, managerCount(len(managers)), sizes[managers[0]], managers[0])
+		"release or migrate those that do not write any more",
+		bytes, l.facts.ObjectBytes, managerCount(len(managers)), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + Placeholder
 	return []Finding{f}
 }
