@@ -8,6 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,7 +21,8 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// builtPlugin is the folder of the plugin's executable, built once for all tests.
+// builtPlugin is a folder as make build fills it: the plugin's executable, built once
+// for all tests, and what kubectl asks for completions.
 var builtPlugin = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "coapply-plugin-")
 	if err != nil {
@@ -29,7 +33,11 @@ var builtPlugin = sync.OnceValues(func() (string, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the plugin: %w\n%s", err, out)
 	}
-	return dir, nil
+	script, err := os.ReadFile("../../cmd/kubectl-fieldowners/kubectl_complete-fieldowners")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "kubectl_complete-fieldowners"), script, 0o755)
+	}
+	return dir, err
 })
 
 // kubectlCommand prepares the real kubectl, which finds the plugin by its PATH, for
@@ -96,4 +104,63 @@ func TestPluginIsFoundByKubectl(t *testing.T) {
 	if stdout != "namespace/default\n" || stderr != "" || code != 0 {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
+}
+
+func TestPluginVersion(t *testing.T) {
+	stdout, stderr, code := plugin(t, "version")
+	if !strings.HasPrefix(stdout, "kubectl fieldowners ") || !strings.Contains(stdout, runtime.Version()) || stderr != "" || code != 0 {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+// TestPluginComplete asks as the shell functions of kubectl completion do.
+func TestPluginComplete(t *testing.T) {
+	c := newClient(t, server(t))
+	namespace := newNamespace(t, c)
+	for _, test := range []struct {
+		reason string
+		typed  string // the last word is the one to complete, maybe empty
+		want   []string
+		not    string
+	}{
+		{"commands", "", []string{"audit", "check", "diff", "explain", "get", "migrate", "release", "version", "watch"}, "__complete"},
+		{"commands that begin so", "wa", []string{"watch"}, "get"},
+		{"types", "get namesp", []string{"namespaces"}, "pods"},
+		{"objects behind their type", "get namespace/def", []string{"namespace/default"}, "namespace/kube-system"},
+		{"objects of a type", "get namespace " + namespace[:len(namespace)-1], []string{namespace}, "default"},
+		{"objects without get", "namespace/def", []string{"namespace/default"}, "get"},
+		{"objects of migrate", "migrate namespace/def", []string{"namespace/default"}, "namespace/kube-system"},
+		{"values of a flag", "get -o ", []string{"tree", "table", "wide", "json", "yaml", "name", "html"}, "namespaces"},
+		{"values of another flag", "get --color=", []string{"always", "auto", "never"}, "tree"},
+		{"flags", "release --undo", []string{"--undo", "--undo-file"}, "--yes"},
+		{"a connection flag", "get pods --namespace kube-s", []string{"kube-system"}, "default"},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			got := completions(t, strings.Split(test.typed, " "))
+			for _, want := range test.want {
+				if !slices.Contains(got, want) {
+					t.Errorf("%q is missing in %q", want, got)
+				}
+			}
+			if slices.Contains(got, test.not) {
+				t.Errorf("%q in %q", test.not, got)
+			}
+		})
+	}
+}
+
+// completions are the words that kubectl offers a shell behind kubectl fieldowners,
+// without what is said of them.
+func completions(t *testing.T, typed []string) []string {
+	t.Helper()
+	stdout, stderr, code := outputOf(t, kubectlCommand(t, server(t), append([]string{"__complete", "fieldowners"}, typed...)...))
+	lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
+	words, directive := lines[:len(lines)-1], lines[len(lines)-1]
+	if code != 0 || !strings.HasPrefix(directive, ":") || directive == ":1" { // 1 is an error
+		t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	for i, word := range words {
+		words[i], _, _ = strings.Cut(word, "\t")
+	}
+	return words
 }

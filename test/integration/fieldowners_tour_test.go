@@ -1,12 +1,16 @@
 package integration
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -55,20 +59,27 @@ func TestTour(t *testing.T) {
 	}
 }
 
-// tourist is a person with a shell, a kubectl with the plugin, and a namespace.
+// tourist is a person with a shell, a kubectl, a namespace, and the folder bin as
+// make build leaves it.
 type tourist struct {
-	dir string
-	env []string
+	dir     string
+	env     []string
+	exports string // what was exported so far: each block is run by a shell of its own
 }
 
-func tourWorld(t *testing.T) tourist {
+func tourWorld(t *testing.T) *tourist {
 	t.Helper()
 	command := kubectlCommand(t, server(t))
-	w := tourist{dir: t.TempDir(), env: append(command.Env, "COLUMNS=80")}
-	if err := os.Symlink(command.Path, filepath.Join(w.dir, "kubectl")); err != nil {
+	w := &tourist{dir: t.TempDir()}
+	tools := t.TempDir()
+	w.env = slices.Concat(command.Env, []string{"COLUMNS=80", "PATH=" + tools + string(os.PathListSeparator) + os.Getenv("PATH")})
+	bin, err := builtPlugin()
+	if err := errors.Join(err,
+		os.Symlink(command.Path, filepath.Join(tools, "kubectl")),
+		os.Symlink(bin, filepath.Join(w.dir, "bin")),
+	); err != nil {
 		t.Fatal(err)
 	}
-	w.env = append(w.env, "PATH="+w.dir+string(os.PathListSeparator)+pathOf(w.env))
 	files, err := filepath.Glob("../../docs/fieldowners/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no files for the guide:", err)
@@ -85,25 +96,23 @@ func tourWorld(t *testing.T) tourist {
 	return w
 }
 
-func pathOf(env []string) string {
-	path := ""
-	for _, variable := range env {
-		if value, is := strings.CutPrefix(variable, "PATH="); is {
-			path = value
-		}
-	}
-	return path
-}
-
 // run gives what the commands print, on both streams; many end with an exit code that
-// says what they found.
-func (w tourist) run(t *testing.T, script string) string {
+// says what they found. None takes minutes: then one waits for what does not come.
+func (w *tourist) run(t *testing.T, script string) string {
 	t.Helper()
-	shell := exec.CommandContext(t.Context(), "/bin/sh", "-c", script)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "/bin/sh", "-c", w.exports+script)
 	shell.Dir, shell.Env = w.dir, w.env
+	shell.WaitDelay = time.Second // what runs in the background has the same output
 	out, err := shell.CombinedOutput()
-	if shell.ProcessState == nil {
-		t.Fatal(err)
+	if shell.ProcessState == nil || ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
+		t.Fatalf("%s\ndoes not end: %v\n%s", script, err, out)
+	}
+	for line := range strings.Lines(script) {
+		if strings.HasPrefix(line, "export ") {
+			w.exports += line
+		}
 	}
 	return string(out)
 }
@@ -115,9 +124,10 @@ var variable = []struct {
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:]+Z?`), "TIME"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
-	{regexp.MustCompile(`\b\d+(ms|s|m|h|d)\b`), "AGE"},
+	{regexp.MustCompile(`\b(\d+(ms|s|m|h|d))+\b`), "AGE"},
+	{regexp.MustCompile(`resourceVersion: "\d+"`), "resourceVersion"},
 	{regexp.MustCompile(`-\d+\.(yaml|json)`), "-VERSION.$1"},
-	{regexp.MustCompile(`go\d[\w.]* commit \w+`), "GO"},
+	{regexp.MustCompile(`fieldowners \S+ \w+/\w+ go\S+.* commit \w+`), "fieldowners VERSION"},
 	{regexp.MustCompile(` +`), " "}, // columns are as wide as what stands in them
 }
 
