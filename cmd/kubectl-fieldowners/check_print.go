@@ -148,7 +148,11 @@ func unsureTexts(all []checkUnsure) []string {
 		if u.Sharing {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s (line %d): %s", ownerview.Safe(u.Path), u.Line, ownerview.Safe(u.Reason)))
+		what := ownerview.Safe(u.Path)
+		if u.Path == "" {
+			what = "the object itself"
+		}
+		lines = append(lines, fmt.Sprintf("%s (line %d): %s", what, u.Line, ownerview.Safe(u.Reason)))
 	}
 	return lines
 }
