@@ -113,25 +113,7 @@ func (c *checkCommand) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	items, failed := []checkItem{}, false
-	err := c.readDocuments(c.files, func(d document, object map[string]any) error {
-		source := fmt.Sprintf("%s, line %d", d.source, d.line)
-		return flattenAt(source, nil, object, func(source string, places []int, intent map[string]any) error {
-			item, err := c.check(cmd.Context(), d, places, intent)
-			if err != nil {
-				if cmd.Context().Err() != nil {
-					return err
-				}
-				if nowhere := unreachable(err); nowhere != nil {
-					return nowhere
-				}
-				failed = c.say(fmt.Errorf("%s: %s%w", source, nameOf(intent), err))
-				return nil // the others can be checked all the same
-			}
-			items = append(items, item)
-			return nil
-		})
-	})
+	items, failed, err := c.checkFiles(cmd.Context())
 	if err == nil {
 		err = c.print(items)
 	}
@@ -139,6 +121,30 @@ func (c *checkCommand) run(cmd *cobra.Command) error {
 		err = errSaid
 	}
 	return err
+}
+
+// checkFiles checks object by object. One that cannot be checked is said on stderr and
+// does not keep the others from it.
+func (c *checkCommand) checkFiles(ctx context.Context) (items []checkItem, failed bool, err error) {
+	items = []checkItem{} // a list for programs, also without any
+	err = c.readDocuments(c.files, func(d document, object map[string]any) error {
+		source := fmt.Sprintf("%s, line %d", d.source, d.line)
+		return flattenAt(source, nil, object, func(source string, places []int, intent map[string]any) error {
+			item, err := c.check(ctx, d, places, intent)
+			switch nowhere := unreachable(err); {
+			case err == nil:
+				items = append(items, item)
+			case ctx.Err() != nil:
+				return err
+			case nowhere != nil:
+				return nowhere
+			default:
+				failed = c.say(fmt.Errorf("%s: %s%w", source, nameOf(intent), err))
+			}
+			return nil
+		})
+	})
+	return items, failed, err
 }
 
 func (c *checkCommand) validate(cmd *cobra.Command) error {
