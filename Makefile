@@ -35,10 +35,10 @@ run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options
 test: control-plane test-unit test-integration ## Run all tests
 
 test-unit: go ## Run the tests that need no control plane
-	@$(set_race); set -x; go test $$race -timeout 5m $(UNIT)
+	@$(set_race); set -x; go test $$race -timeout 10m $(UNIT)
 
 test-integration: control-plane ## Run the tests against a real control plane
-	@$(set_race); set -x; go test $$race -timeout 15m -count 1 ./test/integration
+	@$(set_race); set -x; go test $$race -timeout 30m -count 1 ./test/integration
 
 lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
 	bin/golangci-lint run --allow-parallel-runners ./...

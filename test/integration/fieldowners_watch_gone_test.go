@@ -190,6 +190,8 @@ func TestWatchSaysWhatIsWrong(t *testing.T) {
 		{"a bad selector", "configmaps -l a===b", "unable to parse requirement"},
 	} {
 		stdout, stderr, code := plugin(t, append([]string{"watch"}, strings.Fields(test.args)...)...)
+		// The API server warns of componentstatuses, as it does kubectl's own users.
+		stderr = strings.TrimPrefix(stderr, "Warning: v1 ComponentStatus is deprecated in v1.19+\n")
 		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, test.want) {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q; want 2 and one line with %q", test.reason, code, stdout, stderr, test.want)
 		}
