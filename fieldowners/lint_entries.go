@@ -102,9 +102,11 @@ func (l linting) ownsNothing() []Finding {
 	for _, entry := range l.ownership.entries {
 		sets = append(sets, entry.fields)
 	}
-	all := unionOf(sets)
+	if len(sets) > fewManagers { // each entry is held against each
+		sets = []*fieldpath.Set{unionOf(sets)}
+	}
 	for _, entry := range l.ownership.entries {
-		if entry.ownsValue(all) {
+		if entry.ownsValue(sets) {
 			continue
 		}
 		f := newFinding(RuleOwnsNothing, []Manager{entry.Manager}, entry.Leaves())
@@ -125,10 +127,16 @@ func (l linting) ownsNothing() []Finding {
 	return found
 }
 
+// fewManagers is up to how many it costs less to look into each one's fields than to
+// make one set of all.
+const fewManagers = 16
+
 // ownsValue tells whether the entry has a field below which nobody owns anything, of
 // all that is owned.
-func (e Entry) ownsValue(all *fieldpath.Set) (owns bool) {
-	e.fields.Iterate(func(path fieldpath.Path) { owns = owns || !hasBelow(all, path) })
+func (e Entry) ownsValue(all []*fieldpath.Set) (owns bool) {
+	e.fields.Iterate(func(path fieldpath.Path) {
+		owns = owns || !slices.ContainsFunc(all, func(set *fieldpath.Set) bool { return hasBelow(set, path) })
+	})
 	return owns
 }
 
