@@ -108,16 +108,29 @@ func documents(content []byte, each func(line int, text []byte) error) error {
 	line := 0
 	for text := range bytes.Lines(content) {
 		line++
-		if rest, is := bytes.CutPrefix(text, []byte("---")); is && len(bytes.TrimLeft(rest[:min(len(rest), 1)], " \t\r\n#")) == 0 {
+		if rest, is := separator(text); is {
 			if err := each(start, current); err != nil {
 				return err
 			}
 			current, start = nil, line+1
+			if content := bytes.TrimSpace(rest); len(content) > 0 && content[0] != '#' {
+				current, start = slices.Clone(rest), line
+			}
 			continue
 		}
 		current = append(current, text...)
 	}
 	return each(start, current)
+}
+
+// separator tells whether a document begins on the line, and gives what of it stands
+// there, with the line break.
+func separator(text []byte) (rest []byte, is bool) {
+	rest, is = bytes.CutPrefix(text, []byte("---"))
+	if !is || len(rest) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])) {
+		return nil, false
+	}
+	return rest, true
 }
 
 // decode gives the object of one document, nil for one without content.
