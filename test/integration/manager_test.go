@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -122,6 +123,15 @@ func ready(address string) string {
 	return ""
 }
 
+func listening(address string) string {
+	connection, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return err.Error()
+	}
+	connection.Close()
+	return ""
+}
+
 // TestManagerReplicas: both become ready, one leads, and the other takes over when
 // the first is asked to stop, which gives the lease back.
 func TestManagerReplicas(t *testing.T) {
@@ -174,6 +184,7 @@ func TestManagerMetrics(t *testing.T) {
 	p := startManager(t, cluster(t).Kubeconfig(), "--leader-elect=false", "--controllers=devbox-network",
 		"--metrics-bind-address", metrics, "--health-probe-bind-address", probes)
 	waitFor(t, "ready", func() string { return ready(probes) })
+	waitFor(t, "serves metrics", func() string { return listening(metrics) }) // not part of readiness
 
 	reader := client.ObjectKey{Namespace: namespace, Name: "reader"}
 	role := &rbacv1.ClusterRole{
