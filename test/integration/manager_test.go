@@ -128,7 +128,9 @@ func listening(address string) string {
 	if err != nil {
 		return err.Error()
 	}
-	connection.Close()
+	if err := connection.Close(); err != nil {
+		return err.Error()
+	}
 	return ""
 }
 

@@ -1,0 +1,54 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Catalogue is the arms and workloads that a command knows: those that come with the benchmark and the user's own.
+type Catalogue struct {
+	Arms      []Arm
+	Workloads []Workload
+}
+
+// Arm gives the arm of that name.
+func (c Catalogue) Arm(name string) (Arm, bool) {
+	i := slices.IndexFunc(c.Arms, func(a Arm) bool { return a.Name == name })
+	if i < 0 {
+		return Arm{}, false
+	}
+	return c.Arms[i], true
+}
+
+// Workload gives the workload of that name.
+func (c Catalogue) Workload(name string) (Workload, bool) {
+	i := slices.IndexFunc(c.Workloads, func(w Workload) bool { return w.Name == name })
+	if i < 0 {
+		return Workload{}, false
+	}
+	return c.Workloads[i], true
+}
+
+// Check refuses a catalogue in which a name stands twice, or something without which no trial can run is missing.
+func (c Catalogue) Check() error {
+	seen := map[string]bool{}
+	for _, arm := range c.Arms {
+		switch {
+		case arm.Name == "" || arm.New == nil:
+			return fmt.Errorf("arm %q: it needs a Name and New", arm.Name)
+		case seen["arm "+arm.Name]:
+			return fmt.Errorf("arm %q is registered twice", arm.Name)
+		}
+		seen["arm "+arm.Name] = true
+	}
+	for _, workload := range c.Workloads {
+		switch {
+		case workload.Name == "" || workload.Prepare == nil:
+			return fmt.Errorf("workload %q: it needs a Name and Prepare", workload.Name)
+		case seen["workload "+workload.Name]:
+			return fmt.Errorf("workload %q is registered twice", workload.Name)
+		}
+		seen["workload "+workload.Name] = true
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package results
+
+// Model is what the model of contention says of the run: fitted on some cells, checked on others that it did not see.
+type Model struct {
+	// Parameters by arm, in milliseconds, as fitted.
+	Parameters map[string]Numbers `json:"parameters"`
+	Fitted     []ModelCell        `json:"fitted"`
+	Checked    []ModelCell        `json:"checked"`
+	// MedianError and WorstError are of the goodput of the checked cells, as shares; nil without such cells.
+	MedianError *float64 `json:"median_error"`
+	WorstError  *float64 `json:"worst_error"`
+	// Accepted says that both errors are within what was stated beforehand; otherwise there is no Extrapolation, and
+	// Why says why.
+	Accepted      bool         `json:"accepted"`
+	Why           string       `json:"why,omitempty"`
+	Extrapolation []ModelPoint `json:"extrapolation,omitempty"`
+}
+
+// ModelCell is a measured cell beside what the model says.
+type ModelCell struct {
+	ModelPoint
+	Managers int     `json:"managers"`
+	Measured float64 `json:"measured_per_s"`
+	// Error is the predicted goodput over the measured one, minus 1.
+	Error float64 `json:"error"`
+	// MeasuredStale is the share of attempts that were stale writes, MeasuredGiveUps the share of intents given up.
+	MeasuredStale   float64 `json:"measured_stale_share"`
+	MeasuredGiveUps float64 `json:"measured_give_up_share"`
+}
+
+// ModelPoint is what the model predicts.
+type ModelPoint struct {
+	Arm     string  `json:"arm"`
+	Writers int     `json:"writers"`
+	RTTms   float64 `json:"rtt_ms"`
+	Goodput float64 `json:"predicted_per_s"`
+	// BandLo and BandHi are the closed-form band 1/W to (1 + ln n)/W.
+	BandLo  float64 `json:"band_lo_per_s"`
+	BandHi  float64 `json:"band_hi_per_s"`
+	Stale   float64 `json:"predicted_stale_share"`
+	GiveUps float64 `json:"predicted_give_up_share"`
+}
