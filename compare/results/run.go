@@ -24,9 +24,8 @@ type Run struct {
 	Interrupted string     `json:"interrupted,omitempty"`
 	// Profile is quick, review or custom.
 	Profile string `json:"profile"`
-	// Plan is the cells in the order of the report, Trials how many blocks each has.
-	Plan   []PlannedCell `json:"plan"`
-	Trials int           `json:"trials"`
+	// Plan is the cells in the order of the report.
+	Plan []PlannedCell `json:"plan"`
 	// Margin within which two arms are equivalent, as a share: 0.05.
 	Margin      float64     `json:"margin"`
 	Environment Environment `json:"environment"`
@@ -39,6 +38,8 @@ type Run struct {
 type PlannedCell struct {
 	compare.Cell
 	Arms []string `json:"arms"`
+	// Blocks is how many times every arm runs in the cell.
+	Blocks int `json:"blocks"`
 	// Baseline is the arm that others are compared with; AA the arm that runs twice, "" for none.
 	Baseline string `json:"baseline"`
 	AA       string `json:"aa,omitempty"`
