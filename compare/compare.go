@@ -7,6 +7,8 @@
 package compare
 
 import (
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -39,4 +41,26 @@ type Parameters struct {
 type Cell struct {
 	Workload string `json:"workload"`
 	Parameters
+}
+
+// String names the cell by what tells it from others: "hot-object w16 m4", and what is not 1 or 0 of the rest.
+func (c Cell) String() string {
+	var name strings.Builder
+	fmt.Fprintf(&name, "%s w%d m%d", c.Workload, c.Writers, c.Managers)
+	if c.Objects > 1 {
+		fmt.Fprintf(&name, " o%d", c.Objects)
+	}
+	if c.Overlap > 0 {
+		fmt.Fprintf(&name, " f%g", c.Overlap)
+	}
+	if c.RTT > 0 {
+		fmt.Fprintf(&name, " rtt%s", c.RTT)
+	}
+	if c.Rate > 0 {
+		fmt.Fprintf(&name, " rate%g", c.Rate)
+	}
+	if c.Bytes > 0 {
+		fmt.Fprintf(&name, " b%d", c.Bytes)
+	}
+	return name.String()
 }
