@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"math/rand/v2"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +27,11 @@ type Workload struct {
 	Local bool
 	// Needs names the CustomResourceDefinition that has to be installed; "" for none.
 	Needs string
+	// SharedCache says that the cache hands out its own objects instead of copies (client.UnsafeDisableDeepCopy), and
+	// that every trial has a cache, whatever its arm: Stage.Cache looks into it.
+	SharedCache bool
+	// Deadline ends the context of each intent; 0 leaves it to the trial.
+	Deadline time.Duration
 	// Prepare creates the objects of one trial and lets every manager own its fields.
 	Prepare func(context.Context, Stage) (Run, error)
 }
@@ -59,6 +65,9 @@ type Stage struct {
 	// Note tells the oracle of a write to tracked fields that is not an intent's, such as putting a field back for the
 	// next intent. Call it before the write with what the write wants; it is safe for concurrent use.
 	Note func(Intent)
+	// Cache gives the reader that is Session.Cache, from the first intent on. It is nil, or gives nil, where the trial
+	// has no cache.
+	Cache func() client.Reader
 }
 
 // Run is a prepared trial of a workload. Next and Background are called by many goroutines, Next by one a writer.
