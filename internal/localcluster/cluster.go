@@ -53,6 +53,8 @@ func (o Options) validated() (Options, error) {
 // Cluster is a running control plane with simulated nodes.
 type Cluster struct {
 	run        *run
+	name       string
+	etcd       string
 	kubeconfig string
 	config     *rest.Config
 	binaries   Binaries
@@ -75,7 +77,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{run: r, binaries: binaries}
+	c := &Cluster{run: r, name: options.Name, binaries: binaries}
 	if err := c.start(ctx, options); err != nil {
 		return nil, errors.Join(err, r.end(context.WithoutCancel(ctx)))
 	}
@@ -86,9 +88,11 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	k := kwokctl{run: c.run, name: options.Name}
 	c.kubeconfig = k.kubeconfig()
 	fmt.Fprintln(options.Log, "starting the control plane in", c.run.dir)
-	if err := k.configure(options.APIServerPort); err != nil {
+	etcd, err := k.configure(options.APIServerPort)
+	if err != nil {
 		return err
 	}
+	c.etcd = etcd
 	if err := k.create(ctx); err != nil {
 		return withLogs(err, k.logDir())
 	}

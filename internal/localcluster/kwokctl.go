@@ -48,12 +48,12 @@ func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yam
 func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
 func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
 
-// configure writes kwokctl's configuration and the stages. kwokctl takes its default stages only if it is given none
+// configure writes kwokctl's configuration and the stages, and gives the URL where etcd will be. kwokctl takes its default stages only if it is given none
 // at all, so the node stages are here as well, as kwok has them.
-func (k kwokctl) configure(apiServerPort int) error {
+func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
 	ports, err := freePorts(6)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if apiServerPort != 0 {
 		ports[2] = apiServerPort
@@ -73,15 +73,15 @@ func (k kwokctl) configure(apiServerPort int) error {
 	}
 	var out bytes.Buffer
 	if err := json.NewEncoder(&out).Encode(config); err != nil { // JSON is YAML
-		return fmt.Errorf("configuring kwokctl: %w", err)
+		return "", fmt.Errorf("configuring kwokctl: %w", err)
 	}
 	if err := appendStages(&out); err != nil {
-		return err
+		return "", err
 	}
 	if err := os.WriteFile(k.configFile(), out.Bytes(), 0o600); err != nil {
-		return fmt.Errorf("configuring kwokctl: %w", err)
+		return "", fmt.Errorf("configuring kwokctl: %w", err)
 	}
-	return nil
+	return fmt.Sprintf("http://%s:%d", loopback, ports[0]), nil
 }
 
 func appendStages(out *bytes.Buffer) error {

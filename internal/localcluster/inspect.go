@@ -1,0 +1,33 @@
+package localcluster
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Etcd is the URL of etcd's client port: plain HTTP on loopback, without authentication. Its metrics are there too.
+func (c *Cluster) Etcd() string { return c.etcd }
+
+// Folder has everything that the cluster writes, the data of etcd among it; it is gone after Stop.
+func (c *Cluster) Folder() string { return c.run.dir }
+
+// Arguments are those of a running piece, such as etcd or kube-apiserver, as the kernel knows them: not what it was to
+// be started with, but what it runs with. It fails where there is no /proc.
+func (c *Cluster) Arguments(piece string) ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(c.run.dir, "clusters", c.name, "pids", piece+".pid"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for the process of %s: %w", piece, err)
+	}
+	line, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(content)), "cmdline"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the arguments of %s: %w", piece, err)
+	}
+	program, arguments, _ := bytes.Cut(bytes.TrimSuffix(line, []byte{0}), []byte{0})
+	if !strings.HasPrefix(string(program), c.run.dir+string(filepath.Separator)) { // it has ended, and its number is another's
+		return nil, fmt.Errorf("%s does not run any more", piece)
+	}
+	return strings.Split(string(arguments), "\x00"), nil
+}
