@@ -1,6 +1,9 @@
 package results
 
 import (
+	"math"
+	"time"
+
 	"coapply.dev/compare"
 )
 
@@ -95,6 +98,7 @@ type Result struct {
 func (r Result) Cell() compare.Cell {
 	return compare.Cell{Workload: r.Workload, Parameters: compare.Parameters{
 		Writers: r.Writers, Objects: r.Objects, Managers: r.Managers, Overlap: r.Overlap, Rate: r.Rate, Bytes: r.Bytes,
+		RTT: time.Duration(math.Round(r.RTTms * 1e6)),
 	}}
 }
 
