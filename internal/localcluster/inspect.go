@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -21,7 +22,11 @@ func (c *Cluster) Arguments(piece string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for the process of %s: %w", piece, err)
 	}
-	line, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(content)), "cmdline"))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil {
+		return nil, fmt.Errorf("looking for the process of %s: %w", piece, err)
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
 		return nil, fmt.Errorf("reading the arguments of %s: %w", piece, err)
 	}
