@@ -1,0 +1,52 @@
+package arms
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+)
+
+// putNoRV writes the whole object as it was read a while ago, and asks nobody whether it has changed.
+func putNoRV(s compare.Session) writer {
+	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
+		c := s.Client(intent.Manager)
+		object, err := read(ctx, c, intent)
+		if err != nil {
+			return compare.Receipt{}, err
+		}
+		if err := intent.Modify(object); err != nil {
+			return compare.Receipt{}, err
+		}
+		object.SetResourceVersion("")
+		return put(ctx, c, intent, object)
+	}
+}
+
+// sharedManager gives all writers one field manager. Each gives up what only the others list. It is forced, because the
+// fields belong to the managers that they were prepared with.
+func sharedManager(s compare.Session) writer {
+	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
+		c := s.Client(intent.Manager)
+		config, err := configure(ctx, c, intent)
+		if err != nil {
+			return compare.Receipt{}, err
+		}
+		return serverSideApply(ctx, c, intent, config, client.ApplyOptions{FieldManager: "shared", Force: new(true)})
+	}
+}
+
+// controls are ways that must lose updates.
+func controls() []compare.Arm {
+	return []compare.Arm{
+		{
+			Name: "put-no-rv", Summary: "negative control: get, modify, update without resourceVersion", Control: true,
+			Source: source("putNoRV"), New: made(putNoRV),
+		},
+		{
+			Name: "shared-manager", Summary: "negative control: Server-Side Apply by all writers under one field manager", Control: true,
+			Source: source("sharedManager", "serverSideApply"), New: made(sharedManager),
+		},
+	}
+}

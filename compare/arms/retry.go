@@ -1,0 +1,90 @@
+package arms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/update"
+	"coapply.dev/compare"
+)
+
+// gmuDefaultRetry is what most controllers do.
+func gmuDefaultRetry(s compare.Session) writer {
+	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
+		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			receipt, err = getModifyUpdate(ctx, s, intent)
+			return err
+		})
+		return receipt, err
+	}
+}
+
+// gmuDefaultBackoff waits longer and longer: 10, 50 and 250 ms.
+func gmuDefaultBackoff(s compare.Session) writer {
+	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
+		err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			receipt, err = getModifyUpdate(ctx, s, intent)
+			return err
+		})
+		return receipt, err
+	}
+}
+
+// gmuExponential waits 100, 200 and 400 ms, and ends with the context.
+func gmuExponential(s compare.Session) writer {
+	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
+		_, err = update.RetryOnConflict(ctx, update.Exponential, func(ctx context.Context) error {
+			receipt, err = getModifyUpdate(ctx, s, intent)
+			return err
+		})
+		return receipt, err
+	}
+}
+
+// gmuUnbounded ends with success, with an error that no retry heals, or with the context. It waits for a random part of
+// a time that doubles ("full jitter": M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
+func gmuUnbounded(s compare.Session) writer {
+	const first, longest = 10 * time.Millisecond, time.Second
+	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
+		for ceiling := first; ; ceiling = min(2*ceiling, longest) {
+			receipt, err := getModifyUpdate(ctx, s, intent)
+			if !apply.IsStaleWrite(err) && !apierrors.IsAlreadyExists(err) {
+				return receipt, err
+			}
+			select {
+			case <-time.After(rand.N(ceiling)):
+			case <-ctx.Done():
+				return compare.Receipt{}, fmt.Errorf("the context ended before another attempt; the last: %w", err)
+			}
+		}
+	}
+}
+
+// gmuReplace reads inside the closure and is not saved by it: it writes what it knew before.
+func gmuReplace(s compare.Session) writer {
+	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
+		if intent.Replace == nil {
+			return receipt, errors.New("gmu-replace: this workload has no way to replace what a writer knows; leave the arm out")
+		}
+		c := s.Client(intent.Manager)
+		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			latest, err := read(ctx, c, intent)
+			if err != nil {
+				return err
+			}
+			if err := intent.Replace(latest); err != nil {
+				return err
+			}
+			receipt, err = put(ctx, c, intent, latest)
+			return err
+		})
+		return receipt, err
+	}
+}

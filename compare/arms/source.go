@@ -1,0 +1,92 @@
+package arms
+
+import (
+	"embed"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"strings"
+	"sync"
+)
+
+// files are those that this package is compiled from.
+//
+//go:embed *.go
+var files embed.FS
+
+// source gives the code of functions and types, these with their methods, as it stands in this package's files. A name
+// that is not declared gives "".
+func source(names ...string) string {
+	var parts []string
+	for _, name := range names {
+		code := declarations()[name]
+		if len(code) == 0 {
+			return ""
+		}
+		parts = append(parts, code...)
+	}
+	return strings.Join(parts, "\n\n") + "\n"
+}
+
+// declarations are the code of this package, by the name of the function or type.
+var declarations = sync.OnceValue(func() map[string][]string {
+	found := map[string][]string{}
+	names, err := fs.Glob(files, "*.go")
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		positions := token.NewFileSet()
+		file, err := parser.ParseFile(positions, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			continue // the compiler took it
+		}
+		for _, declaration := range file.Decls {
+			if name, begin := declared(declaration); name != "" {
+				code := text[positions.Position(begin).Offset:positions.Position(declaration.End()).Offset]
+				found[name] = append(found[name], string(code))
+			}
+		}
+	}
+	return found
+})
+
+// declared gives the name that a declaration goes under, and where it begins with its comment.
+func declared(declaration ast.Decl) (name string, begin token.Pos) {
+	begin = declaration.Pos()
+	var comment *ast.CommentGroup
+	switch d := declaration.(type) {
+	case *ast.FuncDecl:
+		name, comment = d.Name.Name, d.Doc
+		if d.Recv != nil {
+			name = receiver(d.Recv.List[0].Type)
+		}
+	case *ast.GenDecl:
+		comment = d.Doc
+		if d.Tok != token.TYPE {
+			break
+		}
+		if kind, ok := d.Specs[0].(*ast.TypeSpec); ok {
+			name = kind.Name.Name
+		}
+	}
+	if comment != nil {
+		begin = comment.Pos()
+	}
+	return name, begin
+}
+
+func receiver(kind ast.Expr) string {
+	if pointer, ok := kind.(*ast.StarExpr); ok {
+		kind = pointer.X
+	}
+	if name, ok := kind.(*ast.Ident); ok {
+		return name.Name
+	}
+	return ""
+}
