@@ -1,0 +1,129 @@
+package results
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Load reads the run of a folder and its trials. A last line that was cut off, as by a crash, is left out and said in
+// Run.Interrupted; any other line that is no trial is an error with its number.
+func Load(folder string) (Run, []Trial, error) {
+	run, err := loadRun(folder)
+	if err != nil {
+		return Run{}, nil, err
+	}
+	f, err := os.Open(filepath.Join(folder, TrialsFile))
+	if err != nil {
+		return Run{}, nil, missing(folder, TrialsFile, err)
+	}
+	defer f.Close()
+	trials, cut, err := readTrials(f)
+	if err != nil {
+		return Run{}, nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	if cut {
+		said := fmt.Sprintf("the last line of %s, number %d, is cut off: that trial is lost", TrialsFile, len(trials)+1)
+		if run.Interrupted != "" {
+			said = run.Interrupted + "; " + said
+		}
+		run.Interrupted = said
+	}
+	return run, trials, nil
+}
+
+func loadRun(folder string) (Run, error) {
+	path := filepath.Join(folder, RunFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Run{}, missing(folder, RunFile, err)
+	}
+	// The schema first: what else there is may have changed its type.
+	var version struct {
+		Schema      string `json:"schema"`
+		Environment struct {
+			Commit string `json:"commit"`
+		} `json:"environment"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return Run{}, fmt.Errorf("%s is no run's JSON: %w; the run cannot be shown without it", path, err)
+	}
+	if version.Schema != Schema {
+		return Run{}, otherSchema(path, version.Schema, version.Environment.Commit)
+	}
+	var run Run
+	if err := json.Unmarshal(data, &run); err != nil {
+		return Run{}, fmt.Errorf("%s is no run's JSON: %w", path, err)
+	}
+	return run, nil
+}
+
+func otherSchema(path, schema, commit string) error {
+	if schema == "" {
+		return fmt.Errorf("%s names no schema: it was not written by compare", path)
+	}
+	with := "with the compare that wrote it"
+	if commit != "" {
+		with = "with compare of commit " + commit
+	}
+	return fmt.Errorf("%s has schema %s, and this compare reads %s: show it %s, or run it again", path, schema, Schema, with)
+}
+
+func missing(folder, name string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the results in %s: %w", folder, err)
+	}
+	if _, stat := os.Stat(folder); stat != nil {
+		return fmt.Errorf("there is no folder %s: give the folder of a run, as `compare run -o` made it", folder)
+	}
+	return fmt.Errorf("%s has no %s: it is not the folder of a run; give one that `compare run -o` made", folder, name)
+}
+
+// readTrials also says whether the last line was cut off.
+func readTrials(r io.Reader) (trials []Trial, cut bool, err error) {
+	reader := bufio.NewReader(r)
+	lines := map[string]int{}
+	for number := 1; ; number++ {
+		line, end := reader.ReadBytes('\n')
+		if end != nil && !errors.Is(end, io.EOF) {
+			return nil, false, fmt.Errorf("line %d: %w", number, end)
+		}
+		if end != nil && len(line) == 0 {
+			return trials, false, nil
+		}
+		trial, err := readTrial(bytes.TrimSuffix(line, []byte("\n")))
+		switch {
+		case err != nil && end != nil:
+			return trials, true, nil //nolint:nilerr // what was cut off is said, not refused
+		case err != nil:
+			return nil, false, fmt.Errorf("line %d is no trial: %w; take the line out to go on without it", number, err)
+		}
+		if before, ok := lines[trial.ID]; ok {
+			return nil, false, fmt.Errorf("line %d: trial %s stands in line %d already", number, trial.ID, before)
+		}
+		lines[trial.ID] = number
+		trials = append(trials, trial)
+	}
+}
+
+func readTrial(line []byte) (Trial, error) {
+	var trial Trial
+	if err := json.Unmarshal(line, &trial); err != nil {
+		return Trial{}, err
+	}
+	if trial.ID == "" || trial.Workload == "" || trial.Arm == "" {
+		return Trial{}, errors.New("it names no id, workload or arm")
+	}
+	for _, latency := range []Latency{trial.Latency, trial.Service} {
+		if _, err := DecodeHistogram(latency.Histogram); err != nil {
+			return Trial{}, err
+		}
+	}
+	return trial, nil
+}
