@@ -75,6 +75,7 @@ type Environment struct {
 	Cores      int               `json:"cores"`
 	GOMAXPROCS int               `json:"gomaxprocs"`
 	Memory     uint64            `json:"memoryBytes"`
+	Limits     string            `json:"limits"` // of the benchmark's control group, such as "2 CPUs, 4.0 GiB"; or "none"
 	FileSystem string            `json:"fileSystem"`
 	// Fsync is how long a write of 4 KiB with fsync took where etcd has its data.
 	FsyncP50 *time.Duration `json:"fsyncP50Ns"`
