@@ -1,0 +1,80 @@
+package workloads
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/compare"
+)
+
+// payloadKey is what makes an object as large as Parameters.Bytes says. Its manager never writes it again.
+const payloadKey = "payload"
+
+// configMaps is a Run on ConfigMaps whose data is written to.
+type configMaps struct{ objects }
+
+func newConfigMaps(stage compare.Stage) configMaps {
+	kind := compare.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps"}
+	return configMaps{objects{stage: stage, kind: kind}}
+}
+
+// Fields tracks every key of the data but the payload, which nobody's intent wants.
+func (c configMaps) Fields(object *unstructured.Unstructured) map[string]string {
+	if !c.mine(object) {
+		return nil
+	}
+	fields := map[string]string{}
+	data, _, _ := unstructured.NestedStringMap(object.Object, "data")
+	for key, value := range data {
+		if key != payloadKey {
+			fields[dataField(key)] = value
+		}
+	}
+	return fields
+}
+
+// dataField names a tracked key of the data.
+func dataField(key string) string { return ".data." + key }
+
+// prepare creates the ConfigMaps and lets the j-th manager own what owned gives, if it gives anything.
+func (c configMaps) prepare(ctx context.Context, owned func(j int) map[string]any) error {
+	none := func() map[string]any { return nil }
+	return c.objects.prepare(ctx, none, func(ctx context.Context, name string) error {
+		for j := range c.stage.Managers {
+			if data := owned(j); data != nil {
+				if err := own(ctx, c.stage, c.kind, name, "", managerName(j), map[string]any{"data": data}); err != nil {
+					return err
+				}
+			}
+		}
+		if c.stage.Bytes == 0 {
+			return nil
+		}
+		payload := map[string]any{"data": map[string]any{payloadKey: strings.Repeat("x", c.stage.Bytes)}}
+		return own(ctx, c.stage, c.kind, name, "", payloadKey, payload)
+	})
+}
+
+// setData completes an intent that wants keys of the data to have values.
+func setData(intent compare.Intent, keys map[string]string) compare.Intent {
+	intent.Wants = map[string]string{}
+	for key, value := range keys {
+		intent.Wants[dataField(key)] = value
+	}
+	intent.Modify = func(object *unstructured.Unstructured) error {
+		for key, value := range keys {
+			if err := unstructured.SetNestedField(object.Object, value, "data", key); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	intent.Configure = configured(intent.Modify)
+	intent.Replace = func(object *unstructured.Unstructured) error {
+		return unstructured.SetNestedStringMap(object.Object, keys, "data")
+	}
+	return intent
+}
