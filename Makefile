@@ -61,6 +61,9 @@ bench: go ## Run the benchmarks of single functions
 	go test -run '^$$' -bench . -benchmem $$(grep -rl '^func Benchmark' --include='*_test.go' . | \
 		while IFS= read -r file; do echo "$${file%/*}"; done | sort -u)
 
+compare: control-plane ## Measure Server-Side Apply against get-modify-update, in 3 minutes; or ARGS='--review -o review'
+	bin/compare run $(or $(ARGS),--quick)
+
 build: go ## Compile the commands into bin/
 	@echo 'compiling the commands (a minute or two the first time)'
 	go build -o bin/ ./cmd/...
@@ -101,4 +104,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration lint verify generate bench build krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration lint verify generate bench compare build krew clean control-plane go

@@ -42,6 +42,14 @@ func TestDependencies(t *testing.T) {
 			},
 		},
 		{
+			reason:   "what only the benchmark needs is compiled by the benchmark alone",
+			field:    "Deps",
+			packages: library,
+			forbidden: []string{
+				"github.com/HdrHistogram", "github.com/anishathalye", "github.com/jedib0t", "golang.org/x/perf", "gonum.org",
+			},
+		},
+		{
 			reason:    "apply stands below its own helpers",
 			field:     "Deps",
 			packages:  []string{"coapply.dev/apply"},
