@@ -13,7 +13,7 @@ import (
 // All gives the arms: get-modify-update, other ways without Server-Side Apply, Server-Side Apply, the arms for a set of
 // pods, and at last the negative controls.
 func All() []compare.Arm {
-	return slices.Concat(getModifyUpdates(), others(), applies(), sets(), controls())
+	return slices.Concat(getModifyUpdates(), others(), applies(), podSets(), controls())
 }
 
 // writer is an arm: it writes one intent.
