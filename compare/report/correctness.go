@@ -1,0 +1,161 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"coapply.dev/compare/results"
+)
+
+// maxViolations is how many of them are shown; the trials have more.
+const maxViolations = 40
+
+// tally is what the oracle found of an arm, summed over trials that count.
+type tally struct {
+	Trials, Acknowledged, Found, Lost, Resurrected, Stolen, Phantom, LostIncrements, GivenUp int
+}
+
+func (t *tally) add(trial results.Trial) {
+	t.Trials++
+	t.Acknowledged += trial.Oracle.Acknowledged
+	t.Found += trial.Oracle.Found
+	t.Lost += trial.Oracle.Lost
+	t.Resurrected += trial.Oracle.Resurrected
+	t.Stolen += trial.Oracle.Stolen
+	t.Phantom += trial.Oracle.Phantom
+	t.LostIncrements += trial.Oracle.LostIncrements
+	t.GivenUp += trial.All.GiveUps()
+}
+
+// wrong is what must not be: values that are gone, or that nobody wrote. A stolen value was taken on purpose.
+func (t *tally) wrong() bool {
+	return t.Acknowledged != t.Found || t.Lost+t.Resurrected+t.Phantom+t.LostIncrements > 0
+}
+
+func (t *tally) cells() []string {
+	var cells []string
+	for _, n := range []int{t.Trials, t.Acknowledged, t.Found, t.Lost, t.LostIncrements, t.Resurrected, t.Stolen, t.Phantom, t.GivenUp} {
+		cells = append(cells, count(n))
+	}
+	return cells
+}
+
+var tallied = []string{"#trials", "#acknowledged", "#found", "#lost", "#increments lost", "#resurrected", "#stolen", "#phantom", "#given up"}
+
+// correctness is by arm over all workloads; correctnessByWorkload tells them apart.
+func (b *builder) correctness() table {
+	t := table{Columns: columns(slices.Concat([]string{"arm"}, tallied, []string{"said"})...)}
+	names, by := b.tallies(func(t results.Trial) string { return t.Arm })
+	for _, name := range names {
+		sum := by[name]
+		t.addArm(b.palette.of(name), class(sum), append(append([]string{name}, sum.cells()...), b.said(name, sum))...)
+	}
+	return t
+}
+
+func (b *builder) said(arm string, sum *tally) string {
+	control := b.isControl(arm)
+	switch {
+	case control && sum.wrong():
+		return "control: caught, as it must be"
+	case control:
+		return "control: not caught"
+	case sum.wrong():
+		return "lost updates"
+	}
+	return "nothing lost"
+}
+
+func class(sum *tally) string {
+	if sum.wrong() {
+		return "bad"
+	}
+	return ""
+}
+
+func (b *builder) isControl(arm string) bool {
+	return slices.ContainsFunc(b.run.Arms, func(a results.ArmInfo) bool { return a.Name == arm && a.Control }) ||
+		slices.ContainsFunc(b.results.Cells, func(r results.Result) bool { return r.Arm == arm && r.Control })
+}
+
+func (b *builder) correctnessByWorkload() table {
+	t := table{Columns: columns(slices.Concat([]string{"workload and arm"}, tallied)...)}
+	names, by := b.tallies(func(t results.Trial) string { return t.Workload + ", " + t.Arm })
+	slices.Sort(names)
+	for _, name := range names {
+		t.add(class(by[name]), append([]string{name}, by[name].cells()...)...)
+	}
+	return t
+}
+
+// tallies sums trials that count by name, with the names in the order of the palette, then as they come.
+func (b *builder) tallies(name func(results.Trial) string) ([]string, map[string]*tally) {
+	by := map[string]*tally{}
+	var names []string
+	trials := slices.Clone(b.trials)
+	slices.SortStableFunc(trials, func(x, y results.Trial) int {
+		return cmp.Compare(b.palette.of(x.Arm).index, b.palette.of(y.Arm).index)
+	})
+	for _, t := range trials {
+		if t.Void != "" {
+			continue
+		}
+		key := name(t)
+		if by[key] == nil {
+			by[key] = &tally{}
+			names = append(names, key)
+		}
+		by[key].add(t)
+	}
+	return names, by
+}
+
+// violations are the first of every trial, those of ordinary arms before those of controls.
+func (b *builder) violations() table {
+	t := table{Columns: columns("trial", "kind", "object", "field", "#revision", "value of writer", "revision by writer", "before", "after")}
+	more := 0
+	for _, controls := range []bool{false, true} {
+		for _, trial := range b.trials {
+			if trial.Void != "" || b.isControl(trial.Arm) != controls {
+				continue
+			}
+			for i, v := range trial.Oracle.Violations {
+				if i >= 3 || len(t.Rows) >= maxViolations {
+					more += len(trial.Oracle.Violations) - i
+					break
+				}
+				t.add("", trial.ID, v.Kind, v.Object, v.Field, strconv.FormatUint(v.Revision, 10), writer(v.Writer), writer(v.By), value(v.Before), value(v.After))
+			}
+		}
+	}
+	if more > 0 {
+		t.Note = count(more) + " more are in trials.jsonl."
+	}
+	return t
+}
+
+func writer(n int) string {
+	if n < 0 {
+		return "not known"
+	}
+	return strconv.Itoa(n)
+}
+
+func value(text string) string {
+	if text == "" {
+		return "absent"
+	}
+	return text
+}
+
+// voidTrials are those that count for nothing, with the reason: they are shown, never dropped in silence.
+func (b *builder) voidTrials() table {
+	t := table{Columns: columns("trial", "arm", "~why it counts for nothing")}
+	for _, trial := range b.trials {
+		if trial.Void != "" {
+			t.add("soft", trial.ID, trial.Arm, trial.Void)
+		}
+	}
+	return t
+}

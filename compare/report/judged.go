@@ -1,0 +1,104 @@
+package report
+
+import (
+	"slices"
+	"strings"
+)
+
+// hypotheses are those written down before the run, with what became of them.
+func (b *builder) hypotheses() table {
+	t := table{Columns: columns("hypothesis", "~as it was written down, with its threshold", "~measured", "verdict")}
+	for _, h := range b.results.Hypotheses {
+		class := map[string]string{"holds": "good", "does not hold": "bad"}[h.State]
+		t.add(class, h.Name, h.Text, either(h.Measured), either(h.State))
+	}
+	return t
+}
+
+// claims are published figures beside what was measured.
+func (b *builder) claims() table {
+	t := table{Columns: columns("workload", "~published", "~measured here", "~where the claim contradicts itself")}
+	for _, c := range b.results.Claims {
+		contradiction := c.Contradiction
+		if contradiction == "" {
+			contradiction = "–"
+		}
+		t.add("", c.Workload, c.Text, either(c.Measured), contradiction)
+	}
+	return t
+}
+
+// checks are the threats to validity, each with the check that ran.
+func (b *builder) checks() table {
+	t := table{Columns: columns("check", "state", "~what would make the run dishonest", "~guard", "~what was seen")}
+	for _, c := range b.results.Checks {
+		class := map[string]string{"failed": "bad", "passed": "good"}[c.State]
+		t.add(class, c.Name, either(c.State), c.Threat, c.Guard, either(c.Result))
+	}
+	return t
+}
+
+// checkCounts says how many checks are in which state.
+func (b *builder) checkCounts() string {
+	by := map[string]int{}
+	for _, c := range b.results.Checks {
+		by[either(c.State)]++
+	}
+	var parts []string
+	for _, state := range sortedKeys(by) {
+		parts = append(parts, count(by[state])+" "+state)
+	}
+	if len(parts) == 0 {
+		return "no check ran"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// against is where Server-Side Apply is behind: the report must not leave it to be found.
+func (b *builder) against() table {
+	t := table{Columns: columns("cell", "arm", "measure", "#ratio", "95 % interval", "#adjusted p", "word")}
+	for _, c := range b.results.Comparisons {
+		behind := c.Measure == "goodput" && c.Ratio < 1 || c.Measure != "goodput" && c.Ratio > 1
+		shown := c.Word == "faster" || c.Word == "slower"
+		applies := slices.Contains([]string{"ssa", "ssa-force", "update-then-ssa", "apply"}, c.Arm)
+		if !c.AA && applies && shown && behind {
+			t.add("", c.Cell, c.Arm, c.Measure, ratioText(c, drawable(c)), rangeText(c), pText(c), c.Word)
+		}
+	}
+	return t
+}
+
+// elsewhere is the cells outside of the maps: who is ahead in each.
+func (b *builder) elsewhere() table {
+	t := table{Columns: columns("cell", "baseline", "highest goodput", "#ratio", "95 % interval", "word", "ssa", "apply")}
+	for _, workload := range grouped(b.results.Cells) {
+		var mapped []*cellGroup
+		for _, plane := range b.planes(workload) {
+			mapped = append(mapped, plane...)
+		}
+		for _, cell := range workload.Cells {
+			if slices.Contains(mapped, cell) || b.baseline(cell.Key) == "" {
+				continue
+			}
+			best, found := b.best(cell)
+			ratio, span, word := ratioText(best, found), rangeText(best), best.Word
+			if !found {
+				word = "no comparison"
+			}
+			t.add("", cell.Key.String(), b.baseline(cell.Key), best.Arm, ratio, span, word, b.againstBaseline(cell.Key, "ssa"), b.againstBaseline(cell.Key, "apply"))
+		}
+	}
+	return t
+}
+
+// againstBaseline says in a few words how an arm does against the baseline.
+func (b *builder) againstBaseline(key cellKey, arm string) string {
+	c, found := b.comparison(key, arm, "goodput")
+	switch {
+	case !found && b.baseline(key) == arm:
+		return "is the baseline"
+	case !found:
+		return "–"
+	}
+	return ratioText(c, drawable(c)) + " " + c.Word
+}

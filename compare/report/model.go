@@ -1,0 +1,181 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+
+	"coapply.dev/compare/results"
+)
+
+// band is the closed-form band of a cell; nil without one.
+type band struct{ lo, hi float64 }
+
+// String is for the table beside the chart.
+func (b *band) String() string {
+	if b == nil {
+		return na
+	}
+	return "[" + number(b.lo) + ", " + number(b.hi) + "]"
+}
+
+// bandOf finds what the model says of a result. The model names no workload, so the goodput that it was shown has to be
+// that of the result.
+func (b *builder) bandOf(r results.Result) *band {
+	if b.results.Model == nil || r.Goodput == nil || r.Rate != 0 {
+		return nil
+	}
+	for _, c := range slices.Concat(b.results.Model.Fitted, b.results.Model.Checked) {
+		same := c.Arm == r.Arm && c.Writers == r.Writers && c.Managers == r.Managers && math.Abs(c.RTTms-r.RTTms) < 1e-6
+		if same && math.Abs(c.Measured-r.Goodput.Mean) <= 0.01*r.Goodput.Mean && finite(c.BandLo) && finite(c.BandHi) {
+			return &band{c.BandLo, c.BandHi}
+		}
+	}
+	return nil
+}
+
+// drawBand draws it as a wide, faint bar behind the point.
+func (b *builder) drawBand(p *plot.Plot, l look, writers int, band *band) {
+	if band == nil || band.lo >= band.hi {
+		return
+	}
+	x := float64(writers)
+	bar := &plotter.Line{XYs: plotter.XYs{{X: x, Y: band.lo}, {X: x, Y: band.hi}}, LineStyle: l.line()}
+	bar.Color, bar.Width, bar.Dashes = l.colour(56), 9, nil
+	p.Add(bar)
+}
+
+// modelSection is the model as the page shows it.
+type modelSection struct {
+	Facts           []fact
+	Parameters      table
+	Fitted, Checked table
+	Extrapolation   table
+	Charts          []chart
+}
+
+func (b *builder) model() (*modelSection, error) {
+	m := b.results.Model
+	if m == nil {
+		return nil, nil //nolint:nilnil // a run without a model has no section
+	}
+	accepted := "no"
+	if m.Accepted {
+		accepted = "yes"
+	}
+	section := &modelSection{
+		Facts: []fact{
+			{"error of goodput in cells it had not seen, median", percent(m.MedianError)},
+			{"the worst", percent(m.WorstError)},
+			{"accepted", accepted},
+		},
+		Parameters: b.parameters(m), Fitted: b.modelCells(m.Fitted), Checked: b.modelCells(m.Checked),
+		Extrapolation: b.extrapolation(m),
+	}
+	if m.Why != "" {
+		section.Facts = append(section.Facts, fact{"why", cut(m.Why)})
+	}
+	var err error
+	section.Charts, err = b.extrapolationCharts(m)
+	return section, err
+}
+
+func (b *builder) parameters(m *results.Model) table {
+	var names []string
+	for _, arm := range sortedKeys(m.Parameters) {
+		names = append(names, sortedKeys(m.Parameters[arm])...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	head := []string{"arm"}
+	for _, name := range names {
+		head = append(head, "#"+name)
+	}
+	t := table{Columns: columns(head...)}
+	for _, arm := range sortedKeys(m.Parameters) {
+		cells := []string{arm}
+		for _, name := range names {
+			v, has := m.Parameters[arm][name]
+			if !has {
+				cells = append(cells, na)
+				continue
+			}
+			cells = append(cells, number(v))
+		}
+		t.addArm(b.palette.of(arm), "", cells...)
+	}
+	return t
+}
+
+func (b *builder) modelCells(cells []results.ModelCell) table {
+	t := table{Columns: columns("arm", "#writers", "#managers", "#round trip ms", "#measured /s", "#predicted /s", "#error",
+		"#stale writes, measured", "#predicted", "#given up, measured", "#predicted", "band /s")}
+	for _, c := range cells {
+		t.addArm(b.palette.of(c.Arm), "", c.Arm, strconv.Itoa(c.Writers), strconv.Itoa(c.Managers), number(c.RTTms), number(c.Measured), number(c.Goodput),
+			percent(&c.Error), percent(&c.MeasuredStale), percent(&c.Stale), percent(&c.MeasuredGiveUps), percent(&c.GiveUps), (&band{c.BandLo, c.BandHi}).String())
+	}
+	return t
+}
+
+func (b *builder) extrapolation(m *results.Model) table {
+	t := table{Columns: columns("arm", "#writers", "#round trip ms", "#predicted /s", "band /s", "#stale writes", "#given up")}
+	if !m.Accepted {
+		return t
+	}
+	for _, p := range m.Extrapolation {
+		t.addArm(b.palette.of(p.Arm), "", p.Arm, count(p.Writers), number(p.RTTms), number(p.Goodput), (&band{p.BandLo, p.BandHi}).String(), percent(&p.Stale), percent(&p.GiveUps))
+	}
+	return t
+}
+
+// extrapolationCharts draws one for each round trip.
+func (b *builder) extrapolationCharts(m *results.Model) ([]chart, error) {
+	var charts []chart
+	var trips []float64
+	for _, p := range m.Extrapolation {
+		trips = append(trips, p.RTTms)
+	}
+	slices.Sort(trips)
+	for _, rtt := range slices.Compact(trips) {
+		if !m.Accepted {
+			break
+		}
+		c, err := b.extrapolationChart(m, rtt)
+		if err != nil {
+			return nil, err
+		}
+		charts = append(charts, c)
+	}
+	return charts, nil
+}
+
+func (b *builder) extrapolationChart(m *results.Model, rtt float64) (chart, error) {
+	p := newPlot("writers", "intents per second, predicted")
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
+	c := b.newChart("Predicted goodput, round trip +"+number(rtt)+" ms", "By the model alone: nothing of it was measured.")
+	by := map[string]plotter.XYs{}
+	var arms []string
+	for _, point := range m.Extrapolation {
+		if point.RTTms != rtt || point.Writers < 1 || !finite(point.Goodput) {
+			continue
+		}
+		if by[point.Arm] == nil {
+			arms = append(arms, point.Arm)
+		}
+		by[point.Arm] = append(by[point.Arm], plotter.XY{X: float64(point.Writers), Y: point.Goodput})
+	}
+	for _, arm := range arms {
+		l := b.palette.of(arm)
+		slices.SortFunc(by[arm], func(x, y plotter.XY) int { return int(x.X - y.X) })
+		if err := drawLine(p, l, by[arm]); err != nil {
+			return chart{}, err
+		}
+		c.Legend = append(c.Legend, armName{arm, l})
+	}
+	p.Y.Min, p.Y.Max = 0, niceMax(p.Y.Max)
+	widen(&p.X)
+	return c, c.draw(p)
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"image/color"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"coapply.dev/compare/results"
+)
+
+// colours is how many of them page.css has for arms.
+const colours = 8
+
+// Colours that stand for those of the page, which differ by day, by night and on paper: inPage turns them into names.
+var (
+	inkColour   = color.NRGBA{B: 1, A: 255}
+	softColour  = color.NRGBA{B: 2, A: 255}
+	ruleColour  = color.NRGBA{B: 3, A: 255}
+	alertColour = color.NRGBA{B: 4, A: 255}
+)
+
+// look tells an arm apart on the whole page: by colour, dashes and marker, the three of which repeat together only
+// after 280 arms.
+type look struct{ index int }
+
+// Class gives its colour in the page's style.
+func (l look) Class() string { return "k" + strconv.Itoa(l.index%colours) }
+
+// ID of its swatch.
+func (l look) ID() string { return "look-" + strconv.Itoa(l.index) }
+
+func (l look) colour(alpha uint8) color.Color {
+	return color.NRGBA{R: 1, B: uint8(l.index % colours), A: alpha}
+}
+
+func (l look) line() draw.LineStyle {
+	dashes := [][]vg.Length{nil, {6, 2.5}, {2, 2}, {7, 2, 2, 2}, {4, 4}}
+	return draw.LineStyle{Color: l.colour(255), Width: 1.7, Dashes: dashes[l.index%len(dashes)]}
+}
+
+func (l look) marker() draw.GlyphStyle {
+	shapes := []draw.GlyphDrawer{
+		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}, draw.BoxGlyph{}, draw.PlusGlyph{},
+	}
+	return draw.GlyphStyle{Color: l.colour(255), Radius: 3.2, Shape: shapes[l.index%len(shapes)]}
+}
+
+// palette gives every arm of a run its look.
+type palette []string
+
+func newPalette(run results.Run, all []results.Result) palette {
+	var p palette
+	for _, arm := range run.Arms {
+		if !slices.Contains(p, arm.Name) {
+			p = append(p, arm.Name)
+		}
+	}
+	for _, name := range armsOf(all) {
+		if !slices.Contains(p, name) {
+			p = append(p, name)
+		}
+	}
+	return p
+}
+
+func (p palette) of(arm string) look { return look{max(0, slices.Index(p, arm))} }
+
+// inPage gives the name of a colour in the page's style.
+func inPage(hex string) string {
+	switch hex = strings.ToUpper(hex); {
+	case hex == "#000001":
+		return "var(--ink)"
+	case hex == "#000002":
+		return "var(--soft)"
+	case hex == "#000003":
+		return "var(--rule)"
+	case hex == "#000004":
+		return "var(--warn)"
+	case strings.HasPrefix(hex, "#01000"):
+		return "var(--k" + hex[6:] + ")"
+	}
+	return hex
+}
