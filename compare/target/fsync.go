@@ -1,0 +1,31 @@
+package target
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// measureFsync is how long it takes to append 4 KiB and wait for the disk, as a write ahead log does, in a file beside
+// etcd's data.
+func measureFsync(ctx context.Context, folder string) (p50, p99 *time.Duration) {
+	file, err := os.CreateTemp(folder, "fsync-")
+	if err != nil {
+		return nil, nil
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	block := make([]byte, 4096)
+	var took []time.Duration
+	for range 100 {
+		begin := time.Now()
+		if _, err := file.Write(block); err != nil || ctx.Err() != nil {
+			return nil, nil
+		}
+		if err := file.Sync(); err != nil {
+			return nil, nil
+		}
+		took = append(took, time.Since(begin))
+	}
+	return percentile(took, 50), percentile(took, 99)
+}

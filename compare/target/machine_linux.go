@@ -1,0 +1,143 @@
+package target
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+func kernel() string {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+func cpuModel() string {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return ""
+	}
+	cpus, err := fs.CPUInfo()
+	if err != nil || len(cpus) == 0 {
+		return ""
+	}
+	return cpus[0].ModelName
+}
+
+func memory() uint64 {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0
+	}
+	info, err := fs.Meminfo()
+	if err != nil || info.MemTotalBytes == nil {
+		return 0
+	}
+	return *info.MemTotalBytes
+}
+
+// fileSystem names the type of the file system that a folder is on: of all that are mounted above it, the nearest, and
+// of those mounted there the last.
+func fileSystem(folder string) string {
+	mounts, err := procfs.GetMounts()
+	if err != nil {
+		return ""
+	}
+	found, at := "", -1
+	for _, mount := range mounts {
+		relative, err := filepath.Rel(mount.MountPoint, folder)
+		if err == nil && filepath.IsLocal(relative) && len(mount.MountPoint) >= at {
+			found, at = mount.FSType, len(mount.MountPoint)
+		}
+	}
+	return found
+}
+
+// limits of this process's control group, below root: the least of version 2's on the way up, or version 1's.
+func limits(root string) string {
+	path, ok := group(root)
+	if !ok {
+		return ""
+	}
+	var cpus, bytes float64
+	for mount := filepath.Join(root, "sys/fs/cgroup"); ; path = filepath.Dir(path) {
+		at := filepath.Join(mount, path)
+		cpus = lesser(cpus, quotient(content(at, "cpu.max")))
+		bytes = lesser(bytes, quotient(content(at, "memory.max")))
+		if path == "/" {
+			break
+		}
+	}
+	v1 := func(controller, file string) string {
+		return content(filepath.Join(root, "sys/fs/cgroup", controller), file)
+	}
+	cpus = lesser(cpus, quotient(v1("cpu", "cpu.cfs_quota_us")+" "+v1("cpu", "cpu.cfs_period_us")))
+	if limit := quotient(v1("memory", "memory.limit_in_bytes")); limit < 1<<60 { // version 1's "none"
+		bytes = lesser(bytes, limit)
+	}
+	var text []string
+	if cpus > 0 {
+		text = append(text, fmt.Sprintf("%.4g CPUs", cpus))
+	}
+	if bytes > 0 {
+		text = append(text, fmt.Sprintf("%.1f GiB", bytes/(1<<30)))
+	}
+	if len(text) == 0 {
+		return "none"
+	}
+	return strings.Join(text, ", ")
+}
+
+// group is the path of the process's control group of version 2, "/" where there is version 1 only.
+func group(root string) (string, bool) {
+	lines, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	if err != nil {
+		return "", false
+	}
+	for line := range strings.Lines(string(lines)) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return filepath.Join("/", path), true
+		}
+	}
+	return "/", true
+}
+
+func content(folder, file string) string {
+	text, _ := os.ReadFile(filepath.Join(folder, file)) // what is not there limits nothing
+	return strings.TrimSpace(string(text))
+}
+
+// quotient of "quota period", or the one number; 0 for "max", -1 and what is not there.
+func quotient(text string) float64 {
+	fields := strings.Fields(text)
+	if len(fields) == 0 {
+		return 0
+	}
+	quota, err := strconv.ParseFloat(fields[0], 64)
+	if err != nil || quota <= 0 {
+		return 0
+	}
+	if len(fields) == 1 {
+		return quota
+	}
+	period, err := strconv.ParseFloat(fields[1], 64)
+	if err != nil || period <= 0 {
+		return 0
+	}
+	return quota / period
+}
+
+// lesser of two limits, 0 being none.
+func lesser(a, b float64) float64 {
+	if a == 0 || (b > 0 && b < a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,169 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// All that a run creates bears both.
+	managedByLabel, managedBy = "app.kubernetes.io/managed-by", "coapply-compare"
+	runLabel                  = "compare.coapply.dev/run"
+	// account is the service account that arms write as.
+	account = "writer"
+	// tokenLife is longer than any run. The token dies with its service account, so a long life is no risk.
+	tokenLife = 24 * time.Hour
+	// readyTimeout bounds the wait for rights and for the namespace to be usable.
+	readyTimeout = 20 * time.Second
+)
+
+// newTarget writes nothing and asks nothing.
+func newTarget(admin *rest.Config, log io.Writer) (*Target, error) {
+	admin = rest.CopyConfig(admin)
+	admin.QPS, admin.UserAgent = -1, "coapply-compare"
+	t := &Target{admin: admin, namespace: "compare-" + rand.String(8), run: string(uuid.NewUUID()), log: log}
+	var err error
+	if t.set, err = kubernetes.NewForConfig(admin); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if t.client, err = client.New(admin, client.Options{}); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return t, nil
+}
+
+// opened creates what a run needs. What a failure leaves half made is deleted.
+func (t *Target) opened(ctx context.Context) (*Target, error) {
+	if err := t.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("preparing the benchmark: %w", err), t.Close(ctx))
+	}
+	return t, nil
+}
+
+func (t *Target) open(ctx context.Context) error {
+	fmt.Fprintln(t.log, "making the namespace", t.namespace)
+	objects, err := t.objects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := t.create(ctx, object); err != nil {
+			return err
+		}
+	}
+	if err := t.newUser(ctx); err != nil {
+		return err
+	}
+	ready, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := t.waitUsable(ready); err != nil {
+		return err
+	}
+	t.several = t.manyServers(ctx)
+	if t.several {
+		fmt.Fprintln(t.log, "the cluster has several API servers: what one of them counts is not shown")
+	}
+	t.level = t.priority(ctx)
+	t.environment = t.describe(ctx)
+	return nil
+}
+
+// objects are what the run needs, in order.
+func (t *Target) objects(ctx context.Context) ([]client.Object, error) {
+	rules, err := t.namespacedRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in := func(namespace, name string) metav1.ObjectMeta {
+		labels := map[string]string{managedByLabel: managedBy, runLabel: t.run}
+		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
+	}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: t.namespace, Name: account}}
+	role := func(kind, name string) rbacv1.RoleRef {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+	}
+	objects := []client.Object{
+		&corev1.Namespace{ObjectMeta: in("", t.namespace)},
+		&corev1.ServiceAccount{ObjectMeta: in(t.namespace, account)},
+		&rbacv1.Role{ObjectMeta: in(t.namespace, account), Rules: rules},
+		&rbacv1.RoleBinding{ObjectMeta: in(t.namespace, account), RoleRef: role("Role", account), Subjects: subjects},
+	}
+	if t.IsLocal() {
+		objects = append(objects,
+			&rbacv1.ClusterRole{ObjectMeta: in("", t.namespace), Rules: clusterRules},
+			&rbacv1.ClusterRoleBinding{ObjectMeta: in("", t.namespace), RoleRef: role("ClusterRole", t.namespace), Subjects: subjects})
+	}
+	return objects, nil
+}
+
+func (t *Target) create(ctx context.Context, object client.Object) error {
+	t.created = append(t.created, object) // also if this fails: it may have happened
+	if err := t.client.Create(ctx, object, client.FieldOwner(managedBy)); err != nil {
+		return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}
+
+// newUser takes a token that is bound to the service account's life.
+func (t *Target) newUser(ctx context.Context) error {
+	seconds := int64(tokenLife.Seconds())
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	request, err := t.set.CoreV1().ServiceAccounts(t.namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("taking a token of the service account %s: %w", account, err)
+	}
+	if life := time.Until(request.Status.ExpirationTimestamp.Time).Round(time.Minute); life < tokenLife/2 {
+		fmt.Fprintf(t.log, "the cluster gives tokens for %v only: a longer run fails\n", life)
+	}
+	t.user = rest.AnonymousClientConfig(t.admin)
+	t.user.BearerToken, t.user.QPS, t.user.UserAgent = request.Status.Token, -1, "coapply-compare"
+	return nil
+}
+
+// waitUsable returns when the user's rights have reached the authorizer, and on the local control plane when pods can be
+// created in the namespace: without its default service account every pod is refused.
+func (t *Target) waitUsable(ctx context.Context) error {
+	user, err := kubernetes.NewForConfig(t.user)
+	if err != nil {
+		return fmt.Errorf("making the user's client: %w", err)
+	}
+	asUser := &Target{set: user}
+	missing := "the service account's rights"
+	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		missing = "the service account's rights"
+		namespaced := &authorizationv1.ResourceAttributes{Namespace: t.namespace, Verb: "create", Resource: "configmaps"}
+		allowed, err := asUser.mayI(ctx, namespaced)
+		if err == nil && allowed && t.IsLocal() {
+			allowed, err = asUser.mayI(ctx, &authorizationv1.ResourceAttributes{Verb: "create", Resource: "namespaces"})
+		}
+		if err != nil || !allowed || !t.IsLocal() {
+			return allowed, err
+		}
+		missing = "the namespace's default service account"
+		_, err = t.set.CoreV1().ServiceAccounts(t.namespace).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %s: %w", missing, err)
+	}
+	return nil
+}

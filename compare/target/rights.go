@@ -1,0 +1,107 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/api/v1alpha1"
+)
+
+// verbs are what arms and workloads do to objects.
+var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+
+// namespacedRules are the user's rights in the run's namespace.
+func (t *Target) namespacedRules(ctx context.Context) ([]rbacv1.PolicyRule, error) {
+	rules := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps", "pods", "services"}, Verbs: verbs},
+		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: verbs},
+		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: verbs},
+	}
+	group := v1alpha1.SchemeGroupVersion
+	groups, err := t.set.Discovery().ServerGroups()
+	if err != nil {
+		return nil, fmt.Errorf("asking which kinds the cluster has: %w", err)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == group.Group }) {
+		rules = append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{group.Group}, Resources: []string{"devboxes", "devboxes/status"}, Verbs: verbs,
+		})
+	}
+	return rules, nil
+}
+
+// clusterRules are the user's rights over the local control plane. On a cluster of others there are none.
+var clusterRules = []rbacv1.PolicyRule{
+	{APIGroups: []string{""}, Resources: []string{"namespaces", "nodes"}, Verbs: verbs},
+}
+
+// checkRights says what of all that a run needs its administrator may not do. Nobody can give rights that they do not
+// have, so the user's are among it.
+func (t *Target) checkRights(ctx context.Context) error {
+	needed, err := t.namespacedRules(ctx)
+	if err != nil {
+		return err
+	}
+	own := []string{"get", "create", "delete"}
+	needed = append(needed,
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces", "serviceaccounts"}, Verbs: own},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "rolebindings"}, Verbs: own})
+	var missing []string
+	for _, rule := range needed {
+		for _, resource := range rule.Resources {
+			lacks, err := t.missingVerbs(ctx, rule.APIGroups[0], resource, rule.Verbs)
+			if err != nil {
+				return err
+			}
+			if len(lacks) > 0 {
+				missing = append(missing, strings.Join(lacks, ", ")+" "+strings.TrimSuffix(resource+"."+rule.APIGroups[0], "."))
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("your rights on this cluster do not suffice. In a new namespace you may not: %s",
+			strings.Join(missing, "; "))
+	}
+	return nil
+}
+
+func (t *Target) missingVerbs(ctx context.Context, group, resource string, verbs []string) ([]string, error) {
+	resource, subresource, _ := strings.Cut(resource, "/")
+	var missing []string
+	for _, verb := range verbs {
+		attributes := &authorizationv1.ResourceAttributes{
+			Namespace: t.namespace, Verb: verb, Group: group, Resource: resource, Subresource: subresource,
+		}
+		if resource == "namespaces" {
+			attributes.Namespace = ""
+		}
+		allowed, err := t.mayI(ctx, attributes)
+		if err != nil {
+			return nil, err
+		}
+		if !allowed {
+			missing = append(missing, verb)
+		}
+	}
+	return missing, nil
+}
+
+func (t *Target) mayI(ctx context.Context, attributes *authorizationv1.ResourceAttributes) (bool, error) {
+	review, err := t.set.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("asking what you may do on this cluster: %w", err)
+	}
+	return review.Status.Allowed, nil
+}
