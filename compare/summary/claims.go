@@ -1,0 +1,5 @@
+package summary
+
+import "coapply.dev/compare/results"
+
+func (r *reckoning) claims() []results.ClaimCheck { return []results.ClaimCheck{} }

@@ -1,0 +1,144 @@
+package summary
+
+import (
+	"fmt"
+
+	"coapply.dev/compare/results"
+	"coapply.dev/compare/statistics"
+)
+
+// Measures that arms are compared by.
+const (
+	goodputMeasure = "goodput"
+	cpuMeasure     = "apiserver_cpu"
+)
+
+// compareAll compares each arm with the baseline of its cell, and the arm that ran twice with itself.
+func (r *reckoning) compareAll() []results.Comparison {
+	all := []results.Comparison{}
+	for _, measure := range []string{goodputMeasure, cpuMeasure} {
+		var family []results.Comparison
+		for _, g := range r.groups {
+			baseline := g.cell.Baseline
+			if g.aa {
+				baseline = g.arm
+			}
+			base, found := r.lookup(g.name(), baseline)
+			if g.cell.Control || !found || baseline == g.arm && !g.aa || len(g.trials) == 0 {
+				continue
+			}
+			if c, ok := r.compare(g, base, measure); ok {
+				family = append(family, c)
+			}
+		}
+		all = append(all, r.judge(family, measure)...)
+	}
+	return all
+}
+
+// compare is without p among others and without a word. It is false where the measure is not there.
+func (r *reckoning) compare(a, b group, measure string) (results.Comparison, bool) {
+	c := results.Comparison{Cell: a.name(), Arm: a.arm, Baseline: b.arm, AA: a.aa, Measure: measure, P: 1}
+	x, y := paired(a, b, measureOf(measure))
+	c.Blocks = len(x)
+	if len(x) == 0 && (a.each(measureOf(measure)) == nil || b.each(measureOf(measure)) == nil) {
+		return c, false
+	}
+	ratio, err := statistics.Paired(x, y, r.run.Seed)
+	if err != nil {
+		c.Word, c.Why = statistics.NoVerdict, err.Error()
+		return c, true
+	}
+	c.Ratio, c.Lo, c.Hi, c.P = ratio.Ratio, ratio.Lo, ratio.Hi, ratio.P
+	switch {
+	case r.void != "":
+		c.Word, c.Why = statistics.NoVerdict, "the run is void"
+	case a.result.NoVerdict != "":
+		c.Word, c.Why = statistics.NoVerdict, a.result.NoVerdict
+	case b.result.NoVerdict != "":
+		c.Word, c.Why = statistics.NoVerdict, b.arm+": "+b.result.NoVerdict
+	}
+	return c, true
+}
+
+func measureOf(name string) func(results.Trial) *float64 {
+	if name == cpuMeasure {
+		return cpuPerIntent
+	}
+	return goodput
+}
+
+// paired gives a measure of the blocks in which both arms have it.
+func paired(a, b group, measure func(results.Trial) *float64) (x, y []float64) {
+	byBlock := map[int]*float64{}
+	for _, t := range b.trials {
+		byBlock[t.Block] = measure(t)
+	}
+	for _, t := range a.trials {
+		value, other := measure(t), byBlock[t.Block]
+		if value != nil && other != nil {
+			x, y = append(x, *value), append(y, *other)
+		}
+	}
+	return x, y
+}
+
+// judge adjusts the p of comparisons for their number and finds the words. A/A is no comparison that someone asked for:
+// its p is left alone.
+func (r *reckoning) judge(family []results.Comparison, measure string) []results.Comparison {
+	var asked []float64
+	for _, c := range family {
+		if !c.AA {
+			asked = append(asked, c.P)
+		}
+	}
+	adjusted := statistics.Adjust(asked)
+	next := 0
+	for i := range family {
+		c := &family[i]
+		c.Adjusted = c.P
+		if !c.AA {
+			c.Adjusted = adjusted[next]
+			next++
+		}
+		if c.Word == "" {
+			c.Word, c.Why = word(*c, measure, r.run.Margin)
+		}
+	}
+	return family
+}
+
+// word turns a cost upside down: an arm that costs more is slower.
+func word(c results.Comparison, measure string, margin float64) (found, why string) {
+	ratio := statistics.Ratio{N: c.Blocks, Ratio: c.Ratio, Lo: c.Lo, Hi: c.Hi, P: c.P}
+	if measure == cpuMeasure && c.Lo > 0 {
+		ratio.Ratio, ratio.Lo, ratio.Hi = 1/c.Ratio, 1/c.Hi, 1/c.Lo
+	}
+	return statistics.Word(ratio, c.Adjusted, margin)
+}
+
+// between is a comparison of any two arms of a cell, for hypotheses; it is not adjusted, as those were written down
+// before. The word is "" where it cannot be had.
+func (r *reckoning) between(cell, arm, other, measure string) (results.Comparison, bool) {
+	a, found := r.lookup(cell, arm)
+	b, foundOther := r.lookup(cell, other)
+	if !found || !foundOther {
+		return results.Comparison{}, false
+	}
+	c, ok := r.compare(a, b, measure)
+	if !ok {
+		return c, false
+	}
+	return r.judge([]results.Comparison{c}, measure)[0], true
+}
+
+// ratioText is for sentences: "1.53 times [1.41, 1.66]".
+func ratioText(c results.Comparison) string {
+	switch {
+	case c.Ratio == 0:
+		return "n/a"
+	case c.Lo == 0:
+		return fmt.Sprintf("%.3g times", c.Ratio)
+	}
+	return fmt.Sprintf("%.3g times [%.3g, %.3g]", c.Ratio, c.Lo, c.Hi)
+}

@@ -1,0 +1,3 @@
+package summary
+
+func (r *reckoning) verdict() []string { return nil }
