@@ -8,7 +8,16 @@ import "coapply.dev/compare"
 func All() []compare.Workload {
 	return []compare.Workload{
 		hotObject(),
-		nodeUncordon(),
+		tenReconcilers(),
+		devboxStatus(),
+		licenseFinalizer(),
 		userNamespace(),
+		nodeUncordon(),
+		nodesetScale(),
+		slurmService(),
+		cachePollution(),
+		steadyState(),
+		increment(),
+		fight(),
 	}
 }

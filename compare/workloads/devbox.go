@@ -1,0 +1,140 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/compare"
+)
+
+// devboxStatus is the status of a Devbox, of which each reconciler writes its part.
+func devboxStatus() compare.Workload {
+	return compare.Workload{
+		Name: "devbox-status",
+		Summary: "the status of a Devbox, written by four reconcilers: phase, lastContainerStatus, contentID, network; " +
+			"one write carries all that its reconciler knows",
+		Claims: []compare.Claim{
+			{
+				Text:    "a closure that replaces the whole status (latest.Status = mine) loses the fields of others without any 409",
+				Measure: "lost_updates", Arm: "gmu-replace",
+			},
+			{Text: "one that sets its own fields loses none", Measure: "lost_updates", Arm: "gmu-default-retry", Value: 0},
+		},
+		Defaults: compare.Parameters{
+			Writers: 4, Objects: 1, Managers: len(statusParts), Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
+		},
+		Fixed: []string{"managers", "overlap", "bytes"},
+		Needs: "devboxes.platform.coapply.dev",
+		Arms: []string{
+			"gmu-default-retry", "gmu", "gmu-default-backoff", "gmu-unbounded", "gmu-cached", "gmu-lanes", "gmu-replace",
+			"merge-patch", "merge-patch-rv", "ssa", "apply",
+		},
+		Prepare: prepareDevbox,
+	}
+}
+
+// statusPart is what one reconciler knows of the status.
+type statusPart struct {
+	key string
+	// value gives what stands under the key, with n in it; n is unique within the trial.
+	value func(n int) any
+	// tracked is the one field below the key (none: the key itself) that says which n it is. The CRD has no list of
+	// phases, so that a phase may be any text here.
+	tracked []string
+}
+
+var statusParts = []statusPart{
+	{key: "phase", value: func(n int) any { return "Running-" + strconv.Itoa(n) }},
+	{key: "lastContainerStatus", value: lastContainerStatus, tracked: []string{"containerID"}},
+	{key: "contentID", value: func(n int) any { return "content-" + strconv.Itoa(n) }},
+	{key: "network", tracked: []string{"nodePort"}, value: func(n int) any {
+		return map[string]any{"type": string(v1alpha1.NetworkNodePort), "nodePort": int64(n)}
+	}},
+}
+
+func lastContainerStatus(n int) any {
+	return map[string]any{
+		"name": "devbox", "image": "devbox:1", "imageID": "docker.io/library/devbox@sha256:1",
+		"containerID": "containerd://" + strconv.Itoa(n), "ready": false, "restartCount": int64(1),
+		"state": map[string]any{"terminated": map[string]any{"exitCode": int64(0), "reason": "Completed"}},
+	}
+}
+
+// path of the tracked field.
+func (p statusPart) path() []string { return append([]string{"status", p.key}, p.tracked...) }
+
+// read gives the name of the tracked field, and its value if it is there.
+func (p statusPart) read(object *unstructured.Unstructured) (field, value string, found bool) {
+	for _, name := range p.path() {
+		field += "." + name
+	}
+	leaf, found, err := unstructured.NestedFieldNoCopy(object.Object, p.path()...)
+	if err != nil || !found {
+		return field, "", false
+	}
+	if number, ok := leaf.(int64); ok {
+		return field, strconv.FormatInt(number, 10), true
+	}
+	value, found = leaf.(string)
+	return field, value, found
+}
+
+type devboxes struct{ objects }
+
+func prepareDevbox(ctx context.Context, stage compare.Stage) (compare.Run, error) {
+	kind := compare.Kind{GroupVersionKind: v1alpha1.SchemeGroupVersion.WithKind("Devbox"), Resource: "devboxes"}
+	r := devboxes{objects{stage: stage, kind: kind}}
+	r.stage.Managers = len(statusParts)
+	spec := func() map[string]any { return map[string]any{"spec": map[string]any{"image": "devbox:1"}} }
+	return r, r.prepare(ctx, spec, func(ctx context.Context, name string) error {
+		for j, part := range statusParts {
+			status := map[string]any{"status": map[string]any{part.key: part.value(0)}}
+			if err := own(ctx, r.stage, kind, name, "status", managerName(j), status); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Next gives the writer's part of the status a value. Numbers begin with 1: 0 stands from the start.
+func (r devboxes) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
+	part := statusParts[r.manager(writer)]
+	value := part.value(1 + sequence*r.stage.Writers + writer)
+	status := func() map[string]any { return map[string]any{part.key: value} }
+
+	intent := r.intent(writer, sequence)
+	intent.Subresource = "status"
+	intent.Modify = func(object *unstructured.Unstructured) error {
+		return unstructured.SetNestedField(object.Object, value, "status", part.key)
+	}
+	intent.Configure = configured(intent.Modify)
+	intent.Replace = func(object *unstructured.Unstructured) error {
+		return unstructured.SetNestedMap(object.Object, status(), "status")
+	}
+	field, wanted, found := part.read(&unstructured.Unstructured{Object: map[string]any{"status": status()}})
+	if !found {
+		return compare.Intent{}, false, errors.New("the tracked field " + field + " is not in its part of the status")
+	}
+	intent.Wants = map[string]string{field: wanted}
+	return intent, true, nil
+}
+
+// Fields implements compare.Run.
+func (r devboxes) Fields(object *unstructured.Unstructured) map[string]string {
+	if !r.mine(object) {
+		return nil
+	}
+	fields := map[string]string{}
+	for _, part := range statusParts {
+		if field, value, found := part.read(object); found {
+			fields[field] = value
+		}
+	}
+	return fields
+}

@@ -1,0 +1,89 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/compare"
+)
+
+// increment is what Server-Side Apply is not for: what is wanted depends on what stands there.
+func increment() compare.Workload {
+	return compare.Workload{
+		Name: "increment",
+		Summary: "one counter that every intent makes one greater: Server-Side Apply sends what was reckoned from an earlier read " +
+			"and loses increments without any 409, unless it sends the resourceVersion too",
+		Claims: []compare.Claim{
+			{
+				Text:    "an increment in the closure is safe when it is repeated on a fresh read after a stale write",
+				Measure: "lost_updates", Arm: "gmu-default-retry", Value: 0,
+			},
+		},
+		Defaults: compare.Parameters{
+			Writers: 8, Objects: 1, Managers: 1, Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
+		},
+		Fixed: []string{"managers", "overlap"},
+		Arms: []string{
+			"gmu-default-retry", "gmu", "gmu-unbounded", "gmu-cached", "gmu-lanes", "merge-patch", "merge-patch-rv", "ssa", "apply",
+		},
+		Prepare: prepareIncrement,
+	}
+}
+
+const counterKey = "counter"
+
+type counters struct{ configMaps }
+
+// All writers are one manager: of several, Server-Side Apply would let only the owner count.
+func prepareIncrement(ctx context.Context, stage compare.Stage) (compare.Run, error) {
+	stage.Managers = 1
+	r := counters{newConfigMaps(stage)}
+	return r, r.prepare(ctx, func(int) map[string]any { return map[string]any{counterKey: "0"} })
+}
+
+// Next gives an intent that makes the counter one greater.
+func (r counters) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
+	intent := r.intent(writer, sequence)
+	intent.Increments, intent.ReadsLive = dataField(counterKey), true
+	intent.Modify = func(object *unstructured.Unstructured) error {
+		next, err := incremented(object)
+		if err != nil {
+			return err
+		}
+		return unstructured.SetNestedField(object.Object, next, "data", counterKey)
+	}
+	intent.Configure = func(live *unstructured.Unstructured) map[string]any {
+		next, err := incremented(live)
+		if err != nil {
+			next = err.Error() // there is no other way to refuse: the value stands out as no number
+		}
+		return map[string]any{"data": map[string]any{counterKey: next}}
+	}
+	intent.Replace = func(object *unstructured.Unstructured) error {
+		next, err := incremented(object)
+		if err != nil {
+			return err
+		}
+		return unstructured.SetNestedMap(object.Object, map[string]any{counterKey: next}, "data")
+	}
+	return intent, true, nil
+}
+
+func incremented(object *unstructured.Unstructured) (string, error) {
+	if object == nil {
+		return "", fmt.Errorf("an increment needs the live object: read it first")
+	}
+	text, _, err := unstructured.NestedString(object.Object, "data", counterKey)
+	if err != nil {
+		return "", err
+	}
+	counter, err := strconv.Atoi(text)
+	if err != nil {
+		return "", fmt.Errorf("ConfigMap %s: its counter is no number: %w", object.GetName(), err)
+	}
+	return strconv.Itoa(counter + 1), nil
+}

@@ -1,0 +1,43 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"coapply.dev/compare"
+)
+
+// steadyState is what controllers do most of the time: reconcile, and find that nothing has to change.
+func steadyState() compare.Workload {
+	return compare.Workload{
+		Name: "steady-state",
+		Summary: "intents that want what stands already, in a closed loop without think time: look at the requests of an intent, " +
+			"the goodput is only how fast nothing can be done",
+		Claims: []compare.Claim{
+			{Text: "a reconcile from a cache that compares before it writes makes no request", Measure: "requests_per_intent", Arm: "gmu-cached", Value: 0},
+			{Text: "CreateOrUpdate makes one, the GET", Measure: "requests_per_intent", Arm: "create-or-update", Value: 1},
+			{Text: "plain Server-Side Apply makes one, the PATCH", Measure: "requests_per_intent", Arm: "ssa", Value: 1},
+		},
+		Defaults: compare.Parameters{
+			Writers: 4, Objects: 1, Managers: 4, Warmup: 500 * time.Millisecond, Duration: 1500 * time.Millisecond,
+		},
+		Fixed:   []string{"overlap"},
+		Arms:    []string{"gmu-default-retry", "gmu-cached", "create-or-update", "merge-patch", "ssa", "apply"},
+		Prepare: prepareSteady,
+	}
+}
+
+const steadyValue = "steady"
+
+type steady struct{ configMaps }
+
+func prepareSteady(ctx context.Context, stage compare.Stage) (compare.Run, error) {
+	r := steady{newConfigMaps(stage)}
+	return r, r.prepare(ctx, func(j int) map[string]any { return map[string]any{managerName(j): steadyValue} })
+}
+
+// Next wants what the manager has owned from the start. The value is the same each time, and so found at any revision.
+func (r steady) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
+	keys := map[string]string{managerName(r.manager(writer)): steadyValue}
+	return setData(r.intent(writer, sequence), keys), true, nil
+}

@@ -1,0 +1,70 @@
+package workloads
+
+import (
+	"context"
+	"slices"
+
+	"coapply.dev/compare"
+)
+
+// tenReconcilers is the published example of stale writes: all reconcilers of an object write it at once.
+func tenReconcilers() compare.Workload {
+	return compare.Workload{
+		Name:    "ten-reconcilers",
+		Summary: "rounds in which ten reconcilers write one object at once, each a key of its own, held between GET and PUT until all have read",
+		Claims: []compare.Claim{
+			{Text: "without retry 1 of 10 succeeds and 9 fail", Measure: "give_up_share", Arm: "gmu", Value: 0.9},
+			{Text: "without retry the round takes 20 calls, for the one that succeeds", Measure: "requests_per_intent", Arm: "gmu", Value: 20},
+			{Text: "without retry a write takes 50 ms in the mean", Measure: "latency_ms", Arm: "gmu", Value: 50},
+			{Text: "with DefaultRetry all 10 succeed", Measure: "give_up_share", Arm: "gmu-default-retry", Value: 0},
+			{
+				Text:    "with DefaultRetry the round takes 35 calls: 10 GET, 15 GET of retries, 10 UPDATE",
+				Measure: "requests_per_intent", Arm: "gmu-default-retry", Value: 3.5,
+				Contradiction: "15 retries imply 25 UPDATEs, so 50 calls; and if of those that are left one succeeds at each attempt, " +
+					"as the first claim has it, 5 attempts are enough for 5 of 10",
+			},
+			{Text: "with DefaultRetry a write takes 80 ms in the mean", Measure: "latency_ms", Arm: "gmu-default-retry", Value: 80},
+			{
+				Text:          "retrying costs 75 % more calls",
+				Contradiction: "35 against 20 are calls of a round; for each write that succeeds they are 3.5 against 20",
+			},
+		},
+		Defaults: compare.Parameters{Writers: 10, Objects: 1, Managers: 10, Rounds: 30},
+		Fixed:    []string{"objects", "overlap", "rate", "warmup", "duration"},
+		Arms: []string{
+			// No gmu-lanes: who holds the lane would wait for those who wait for the lane.
+			"gmu-default-retry", "gmu", "gmu-default-backoff", "gmu-unbounded", "create-or-update", "merge-patch-rv", "ssa", "apply",
+		},
+		Prepare: prepareTen,
+	}
+}
+
+type ten struct {
+	configMaps
+	gate *gate // a step is a round: the writer has read, or is done with the round
+}
+
+func prepareTen(ctx context.Context, stage compare.Stage) (compare.Run, error) {
+	r := &ten{configMaps: newConfigMaps(stage), gate: newGate(stage.Writers)}
+	return r, r.prepare(ctx, func(j int) map[string]any { return map[string]any{managerName(j): "start"} })
+}
+
+// Next gives an intent that waits for all others of the round. Who is early may read while others still write the round
+// before, and is stale then; who is done with it last has the newest, so that one of the first attempts succeeds.
+func (r *ten) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
+	r.gate.arrive(writer, round-1)
+	if r.stage.Rounds > 0 && round >= r.stage.Rounds {
+		return compare.Intent{}, false, nil
+	}
+	keys := map[string]string{managerName(r.manager(writer)): uniqueValue(writer, round)}
+	intent := setData(r.intent(writer, round), keys)
+	intent.Pause = func(ctx context.Context) error { return r.gate.pass(ctx, writer, round) }
+	return intent, true, nil
+}
+
+// Finish counts the rounds that all writers came to: the calls of a round are the trial's requests by them.
+func (r *ten) Finish(context.Context) (map[string]float64, error) {
+	r.gate.mu.Lock()
+	defer r.gate.mu.Unlock()
+	return map[string]float64{"rounds": float64(slices.Min(r.gate.steps) + 1)}, nil
+}
