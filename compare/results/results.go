@@ -117,7 +117,8 @@ type Percentiles struct {
 	Max *float64 `json:"max"` // of those that landed
 }
 
-// Comparison is the paired ratio of an arm to the baseline of its cell: geometric mean over blocks.
+// Comparison is the paired ratio of an arm to the baseline of its cell: geometric mean over blocks. Ratio is 0 where there
+// is none, Lo and Hi where there are too few blocks for an interval. Of apiserver_cpu, a cost, slower means more.
 type Comparison struct {
 	Cell     string  `json:"cell"` // index-free name, such as "hot-object w16 m4"
 	Arm      string  `json:"arm"`

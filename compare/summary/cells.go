@@ -17,7 +17,7 @@ func (g group) reckon(run results.Run) results.Result {
 	latencyProblem := g.latencies(&r)
 	g.counts(&r)
 	g.costs(&r)
-	r.Goodput = g.mean(goodput)
+	r.Goodput = g.mean(results.Trial.Goodput)
 	r.Fairness = average(g.each(fairness))
 	r.GeneratorShare = g.per(func(t results.Trial) *float64 { return seconds(t.Client.Own) },
 		func(t results.Trial) float64 { return (t.Client.Own + t.Client.Busy).Seconds() })
@@ -56,24 +56,12 @@ func (g group) counts(r *results.Result) {
 		r.Throttled += t.Client.Throttled
 	}
 	if r.Intents > 0 {
-		r.GiveUpShare = pointer(float64(r.GiveUps) / float64(r.Intents))
+		r.GiveUpShare = new(float64(r.GiveUps) / float64(r.Intents))
 	}
 	// One write can carry several values, so more can be lost than were acknowledged.
 	if _, hi, ok := statistics.Proportion(min(r.LostUpdates, r.Acknowledged), r.Acknowledged); ok {
 		r.LostUpper = &hi
 	}
-}
-
-// goodput of a trial: intents a second that landed, less the share of acknowledged ones that the oracle did not find.
-func goodput(t results.Trial) *float64 {
-	if t.Measured <= 0 {
-		return nil
-	}
-	found := 1.0
-	if t.Oracle.Acknowledged > 0 {
-		found = float64(t.Oracle.Found) / float64(t.Oracle.Acknowledged)
-	}
-	return pointer(float64(t.Timed.Landed) * found / t.Measured.Seconds())
 }
 
 func fairness(t results.Trial) *float64 {

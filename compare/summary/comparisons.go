@@ -65,7 +65,7 @@ func measureOf(name string) func(results.Trial) *float64 {
 	if name == cpuMeasure {
 		return cpuPerIntent
 	}
-	return goodput
+	return results.Trial.Goodput
 }
 
 // paired gives a measure of the blocks in which both arms have it.

@@ -19,16 +19,16 @@ func (g group) costs(r *results.Result) {
 	r.ClientCPU = g.mean(func(t results.Trial) *float64 { return millisecondsPerIntent(t, &t.Client.CPU) })
 	r.APIServerAllocs = g.per(func(t results.Trial) *float64 { return t.Server.APIServerAllocs }, landed)
 	r.RequestMs = scaled(g.per(func(t results.Trial) *float64 { return t.Server.RequestSeconds }, landed), 1000)
-	r.BytesUp = g.per(func(t results.Trial) *float64 { return pointer(float64(t.Client.BytesUp)) }, landed)
-	r.BytesDown = g.per(func(t results.Trial) *float64 { return pointer(float64(t.Client.BytesDown)) }, landed)
-	r.Revisions = g.per(func(t results.Trial) *float64 { return pointer(float64(t.Server.Revisions)) }, landed)
-	r.WatchEvents = g.per(func(t results.Trial) *float64 { return pointer(float64(t.Server.WatchEvents)) }, landed)
+	r.BytesUp = g.per(func(t results.Trial) *float64 { return new(float64(t.Client.BytesUp)) }, landed)
+	r.BytesDown = g.per(func(t results.Trial) *float64 { return new(float64(t.Client.BytesDown)) }, landed)
+	r.Revisions = g.per(func(t results.Trial) *float64 { return new(float64(t.Server.Revisions)) }, landed)
+	r.WatchEvents = g.per(func(t results.Trial) *float64 { return new(float64(t.Server.WatchEvents)) }, landed)
 	r.ObjectBytes = average(g.each(func(t results.Trial) *float64 { return positive(t.Server.ObjectBytes) }))
 	r.ManagedFields = average(g.each(func(t results.Trial) *float64 {
 		if t.Server.ObjectBytes == 0 {
 			return nil // no object was left to look at
 		}
-		return pointer(float64(t.Server.ManagedFieldsBytes))
+		return new(float64(t.Server.ManagedFieldsBytes))
 	}))
 	r.Verbs = g.verbs()
 }
@@ -39,7 +39,7 @@ func millisecondsPerIntent(t results.Trial, seconds *float64) *float64 {
 	if seconds == nil || t.All.Landed == 0 {
 		return nil
 	}
-	return pointer(*seconds * 1000 / float64(t.All.Landed))
+	return new(*seconds * 1000 / float64(t.All.Landed))
 }
 
 func requests(t results.Trial) *float64 {
@@ -47,7 +47,7 @@ func requests(t results.Trial) *float64 {
 	for _, r := range t.Client.Requests {
 		total += r.Count
 	}
-	return pointer(float64(total))
+	return new(float64(total))
 }
 
 // failedTransactions are updates that gave no revision. A trial that creates objects has revisions without updates:
@@ -56,7 +56,7 @@ func failedTransactions(t results.Trial) *float64 {
 	if t.Server.Updates == nil || *t.Server.Updates < float64(t.Server.Revisions) {
 		return nil
 	}
-	return pointer(*t.Server.Updates - float64(t.Server.Revisions))
+	return new(*t.Server.Updates - float64(t.Server.Revisions))
 }
 
 func (g group) verbs() map[string]float64 {
@@ -125,7 +125,7 @@ func (g group) per(measure func(results.Trial) *float64, of func(results.Trial) 
 	if divisor <= 0 {
 		return nil
 	}
-	return pointer(sum / divisor)
+	return new(sum / divisor)
 }
 
 func average(values []float64) *float64 {
@@ -139,16 +139,14 @@ func scaled(x *float64, by float64) *float64 {
 	if x == nil {
 		return nil
 	}
-	return pointer(*x * by)
+	return new(*x * by)
 }
 
 func positive(n int) *float64 {
 	if n <= 0 {
 		return nil
 	}
-	return pointer(float64(n))
+	return new(float64(n))
 }
 
-func pointer(x float64) *float64 { return &x }
-
-func seconds(d time.Duration) *float64 { return pointer(d.Seconds()) }
+func seconds(d time.Duration) *float64 { return new(d.Seconds()) }

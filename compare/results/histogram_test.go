@@ -1,0 +1,71 @@
+package results
+
+import (
+	"math"
+	"testing"
+)
+
+func encoded(t *testing.T, microseconds ...int64) string {
+	t.Helper()
+	h := NewHistogram()
+	for _, us := range microseconds {
+		if err := h.RecordValue(us); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := EncodeHistogram(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestPercentilesWithGiveUps(t *testing.T) {
+	for _, c := range []struct {
+		reason        string
+		latencies     []Latency
+		p50, p95, max float64 // 0 is none
+	}{
+		{"all landed", []Latency{{Histogram: encoded(t, 1000, 2000, 3000)}}, 2, 3, 3},
+		{"two trials are one distribution", []Latency{{Histogram: encoded(t, 1000)}, {Histogram: encoded(t, 3000, 5000)}}, 3, 5, 5},
+		{"one in ten gave up: no p95", []Latency{{encoded(t, 1, 1, 1, 1, 1000, 1000, 1000, 1000, 1000), 1}}, 1, 0, 1},
+		{"most gave up: no median", []Latency{{encoded(t, 1000, 2000), 3}}, 0, 0, 2},
+		{"none landed", []Latency{{"", 3}}, 0, 0, 0},
+		{"none at all", nil, 0, 0, 0},
+	} {
+		d, err := Merge(c.latencies...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := d.Percentiles()
+		for name, pair := range map[string]struct {
+			got  *float64
+			want float64
+		}{"p50": {p.P50, c.p50}, "p95": {p.P95, c.p95}, "max": {p.Max, c.max}} {
+			if (pair.got == nil) != (pair.want == 0) || pair.got != nil && math.Abs(*pair.got/pair.want-1) > 0.001 {
+				t.Errorf("%s: %s is %v, want %v", c.reason, name, pair.got, pair.want)
+			}
+		}
+	}
+}
+
+func TestCurveEndsBelowOne(t *testing.T) {
+	d, err := Merge(Latency{encoded(t, 1000, 2000, 2000), 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	curve := d.Curve()
+	if len(curve) != 2 || curve[0].Share != 0.25 || curve[1].Share != 0.75 {
+		t.Errorf("%v", curve)
+	}
+}
+
+func TestMergeRefuses(t *testing.T) {
+	for _, bad := range []string{"x", "AAAA", encoded(t, 1000)[:20], "HISTFAAAAvB4nA=="} {
+		if _, err := Merge(Latency{}, Latency{Histogram: bad}); err == nil {
+			t.Errorf("%q is taken for a histogram", bad)
+		} else {
+			wants(t, err, "latency 2")
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package results
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// change rewrites a file of a folder.
+func change(t *testing.T, dir, name string, edit func(string) string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(edit(string(data))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLoadOfAKilledRun(t *testing.T) {
+	_, dir := create(t, "a", "b", "c")
+	for _, cut := range []int{1, 40} { // the newline alone costs nothing
+		change(t, dir, TrialsFile, func(s string) string { return s[:len(s)-cut] })
+		run, trials, err := Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case cut == 1 && (len(trials) != 3 || run.Interrupted != ""):
+			t.Errorf("without the last newline: %d trials, %q", len(trials), run.Interrupted)
+		case cut == 40 && (len(trials) != 2 || !strings.Contains(run.Interrupted, "number 3, is cut off")):
+			t.Errorf("cut: %d trials, %q", len(trials), run.Interrupted)
+		}
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	_, _, err := Load(nowhere)
+	wants(t, err, "no folder "+nowhere, "compare run -o")
+	_, _, err = Load(t.TempDir())
+	wants(t, err, "has no run.json", "not the folder of a run")
+
+	for _, c := range []struct {
+		name, file string
+		edit       func(string) string
+		wants      []string
+	}{
+		{"another schema", RunFile, func(s string) string { return strings.Replace(s, Schema, "coapply.dev/compare/v9", 1) },
+			[]string{"coapply.dev/compare/v9", Schema, "commit abc", "run it again"}},
+		{"a schema that changed a type", RunFile,
+			func(string) string { return `{"schema":"coapply.dev/compare/v9","seed":"seven"}` },
+			[]string{"v9", "with the compare that wrote it"}},
+		{"no schema", RunFile, func(string) string { return "{}" }, []string{"names no schema"}},
+		{"no JSON", RunFile, func(string) string { return "hello" }, []string{"run.json is no run's JSON"}},
+		{"a bad line in the middle", TrialsFile, func(s string) string { return strings.Replace(s, `{"id":"b"`, `{"id":b`, 1) },
+			[]string{"line 2 is no trial", "take the line out"}},
+		{"an empty line", TrialsFile, func(s string) string { return strings.Replace(s, "\n", "\n\n", 1) }, []string{"line 2 is no trial"}},
+		{"a trial of no arm", TrialsFile, func(s string) string { return strings.Replace(s, `"arm":"ssa"`, `"arm":""`, 1) },
+			[]string{"line 1 is no trial", "no id, workload or arm"}},
+		{"a trial twice", TrialsFile, func(s string) string { return strings.Replace(s, `"id":"c"`, `"id":"a"`, 1) },
+			[]string{"line 3: trial a stands in line 1 already"}},
+		{"no histogram", TrialsFile, func(s string) string { return strings.Replace(s, `"histogram":""`, `"histogram":"x"`, 1) },
+			[]string{"line 1 is no trial", "HdrHistogram"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, dir := create(t, "a", "b", "c")
+			change(t, dir, c.file, c.edit)
+			_, _, err := Load(dir)
+			wants(t, err, c.wants...)
+		})
+	}
+	_, dir := create(t)
+	if err := os.Remove(filepath.Join(dir, TrialsFile)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = Load(dir)
+	wants(t, err, "has no trials.jsonl")
+}
