@@ -28,7 +28,7 @@ func (d Differences) Table() string {
 		{Number: 1, WidthMax: 22, WidthMaxEnforcer: text.WrapSoft},
 		{Number: 2, Align: text.AlignRight},
 		{Number: 3, Align: text.AlignRight},
-		{Number: 4, WidthMax: 12, WidthMaxEnforcer: text.WrapSoft},
+		{Number: 4, WidthMax: 14, WidthMaxEnforcer: text.WrapText},
 		{Number: 5, WidthMax: 11, WidthMaxEnforcer: text.WrapSoft},
 	})
 	for _, row := range d.Rows {
