@@ -64,28 +64,29 @@ func barOf(widest float64, parts ...part) []segment {
 	return segments
 }
 
-// goodputBars shows the goodput of the arms in one cell.
-func (b *builder) goodputBars(cell *cellGroup) bars {
-	chart := bars{Title: "Goodput", Unit: "intents per second that landed and were found, with 95 % interval"}
+// intervalBars shows one measure of the arms in one cell, with its intervals.
+func (b *builder) intervalBars(cell *cellGroup, title, unit string, of func(results.Result) *results.Interval) bars {
+	chart := bars{Title: title, Unit: unit}
 	widest := 0.0
 	for _, r := range cell.Results {
-		if r.Goodput != nil {
-			widest = max(widest, r.Goodput.Mean)
-			if r.Goodput.Hi != nil {
-				widest = max(widest, *r.Goodput.Hi)
-			}
+		if i := of(r); i != nil {
+			widest = max(widest, orZero(&i.Mean), orZero(i.Hi))
 		}
 	}
 	for _, r := range cell.Results {
-		row := barRow{Arm: armName{r.Arm, b.palette.of(r.Arm)}, Text: interval(r.Goodput)}
-		if r.Goodput != nil {
-			row.Segments = barOf(widest, part{&r.Goodput.Mean, row.Arm.Look.Class()})
-			row.Whisker = whiskerOf(r.Goodput, widest)
+		i := of(r)
+		row := barRow{Arm: armName{r.Arm, b.palette.of(r.Arm)}, Text: interval(i)}
+		if i != nil {
+			row.Segments = barOf(widest, part{&i.Mean, row.Arm.Look.Class()})
+			row.Whisker = whiskerOf(i, widest)
 		}
 		chart.Rows = append(chart.Rows, row)
 	}
 	return chart
 }
+
+func goodput(r results.Result) *results.Interval      { return r.Goodput }
+func apiserverCPU(r results.Result) *results.Interval { return r.APIServerCPU }
 
 func whiskerOf(i *results.Interval, widest float64) *whisker {
 	if i.Lo == nil || i.Hi == nil || widest <= 0 || !finite(*i.Lo) || !finite(*i.Hi) {

@@ -22,7 +22,7 @@ func (k cellKey) Title() string {
 		parts = parts[1:]
 	}
 	if k.Overlap != 0 {
-		parts = append(parts, "overlap "+number(k.Overlap))
+		parts = append(parts, "overlap "+exact(k.Overlap))
 	}
 	if k.RTT != 0 {
 		parts = append(parts, "round trip +"+k.RTT.String())
@@ -31,7 +31,7 @@ func (k cellKey) Title() string {
 		parts = append(parts, plural(k.Bytes, "byte")+" of payload")
 	}
 	if k.Rate != 0 {
-		parts = append(parts, number(k.Rate)+" intents/s arrive")
+		parts = append(parts, exact(k.Rate)+" intents/s arrive")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -45,11 +45,15 @@ var tallied = []string{"#trials", "#acknowledged", "#found", "#lost", "#incremen
 
 // correctness is by arm over all workloads; correctnessByWorkload tells them apart.
 func (b *builder) correctness() table {
-	t := table{Columns: columns(slices.Concat([]string{"arm"}, tallied, []string{"said"})...)}
+	t := table{Columns: columns(slices.Concat([]string{"arm"}, tallied, []string{"!said"})...)}
 	names, by := b.tallies(func(t results.Trial) string { return t.Arm })
 	for _, name := range names {
 		sum := by[name]
-		t.addArm(b.palette.of(name), class(sum), append(append([]string{name}, sum.cells()...), b.said(name, sum))...)
+		class := class(sum)
+		if b.isControl(name) { // what it loses it must lose
+			class = map[bool]string{true: "soft", false: "bad"}[sum.wrong()]
+		}
+		t.addArm(b.palette.of(name), class, append(append([]string{name}, sum.cells()...), b.said(name, sum))...)
 	}
 	return t
 }
@@ -111,26 +115,27 @@ func (b *builder) tallies(name func(results.Trial) string) ([]string, map[string
 	return names, by
 }
 
-// violations are the first of every trial, those of ordinary arms before those of controls.
+// violations are the first of each kind of an arm in a workload, those of ordinary arms before those of controls.
 func (b *builder) violations() table {
 	t := table{Columns: columns("trial", "kind", "object", "field", "#revision", "value of writer", "revision by writer", "before", "after")}
-	more := 0
+	seen := map[string]bool{}
 	for _, controls := range []bool{false, true} {
 		for _, trial := range b.trials {
 			if trial.Void != "" || b.isControl(trial.Arm) != controls {
 				continue
 			}
-			for i, v := range trial.Oracle.Violations {
-				if i >= 3 || len(t.Rows) >= maxViolations {
-					more += len(trial.Oracle.Violations) - i
-					break
+			for _, v := range trial.Oracle.Violations {
+				key := trial.Workload + " " + trial.Arm + " " + v.Kind
+				if seen[key] || len(t.Rows) == maxViolations {
+					continue
 				}
+				seen[key] = true
 				t.add("", trial.ID, v.Kind, v.Object, v.Field, strconv.FormatUint(v.Revision, 10), writer(v.Writer), writer(v.By), value(v.Before), value(v.After))
 			}
 		}
 	}
-	if more > 0 {
-		t.Note = count(more) + " more are in trials.jsonl."
+	if len(t.Rows) > 0 {
+		t.Note = "One for each arm and kind in a workload; the others are in trials.jsonl."
 	}
 	return t
 }

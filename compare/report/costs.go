@@ -65,7 +65,7 @@ func (b *builder) extras(cell *cellGroup) table {
 // everyCell is the appendix: all results, those of A/A and of controls included.
 func (b *builder) everyCell() []table {
 	speed := table{Title: "Speed and latency", Columns: columns("cell and arm", "#trials", "#void", "#goodput /s", "#p50 ms", "#p95 ms", "#p99 ms", "#max ms",
-		"#in the arm p50 ms", "#p99 ms", "#fairness", "#load generator", "no verdict because")}
+		"#in the arm: p50 ms", "#p99 ms", "#fairness", "#load generator", "no verdict because")}
 	outcome := table{Title: "What came of the intents", Columns: columns("cell and arm", "#intents", "#acknowledged", "#given up", "#share", "#lost updates",
 		"#upper bound, 95 %", "#stolen", "#phantom", "#ownership conflicts", "#stale writes", "#throttled", "#requests per intent", "requests per intent, by answer")}
 	cost := table{Title: "Cost of an intent that landed", Columns: columns("cell and arm", "#API server CPU ms", "#etcd CPU ms", "#client CPU ms", "#allocations",

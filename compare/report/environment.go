@@ -43,11 +43,11 @@ func (b *builder) environment() []fact {
 func limit(qps float32) string {
 	switch {
 	case qps < 0:
-		return "none (QPS " + number(float64(qps)) + ")"
+		return "none (QPS " + exact(float64(qps)) + ")"
 	case qps == 0:
 		return na
 	}
-	return number(float64(qps)) + " requests a second"
+	return exact(float64(qps)) + " requests a second"
 }
 
 func cores(n, gomaxprocs int) string {

@@ -19,20 +19,29 @@ type forest struct {
 
 type forestRow struct {
 	Cell, Arm, Baseline, Ratio, Range, P, Word, Why string
-	Look                                           look
-	AA                                             bool
-	First                                          bool // of its cell
-	Drawn, Whisker bool
-	X, Lo, Hi                                      string
-	Blocks                                         int
+	Look                                            look
+	AA                                              bool
+	First                                           bool // of its cell
+	Drawn, Whisker                                  bool
+	X, Lo, Hi                                       string
+	Blocks                                          int
 }
 
 type forestTick struct{ X, Text string }
 
 // measures that are compared, with the words for a ratio above 1.
-var measures = []struct{ name, title, text string }{
-	{"goodput", "Goodput, ratio to the baseline", "Right of 1: more intents land per second."},
-	{"apiserver_cpu", "CPU of the API server per intent, ratio to the baseline", "Right of 1: the API server works more for each intent."},
+var measures = []struct{ name, short, title, text string }{
+	{"goodput", "goodput", "Goodput, ratio to the baseline", "Right of 1: more intents land per second."},
+	{"apiserver_cpu", "CPU of the API server", "CPU of the API server per intent, ratio to the baseline", "Right of 1: the API server works more for each intent."},
+}
+
+func measureTitle(name string) string {
+	for _, m := range measures {
+		if m.name == name {
+			return m.short
+		}
+	}
+	return name
 }
 
 func (b *builder) forests() []forest {
@@ -43,7 +52,7 @@ func (b *builder) forests() []forest {
 		}
 	}
 	for _, c := range b.results.Comparisons { // what a later version compares
-		known := slices.ContainsFunc(measures, func(m struct{ name, title, text string }) bool { return m.name == c.Measure })
+		known := measureTitle(c.Measure) != c.Measure || c.Measure == "goodput"
 		shown := slices.ContainsFunc(forests, func(f forest) bool { return f.Title == c.Measure })
 		if !known && !shown {
 			forests = append(forests, b.forest(c.Measure, c.Measure, ""))

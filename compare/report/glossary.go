@@ -32,6 +32,8 @@ var glossary = []fact{
 	{"no difference shown", "The interval says neither."},
 	{"unstable", "The trials of an arm differ too much among themselves."},
 	{"no verdict", "Something forbids one: too few trials, or a load generator that took too much of the time."},
+	{"never", "Of a percentile: it falls among intents that did not land."},
+	{"in the arm", "Of a latency: from when the arm was called. The other is from when the intent was to begin."},
 	{"fairness", "Jain's index over the intents that each writer landed: 1 is alike, 1/n is one writer alone."},
 	{"load generator's share", "Of the writers' time, what passed in the benchmark's own code."},
 	{"n/a", "Not measured, or without a value. It is never 0."},

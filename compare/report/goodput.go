@@ -16,7 +16,7 @@ import (
 func (b *builder) goodputChart(sweep cellGroup) (chart, error) {
 	p := newPlot("writers", "intents per second")
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, writerTicks(sweep.Results)
-	data := table{Columns: columns("arm", "#writers", "#goodput", "model band")}
+	data := table{Title: "Goodput per second: " + sweep.Key.Title(), Columns: columns("arm", "#writers", "#goodput", "model band")}
 	c := b.newChart("Goodput over writers: "+sweep.Key.Title(), sweep.Key.Loop()+", mean over trials with 95 % interval")
 	for _, arm := range armsOf(sweep.Results) {
 		l := b.palette.of(arm)
@@ -28,7 +28,7 @@ func (b *builder) goodputChart(sweep cellGroup) (chart, error) {
 				continue
 			}
 			line = append(line, plotter.XY{X: float64(r.Writers), Y: r.Goodput.Mean})
-			b.drawBand(p, l, r.Writers, band)
+			drawBand(p, l, r.Writers, band)
 			drawInterval(p, l, float64(r.Writers), r.Goodput)
 		}
 		if err := drawLine(p, l, line); err != nil {

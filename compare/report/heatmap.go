@@ -24,15 +24,20 @@ type axisLabel struct {
 
 // tile is a cell of the map. Class is its colour, -3 to 3 steps of ratio; Hatched says that no difference was shown.
 type tile struct {
-	X, Y, MidX, TopY, LowY float64
-	Class                  string
-	Hatched                bool
-	Big, Small             string
+	X, Y    float64
+	Class   string
+	Hatched bool
+	Lines   []tileLine
+}
+
+type tileLine struct {
+	X, Y        float64
+	Class, Text string
 }
 
 const (
-	tileWidth, tileHeight   = 84.0, 48.0
-	heatmapLeft, heatmapTop = 58.0, 40.0
+	tileWidth, tileHeight   = 80.0, 52.0
+	heatmapLeft, heatmapTop = 48.0, 40.0
 )
 
 // heatmaps gives those of every workload that was measured over writers and managers: who is ahead, then each of the
@@ -85,22 +90,28 @@ func (b *builder) winnerMap(workload string, cells []*cellGroup) heatmap {
 		if !found {
 			name, word = b.baseline(cell.Key), "no comparison"
 		}
-		m.put(cell, best, found, name, ratioText(best, found))
+		m.put(cell, best, found, twoLines(name), ratioText(best, found))
 		m.Data.add("", plural(cell.Key.Writers, "writer"), count(cell.Key.Managers), name, ratioText(best, found), word)
 	}
 	return m
 }
 
+// othersSlower is what is said of a baseline that every other arm was shown to be slower than.
+const othersSlower = "all others slower"
+
 // best gives the comparison of the arm with the highest ratio, the baseline itself being 1.
 func (b *builder) best(cell *cellGroup) (results.Comparison, bool) {
 	baseline := b.baseline(cell.Key)
-	best, found := results.Comparison{Arm: baseline, Baseline: baseline, Ratio: 1, Word: "baseline"}, false
+	best, found := results.Comparison{Arm: baseline, Baseline: baseline, Ratio: 1, Word: othersSlower}, false
 	for _, r := range cell.Results {
 		c, compared := b.comparison(cell.Key, r.Arm, "goodput")
 		if !compared || !drawable(c) {
 			continue
 		}
 		found = true
+		if c.Word != "slower" && best.Word == othersSlower {
+			best.Word = "no difference shown"
+		}
 		if c.Ratio > best.Ratio {
 			best = c
 		}
@@ -119,14 +130,14 @@ func (b *builder) ratioMap(workload, arm string, cells []*cellGroup) (heatmap, b
 			continue
 		}
 		some = true
-		m.put(cell, c, drawable(c), ratioText(c, drawable(c)), c.Word)
+		m.put(cell, c, drawable(c), []string{ratioText(c, drawable(c))}, wordText(c.Word))
 		m.Data.add("", plural(cell.Key.Writers, "writer"), count(cell.Key.Managers), ratioText(c, drawable(c)), logText(c), rangeText(c), either(c.Word))
 	}
 	return m, some
 }
 
 func (b *builder) newHeatmap(title, text string, cells []*cellGroup) heatmap {
-	m := heatmap{ID: b.nextID(), Title: title, Text: text}
+	m := heatmap{ID: b.nextID(), Title: title, Text: text, Data: table{Title: title}}
 	for i, n := range levels(cells, func(k cellKey) int { return k.Managers }) {
 		m.Columns = append(m.Columns, axisLabel{heatmapLeft + tileWidth*(float64(i)+.5), count(n)})
 	}
@@ -148,14 +159,19 @@ func levels(cells []*cellGroup, of func(cellKey) int) []int {
 }
 
 // put adds a tile. Its place is that of its labels.
-func (m *heatmap) put(cell *cellGroup, c results.Comparison, shown bool, big, small string) {
+func (m *heatmap) put(cell *cellGroup, c results.Comparison, shown bool, big []string, small string) {
 	x := slices.IndexFunc(m.Columns, func(l axisLabel) bool { return l.Text == count(cell.Key.Managers) })
 	y := slices.IndexFunc(m.Rows, func(l axisLabel) bool { return l.Text == count(cell.Key.Writers) })
-	t := tile{X: heatmapLeft + tileWidth*float64(x), Y: heatmapTop + tileHeight*float64(y), Class: "step-0", Hatched: true, Big: shorten(big, 15), Small: shorten(small, 15)}
-	t.MidX, t.TopY, t.LowY = t.X+tileWidth/2, t.Y+tileHeight/2-4, t.Y+tileHeight/2+13
+	t := tile{X: heatmapLeft + tileWidth*float64(x), Y: heatmapTop + tileHeight*float64(y), Class: "step-more-0", Hatched: true}
+	at := t.Y + tileHeight/2 - 7.5*float64(len(big)) + 4
+	for _, line := range big {
+		t.Lines = append(t.Lines, tileLine{t.X + tileWidth/2, at, "big", shorten(line, 12)})
+		at += 15
+	}
+	t.Lines = append(t.Lines, tileLine{t.X + tileWidth/2, at, "small", shorten(small, 14)})
 	if shown {
 		t.Class = step(c.Ratio)
-		t.Hatched = c.Word != "faster" && c.Word != "slower"
+		t.Hatched = c.Word != "faster" && c.Word != "slower" && c.Word != othersSlower
 	}
 	m.Tiles = append(m.Tiles, t)
 }
@@ -173,6 +189,33 @@ func step(ratio float64) string {
 		return fmt.Sprintf("step-less-%d", steps)
 	}
 	return fmt.Sprintf("step-more-%d", steps)
+}
+
+// twoLines breaks a name that is too long for a tile at the hyphen nearest to its middle.
+func twoLines(name string) []string {
+	if len(name) <= 11 {
+		return []string{name}
+	}
+	at := -1
+	for i := range len(name) - 1 {
+		if name[i] == '-' && (at < 0 || abs(2*i-len(name)) < abs(2*at-len(name))) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return []string{name}
+	}
+	return []string{name[:at+1], name[at+1:]}
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// wordText is a word as short as a tile.
+func wordText(word string) string {
+	if word == "no difference shown" {
+		return "none shown"
+	}
+	return word
 }
 
 func shorten(text string, length int) string {

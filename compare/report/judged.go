@@ -7,7 +7,7 @@ import (
 
 // hypotheses are those written down before the run, with what became of them.
 func (b *builder) hypotheses() table {
-	t := table{Columns: columns("hypothesis", "~as it was written down, with its threshold", "~measured", "verdict")}
+	t := table{Columns: columns("hypothesis", "~as it was written down, with its threshold", "~measured", "!verdict")}
 	for _, h := range b.results.Hypotheses {
 		class := map[string]string{"holds": "good", "does not hold": "bad"}[h.State]
 		t.add(class, h.Name, h.Text, either(h.Measured), either(h.State))
@@ -30,7 +30,7 @@ func (b *builder) claims() table {
 
 // checks are the threats to validity, each with the check that ran.
 func (b *builder) checks() table {
-	t := table{Columns: columns("check", "state", "~what would make the run dishonest", "~guard", "~what was seen")}
+	t := table{Columns: columns("check", "!state", "~what would make the run dishonest", "~guard", "~what was seen")}
 	for _, c := range b.results.Checks {
 		class := map[string]string{"failed": "bad", "passed": "good"}[c.State]
 		t.add(class, c.Name, either(c.State), c.Threat, c.Guard, either(c.Result))
@@ -62,7 +62,7 @@ func (b *builder) against() table {
 		shown := c.Word == "faster" || c.Word == "slower"
 		applies := slices.Contains([]string{"ssa", "ssa-force", "update-then-ssa", "apply"}, c.Arm)
 		if !c.AA && applies && shown && behind {
-			t.add("", c.Cell, c.Arm, c.Measure, ratioText(c, drawable(c)), rangeText(c), pText(c), c.Word)
+			t.add("", c.Cell, c.Arm, measureTitle(c.Measure), ratioText(c, drawable(c)), rangeText(c), pText(c), c.Word)
 		}
 	}
 	return t

@@ -124,8 +124,8 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 
 // percentiles is the table beside the chart, of both clocks.
 func (b *builder) percentiles(cell *cellGroup) table {
-	t := table{Title: "Latency in milliseconds", Columns: columns("arm", "#p50", "#p95", "#p99", "#max landed",
-		"#p50 in the arm", "#p95 in the arm", "#p99 in the arm", "#max in the arm", "#given up")}
+	t := table{Title: "Latency in milliseconds", Columns: columns("arm", "#p50", "#p95", "#p99", "#max of those that landed",
+		"#in the arm: p50", "#p95", "#p99", "#max", "#given up")}
 	for _, r := range cell.Results {
 		cells := append([]string{r.Arm}, percentileCells(r.Latency)...)
 		cells = append(cells, percentileCells(r.Service)...)

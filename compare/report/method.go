@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ func dash(text string) string {
 
 // method says how the run was made, with the numbers of this run.
 func (b *builder) method() []string {
-	margin := number(100*b.results.Run.Margin) + " %"
+	margin := exact(rounded(100*b.results.Run.Margin)) + " %"
 	return []string{
 		"A trial is one arm in one cell: writers write intents at once, a watch records every version of every object, and " +
 			"an oracle that knows neither arm nor client judges from that history what became of each acknowledged value. " +
@@ -99,6 +100,9 @@ func (b *builder) trialTime(key cellKey) string {
 	}
 	return ""
 }
+
+// rounded takes away what 100 times 0.07 has too much.
+func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 // nameOnly leaves out what does not name a cell: how long a trial is.
 func nameOnly(cell compare.Cell) compare.Cell {

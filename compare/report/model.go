@@ -38,13 +38,13 @@ func (b *builder) bandOf(r results.Result) *band {
 }
 
 // drawBand draws it as a wide, faint bar behind the point.
-func (b *builder) drawBand(p *plot.Plot, l look, writers int, band *band) {
+func drawBand(p *plot.Plot, l look, writers int, band *band) {
 	if band == nil || band.lo >= band.hi {
 		return
 	}
 	x := float64(writers)
 	bar := &plotter.Line{XYs: plotter.XYs{{X: x, Y: band.lo}, {X: x, Y: band.hi}}, LineStyle: l.line()}
-	bar.Color, bar.Width, bar.Dashes = l.colour(56), 9, nil
+	bar.Color, bar.Width, bar.Dashes = l.faint(), 9, nil
 	p.Add(bar)
 }
 
@@ -114,8 +114,8 @@ func (b *builder) modelCells(cells []results.ModelCell) table {
 	t := table{Columns: columns("arm", "#writers", "#managers", "#round trip ms", "#measured /s", "#predicted /s", "#error",
 		"#stale writes, measured", "#predicted", "#given up, measured", "#predicted", "band /s")}
 	for _, c := range cells {
-		t.addArm(b.palette.of(c.Arm), "", c.Arm, strconv.Itoa(c.Writers), strconv.Itoa(c.Managers), number(c.RTTms), number(c.Measured), number(c.Goodput),
-			percent(&c.Error), percent(&c.MeasuredStale), percent(&c.Stale), percent(&c.MeasuredGiveUps), percent(&c.GiveUps), (&band{c.BandLo, c.BandHi}).String())
+		t.addArm(b.palette.of(c.Arm), "", c.Arm, strconv.Itoa(c.Writers), strconv.Itoa(c.Managers), exact(c.RTTms), number(c.Measured), number(c.Goodput),
+			signed(c.Error), percent(&c.MeasuredStale), percent(&c.Stale), percent(&c.MeasuredGiveUps), percent(&c.GiveUps), (&band{c.BandLo, c.BandHi}).String())
 	}
 	return t
 }
@@ -126,7 +126,7 @@ func (b *builder) extrapolation(m *results.Model) table {
 		return t
 	}
 	for _, p := range m.Extrapolation {
-		t.addArm(b.palette.of(p.Arm), "", p.Arm, count(p.Writers), number(p.RTTms), number(p.Goodput), (&band{p.BandLo, p.BandHi}).String(), percent(&p.Stale), percent(&p.GiveUps))
+		t.addArm(b.palette.of(p.Arm), "", p.Arm, count(p.Writers), exact(p.RTTms), number(p.Goodput), (&band{p.BandLo, p.BandHi}).String(), percent(&p.Stale), percent(&p.GiveUps))
 	}
 	return t
 }
@@ -155,7 +155,7 @@ func (b *builder) extrapolationCharts(m *results.Model) ([]chart, error) {
 func (b *builder) extrapolationChart(m *results.Model, rtt float64) (chart, error) {
 	p := newPlot("writers", "intents per second, predicted")
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
-	c := b.newChart("Predicted goodput, round trip +"+number(rtt)+" ms", "By the model alone: nothing of it was measured.")
+	c := b.newChart("Predicted goodput, round trip +"+exact(rtt)+" ms", "By the model alone: nothing of it was measured.")
 	by := map[string]plotter.XYs{}
 	var arms []string
 	for _, point := range m.Extrapolation {

@@ -29,8 +29,22 @@ func number(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	case size >= 0.9995:
 		return strconv.FormatFloat(v, 'f', 2, 64)
+	case size >= 0.0995:
+		return strconv.FormatFloat(v, 'f', 3, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// exact writes a value that was set, not measured: 5, 0.5.
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// signed writes a share that may be too much or too little.
+func signed(v float64) string {
+	text := percent(&v)
+	if v > 0 && text != na {
+		return "+" + text
+	}
+	return text
 }
 
 // maybe writes a value that may not have been measured.

@@ -33,20 +33,21 @@ func (l look) Class() string { return "k" + strconv.Itoa(l.index%colours) }
 // ID of its swatch.
 func (l look) ID() string { return "look-" + strconv.Itoa(l.index) }
 
-func (l look) colour(alpha uint8) color.Color {
-	return color.NRGBA{R: 1, B: uint8(l.index % colours), A: alpha}
-}
+func (l look) colour() color.Color { return color.NRGBA{R: 1, B: uint8(l.index % colours), A: 255} }
+
+// faint is its colour for areas that others are drawn upon.
+func (l look) faint() color.Color { return color.NRGBA{R: 2, B: uint8(l.index % colours), A: 255} }
 
 func (l look) line() draw.LineStyle {
 	dashes := [][]vg.Length{nil, {6, 2.5}, {2, 2}, {7, 2, 2, 2}, {4, 4}}
-	return draw.LineStyle{Color: l.colour(255), Width: 1.7, Dashes: dashes[l.index%len(dashes)]}
+	return draw.LineStyle{Color: l.colour(), Width: 1.7, Dashes: dashes[l.index%len(dashes)]}
 }
 
 func (l look) marker() draw.GlyphStyle {
 	shapes := []draw.GlyphDrawer{
 		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}, draw.BoxGlyph{}, draw.PlusGlyph{},
 	}
-	return draw.GlyphStyle{Color: l.colour(255), Radius: 3.2, Shape: shapes[l.index%len(shapes)]}
+	return draw.GlyphStyle{Color: l.colour(), Radius: 3.2, Shape: shapes[l.index%len(shapes)]}
 }
 
 // palette gives every arm of a run its look.
@@ -82,6 +83,8 @@ func inPage(hex string) string {
 		return "var(--warn)"
 	case strings.HasPrefix(hex, "#01000"):
 		return "var(--k" + hex[6:] + ")"
+	case strings.HasPrefix(hex, "#02000"):
+		return "var(--faint" + hex[6:] + ")"
 	}
 	return hex
 }

@@ -36,8 +36,8 @@ func newPlot(x, y string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
 	sans := font.Font{Typeface: "Liberation", Variant: "Sans", Size: 11}
-	for axis, label := range map[*plot.Axis]string{&p.X: x, &p.Y: y} {
-		axis.Label.Text = label
+	p.X.Label.Text, p.Y.Label.Text = x, y
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Label.TextStyle.Font, axis.Label.TextStyle.Color = sans, inkColour
 		axis.Tick.Label.Font, axis.Tick.Label.Color = sans, inkColour
 		axis.LineStyle.Color, axis.Tick.Color = softColour, softColour

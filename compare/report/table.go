@@ -19,6 +19,7 @@ type column struct {
 	Name   string
 	Number bool // aligned to the right
 	Wide   bool // sentences, which are broken
+	State  bool // shows the class of its row
 }
 
 type row struct {
@@ -29,12 +30,12 @@ type row struct {
 	Arm *look
 }
 
-// columns reads them from their names: "#goodput" is a number, "~text" is wide.
+// columns reads them from their names: "#goodput" is a number, "~text" is wide, "!state" shows the class of the row.
 func columns(names ...string) []column {
 	var all []column
 	for _, name := range names {
-		text := strings.TrimLeft(name, "#~")
-		all = append(all, column{text, strings.HasPrefix(name, "#"), strings.HasPrefix(name, "~")})
+		text := strings.TrimLeft(name, "#~!")
+		all = append(all, column{text, strings.HasPrefix(name, "#"), strings.HasPrefix(name, "~"), strings.HasPrefix(name, "!")})
 	}
 	return all
 }

@@ -51,7 +51,12 @@ func (b *builder) cell(cell *cellGroup) (cellSection, error) {
 	latency, err := b.latencyChart(cell)
 	section := cellSection{
 		Name: cell.Key.String(), Title: cell.Key.Title(), Time: b.trialTime(cell.Key), Latency: latency,
-		Bars: []bars{b.goodputBars(cell), b.attemptBars(cell), b.requestBars(cell)}, Tables: []table{b.costs(cell)},
+		Bars: []bars{
+			b.intervalBars(cell, "Goodput", "intents per second that landed and were found, with 95 % interval", goodput),
+			b.attemptBars(cell), b.requestBars(cell),
+			b.intervalBars(cell, "CPU of the API server", "milliseconds for each intent that landed, with 95 % interval", apiserverCPU),
+		},
+		Tables: []table{b.costs(cell)},
 	}
 	if extra := b.extras(cell); len(extra.Rows) > 0 {
 		section.Tables = append(section.Tables, extra)
