@@ -1,0 +1,101 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+)
+
+// userNamespace is the namespace of a user that several reconcilers ensure at once: each finds none and creates it.
+func userNamespace() compare.Workload {
+	return compare.Workload{
+		Name:    "user-namespace",
+		Summary: "a new namespace a round that every reconciler ensures at once, each with an annotation of its own",
+		Claims: []compare.Claim{{
+			Text:    "a namespace per user with an owner label is created or corrected; create races end in success, not AlreadyExists",
+			Measure: "give_ups", Arm: "apply", Value: 0,
+		}},
+		Defaults: compare.Parameters{Writers: 10, Objects: 5, Managers: 10, Rounds: 5},
+		Fixed:    []string{"objects", "managers", "overlap", "bytes", "warmup", "duration"},
+		Arms:     []string{"create-or-update", "gmu", "gmu-default-retry", "merge-patch", "ssa", "apply"},
+		Local:    true, // on a cluster of others the writers have no right to create namespaces
+		Prepare: func(_ context.Context, stage compare.Stage) (compare.Run, error) {
+			return &namespaces{stage: stage, gate: newGate(stage.Writers)}, nil
+		},
+	}
+}
+
+const ownerLabel = domain + "owner"
+
+type namespaces struct {
+	stage compare.Stage
+	gate  *gate
+}
+
+func (*namespaces) Kinds() []compare.Kind {
+	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"), Resource: "namespaces", Cluster: true}}
+}
+
+func (r *namespaces) name(round int) string { return inTrial(r.stage, fmt.Sprintf("user-%d", round)) }
+
+// Next gives each writer the namespace of the round. Each writer is a manager: ten reconcilers have ten names.
+func (r *namespaces) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
+	r.gate.arrive(writer, round-1)
+	if r.stage.Rounds > 0 && round >= r.stage.Rounds {
+		return compare.Intent{}, false, nil
+	}
+	own, value := ownAnnotation(writer), uniqueValue(writer, round)
+	modify := func(o *unstructured.Unstructured) error {
+		return errors.Join(
+			unstructured.SetNestedField(o.Object, trialName(r.stage), "metadata", "labels", ownerLabel),
+			unstructured.SetNestedField(o.Object, value, "metadata", "annotations", own),
+		)
+	}
+	return compare.Intent{
+		Writer: writer, Sequence: round,
+		Kind: r.Kinds()[0].GroupVersionKind, Name: r.name(round), Manager: managerName(writer),
+		Wants:     map[string]string{ownerLabel: trialName(r.stage), own: value},
+		Configure: configured(modify),
+		Modify:    modify,
+		Creates:   true,
+		Pause:     func(ctx context.Context) error { return r.gate.pass(ctx, writer, round) },
+	}, true, nil
+}
+
+func (r *namespaces) Fields(o *unstructured.Unstructured) map[string]string {
+	if !strings.HasPrefix(o.GetName(), inTrial(r.stage, "user-")) {
+		return nil
+	}
+	fields := ownAnnotations(o)
+	if owner, found := o.GetLabels()[ownerLabel]; found {
+		fields[ownerLabel] = owner
+	}
+	return fields
+}
+
+func (*namespaces) Background(ctx context.Context) error { return untilEnd(ctx) }
+
+func (*namespaces) Finish(context.Context) (map[string]float64, error) { return nil, nil }
+
+// Clean asks for the deletion and does not wait: emptying a namespace is the controller manager's work.
+func (r *namespaces) Clean(ctx context.Context) error {
+	var list corev1.NamespaceList
+	if err := r.stage.Admin.List(ctx, &list); err != nil {
+		return fmt.Errorf("looking for the trial's namespaces: %w", err)
+	}
+	var errs []error
+	for i := range list.Items {
+		ours := strings.HasPrefix(list.Items[i].Name, inTrial(r.stage, "user-"))
+		if ours && list.Items[i].DeletionTimestamp == nil { // to delete it twice is an error
+			errs = append(errs, client.IgnoreNotFound(r.stage.Admin.Delete(ctx, &list.Items[i])))
+		}
+	}
+	return errors.Join(errs...)
+}

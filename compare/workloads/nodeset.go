@@ -1,0 +1,150 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/compare"
+)
+
+// nodesetScale is a decision on a count that two reconciles take from the same old view.
+func nodesetScale() compare.Workload {
+	return compare.Workload{
+		Name: "nodeset-scale",
+		Summary: "two reconciles of one set both see 2 of 5 pods and make it 5; those that count also see 5 and make it 3: " +
+			"deterministic names decide on no count, so their rounds only grow",
+		Claims: []compare.Claim{
+			{
+				Text:    "two reconciles that both see 2 of 5 create 6 pods if they only count: 3 too many",
+				Measure: "extra.duplicates_per_round", Arm: "naive", Value: 3,
+			},
+			{
+				Text:    "expectations let the second reconcile do nothing: 3 pods in all",
+				Measure: "extra.duplicates_per_round", Arm: "expectations", Value: 0,
+			},
+			{
+				Text:    "deterministic names under Server-Side Apply: 3 pods in all, and no state to keep",
+				Measure: "extra.duplicates_per_round", Arm: "apply", Value: 0,
+			},
+			{Text: "a stale scale-down is worse than a stale scale-up: it deletes pods that were wanted"},
+		},
+		Defaults: compare.Parameters{Writers: 2, Objects: 1, Managers: 1, Rounds: 6},
+		Fixed:    []string{"objects", "managers", "overlap", "rate", "bytes", "warmup", "duration"},
+		Arms:     []string{"naive", "expectations", "create-or-update", "ssa", "apply"},
+		Prepare:  prepareNodeset,
+	}
+}
+
+const (
+	nodesetManager  = "nodeset"
+	nodesetReplicas = 5 // after growing
+	nodesetSeen     = 2 // before it
+	nodesetShrunk   = 3 // after shrinking from 5
+)
+
+// nodesets has a new set for each round.
+type nodesets struct {
+	stage  compare.Stage
+	rounds atomic.Int64 // that began
+	gate   *gate        // steps 3r: all are done with the round before; 3r+1: its pods are there; 3r+2: all have read
+}
+
+func prepareNodeset(_ context.Context, stage compare.Stage) (compare.Run, error) {
+	return &nodesets{stage: stage, gate: newGate(stage.Writers)}, nil
+}
+
+func (*nodesets) Kinds() []compare.Kind {
+	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Resource: "pods"}}
+}
+
+func (r *nodesets) set(round int) string {
+	if r.shrinks(round) {
+		return inTrial(r.stage, fmt.Sprintf("shrink-%d", round))
+	}
+	return inTrial(r.stage, fmt.Sprintf("grow-%d", round))
+}
+
+// counts says that the arm decides on a number, so that it can also shrink a set.
+func (r *nodesets) counts() bool { return r.stage.Arm == "naive" || r.stage.Arm == "expectations" }
+
+func (r *nodesets) shrinks(round int) bool { return r.counts() && round%2 == 1 }
+
+// sizes of the set before and after a round.
+func (r *nodesets) sizes(round int) (before, after int) {
+	if r.shrinks(round) {
+		return nodesetReplicas, nodesetShrunk
+	}
+	return nodesetSeen, nodesetReplicas
+}
+
+func (r *nodesets) Next(ctx context.Context, writer, round int) (compare.Intent, bool, error) {
+	if err := r.gate.pass(ctx, writer, 3*round); err != nil {
+		return compare.Intent{}, false, err
+	}
+	if r.stage.Rounds > 0 && round >= r.stage.Rounds {
+		return compare.Intent{}, false, nil
+	}
+	if writer == 0 {
+		if err := r.found(ctx, round); err != nil {
+			return compare.Intent{}, false, err
+		}
+	}
+	if err := r.gate.pass(ctx, writer, 3*round+1); err != nil {
+		return compare.Intent{}, false, err
+	}
+	_, replicas := r.sizes(round)
+	pause := func(ctx context.Context) error { return r.gate.pass(ctx, writer, 3*round+2) }
+	intent := compare.Intent{
+		Writer: writer, Sequence: round, Kind: r.Kinds()[0].GroupVersionKind,
+		Namespace: r.stage.Namespace, Name: r.set(round), Manager: nodesetManager, Replicas: replicas, Pause: pause,
+	}
+	for ordinal := range replicas {
+		intent.Parts = append(intent.Parts, r.pod(writer, round, ordinal))
+	}
+	intent.Parts[0].Pause = pause
+	return intent, true, nil
+}
+
+// pod is the intent of one pod. It is the same for all writers: whoever comes second finds nothing to do.
+func (r *nodesets) pod(writer, round, ordinal int) compare.Intent {
+	modify := func(o *unstructured.Unstructured) error {
+		if err := unstructured.SetNestedField(o.Object, r.set(round), "metadata", "labels", compare.NodeSetLabel); err != nil {
+			return err
+		}
+		if o.GetUID() != "" { // the rest of a pod does not change
+			return nil
+		}
+		o.Object["spec"] = map[string]any{
+			"schedulerName": "none", // only the number of pods counts
+			"containers":    []any{map[string]any{"name": "pause", "image": "pause"}},
+		}
+		return nil
+	}
+	return compare.Intent{
+		Writer: writer, Sequence: round, Kind: r.Kinds()[0].GroupVersionKind,
+		Namespace: r.stage.Namespace, Name: fmt.Sprintf("%s-%d", r.set(round), ordinal), Manager: nodesetManager,
+		Wants:     map[string]string{compare.NodeSetLabel: r.set(round)},
+		Configure: configured(modify), Modify: modify, Creates: true,
+	}
+}
+
+// Fields are those of pods with deterministic names in sets that grow: the others are counted, not judged.
+func (r *nodesets) Fields(o *unstructured.Unstructured) map[string]string {
+	set := o.GetLabels()[compare.NodeSetLabel]
+	if !strings.HasPrefix(set, inTrial(r.stage, "grow-")) {
+		return nil
+	}
+	ordinal := strings.TrimPrefix(o.GetName(), set+"-")
+	if !slices.Contains([]string{"0", "1", "2", "3", "4"}, ordinal) {
+		return nil
+	}
+	return map[string]string{compare.NodeSetLabel: set}
+}
+
+func (*nodesets) Background(ctx context.Context) error { return untilEnd(ctx) }

@@ -1,0 +1,126 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+)
+
+const podPatience = 10 * time.Second
+
+// found creates the pods that a round begins with, in the way of the arm, and waits until its cache shows them: what
+// the reconciles see is old only because they read before they act.
+func (r *nodesets) found(ctx context.Context, round int) error {
+	before, _ := r.sizes(round)
+	for ordinal := range before {
+		intent := r.pod(-1, round, ordinal)
+		if !r.shrinks(round) {
+			r.stage.Note(intent)
+		}
+		if err := r.create(ctx, intent); err != nil {
+			return fmt.Errorf("creating pod %s: %w", intent.Name, err)
+		}
+	}
+	r.rounds.Store(int64(round) + 1)
+	if r.stage.Cache == nil || r.stage.Cache() == nil {
+		return nil
+	}
+	return wait.PollUntilContextTimeout(ctx, time.Millisecond, podPatience, true, func(ctx context.Context) (bool, error) {
+		pods, err := r.pods(ctx, r.stage.Cache())
+		return len(pods[r.set(round)]) == before, err
+	})
+}
+
+// create waits for the service account of a new namespace, which the controller manager makes a moment later.
+func (r *nodesets) create(ctx context.Context, intent compare.Intent) error {
+	return wait.PollUntilContextTimeout(ctx, nodePoll, podPatience, true, func(ctx context.Context) (bool, error) {
+		pod := &unstructured.Unstructured{Object: intent.Configure(nil)}
+		pod.SetGroupVersionKind(intent.Kind)
+		pod.SetNamespace(intent.Namespace)
+		pod.SetName(intent.Name)
+		var err error
+		if appliesFields(r.stage.Arm) {
+			err = r.stage.Admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(pod), client.FieldOwner(intent.Manager))
+		} else {
+			err = r.stage.Admin.Create(ctx, pod, client.FieldOwner(intent.Manager))
+		}
+		if apierrors.IsForbidden(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// pods of the trial that are not being deleted, by set.
+func (r *nodesets) pods(ctx context.Context, from client.Reader) (map[string][]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("v1")
+	list.SetKind("PodList")
+	if err := from.List(ctx, list, client.InNamespace(r.stage.Namespace), client.HasLabels{compare.NodeSetLabel}); err != nil {
+		return nil, err
+	}
+	sets := map[string][]unstructured.Unstructured{}
+	for _, pod := range list.Items {
+		set := pod.GetLabels()[compare.NodeSetLabel]
+		if strings.HasPrefix(set, inTrial(r.stage, "")) && pod.GetDeletionTimestamp() == nil {
+			sets[set] = append(sets[set], pod)
+		}
+	}
+	return sets, nil
+}
+
+// Finish counts pods that are too many after growing, and wanted ones that are gone after shrinking, per round.
+func (r *nodesets) Finish(ctx context.Context) (map[string]float64, error) {
+	sets, err := r.pods(ctx, r.stage.Admin)
+	if err != nil {
+		return nil, fmt.Errorf("counting pods: %w", err)
+	}
+	var grown, shrunk, pods, duplicates, missing, gone float64
+	for round := range int(r.rounds.Load()) {
+		_, wanted := r.sizes(round)
+		have := len(sets[r.set(round)])
+		if r.shrinks(round) {
+			shrunk++
+			gone += float64(max(0, wanted-have))
+			continue
+		}
+		grown++
+		pods += float64(have)
+		duplicates += float64(max(0, have-wanted))
+		missing += float64(max(0, wanted-have))
+	}
+	counted := map[string]float64{}
+	if grown > 0 {
+		counted["pods_per_round"], counted["duplicates_per_round"] = pods/grown, duplicates/grown
+		counted["missing_per_round"] = missing / grown
+	}
+	if shrunk > 0 {
+		counted["deleted_too_many_per_round"] = gone / shrunk
+	}
+	return counted, nil
+}
+
+// Clean deletes the pods at once: they never ran.
+func (r *nodesets) Clean(ctx context.Context) error {
+	sets, err := r.pods(ctx, r.stage.Admin)
+	if err != nil {
+		return fmt.Errorf("looking for the trial's pods: %w", err)
+	}
+	for _, pods := range sets {
+		for i := range pods {
+			err := r.stage.Admin.Delete(ctx, &pods[i], client.GracePeriodSeconds(0))
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("deleting pod %s: %w", pods[i].GetName(), err)
+			}
+		}
+	}
+	return nil
+}

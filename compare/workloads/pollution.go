@@ -1,0 +1,188 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+)
+
+// cachePollution is the race of two goroutines on one cached object, in a sequence: one changes what the cache gave it,
+// another reads the cache, and then the write of the first is refused.
+func cachePollution() compare.Workload {
+	return compare.Workload{
+		Name: "cache-pollution",
+		Summary: "a cache without copies (UnsafeDisableDeepCopy): every first write is made stale, and another reader looks " +
+			"into the cache before it",
+		Claims: []compare.Claim{
+			{
+				Text:    "who modifies an object of the cache without a copy shows others values that the server never had",
+				Measure: "extra.polluted_reads_per_intent", Arm: "gmu-cached", Value: 1,
+				Contradiction: "controller-runtime copies by default: only UnsafeDisableDeepCopy brings it about",
+			},
+			{
+				Text:    "Server-Side Apply changes no object that was read",
+				Measure: "extra.polluted_reads_per_intent", Arm: "ssa", Value: 0,
+			},
+		},
+		Defaults: compare.Parameters{Writers: 1, Objects: 4, Managers: 1, Rounds: 20},
+		Fixed: []string{
+			"writers", "managers", "overlap", "rate", "bytes", "warmup", "duration", // writers: it has to stay a sequence
+		},
+		Arms:        []string{"gmu-cached", "gmu-default-retry", "ssa", "apply"},
+		SharedCache: true,
+		Prepare:     preparePollution,
+	}
+}
+
+// pollution has one writer, so that nothing here is called at once.
+type pollution struct {
+	stage           compare.Stage
+	looks, polluted int
+}
+
+func preparePollution(ctx context.Context, stage compare.Stage) (compare.Run, error) {
+	r := &pollution{stage: stage}
+	if stage.Writers != 1 {
+		return r, fmt.Errorf("cache-pollution with %d writers: use 1, the order of events would be left to chance", stage.Writers)
+	}
+	for i := range stage.Objects {
+		intent := r.intent(-1, i)
+		stage.Note(intent)
+		if err := own(ctx, stage, r.Kinds()[0], intent.Name, "", intent.Manager, intent.Configure(nil)); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func (*pollution) Kinds() []compare.Kind {
+	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps"}}
+}
+
+const pollutionField = "wanted"
+
+func (r *pollution) intent(sequence, object int) compare.Intent {
+	value := uniqueValue(0, sequence) + "-" + fmt.Sprint(object)
+	modify := func(o *unstructured.Unstructured) error {
+		return unstructured.SetNestedField(o.Object, value, "data", pollutionField)
+	}
+	return compare.Intent{
+		Sequence: sequence, Kind: r.Kinds()[0].GroupVersionKind,
+		Namespace: r.stage.Namespace, Name: inTrial(r.stage, fmt.Sprintf("cached-%d", object)), Manager: managerName(0),
+		Wants:     map[string]string{pollutionField: value},
+		Configure: configured(modify), Modify: modify,
+	}
+}
+
+// Next gives an intent whose first write is stale. The foreign write that makes it so comes after the change to the
+// object that was read; where an arm changes none, before its write.
+func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, bool, error) {
+	if r.stage.Rounds > 0 && sequence >= r.stage.Rounds {
+		return compare.Intent{}, false, nil
+	}
+	intent := r.intent(sequence, sequence%r.stage.Objects)
+	if err := r.waitCache(ctx, intent); err != nil {
+		return compare.Intent{}, false, err
+	}
+	if appliesFields(r.stage.Arm) {
+		intent.Pause = func(ctx context.Context) error { return r.disturb(ctx, intent) }
+		return intent, true, nil
+	}
+	modify, first := intent.Modify, true
+	intent.Modify = func(o *unstructured.Unstructured) error {
+		if err := modify(o); err != nil || !first {
+			return err
+		}
+		first = false
+		return r.disturb(ctx, intent)
+	}
+	return intent, true, nil
+}
+
+// disturb looks into the cache as another reader does, and then writes as another controller does.
+func (r *pollution) disturb(ctx context.Context, intent compare.Intent) error {
+	if cache := r.cache(); cache != nil {
+		o := build(r.stage, r.Kinds()[0], intent.Name, nil)
+		if err := cache.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return fmt.Errorf("looking into the cache: %w", err)
+		}
+		r.looks++
+		if r.Fields(o)[pollutionField] == intent.Wants[pollutionField] {
+			r.polluted++
+		}
+	}
+	o := build(r.stage, r.Kinds()[0], intent.Name, nil)
+	patch := fmt.Appendf(nil, `{"data":{"foreign":%q}}`, intent.Wants[pollutionField])
+	return r.stage.Admin.Patch(ctx, o, client.RawPatch("application/merge-patch+json", patch), client.FieldOwner("foreign"))
+}
+
+func (r *pollution) cache() client.Reader {
+	if r.stage.Cache == nil {
+		return nil
+	}
+	return r.stage.Cache()
+}
+
+const cachePatience = 5 * time.Second
+
+// waitCache waits until the cache has what the server has: the object that is changed next is then one that nobody
+// else still handles.
+func (r *pollution) waitCache(ctx context.Context, intent compare.Intent) error {
+	if r.cache() == nil {
+		return nil
+	}
+	live, cached := build(r.stage, r.Kinds()[0], intent.Name, nil), build(r.stage, r.Kinds()[0], intent.Name, nil)
+	key := client.ObjectKeyFromObject(live)
+	if err := r.stage.Admin.Get(ctx, key, live); err != nil {
+		return err
+	}
+	err := wait.PollUntilContextTimeout(ctx, time.Millisecond, cachePatience, true, func(ctx context.Context) (bool, error) {
+		err := r.cache().Get(ctx, key, cached)
+		return err == nil && cached.GetResourceVersion() == live.GetResourceVersion(), client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the cache to have ConfigMap %s: %w", intent.Name, err)
+	}
+	return nil
+}
+
+func (r *pollution) Fields(o *unstructured.Unstructured) map[string]string {
+	if !strings.HasPrefix(o.GetName(), inTrial(r.stage, "cached-")) {
+		return nil
+	}
+	fields := map[string]string{}
+	if value, found, _ := unstructured.NestedString(o.Object, "data", pollutionField); found {
+		fields[pollutionField] = value
+	}
+	return fields
+}
+
+func (*pollution) Background(ctx context.Context) error { return untilEnd(ctx) }
+
+// Finish counts looks into the cache that saw a value before the server had it: the write that carried it is refused.
+func (r *pollution) Finish(context.Context) (map[string]float64, error) {
+	if r.looks == 0 {
+		return nil, nil // there was no cache to look into
+	}
+	return map[string]float64{
+		"polluted_reads":            float64(r.polluted),
+		"polluted_reads_per_intent": float64(r.polluted) / float64(r.looks),
+	}, nil
+}
+
+func (r *pollution) Clean(ctx context.Context) error {
+	var errs []error
+	for i := range r.stage.Objects {
+		errs = append(errs, client.IgnoreNotFound(r.stage.Admin.Delete(ctx, build(r.stage, r.Kinds()[0], r.intent(-1, i).Name, nil))))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,174 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/compare"
+)
+
+// slurmService is the Service of a Slurm controller, to which several reconcilers write and the API server adds.
+func slurmService() compare.Workload {
+	return compare.Workload{
+		Name: "slurm-service",
+		Summary: "the Service of a Slurm controller: one reconciler owns port, selector and owner, each has an annotation, " +
+			"the API server adds the address",
+		Claims: []compare.Claim{
+			{
+				Text:    "login and REST clients find slurmctld through the Service: an EndpointSlice appears for it",
+				Measure: "extra.endpoint_slices_per_service", Arm: "apply", Value: 1,
+			},
+			{
+				Text:    "a closure that replaces the whole of what its writer knows loses what others wrote, without any 409",
+				Measure: "lost_updates", Arm: "gmu-replace",
+				Contradiction: "it is often said to lose the cluster's address as well, but the API server puts that back",
+			},
+		},
+		Defaults: compare.Parameters{Writers: 4, Objects: 4, Managers: 4},
+		Fixed:    []string{"overlap", "bytes"},
+		Arms:     []string{"gmu-default-retry", "gmu-replace", "create-or-update", "merge-patch", "ssa", "apply"},
+		Local:    true,
+		Prepare:  prepareSlurm,
+	}
+}
+
+const (
+	slurmPort = 6817
+	slurmApp  = "app.kubernetes.io/instance"
+)
+
+type slurm struct {
+	stage  compare.Stage
+	owners []*appsv1.StatefulSet
+}
+
+func prepareSlurm(ctx context.Context, stage compare.Stage) (compare.Run, error) {
+	r := &slurm{stage: stage}
+	for i := range stage.Objects {
+		owner := r.statefulSet(i)
+		r.owners = append(r.owners, owner)
+		if name := r.service(i); len(name) > 63 {
+			return r, fmt.Errorf("the name of service %s has %d characters, more than 63: use a shorter prefix", name, len(name))
+		}
+		if err := stage.Admin.Create(ctx, owner); err != nil {
+			return r, fmt.Errorf("creating StatefulSet %s: %w", owner.Name, err)
+		}
+	}
+	err := r.prepareServices(ctx)
+	return r, err
+}
+
+// prepareServices lets every manager own its fields; that of the controller's reconciler creates the Service.
+func (r *slurm) prepareServices(ctx context.Context) error {
+	for i := range r.owners {
+		for manager := range r.stage.Managers {
+			intent := r.intent(manager, -1, i, manager)
+			r.stage.Note(intent)
+			if err := own(ctx, r.stage, r.Kinds()[0], intent.Name, "", intent.Manager, intent.Configure(nil)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (*slurm) Kinds() []compare.Kind {
+	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Service"), Resource: "services"}}
+}
+
+func (r *slurm) controller(i int) string { return inTrial(r.stage, fmt.Sprintf("slurm-%d", i)) }
+
+func (r *slurm) service(i int) string { return r.controller(i) + "-controller" }
+
+func (r *slurm) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
+	if r.stage.Rounds > 0 && sequence >= r.stage.Rounds {
+		return compare.Intent{}, false, nil
+	}
+	return r.intent(writer, sequence, (writer+sequence)%len(r.owners), writer%r.stage.Managers), true, nil
+}
+
+// intent is what a manager wants of a Service. Manager 0 is the controller's reconciler, and the Service is its own.
+func (r *slurm) intent(writer, sequence, object, manager int) compare.Intent {
+	value := uniqueValue(writer, sequence)
+	modify := func(o *unstructured.Unstructured) error {
+		err := unstructured.SetNestedField(o.Object, value, "metadata", "annotations", ownAnnotation(manager))
+		if manager != 0 || err != nil {
+			return err
+		}
+		return r.controlService(o, object)
+	}
+	return compare.Intent{
+		Writer: writer, Sequence: sequence, Kind: r.Kinds()[0].GroupVersionKind,
+		Namespace: r.stage.Namespace, Name: r.service(object), Manager: managerName(manager),
+		Wants:     map[string]string{ownAnnotation(manager): value},
+		Configure: configured(modify), Modify: modify, Creates: manager == 0,
+		Replace: func(o *unstructured.Unstructured) error {
+			wanted := configured(modify)(nil)
+			metadata := wanted["metadata"].(map[string]any)
+			if spec, found := wanted["spec"]; found {
+				o.Object["spec"] = spec
+			}
+			return unstructured.SetNestedField(o.Object, metadata["annotations"], "metadata", "annotations")
+		},
+	}
+}
+
+// controlService sets what the controller's reconciler owns, and in a list of ports or owners its item only.
+func (r *slurm) controlService(o *unstructured.Unstructured, i int) error {
+	owner := r.owners[i]
+	labels := map[string]any{slurmApp: owner.Name}
+	ports, _, err := unstructured.NestedSlice(o.Object, "spec", "ports")
+	if err != nil {
+		return err
+	}
+	if len(ports) == 0 {
+		ports = []any{map[string]any{}}
+	}
+	port, _ := ports[0].(map[string]any)
+	port["name"], port["port"], port["protocol"] = "slurmctld", int64(slurmPort), "TCP"
+	return errors.Join(
+		unstructured.SetNestedField(o.Object, owner.Name, "metadata", "labels", slurmApp),
+		unstructured.SetNestedSlice(o.Object, []any{map[string]any{
+			"apiVersion": "apps/v1", "kind": "StatefulSet", "name": owner.Name, "uid": string(owner.UID),
+			"controller": true, "blockOwnerDeletion": true,
+		}}, "metadata", "ownerReferences"),
+		unstructured.SetNestedField(o.Object, "ClusterIP", "spec", "type"),
+		unstructured.SetNestedMap(o.Object, labels, "spec", "selector"),
+		unstructured.SetNestedSlice(o.Object, ports, "spec", "ports"),
+	)
+}
+
+func (r *slurm) Fields(o *unstructured.Unstructured) map[string]string {
+	if !strings.HasPrefix(o.GetName(), inTrial(r.stage, "slurm-")) {
+		return nil
+	}
+	return ownAnnotations(o)
+}
+
+func (*slurm) Background(ctx context.Context) error { return untilEnd(ctx) }
+
+// statefulSet stands for the controller: it runs slurmctld, and the Service has it as its owner.
+func (r *slurm) statefulSet(i int) *appsv1.StatefulSet {
+	labels := map[string]string{slurmApp: r.controller(i)}
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.stage.Namespace, Name: r.controller(i), Labels: labels},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(1)), ServiceName: r.service(i), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "slurmctld", Image: "slurmctld"}}},
+			},
+		},
+	}
+}
+
+// slicePatience is how long Finish waits for the endpoint slices; they usually stand long before.
+const slicePatience = 5 * time.Second

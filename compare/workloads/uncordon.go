@@ -1,0 +1,180 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+)
+
+// nodeUncordon ends the maintenance of nodes that others write to all the time.
+func nodeUncordon() compare.Workload {
+	return compare.Workload{
+		Name: "node-uncordon",
+		Summary: "nodes of the local cluster uncordoned, 15 at once, while a foreign writer makes 5 % of plain attempts stale; " +
+			"fewer objects than writers: several operators on one node at once",
+		Claims: []compare.Claim{
+			{
+				Text:    "without retry about 5 % of uncordons end in a stale write, so about 95 % succeed",
+				Measure: "stale_writes_per_intent", Arm: "gmu", Value: 0.05,
+			},
+			{
+				Text:    "with retries (4 attempts, waits of 100, 200, 400 ms) below 0.1 % fail, so more than 99.9 % succeed",
+				Measure: "give_up_rate", Arm: "gmu-exponential", Value: 0.001,
+				Contradiction: "for attempts that fail independently 0.05⁴ is 0.0006 %, far below 0.1 %: " +
+					"the figure holds only if a node that is stale once is likely to be so again",
+			},
+			{Text: "an operator's retries by hand go from 1-3 to 0"},
+			{Text: "a batch is 7 nodes, 15 at most at once: the 15 are never reached within a batch; this measures 15"},
+		},
+		Defaults: compare.Parameters{Writers: 15, Objects: 15, Managers: 1, Rounds: 20},
+		Fixed:    []string{"managers", "overlap", "rate", "bytes", "warmup", "duration"},
+		Arms:     []string{"gmu", "gmu-exponential", "gmu-default-retry", "merge-patch", "ssa", "apply"},
+		Local:    true,
+		Deadline: 30 * time.Second,
+		Prepare:  prepareUncordon,
+	}
+}
+
+// operator is the field manager of all who uncordon: they are replicas of one tool, and under Server-Side Apply only
+// the manager that cordoned can let go of the cordon.
+const operator = "maintenance"
+
+// The annotations that say that a node is under maintenance, and by which work order.
+const (
+	maintenanceID    = domain + "maintenance"
+	maintenanceState = domain + "maintenance-state"
+)
+
+type uncordon struct {
+	stage   compare.Stage
+	gate    *gate
+	nodes   []string
+	foreign *foreign
+}
+
+func prepareUncordon(ctx context.Context, stage compare.Stage) (compare.Run, error) {
+	r := &uncordon{stage: stage, gate: newGate(stage.Writers)}
+	for i := range min(stage.Objects, stage.Writers) {
+		r.nodes = append(r.nodes, inTrial(stage, fmt.Sprintf("node-%02d", i)))
+	}
+	canary := inTrial(stage, "canary")
+	if err := createNodes(ctx, stage.Admin, append([]string{canary}, r.nodes...)); err != nil {
+		return r, err
+	}
+	window, err := r.measureWindow(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.foreign = newForeign(stage, append([]string{canary}, r.nodes...), window)
+	return r, nil
+}
+
+func (*uncordon) Kinds() []compare.Kind {
+	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node"), Resource: "nodes", Cluster: true}}
+}
+
+// Next cordons a node, which nobody measures, and gives the intent to uncordon it. Of the operators that share a node
+// the first cordons it, when all of them are done with the time before.
+func (r *uncordon) Next(ctx context.Context, writer, round int) (compare.Intent, bool, error) {
+	if r.stage.Rounds > 0 && round >= r.stage.Rounds {
+		r.gate.arrive(writer, 2*round)
+		return compare.Intent{}, false, nil
+	}
+	if err := r.cordonOnce(ctx, writer, round); err != nil {
+		return compare.Intent{}, false, err
+	}
+	return r.intent(writer, round), true, nil
+}
+
+// intent wants the cordon and its annotations gone. To whom the node is uncordoned already it is nothing to write.
+func (r *uncordon) intent(writer, round int) compare.Intent {
+	return compare.Intent{
+		Writer: writer, Sequence: round,
+		Kind: r.Kinds()[0].GroupVersionKind, Name: r.nodes[writer%len(r.nodes)], Manager: operator,
+		Wants:     map[string]string{"unschedulable": "", maintenanceID: "", maintenanceState: ""},
+		Configure: func(*unstructured.Unstructured) map[string]any { return map[string]any{} },
+		Modify: func(o *unstructured.Unstructured) error {
+			unstructured.RemoveNestedField(o.Object, "spec", "unschedulable")
+			unstructured.RemoveNestedField(o.Object, "metadata", "annotations", maintenanceID)
+			unstructured.RemoveNestedField(o.Object, "metadata", "annotations", maintenanceState)
+			return nil
+		},
+	}
+}
+
+// cordonOnce returns when the node of a writer is cordoned for the round.
+func (r *uncordon) cordonOnce(ctx context.Context, writer, round int) error {
+	before, after := 2*round, 2*round+1
+	if len(r.nodes) == r.stage.Writers {
+		return r.cordon(ctx, writer, round, r.nodes[writer])
+	}
+	if writer >= len(r.nodes) {
+		r.gate.arrive(writer, after)
+		return r.gate.wait(ctx, after)
+	}
+	if err := r.gate.pass(ctx, writer, before); err != nil {
+		return err
+	}
+	if err := r.cordon(ctx, writer, round, r.nodes[writer]); err != nil {
+		return err
+	}
+	return r.gate.pass(ctx, writer, after)
+}
+
+// cordon starts maintenance on a node and waits until the node lifecycle controller has said so by its taint: what it
+// writes then is not part of the race.
+func (r *uncordon) cordon(ctx context.Context, writer, round int, node string) error {
+	admin, id := r.stage.Admin, uniqueValue(writer, round)
+	if err := waitTaint(ctx, admin, node, false); err != nil {
+		return err
+	}
+	wanted := map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{maintenanceID: id, maintenanceState: id + "-draining"}},
+		"spec":     map[string]any{"unschedulable": true},
+	}
+	r.stage.Note(compare.Intent{
+		Writer: writer, Sequence: round, Kind: r.Kinds()[0].GroupVersionKind, Name: node, Manager: operator,
+		Wants: map[string]string{"unschedulable": "true", maintenanceID: id, maintenanceState: id + "-draining"},
+	})
+	if err := r.writeCordon(ctx, node, wanted); err != nil {
+		return fmt.Errorf("cordoning node %s: %w", node, err)
+	}
+	return waitTaint(ctx, admin, node, true)
+}
+
+// writeCordon cordons the way the arm uncordons: what is to be given up by applying was applied.
+func (r *uncordon) writeCordon(ctx context.Context, node string, wanted map[string]any) error {
+	if !appliesFields(r.stage.Arm) {
+		return mergeInto(ctx, r.stage.Admin, node, wanted, operator)
+	}
+	o := &unstructured.Unstructured{Object: wanted}
+	o.SetGroupVersionKind(r.Kinds()[0].GroupVersionKind)
+	o.SetName(node)
+	return r.stage.Admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(operator), client.ForceOwnership)
+}
+
+func (*uncordon) Fields(o *unstructured.Unstructured) map[string]string { return maintenanceFields(o) }
+
+func (r *uncordon) Background(ctx context.Context) error { return r.foreign.run(ctx) }
+
+func (r *uncordon) Finish(context.Context) (map[string]float64, error) {
+	return r.foreign.counted(), nil
+}
+
+// Clean deletes the nodes; the garbage collector takes their leases.
+func (r *uncordon) Clean(ctx context.Context) error {
+	var errs []error
+	for _, name := range append([]string{inTrial(r.stage, "canary")}, r.nodes...) {
+		node := &corev1.Node{}
+		node.Name = name
+		errs = append(errs, client.IgnoreNotFound(r.stage.Admin.Delete(ctx, node)))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,105 @@
+package workloads
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	nodePatience = 10 * time.Second
+	nodePoll     = 20 * time.Millisecond
+)
+
+// createNodes creates nodes that kwok takes for its own, and waits until they are ready and no taint is on its way.
+func createNodes(ctx context.Context, c client.Client, names []string) error {
+	for _, name := range names {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Labels:      map[string]string{"type": "kwok", corev1.LabelHostname: name, corev1.LabelOSStable: "linux"},
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
+		}}
+		if err := c.Create(ctx, node); err != nil {
+			return fmt.Errorf("creating node %s: %w", name, err)
+		}
+	}
+	for _, name := range names {
+		if err := waitNode(ctx, c, name, "ready", isReady); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isReady(node *corev1.Node) bool {
+	return len(node.Spec.Taints) == 0 && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// waitTaint waits until a node has the taint of a cordoned node, or has it no more.
+func waitTaint(ctx context.Context, c client.Client, name string, wanted bool) error {
+	what := "without the taint of a cordon"
+	if wanted {
+		what = "tainted as cordoned"
+	}
+	return waitNode(ctx, c, name, what, func(node *corev1.Node) bool {
+		if !wanted && node.Spec.Unschedulable {
+			return true // an arm gave it up: the taint stays, and is right
+		}
+		return wanted == slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
+	})
+}
+
+func waitNode(ctx context.Context, c client.Client, name, what string, done func(*corev1.Node) bool) error {
+	var node corev1.Node
+	err := wait.PollUntilContextTimeout(ctx, nodePoll, nodePatience, true, func(ctx context.Context) (bool, error) {
+		if err := c.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
+			return false, err
+		}
+		return done(&node), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for node %s to be %s: %w; are kwok and the controller manager running?", name, what, err)
+	}
+	return nil
+}
+
+// mergeInto writes a part of a node without minding who else writes.
+func mergeInto(ctx context.Context, c client.Client, name string, part map[string]any, manager string) error {
+	patch, err := json.Marshal(part)
+	if err != nil {
+		return err
+	}
+	node := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}}
+	node.Name = name
+	return c.Patch(ctx, node, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(manager))
+}
+
+// appliesFields says that an arm gives a field up by applying without it.
+func appliesFields(arm string) bool {
+	return strings.HasPrefix(arm, "ssa") || arm == "apply"
+}
+
+func maintenanceFields(o *unstructured.Unstructured) map[string]string {
+	fields := map[string]string{}
+	if on, _, _ := unstructured.NestedBool(o.Object, "spec", "unschedulable"); on {
+		fields["unschedulable"] = "true"
+	}
+	for _, name := range []string{maintenanceID, maintenanceState} {
+		if value, found := o.GetAnnotations()[name]; found {
+			fields[name] = value
+		}
+	}
+	return fields
+}
