@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,9 +46,7 @@ var dataBefore = map[string]any{"data": map[string]any{"m1": "old", "m9": "old",
 // wanted are the fields that an intent comes to on an object; a counter of 41 is part of all of them.
 func wanted(intent compare.Intent) map[string]string {
 	fields := map[string]string{}
-	for field, value := range intent.Wants {
-		fields[field] = value
-	}
+	maps.Copy(fields, intent.Wants)
 	if intent.Increments != "" {
 		fields[intent.Increments] = "42"
 	}
@@ -92,9 +91,7 @@ func checkIntent(t *testing.T, stage compare.Stage, run compare.Run, intent comp
 
 	modified := live()
 	kept := run.Fields(modified)
-	for field, value := range want {
-		kept[field] = value
-	}
+	maps.Copy(kept, want)
 	for range 2 { // an increment is the one that is not the same when it is repeated on the same object
 		if err := intent.Modify(modified); err != nil {
 			t.Fatal(err)
@@ -135,6 +132,7 @@ func TestValuesAreUnique(t *testing.T) {
 			continue
 		}
 		stage := stageOf(test.workload.Defaults)
+		stage.Writers *= 2 // two to a manager
 		run, seen := test.run(stage), map[string]bool{}
 		for writer := range stage.Writers {
 			for sequence := range 20 {
