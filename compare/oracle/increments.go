@@ -1,0 +1,63 @@
+package oracle
+
+import (
+	"maps"
+	"slices"
+)
+
+// stand judges the increments that were acknowledged at a version. Several may have been: each read the same number, one
+// wrote the next, and the writes of the others changed nothing. One that began too late for the version is not found.
+func (j *judging) stand(v int) {
+	claims := map[string][]int{}
+	for _, o := range j.claims[v] {
+		if field := j.Operations[o].Increments; increments(j.Operations[o], field) && !j.superseded(o) {
+			claims[field] = append(claims[field], o)
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(claims)) {
+		j.steps(v, field, claims[field])
+	}
+}
+
+// steps compares the acknowledged increments of a field with how far the version went. An increment that wrote a number
+// lower than the one before has undone the steps of others as well; they are given back should a later one make up for
+// them.
+func (j *judging) steps(v int, field string, claims []int) {
+	counter, missing := j.field(v, field), int64(len(claims))
+	went := j.went(v, field)
+	missing -= went
+	if missing > 0 {
+		j.found.LostIncrements += int(missing)
+		counter.undone += max(0, -went)
+		j.violation(kindLostIncrement, v, field, claims[len(claims)-1], j.writer[v])
+		return
+	}
+	back := min(-missing, counter.undone)
+	counter.undone -= back
+	j.found.LostIncrements -= int(back)
+	if -missing > back {
+		j.found.Phantom++
+		j.violation(kindPhantom, v, field, -1, j.writer[v])
+	}
+}
+
+// went is the step from the version before. An object that begins with 1 was created by an increment.
+func (j *judging) went(v int, field string) int64 {
+	after := j.Versions[v].Fields[field]
+	if j.begins(v) {
+		if after == "1" {
+			return 1
+		}
+		return 0
+	}
+	before := j.Versions[j.before[v]].Fields[field]
+	if before == "" {
+		before = "0"
+	}
+	n, ok := number(before)
+	m, also := number(after)
+	if !ok || !also {
+		return 0
+	}
+	return m - n
+}

@@ -1,0 +1,195 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"coapply.dev/compare/history"
+)
+
+// index is a history with its parts tied together. Operations and versions go by their index in the history.
+type index struct {
+	history.History
+	// before and after are the versions before and after a version of the same object, -1 for none.
+	before, after []int
+	// claims are the operations that were acknowledged at a version; place is the version of an operation, -1 for none.
+	claims [][]int
+	place  []int
+	// latest is when a version was there at the latest: what was acknowledged at it, or later, had ended.
+	latest []time.Duration
+	// pending are operations that may have written a value though they were not acknowledged at its version.
+	pending map[want]*pending
+	// gap is the first thing that the watch missed.
+	gap string
+}
+
+// want is a value that an operation wants a field to have; or that it be one greater.
+type want struct {
+	object, field, value string
+	increments           bool
+}
+
+const never = time.Duration(math.MaxInt64)
+
+func newIndex(h history.History) *index {
+	x := &index{History: h, pending: map[want]*pending{}}
+	at := x.tieVersions()
+	x.tieOperations(at)
+	x.latest = make([]time.Duration, len(h.Versions))
+	for v := len(h.Versions) - 1; v >= 0; v-- {
+		x.latest[v] = never
+		if x.after[v] >= 0 {
+			x.latest[v] = x.latest[x.after[v]]
+		}
+		for _, o := range x.claims[v] {
+			x.latest[v] = min(x.latest[v], h.Operations[o].End)
+		}
+	}
+	return x
+}
+
+func (x *index) missed(format string, values ...any) {
+	if x.gap == "" {
+		x.gap = fmt.Sprintf(format, values...)
+	}
+}
+
+// tieVersions gives the version of each revision.
+func (x *index) tieVersions() map[uint64]int {
+	n := len(x.Versions)
+	x.Versions = slices.Clone(x.Versions)
+	x.before, x.after, x.claims = make([]int, n), make([]int, n), make([][]int, n)
+	at, last := make(map[uint64]int, n), map[string]int{}
+	for v, version := range x.Versions {
+		if v > 0 && version.Revision <= x.Versions[v-1].Revision {
+			x.missed("the watch gave revision %d of %s after revision %d", version.Revision, version.Object, x.Versions[v-1].Revision)
+		}
+		x.before[v], x.after[v] = -1, -1
+		if version.Deleted {
+			x.Versions[v].Fields = nil // a watch tells what it had
+		}
+		if earlier, ok := last[version.Object]; ok {
+			x.before[v], x.after[earlier] = earlier, v
+		}
+		at[version.Revision], last[version.Object] = v, v
+	}
+	return at
+}
+
+// tieOperations finds what was acknowledged, and keeps the rest as pending, in the order in which they began.
+func (x *index) tieOperations(at map[uint64]int) {
+	x.place = make([]int, len(x.Operations))
+	order := make([]int, len(x.Operations))
+	for o := range order {
+		order[o] = o
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x.Operations[a].Begin, x.Operations[b].Begin) })
+	for _, o := range order {
+		op := x.Operations[o]
+		x.place[o] = -1
+		if op.Skipped {
+			continue
+		}
+		if op.Outcome == history.Landed {
+			if x.place[o] = x.find(op, at); x.place[o] >= 0 {
+				x.claims[x.place[o]] = append(x.claims[x.place[o]], o)
+			}
+		}
+		x.keepPending(o)
+	}
+	for _, p := range x.pending {
+		slices.SortStableFunc(p.later, func(a, b int) int { return cmp.Compare(x.place[a], x.place[b]) })
+	}
+}
+
+// find gives the version that an operation was acknowledged at, -1 for none.
+func (x *index) find(op history.Operation, at map[uint64]int) int {
+	if op.Revision == "" && op.Increments == "" && removesAll(op) {
+		return -1 // a DELETE is answered without a resourceVersion
+	}
+	revision, err := strconv.ParseUint(op.Revision, 10, 64)
+	v, ok := at[revision]
+	switch {
+	case err != nil:
+		x.missed("intent %d of writer %d landed, but with resourceVersion %q its write cannot be found", op.Sequence, op.Writer, op.Revision)
+		return -1
+	case !ok || x.Versions[v].Object != op.Object:
+		x.missed("the watch has no revision %d of %s, which intent %d of writer %d was acknowledged at",
+			revision, op.Object, op.Sequence, op.Writer)
+		return -1
+	}
+	// The write that takes the last finalizer deletes the object, and is answered with the revision before.
+	if next := x.after[v]; next >= 0 && x.Versions[next].Deleted && len(op.Wants) > 0 && removesAll(op) && !x.holds(v, op) {
+		return next
+	}
+	return v
+}
+
+func removesAll(op history.Operation) bool {
+	for _, value := range op.Wants {
+		if value != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// holds tells whether a version has what an operation wants.
+func (x *index) holds(v int, op history.Operation) bool { return x.differs(v, op) == "" }
+
+// differs gives the first field that does not have the value that an operation wants, "" for none.
+func (x *index) differs(v int, op history.Operation) string {
+	for _, field := range sorted(op.Wants) {
+		if x.Versions[v].Fields[field] != op.Wants[field] {
+			return field
+		}
+	}
+	return ""
+}
+
+// begins tells that a version is the first of its object: as the watch found it, created, or created again.
+func (x *index) begins(v int) bool { return x.before[v] < 0 || x.Versions[x.before[v]].Deleted }
+
+// increments tells whether an operation makes a field one greater.
+func increments(op history.Operation, field string) bool {
+	_, sets := op.Wants[field]
+	return op.Increments == field && field != "" && !sets
+}
+
+// changed are the fields that differ from the version before, in order.
+func (x *index) changed(v int) []string {
+	before, after := x.Versions[x.before[v]].Fields, x.Versions[v].Fields
+	var fields []string
+	for field, value := range before {
+		if value != after[field] {
+			fields = append(fields, field)
+		}
+	}
+	for field, value := range after {
+		if _, known := before[field]; !known && value != "" {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+// number reads the value of a counter.
+func number(value string) (int64, bool) {
+	n, err := strconv.ParseInt(value, 10, 62) // so that a difference is no overflow
+	return n, err == nil
+}
+
+// isNext tells whether a counter made one step; a counter that is absent stands at 0.
+func isNext(before, after string) bool {
+	if before == "" {
+		before = "0"
+	}
+	n, ok := number(before)
+	m, also := number(after)
+	return ok && also && m == n+1
+}

@@ -1,0 +1,198 @@
+package oracle
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// builder makes registers of a history.
+type builder struct {
+	*index
+	registers map[[2]string]*register
+	// earliest is when a version was there at the earliest.
+	earliest []time.Duration
+	// wrote are the wants that a version may have been made by; true if nobody was acknowledged at one of these.
+	wrote map[want]bool
+	// horizon is after everything.
+	horizon time.Duration
+}
+
+// registers gives the registers in a fixed order. The index is one that Judge has not taken from.
+func registers(x *index, resets map[taken]bool) []*register {
+	b := &builder{
+		index: x, registers: map[[2]string]*register{}, earliest: make([]time.Duration, len(x.Versions)), wrote: map[want]bool{},
+	}
+	for _, op := range x.Operations {
+		b.horizon = max(b.horizon, op.Begin, op.End)
+	}
+	for v := range x.Versions {
+		b.earliest[v] = b.bound(v)
+		b.addVersion(v)
+	}
+	for w, p := range b.pending {
+		b.addPending(w, p, resets)
+	}
+	return slices.SortedFunc(maps.Values(b.registers), func(a, b *register) int {
+		return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.field, b.field))
+	})
+}
+
+func (b *builder) register(object, field string) *register {
+	key := [2]string{object, field}
+	if b.registers[key] == nil {
+		b.registers[key] = &register{object: object, field: field, acknowledged: map[int]int{}}
+	}
+	return b.registers[key]
+}
+
+// addVersion adds a version to the registers that it concerns. To the others it is a read of what they had before.
+func (b *builder) addVersion(v int) {
+	version := b.Versions[v]
+	last := min(b.latest[v], b.horizon)
+	for _, field := range b.concerned(v) {
+		r := b.register(version.Object, field)
+		at := len(r.chain)
+		l := link{value: version.Fields[field], resets: version.Deleted || b.begins(v), claimed: len(b.claims[v]) > 0}
+		for _, o := range b.claims[v] {
+			op := b.Operations[o]
+			input := step{do: write, at: at, value: op.Wants[field]}
+			if increments(op, field) {
+				input.do, l.counted = increment, true
+			} else if _, sets := op.Wants[field]; !sets {
+				continue
+			}
+			r.acknowledged[o] = at
+			r.add(input, op.Begin, op.End)
+		}
+		r.chain = append(r.chain, l)
+		r.add(step{do: read, at: at}, min(b.earliest[v], last), last)
+		b.note(v, field, l)
+	}
+}
+
+func (r *register) add(input step, begin, end time.Duration) {
+	r.operations = append(r.operations, porcupine.Operation{Input: input, Call: int64(begin), Return: int64(max(begin, end))})
+}
+
+// concerned are the fields that changed or began, and those of the operations acknowledged at the version.
+func (b *builder) concerned(v int) []string {
+	fields := map[string]bool{}
+	for _, o := range b.claims[v] {
+		for field := range b.Operations[o].Wants {
+			fields[field] = true
+		}
+		if field := b.Operations[o].Increments; field != "" {
+			fields[field] = true
+		}
+	}
+	switch before := b.before[v]; {
+	case before < 0:
+		for field := range b.Versions[v].Fields {
+			fields[field] = true
+		}
+	default:
+		for _, field := range b.changed(v) {
+			fields[field] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(fields))
+}
+
+// note keeps which pending operations may have made the link: of the others nothing is to be seen.
+func (b *builder) note(v int, field string, l link) {
+	if l.resets {
+		return
+	}
+	object, before := b.Versions[v].Object, b.Versions[b.before[v]].Fields[field]
+	for _, w := range []want{{object: object, field: field, value: l.value}, {object: object, field: field, increments: true}} {
+		if before == l.value || w.increments && !isNext(before, l.value) {
+			continue
+		}
+		b.wrote[w] = b.wrote[w] || !l.claimed
+	}
+}
+
+// addPending adds what may have landed. Of what Judge found at a version that resets its register nothing is left.
+func (b *builder) addPending(w want, p *pending, resets map[taken]bool) {
+	unclaimed, wrote := b.wrote[w]
+	if !wrote {
+		return
+	}
+	r := b.register(w.object, w.field)
+	add := func(operations []int, at func(o int) int) {
+		for _, o := range operations {
+			if resets[taken{o, w.field}] {
+				continue
+			}
+			input := step{do: writeUnknown, at: at(o), value: w.value}
+			if w.increments {
+				input.do = incrementUnknown
+			}
+			r.add(input, b.Operations[o].Begin, b.horizon+1)
+		}
+	}
+	open := func(int) int { return -1 }
+	add(p.noted, open)
+	add(p.open, open)
+	if unclaimed {
+		add(p.later, func(o int) int { return r.acknowledged[o] })
+	}
+}
+
+// bound gives when a version was there at the earliest: what changed was written by an operation acknowledged at it, or
+// by one that may have been, and the version before was there.
+func (b *builder) bound(v int) time.Duration {
+	before := b.before[v]
+	if before < 0 || len(b.claims[v]) == 0 {
+		return b.earliestOf(before)
+	}
+	first := never
+	for _, o := range b.claims[v] {
+		first = min(first, b.Operations[o].Begin)
+	}
+	bound := b.earliestOf(before)
+	for _, o := range b.claims[v] {
+		for _, w := range b.made(v, o) {
+			bound = max(bound, min(first, b.firstPending(w)))
+		}
+	}
+	return bound
+}
+
+func (b *builder) earliestOf(v int) time.Duration {
+	if v < 0 {
+		return 0
+	}
+	return b.earliest[v]
+}
+
+// made are the changes of a version that an operation wanted.
+func (b *builder) made(v, o int) []want {
+	op, was, is := b.Operations[o], b.Versions[b.before[v]].Fields, b.Versions[v].Fields
+	var made []want
+	for field, value := range op.Wants {
+		if is[field] == value && was[field] != value {
+			made = append(made, want{object: op.Object, field: field, value: value})
+		}
+	}
+	if increments(op, op.Increments) && isNext(was[op.Increments], is[op.Increments]) {
+		made = append(made, want{object: op.Object, field: op.Increments, increments: true})
+	}
+	return made
+}
+
+func (b *builder) firstPending(w want) time.Duration {
+	first := never
+	if p := b.pending[w]; p != nil {
+		for _, q := range []queue{p.noted, p.open} {
+			if len(q) > 0 {
+				first = min(first, b.Operations[q[0]].Begin)
+			}
+		}
+	}
+	return first
+}
