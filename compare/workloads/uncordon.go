@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -160,7 +161,13 @@ func (r *uncordon) writeCordon(ctx context.Context, node string, wanted map[stri
 	return r.stage.Admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(operator), client.ForceOwnership)
 }
 
-func (*uncordon) Fields(o *unstructured.Unstructured) map[string]string { return maintenanceFields(o) }
+// Fields leaves out the nodes of others, and the canary.
+func (r *uncordon) Fields(o *unstructured.Unstructured) map[string]string {
+	if !strings.HasPrefix(o.GetName(), inTrial(r.stage, "node-")) {
+		return nil
+	}
+	return maintenanceFields(o)
+}
 
 func (r *uncordon) Background(ctx context.Context) error { return r.foreign.run(ctx) }
 
