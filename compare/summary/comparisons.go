@@ -1,8 +1,6 @@
 package summary
 
 import (
-	"fmt"
-
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/statistics"
 )
@@ -130,15 +128,4 @@ func (r *reckoning) between(cell, arm, other, measure string) (results.Compariso
 		return c, false
 	}
 	return r.judge([]results.Comparison{c}, measure)[0], true
-}
-
-// ratioText is for sentences: "1.53 times [1.41, 1.66]".
-func ratioText(c results.Comparison) string {
-	switch {
-	case c.Ratio == 0:
-		return "n/a"
-	case c.Lo == 0:
-		return fmt.Sprintf("%.3g times", c.Ratio)
-	}
-	return fmt.Sprintf("%.3g times [%.3g, %.3g]", c.Ratio, c.Lo, c.Hi)
 }

@@ -24,10 +24,10 @@ func behave(arm string, p compare.Parameters) behaviour {
 	apply := behaviour{verb: "PATCH", attempts: 1 + 0.18*(n-1), cpu: 1.1 + 0.1*k}
 	update := behaviour{verb: "PUT", attempts: 1.05, reads: 1, cpu: 1.3 + 0.03*k}
 	alone := 2.5 + 0.09*k
-	saturated := min(n*1000/(alone+rtt), 1000/(alone*(1+0.18*(n-1)))*math.Max(1, n/4))
+	saturated := min(n*1000/(alone+rtt), 1000/(alone*(1+0.18*(n-1))))
 	retried := func(b behaviour, share, stale, slower float64) behaviour {
 		b.giveUp, b.stale, b.reads = share, stale, b.reads*(1+stale)
-		b.goodput = n * 1000 / ((2.8 + 0.02*k + rtt*1.5) * (1 + 0.19*(n-1)) * slower) * (1 - share)
+		b.goodput = 1000 / ((2.8 + 0.02*k + rtt*1.5) * (1 + 0.19*(n-1)) * slower) * (1 - share)
 		b.goodput = math.Min(b.goodput, n*1000/(2.8+2*rtt))
 		b.cpu *= (1 + 0.5*stale) / (1 - share)
 		return b

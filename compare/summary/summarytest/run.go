@@ -48,6 +48,7 @@ func trial(cell results.PlannedCell, arm string, aa bool, block, order int, shar
 	random := rand.New(rand.NewPCG(Seed, uint64(order)))
 	b := behave(arm, cell.Parameters)
 	b.goodput *= shared * math.Exp(0.03*random.NormFloat64())
+	b.cpu *= math.Exp(0.02 * random.NormFloat64())
 	b.noop = cell.Workload == "steady-state" && (arm == "apply" || arm == "gmu-cached")
 	seconds := cell.Duration.Seconds()
 	all := (cell.Warmup + cell.Duration).Seconds() / seconds
