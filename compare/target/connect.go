@@ -105,6 +105,8 @@ func (o Options) contextOf(raw *api.Config, where string) (string, error) {
 		return "", fmt.Errorf("%s has no current context: name one of %s", where, names)
 	case raw.Contexts[name] == nil:
 		return "", fmt.Errorf("there is no context %q in %s: there are %s", name, where, names)
+	case raw.Clusters[raw.Contexts[name].Cluster] == nil:
+		return "", fmt.Errorf("context %q in %s names the cluster %q, which is not there", name, where, raw.Contexts[name].Cluster)
 	}
 	return name, nil
 }

@@ -67,7 +67,7 @@ func limits(root string) string {
 		return ""
 	}
 	var cpus, bytes float64
-	for mount := filepath.Join(root, "sys/fs/cgroup"); ; path = filepath.Dir(path) {
+	for mount := filepath.Join(root, "sys", "fs", "cgroup"); ; path = filepath.Dir(path) {
 		at := filepath.Join(mount, path)
 		cpus = lesser(cpus, quotient(content(at, "cpu.max")))
 		bytes = lesser(bytes, quotient(content(at, "memory.max")))
@@ -76,7 +76,7 @@ func limits(root string) string {
 		}
 	}
 	v1 := func(controller, file string) string {
-		return content(filepath.Join(root, "sys/fs/cgroup", controller), file)
+		return content(filepath.Join(root, "sys", "fs", "cgroup", controller), file)
 	}
 	cpus = lesser(cpus, quotient(v1("cpu", "cpu.cfs_quota_us")+" "+v1("cpu", "cpu.cfs_period_us")))
 	if limit := quotient(v1("memory", "memory.limit_in_bytes")); limit < 1<<60 { // version 1's "none"
@@ -97,13 +97,13 @@ func limits(root string) string {
 
 // group is the path of the process's control group of version 2, "/" where there is version 1 only.
 func group(root string) (string, bool) {
-	lines, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	lines, err := os.ReadFile(filepath.Join(root, "proc", "self", "cgroup"))
 	if err != nil {
 		return "", false
 	}
 	for line := range strings.Lines(string(lines)) {
 		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			return filepath.Join("/", path), true
+			return filepath.Clean(path), true
 		}
 	}
 	return "/", true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -13,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -36,13 +38,16 @@ const (
 // newTarget writes nothing and asks nothing.
 func newTarget(admin *rest.Config, log io.Writer) (*Target, error) {
 	admin = rest.CopyConfig(admin)
-	admin.QPS, admin.UserAgent = -1, "coapply-compare"
+	unhindered(admin)
 	t := &Target{admin: admin, namespace: "compare-" + rand.String(8), run: string(uuid.NewUUID()), log: log}
 	var err error
-	if t.set, err = kubernetes.NewForConfig(admin); err != nil {
+	if t.http, err = rest.HTTPClientFor(admin); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	if t.client, err = client.New(admin, client.Options{}); err != nil {
+	if t.set, err = kubernetes.NewForConfigAndClient(admin, t.http); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if t.client, err = client.New(admin, client.Options{HTTPClient: t.http}); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	return t, nil
@@ -115,9 +120,18 @@ func (t *Target) objects(ctx context.Context) ([]client.Object, error) {
 func (t *Target) create(ctx context.Context, object client.Object) error {
 	t.created = append(t.created, object) // also if this fails: it may have happened
 	if err := t.client.Create(ctx, object, client.FieldOwner(managedBy)); err != nil {
-		return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
+		return fmt.Errorf("creating %s: %w", t.title(object), err)
 	}
 	return nil
+}
+
+// title is such as "Role compare-abc/writer".
+func (t *Target) title(object client.Object) string {
+	kind := "object"
+	if known, err := t.client.GroupVersionKindFor(object); err == nil {
+		kind = known.Kind
+	}
+	return kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/")
 }
 
 // newUser takes a token that is bound to the service account's life.
@@ -132,8 +146,16 @@ func (t *Target) newUser(ctx context.Context) error {
 		fmt.Fprintf(t.log, "the cluster gives tokens for %v only: a longer run fails\n", life)
 	}
 	t.user = rest.AnonymousClientConfig(t.admin)
-	t.user.BearerToken, t.user.QPS, t.user.UserAgent = request.Status.Token, -1, "coapply-compare"
+	t.user.BearerToken = request.Status.Token
+	unhindered(t.user)
 	return nil
+}
+
+// unhindered takes the limit of requests from a configuration, and fixes the encoding: clients would send some kinds as
+// Protocol Buffers, and apply configurations as JSON.
+func unhindered(config *rest.Config) {
+	config.QPS, config.UserAgent = -1, managedBy
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 }
 
 // waitUsable returns when the user's rights have reached the authorizer, and on the local control plane when pods can be

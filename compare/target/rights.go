@@ -3,11 +3,11 @@ package target
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/api/v1alpha1"
@@ -23,17 +23,15 @@ func (t *Target) namespacedRules(ctx context.Context) ([]rbacv1.PolicyRule, erro
 		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: verbs},
 		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: verbs},
 	}
-	group := v1alpha1.SchemeGroupVersion
-	groups, err := t.set.Discovery().ServerGroups()
-	if err != nil {
+	group := v1alpha1.SchemeGroupVersion.Group
+	err := t.set.Discovery().RESTClient().Get().AbsPath("/apis", group).Do(ctx).Error()
+	switch {
+	case apierrors.IsNotFound(err): // the CustomResourceDefinition is not installed
+	case err != nil:
 		return nil, fmt.Errorf("asking which kinds the cluster has: %w", err)
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == group.Group }) {
+	default:
 		rules = append(rules, rbacv1.PolicyRule{
-			APIGroups: []string{group.Group}, Resources: []string{"devboxes", "devboxes/status"}, Verbs: verbs,
+			APIGroups: []string{group}, Resources: []string{"devboxes", "devboxes/status"}, Verbs: verbs,
 		})
 	}
 	return rules, nil

@@ -1,13 +1,12 @@
 package target
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/results"
@@ -28,38 +27,22 @@ func (t *Target) Scrape(ctx context.Context) (Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
 	s := Snapshot{level: t.level}
-	var err error
 	if !t.several {
-		if s.apiserver, err = t.apiserverPage(ctx); err != nil {
+		address, _, err := rest.DefaultServerUrlFor(t.admin)
+		if err != nil {
+			return Snapshot{}, fmt.Errorf("reading the API server's metrics: %w", err)
+		}
+		if s.apiserver, err = fetchPage(ctx, t.http, address.JoinPath("metrics").String()); err != nil {
 			return Snapshot{}, fmt.Errorf("reading the API server's metrics: %w", err)
 		}
 	}
 	if t.cluster != nil {
-		if s.etcd, err = etcdPage(ctx, t.cluster.Etcd()); err != nil {
+		var err error
+		if s.etcd, err = fetchPage(ctx, http.DefaultClient, t.cluster.Etcd()+"/metrics"); err != nil {
 			return Snapshot{}, fmt.Errorf("reading etcd's metrics: %w", err)
 		}
 	}
 	return s, nil
-}
-
-func (t *Target) apiserverPage(ctx context.Context) (page, error) {
-	body, err := t.set.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
-	switch {
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	defer body.Close()
-	return readPage(body)
-}
-
-func etcdPage(ctx context.Context, server string) (page, error) {
-	body, err := get(ctx, http.DefaultClient, server+"/metrics")
-	if err != nil {
-		return nil, err
-	}
-	return readPage(bytes.NewReader(body))
 }
 
 // writing are the verbs of requests that change objects, as the API server counts them.

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"time"
 
@@ -40,18 +41,19 @@ type Target struct {
 	cluster *localcluster.Cluster // nil if it is the user's
 	stops   bool                  // Close stops the cluster
 
+	http    *http.Client // the administrator's, as client and set have it
 	client  client.Client
 	set     kubernetes.Interface
 	run     string          // the label's value on all that this run creates
 	created []client.Object // in the order of their creation
 }
 
-// Admin is a copy of the configuration that the target was opened with, without a client-side rate limit: to prepare, to
-// watch and to clean up.
+// Admin is a copy of the configuration that the target was opened with, speaking JSON and without a client-side rate
+// limit: to prepare, to watch and to clean up.
 func (t *Target) Admin() *rest.Config { return rest.CopyConfig(t.admin) }
 
 // User is a copy of the configuration of an ordinary user, a service account with rights on what workloads write to in
-// Namespace, without a client-side rate limit. Its token is good for a day, and ends with the namespace.
+// Namespace, speaking JSON and without a client-side rate limit. Its token is good for a day, and ends with Close.
 func (t *Target) User() *rest.Config { return rest.CopyConfig(t.user) }
 
 // Namespace belongs to the run.
@@ -76,7 +78,7 @@ func (t *Target) Close(ctx context.Context) error {
 	for _, object := range slices.Backward(t.created) {
 		if err := t.remove(ctx, object); err != nil {
 			left = append(left, object)
-			trouble = append(trouble, fmt.Errorf("%T %s: %w: delete it by hand", object, object.GetName(), err))
+			trouble = append(trouble, fmt.Errorf("%s: %w: delete it by hand", t.title(object), err))
 		}
 	}
 	slices.Reverse(left)
