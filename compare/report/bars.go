@@ -98,7 +98,7 @@ func whiskerOf(i *results.Interval, widest float64) *whisker {
 // attemptBars shows how often a write was tried for one intent that landed, by the client and inside the server.
 func (b *builder) attemptBars(cell *cellGroup) bars {
 	chart := bars{
-		Title: "Attempts per intent", Unit: "for each that landed: writes that the client sent, and etcd transactions that failed",
+		Title: "Attempts per intent", Unit: "for each that landed: writes that the client sent + etcd transactions that failed",
 		Legend: []segment{{Class: "k-client", Name: "writes sent by the client"}, {Class: "k-server", Name: "transactions that failed inside the server"}},
 	}
 	widest := 0.0

@@ -55,10 +55,10 @@ func (b *builder) baseline(key cellKey) string {
 	return ""
 }
 
-// comparison gives the paired ratio of an arm in a cell.
-func (b *builder) comparison(key cellKey, arm, measure string) (results.Comparison, bool) {
+// comparison gives the paired ratio of an arm's goodput in a cell.
+func (b *builder) comparison(key cellKey, arm string) (results.Comparison, bool) {
 	for _, c := range b.results.Comparisons {
-		if !c.AA && c.Arm == arm && c.Measure == measure && c.Cell == key.String() {
+		if !c.AA && c.Arm == arm && c.Measure == "goodput" && c.Cell == key.String() {
 			return c, true
 		}
 	}

@@ -45,7 +45,7 @@ var tallied = []string{"#trials", "#acknowledged", "#found", "#lost", "#incremen
 
 // correctness is by arm over all workloads; correctnessByWorkload tells them apart.
 func (b *builder) correctness() table {
-	t := table{Columns: columns(slices.Concat([]string{"arm"}, tallied, []string{"!said"})...)}
+	t := table{Columns: columns(slices.Concat([]string{"arm"}, tallied, []string{"!verdict"})...)}
 	names, by := b.tallies(func(t results.Trial) string { return t.Arm })
 	for _, name := range names {
 		sum := by[name]

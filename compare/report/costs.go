@@ -23,7 +23,7 @@ func (b *builder) costs(cell *cellGroup) table {
 		"#API server allocations", "#API server request ms", "#etcd updates", "#failed transactions", "#revisions", "#watch events",
 		"#bytes up", "#bytes down", "#managed fields bytes", "#object bytes")}
 	for _, r := range cell.Results {
-		t.addArm(b.palette.of(r.Arm), "", r.Arm, interval(r.APIServerCPU), interval(r.EtcdCPU), interval(r.ClientCPU),
+		t.addArm(b.palette.of(r.Arm), "", r.Arm, mean(r.APIServerCPU), mean(r.EtcdCPU), mean(r.ClientCPU),
 			maybe(r.APIServerAllocs), maybe(r.RequestMs), maybe(r.ServerAttempts), maybe(r.FailedTransactions), maybe(r.Revisions),
 			maybe(r.WatchEvents), maybe(r.BytesUp), maybe(r.BytesDown), maybe(r.ManagedFields), maybe(r.ObjectBytes))
 	}
@@ -118,8 +118,11 @@ func (b *builder) overview() table {
 			continue
 		}
 		word := r.NoVerdict
-		if c, found := b.comparison(keyOf(r), r.Arm, "goodput"); found {
-			word = ratioText(c, drawable(c)) + " " + rangeText(c) + " " + c.Word
+		if c, found := b.comparison(keyOf(r), r.Arm); found {
+			word = c.Word
+			if drawable(c) {
+				word = ratioText(c, true) + " " + rangeText(c) + " " + c.Word
+			}
 		} else if word == "" && r.Arm == b.baseline(keyOf(r)) {
 			word = "the baseline"
 		}

@@ -81,7 +81,7 @@ func (b *builder) forest(measure, title, text string) forest {
 	for i, c := range shown {
 		f.Rows = append(f.Rows, forestRow{
 			Cell: c.Cell, Arm: c.Arm, Baseline: c.Baseline, AA: c.AA, Look: b.palette.of(c.Arm), Blocks: c.Blocks,
-			Ratio: ratioText(c, drawable(c)), Range: rangeText(c), P: pText(c), Word: either(c.Word), Why: cut(c.Why),
+			Ratio: ratioText(c, drawable(c)), Range: rangeText(c), P: pText(c), Word: wordOf(c), Why: cut(c.Why),
 			First: i == 0 || shown[i-1].Cell != c.Cell, Drawn: drawable(c), Whisker: hasInterval(c),
 			X: axis.at(c.Ratio), Lo: axis.at(c.Lo), Hi: axis.at(c.Hi),
 		})
@@ -89,11 +89,22 @@ func (b *builder) forest(measure, title, text string) forest {
 	return f
 }
 
+// wordOf says of a cost what it is: an arm that costs more is called slower in the results.
+func wordOf(c results.Comparison) string {
+	switch {
+	case c.Measure == "apiserver_cpu" && c.Word == "slower":
+		return "costs more"
+	case c.Measure == "apiserver_cpu" && c.Word == "faster":
+		return "costs less"
+	}
+	return either(c.Word)
+}
+
 // ratioAxis is from lo to hi, as logarithms to base 2.
 type ratioAxis struct{ lo, hi float64 }
 
 func (a ratioAxis) hundredths(ratio float64) float64 {
-	if ratio <= 0 {
+	if ratio <= 0 || math.IsNaN(ratio) {
 		return 2
 	}
 	return 2 + 96*min(max((math.Log2(ratio)-a.lo)/(a.hi-a.lo), 0), 1)

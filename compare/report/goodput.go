@@ -34,12 +34,15 @@ func (b *builder) goodputChart(sweep cellGroup) (chart, error) {
 		if err := drawLine(p, l, line); err != nil {
 			return chart{}, err
 		}
-		c.Legend = append(c.Legend, armName{arm, l})
+		if len(line) > 0 {
+			c.Legend = append(c.Legend, armName{arm, l})
+		}
 	}
 	p.Y.Min, p.Y.Max = 0, niceMax(p.Y.Max)
 	widen(&p.X)
 	c.Data = data
-	return c, c.draw(p)
+	err := c.draw(p)
+	return c, err
 }
 
 // bySize gives the results of an arm in the order of their writers.

@@ -48,7 +48,7 @@ func (b *builder) heatmaps() []heatmap {
 		for _, cells := range b.planes(workload) {
 			maps = append(maps, b.winnerMap(workload.Name, cells))
 			for _, arm := range []string{"ssa", "apply"} {
-				if m, any := b.ratioMap(workload.Name, arm, cells); any {
+				if m, some := b.ratioMap(workload.Name, arm, cells); some {
 					maps = append(maps, m)
 				}
 			}
@@ -82,13 +82,13 @@ func (b *builder) planes(workload *workloadGroup) [][]*cellGroup {
 }
 
 func (b *builder) winnerMap(workload string, cells []*cellGroup) heatmap {
-	m := b.newHeatmap(workload+": highest goodput", "The arm with the highest goodput, and its ratio to the baseline. Hatched: no arm was shown to be faster than the baseline.", cells)
+	m := b.newHeatmap(workload+": highest goodput", "The arm with the highest goodput among those that lost nothing, and its ratio to the baseline. Hatched: it was not shown to differ.", cells)
 	m.Data.Columns = columns("writers", "#managers", "ahead", "ratio", "word")
 	for _, cell := range cells {
 		best, found := b.best(cell)
 		name, word := best.Arm, best.Word
 		if !found {
-			name, word = b.baseline(cell.Key), "no comparison"
+			name, word = na, "no verdict"
 		}
 		m.put(cell, best, found, twoLines(name), ratioText(best, found))
 		m.Data.add("", plural(cell.Key.Writers, "writer"), count(cell.Key.Managers), name, ratioText(best, found), word)
@@ -96,16 +96,20 @@ func (b *builder) winnerMap(workload string, cells []*cellGroup) heatmap {
 	return m
 }
 
+// noVerdict is the word of a comparison that counts for nothing.
+const noVerdict = "no verdict"
+
 // othersSlower is what is said of a baseline that every other arm was shown to be slower than.
 const othersSlower = "all others slower"
 
-// best gives the comparison of the arm with the highest ratio, the baseline itself being 1.
+// best gives the comparison of the arm with the highest ratio, the baseline itself being 1. An arm that lost updates is
+// not ahead, however fast it lost them.
 func (b *builder) best(cell *cellGroup) (results.Comparison, bool) {
 	baseline := b.baseline(cell.Key)
 	best, found := results.Comparison{Arm: baseline, Baseline: baseline, Ratio: 1, Word: othersSlower}, false
 	for _, r := range cell.Results {
-		c, compared := b.comparison(cell.Key, r.Arm, "goodput")
-		if !compared || !drawable(c) {
+		c, compared := b.comparison(cell.Key, r.Arm)
+		if !compared || !drawable(c) || c.Word == noVerdict || lost(cell, r.Arm) {
 			continue
 		}
 		found = true
@@ -125,12 +129,12 @@ func (b *builder) ratioMap(workload, arm string, cells []*cellGroup) (heatmap, b
 	m.Data.Columns = columns("writers", "#managers", "#ratio", "#log2 of it", "95 % interval", "word")
 	some := false
 	for _, cell := range cells {
-		c, found := b.comparison(cell.Key, arm, "goodput")
+		c, found := b.comparison(cell.Key, arm)
 		if !found {
 			continue
 		}
 		some = true
-		m.put(cell, c, drawable(c), []string{ratioText(c, drawable(c))}, wordText(c.Word))
+		m.put(cell, c, drawable(c), []string{ratioText(c, drawable(c))}, wordText(c.Word, lost(cell, arm)))
 		m.Data.add("", plural(cell.Key.Writers, "writer"), count(cell.Key.Managers), ratioText(c, drawable(c)), logText(c), rangeText(c), either(c.Word))
 	}
 	return m, some
@@ -171,7 +175,7 @@ func (m *heatmap) put(cell *cellGroup, c results.Comparison, shown bool, big []s
 	t.Lines = append(t.Lines, tileLine{t.X + tileWidth/2, at, "small", shorten(small, 14)})
 	if shown {
 		t.Class = step(c.Ratio)
-		t.Hatched = c.Word != "faster" && c.Word != "slower" && c.Word != othersSlower
+		t.Hatched = !slices.Contains([]string{"faster", "slower", "equivalent", othersSlower}, c.Word)
 	}
 	m.Tiles = append(m.Tiles, t)
 }
@@ -210,9 +214,17 @@ func twoLines(name string) []string {
 
 func abs(n int) int { return max(n, -n) }
 
+// lost tells whether an arm lost updates in a cell.
+func lost(cell *cellGroup, arm string) bool {
+	return slices.ContainsFunc(cell.Results, func(r results.Result) bool { return r.Arm == arm && r.LostUpdates > 0 })
+}
+
 // wordText is a word as short as a tile.
-func wordText(word string) string {
-	if word == "no difference shown" {
+func wordText(word string, lost bool) string {
+	switch {
+	case lost:
+		return "lost updates"
+	case word == "no difference shown":
 		return "none shown"
 	}
 	return word

@@ -62,7 +62,7 @@ func (b *builder) against() table {
 		shown := c.Word == "faster" || c.Word == "slower"
 		applies := slices.Contains([]string{"ssa", "ssa-force", "update-then-ssa", "apply"}, c.Arm)
 		if !c.AA && applies && shown && behind {
-			t.add("", c.Cell, c.Arm, measureTitle(c.Measure), ratioText(c, drawable(c)), rangeText(c), pText(c), c.Word)
+			t.add("", c.Cell, c.Arm, measureTitle(c.Measure), ratioText(c, drawable(c)), rangeText(c), pText(c), wordOf(c))
 		}
 	}
 	return t
@@ -70,7 +70,7 @@ func (b *builder) against() table {
 
 // elsewhere is the cells outside of the maps: who is ahead in each.
 func (b *builder) elsewhere() table {
-	t := table{Columns: columns("cell", "baseline", "highest goodput", "#ratio", "95 % interval", "word", "ssa", "apply")}
+	t := table{Columns: columns("cell", "baseline", "highest goodput that lost nothing", "#ratio", "95 % interval", "word", "ssa", "apply")}
 	for _, workload := range grouped(b.results.Cells) {
 		var mapped []*cellGroup
 		for _, plane := range b.planes(workload) {
@@ -83,22 +83,26 @@ func (b *builder) elsewhere() table {
 			best, found := b.best(cell)
 			ratio, span, word := ratioText(best, found), rangeText(best), best.Word
 			if !found {
-				word = "no comparison"
+				best.Arm, word = na, "no verdict"
 			}
-			t.add("", cell.Key.String(), b.baseline(cell.Key), best.Arm, ratio, span, word, b.againstBaseline(cell.Key, "ssa"), b.againstBaseline(cell.Key, "apply"))
+			t.add("", cell.Key.String(), b.baseline(cell.Key), best.Arm, ratio, span, word, b.againstBaseline(cell, "ssa"), b.againstBaseline(cell, "apply"))
 		}
 	}
 	return t
 }
 
 // againstBaseline says in a few words how an arm does against the baseline.
-func (b *builder) againstBaseline(key cellKey, arm string) string {
-	c, found := b.comparison(key, arm, "goodput")
+func (b *builder) againstBaseline(cell *cellGroup, arm string) string {
+	c, found := b.comparison(cell.Key, arm)
 	switch {
-	case !found && b.baseline(key) == arm:
+	case !found && b.baseline(cell.Key) == arm:
 		return "is the baseline"
 	case !found:
 		return "–"
 	}
-	return ratioText(c, drawable(c)) + " " + c.Word
+	text := ratioText(c, drawable(c)) + " " + c.Word
+	if lost(cell, arm) {
+		text += ", lost updates"
+	}
+	return text
 }

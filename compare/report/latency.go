@@ -42,13 +42,14 @@ func (b *builder) latencyChart(cell *cellGroup) (chart, error) {
 	p.Add(bound(p))
 	for i, r := range cell.Results {
 		l := b.palette.of(r.Arm)
-		c.Legend = append(c.Legend, armName{r.Arm, l})
 		if points := steps(curves[i], p.X.Max); len(points) > 0 {
+			c.Legend = append(c.Legend, armName{r.Arm, l})
 			p.Add(&plotter.Line{XYs: points, LineStyle: l.line()})
 		}
 	}
 	c.Data = b.percentiles(cell)
-	return c, c.draw(p)
+	err := c.draw(p)
+	return c, err
 }
 
 func latencyText(k cellKey) string {
@@ -124,7 +125,7 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 
 // percentiles is the table beside the chart, of both clocks.
 func (b *builder) percentiles(cell *cellGroup) table {
-	t := table{Title: "Latency in milliseconds", Columns: columns("arm", "#p50", "#p95", "#p99", "#max of those that landed",
+	t := table{Title: "Latency in milliseconds", Columns: columns("arm", "#p50", "#p95", "#p99", "#max landed",
 		"#in the arm: p50", "#p95", "#p99", "#max", "#given up")}
 	for _, r := range cell.Results {
 		cells := append([]string{r.Arm}, percentileCells(r.Latency)...)

@@ -52,7 +52,7 @@ func Markdown(run results.Run, trials []results.Trial, r results.Results) ([]byt
 // plain is text on one line that Markdown takes for text: what opens an element, a link or code does not.
 func plain(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	return strings.NewReplacer("<", "&lt;", "`", "'", "*", `\*`, "[", `\[`, "_", `\_`).Replace(text)
+	return strings.NewReplacer("<", "&lt;", "`", "'", "*", `\*`, "](", `]\(`, "_", `\_`).Replace(text)
 }
 
 // fenced is a block of code. No line of it can end the block.

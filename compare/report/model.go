@@ -177,5 +177,6 @@ func (b *builder) extrapolationChart(m *results.Model, rtt float64) (chart, erro
 	}
 	p.Y.Min, p.Y.Max = 0, niceMax(p.Y.Max)
 	widen(&p.X)
-	return c, c.draw(p)
+	err := c.draw(p)
+	return c, err
 }

@@ -36,7 +36,12 @@ func number(v float64) string {
 }
 
 // exact writes a value that was set, not measured: 5, 0.5.
-func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+func exact(v float64) string {
+	if !finite(v) {
+		return na
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
 
 // signed writes a share that may be too much or too little.
 func signed(v float64) string {
@@ -92,6 +97,13 @@ func interval(i *results.Interval) string {
 		return number(i.Mean)
 	}
 	return fmt.Sprintf("%s [%s, %s]", number(i.Mean), number(*i.Lo), number(*i.Hi))
+}
+
+func mean(i *results.Interval) string {
+	if i == nil {
+		return na
+	}
+	return number(i.Mean)
 }
 
 func duration(d *time.Duration) string {

@@ -19,7 +19,6 @@ const colours = 8
 var (
 	inkColour   = color.NRGBA{B: 1, A: 255}
 	softColour  = color.NRGBA{B: 2, A: 255}
-	ruleColour  = color.NRGBA{B: 3, A: 255}
 	alertColour = color.NRGBA{B: 4, A: 255}
 )
 
@@ -77,8 +76,6 @@ func inPage(hex string) string {
 		return "var(--ink)"
 	case hex == "#000002":
 		return "var(--soft)"
-	case hex == "#000003":
-		return "var(--rule)"
 	case hex == "#000004":
 		return "var(--warn)"
 	case strings.HasPrefix(hex, "#01000"):
