@@ -1,0 +1,63 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+)
+
+// cache is what a controller's process reads from. It has a connection of its own, which is not counted.
+type cache struct {
+	reader     client.Reader
+	connection *connection
+	cancel     context.CancelFunc
+	done       chan struct{}
+}
+
+// startCache returns when the cache has synced.
+func startCache(ctx context.Context, s *session, namespace string, kinds []compare.Kind, shared bool) (*cache, error) {
+	connected, err := connect(s.user, nil, func(next http.RoundTripper) http.RoundTripper { return delay(next, s.rtt) })
+	if err != nil {
+		return nil, fmt.Errorf("client of the cache: %w", err)
+	}
+	informers, err := ctrlcache.New(connected.config, ctrlcache.Options{
+		HTTPClient: connected.http, Scheme: scheme, Mapper: s.mapper,
+		DefaultNamespaces:            map[string]ctrlcache.Config{namespace: {}},
+		DefaultUnsafeDisableDeepCopy: &shared,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c := &cache{reader: informers, connection: connected, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		_ = informers.Start(running) // what is wrong, who waits for the sync finds out
+	}()
+	for _, kind := range kinds {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(kind.GroupVersionKind)
+		if _, err := informers.GetInformer(ctx, object); err != nil {
+			c.stop()
+			return nil, fmt.Errorf("cache of %s: %w", kind.Resource, err)
+		}
+	}
+	if !informers.WaitForCacheSync(ctx) {
+		c.stop()
+		return nil, fmt.Errorf("the cache did not sync: %w", context.Cause(ctx))
+	}
+	return c, nil
+}
+
+// stop returns when the informers have ended.
+func (c *cache) stop() {
+	c.cancel()
+	<-c.done
+	c.connection.close()
+}

@@ -1,0 +1,134 @@
+package trial
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+)
+
+// delaying adds a round trip to each request, half before it and half after, and half to each piece of a watch: who reads
+// from a cache sees what is as old as it would be over that distance.
+type delaying struct {
+	next http.RoundTripper
+	half time.Duration
+	wait func(context.Context, time.Duration) error
+}
+
+func delay(next http.RoundTripper, rtt time.Duration) http.RoundTripper {
+	if rtt <= 0 {
+		return next
+	}
+	return &delaying{next: next, half: rtt / 2, wait: sleep}
+}
+
+func (d *delaying) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx := request.Context()
+	if err := d.wait(ctx, d.half); err != nil {
+		return nil, err
+	}
+	response, err := d.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.wait(ctx, d.half); err != nil {
+		_ = response.Body.Close() // nobody reads it
+		return nil, err
+	}
+	if isWatch(request) {
+		response.Body = newDelayLine(ctx, response.Body, d.half, d.wait)
+	}
+	return response, nil
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (d *delaying) WrappedRoundTripper() http.RoundTripper { return d.next }
+
+// sleep returns early, with an error, when the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// delayLine gives what it reads a while later, without reading any slower.
+type delayLine struct {
+	io.ReadCloser
+
+	wait   func(context.Context, time.Duration) error
+	delay  time.Duration
+	pieces chan piece
+	rest   piece
+	ctx    context.Context //nolint:containedctx // that of the request whose body it is
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+type piece struct {
+	data []byte
+	err  error
+	at   time.Time
+}
+
+func newDelayLine(
+	ctx context.Context, body io.ReadCloser, delay time.Duration, wait func(context.Context, time.Duration) error,
+) *delayLine {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &delayLine{
+		ReadCloser: body, wait: wait, delay: delay, pieces: make(chan piece, 1024), ctx: ctx, cancel: cancel,
+		done: make(chan struct{}),
+	}
+	go l.fill()
+	return l
+}
+
+func (l *delayLine) fill() {
+	defer close(l.done)
+	for {
+		buffer := make([]byte, 16<<10)
+		n, err := l.ReadCloser.Read(buffer)
+		select {
+		case l.pieces <- piece{data: buffer[:n], err: err, at: time.Now().Add(l.delay)}:
+		case <-l.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *delayLine) Read(p []byte) (int, error) {
+	if len(l.rest.data) == 0 && l.rest.err == nil {
+		select {
+		case l.rest = <-l.pieces:
+		case <-l.ctx.Done():
+			return 0, context.Cause(l.ctx)
+		}
+		if err := l.wait(l.ctx, time.Until(l.rest.at)); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, l.rest.data)
+	l.rest.data = l.rest.data[n:]
+	if len(l.rest.data) == 0 {
+		return n, l.rest.err
+	}
+	return n, nil
+}
+
+// Close returns when nothing reads the body any more.
+func (l *delayLine) Close() error {
+	l.cancel()
+	err := l.ReadCloser.Close()
+	<-l.done
+	return err
+}

@@ -1,0 +1,184 @@
+package trial
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/history"
+	"coapply.dev/compare/results"
+)
+
+// log is what came of every intent. Writers keep their own and share nothing while they write.
+type log struct {
+	began      time.Time // of the trial: all times are since then
+	parameters compare.Parameters
+	writers    []*writerLog
+	// start is when the writers began; from and until bound what is timed.
+	start, from, until time.Duration
+	arrivals           *arrivals // nil in a closed loop
+
+	mu    sync.Mutex
+	noted []history.Operation
+}
+
+type writerLog struct {
+	intents    []measured
+	operations []history.Operation
+	// busy, own and waited are those of results.Client.
+	busy, own, waited time.Duration
+}
+
+// measured is one intent, whole.
+type measured struct {
+	due, began, ended time.Duration
+	outcome           history.Outcome
+	skipped           bool
+}
+
+func newLog(began time.Time, parameters compare.Parameters) *log {
+	l := &log{began: began, parameters: parameters}
+	for range max(1, parameters.Writers) {
+		l.writers = append(l.writers, &writerLog{})
+	}
+	return l
+}
+
+func (l *log) now() time.Duration { return time.Since(l.began) }
+
+func (l *log) intents() int {
+	n := 0
+	for _, w := range l.writers {
+		n += len(w.intents)
+	}
+	return n
+}
+
+// note keeps a write that no arm makes.
+func (l *log) note(intent compare.Intent) {
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, part := range parts(intent) {
+		o := operation(part)
+		o.Begin, o.End, o.Outcome = now, now, history.Noted
+		l.noted = append(l.noted, o)
+	}
+}
+
+// parts gives what is written one after another.
+func parts(intent compare.Intent) []compare.Intent {
+	if len(intent.Parts) == 0 {
+		return []compare.Intent{intent}
+	}
+	return intent.Parts
+}
+
+func operation(intent compare.Intent) history.Operation {
+	return history.Operation{
+		Writer: intent.Writer, Sequence: intent.Sequence, Manager: intent.Manager,
+		Object: objectName(intent.Kind.Kind, intent.Namespace, intent.Name),
+		Wants:  intent.Wants, Increments: intent.Increments,
+	}
+}
+
+// operations of all writers in the order in which they began.
+func (l *log) operations() []history.Operation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := slices.Clone(l.noted)
+	for _, w := range l.writers {
+		all = append(all, w.operations...)
+	}
+	slices.SortStableFunc(all, func(a, b history.Operation) int { return cmp.Compare(a.Begin, b.Begin) })
+	return all
+}
+
+// acknowledged is the highest revision that the API server acknowledged for objects of a kind.
+func (l *log) acknowledged(kind string) uint64 {
+	var highest uint64
+	for _, w := range l.writers {
+		for _, o := range w.operations {
+			revision, err := strconv.ParseUint(o.Revision, 10, 64)
+			if err == nil && strings.HasPrefix(o.Object, kind+"/") {
+				highest = max(highest, revision)
+			}
+		}
+	}
+	return highest
+}
+
+// count fills in what the trial comes to.
+func (l *log) count(t *results.Trial) (err error) {
+	t.Measured = max(0, l.until-l.from)
+	t.PerWriter = make([]int, len(l.writers))
+	latency, service := newLatencies(), newLatencies()
+	for i, w := range l.writers {
+		for _, m := range w.intents {
+			add(&t.All, m)
+			if l.timed(m.ended) {
+				add(&t.Timed, m)
+				if m.outcome == history.Landed {
+					t.PerWriter[i]++
+				}
+			}
+			if l.timed(m.due) {
+				latency.add(m, m.due)
+				service.add(m, m.began)
+			}
+		}
+		t.Client.Busy += w.busy
+		t.Client.Own += w.own
+		t.Client.Waited += w.waited
+	}
+	var timed int
+	t.Unstarted, timed = l.unstarted()
+	latency.notLanded += timed
+	if t.Latency, err = latency.result(); err == nil {
+		t.Service, err = service.result()
+	}
+	return err
+}
+
+// unstarted is how many arrivals had not begun at the end, and how many of them were due in the time that counts.
+func (l *log) unstarted() (all, timed int) {
+	if l.arrivals == nil {
+		return 0, 0
+	}
+	for _, at := range l.arrivals.times[l.arrivals.begun.Load():] {
+		due := l.start + at
+		if due > l.until {
+			break
+		}
+		all++
+		if due >= l.from {
+			timed++
+		}
+	}
+	return all, timed
+}
+
+func (l *log) timed(at time.Duration) bool { return l.from <= at && at <= l.until }
+
+func add(c *results.Counts, m measured) {
+	c.Intents++
+	switch m.outcome {
+	case history.Landed:
+		c.Landed++
+	case history.GaveUp:
+		c.GaveUp++
+	case history.Rejected:
+		c.Rejected++
+	case history.Failed:
+		c.Failed++
+	default:
+		c.Unknown++
+	}
+	if m.skipped {
+		c.Skipped++
+	}
+}

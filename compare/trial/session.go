@@ -1,0 +1,160 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/compare"
+)
+
+// session is the clients of one trial. A field manager has a connection of its own, as a controller's process has. Their
+// requests are counted; those of admin are not.
+type session struct {
+	user   *rest.Config
+	rtt    time.Duration
+	tally  *tally
+	mapper meta.RESTMapper
+	admin  *connection
+
+	mu        sync.Mutex
+	byManager map[string]*connection
+}
+
+// connection is one HTTP transport and what is built on it.
+type connection struct {
+	config *rest.Config
+	http   *http.Client
+	client client.Client
+}
+
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err) // two types of one name: found by every test
+		}
+	}
+	return s
+}()
+
+// newSession connects the administrator, whose discovery serves all clients: theirs would be counted.
+func newSession(p place, rtt time.Duration) (*session, error) {
+	s := &session{user: p.user, rtt: rtt, tally: newTally(), byManager: map[string]*connection{}}
+	admin, err := connect(p.admin, nil, waiting)
+	if err != nil {
+		return nil, fmt.Errorf("client of the administrator: %w", err)
+	}
+	if s.mapper, err = apiutil.NewDynamicRESTMapper(admin.config, admin.http); err != nil {
+		return nil, fmt.Errorf("client of the administrator: %w", err)
+	}
+	s.admin = admin
+	return s, s.admin.open(s.mapper)
+}
+
+// connect gives a transport that nothing else shares, without a rate limit, speaking JSON. Authentication is part of the
+// transport, so that every client made of the configuration uses this one connection.
+func connect(
+	base *rest.Config, dialled func(), wrap func(http.RoundTripper) http.RoundTripper,
+) (*connection, error) {
+	config := rest.CopyConfig(base)
+	dial := config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dialled != nil {
+			dialled()
+		}
+		return dial(ctx, network, address)
+	}
+	config.Wrap(wrap)
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	json := rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON}
+	return &connection{http: httpClient, config: &rest.Config{
+		Host: host.String(), Transport: httpClient.Transport, QPS: -1, ContentConfig: json, UserAgent: "coapply-compare",
+		WarningHandler: rest.NoWarnings{},
+	}}, nil
+}
+
+func (c *connection) open(mapper meta.RESTMapper) (err error) {
+	c.client, err = client.New(c.config, client.Options{HTTPClient: c.http, Scheme: scheme, Mapper: mapper})
+	return err
+}
+
+func (c *connection) close() {
+	if _, unusable := c.http.Transport.(broken); !unusable {
+		utilnet.CloseIdleConnectionsFor(c.http.Transport)
+	}
+}
+
+// of gives the connection of a field manager.
+func (s *session) of(manager string) *connection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.byManager[manager]
+	if !ok {
+		known = s.connectUser()
+		s.byManager[manager] = known
+	}
+	return known
+}
+
+// connectUser cannot tell an arm of an error: what is wrong with the configuration fails each request instead.
+func (s *session) connectUser() *connection {
+	made, err := connect(s.user, s.tally.dialled, func(next http.RoundTripper) http.RoundTripper {
+		return &counting{next: delay(next, s.rtt), tally: s.tally}
+	})
+	if err == nil {
+		err = made.open(s.mapper)
+	}
+	if err != nil {
+		made = &connection{
+			config: &rest.Config{Host: s.admin.config.Host, Transport: broken{err}}, http: &http.Client{Transport: broken{err}},
+		}
+		_ = made.open(s.mapper) // it fails for want of a client or a mapper only
+	}
+	return made
+}
+
+// broken stands for a transport that could not be made.
+type broken struct{ error }
+
+func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.error }
+
+// arms gives what an arm sees of the session.
+func (s *session) arms(cache client.Reader) compare.Session {
+	return compare.Session{
+		Client: func(manager string) client.Client { return s.of(manager).client },
+		Config: func(manager string) *rest.Config { return rest.CopyConfig(s.of(manager).config) },
+		Cache:  cache,
+	}
+}
+
+func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.byManager {
+		c.close()
+	}
+	s.admin.close()
+}

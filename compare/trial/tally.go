@@ -1,0 +1,140 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"k8s.io/client-go/tools/metrics"
+	_ "sigs.k8s.io/controller-runtime/pkg/metrics" // its init sets what ours wraps: it has to run first
+
+	"coapply.dev/compare/results"
+)
+
+// tally is what the trial's clients counted.
+type tally struct {
+	mu        sync.Mutex
+	client    results.Client
+	latencies map[string]*hdrhistogram.Histogram
+	protocols []string
+	silence   int  // requests in a row without an answer
+	anything  bool // there was an answer
+}
+
+func newTally() *tally { return &tally{latencies: map[string]*hdrhistogram.Histogram{}} }
+
+func (t *tally) dialled() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.client.Connections++
+}
+
+func (t *tally) answered(response *http.Response, sent int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.silence, t.anything = 0, true
+	t.client.BytesUp += sent
+	if !slices.Contains(t.protocols, response.Proto) {
+		t.protocols = append(t.protocols, response.Proto)
+	}
+	if response.StatusCode == http.StatusTooManyRequests {
+		t.client.Throttled++
+	}
+}
+
+// noAnswer stands where the status code of an answer would.
+const noAnswer = "none"
+
+func (t *tally) unanswered(request *http.Request, after time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.record(verb(request)+" "+noAnswer, after)
+	if request.Context().Err() == nil { // the end of the context is our doing
+		t.silence++
+	}
+}
+
+func (t *tally) read(key string, after time.Duration, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.client.BytesDown += bytes
+	t.record(key, after)
+}
+
+func (t *tally) record(key string, after time.Duration) {
+	histogram, ok := t.latencies[key]
+	if !ok {
+		histogram = results.NewHistogram()
+		t.latencies[key] = histogram
+	}
+	record(histogram, after)
+}
+
+func (t *tally) conflicted(owners bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if owners {
+		t.client.Conflicts++
+	} else {
+		t.client.StaleWrites++
+	}
+}
+
+// silentFor is how many requests in a row got no answer.
+func (t *tally) silentFor() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.silence
+}
+
+// result gives the counts, and why the trial is void if the clients' side was not as it has to be.
+func (t *tally) result() (results.Client, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	client := t.client
+	client.Protocol = strings.Join(t.protocols, ", ")
+	client.Requests = map[string]results.Requests{}
+	for key, histogram := range t.latencies {
+		encoded, err := results.EncodeHistogram(histogram)
+		if err != nil {
+			return client, fmt.Errorf("latencies of %s: %w", key, err)
+		}
+		client.Requests[key] = results.Requests{Count: int(histogram.TotalCount()), Histogram: encoded}
+	}
+	if len(t.latencies) > 0 && !t.anything {
+		return client, errors.New("the API server answered no request")
+	}
+	if client.LimiterWaits > 0 {
+		return client, fmt.Errorf("client-go's rate limiter held back %d requests: an arm has to leave QPS as Session.Config has it",
+			client.LimiterWaits)
+	}
+	return client, nil
+}
+
+// limiterWaits counts by client-go's own metric, which it observes wherever a request has a rate limiter.
+type limiterWaits struct{ before metrics.LatencyMetric }
+
+// Observe is of one request. A token that is there at once takes microseconds.
+func (l limiterWaits) Observe(ctx context.Context, verb string, u url.URL, latency time.Duration) {
+	if of := attemptOf(ctx); latency > time.Millisecond && of.tally != nil {
+		of.tally.held()
+	}
+	l.before.Observe(ctx, verb, u, latency)
+}
+
+func (t *tally) held() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.client.LimiterWaits++
+}
+
+func init() { // before any client exists that would read it meanwhile; metrics.Register serves the first caller only
+	metrics.RateLimiterLatency = limiterWaits{metrics.RateLimiterLatency}
+}

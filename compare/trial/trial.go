@@ -1,0 +1,181 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/history"
+	"coapply.dev/compare/results"
+)
+
+// trial is what the steps of one trial share.
+type trial struct {
+	Spec
+
+	place   place
+	log     *log
+	session *session
+	run     compare.Run
+	writer  compare.Writer
+	cache   *cache
+
+	result  results.Trial
+	history history.History
+	object  string
+	gap     string
+}
+
+func newTrial(p place, spec Spec) *trial {
+	now := time.Now()
+	t := &trial{Spec: spec, place: p, log: newLog(now, spec.Cell.Parameters)}
+	t.result = results.Trial{
+		ID: spec.ID, Cell: spec.Cell, Arm: spec.Arm.Name, AA: spec.AA, Block: spec.Block, Order: spec.Order, Seed: spec.Seed,
+		Started: now.UTC(), LoadAverage: loadAverage(),
+	}
+	return t
+}
+
+// loadAverage is nil where the system does not tell.
+func loadAverage() *float64 {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
+	load, err := proc.LoadAvg()
+	if err != nil {
+		return nil
+	}
+	return &load.Load1
+}
+
+// void says why the trial counts for nothing; several reasons stand beside each other.
+func (t *trial) void(reason error) {
+	if t.result.Void != "" {
+		t.result.Void += "; "
+	}
+	t.result.Void += reason.Error()
+}
+
+// Streams of random numbers of one trial.
+const (
+	stageNumbers = iota
+	offsetNumbers
+	arrivalNumbers
+)
+
+func (t *trial) random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(t.Seed, stream)) }
+
+func (t *trial) prepare(ctx context.Context) error {
+	stage := compare.Stage{
+		Admin: t.session.admin.client, Namespace: t.place.namespace, Prefix: fmt.Sprintf("%s-%d-", t.place.namespace, t.Order),
+		Parameters: t.Spec.Cell.Parameters, Arm: t.Arm.Name, Random: t.random(stageNumbers),
+		Note: t.log.note, Cache: t.reader,
+	}
+	err := guard("workload "+t.Workload.Name, func() (err error) {
+		t.run, err = t.Workload.Prepare(ctx, stage)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("preparing: %w", err)
+	}
+	return nil
+}
+
+// startArm makes the arm's writer, with a cache if it reads from one.
+func (t *trial) startArm(ctx context.Context) error {
+	if t.Arm.Cached || t.Workload.SharedCache {
+		var err error
+		if t.cache, err = startCache(ctx, t.session, t.place.namespace, t.run.Kinds(), t.Workload.SharedCache); err != nil {
+			return err
+		}
+	}
+	err := guard("arm "+t.Arm.Name, func() (err error) {
+		t.writer, err = t.Arm.New(t.session.arms(t.reader()))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("starting arm %s: %w", t.Arm.Name, err)
+	}
+	return nil
+}
+
+func (t *trial) endCache() {
+	if t.cache != nil {
+		t.cache.stop()
+	}
+}
+
+// reader is nil where the trial has no cache.
+func (t *trial) reader() client.Reader {
+	if t.cache == nil {
+		return nil
+	}
+	return t.cache.reader
+}
+
+// settle reads the objects as they are at last, waits until the watch has shown everything up to there, and reads what
+// it kept.
+func (t *trial) settle(ctx context.Context, w *watches) error {
+	defer w.stop()
+	size := &sizes{}
+	for _, one := range w.all {
+		list, err := one.list(ctx)
+		if err != nil {
+			return fmt.Errorf("the watch cannot be checked: %w", err)
+		}
+		last, err := size.add(one.kind, list.Items, t.fields)
+		if err != nil {
+			return err
+		}
+		if err := one.await(ctx, max(last, t.log.acknowledged(one.kind.Kind))); err != nil {
+			return err
+		}
+	}
+	w.stop()
+	t.result.Server.ObjectBytes, t.result.Server.ManagedFieldsBytes = size.mean()
+	t.object = size.yaml
+	seen, err := w.read(t.fields)
+	t.history.Versions, t.result.Server.WatchEvents, t.result.Server.Revisions = seen.versions, seen.events, seen.revisions
+	return err
+}
+
+func (t *trial) fields(object *unstructured.Unstructured) (fields map[string]string, err error) {
+	err = guard("workload "+t.Workload.Name, func() error {
+		fields = t.run.Fields(object)
+		return nil
+	})
+	return fields, err
+}
+
+func (t *trial) finish(ctx context.Context) error {
+	err := guard("workload "+t.Workload.Name, func() error {
+		extra, err := t.run.Finish(ctx)
+		t.result.Extra = extra
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("finishing: %w", err)
+	}
+	return nil
+}
+
+// clean removes the trial's objects, also after the context has ended.
+func (t *trial) clean(ctx context.Context) error {
+	if t.run == nil {
+		return nil
+	}
+	err := bounded(context.WithoutCancel(ctx), cleanBound, func(ctx context.Context) error {
+		return guard("workload "+t.Workload.Name, func() error { return t.run.Clean(ctx) })
+	})
+	if err != nil {
+		return fmt.Errorf("cleaning: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package trial
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/compare/history"
+)
+
+// event is a line of a watch.
+type event struct {
+	Type   string          `json:"type"`
+	Object json.RawMessage `json:"object"`
+}
+
+func parseEvent(line []byte) (event, error) {
+	var e event
+	if err := json.Unmarshal(line, &e); err != nil {
+		return e, fmt.Errorf("a line that is no event: %w", err)
+	}
+	return e, nil
+}
+
+func (e event) revision() (string, error) {
+	var object struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(e.Object, &object); err != nil {
+		return "", fmt.Errorf("a line that is no event: %w", err)
+	}
+	if object.Metadata.ResourceVersion == "" {
+		return "", errors.New("an event without a resourceVersion")
+	}
+	return object.Metadata.ResourceVersion, nil
+}
+
+// fieldsOf gives the tracked fields of an object, nil for one that is not the trial's.
+type fieldsOf func(*unstructured.Unstructured) (map[string]string, error)
+
+// watched is what the watches saw of the trial's objects.
+type watched struct {
+	versions []history.Version // in the order of revisions
+	// events are all, also those that came twice; revisions are of the versions that did not stand before.
+	events, revisions int
+}
+
+// read reads what the watches kept. They have to have stopped.
+func (w *watches) read(fields fieldsOf) (seen watched, err error) {
+	for _, one := range w.all {
+		for _, item := range one.initial {
+			if seen.versions, err = one.version(seen.versions, event{Object: item}, fields); err != nil {
+				return seen, err
+			}
+		}
+	}
+	initial := len(seen.versions)
+	for _, one := range w.all {
+		for _, line := range one.lines {
+			e, err := parseEvent(line)
+			if err == nil && e.Type != "BOOKMARK" && e.Type != "ERROR" {
+				seen.versions, err = one.version(seen.versions, e, fields)
+			}
+			if err != nil {
+				return seen, fmt.Errorf("the watch of %s: %w", one.kind.Resource, err)
+			}
+		}
+	}
+	seen.events = len(seen.versions) - initial
+	slices.SortStableFunc(seen.versions, func(a, b history.Version) int { return cmp.Compare(a.Revision, b.Revision) })
+	seen.versions = slices.CompactFunc(seen.versions, func(a, b history.Version) bool {
+		return a.Revision == b.Revision && a.Object == b.Object
+	})
+	seen.revisions = len(seen.versions) - initial
+	return seen, nil
+}
+
+// version adds the version of an event, if its object is the trial's.
+func (w *watch) version(versions []history.Version, e event, fields fieldsOf) ([]history.Version, error) {
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(e.Object, &object.Object); err != nil {
+		return nil, fmt.Errorf("an object that is none: %w", err)
+	}
+	object.SetGroupVersionKind(w.kind.GroupVersionKind) // lists leave it out
+	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("resourceVersion %q is no revision of etcd: versions cannot be put in order", object.GetResourceVersion())
+	}
+	tracked, err := fields(object)
+	if err != nil || tracked == nil {
+		return versions, err
+	}
+	v := history.Version{
+		Object: objectName(w.kind.Kind, object.GetNamespace(), object.GetName()), Revision: revision, Fields: tracked,
+	}
+	if e.Type == "DELETED" {
+		v.Deleted, v.Fields = true, nil
+	}
+	return append(versions, v), nil
+}
+
+func objectName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }

@@ -1,0 +1,189 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/arms"
+	"coapply.dev/compare/history"
+)
+
+// oneWriter is a goroutine that writes one intent after the other.
+type oneWriter struct {
+	*trial
+
+	number int
+	log    *writerLog
+	offset time.Duration
+}
+
+// loop writes until open ends or the writer has no more; its error makes the trial void.
+func (w *oneWriter) loop(open, inflight context.Context) error {
+	began := time.Now()
+	defer func() { w.log.own = time.Since(began) - w.log.busy - w.log.waited }()
+	w.wait(open, w.offset)
+	rounds := w.Spec.Cell.Rounds
+	for sequence := 0; rounds == 0 || sequence < rounds; sequence++ {
+		due, ok := w.due(open)
+		if !ok {
+			return nil
+		}
+		intent, more, err := w.next(inflight, sequence)
+		if err != nil || !more || open.Err() != nil {
+			return w.unlessEnded(open, err)
+		}
+		if err := w.write(inflight, intent, due, sequence); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unlessEnded forgives a Next that was cut off.
+func (w *oneWriter) unlessEnded(open context.Context, err error) error {
+	_, panicked := errors.AsType[*panicError](err)
+	if err == nil || (open.Err() != nil && !panicked) {
+		return nil
+	}
+	return fmt.Errorf("the next intent of writer %d: %w", w.number, err)
+}
+
+// wait is on purpose.
+func (w *oneWriter) wait(ctx context.Context, d time.Duration) {
+	if d > 0 {
+		began := time.Now()
+		_ = sleep(ctx, d) // the caller looks at the context
+		w.log.waited += time.Since(began)
+	}
+}
+
+// due is when the next intent is to begin: now, or when it arrives. It is false when no more begin.
+func (w *oneWriter) due(open context.Context) (time.Duration, bool) {
+	if w.trial.log.arrivals == nil {
+		return -1, open.Err() == nil
+	}
+	at, ok := w.trial.log.arrivals.take()
+	if !ok {
+		return 0, false
+	}
+	at += w.trial.log.start
+	w.wait(open, at-w.trial.log.now())
+	return at, open.Err() == nil
+}
+
+// next asks the workload. A trial by rounds holds its writers together there, so that all of the time counts as waited;
+// otherwise only that of the administrator's requests does.
+func (w *oneWriter) next(ctx context.Context, sequence int) (intent compare.Intent, more bool, err error) {
+	began, of := time.Now(), &attempt{}
+	err = guard("workload "+w.Workload.Name, func() error {
+		intent, more, err = w.run.Next(withAttempt(ctx, of), w.number, sequence)
+		return err
+	})
+	if w.Spec.Cell.Rounds > 0 {
+		w.log.waited += time.Since(began)
+	} else {
+		w.log.waited += time.Duration(of.waited.Load())
+	}
+	return intent, more, err
+}
+
+// unreachable is how many requests without an answer, one after the other, mean that there is no API server any more.
+const unreachable = 20
+
+// write writes one intent, part by part unless the arm takes it as a whole, and keeps what came of it.
+func (w *oneWriter) write(ctx context.Context, intent compare.Intent, due time.Duration, sequence int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.bound(), fmt.Errorf("the intent took longer than %s", w.bound()))
+	defer cancel()
+	if w.trial.log.arrivals != nil {
+		w.trial.log.arrivals.begun.Add(1)
+	}
+	m := measured{due: due, began: w.trial.log.now(), outcome: history.Landed, skipped: true}
+	if due < 0 {
+		m.due = m.began
+	}
+	err := w.writeParts(ctx, intent, sequence, &m)
+	m.ended = w.trial.log.now()
+	w.log.intents = append(w.log.intents, m)
+	if n := w.session.tally.silentFor(); err == nil && n >= max(unreachable, 2*len(w.trial.log.writers)) {
+		err = fmt.Errorf("the API server cannot be reached: %d requests in a row had no answer", n)
+	}
+	return err
+}
+
+func (w *oneWriter) bound() time.Duration {
+	if w.Workload.Deadline > 0 {
+		return w.Workload.Deadline
+	}
+	return intentBound
+}
+
+func (w *oneWriter) writeParts(ctx context.Context, intent compare.Intent, sequence int, m *measured) error {
+	if w.Arm.Whole && len(intent.Parts) > 0 {
+		w.trial.log.note(intent) // the arm may write them, in a way of its own
+		_, err := w.writeOne(ctx, intent, m)
+		return err
+	}
+	for _, part := range parts(intent) {
+		part.Writer, part.Sequence = w.number, sequence
+		o, err := w.writeOne(ctx, part, m)
+		w.log.operations = append(w.log.operations, o)
+		if err != nil || o.Outcome != history.Landed {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeOne calls the arm. The error is a panic of it.
+func (w *oneWriter) writeOne(ctx context.Context, intent compare.Intent, m *measured) (history.Operation, error) {
+	o, of := operation(intent), &attempt{tally: w.session.tally}
+	if pause := intent.Pause; pause != nil {
+		intent.Pause = func(ctx context.Context) error {
+			began := time.Now()
+			defer func() { of.waited.Add(int64(time.Since(began))) }()
+			return pause(ctx)
+		}
+	}
+	var receipt compare.Receipt
+	began := time.Now()
+	o.Begin = began.Sub(w.trial.log.began)
+	failure := guard("arm "+w.Arm.Name, func() (err error) {
+		receipt, err = w.writer.Write(withAttempt(ctx, of), intent)
+		return err
+	})
+	took, waited := time.Since(began), time.Duration(of.waited.Load())
+	o.End = o.Begin + took
+	w.log.busy += took - waited
+	w.log.waited += waited
+	o.Outcome, o.Revision, o.Skipped = outcome(failure, of), receipt.ResourceVersion, receipt.Skipped && failure == nil
+	if failure != nil {
+		o.Error = failure.Error()
+		m.outcome = o.Outcome
+	}
+	m.skipped = m.skipped && o.Skipped
+	if _, panicked := errors.AsType[*panicError](failure); panicked {
+		return o, failure
+	}
+	return o, nil
+}
+
+// outcome knows more than the error: a stale write after a write without an answer may be stale by that one.
+func outcome(err error, of *attempt) history.Outcome {
+	o := arms.Classify(err)
+	switch {
+	case o == history.Landed:
+		return o
+	case of.open.Load() > 0:
+		return history.Unknown
+	case o == history.Unknown && of.requests.Load() > 0 && cutOff(err):
+		return history.GaveUp // between two requests, each of which was answered
+	}
+	return o
+}
+
+func cutOff(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,155 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Bounds of the writing.
+const (
+	// intentBound ends an intent. It is longer than the 34 s after which the API server gives a request up, so that its
+	// answer is seen.
+	intentBound = 40 * time.Second
+	// drainBound is how long intents in flight may go on when no new ones begin.
+	drainBound = 10 * time.Second
+	// startSpread is the time over which writers begin, so that they do not write in step.
+	startSpread = 100 * time.Millisecond
+)
+
+// errEnded is why no new intents begin, if nothing went wrong.
+var errEnded = errors.New("the trial's time is over")
+
+// write has the writers write, and the workload's background beside them, until the trial's time or rounds are over. It
+// gives what makes the trial void, and returns when all of them have ended.
+func (t *trial) write(ctx context.Context, w *watches) error {
+	open, stop := context.WithCancelCause(ctx) // no new intents when it ends
+	defer stop(errEnded)
+	inflight, abort := context.WithCancelCause(ctx)
+	defer abort(errEnded)
+	w.onLost(stop)
+	defer w.onLost(nil)
+
+	end := t.background(inflight, stop)
+	cpu, err := ownCPU()
+	if err != nil {
+		return fmt.Errorf("the processor time of this process: %w", err)
+	}
+	t.beginTiming()
+	endTime := t.deadline(stop)
+	drained := drain(open, inflight, abort)
+	t.writeAll(open, inflight, stop)
+	drained()
+	endTime()
+	t.endTiming(open)
+	after, err := ownCPU()
+	client, failure := t.session.tally.result()
+	client.CPU = (after - cpu).Seconds()
+	t.result.Client = client
+	return errors.Join(failureOf(ctx, open), end(), err, failure)
+}
+
+// drain bounds how long intents go on when no new ones begin; the function it gives says that all have ended.
+func drain(open, inflight context.Context, abort func(error)) (drained func()) {
+	waiting, cancel := context.WithCancel(inflight)
+	var running sync.WaitGroup
+	running.Go(func() {
+		select {
+		case <-open.Done():
+		case <-waiting.Done():
+		}
+		if sleep(waiting, drainBound) == nil {
+			abort(fmt.Errorf("an intent went on for %s after the trial's end", drainBound))
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// failureOf is why the writers stopped before their time, other than by the trial's own context.
+func failureOf(ctx, open context.Context) error {
+	if cause := context.Cause(open); cause != nil && ctx.Err() == nil && !errors.Is(cause, errEnded) {
+		return cause
+	}
+	return nil
+}
+
+// background runs what the workload has beside the writers; the function it gives ends that and waits.
+func (t *trial) background(ctx context.Context, stop func(error)) (end func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		err := guard("workload "+t.Workload.Name, func() error { return t.run.Background(ctx) })
+		if err != nil && ctx.Err() == nil {
+			stop(fmt.Errorf("beside the writers: %w", err))
+		}
+		done <- err
+	}()
+	return func() error {
+		cancel()
+		err := <-done
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
+	}
+}
+
+func (t *trial) beginTiming() {
+	p := t.Spec.Cell.Parameters
+	t.log.start = t.log.now()
+	t.log.from = t.log.start
+	if p.Rounds == 0 {
+		t.log.from += p.Warmup
+	}
+	if p.Rate > 0 {
+		t.log.arrivals = newArrivals(p.Rate, p.Warmup+p.Duration, t.random(arrivalNumbers))
+	}
+}
+
+// deadline ends a trial that is by time.
+func (t *trial) deadline(stop func(error)) (cancel func()) {
+	p := t.Spec.Cell.Parameters
+	if p.Rounds > 0 {
+		return func() {}
+	}
+	timer := time.AfterFunc(p.Warmup+p.Duration, func() { stop(errEnded) })
+	return func() { timer.Stop() }
+}
+
+// endTiming: by time the trial ended at its deadline; otherwise with its last intent.
+func (t *trial) endTiming(open context.Context) {
+	p := t.Spec.Cell.Parameters
+	if p.Rounds == 0 && errors.Is(context.Cause(open), errEnded) {
+		t.log.until = t.log.from + p.Duration
+		return
+	}
+	t.log.until = t.log.start
+	for _, w := range t.log.writers {
+		if n := len(w.intents); n > 0 {
+			t.log.until = max(t.log.until, w.intents[n-1].ended)
+		}
+	}
+}
+
+func (t *trial) writeAll(open, inflight context.Context, stop func(error)) {
+	offsets := t.random(offsetNumbers)
+	spread := min(startSpread, t.log.from-t.log.start)
+	var all sync.WaitGroup
+	for i := range t.log.writers {
+		w := &oneWriter{trial: t, number: i, log: t.log.writers[i]}
+		if spread > 0 && t.log.arrivals == nil {
+			w.offset = time.Duration(offsets.Int64N(int64(spread)))
+		}
+		all.Go(func() {
+			if err := w.loop(open, inflight); err != nil {
+				stop(err)
+			}
+		})
+	}
+	all.Wait()
+}
