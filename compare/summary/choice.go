@@ -1,0 +1,91 @@
+package summary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"coapply.dev/compare/results"
+	"coapply.dev/compare/statistics"
+)
+
+// choiceLine counts in how many cells of hot-object each arm is ahead of those that lose nothing and give up next to
+// nothing, and says what speaks against Server-Side Apply.
+func (r *reckoning) choiceLine() string {
+	var parts []string
+	if wins := r.wins(); wins != "" {
+		parts = append(parts, wins)
+	} else {
+		parts = append(parts, "too few trials for a verdict on speed, or no cell of hot-object")
+	}
+	for _, g := range r.where(func(g group) bool { return g.cell.Workload == "increment" && g.arm == plainApply }) {
+		if g.result.LostUpdates > 0 {
+			parts = append(parts, fmt.Sprintf("%s lost %d of %d increments without a 409: where the value depends on what was read, "+
+				"use get-modify-update with its resourceVersion", plainApply, g.result.LostUpdates, g.result.Acknowledged))
+			break
+		}
+	}
+	for _, g := range r.where(func(g group) bool { return g.cell.Workload == "steady-state" && g.arm == plainApply }) {
+		if n := g.result.RequestsPerIntent; n != nil && *n > 0.5 {
+			parts = append(parts, fmt.Sprintf("%s sends %s for each reconcile that changes nothing: check before applying", plainApply, sends(*n)))
+			break
+		}
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// wins is the arms with the highest goodput, by the number of cells.
+func (r *reckoning) wins() string {
+	byArm, at := map[string]int{}, map[string]string{}
+	var arms []string
+	cells := 0
+	for _, planned := range r.run.Plan {
+		if planned.Workload != "hot-object" || planned.Control {
+			continue
+		}
+		best, found := r.ahead(planned)
+		if !found {
+			continue
+		}
+		cells++
+		if byArm[best.arm] == 0 {
+			arms, at[best.arm] = append(arms, best.arm), planned.String()
+		}
+		byArm[best.arm]++
+	}
+	if cells == 0 {
+		return ""
+	}
+	slices.SortStableFunc(arms, func(a, b string) int { return byArm[b] - byArm[a] })
+	var parts []string
+	for _, arm := range arms {
+		text := fmt.Sprintf("%s in %d of %s", arm, byArm[arm], plural(cells, "cell"))
+		if byArm[arm] == 1 {
+			text += " (" + at[arm] + ")"
+		}
+		parts = append(parts, text)
+	}
+	return "of the arms that lost nothing and gave up less than 1 %, the highest mean goodput had " + strings.Join(parts, ", ")
+}
+
+// ahead is the arm with the highest goodput of a cell, among those that may be chosen.
+func (r *reckoning) ahead(planned results.PlannedCell) (group, bool) {
+	var best group
+	found := false
+	for _, g := range r.where(func(g group) bool { return g.name() == planned.String() && !g.cell.Control }) {
+		result := g.result
+		eligible := result.NoVerdict == "" && result.LostUpdates == 0 && result.Goodput != nil &&
+			result.GiveUpShare != nil && *result.GiveUpShare < noteworthyGiveUps && len(g.trials) >= statistics.EnoughForVerdict
+		if eligible && (!found || result.Goodput.Mean > best.result.Goodput.Mean) {
+			best, found = g, true
+		}
+	}
+	return best, found
+}
+
+func sends(requests float64) string {
+	if requests > 0.995 && requests < 1.005 {
+		return "a request"
+	}
+	return fmt.Sprintf("%.3g requests", requests)
+}
