@@ -1,0 +1,10 @@
+// Command compare measures Server-Side Apply against get-modify-update under contention. See docs/benchmarking.md.
+package main
+
+import (
+	"os"
+
+	"coapply.dev/compare/commands"
+)
+
+func main() { os.Exit(commands.Main(commands.Catalogue())) }

@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/results"
+)
+
+// Sweep is what flags say to measure: every combination of the lists, in every workload. An empty list leaves a parameter
+// to the workload.
+type Sweep struct {
+	Workloads, Arms            []string
+	Writers, Objects, Managers []int
+	RTT                        []time.Duration
+	Overlap, Rate              float64
+	Bytes, Rounds, Trials      int
+	Warmup, Duration           time.Duration
+}
+
+// Plan gives the cells, and those of the controls. The names are in the catalogue. set says which flags were given:
+// parameters that mean nothing in a workload are refused only then.
+func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.PlannedCell, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	base := shape{
+		warmup: s.Warmup, duration: s.Duration, blocks: s.Trials, otherBlocks: s.Trials, roundsAtMost: 1 << 30,
+	}
+	var plan []results.PlannedCell
+	for _, name := range s.Workloads {
+		w, _ := c.Workload(name)
+		arms, err := s.arms(c, w)
+		if err != nil {
+			return nil, err
+		}
+		for _, fixed := range w.Fixed {
+			if set(fixed) {
+				return nil, fmt.Errorf("--%s means nothing in %s: leave it out", fixed, w.Name)
+			}
+		}
+		for _, p := range s.combinations() {
+			cell := base.cell(w, p)
+			cell.Arms, cell.Blocks, cell.Baseline, cell.AA = arms, s.Trials, arms[0], arms[0]
+			if err := checkCell(cell.Cell); err != nil {
+				return nil, err
+			}
+			plan = append(plan, cell)
+		}
+	}
+	return append(plan, base.controls(c)...), nil
+}
+
+// arms are those of the flag, or of the workload.
+func (s Sweep) arms(c compare.Catalogue, w compare.Workload) ([]string, error) {
+	arms := s.Arms
+	if len(arms) == 0 {
+		arms = w.Arms
+	}
+	if len(arms) == 0 {
+		return nil, fmt.Errorf("workload %s names no arms: say which with --arms", w.Name)
+	}
+	for i, name := range arms {
+		arm, _ := c.Arm(name)
+		switch {
+		case slices.Contains(arms[:i], name):
+			return nil, fmt.Errorf("--arms names %s twice: the baseline runs twice anyway, to show what equal arms differ by", name)
+		case arm.Control:
+			return nil, fmt.Errorf("arm %s is a negative control: it runs in every run, and is not compared", name)
+		case len(w.Arms) > 0 && !slices.Contains(w.Arms, name) && named(c, name):
+			return nil, fmt.Errorf("arm %s makes no sense in workload %s: use %s", name, w.Name, strings.Join(w.Arms, ", "))
+		}
+	}
+	return slices.Clone(arms), nil
+}
+
+// named says that a workload names the arm. One that none names is the user's own, and may run in any.
+func named(c compare.Catalogue, arm string) bool {
+	return slices.ContainsFunc(c.Workloads, func(w compare.Workload) bool { return slices.Contains(w.Arms, arm) })
+}
+
+func (s Sweep) combinations() []compare.Parameters {
+	var all []compare.Parameters
+	for _, writers := range orNone(s.Writers) {
+		for _, objects := range orNone(s.Objects) {
+			for _, managers := range orNone(s.Managers) {
+				for _, rtt := range orNone(s.RTT) {
+					all = append(all, compare.Parameters{
+						Writers: writers, Objects: objects, Managers: managers, RTT: rtt, Overlap: s.Overlap,
+						Rate: s.Rate, Bytes: s.Bytes, Rounds: s.Rounds, Warmup: s.Warmup, Duration: s.Duration,
+					})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func orNone[T any](list []T) []T {
+	if len(list) == 0 {
+		return make([]T, 1)
+	}
+	return list
+}
+
+// What a trial can be on one machine. Beyond that a cell measures the machine.
+const (
+	maxWriters  = 1000
+	maxObjects  = 1000
+	maxManagers = 500
+	maxBytes    = 1 << 20 // etcd takes 1.5 MiB
+	maxRTT      = time.Second
+	maxDuration = 10 * time.Minute
+)
+
+func (s Sweep) check() error {
+	for _, list := range []struct {
+		flag   string
+		values []int
+		most   int
+	}{
+		{"writers", s.Writers, maxWriters}, {"objects", s.Objects, maxObjects}, {"managers", s.Managers, maxManagers},
+		{"trials", []int{s.Trials}, 1000},
+	} {
+		for _, v := range list.values {
+			if v < 1 || v > list.most {
+				return fmt.Errorf("--%s %d: use 1 to %d", list.flag, v, list.most)
+			}
+		}
+	}
+	for _, rtt := range s.RTT {
+		if rtt < 0 || rtt > maxRTT {
+			return fmt.Errorf("--rtt %s: use 0 to %s", rtt, maxRTT)
+		}
+	}
+	switch {
+	case s.Overlap < 0 || s.Overlap > 1:
+		return fmt.Errorf("--overlap %g: it is a share, 0 to 1", s.Overlap)
+	case s.Rate < 0 || s.Rate > 100_000:
+		return fmt.Errorf("--rate %g: use intents a second, or 0 for a closed loop", s.Rate)
+	case s.Bytes < 0 || s.Bytes > maxBytes:
+		return fmt.Errorf("--bytes %d: use 0 to %d, as etcd takes no larger objects", s.Bytes, maxBytes)
+	case s.Rounds < 0:
+		return fmt.Errorf("--rounds %d: use 1 or more, or 0 to end trials by time", s.Rounds)
+	case s.Rounds > 0 && s.Rate > 0:
+		return fmt.Errorf("--rounds and --rate exclude each other: arrivals end by time")
+	case s.Warmup < 0 || s.Warmup > maxDuration:
+		return fmt.Errorf("--warmup %s: use 0 to %s", s.Warmup, maxDuration)
+	case s.Duration < 100*time.Millisecond || s.Duration > maxDuration:
+		return fmt.Errorf("--duration %s: use 100ms to %s", s.Duration, maxDuration)
+	}
+	return nil
+}
+
+// checkCell refuses what contradicts itself only together.
+func checkCell(c compare.Cell) error {
+	switch {
+	case c.Overlap > 0 && c.Managers < 2:
+		return fmt.Errorf("%s: --overlap needs two managers or more, as one has nobody to overlap with", c)
+	case c.Objects > 1 && c.Bytes > 0 && c.Objects*c.Bytes > 256<<20:
+		return fmt.Errorf("%s: that is %d MiB of objects: use fewer or smaller ones", c, c.Objects*c.Bytes>>20)
+	}
+	return nil
+}
+
+// CheckForeign refuses cells that need what only the local control plane has.
+func CheckForeign(plan []results.PlannedCell, c compare.Catalogue) error {
+	for _, cell := range plan {
+		if w, _ := c.Workload(cell.Workload); w.Local {
+			return fmt.Errorf("workload %s needs the local control plane: leave --kubeconfig and --context out", w.Name)
+		}
+	}
+	return nil
+}
+
+// WithoutLocal leaves out the cells that need what only the local control plane has.
+func WithoutLocal(plan []results.PlannedCell, c compare.Catalogue) []results.PlannedCell {
+	return slices.DeleteFunc(slices.Clone(plan), func(cell results.PlannedCell) bool {
+		w, _ := c.Workload(cell.Workload)
+		return w.Local
+	})
+}

@@ -1,0 +1,184 @@
+package commands
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/bench"
+	"coapply.dev/compare/results"
+	"coapply.dev/compare/target"
+)
+
+// margin within which two arms are equivalent. It is fixed, so that no run chooses the one that suits it.
+const margin = 0.05
+
+type runFlags struct {
+	quick, review        bool
+	cells                bench.Sweep
+	seed                 uint64
+	dir                  string
+	kubeconfig, inThis   string
+	useKubeconfig, agree bool
+}
+
+func runCommand(catalogue compare.Catalogue) *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:   "run [--quick | --review | --workload NAME ...]",
+		Short: "Measure, and write a folder with the report and its data",
+		Long: `Measure, and write a folder with the report and its data.
+
+It starts a control plane of its own on this machine (the first time it builds one: minutes),
+or uses the cluster of --kubeconfig: there it asks first, works in a namespace of its own,
+and removes what it created.
+
+Ctrl-C ends a run early: what was measured is kept, marked and reported.`,
+		Example: `  compare run --quick
+  compare run --review -o review
+  compare run --workload hot-object --arms gmu-unbounded,ssa,apply --writers 1,8,32 --managers 1,8 --trials 10
+  compare run --workload hot-object --rtt 5ms --rate 50 --trials 6    # open loop, 50 intents a second
+  compare run --workload increment --kubeconfig ~/.kube/config --context staging`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, catalogue) },
+	}
+	f.add(cmd)
+	completeNames(cmd, "workload", workloadNames(catalogue))
+	completeNames(cmd, "arms", armNames(catalogue))
+	return cmd
+}
+
+func (f *runFlags) add(cmd *cobra.Command) {
+	flags, s := cmd.Flags(), &f.cells
+	flags.BoolVar(&f.quick, "quick", false, "a look at every workload, in under 3 minutes")
+	flags.BoolVar(&f.review, "review", false, "what a design review needs, in under 45 minutes")
+	flags.StringSliceVar(&s.Workloads, "workload", nil, "workloads to run; see compare list")
+	flags.StringSliceVar(&s.Arms, "arms", nil, "arms to run, the first being the baseline; default: those of the workload")
+	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write at once")
+	flags.IntSliceVar(&s.Objects, "objects", nil, "numbers of objects written to")
+	flags.IntSliceVar(&s.Managers, "managers", nil, "numbers of field managers on each object")
+	flags.Float64Var(&s.Overlap, "overlap", 0, "share of intents, 0 to 1, that also set a field of all managers")
+	flags.DurationSliceVar(&s.RTT, "rtt", nil, "round-trip times to add to every request, such as 5ms")
+	flags.Float64Var(&s.Rate, "rate", 0, "intents a second that arrive in open loop; 0 is a closed loop")
+	flags.IntVar(&s.Bytes, "bytes", 0, "bytes of payload in each object")
+	flags.IntVar(&s.Rounds, "rounds", 0, "end a trial after so many intents of each writer instead of by time")
+	flags.DurationVar(&s.Warmup, "warmup", 300*time.Millisecond, "time before a trial counts")
+	flags.DurationVar(&s.Duration, "duration", 1500*time.Millisecond, "time that a trial counts")
+	flags.IntVar(&s.Trials, "trials", 10, "how often each arm runs in each cell; under 6 there are no intervals")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of the order and of the random numbers; 0 takes a new one")
+	flags.StringVarP(&f.dir, "output", "o", "", "folder for the results; default: compare-DATE-TIME")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig instead of a local control plane")
+	flags.StringVar(&f.inThis, "context", "", "context of the kubeconfig")
+	flags.BoolVarP(&f.agree, "yes", "y", false, "with --kubeconfig: do not ask")
+	_ = cmd.MarkFlagDirname("output")
+	_ = cmd.MarkFlagFilename("kubeconfig")
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments, %q given; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
+	profile, plan, err := f.plan(cmd, catalogue)
+	if err != nil {
+		return err
+	}
+	if f.seed == 0 {
+		f.seed = newSeed()
+	}
+	if f.dir == "" {
+		f.dir = "compare-" + time.Now().Format("20060102-150405")
+	}
+	if err := results.CheckNew(f.dir); err != nil {
+		return err
+	}
+	stderr := cmd.ErrOrStderr()
+	options := bench.Options{
+		Catalogue: catalogue, Dir: f.dir, Progress: stderr,
+		Open: func(ctx context.Context) (*target.Target, error) { return f.open(ctx, cmd, plan) },
+		Run: results.Run{
+			Command: f.command(cmd, profile), Seed: f.seed, Profile: profile, Plan: plan, Margin: margin,
+		},
+	}
+	failure := bench.Run(cmd.Context(), options)
+	if _, _, err := results.Load(f.dir); err != nil && failure != nil {
+		return failure // nothing to report on
+	}
+	void, err := render(f.dir, cmd.OutOrStdout())
+	switch {
+	case failure != nil || err != nil:
+		return errors.Join(failure, err)
+	case void:
+		return errFound
+	}
+	return nil
+}
+
+// plan is what to measure, from a profile or from the flags.
+func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string, []results.PlannedCell, error) {
+	if f.quick && f.review {
+		return "", nil, errors.New("--quick and --review exclude each other")
+	}
+	f.useKubeconfig = cmd.Flags().Changed("kubeconfig") || cmd.Flags().Changed("context")
+	var plan []results.PlannedCell
+	profile := bench.Custom
+	switch {
+	case f.quick || f.review:
+		for _, name := range []string{
+			"workload", "arms", "writers", "objects", "managers", "overlap", "rtt", "rate", "bytes", "rounds",
+			"warmup", "duration", "trials",
+		} {
+			if cmd.Flags().Changed(name) {
+				return "", nil, fmt.Errorf("--%s says what to measure, and so do --quick and --review: leave one out", name)
+			}
+		}
+		profile, plan = bench.Quick, bench.QuickPlan(catalogue)
+		if f.review {
+			profile, plan = bench.Review, bench.ReviewPlan(catalogue)
+		}
+		if f.useKubeconfig {
+			plan = bench.WithoutLocal(plan, catalogue)
+		}
+		return profile, plan, nil
+	case len(f.cells.Workloads) == 0:
+		return "", nil, errors.New("what is to be measured? --quick, --review or --workload NAME; see compare list")
+	}
+	if err := f.known(catalogue); err != nil {
+		return "", nil, err
+	}
+	plan, err := f.cells.Plan(catalogue, cmd.Flags().Changed)
+	if err == nil && f.useKubeconfig {
+		err = bench.CheckForeign(plan, catalogue)
+	}
+	return profile, plan, err
+}
+
+// known refuses names that stand for nothing, and says which were meant.
+func (f *runFlags) known(catalogue compare.Catalogue) error {
+	for _, name := range f.cells.Workloads {
+		if _, found := catalogue.Workload(name); !found {
+			return unknown("workload", name, workloadNames(catalogue))
+		}
+	}
+	for _, name := range f.cells.Arms {
+		if _, found := catalogue.Arm(name); !found {
+			return unknown("arm", name, armNames(catalogue))
+		}
+	}
+	return nil
+}
+
+func newSeed() uint64 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return uint64(binary.BigEndian.Uint32(b[:])) + 1
+}
