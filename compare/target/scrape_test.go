@@ -74,6 +74,10 @@ func TestUntil(t *testing.T) {
 	want.Updates = new(10.0) // without the leases
 	wantServer(t, before.Until(after, kind("platform.coapply.dev", "devboxes")), want)
 
+	if got := before.Until(after, kind("other.example", "devboxes")).Updates; got == nil || *got != 0 {
+		t.Errorf("updates of another group's devboxes are %v; want 0", got)
+	}
+
 	want.Updates, want.Gets, want.RequestSeconds = new(0.0), new(0.0), new(0.0) // counted, and none of them
 	wantServer(t, before.Until(after, kind("", "configmaps")), want)
 }
