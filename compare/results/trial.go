@@ -33,7 +33,7 @@ type Trial struct {
 	// All are the intents of the whole trial, its warm-up included. The server's part and the oracle's are of these.
 	All Counts `json:"all"`
 	// Latency of an intent from when it began (in open loop: was to begin) until it landed; Service from when the arm
-	// was called.
+	// was called. An arrival that had not begun when the trial ended has not landed.
 	Latency Latency `json:"latency"`
 	Service Latency `json:"service"`
 	// PerWriter is how many timed intents of each writer landed.
@@ -73,13 +73,15 @@ type Latency struct {
 
 // Client is what the trial's own side counted, in the whole trial.
 type Client struct {
-	// Requests by verb and status code, such as "PUT 409", with the time until the answer was read.
+	// Requests by verb and status code, such as "PUT 409", with the time until the answer was read. Server-Side Apply
+	// is "APPLY"; "PUT none" had no answer.
 	Requests map[string]Requests `json:"requests"`
 	// Conflicts are answers 409 with causes of type FieldManagerConflict; StaleWrites the other 409 of PUT and PATCH.
 	Conflicts   int `json:"conflicts"`
 	StaleWrites int `json:"staleWrites"`
 	// Throttled are answers 429.
-	Throttled int   `json:"throttled"`
+	Throttled int `json:"throttled"`
+	// BytesUp and BytesDown are those of bodies, uncompressed.
 	BytesUp   int64 `json:"bytesUp"`
 	BytesDown int64 `json:"bytesDown"`
 	// Connections that were opened, and the protocol that was spoken on them.
