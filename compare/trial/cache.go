@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -50,7 +51,7 @@ func startCache(ctx context.Context, s *session, namespace string, kinds []compa
 	}
 	if !informers.WaitForCacheSync(ctx) {
 		c.stop()
-		return nil, fmt.Errorf("the cache did not sync: %w", context.Cause(ctx))
+		return nil, errors.New("the cache did not sync")
 	}
 	return c, nil
 }

@@ -69,8 +69,11 @@ const (
 
 // measure is the trial from its first request to its last.
 func (t *trial) measure(ctx context.Context) error {
+	if t.Cell.Rounds > 0 && t.Cell.Rate > 0 {
+		return errors.New("a trial is by rounds or has a rate of arrivals, not both")
+	}
 	var err error
-	if t.session, err = newSession(t.place, t.Spec.Cell.RTT); err != nil {
+	if t.session, err = newSession(t.place, t.Cell.RTT); err != nil {
 		return err
 	}
 	defer t.session.close()
@@ -110,7 +113,7 @@ func (t *trial) judge() {
 	if t.gap != "" {
 		t.void(errors.New(t.gap))
 	}
-	if t.Spec.CrossCheck && t.result.Void == "" {
+	if t.CrossCheck && t.result.Void == "" {
 		t.result.Oracle.Porcupine = oracle.CrossCheck(t.history, crossCheckBound)
 	}
 	if err := t.log.count(&t.result); err != nil {

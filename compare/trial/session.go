@@ -75,10 +75,11 @@ func connect(
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if dialled != nil {
+		conn, err := dial(ctx, network, address)
+		if err == nil && dialled != nil {
 			dialled()
 		}
-		return dial(ctx, network, address)
+		return conn, err
 	}
 	config.Wrap(wrap)
 	httpClient, err := rest.HTTPClientFor(config)

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,8 +23,9 @@ type tally struct {
 	client    results.Client
 	latencies map[string]*hdrhistogram.Histogram
 	protocols []string
-	silence   int  // requests in a row without an answer
-	anything  bool // there was an answer
+	silence   int // requests in a row without an answer
+	// answers and failures are of requests that were not cut off by ourselves.
+	answers, failures int
 }
 
 func newTally() *tally { return &tally{latencies: map[string]*hdrhistogram.Histogram{}} }
@@ -39,7 +39,8 @@ func (t *tally) dialled() {
 func (t *tally) answered(response *http.Response, sent int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.silence, t.anything = 0, true
+	t.silence = 0
+	t.answers++
 	t.client.BytesUp += sent
 	if !slices.Contains(t.protocols, response.Proto) {
 		t.protocols = append(t.protocols, response.Proto)
@@ -58,6 +59,7 @@ func (t *tally) unanswered(request *http.Request, after time.Duration) {
 	t.record(verb(request)+" "+noAnswer, after)
 	if request.Context().Err() == nil { // the end of the context is our doing
 		t.silence++
+		t.failures++
 	}
 }
 
@@ -108,8 +110,8 @@ func (t *tally) result() (results.Client, error) {
 		}
 		client.Requests[key] = results.Requests{Count: int(histogram.TotalCount()), Histogram: encoded}
 	}
-	if len(t.latencies) > 0 && !t.anything {
-		return client, errors.New("the API server answered no request")
+	if len(t.latencies) > 0 && t.failures >= t.answers {
+		return client, fmt.Errorf("the API server could not be reached: %d requests had an answer, %d had none", t.answers, t.failures)
 	}
 	if client.LimiterWaits > 0 {
 		return client, fmt.Errorf("client-go's rate limiter held back %d requests: an arm has to leave QPS as Session.Config has it",

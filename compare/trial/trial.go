@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -57,10 +58,13 @@ func loadAverage() *float64 {
 
 // void says why the trial counts for nothing; several reasons stand beside each other.
 func (t *trial) void(reason error) {
-	if t.result.Void != "" {
-		t.result.Void += "; "
+	line := strings.ReplaceAll(reason.Error(), "\n", "; ") // as errors.Join has it
+	switch {
+	case t.result.Void == "":
+		t.result.Void = line
+	case !strings.Contains(t.result.Void, line):
+		t.result.Void += "; " + line
 	}
-	t.result.Void += reason.Error()
 }
 
 // Streams of random numbers of one trial.
@@ -75,7 +79,7 @@ func (t *trial) random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(t
 func (t *trial) prepare(ctx context.Context) error {
 	stage := compare.Stage{
 		Admin: t.session.admin.client, Namespace: t.place.namespace, Prefix: fmt.Sprintf("%s-%d-", t.place.namespace, t.Order),
-		Parameters: t.Spec.Cell.Parameters, Arm: t.Arm.Name, Random: t.random(stageNumbers),
+		Parameters: t.Cell.Parameters, Arm: t.Arm.Name, Random: t.random(stageNumbers),
 		Note: t.log.note, Cache: t.reader,
 	}
 	err := guard("workload "+t.Workload.Name, func() (err error) {

@@ -31,6 +31,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	lines   [][]byte
+	bytes   int
 	changed chan struct{} // closed and renewed with each line
 	gap     error
 }
@@ -74,8 +75,12 @@ func (w *watch) begin(ctx context.Context) error {
 	return err
 }
 
-// watchPatience is how long a watch tries to connect again; the API server keeps what it missed for longer.
-const watchPatience = 5 * time.Second
+const (
+	// watchPatience is how long a watch tries to connect again; the API server keeps what it missed for longer.
+	watchPatience = 5 * time.Second
+	// watchMemory bounds what a watch keeps until the trial is over.
+	watchMemory = 512 << 20
+)
 
 // follow watches until the context ends or something was missed.
 func (w *watch) follow(ctx context.Context) {
@@ -102,7 +107,7 @@ func (w *watch) follow(ctx context.Context) {
 func (w *watch) stream(ctx context.Context) error {
 	from, err := w.reached()
 	if err != nil {
-		return &brokenLineError{err}
+		return &hopelessError{err}
 	}
 	body, err := w.client.Get().AbsPath(w.path).Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", from).Stream(ctx)
@@ -116,20 +121,22 @@ func (w *watch) stream(ctx context.Context) error {
 		if err != nil {
 			return nil // streams end: the server closes them, and connections break
 		}
-		w.add(line)
+		if w.add(line); w.bytes > watchMemory {
+			return &hopelessError{fmt.Errorf("it came to %d MiB: use smaller objects or a shorter trial", watchMemory>>20)}
+		}
 	}
 }
 
-// brokenLineError is of a line that is no event.
-type brokenLineError struct{ error }
+// hopelessError is one that connecting again does not heal.
+type hopelessError struct{ error }
 
 // judge gives the error that makes following on impossible.
 func (w *watch) judge(err error, failing time.Time) error {
-	_, broken := errors.AsType[*brokenLineError](err)
+	_, hopeless := errors.AsType[*hopelessError](err)
 	switch {
 	case err == nil:
 		return w.ended()
-	case broken, apierrors.IsGone(err), apierrors.IsResourceExpired(err), time.Since(failing) > watchPatience:
+	case hopeless, apierrors.IsGone(err), apierrors.IsResourceExpired(err), time.Since(failing) > watchPatience:
 		return err
 	}
 	return nil
@@ -155,6 +162,7 @@ func (w *watch) add(line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lines = append(w.lines, line)
+	w.bytes += len(line)
 	close(w.changed)
 	w.changed = make(chan struct{})
 }

@@ -25,7 +25,7 @@ func (w *oneWriter) loop(open, inflight context.Context) error {
 	began := time.Now()
 	defer func() { w.log.own = time.Since(began) - w.log.busy - w.log.waited }()
 	w.wait(open, w.offset)
-	rounds := w.Spec.Cell.Rounds
+	rounds := w.Cell.Rounds
 	for sequence := 0; rounds == 0 || sequence < rounds; sequence++ {
 		due, ok := w.due(open)
 		if !ok {
@@ -82,7 +82,7 @@ func (w *oneWriter) next(ctx context.Context, sequence int) (intent compare.Inte
 		intent, more, err = w.run.Next(withAttempt(ctx, of), w.number, sequence)
 		return err
 	})
-	if w.Spec.Cell.Rounds > 0 {
+	if w.Cell.Rounds > 0 {
 		w.log.waited += time.Since(began)
 	} else {
 		w.log.waited += time.Duration(of.waited.Load())

@@ -19,8 +19,11 @@ const (
 	startSpread = 100 * time.Millisecond
 )
 
-// errEnded is why no new intents begin, if nothing went wrong.
-var errEnded = errors.New("the trial's time is over")
+// Why no new intents begin.
+var (
+	errEnded  = errors.New("the trial's time is over")
+	errBeside = errors.New("what runs beside the writers failed")
+)
 
 // write has the writers write, and the workload's background beside them, until the trial's time or rounds are over. It
 // gives what makes the trial void, and returns when all of them have ended.
@@ -70,12 +73,13 @@ func drain(open, inflight context.Context, abort func(error)) (drained func()) {
 	}
 }
 
-// failureOf is why the writers stopped before their time, other than by the trial's own context.
+// failureOf is why the writers stopped before their time, unless it is told otherwise.
 func failureOf(ctx, open context.Context) error {
-	if cause := context.Cause(open); cause != nil && ctx.Err() == nil && !errors.Is(cause, errEnded) {
-		return cause
+	cause := context.Cause(open)
+	if ctx.Err() != nil || errors.Is(cause, errEnded) || errors.Is(cause, errBeside) {
+		return nil
 	}
-	return nil
+	return cause
 }
 
 // background runs what the workload has beside the writers; the function it gives ends that and waits.
@@ -85,22 +89,22 @@ func (t *trial) background(ctx context.Context, stop func(error)) (end func() er
 	go func() {
 		err := guard("workload "+t.Workload.Name, func() error { return t.run.Background(ctx) })
 		if err != nil && ctx.Err() == nil {
-			stop(fmt.Errorf("beside the writers: %w", err))
+			stop(errBeside)
 		}
 		done <- err
 	}()
 	return func() error {
 		cancel()
 		err := <-done
-		if errors.Is(err, context.Canceled) {
+		if err == nil || errors.Is(err, context.Canceled) {
 			return nil
 		}
-		return err
+		return fmt.Errorf("beside the writers: %w", err)
 	}
 }
 
 func (t *trial) beginTiming() {
-	p := t.Spec.Cell.Parameters
+	p := t.Cell.Parameters
 	t.log.start = t.log.now()
 	t.log.from = t.log.start
 	if p.Rounds == 0 {
@@ -113,7 +117,7 @@ func (t *trial) beginTiming() {
 
 // deadline ends a trial that is by time.
 func (t *trial) deadline(stop func(error)) (cancel func()) {
-	p := t.Spec.Cell.Parameters
+	p := t.Cell.Parameters
 	if p.Rounds > 0 {
 		return func() {}
 	}
@@ -123,7 +127,7 @@ func (t *trial) deadline(stop func(error)) (cancel func()) {
 
 // endTiming: by time the trial ended at its deadline; otherwise with its last intent.
 func (t *trial) endTiming(open context.Context) {
-	p := t.Spec.Cell.Parameters
+	p := t.Cell.Parameters
 	if p.Rounds == 0 && errors.Is(context.Cause(open), errEnded) {
 		t.log.until = t.log.from + p.Duration
 		return
