@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"coapply.dev/compare"
@@ -21,7 +22,7 @@ type sizes struct {
 func (s *sizes) add(kind compare.Kind, items []json.RawMessage, fields fieldsOf) (highest uint64, err error) {
 	for _, item := range items {
 		object := &unstructured.Unstructured{}
-		if err := json.Unmarshal(item, &object.Object); err != nil {
+		if err := utiljson.Unmarshal(item, &object.Object); err != nil {
 			return 0, fmt.Errorf("an object of kind %s that is none: %w", kind.Kind, err)
 		}
 		object.SetGroupVersionKind(kind.GroupVersionKind)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"coapply.dev/compare/history"
 )
@@ -85,7 +86,7 @@ func (w *watches) read(fields fieldsOf) (seen watched, err error) {
 // version adds the version of an event, if its object is the trial's.
 func (w *watch) version(versions []history.Version, e event, fields fieldsOf) ([]history.Version, error) {
 	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal(e.Object, &object.Object); err != nil {
+	if err := utiljson.Unmarshal(e.Object, &object.Object); err != nil { // integers as int64, as clients have them
 		return nil, fmt.Errorf("an object that is none: %w", err)
 	}
 	object.SetGroupVersionKind(w.kind.GroupVersionKind) // lists leave it out
