@@ -6,8 +6,9 @@ import "slices"
 func (j *judging) change(v int) {
 	fields := j.changed(v)
 	by := make([]int, len(fields)) // who meant the change, -1 for nobody
+	known := j.isKnown(v)
 	for i, field := range fields {
-		if by[i] = j.claimant(v, field); by[i] < 0 {
+		if by[i] = j.claimant(v, field); by[i] < 0 && !known {
 			by[i] = j.explain(v, field)
 		}
 	}
@@ -19,11 +20,14 @@ func (j *judging) change(v int) {
 }
 
 // claimant gives the operation acknowledged at the version that meant to change the field: rather one whose value is
-// there.
+// there. One that began when the version was there has found its value.
 func (j *judging) claimant(v int, field string) int {
 	meant := -1
 	for _, o := range j.claims[v] {
 		op := j.Operations[o]
+		if op.Begin > j.latest[v] {
+			continue
+		}
 		text, sets := op.Wants[field]
 		if sets && text == j.Versions[v].Fields[field] {
 			return o

@@ -25,6 +25,9 @@ func (j *judging) stand(v int) {
 func (j *judging) steps(v int, field string, claims []int) {
 	counter, missing := j.field(v, field), int64(len(claims))
 	went := j.went(v, field)
+	if !slices.ContainsFunc(claims, func(o int) bool { return j.Operations[o].Begin <= j.latest[v] }) {
+		went = 0 // the step was there when they began
+	}
 	missing -= went
 	if missing > 0 {
 		j.found.LostIncrements += int(missing)

@@ -178,6 +178,29 @@ func (x *index) changed(v int) []string {
 	return fields
 }
 
+// made are the changes of a version that an operation acknowledged at it wanted, and did not find there.
+func (x *index) made(v, o int) []want {
+	op, was, is := x.Operations[o], x.Versions[x.before[v]].Fields, x.Versions[v].Fields
+	var made []want
+	if op.Begin > x.latest[v] {
+		return nil
+	}
+	for field, value := range op.Wants {
+		if is[field] == value && was[field] != value {
+			made = append(made, want{object: op.Object, field: field, value: value})
+		}
+	}
+	if increments(op, op.Increments) && isNext(was[op.Increments], is[op.Increments]) {
+		made = append(made, want{object: op.Object, field: op.Increments, increments: true})
+	}
+	return made
+}
+
+// isKnown tells that a version was made by one of the operations that were acknowledged at it, and so by no other.
+func (x *index) isKnown(v int) bool {
+	return !x.begins(v) && slices.ContainsFunc(x.claims[v], func(o int) bool { return len(x.made(v, o)) > 0 })
+}
+
 // number reads the value of a counter.
 func number(value string) (int64, bool) {
 	n, err := strconv.ParseInt(value, 10, 62) // so that a difference is no overflow

@@ -176,6 +176,10 @@ var counting = []example{
 		start("n", "5").counted(1, 11).counted(2, 11).is(11, "n", "6"), "2/2; lost-increment n@11 of 2 by 1: 5>6",
 	},
 	{
+		"an increment is answered with what stood at the start",
+		start("n", "0").counted(1, 10).counted(2, 11).is(11, "n", "1"), "2/2; lost-increment n@10 of 1 by 1: >0",
+	},
+	{
 		"an increment has no step", start("n", "5").counted(1, 11).is(11, "n", "5", "x", "1"),
 		"1/1; phantom x@11 of -1 by 1: >1; lost-increment n@11 of 1 by 1: 5>5",
 	},

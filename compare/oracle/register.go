@@ -21,8 +21,9 @@ type link struct {
 	value string
 	// resets says that the field has this value whatever was written before.
 	resets bool
-	// claimed says that an operation was acknowledged at the version, counted that one incremented the field there.
-	claimed, counted bool
+	// claimed says that operations were acknowledged at the version, known that one of them made it, counted that one
+	// incremented the field there.
+	claimed, known, counted bool
 }
 
 // state of a register: the next link of its chain, and the value now.
@@ -75,7 +76,7 @@ func increment(r *register, s state, at step) (bool, state) {
 	if resets := r.chain[at.at].resets; !resets && s.next == at.at {
 		s.value = successor(s.value)
 		return s.value != "", s
-	} else if resets && s.next == at.at+1 && s.value == "1" && !s.counted {
+	} else if resets && s.next == at.at+1 && r.chain[at.at].value == "1" && !s.counted {
 		s.counted = true
 		return true, s
 	}
@@ -106,7 +107,7 @@ func incrementUnknown(r *register, s state, at step) (bool, state) {
 // acknowledged at a later one, at the last of its requests, has made none that others were acknowledged at.
 func (r *register) open(s state, at step) bool {
 	next := r.chain[s.next]
-	return !next.resets && (at.at < 0 || s.next < at.at && !next.claimed)
+	return !next.resets && !next.known && (at.at < 0 || s.next < at.at && !next.claimed)
 }
 
 func successor(value string) string {

@@ -52,11 +52,11 @@ func (b *builder) register(object, field string) *register {
 // addVersion adds a version to the registers that it concerns. To the others it is a read of what they had before.
 func (b *builder) addVersion(v int) {
 	version := b.Versions[v]
-	last := min(b.latest[v], b.horizon)
+	last, known := min(b.latest[v], b.horizon), b.isKnown(v)
 	for _, field := range b.concerned(v) {
 		r := b.register(version.Object, field)
 		at := len(r.chain)
-		l := link{value: version.Fields[field], resets: version.Deleted || b.begins(v), claimed: len(b.claims[v]) > 0}
+		l := link{value: version.Fields[field], resets: version.Deleted || b.begins(v), claimed: len(b.claims[v]) > 0, known: known}
 		for _, o := range b.claims[v] {
 			op := b.Operations[o]
 			input := step{do: write, at: at, value: op.Wants[field]}
@@ -104,7 +104,7 @@ func (b *builder) concerned(v int) []string {
 
 // note keeps which pending operations may have made the link: of the others nothing is to be seen.
 func (b *builder) note(v int, field string, l link) {
-	if l.resets {
+	if l.resets || l.known {
 		return
 	}
 	object, before := b.Versions[v].Object, b.Versions[b.before[v]].Fields[field]
@@ -168,21 +168,6 @@ func (b *builder) earliestOf(v int) time.Duration {
 		return 0
 	}
 	return b.earliest[v]
-}
-
-// made are the changes of a version that an operation wanted.
-func (b *builder) made(v, o int) []want {
-	op, was, is := b.Operations[o], b.Versions[b.before[v]].Fields, b.Versions[v].Fields
-	var made []want
-	for field, value := range op.Wants {
-		if is[field] == value && was[field] != value {
-			made = append(made, want{object: op.Object, field: field, value: value})
-		}
-	}
-	if increments(op, op.Increments) && isNext(was[op.Increments], is[op.Increments]) {
-		made = append(made, want{object: op.Object, field: op.Increments, increments: true})
-	}
-	return made
 }
 
 func (b *builder) firstPending(w want) time.Duration {
