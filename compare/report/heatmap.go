@@ -99,28 +99,31 @@ func (b *builder) winnerMap(workload string, cells []*cellGroup) heatmap {
 // noVerdict is the word of a comparison that counts for nothing.
 const noVerdict = "no verdict"
 
-// othersSlower is what is said of a baseline that every other arm was shown to be slower than.
-const othersSlower = "all others slower"
+// othersBehind is what is said of a baseline that every other arm was shown to be slower than, or lost updates.
+const othersBehind = "others slower or lossy"
 
 // best gives the comparison of the arm with the highest ratio, the baseline itself being 1. An arm that lost updates is
 // not ahead, however fast it lost them.
 func (b *builder) best(cell *cellGroup) (results.Comparison, bool) {
 	baseline := b.baseline(cell.Key)
-	best, found := results.Comparison{Arm: baseline, Baseline: baseline, Ratio: 1, Word: othersSlower}, false
+	best, found := results.Comparison{Arm: baseline, Baseline: baseline, Ratio: 1, Word: othersBehind}, false
 	for _, r := range cell.Results {
 		c, compared := b.comparison(cell.Key, r.Arm)
-		if !compared || !drawable(c) || c.Word == noVerdict || lost(cell, r.Arm) {
+		if !compared || !drawable(c) || c.Word == noVerdict {
 			continue
 		}
 		found = true
-		if c.Word != "slower" && best.Word == othersSlower {
+		if lost(cell, r.Arm) {
+			continue
+		}
+		if c.Word != "slower" && best.Word == othersBehind {
 			best.Word = "no difference shown"
 		}
 		if c.Ratio > best.Ratio {
 			best = c
 		}
 	}
-	return best, found
+	return best, found && !lost(cell, best.Arm)
 }
 
 func (b *builder) ratioMap(workload, arm string, cells []*cellGroup) (heatmap, bool) {
@@ -175,7 +178,7 @@ func (m *heatmap) put(cell *cellGroup, c results.Comparison, shown bool, big []s
 	t.Lines = append(t.Lines, tileLine{t.X + tileWidth/2, at, "small", shorten(small, 14)})
 	if shown {
 		t.Class = step(c.Ratio)
-		t.Hatched = !slices.Contains([]string{"faster", "slower", "equivalent", othersSlower}, c.Word)
+		t.Hatched = !slices.Contains([]string{"faster", "slower", "equivalent", othersBehind}, c.Word)
 	}
 	m.Tiles = append(m.Tiles, t)
 }

@@ -15,7 +15,7 @@ import (
 const na = "n/a"
 
 // maxText is how much of a text is shown: an error may hold a whole object.
-const maxText = 400
+const maxText = 1500
 
 // number writes a value with about three digits: 12,345, 123, 12.3, 1.23, 0.0123.
 func number(v float64) string {

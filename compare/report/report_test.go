@@ -95,6 +95,9 @@ func TestMaps(t *testing.T) {
 	r.Cells[1].LostUpdates = 1
 	html := page(t, run, trials, r)
 	hasNot(t, html, `<td>ssa</td><td>× 2.00</td>`)
+	has(t, html, `<td>gmu</td><td>× 1.00</td><td>others slower or lossy</td>`)
+	r.Cells[0].LostUpdates = 1
+	has(t, page(t, run, trials, r), `<td class="number">4</td><td>n/a</td><td>n/a</td><td>no verdict</td>`)
 	has(t, html, ">lost updates</text>")
 }
 

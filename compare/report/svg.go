@@ -48,7 +48,7 @@ func newPlot(x, y string) *plot.Plot {
 // inline draws a plot as the content of an svg element.
 func inline(p *plot.Plot) (template.HTML, error) {
 	canvas := vgsvg.New(chartWidth, chartHeight)
-	p.Draw(draw.New(canvas))
+	p.Draw(draw.Crop(draw.New(canvas), 0, -14, 0, -5)) // room for half of the last label of an axis
 	return content(canvas)
 }
 
