@@ -50,6 +50,10 @@ type Distribution struct {
 func Merge(latencies ...Latency) (Distribution, error) {
 	all := Distribution{landed: NewHistogram()}
 	for i, latency := range latencies {
+		all.notLanded += int64(latency.NotLanded)
+		if latency.Histogram == "" {
+			continue
+		}
 		h, err := DecodeHistogram(latency.Histogram)
 		if err != nil {
 			return Distribution{}, fmt.Errorf("latency %d: %w", i+1, err)
@@ -57,7 +61,6 @@ func Merge(latencies ...Latency) (Distribution, error) {
 		if dropped := all.landed.Merge(h); dropped > 0 {
 			return Distribution{}, fmt.Errorf("latency %d: %d of its values are longer than an hour", i+1, dropped)
 		}
-		all.notLanded += int64(latency.NotLanded)
 	}
 	return all, nil
 }

@@ -17,16 +17,16 @@ var started = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
 // Run makes up a review run with so many blocks.
 func Run(blocks int) (results.Run, []results.Trial) {
-	cells := plan(blocks)
+	run := Plan(blocks)
 	var trials []results.Trial
 	for block := range blocks {
-		for _, cell := range cells {
+		// What a block shares, such as a noisy neighbour, all arms of it have alike.
+		noise := rand.New(rand.NewPCG(Seed, uint64(block)))
+		shared := math.Exp(0.05 * noise.NormFloat64())
+		for _, cell := range run.Plan {
 			if block >= cell.Blocks {
 				continue
 			}
-			// What a block shares, such as a noisy neighbour, all arms of it have alike.
-			noise := rand.New(rand.NewPCG(Seed, uint64(block)))
-			shared := math.Exp(0.05 * noise.NormFloat64())
 			for _, arm := range cell.Arms {
 				trials = append(trials, trial(cell, arm, false, block, len(trials), shared))
 			}
@@ -35,12 +35,18 @@ func Run(blocks int) (results.Run, []results.Trial) {
 			}
 		}
 	}
-	ended := started.Add(time.Duration(len(trials)) * 2 * time.Second)
+	return run, trials
+}
+
+// Plan is the run without its trials.
+func Plan(blocks int) results.Run {
+	cells := plan(blocks)
+	ended := started.Add(15 * time.Minute)
 	return results.Run{
 		Schema: results.Schema, Command: fmt.Sprintf("compare run --review --seed %d -o DIR", Seed), Seed: Seed,
 		Started: started, Ended: &ended, Profile: "review", Plan: cells, Margin: 0.05,
 		Environment: environment(), Arms: armInfos(cells), Workloads: workloads(),
-	}, trials
+	}
 }
 
 // trial makes up one trial. The figures follow from a few of its own random numbers.
