@@ -29,7 +29,7 @@ func TestSignFlip(t *testing.T) {
 		{"one pair shows nothing", []float64{3}, 1},
 		{"five cannot reach 0.05", []float64{1, 2, 3, 4, 5}, 2.0 / 32},
 		{"six can", []float64{-1, -2, -3, -4, -5, -6}, 2.0 / 64},
-		{"rounding does not make a tie an extreme less", []float64{0.1, 0.2, 0.3}, 2.0 / 8},
+		{"rounding does not make a tie an extreme less", []float64{0.1, 0.2, -0.3, 0.1, 0.7, 0.1}, 26.0 / 64},
 		{"no difference at all", []float64{0, 0, 0, 0, 0, 0, 0}, 1},
 	} {
 		near(t, c.reason, SignFlip(c.d, 1), c.want, 1e-12)

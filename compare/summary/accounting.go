@@ -80,8 +80,9 @@ func (g group) busyWriters() (float64, bool) {
 			return 0, false
 		}
 		landed, measured = landed+float64(t.Timed.Landed), measured+t.Measured.Seconds()
-		idle += (t.Client.Own + t.Client.Waited).Seconds()
-		all += (t.Client.Own + t.Client.Waited + t.Client.Busy).Seconds()
+		// Not what was waited: without barriers and arrivals that is the spread of the beginnings, before the time.
+		idle += t.Client.Own.Seconds()
+		all += (t.Client.Own + t.Client.Busy).Seconds()
 	}
 	d, err := results.Merge(service...)
 	if err != nil || d.Mean() == nil || all == 0 || measured == 0 {

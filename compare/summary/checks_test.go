@@ -86,7 +86,7 @@ func TestChecksNotApplicable(t *testing.T) {
 	run.Environment = results.Environment{QPS: -1}
 	for i := range trials {
 		trials[i].Server = results.Server{Revisions: trials[i].Server.Revisions}
-		trials[i].Oracle.Porcupine = ""
+		trials[i].Oracle.Porcupine = "undecided after 1s"
 		trials[i].Rounds, trials[i].Warmup = 1, 0
 	}
 	for i := range run.Plan {

@@ -53,7 +53,7 @@ func controlsCaught(r *reckoning) (verdict, seen string) {
 	}
 	var caught []string
 	for _, g := range r.where(func(g group) bool { return g.cell.Control }) {
-		caught = append(caught, fmt.Sprintf("%s lost %d of %d", g.arm, g.result.LostUpdates, g.result.Acknowledged))
+		caught = append(caught, fmt.Sprintf("%s lost %s", g.arm, g.lost()))
 	}
 	return passed, strings.Join(caught, "; ")
 }
@@ -63,7 +63,7 @@ func nothingLost(r *reckoning) (verdict, seen string) {
 	acknowledged, arms := 0, 0
 	for _, g := range r.where(func(g group) bool { return !g.cell.Control }) {
 		why := expectedLoss(g.arm, g.cell.Workload)
-		text := fmt.Sprintf("%s lost %d of %d", g.label(), g.result.LostUpdates, g.result.Acknowledged)
+		text := fmt.Sprintf("%s lost %s", g.label(), g.lost())
 		switch {
 		case g.result.LostUpdates > 0 && why == "":
 			unexpected = append(unexpected, text)
@@ -116,14 +116,18 @@ func noDifferenceToItself(r *reckoning) (verdict, seen string) {
 	return state(!differs), strings.Join(rows, "; ")
 }
 
+// porcupineAgrees reads what oracle.CrossCheck says: agrees, disagrees, or undecided, each with a reason after a colon.
 func porcupineAgrees(r *reckoning) (verdict, seen string) {
-	agrees := 0
+	agrees, undecided := 0, 0
 	var others []string
 	for _, t := range r.counting() {
-		switch t.Oracle.Porcupine {
-		case "":
-		case "agrees":
+		word, _, _ := strings.Cut(t.Oracle.Porcupine, ":")
+		switch {
+		case word == "":
+		case word == "agrees":
 			agrees++
+		case strings.HasPrefix(word, "undecided"):
+			undecided++
 		default:
 			others = append(others, t.ID+" "+t.Oracle.Porcupine)
 		}
@@ -132,9 +136,13 @@ func porcupineAgrees(r *reckoning) (verdict, seen string) {
 	case len(others) > 0:
 		return failed, several(others)
 	case agrees == 0:
-		return notApplicable, "no history was given to it"
+		return notApplicable, fmt.Sprintf("of %d histories that were given to it none was decided", undecided)
 	}
-	return passed, fmt.Sprintf("agrees with the oracle on %d of %d histories", agrees, agrees)
+	seen = fmt.Sprintf("agrees with the oracle on %d of %d histories", agrees, agrees+undecided)
+	if undecided > 0 {
+		seen += fmt.Sprintf(", did not decide %d in its time", undecided)
+	}
+	return passed, seen
 }
 
 func generatorShare(r *reckoning) (verdict, seen string) {

@@ -84,7 +84,7 @@ func TestReview(t *testing.T) {
 	mentions(t, r.Verdict[0], "4 of 5 cells", "fewer in 1", "hot-object w16 m64", "flips between 4 and 64 managers at 16 writers")
 	mentions(t, r.Verdict[1], "costs the API server", "3.7 attempts")
 	mentions(t, r.Verdict[2], "gmu-replace", "license-finalizer", "95 % sure")
-	mentions(t, r.Verdict[3], "gmu-default-retry up to 53")
+	mentions(t, r.Verdict[3], "gmu up to 85", "gmu-default-retry up to 53", "none given up by gmu-unbounded")
 	mentions(t, r.Verdict[4], "increments without a 409", "check before applying")
 }
 
@@ -110,6 +110,17 @@ func TestServerSideApplyLoses(t *testing.T) {
 	r := Of(run, trials)
 	mentions(t, r.Verdict[0], "more intents a second in 0 of 5 cells, fewer in 5 (at worst 0.0", "against gmu-unbounded")
 	mentions(t, r.Verdict[1], "less CPU than by gmu-default-retry in 0 of 5 cells, more in 5")
+}
+
+// A loss that nobody expects comes first.
+func TestUnexpectedLoss(t *testing.T) {
+	run, trials := made(6)
+	for i := range trials {
+		if trials[i].Arm == "apply" && trials[i].Managers == 64 {
+			trials[i].Oracle.Lost = 2
+		}
+	}
+	mentions(t, Of(run, trials).Verdict[2], "Correctness: LOST, and must not: apply in hot-object w16 m64 12 values in ")
 }
 
 func TestVoid(t *testing.T) {

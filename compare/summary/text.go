@@ -38,6 +38,11 @@ func plural(n int, what string) string {
 // label names an arm in its cell.
 func (g group) label() string { return g.arm + " in " + g.name() }
 
+// lost is how many values are gone; a write can carry several, and each can be lost again and again.
+func (g group) lost() string {
+	return fmt.Sprintf("%s in %s", plural(g.result.LostUpdates, "value"), plural(g.result.Acknowledged, "acknowledged write"))
+}
+
 // ratioText is for sentences: "1.53 times [1.41, 1.66]".
 func ratioText(c results.Comparison) string {
 	switch {

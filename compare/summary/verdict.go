@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,35 +72,41 @@ func (r *reckoning) serverLine() string {
 	return line + "."
 }
 
+// correctnessLine tells losses that nobody expects from those that the arm's way of writing explains.
 func (r *reckoning) correctnessLine() string {
-	lost, acknowledged := 0, 0
-	var losers []string
-	var clean []string
+	acknowledged := 0
+	var unexpected, expected, clean []string
 	for _, arm := range r.arms() {
-		armLost, armAcknowledged, where := 0, 0, []string(nil)
+		lost := false
 		for _, g := range r.where(func(g group) bool { return g.arm == arm && !g.cell.Control }) {
-			armLost, armAcknowledged = armLost+g.result.LostUpdates, armAcknowledged+g.result.Acknowledged
-			if g.result.LostUpdates > 0 {
-				where = append(where, g.cell.Workload)
+			text := fmt.Sprintf("%s %s", g.label(), g.lost())
+			switch {
+			case g.result.LostUpdates == 0:
+				acknowledged += g.result.Acknowledged
+				continue
+			case expectedLoss(arm, g.cell.Workload) == "":
+				unexpected = append(unexpected, text)
+			default:
+				expected = append(expected, text)
 			}
+			lost = true
 		}
-		if armLost > 0 {
-			losers = append(losers, fmt.Sprintf("%s %d of %d (in %s)", arm, armLost, armAcknowledged, strings.Join(slices.Compact(where), ", ")))
-			continue
-		}
-		if armAcknowledged > 0 {
-			clean, acknowledged, lost = append(clean, arm), acknowledged+armAcknowledged, lost+armLost
+		if !lost {
+			clean = append(clean, arm)
 		}
 	}
-	line := "no arm lost none"
-	if _, upper, ok := statistics.Proportion(lost, acknowledged); ok {
-		line = fmt.Sprintf("%s lost none of %d acknowledged writes (95 %% sure: fewer than %s)",
-			strings.Join(clean, ", "), acknowledged, percent(upper))
+	var parts []string
+	if len(unexpected) > 0 {
+		parts = append(parts, "LOST, and must not: "+several(unexpected))
 	}
-	if len(losers) > 0 {
-		line += "; lost updates: " + strings.Join(losers, ", ")
+	if _, upper, ok := statistics.Proportion(0, acknowledged); ok {
+		parts = append(parts, fmt.Sprintf("nothing lost anywhere by %s; where nothing was lost there were %s (95 %% sure: fewer than %s lost)",
+			either(strings.Join(clean, ", "), "no arm"), plural(acknowledged, "acknowledged write"), percent(upper)))
 	}
-	return line + "; the controls were caught."
+	if len(expected) > 0 {
+		parts = append(parts, "lost, as their way of writing explains: "+several(expected))
+	}
+	return strings.Join(append(parts, "the controls were caught."), "; ")
 }
 
 // arms in the order of the plan, each once, without the controls.
@@ -116,35 +123,40 @@ func (r *reckoning) arms() []string {
 // noteworthyGiveUps is the share from which an arm is named.
 const noteworthyGiveUps = 0.01
 
+// giveUpLine names the arms that give up most, each where it is worst.
 func (r *reckoning) giveUpLine() string {
-	var rows, none []string
+	var worst []group
+	var none []string
 	for _, arm := range r.arms() {
-		worst, at, all, thin := 0.0, "", 0, false
-		for _, g := range r.where(func(g group) bool { return g.arm == arm && !g.cell.Control && g.result.GiveUpShare != nil }) {
-			all += g.result.GiveUps
-			if share := *g.result.GiveUpShare; share > worst {
-				worst, at, thin = share, g.name(), g.thin()
-			}
+		groups := r.where(func(g group) bool { return g.arm == arm && !g.cell.Control && g.result.GiveUpShare != nil })
+		if len(groups) == 0 {
+			continue
 		}
+		w := slices.MaxFunc(groups, moreGiveUps)
 		switch {
-		case all == 0:
+		case w.result.GiveUps == 0:
 			none = append(none, arm)
-		case worst >= noteworthyGiveUps:
-			text := fmt.Sprintf("%s up to %s (%s)", arm, percent(worst), at)
-			if thin {
-				text += ", of few trials"
-			}
-			rows = append(rows, text)
+		case *w.result.GiveUpShare >= noteworthyGiveUps:
+			worst = append(worst, w)
 		}
 	}
-	var parts []string
+	slices.SortStableFunc(worst, func(a, b group) int { return moreGiveUps(b, a) })
+	var rows []string
+	for _, g := range worst {
+		text := fmt.Sprintf("%s up to %s (%s", g.arm, percent(*g.result.GiveUpShare), g.name())
+		if g.thin() {
+			text += ", few trials"
+		}
+		rows = append(rows, text+")")
+	}
+	line := "no arm gave up 1 % of its intents anywhere"
 	if len(rows) > 0 {
-		parts = append(parts, "of their intents did not land: "+strings.Join(rows, ", "))
-	} else {
-		parts = append(parts, "no arm gave up 1 % of its intents anywhere")
+		line = "of their intents did not land: " + several(rows)
 	}
 	if len(none) > 0 {
-		parts = append(parts, strings.Join(none, ", ")+" gave up none")
+		line += "; none given up by " + strings.Join(none, ", ")
 	}
-	return strings.Join(parts, "; ") + "."
+	return line + "."
 }
+
+func moreGiveUps(a, b group) int { return cmp.Compare(*a.result.GiveUpShare, *b.result.GiveUpShare) }

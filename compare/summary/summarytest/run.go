@@ -80,7 +80,7 @@ func trial(cell results.PlannedCell, arm string, aa bool, block, order int, shar
 	t.Server = server(t, b)
 	t.Oracle = judged(t, loses(arm, cell.Workload))
 	if cell.Workload == "hot-object" && cell.Writers == 4 && block == 0 {
-		t.Oracle.Porcupine = "agrees"
+		t.Oracle.Porcupine = "agrees: linearisable"
 	}
 	return t
 }
