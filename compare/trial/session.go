@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -49,6 +50,8 @@ var scheme = func() *runtime.Scheme {
 	}
 	return s
 }()
+
+var codecs = serializer.NewCodecFactory(scheme).WithoutConversion()
 
 // newSession connects the administrator, whose discovery serves all clients: theirs would be counted.
 func newSession(p place, rtt time.Duration) (*session, error) {

@@ -64,7 +64,7 @@ func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	response.Body = &countedBody{ReadCloser: response.Body, done: func(read int64) {
 		c.tally.read(key, time.Since(began), read)
 	}}
-	if response.StatusCode == http.StatusConflict && request.Method != http.MethodPost {
+	if response.StatusCode == http.StatusConflict && (request.Method == http.MethodPut || request.Method == http.MethodPatch) {
 		return c.classify(response)
 	}
 	return response, nil

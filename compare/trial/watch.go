@@ -32,7 +32,7 @@ type watch struct {
 	mu      sync.Mutex
 	lines   [][]byte
 	bytes   int
-	changed chan struct{} // closed and renewed with each line
+	changed chan struct{} // closed and renewed with each line and with the gap
 	gap     error
 }
 
@@ -93,10 +93,7 @@ func (w *watch) follow(ctx context.Context) {
 			failing = time.Now()
 		}
 		if err = w.judge(err, failing); err != nil && ctx.Err() == nil {
-			w.mu.Lock()
-			w.gap = fmt.Errorf("the watch of %s missed something: %w", w.kind.Resource, err)
-			w.mu.Unlock()
-			w.lost(w.gap)
+			w.miss(fmt.Errorf("the watch of %s missed something: %w", w.kind.Resource, err))
 			return
 		}
 		_ = sleep(ctx, 50*time.Millisecond) // the loop's condition tells
@@ -163,6 +160,19 @@ func (w *watch) add(line []byte) {
 	defer w.mu.Unlock()
 	w.lines = append(w.lines, line)
 	w.bytes += len(line)
+	w.tell()
+}
+
+func (w *watch) miss(gap error) {
+	w.mu.Lock()
+	w.gap = gap
+	w.tell()
+	w.mu.Unlock()
+	w.lost(gap)
+}
+
+// tell wakes who awaits something; the caller holds the lock.
+func (w *watch) tell() {
 	close(w.changed)
 	w.changed = make(chan struct{})
 }

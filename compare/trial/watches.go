@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 
 	"coapply.dev/compare"
@@ -29,7 +28,7 @@ func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches,
 	if err != nil {
 		return nil, fmt.Errorf("client of the watch: %w", err)
 	}
-	c.config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	c.config.NegotiatedSerializer = codecs
 	client, err := rest.UnversionedRESTClientForConfigAndClient(c.config, c.http)
 	if err != nil {
 		return nil, fmt.Errorf("client of the watch: %w", err)

@@ -88,18 +88,18 @@ func (t *trial) background(ctx context.Context, stop func(error)) (end func() er
 	done := make(chan error, 1)
 	go func() {
 		err := guard("workload "+t.Workload.Name, func() error { return t.run.Background(ctx) })
-		if err != nil && ctx.Err() == nil {
+		if err == nil || errors.Is(err, context.Canceled) {
+			done <- nil
+			return
+		}
+		if ctx.Err() == nil {
 			stop(errBeside)
 		}
-		done <- err
+		done <- fmt.Errorf("beside the writers: %w", err)
 	}()
 	return func() error {
 		cancel()
-		err := <-done
-		if err == nil || errors.Is(err, context.Canceled) {
-			return nil
-		}
-		return fmt.Errorf("beside the writers: %w", err)
+		return <-done
 	}
 }
 

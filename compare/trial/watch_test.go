@@ -1,0 +1,161 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/history"
+)
+
+var configMapKind = compare.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps"}
+
+// tracked are the data of objects whose name begins with t.
+func tracked(o *unstructured.Unstructured) (map[string]string, error) {
+	if !strings.HasPrefix(o.GetName(), "t") {
+		return nil, nil
+	}
+	data, _, err := unstructured.NestedStringMap(o.Object, "data")
+	return data, err
+}
+
+func (f *fakeServer) watches(t *testing.T) *watches {
+	t.Helper()
+	w, err := startWatches(t.Context(), f.place(), []compare.Kind{configMapKind})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.stop)
+	return w
+}
+
+func await(t *testing.T, w *watches, revision uint64) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	return w.all[0].await(ctx, revision)
+}
+
+func version(name string, revision uint64, value string) history.Version {
+	return history.Version{Object: "ConfigMap/n/" + name, Revision: revision, Fields: map[string]string{"f": value}}
+}
+
+// The stream ends after each event, and once in the middle of one.
+func TestAWatchConnectsAgainWithoutAGap(t *testing.T) {
+	f := newFakeServer(t)
+	f.set("t1", "a")
+	f.set("other", "x")
+	for i := range 4 {
+		f.set("t1", fmt.Sprint(i))
+	}
+	f.objects = map[string]string{"t1": configMap("t1", 1, "a"), "other": configMap("other", 2, "x")} // what a list gave at revision 2
+	f.revision = 2
+	var from []string
+	f.stream = func(w http.ResponseWriter, revision string) {
+		var next int
+		_, _ = fmt.Sscan(revision, &next)
+		from = append(from, revision)
+		if next >= len(f.events) {
+			<-f.ends.Done()
+			return
+		}
+		cut := ""
+		if next == 3 {
+			cut = f.events[next+1][:20]
+		}
+		fmt.Fprint(w, f.events[next]+cut)
+	}
+	w := f.watches(t)
+	if err := await(t, w, 6); err != nil {
+		t.Fatal(err)
+	}
+	w.stop()
+	seen, err := w.read(tracked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []history.Version{version("t1", 1, "a"), version("t1", 3, "0"), version("t1", 4, "1"), version("t1", 5, "2"), version("t1", 6, "3")}
+	if diff := cmp.Diff(want, seen.versions); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	if seen.events != 4 || seen.revisions != 4 {
+		t.Errorf("%d events and %d revisions, want 4", seen.events, seen.revisions)
+	}
+	if got := strings.Join(from, " "); !strings.HasPrefix(got, "2 3 4 5") {
+		t.Errorf("connected from the revisions %s", got)
+	}
+}
+
+func TestAWatchThatMissedSomethingSaysSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		stream func(http.ResponseWriter, string)
+		want   string
+	}{
+		"410 as the answer": {func(w http.ResponseWriter, _ string) {
+			w.WriteHeader(http.StatusGone)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old"}`)
+		}, "too old"},
+		"410 as an event": {func(w http.ResponseWriter, _ string) {
+			fmt.Fprint(w, line("ERROR", `{"kind":"Status","code":410,"message":"too old"}`))
+		}, "too old"},
+		"a line that is no event": {func(w http.ResponseWriter, _ string) { fmt.Fprint(w, "garbage\n") }, "no event"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeServer(t)
+			f.stream = c.stream
+			w := f.watches(t)
+			lost := make(chan error, 1)
+			w.onLost(func(err error) { lost <- err })
+			err := await(t, w, 5)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "configmaps") {
+				t.Errorf("error %v, want one of configmaps with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAnEventThatNeverComesIsAGap(t *testing.T) {
+	w := newFakeServer(t).watches(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := w.all[0].await(ctx, 9); err == nil || !strings.Contains(err.Error(), "revision 9") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestVersionsOfAllKindsAreInOrder(t *testing.T) {
+	pods := configMapKind
+	pods.Kind = "Pod"
+	w := &watches{all: []*watch{
+		{kind: configMapKind, lines: [][]byte{
+			[]byte(line("ADDED", configMap("t1", 3, "a"))), []byte(line("BOOKMARK", `{"metadata":{"resourceVersion":"9"}}`)),
+			[]byte(line("MODIFIED", configMap("t1", 5, "b"))), []byte(line("MODIFIED", configMap("t1", 5, "b"))),
+		}},
+		{kind: pods, lines: [][]byte{
+			[]byte(line("ADDED", configMap("t2", 4, "c"))), []byte(line("ADDED", configMap("x", 6, "c"))),
+			[]byte(line("DELETED", configMap("t2", 7, "c"))),
+		}},
+	}}
+	seen, err := w.read(tracked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []history.Version{
+		version("t1", 3, "a"), {Object: "Pod/n/t2", Revision: 4, Fields: map[string]string{"f": "c"}}, version("t1", 5, "b"),
+		{Object: "Pod/n/t2", Revision: 7, Deleted: true},
+	}
+	if diff := cmp.Diff(want, seen.versions); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	if seen.events != 5 || seen.revisions != 4 {
+		t.Errorf("%d events of %d revisions, want 5 of 4", seen.events, seen.revisions)
+	}
+}
