@@ -76,7 +76,7 @@ func drain(open, inflight context.Context, abort func(error)) (drained func()) {
 // failureOf is why the writers stopped before their time, unless it is told otherwise.
 func failureOf(ctx, open context.Context) error {
 	cause := context.Cause(open)
-	if ctx.Err() != nil || errors.Is(cause, errEnded) || errors.Is(cause, errBeside) {
+	if errors.Is(cause, context.Cause(ctx)) || errors.Is(cause, errEnded) || errors.Is(cause, errBeside) {
 		return nil
 	}
 	return cause
