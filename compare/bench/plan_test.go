@@ -21,8 +21,8 @@ func catalogue() compare.Catalogue {
 	}
 	c.Arms = append(c.Arms,
 		compare.Arm{Name: "put-no-rv", New: newArm, Control: true},
-		compare.Arm{Name: "shared-manager", New: newArm, Control: true})
-	c.Arms = append(c.Arms, compare.Arm{Name: "mine", New: newArm})
+		compare.Arm{Name: "shared-manager", New: newArm, Control: true},
+		compare.Arm{Name: "mine", New: newArm})
 	c.Workloads = []compare.Workload{
 		{Name: "hot-object", Arms: gridArms, Prepare: prepare, Defaults: compare.Parameters{Writers: 8, Managers: 4}},
 		{Name: "rounds", Arms: []string{"ssa", "apply"}, Prepare: prepare, Fixed: []string{"managers"}, Defaults: compare.Parameters{Writers: 10, Rounds: 20}},

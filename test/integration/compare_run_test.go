@@ -20,7 +20,7 @@ import (
 // lossy are the arms that lose updates in ordinary use, by workload: what the benchmark is there to show.
 var lossy = map[string][]string{
 	"devbox-status":     {"gmu-replace"},
-	"license-finalizer": {"merge-patch", "three-way-merge"},
+	"license-finalizer": {"gmu-replace", "merge-patch", "three-way-merge"},
 	"increment":         {"ssa", "ssa-force", "apply", "merge-patch", "three-way-merge"},
 	"slurm-service":     {"gmu-replace"},
 	"hot-object":        {"gmu-replace"},
@@ -32,7 +32,9 @@ var lossy = map[string][]string{
 func TestCompareQuickRun(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "quick")
-	plan := bench.QuickPlan(commands.Catalogue())
+	plan := slices.DeleteFunc(bench.QuickPlan(commands.Catalogue()), func(cell results.PlannedCell) bool {
+		return cell.Workload == "node-uncordon" // it takes long to put nodes back, and has a test of its own
+	})
 	for i := range plan {
 		plan[i].Blocks, plan[i].AA = 1, ""
 		if plan[i].Rounds == 0 {
