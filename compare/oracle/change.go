@@ -106,7 +106,6 @@ func (j *judging) field(v int, field string) *value {
 // beginning takes an object as it is first seen.
 func (j *judging) beginning(v int) {
 	version := j.Versions[v]
-	delete(j.objects, version.Object)
 	by := []int{}
 	for _, field := range sorted(version.Fields) {
 		o := j.claimant(v, field)

@@ -68,7 +68,7 @@ func (x *index) take(v int, w want) int {
 	if o := p.noted.take(x, by); o >= 0 {
 		return o
 	}
-	if o := p.open.take(x, by); o >= 0 || len(x.claims[v]) > 0 {
+	if o := p.open.take(x, by); o >= 0 {
 		return o
 	}
 	for len(p.later) > 0 && x.place[p.later[0]] <= v {

@@ -21,9 +21,8 @@ type link struct {
 	value string
 	// resets says that the field has this value whatever was written before.
 	resets bool
-	// claimed says that operations were acknowledged at the version, known that one of them made it, counted that one
-	// incremented the field there.
-	claimed, known, counted bool
+	// known says that an operation acknowledged at the version made it, counted that one incremented the field there.
+	known, counted bool
 }
 
 // state of a register: the next link of its chain, and the value now.
@@ -103,11 +102,11 @@ func incrementUnknown(r *register, s state, at step) (bool, state) {
 	return ok, s
 }
 
-// open tells whether an operation that was not acknowledged at the next version may have made it. One that was
-// acknowledged at a later one, at the last of its requests, has made none that others were acknowledged at.
+// open tells whether an operation that was not acknowledged at the next version may have made it: without an answer, or
+// acknowledged at a later one, for the last of its requests.
 func (r *register) open(s state, at step) bool {
 	next := r.chain[s.next]
-	return !next.resets && !next.known && (at.at < 0 || s.next < at.at && !next.claimed)
+	return !next.resets && !next.known && (at.at < 0 || s.next < at.at)
 }
 
 func successor(value string) string {

@@ -15,7 +15,7 @@ type builder struct {
 	registers map[[2]string]*register
 	// earliest is when a version was there at the earliest.
 	earliest []time.Duration
-	// wrote are the wants that a version may have been made by; true if nobody was acknowledged at one of these.
+	// wrote are the wants that a version may have been made by, without having been acknowledged at it.
 	wrote map[want]bool
 	// horizon is after everything.
 	horizon time.Duration
@@ -56,7 +56,7 @@ func (b *builder) addVersion(v int) {
 	for _, field := range b.concerned(v) {
 		r := b.register(version.Object, field)
 		at := len(r.chain)
-		l := link{value: version.Fields[field], resets: version.Deleted || b.begins(v), claimed: len(b.claims[v]) > 0, known: known}
+		l := link{value: version.Fields[field], resets: version.Deleted || b.begins(v), known: known}
 		for _, o := range b.claims[v] {
 			op := b.Operations[o]
 			input := step{do: write, at: at, value: op.Wants[field]}
@@ -112,14 +112,13 @@ func (b *builder) note(v int, field string, l link) {
 		if before == l.value || w.increments && !isNext(before, l.value) {
 			continue
 		}
-		b.wrote[w] = b.wrote[w] || !l.claimed
+		b.wrote[w] = true
 	}
 }
 
 // addPending adds what may have landed. Of what Judge found at a version that resets its register nothing is left.
 func (b *builder) addPending(w want, p *pending, resets map[taken]bool) {
-	unclaimed, wrote := b.wrote[w]
-	if !wrote {
+	if !b.wrote[w] {
 		return
 	}
 	r := b.register(w.object, w.field)
@@ -138,9 +137,7 @@ func (b *builder) addPending(w want, p *pending, resets map[taken]bool) {
 	open := func(int) int { return -1 }
 	add(p.noted, open)
 	add(p.open, open)
-	if unclaimed {
-		add(p.later, func(o int) int { return r.acknowledged[o] })
-	}
+	add(p.later, func(o int) int { return r.acknowledged[o] })
 }
 
 // bound gives when a version was there at the earliest: what changed was written by an operation acknowledged at it, or

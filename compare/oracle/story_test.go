@@ -50,6 +50,16 @@ func (s *story) add(writer int, outcome history.Outcome, revision string, pairs 
 
 func (s *story) last() *history.Operation { return &s.Operations[len(s.Operations)-1] }
 
+func (s *story) skipped() *story {
+	s.last().Skipped = true
+	return s
+}
+
+func (s *story) increments() *story {
+	s.last().Increments = "n"
+	return s
+}
+
 // as gives the last operation another field manager.
 func (s *story) as(manager string) *story {
 	s.last().Manager = manager
