@@ -65,7 +65,7 @@ func (s step) id(number int, cell compare.Cell) string {
 }
 
 // overhead is what a trial takes beside its writing: objects prepared and removed, the watch, two readings of metrics.
-const overhead = 1200 * time.Millisecond
+const overhead = 800 * time.Millisecond
 
 // Estimate is how long a plan takes, roughly: workloads that count rounds are guessed at.
 func Estimate(plan []results.PlannedCell) time.Duration {

@@ -17,31 +17,43 @@ const (
 
 // shape is what a profile fixes of every cell.
 type shape struct {
-	warmup, duration time.Duration
-	blocks           int // of the cells of the grid
-	otherBlocks      int // of the other cells
-	grid             []compare.Parameters
-	gridArms         []string
-	roundsAtMost     int
+	blocks, otherBlocks     int // of the cells of the grid, and of the other workloads
+	warmup, duration, other time.Duration
+	roundsAtMost            int
+	grid                    []compare.Parameters
 }
 
-// The arms that people choose between, in the grid of a review.
-var gridArms = []string{"gmu-default-retry", "gmu-unbounded", "gmu-lanes", "ssa", "apply"}
+// choice is the arms that people choose between, in the grid. One writer alone is also compared with the way that
+// controllers read: from a cache.
+func choice(p compare.Parameters) []string {
+	arms := []string{"gmu-default-retry", "gmu-unbounded", "gmu-lanes", "ssa", "apply"}
+	if p.Writers == 1 && p.Managers == 1 {
+		arms = append(arms, "gmu-cached")
+	}
+	return arms
+}
+
+// shown are the arms that a profile runs in the other workloads, beside the first of each: those that show what the
+// workload is about, and ours.
+var shown = map[string]bool{
+	"gmu-default-retry": true, "gmu-exponential": true, "gmu-replace": true, "gmu-cached": true, "merge-patch": true,
+	"create-or-update": true, "naive": true, "expectations": true, "ssa": true, "ssa-force": true, "apply": true,
+}
 
 var quickShape = shape{
-	warmup: 200 * time.Millisecond, duration: 600 * time.Millisecond, blocks: 6, otherBlocks: 1, roundsAtMost: 3,
-	grid: []compare.Parameters{{Writers: 8, Managers: 4}}, gridArms: gridArms,
+	blocks: 6, otherBlocks: 1, warmup: 200 * time.Millisecond, duration: 500 * time.Millisecond, other: 500 * time.Millisecond,
+	roundsAtMost: 3, grid: []compare.Parameters{{Writers: 8, Managers: 4}},
 }
 
 var reviewShape = shape{
-	warmup: 300 * time.Millisecond, duration: 1500 * time.Millisecond, blocks: 10, otherBlocks: 10, roundsAtMost: 1 << 30,
+	blocks: 10, otherBlocks: 10, warmup: 200 * time.Millisecond, duration: 1300 * time.Millisecond, other: 800 * time.Millisecond,
+	roundsAtMost: 20,
 	grid: []compare.Parameters{
-		{Writers: 1, Managers: 1}, {Writers: 1, Managers: 4}, {Writers: 1, Managers: 16},
-		{Writers: 4, Managers: 1}, {Writers: 4, Managers: 4}, {Writers: 4, Managers: 16},
+		{Writers: 1, Managers: 1}, {Writers: 1, Managers: 16},
+		{Writers: 4, Managers: 1}, {Writers: 4, Managers: 4}, {Writers: 4, Managers: 16}, {Writers: 4, Managers: 64},
 		{Writers: 16, Managers: 1}, {Writers: 16, Managers: 4}, {Writers: 16, Managers: 16},
-		{Writers: 64, Managers: 4}, {Writers: 4, Managers: 64},
-		{Writers: 4, Managers: 4, RTT: 5 * time.Millisecond},
-	}, gridArms: gridArms,
+		{Writers: 64, Managers: 4}, {Writers: 4, Managers: 4, RTT: 5 * time.Millisecond},
+	},
 }
 
 // QuickPlan is a look at every workload in under three minutes: intervals for one cell, one trial of the others.
@@ -59,7 +71,7 @@ func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 	if w, found := c.Workload(gridWorkload); found {
 		for i, p := range s.grid {
 			cell := s.cell(w, p)
-			cell.Arms, cell.Blocks = slices.Clone(s.gridArms), s.blocks
+			cell.Arms, cell.Blocks = choice(p), s.blocks
 			cell.Baseline = cell.Arms[0]
 			if i == len(s.grid)/3 { // one of the middle, where arms differ by little
 				cell.AA = cell.Baseline
@@ -69,13 +81,23 @@ func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 	}
 	for _, w := range c.Workloads {
 		if w.Name == gridWorkload || len(w.Arms) == 0 {
-			continue
+			continue // a workload of the user's without arms is for --arms
 		}
-		cell := s.cell(w, compare.Parameters{})
-		cell.Arms, cell.Blocks, cell.Baseline = slices.Clone(w.Arms), s.otherBlocks, w.Arms[0]
+		cell := s.cell(w, compare.Parameters{Duration: s.other})
+		cell.Blocks, cell.Baseline, cell.Arms = s.otherBlocks, w.Arms[0], w.Arms[:1:1]
+		for _, arm := range w.Arms[1:] {
+			if shown[arm] || claimed(w, arm) {
+				cell.Arms = append(cell.Arms, arm)
+			}
+		}
 		plan = append(plan, cell)
 	}
 	return append(plan, s.controls(c)...)
+}
+
+// claimed says that a published figure is about the arm.
+func claimed(w compare.Workload, arm string) bool {
+	return slices.ContainsFunc(w.Claims, func(c compare.Claim) bool { return c.Arm == arm })
 }
 
 // cell fills in what the parameters leave open from the workload's defaults and the profile.

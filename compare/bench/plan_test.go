@@ -16,7 +16,7 @@ func catalogue() compare.Catalogue {
 	newArm := func(compare.Session) (compare.Writer, error) { return nil, nil }
 	prepare := func(context.Context, compare.Stage) (compare.Run, error) { return nil, nil }
 	var c compare.Catalogue
-	for _, name := range gridArms {
+	for _, name := range choice(compare.Parameters{Writers: 1, Managers: 1}) {
 		c.Arms = append(c.Arms, compare.Arm{Name: name, New: newArm})
 	}
 	c.Arms = append(c.Arms,
@@ -24,7 +24,7 @@ func catalogue() compare.Catalogue {
 		compare.Arm{Name: "shared-manager", New: newArm, Control: true},
 		compare.Arm{Name: "mine", New: newArm})
 	c.Workloads = []compare.Workload{
-		{Name: "hot-object", Arms: gridArms, Prepare: prepare, Defaults: compare.Parameters{Writers: 8, Managers: 4}},
+		{Name: "hot-object", Arms: choice(compare.Parameters{}), Prepare: prepare, Defaults: compare.Parameters{Writers: 8, Managers: 4}},
 		{Name: "rounds", Arms: []string{"ssa", "apply"}, Prepare: prepare, Fixed: []string{"managers"}, Defaults: compare.Parameters{Writers: 10, Rounds: 20}},
 		{Name: "local", Arms: []string{"ssa"}, Prepare: prepare, Local: true},
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.
 		return nil, err
 	}
 	base := shape{
-		warmup: s.Warmup, duration: s.Duration, blocks: s.Trials, otherBlocks: s.Trials, roundsAtMost: 1 << 30,
+		warmup: s.Warmup, duration: s.Duration, blocks: s.Trials, roundsAtMost: math.MaxInt,
 	}
 	var plan []results.PlannedCell
 	for _, name := range s.Workloads {
