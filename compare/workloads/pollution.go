@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -108,7 +109,8 @@ func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, 
 	return intent, true, nil
 }
 
-// disturb looks into the cache as another reader does, and then writes as another controller does.
+// disturb looks into the cache as another reader does, and then writes as another controller does: twice, because a
+// cache that shows the second write is done with the object that the first replaced, which the arm still holds.
 func (r *pollution) disturb(ctx context.Context, intent compare.Intent) error {
 	if cache := r.cache(); cache != nil {
 		o := build(r.stage, r.Kinds()[0], intent.Name, nil)
@@ -120,9 +122,14 @@ func (r *pollution) disturb(ctx context.Context, intent compare.Intent) error {
 			r.polluted++
 		}
 	}
-	o := build(r.stage, r.Kinds()[0], intent.Name, nil)
-	patch := fmt.Appendf(nil, `{"data":{"foreign":%q}}`, intent.Wants[pollutionField])
-	return r.stage.Admin.Patch(ctx, o, client.RawPatch("application/merge-patch+json", patch), client.FieldOwner("foreign"))
+	for i := range 2 {
+		patch := fmt.Appendf(nil, `{"data":{"foreign":"%s-%d"}}`, intent.Wants[pollutionField], i)
+		o := build(r.stage, r.Kinds()[0], intent.Name, nil)
+		if err := r.stage.Admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("foreign")); err != nil {
+			return fmt.Errorf("the foreign write: %w", err)
+		}
+	}
+	return r.waitCache(ctx, intent)
 }
 
 func (r *pollution) cache() client.Reader {
@@ -134,8 +141,7 @@ func (r *pollution) cache() client.Reader {
 
 const cachePatience = 5 * time.Second
 
-// waitCache waits until the cache has what the server has: the object that is changed next is then one that nobody
-// else still handles.
+// waitCache waits until the cache has what the server has.
 func (r *pollution) waitCache(ctx context.Context, intent compare.Intent) error {
 	if r.cache() == nil {
 		return nil

@@ -47,18 +47,28 @@ func isReady(node *corev1.Node) bool {
 	})
 }
 
-// waitTaint waits until a node has the taint of a cordoned node, or has it no more.
-func waitTaint(ctx context.Context, c client.Client, name string, wanted bool) error {
-	what := "without the taint of a cordon"
-	if wanted {
-		what = "tainted as cordoned"
-	}
-	return waitNode(ctx, c, name, what, func(node *corev1.Node) bool {
-		if !wanted && node.Spec.Unschedulable {
-			return true // an arm gave it up: the taint stays, and is right
+// Bounds of the time that the node lifecycle controller has. It makes 20 requests a second for all nodes by default.
+const (
+	taintPatience = 2 * time.Second
+	taintPoll     = 25 * time.Millisecond
+)
+
+// leaveTime waits until the controller has seen whether a node is cordoned, but not for long.
+func (r *uncordon) leaveTime(ctx context.Context, name string, cordoned bool) error {
+	for due := time.Now().Add(taintPatience); time.Now().Before(due); {
+		var node corev1.Node
+		if err := r.stage.Admin.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
+			return fmt.Errorf("looking at node %s: %w", name, err)
 		}
-		return wanted == slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
-	})
+		tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
+		if tainted == cordoned || node.Spec.Unschedulable != cordoned { // an arm that gave up leaves its node cordoned
+			return nil
+		}
+		if !sleepUntil(ctx, time.Now().Add(taintPoll)) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 func waitNode(ctx context.Context, c client.Client, name, what string, done func(*corev1.Node) bool) error {
