@@ -7,6 +7,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -82,9 +83,8 @@ func TestCompareTargetLeavesNothingHalfMade(t *testing.T) {
 	}
 	namespace := ""
 	_, err = target.Connect(t.Context(), target.Options{Kubeconfig: file}, func(question string) (bool, error) {
-		namespace = question[strings.Index(question, "compare-"):]
-		namespace = namespace[:strings.IndexAny(namespace, " ,")]
-		return true, nil
+		namespace = regexp.MustCompile(`compare-[a-z0-9]+`).FindString(question)
+		return namespace != "", nil
 	})
 	if err == nil || !strings.Contains(err.Error(), "creating RoleBinding "+namespace+"/writer") || !bound {
 		t.Errorf("error %v, bound %v; want the RoleBinding named, which was created", err, bound)
