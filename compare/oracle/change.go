@@ -67,6 +67,10 @@ func (j *judging) changedField(v int, field string, by int) {
 		}
 		was.set(after, by)
 		return
+	case j.givenUp(v, was, after):
+		j.resets[reset{operation: -1, version: v, field: field}] = true
+		was.set(after, j.writer[v])
+		return
 	case j.writer[v] < 0, was.text == "" && !was.earlier[after]:
 		j.found.Phantom++
 		j.violation(kindPhantom, v, field, was.by, j.writer[v])
@@ -78,6 +82,23 @@ func (j *judging) changedField(v int, field string, by int) {
 		j.violation(kindLost, v, field, was.by, j.writer[v])
 	}
 	was.set(after, -1)
+}
+
+// givenUp tells that a writer left out what it, or its field manager, had set: an Apply gives up what it does not list. Of
+// several that may have written the version each has to be such.
+func (j *judging) givenUp(v int, was *value, after string) bool {
+	if was.by < 0 || j.writer[v] < 0 || after != "" {
+		return false
+	}
+	writers := []int{j.writer[v]}
+	if j.place[j.writer[v]] == v && !j.isKnown(v) {
+		writers = j.claims[v]
+	}
+	owner := j.Operations[was.by]
+	return !slices.ContainsFunc(writers, func(o int) bool {
+		op := j.Operations[o]
+		return op.Begin <= j.latest[v] && owner.Writer != op.Writer && (owner.Manager == "" || owner.Manager != op.Manager)
+	})
 }
 
 // steals tells that a value of one field manager gives way to one that another wants.
@@ -111,7 +132,7 @@ func (j *judging) beginning(v int) {
 		o := j.claimant(v, field)
 		if o < 0 && version.Fields[field] != "" {
 			o = j.take(v, want{object: version.Object, field: field, value: version.Fields[field]})
-			j.resets[taken{o, field}] = true
+			j.resets[reset{operation: o, version: -1, field: field}] = true
 		}
 		j.field(v, field).set(version.Fields[field], o)
 		by = append(by, o)
@@ -135,7 +156,7 @@ func (j *judging) deletion(v int) {
 		}
 		if o := j.take(v, want{object: object, field: field}); o >= 0 {
 			j.writer[v] = o
-			j.resets[taken{o, field}] = true
+			j.resets[reset{operation: o, version: -1, field: field}] = true
 			continue
 		}
 		j.found.Phantom++

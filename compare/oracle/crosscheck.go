@@ -21,7 +21,8 @@ const longest = 20_000
 // beginning of a write that it holds and the first answer that names it or a later one, and reads happen in the order of
 // their revisions. An acknowledged write happens within its interval, and next to the version that it was acknowledged
 // at: before it, or after it if the value stands already. A write without an acknowledgement happens at any time after it
-// began, or never. Deletions, and what an object begins with, reset a register: of those only Judge judges.
+// began, or never. Deletions, what an object begins with, and what its own
+// field manager gives up reset a register: of those only Judge judges.
 func CrossCheck(h history.History, timeout time.Duration) string {
 	until := time.Now().Add(timeout)
 	j := judge(newIndex(h))

@@ -53,13 +53,23 @@ var setting = []example{
 		start("a", "0").did(2, 12, "b", "1").is(12, "b", "1"), "1/1; lost a@12 of -1 by 2: 0>",
 	},
 	{
-		"two writers under one manager drop what the other applied",
-		start().did(1, 11, "a", "1").did(2, 12, "b", "1").as("1").is(11, "a", "1").is(12, "b", "1"),
-		"2/2; lost a@12 of 1 by 2: 1>",
+		"a manager gives up what its other writer applied",
+		start().did(1, 11, "a", "1").did(2, 12, "b", "1").as("1").is(11, "a", "1").is(12, "b", "1"), "2/2",
 	},
 	{
 		"two writers under one manager that want the same field",
 		start().did(1, 11, "a", "1").did(2, 12, "a", "2").as("1").is(11, "a", "1").is(12, "a", "2"), "2/2",
+	},
+	{
+		"a writer gives up its own field, and it comes back",
+		start().did(1, 11, "a", "1").did(1, 12, "b", "1").did(2, 13, "c", "1").
+			is(11, "a", "1").is(12, "b", "1").is(13, "a", "1", "b", "1", "c", "1"),
+		"3/3; resurrected a@13 of 1 by 2: >1",
+	},
+	{
+		"a manager's value goes to another under its own write",
+		start("a", "0").did(1, 11, "a", "1").did(2, 12, "b", "1").as("1").is(11, "a", "1").is(12, "a", "0", "b", "1"),
+		"2/2; resurrected a@12 of 1 by 2: 1>0",
 	},
 	{
 		"another manager's field is taken on purpose",

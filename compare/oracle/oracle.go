@@ -32,10 +32,11 @@ const nobody = -1
 // An acknowledged write must be found in the version that it was acknowledged at; a write that changed nothing is
 // answered with the revision of an earlier one, and is found if its values stood there until it began at least. From one
 // version of an object to the next, each field that changed without the version's writer wanting it is lost, or
-// resurrected if its value had been superseded before. The writer is known by the revision; of an operation without an
-// acknowledgement by its values, each of which explains one change. A field that the writer wanted and another field
-// manager had set is stolen; a change that no operation explains is phantom. An increment has to have a step of its own.
-// What stood when an object was first seen, or was created again, is nobody's loss.
+// resurrected if its value had been superseded before; but a writer may leave out, and so give up, what it or its field
+// manager had set. The writer is known by the revision; of an operation without an acknowledgement by its values, each of
+// which explains one change. A field that the writer wanted and another field manager had set is stolen; a change that no
+// operation explains is phantom. An increment has to have a step of its own. What stood when an object was first seen, or
+// was created again, is nobody's loss.
 //
 // Values that are not unique within a trial weaken it: an operation that never landed may then explain what another one
 // did.
@@ -48,7 +49,7 @@ func Judge(h history.History) results.Oracle {
 
 func judge(x *index) *judging {
 	j := &judging{
-		index: x, objects: map[string]map[string]*value{}, writer: make([]int, len(x.Versions)), resets: map[taken]bool{},
+		index: x, objects: map[string]map[string]*value{}, writer: make([]int, len(x.Versions)), resets: map[reset]bool{},
 	}
 	for v, version := range x.Versions {
 		switch {
@@ -77,16 +78,16 @@ type judging struct {
 	objects map[string]map[string]*value
 	// writer is the operation that wrote a version, -1 where it is not known.
 	writer []int
-	// resets are the wants that were found in what an object began with, or in its deletion.
-	resets map[taken]bool
+	// resets are the wants found in what an object began with, or in its deletion, and the fields that were given up.
+	resets map[reset]bool
 	// deletions are those of the phantoms that went with their object.
 	deletions int
 }
 
-// taken is a field of an operation.
-type taken struct {
-	operation int
-	field     string
+// reset is a field of an operation, or of a version.
+type reset struct {
+	operation, version int
+	field              string
 }
 
 // value is a field with its past since the object was created.

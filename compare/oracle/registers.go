@@ -22,7 +22,7 @@ type builder struct {
 }
 
 // registers gives the registers in a fixed order. The index is one that Judge has not taken from.
-func registers(x *index, resets map[taken]bool) []*register {
+func registers(x *index, resets map[reset]bool) []*register {
 	b := &builder{
 		index: x, registers: map[[2]string]*register{}, earliest: make([]time.Duration, len(x.Versions)), wrote: map[want]bool{},
 	}
@@ -31,7 +31,7 @@ func registers(x *index, resets map[taken]bool) []*register {
 	}
 	for v := range x.Versions {
 		b.earliest[v] = b.bound(v)
-		b.addVersion(v)
+		b.addVersion(v, resets)
 	}
 	for w, p := range b.pending {
 		b.addPending(w, p, resets)
@@ -50,13 +50,13 @@ func (b *builder) register(object, field string) *register {
 }
 
 // addVersion adds a version to the registers that it concerns. To the others it is a read of what they had before.
-func (b *builder) addVersion(v int) {
+func (b *builder) addVersion(v int, resets map[reset]bool) {
 	version := b.Versions[v]
 	last, known := min(b.latest[v], b.horizon), b.isKnown(v)
 	for _, field := range b.concerned(v) {
 		r := b.register(version.Object, field)
 		at := len(r.chain)
-		l := link{value: version.Fields[field], resets: version.Deleted || b.begins(v), known: known}
+		l := link{value: version.Fields[field], resets: version.Deleted || b.begins(v) || resets[reset{operation: -1, version: v, field: field}], known: known}
 		for _, o := range b.claims[v] {
 			op := b.Operations[o]
 			input := step{do: write, at: at, value: op.Wants[field]}
@@ -117,14 +117,14 @@ func (b *builder) note(v int, field string, l link) {
 }
 
 // addPending adds what may have landed. Of what Judge found at a version that resets its register nothing is left.
-func (b *builder) addPending(w want, p *pending, resets map[taken]bool) {
+func (b *builder) addPending(w want, p *pending, resets map[reset]bool) {
 	if !b.wrote[w] {
 		return
 	}
 	r := b.register(w.object, w.field)
 	add := func(operations []int, at func(o int) int) {
 		for _, o := range operations {
-			if resets[taken{o, w.field}] {
+			if resets[reset{operation: o, version: -1, field: w.field}] {
 				continue
 			}
 			input := step{do: writeUnknown, at: at(o), value: w.value}

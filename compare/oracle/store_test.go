@@ -181,8 +181,17 @@ func (s *store) wrong(o *history.Operation, before map[string]string) {
 				return
 			}
 		}
+		owner, known := s.owner[key]
+		own := known && owner%3 == o.Writer%3
+		if own && maps.Equal(before, live) {
+			continue // it could be the write of any that was answered with this version
+		}
 		s.past[key] = append(s.past[key], live[field])
 		delete(live, field)
+		if own {
+			s.owner[key] = o.Writer // its own manager has given it up
+			return
+		}
 		delete(s.owner, key)
 		s.lost++
 		return
