@@ -64,6 +64,7 @@ const (
 	prepareBound = 2 * time.Minute
 	finishBound  = time.Minute
 	settleBound  = 10 * time.Second
+	failedBound  = 2 * time.Second
 	cleanBound   = 30 * time.Second
 )
 
@@ -96,7 +97,11 @@ func (t *trial) measurePrepared(ctx context.Context) error {
 	scrape := t.place.scrape(ctx, t.run.Kinds())
 	failure := t.write(ctx, w)
 	t.result.Server = scrape(context.WithoutCancel(ctx))
-	if err := bounded(context.WithoutCancel(ctx), settleBound, func(ctx context.Context) error { return t.settle(ctx, w) }); err != nil {
+	patience := settleBound
+	if failure != nil { // most often the API server is gone
+		patience = failedBound
+	}
+	if err := bounded(context.WithoutCancel(ctx), patience, func(ctx context.Context) error { return t.settle(ctx, w) }); err != nil {
 		t.gap = err.Error()
 	}
 	if failure == nil && ctx.Err() == nil {
