@@ -37,6 +37,8 @@ func Catalogue() compare.Catalogue {
 // Main is the command compare with the arms and workloads of a catalogue. It gives the exit code: 0 done, 1 a run that
 // is void or a difference that was found, 2 an error, 130 interrupted.
 func Main(catalogue compare.Catalogue) int {
+	klog.SetLogger(logr.Discard()) // what client libraries have to say comes back as errors
+	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	return Run(ctx, catalogue, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
@@ -50,8 +52,6 @@ type Streams struct {
 
 // Run is Main with its surroundings as arguments.
 func Run(ctx context.Context, catalogue compare.Catalogue, args []string, streams Streams) int {
-	klog.SetLogger(logr.Discard()) // what client libraries have to say comes back as errors
-	ctrllog.SetLogger(logr.Discard())
 	if err := catalogue.Check(); err != nil {
 		fmt.Fprintln(streams.Err, "compare:", err)
 		return exitError
