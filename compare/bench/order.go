@@ -65,9 +65,12 @@ func (s step) id(number int, cell compare.Cell) string {
 }
 
 // overhead is what a trial takes beside its writing: objects prepared and removed, the watch, two readings of metrics.
-const overhead = 800 * time.Millisecond
+const overhead = 400 * time.Millisecond
 
-// Estimate is how long a plan takes, roughly: workloads that count rounds are guessed at.
+// perRound is what a round takes where a workload counts rounds: from 20 ms to 300 ms, with nodes.
+const perRound = 150 * time.Millisecond
+
+// Estimate is how long a plan takes, roughly: of rounds it only knows the number.
 func Estimate(plan []results.PlannedCell) time.Duration {
 	var total time.Duration
 	for _, cell := range plan {
@@ -82,7 +85,7 @@ func Estimate(plan []results.PlannedCell) time.Duration {
 
 func estimate(cell compare.Cell) time.Duration {
 	if cell.Rounds > 0 {
-		return overhead + time.Second
+		return overhead + time.Duration(cell.Rounds)*perRound
 	}
 	return overhead + cell.Warmup + cell.Duration
 }

@@ -11,6 +11,9 @@ import (
 // accountLimit is the error beyond which the benchmark itself has a bug.
 const accountLimit = 0.02
 
+// edges is how many times longer than an intent the time of all trials has to be for Little's law.
+const edges = 100
+
 // accounts holds what was answered against what was acknowledged. Only hot-object has one write for each intent.
 func accounts(r *reckoning) (verdict, seen string) {
 	worst, at, trials := 0.0, "", 0
@@ -51,7 +54,7 @@ func off(a, b int) float64 {
 }
 
 // littlesLaw leaves out what it cannot hold for: open loops, rounds, intents without an end, and intents so long that the
-// edges of the trial weigh.
+// edges of the trials weigh: of each writer one intent more or less may have ended than begun.
 func littlesLaw(r *reckoning) (verdict, seen string) {
 	worst, at, cells := 0.0, "", 0
 	for _, g := range r.where(func(g group) bool { return g.cell.Rate == 0 && g.cell.Rounds == 0 }) {
@@ -65,7 +68,7 @@ func littlesLaw(r *reckoning) (verdict, seen string) {
 		}
 	}
 	if cells == 0 {
-		return notApplicable, "in no cell did all intents land and take less than a twentieth of the trial"
+		return notApplicable, "in no cell did all intents land and take little of the time"
 	}
 	return state(worst <= accountLimit), fmt.Sprintf("off by at most %s%s, %d arms in cells", percent(worst), at, cells)
 }
@@ -89,7 +92,7 @@ func (g group) busyWriters() (float64, bool) {
 		return 0, false
 	}
 	p99, trial := *d.Percentiles().P99/1000, measured/float64(len(g.trials))
-	if 20*p99 > trial || idle == all {
+	if 20*p99 > trial || *d.Mean()/1000*edges > measured || idle == all {
 		return 0, false
 	}
 	return landed / measured * *d.Mean() / 1000 / (1 - idle/all), true

@@ -15,9 +15,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// staleShare of plain get-modify-update attempts that the foreign writer aims at. The rest of the 5 % in all is the node
-// lifecycle controller's, and of windows that are longer than the mean when many writes fall into them.
-const staleShare = 0.035
+// staleShare of plain get-modify-update attempts that the foreign writer aims at.
+const staleShare = 0.05
 
 const foreignAnnotation = domain + "foreign"
 

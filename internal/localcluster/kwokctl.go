@@ -44,6 +44,16 @@ type kwokctlOptions struct {
 	KwokControllerPort          int    `json:"kwokControllerPort"`
 }
 
+type componentPatch struct {
+	Name      string         `json:"name"`
+	ExtraArgs []componentArg `json:"extraArgs"`
+}
+
+type componentArg struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
 func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yaml") }
 func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
 func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
@@ -70,6 +80,11 @@ func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
 			EtcdPort:             ports[0], EtcdPeerPort: ports[1], KubeAPIServerPort: ports[2],
 			KubeControllerManagerPort: ports[3], KubeSchedulerPort: ports[4], KwokControllerPort: ports[5],
 		},
+		"componentsPatches": []componentPatch{{
+			Name: "kube-controller-manager",
+			// By default each of its controllers makes 20 requests a second, and taints of 15 nodes take seconds.
+			ExtraArgs: []componentArg{{"kube-api-qps", "200"}, {"kube-api-burst", "400"}},
+		}},
 	}
 	var out bytes.Buffer
 	if err := json.NewEncoder(&out).Encode(config); err != nil { // JSON is YAML
