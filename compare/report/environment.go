@@ -35,6 +35,7 @@ func (b *builder) environment() []fact {
 		{"CPU", either(e.CPU)},
 		{"cores", cores(e.Cores, e.GOMAXPROCS)},
 		{"memory", memory(e.Memory)},
+		{"limits of the control group", either(e.Limits)},
 		{"system", either(strings.TrimSpace(e.OS + " " + e.Kernel))},
 		{"load average before a trial", b.load()},
 	}

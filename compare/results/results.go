@@ -72,7 +72,8 @@ type Result struct {
 	Conflicts         int      `json:"conflicts"`    // ownership conflicts answered
 	StaleWrites       int      `json:"stale_writes"` // stale writes answered
 	Throttled         int      `json:"throttled"`
-	// ServerAttempts is etcd updates per acknowledged write, FailedTransactions what of it did not commit.
+	// ServerAttempts is etcd updates per acknowledged write, nil where others than the arm write to the same kind;
+	// FailedTransactions are the updates that did not commit, whoever made them.
 	ServerAttempts     *float64 `json:"server_attempts_per_intent"`
 	FailedTransactions *float64 `json:"failed_transactions_per_intent"`
 
@@ -130,7 +131,7 @@ type Comparison struct {
 	Lo       float64 `json:"lo"`
 	Hi       float64 `json:"hi"`
 	P        float64 `json:"p"`          // exact sign-flip permutation test
-	Adjusted float64 `json:"p_adjusted"` // Benjamini-Hochberg over the comparisons of one measure
+	Adjusted float64 `json:"p_adjusted"` // Benjamini-Hochberg over the comparisons of one measure that get a verdict
 	// Word is one of: faster, slower, no difference shown, equivalent, unstable, no verdict.
 	Word string `json:"word"`
 	Why  string `json:"why,omitempty"` // for no verdict and unstable

@@ -104,3 +104,12 @@ func TestNothingLanded(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// Controllers write to nodes as well: the server's count is not of the arm then.
+func TestOthersWrite(t *testing.T) {
+	run, trials := threeTrials(t)
+	trials[1].Server.Revisions = trials[1].Oracle.Acknowledged + 1
+	if c := Of(run, trials).Cells[0]; c.ServerAttempts != nil || c.FailedTransactions == nil {
+		t.Errorf("attempts %v, failed transactions %v", c.ServerAttempts, c.FailedTransactions)
+	}
+}

@@ -82,11 +82,14 @@ func paired(a, b group, measure func(results.Trial) *float64) (x, y []float64) {
 }
 
 // judge adjusts the p of comparisons for their number and finds the words. A/A is no comparison that someone asked for:
-// its p is left alone.
+// its p is left alone. One that gets no verdict, with few blocks or without, takes no part: its p is no chance to err.
 func (r *reckoning) judge(family []results.Comparison, measure string) []results.Comparison {
+	counts := func(c results.Comparison) bool {
+		return !c.AA && c.Word == "" && c.Blocks >= statistics.EnoughForVerdict
+	}
 	var asked []float64
 	for _, c := range family {
-		if !c.AA {
+		if counts(c) {
 			asked = append(asked, c.P)
 		}
 	}
@@ -95,7 +98,7 @@ func (r *reckoning) judge(family []results.Comparison, measure string) []results
 	for i := range family {
 		c := &family[i]
 		c.Adjusted = c.P
-		if !c.AA {
+		if counts(*c) {
 			c.Adjusted = adjusted[next]
 			next++
 		}
@@ -113,6 +116,16 @@ func word(c results.Comparison, measure string, margin float64) (found, why stri
 		ratio.Ratio, ratio.Lo, ratio.Hi = 1/c.Ratio, 1/c.Hi, 1/c.Lo
 	}
 	return statistics.Word(ratio, c.Adjusted, margin)
+}
+
+// stated is the comparison as the report states it, if the other arm is the baseline there.
+func (r *reckoning) stated(cell, arm, other, measure string) (results.Comparison, bool) {
+	for _, c := range r.comparisons {
+		if c.Cell == cell && c.Arm == arm && c.Baseline == other && c.Measure == measure && !c.AA {
+			return c, true
+		}
+	}
+	return r.between(cell, arm, other, measure)
 }
 
 // between is a comparison of any two arms of a cell, for hypotheses; it is not adjusted, as those were written down

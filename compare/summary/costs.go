@@ -12,7 +12,7 @@ func (g group) costs(r *results.Result) {
 	landed := func(t results.Trial) float64 { return float64(t.All.Landed) }
 	acknowledged := func(t results.Trial) float64 { return float64(t.Oracle.Acknowledged) }
 	r.RequestsPerIntent = g.per(requests, landed)
-	r.ServerAttempts = g.per(func(t results.Trial) *float64 { return t.Server.Updates }, acknowledged)
+	r.ServerAttempts = g.per(serverAttempts, acknowledged)
 	r.FailedTransactions = g.per(failedTransactions, acknowledged)
 	r.APIServerCPU = g.mean(cpuPerIntent)
 	r.EtcdCPU = g.mean(func(t results.Trial) *float64 { return millisecondsPerIntent(t, t.Server.EtcdCPU) })
@@ -48,6 +48,15 @@ func requests(t results.Trial) *float64 {
 		total += r.Count
 	}
 	return new(float64(total))
+}
+
+// serverAttempts are those of the arm: where others write to the same kind, as controllers do to nodes, the server's
+// count says nothing of it.
+func serverAttempts(t results.Trial) *float64 {
+	if t.Server.Revisions > t.Oracle.Acknowledged {
+		return nil
+	}
+	return t.Server.Updates
 }
 
 // failedTransactions are updates that gave no revision. A trial that creates objects has revisions without updates:

@@ -98,6 +98,24 @@ func mentions(t *testing.T, text string, parts ...string) {
 }
 
 // TestServerSideApplyLoses: the verdict can say so.
+// A look at every workload takes nothing from the cell that was measured often enough, and the verdict says what the
+// comparison says.
+func TestComparisonsWithoutVerdictTakeNoPart(t *testing.T) {
+	run, all := made(6)
+	const often = "hot-object w16 m4"
+	var trials []results.Trial
+	for _, trial := range all {
+		if trial.Block == 0 || trial.String() == often {
+			trials = append(trials, trial)
+		}
+	}
+	r := Of(run, trials)
+	if c := comparison(t, r, often, "ssa", goodputMeasure, false); c.Word != statistics.Faster {
+		t.Errorf("%+v", c)
+	}
+	mentions(t, r.Verdict[0], "more intents a second in 1 of 1 cell", often)
+}
+
 func TestServerSideApplyLoses(t *testing.T) {
 	run, trials := made(10)
 	for i := range trials {

@@ -29,7 +29,7 @@ func (r *reckoning) tally(measure, rival string) tally {
 		if planned.Workload != "hot-object" || planned.Control {
 			continue
 		}
-		c, found := r.between(planned.String(), plainApply, rival, measure)
+		c, found := r.stated(planned.String(), plainApply, rival, measure)
 		if !found {
 			continue
 		}

@@ -146,7 +146,7 @@ func replication(r *reckoning) (verdict, seen string) {
 func manyComparisons(r *reckoning) (verdict, seen string) {
 	total, before, after := 0, 0, 0
 	for _, c := range r.comparisons {
-		if c.AA || c.Ratio == 0 {
+		if c.AA || c.Word == statistics.NoVerdict {
 			continue
 		}
 		total++
@@ -158,9 +158,9 @@ func manyComparisons(r *reckoning) (verdict, seen string) {
 		}
 	}
 	if total == 0 {
-		return notApplicable, "nothing was compared"
+		return notApplicable, "nothing was compared often enough for a verdict"
 	}
-	return passed, fmt.Sprintf("%s; p is at most 0.05 in %d, after the adjustment in %d", plural(total, "comparison"), before, after)
+	return passed, fmt.Sprintf("%s with a verdict; p is at most 0.05 in %d, after the adjustment in %d", plural(total, "comparison"), before, after)
 }
 
 func logging(r *reckoning) (verdict, seen string) {
