@@ -44,6 +44,8 @@ type Claim struct {
 	Measure string  `json:"measure,omitempty"`
 	Arm     string  `json:"arm,omitempty"`
 	Value   float64 `json:"value,omitempty"`
+	// Against is the arm that the claim compares Arm with: goodput is the measure then, and Value its ratio.
+	Against string `json:"against,omitempty"`
 	// Contradiction says where the claim disagrees with itself; "" if nowhere.
 	Contradiction string `json:"contradiction,omitempty"`
 }

@@ -25,12 +25,15 @@ func (r *reckoning) claims() []results.ClaimCheck {
 
 // answer gives the claim's measure in each cell of the workload that has the arm.
 func (r *reckoning) answer(workload string, claim compare.Claim) string {
-	if claim.Measure == "" {
+	switch {
+	case claim.Against != "":
+		return r.answerRatio(workload, claim)
+	case claim.Measure == "":
 		return "not measured by a number"
 	}
 	var answers []string
 	for _, g := range r.where(func(g group) bool { return g.cell.Workload == workload && g.arm == claim.Arm && !g.cell.Control }) {
-		text := g.measured(claim.Measure) + fmt.Sprintf(" (%s, %s)", g.label(), plural(len(g.trials), "trial"))
+		text := claimed(claim.Measure) + " " + g.measured(claim.Measure) + fmt.Sprintf(" (%s, %s)", g.label(), plural(len(g.trials), "trial"))
 		if claim.Measure == "requests_per_intent" {
 			text += ": " + g.calls()
 		}
@@ -43,6 +46,27 @@ func (r *reckoning) answer(workload string, claim compare.Claim) string {
 		return "the run is void; " + strings.Join(answers, "; ")
 	}
 	return strings.Join(answers, "; ")
+}
+
+// answerRatio gives the ratio of goodput in each cell of the workload that has both arms.
+func (r *reckoning) answerRatio(workload string, claim compare.Claim) string {
+	var answers []string
+	for _, planned := range r.run.Plan {
+		if planned.Workload != workload || planned.Control {
+			continue
+		}
+		if c, found := r.stated(planned.String(), claim.Arm, claim.Against, goodputMeasure); found && c.Ratio > 0 {
+			answers = append(answers, fmt.Sprintf("%s (%s)", ratioText(c), c.Cell))
+		}
+	}
+	if len(answers) == 0 {
+		return fmt.Sprintf("no cell of this run has both %s and %s", claim.Arm, claim.Against)
+	}
+	text := fmt.Sprintf("goodput of %s against %s: %s", claim.Arm, claim.Against, strings.Join(answers, ", "))
+	if r.void != "" {
+		return "the run is void; " + text
+	}
+	return text
 }
 
 // calls by verb, of a round where the cell has rounds: one intent of each writer.
@@ -101,6 +125,12 @@ func (g group) measured(name string) string {
 		return "n/a"
 	}
 	return strings.TrimSpace(fmt.Sprintf("%.3g %s", value, unitOf(name)))
+}
+
+// claimed says in words what a measure is.
+func claimed(measure string) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(measure, "extra."), "_ms")
+	return strings.ReplaceAll(name, "_", " ")
 }
 
 func (g group) meanLatency() string {

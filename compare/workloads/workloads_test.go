@@ -29,8 +29,10 @@ func TestCatalogue(t *testing.T) {
 			}
 		}
 		for _, claim := range w.Claims {
-			if claim.Arm != "" && !slices.Contains(w.Arms, claim.Arm) {
-				t.Errorf("%s has a claim about %s, which it does not run", w.Name, claim.Arm)
+			for _, arm := range []string{claim.Arm, claim.Against} {
+				if arm != "" && !slices.Contains(w.Arms, arm) {
+					t.Errorf("%s has a claim about %s, which it does not run", w.Name, arm)
+				}
 			}
 		}
 		if w.Summary == "" || strings.Contains(w.Summary, "\n") || len(w.Arms) == 0 || w.Defaults.Writers == 0 {
