@@ -39,13 +39,15 @@ func TestFor(t *testing.T) {
 	lossy.LostUpdates, givesUp.GiveUps = 1, 1
 	far := result("ssa", 16, 4, 700)
 	far.RTTms = 5
+	many := result("gmu-cached", 16, 4, 1000)
+	many.Objects = 64
 	r := results.Results{
 		Cells: []results.Result{
-			lossy, givesUp, result("ssa", 16, 4, 100), result("apply", 16, 4, 200), result("ssa", 1, 1, 300), far,
+			lossy, givesUp, result("ssa", 16, 4, 100), result("apply", 16, 4, 200), result("ssa", 1, 1, 300), far, many,
 		},
 		Comparisons: []results.Comparison{{Cell: "hot-object w16 m4", Arm: "ssa", Measure: "goodput", Ratio: 2}},
 	}
-	advice, ok := For(r, Situation{Writers: 20, Managers: 4})
+	advice, ok := For(r, Situation{Writers: 20, Objects: 1, Managers: 4})
 	if !ok || advice.Cell != "hot-object w16 m4" || advice.Exact {
 		t.Fatalf("advice from %q, exact: %v", advice.Cell, advice.Exact)
 	}
@@ -54,11 +56,14 @@ func TestFor(t *testing.T) {
 			t.Errorf("place %d: %s, against it %q, compared: %v", i, got.Arm, got.Against, got.Comparison != nil)
 		}
 	}
-	if advice, _ = For(r, Situation{Writers: 16, Managers: 4, RTT: 5 * time.Millisecond}); !advice.Exact || len(advice.Strategies) != 1 {
+	if advice, _ = For(r, Situation{Writers: 16, Objects: 1, Managers: 4, RTT: 5 * time.Millisecond}); !advice.Exact || len(advice.Strategies) != 1 {
 		t.Errorf("a round-trip time is part of a cell: %+v", advice)
 	}
+	if advice, _ = For(r, Situation{Writers: 16, Objects: 100, Managers: 4}); advice.Cell != "hot-object w16 m4 o64" || advice.Exact {
+		t.Errorf("objects are part of a cell: %+v", advice)
+	}
 	r.Void = "a control was not caught"
-	if _, ok = For(r, Situation{Writers: 1, Managers: 1}); ok {
+	if _, ok = For(r, Situation{Writers: 1, Objects: 1, Managers: 1}); ok {
 		t.Error("advice from a void run")
 	}
 }

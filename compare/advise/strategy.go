@@ -12,8 +12,8 @@ import (
 
 // Situation is where a way of writing is looked for.
 type Situation struct {
-	Writers, Managers int
-	RTT               time.Duration
+	Writers, Objects, Managers int
+	RTT                        time.Duration
 }
 
 // Strategy is an arm as it did in the cell that is nearest to the situation.
@@ -70,7 +70,7 @@ func candidate(c results.Result) bool {
 func (s Situation) distance(c results.Result) float64 {
 	log := func(a, b int) float64 { return math.Abs(math.Log2(float64(a) / float64(b))) }
 	rtt := math.Abs(float64(s.RTT)/float64(time.Millisecond) - c.RTTms)
-	return log(s.Writers, c.Writers) + log(s.Managers, c.Managers) + rtt
+	return log(s.Writers, c.Writers) + log(s.Objects, c.Objects) + log(s.Managers, c.Managers) + rtt
 }
 
 func strategy(r results.Results, c results.Result) Strategy {

@@ -23,11 +23,11 @@ type shape struct {
 	grid                    []compare.Parameters
 }
 
-// choice is the arms that people choose between, in the grid. One writer alone is also compared with the way that
-// controllers read: from a cache.
+// choice is the arms that people choose between, in the grid. Where a cache can keep up, with one writer or many objects,
+// they are also compared with the way that controllers read.
 func choice(p compare.Parameters) []string {
 	arms := []string{"gmu-default-retry", "gmu-unbounded", "gmu-lanes", "ssa", "apply"}
-	if p.Writers == 1 && p.Managers == 1 {
+	if p.Writers == 1 && p.Managers == 1 || p.Objects > 1 {
 		arms = append(arms, "gmu-cached")
 	}
 	return arms
@@ -53,6 +53,7 @@ var reviewShape = shape{
 		{Writers: 4, Managers: 1}, {Writers: 4, Managers: 4}, {Writers: 4, Managers: 16}, {Writers: 4, Managers: 64},
 		{Writers: 16, Managers: 1}, {Writers: 16, Managers: 4}, {Writers: 16, Managers: 16},
 		{Writers: 64, Managers: 4}, {Writers: 4, Managers: 4, RTT: 5 * time.Millisecond},
+		{Writers: 1, Managers: 1, Objects: 64}, {Writers: 16, Managers: 4, Objects: 64},
 	},
 }
 

@@ -22,7 +22,7 @@ func adviseCommand() *cobra.Command {
 		Short: "Say how to write: which layers a write needs, and which arm did best where it was measured",
 		Long: `Say how to write. The four questions (--cached-object, --update, --repeatable, --counts) give the
 layers that a write needs. With the folder of a run, the arms of the cell that is nearest to
---writers, --managers and --rtt are ranked, with the cell that this rests on.`,
+--writers, --objects, --managers and --rtt are ranked, with the cell that this rests on.`,
 		Example: `  compare advise --update --repeatable               # a status write
   compare advise --cached-object --counts             # pods of a set, counted in the cache
   compare advise review --writers 16 --managers 4 --rtt 1ms`,
@@ -38,8 +38,9 @@ layers that a write needs. With the folder of a run, the arms of the cell that i
 	flags.BoolVar(&write.Updates, "update", false, "it updates or patches an object that exists")
 	flags.BoolVar(&write.Repeatable, "repeatable", false, "it may be tried again")
 	flags.BoolVar(&write.Counts, "counts", false, "it acts on several objects, or decides on a count of them")
-	flags.IntVar(&situation.Writers, "writers", 4, "how many goroutines write the object at once")
-	flags.IntVar(&situation.Managers, "managers", 4, "how many field managers the object has")
+	flags.IntVar(&situation.Writers, "writers", 4, "how many goroutines write at once")
+	flags.IntVar(&situation.Objects, "objects", 1, "how many objects they write in turn")
+	flags.IntVar(&situation.Managers, "managers", 4, "how many field managers an object has")
 	flags.DurationVar(&situation.RTT, "rtt", 0, "round-trip time to the API server")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		asked := flags.Changed("cached-object") || flags.Changed("update") || flags.Changed("repeatable") || flags.Changed("counts")
@@ -52,8 +53,8 @@ func runAdvise(out io.Writer, args []string, asked bool, write advise.Write, sit
 	switch {
 	case len(args) == 0 && !asked:
 		return errors.New("advise on what? Answer the four questions by flags, or name the folder of a run; see compare advise --help")
-	case situation.Writers < 1 || situation.Managers < 1 || situation.RTT < 0:
-		return errors.New("--writers and --managers are 1 or more, --rtt is 0 or more")
+	case situation.Writers < 1 || situation.Objects < 1 || situation.Managers < 1 || situation.RTT < 0:
+		return errors.New("--writers, --objects and --managers are 1 or more, --rtt is 0 or more")
 	}
 	if asked {
 		fmt.Fprintln(out, layerTable(advise.Layers(write)))
@@ -97,8 +98,8 @@ func printStrategies(out io.Writer, advice advise.Advice, s advise.Situation) {
 	fmt.Fprintln(out, t.Render())
 	fmt.Fprintf(out, "\nRests on %s, %d trials of each arm.\n", advice.Cell, advice.Strategies[0].Result.Trials)
 	if !advice.Exact {
-		fmt.Fprintf(out, "That is the nearest cell measured; %d writers, %d managers and %s were not.\n",
-			s.Writers, s.Managers, s.RTT.Round(time.Microsecond))
+		fmt.Fprintf(out, "That is the nearest cell measured; %d writers, %d objects, %d managers and %s were not.\n",
+			s.Writers, s.Objects, s.Managers, s.RTT.Round(time.Microsecond))
 	}
 }
 

@@ -15,8 +15,23 @@ func states(r results.Results) map[string]string {
 	return states
 }
 
+// manyObjects turns the cell of one writer into one on objects enough for a cache to keep up.
+func manyObjects(run results.Run, trials []results.Trial) {
+	run.Plan[0].Objects = 64
+	for i := range trials {
+		if trials[i].Workload == "hot-object" && trials[i].Writers == 1 {
+			trials[i].Objects = 64
+		}
+	}
+}
+
 func TestHypotheses(t *testing.T) {
-	r := Of(made(6))
+	run, trials := made(6)
+	if got := states(Of(run, trials))["H1"]; got != notTested {
+		t.Errorf("H1 on one object, where every cached read is stale: %s", got)
+	}
+	manyObjects(run, trials)
+	r := Of(run, trials)
 	got := states(r)
 	for name, want := range map[string]string{
 		"H1": undecided, // gmu-cached was not measured in the cell
@@ -45,6 +60,7 @@ func TestHypothesesFail(t *testing.T) {
 		"H8": func(t *results.Trial) { t.Oracle.Lost++ },
 	} {
 		run, trials := made(6)
+		manyObjects(run, trials)
 		for i := range trials {
 			trials[i].Latency.Histogram, trials[i].Service.Histogram = "", ""
 			change(&trials[i])
