@@ -114,9 +114,11 @@ func (t *trial) measurePrepared(ctx context.Context) error {
 func (t *trial) judge() {
 	t.history.Operations = t.log.operations()
 	t.result.Oracle = oracle.Judge(t.history)
-	t.result.Oracle.Gap = t.gap
-	if t.gap != "" {
-		t.void(errors.New(t.gap))
+	if t.gap != "" { // it says why there is less than the oracle misses
+		t.result.Oracle.Gap = t.gap
+	}
+	if gap := t.result.Oracle.Gap; gap != "" {
+		t.void(errors.New(gap))
 	}
 	if t.CrossCheck && t.result.Void == "" {
 		t.result.Oracle.Porcupine = oracle.CrossCheck(t.history, crossCheckBound)

@@ -159,6 +159,11 @@ func TestTrialsThatAreVoid(t *testing.T) {
 		"Background fails": {func(_ *fakeServer, p *plain, s *Spec) {
 			p.background, s.Cell.Rounds = func(context.Context) error { return errors.New("foreign") }, 1e9
 		}, "beside the writers: foreign"},
+		"the arm tells no revision": {func(_ *fakeServer, _ *plain, s *Spec) {
+			s.Arm.New = func(compare.Session) (compare.Writer, error) {
+				return write(func(context.Context, compare.Intent) (compare.Receipt, error) { return compare.Receipt{}, nil }), nil
+			}
+		}, `with resourceVersion "" its write cannot be found`},
 		"the watch is lost": {func(f *fakeServer, _ *plain, s *Spec) {
 			f.stream, s.Cell.Rounds = func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusGone) }, 1e9
 		}, "the watch of configmaps missed something"},

@@ -144,7 +144,7 @@ func (w *oneWriter) writeOne(ctx context.Context, intent compare.Intent, m *meas
 		intent.Pause = func(ctx context.Context) error {
 			began := time.Now()
 			defer func() { of.waited.Add(int64(time.Since(began))) }()
-			return pause(ctx)
+			return pause(withAttempt(ctx, &attempt{})) // the administrator's requests in it are part of the pause
 		}
 	}
 	var receipt compare.Receipt

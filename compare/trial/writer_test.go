@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -121,6 +122,35 @@ func TestPausesAreWaitedOnPurpose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.log.waited < 20*time.Millisecond || w.log.busy > w.log.waited {
+		t.Errorf("waited %s, busy %s", w.log.waited, w.log.busy)
+	}
+}
+
+// What the administrator does in a pause is waited for once: twice would make the time of the arm negative.
+func TestRequestsInAPauseAreNotWaitedForTwice(t *testing.T) {
+	w := alone(func(ctx context.Context, i compare.Intent) (compare.Receipt, error) {
+		return compare.Receipt{}, i.Pause(ctx)
+	}, false)
+	admin := waiting(answers(func(*http.Request) (*http.Response, error) {
+		time.Sleep(20 * time.Millisecond)
+		return &http.Response{Body: http.NoBody}, nil
+	}))
+	i := intent(0, 0)
+	i.Pause = func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := admin.RoundTrip(request)
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
+	}
+	if err := w.write(t.Context(), i, -1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if w.log.busy < 0 || w.log.waited < 20*time.Millisecond {
 		t.Errorf("waited %s, busy %s", w.log.waited, w.log.busy)
 	}
 }
