@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
@@ -16,15 +18,22 @@ import (
 // linePeriod is how often a run that is not watched on a terminal says where it is.
 const linePeriod = 15 * time.Second
 
+// trust is how much time has to have been measured until it weighs as much as the estimate: the first trials of a run
+// say little of the others.
+const trust = 20 * time.Second
+
 // progress says where a run is and how long it still takes: by what the estimate says of the trials to come, corrected
-// by how the estimate has done so far.
+// by how the estimate has done so far. Its methods are safe for concurrent use.
 type progress struct {
+	mu      sync.Mutex
 	out     io.Writer
 	bar     *progressbar.ProgressBar // nil: lines instead
+	width   func() int               // of the terminal
 	started time.Time
 	said    time.Time
 	done    int
 	voided  int
+	stopped bool
 	ahead   []time.Duration // by number: the estimate of that trial and all after it
 }
 
@@ -33,46 +42,68 @@ func startProgress(out io.Writer, plan []results.PlannedCell, steps []step) *pro
 	for i := len(steps) - 1; i >= 0; i-- {
 		p.ahead[i] = p.ahead[i+1] + estimate(plan[steps[i].cell].Cell)
 	}
+	p.line(fmt.Sprintf("%s, about %s", counted(len(steps)), round(p.left())))
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		p.bar = progressbar.NewOptions(len(steps),
-			progressbar.OptionSetWriter(out), progressbar.OptionSetPredictTime(false),
-			progressbar.OptionShowCount(), progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
-	} else {
-		p.line(fmt.Sprintf("%d trials, about %s", len(steps), round(p.left())))
+		p.drawBar(func() int {
+			width, _, err := term.GetSize(int(file.Fd()))
+			if err != nil {
+				return 80
+			}
+			return width
+		})
 	}
 	return p
+}
+
+func (p *progress) drawBar(width func() int) {
+	p.width = width
+	p.bar = progressbar.NewOptions(len(p.ahead)-1,
+		progressbar.OptionSetWriter(p.out), progressbar.OptionSetPredictTime(false), progressbar.OptionSetRenderBlankState(false),
+		progressbar.OptionShowCount(), progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
 }
 
 // left is how long the rest takes.
 func (p *progress) left() time.Duration {
 	ahead, behind := p.ahead[p.done], p.ahead[0]-p.ahead[p.done]
-	if behind == 0 {
-		return ahead
-	}
-	return time.Duration(float64(ahead) * float64(time.Since(p.started)) / float64(behind))
+	return time.Duration(float64(ahead) * float64(time.Since(p.started)+trust) / float64(behind+trust))
 }
 
+// beside is what a bar, its percentage and counts need next to the description.
+const beside = 36
+
 func (p *progress) begin(number int, cell compare.Cell, s step) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.done = number
-	if p.bar != nil {
-		p.bar.Describe(fmt.Sprintf("%s left, %s %s", round(p.left()), cell, s.arm))
+	switch {
+	case p.bar != nil:
+		what := fmt.Sprintf("%s left, %s %s", round(p.left()), cell, s.arm)
+		p.bar.Describe(text.Snip(what, max(p.width()-beside, 10), "…"))
 		_ = p.bar.Set(number) // a bar that cannot be drawn is no reason to stop
-		return
-	}
-	if time.Since(p.said) >= linePeriod && number > 0 {
-		p.line(fmt.Sprintf("%d of %d trials, %s left", number, len(p.ahead)-1, round(p.left())))
+	case time.Since(p.said) >= linePeriod:
+		p.line(fmt.Sprintf("%d of %s, %s left", number, counted(len(p.ahead)-1), round(p.left())))
 	}
 }
 
 func (p *progress) end(t results.Trial) {
 	if t.Void != "" {
-		p.voided++
 		p.say(fmt.Sprintf("%s is void: %s", t.ID, t.Void))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	if t.Void != "" {
+		p.voided++
 	}
 }
 
 // say prints a line that is not to be missed.
 func (p *progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return
+	}
 	if p.bar != nil {
 		_ = p.bar.Clear() // the line matters, the bar comes back
 	}
@@ -84,10 +115,26 @@ func (p *progress) line(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
+// stop says what was done; nothing is said any more after it.
 func (p *progress) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.bar != nil {
-		_ = p.bar.Finish() // only clears the line
+		_ = p.bar.Clear()
 	}
+	said := fmt.Sprintf("%d of %s made in %s", p.done, counted(len(p.ahead)-1), round(time.Since(p.started)))
+	if p.voided > 0 {
+		said += fmt.Sprintf(", %d of them void", p.voided)
+	}
+	p.line(said)
+	p.stopped = true
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 trial"
+	}
+	return fmt.Sprintf("%d trials", n)
 }
 
 func round(d time.Duration) time.Duration {

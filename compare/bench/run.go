@@ -1,17 +1,13 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"coapply.dev/compare"
-	"coapply.dev/compare/history"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 	"coapply.dev/compare/trial"
@@ -33,18 +29,36 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Run makes every trial of the plan and keeps each as soon as it is measured, in Dir. It ends with ErrInterrupted when the
 // context ends, and with another error when nothing more can be measured or kept; what was measured stands in Dir then.
-func Run(ctx context.Context, options Options) (err error) {
-	t, err := options.Open(ctx)
+func Run(ctx context.Context, options Options) error {
+	return run(ctx, options, openTarget(options.Open), func(dir string, r results.Run) (folder, error) {
+		return results.Create(dir, r)
+	})
+}
+
+func run(ctx context.Context, options Options, open opener, create creator) (err error) {
+	release, err := claim(options.Dir)
 	if err != nil {
 		return err
 	}
-	b := &bench{Options: options, target: t}
+	defer release()
+	c, err := open(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w before anything was measured: %w", ErrInterrupted, err)
+		}
+		return err
+	}
+	b := &bench{Options: options, cluster: c, open: open, seen: map[string]bool{}}
 	defer func() { err = errors.Join(err, b.close(ctx)) }()
-	if err := b.begin(); err != nil {
+	if err := b.begin(ctx, create); err != nil {
 		return err
 	}
 	steps := order(b.Run.Plan, b.Run.Seed)
 	b.progress = startProgress(options.Progress, b.Run.Plan, steps)
+	heard := context.AfterFunc(ctx, func() {
+		b.progress.say("interrupted: the trial ends, and what was measured is kept; a second signal ends at once")
+	})
+	defer heard()
 	err = b.trials(ctx, steps)
 	b.progress.stop()
 	return errors.Join(err, b.end(err))
@@ -53,19 +67,24 @@ func Run(ctx context.Context, options Options) (err error) {
 type bench struct {
 	Options
 
-	target   *target.Target
-	folder   *results.Folder
+	open     opener
+	cluster  cluster // nil when none could be opened
+	folder   folder
 	progress *progress
-	seen     map[string]bool // cells and arms of which a history is kept
+	measured int             // trials that are kept and count
+	seen     map[string]bool // cells and arms of which a history was judged twice
 }
 
 // begin writes what the run is, before anything is measured.
-func (b *bench) begin() (err error) {
+func (b *bench) begin(ctx context.Context, create creator) error {
+	if err := b.leaveOut(ctx); err != nil {
+		return err
+	}
 	run := &b.Run
-	run.Schema, run.Started, run.Environment = results.Schema, time.Now().UTC(), b.target.Environment()
+	run.Schema, run.Started, run.Environment = results.Schema, time.Now().UTC(), b.cluster.Environment()
 	b.describe()
-	b.seen = map[string]bool{}
-	b.folder, err = results.Create(b.Dir, *run)
+	var err error
+	b.folder, err = create(b.Dir, *run)
 	return err
 }
 
@@ -94,90 +113,71 @@ func (b *bench) describe() {
 	}
 }
 
+// voidsInARow end a run: whatever makes trials void will not pass. Arms that fail by themselves alternate with others.
+const voidsInARow = 10
+
 func (b *bench) trials(ctx context.Context, steps []step) error {
+	voids := 0
 	for number, s := range steps {
 		if ctx.Err() != nil {
-			return ErrInterrupted
+			return b.interrupted(len(steps))
 		}
 		b.progress.begin(number, b.Run.Plan[s.cell].Cell, s)
-		recorded, err := trial.Run(ctx, b.target, b.spec(number, s))
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrInterrupted, err)
+		recorded, err := b.cluster.measure(ctx, b.spec(number, s))
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return err
+		case err != nil: // it is the context's: nothing was measured
+			return b.interrupted(len(steps))
 		}
 		if err := b.keep(ctx, recorded); err != nil {
 			return err
 		}
 		b.progress.end(recorded.Trial)
-		if recorded.Trial.Void != "" && ctx.Err() == nil {
-			if err := b.revive(ctx); err != nil {
-				return err
-			}
+		if recorded.Trial.Void == "" {
+			voids = 0
+			continue
+		}
+		if err := b.afterVoid(ctx); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return b.interrupted(len(steps))
+		}
+		if voids++; voids == voidsInARow {
+			return fmt.Errorf("the last %d trials are all void, %s because %s; what was measured until then is kept",
+				voids, recorded.Trial.ID, recorded.Trial.Void)
 		}
 	}
 	return nil
+}
+
+func (b *bench) interrupted(planned int) error {
+	return fmt.Errorf("%w after %d of %d trials", ErrInterrupted, b.measured, planned)
 }
 
 func (b *bench) spec(number int, s step) trial.Spec {
 	cell := b.Run.Plan[s.cell].Cell
 	arm, _ := b.Catalogue.Arm(s.arm) // the plan was checked against the catalogue
 	workload, _ := b.Catalogue.Workload(cell.Workload)
-	sample := cell.String() + " " + s.arm
-	spec := trial.Spec{
+	return trial.Spec{
 		ID: s.id(number, cell), Cell: cell, Arm: arm, Workload: workload, AA: s.aa, Block: s.block, Order: number,
-		Seed: s.seed, CrossCheck: !b.seen[sample],
+		Seed: s.seed, CrossCheck: !b.seen[sample(cell, s.arm)],
 	}
-	b.seen[sample] = true
-	return spec
 }
 
-// keep writes a trial where it survives whatever comes next.
-func (b *bench) keep(ctx context.Context, recorded trial.Recorded) error {
-	t := recorded.Trial
-	if err := b.append(ctx, t); err != nil {
-		return err
-	}
-	if t.Oracle.Porcupine != "" {
-		if err := b.keepHistory(t.ID, recorded.History); err != nil {
-			b.progress.say(fmt.Sprintf("the history of %s is not kept: %v", t.ID, err))
-		}
-	}
-	for i, w := range b.Run.Workloads {
-		if w.Name == t.Workload && w.Object == "" && recorded.Object != "" {
-			b.Run.Workloads[i].Object = recorded.Object
-		}
-	}
-	return nil
-}
-
-func (b *bench) keepHistory(id string, h history.History) error {
-	var out bytes.Buffer
-	if err := history.Write(&out, h); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(b.Dir, results.Histories), 0o777); err != nil {
-		return err
-	}
-	return os.WriteFile(results.HistoryPath(b.Dir, id), out.Bytes(), 0o666)
-}
+// sample names an arm in a cell: one history of each is kept.
+func sample(cell compare.Cell, arm string) string { return cell.String() + " " + arm }
 
 // end writes how the run ended. Of what went wrong with the trials it only needs to know whether something did.
 func (b *bench) end(failure error) error {
 	now := time.Now().UTC()
 	b.Run.Ended = &now
-	if failure != nil {
+	switch {
+	case errors.Is(failure, ErrInterrupted):
+		b.Run.Interrupted = "by Ctrl-C or another signal"
+	case failure != nil:
 		b.Run.Interrupted = failure.Error()
 	}
 	return errors.Join(b.folder.SaveRun(b.Run), b.folder.Close())
 }
-
-// close gives back what the run took of the cluster, also after the context has ended.
-func (b *bench) close(ctx context.Context) error {
-	if b.target == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	return b.target.Close(ctx)
-}
-
-const closeTimeout = time.Minute

@@ -46,7 +46,7 @@ func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.
 		for _, p := range s.combinations() {
 			cell := base.cell(w, p)
 			cell.Arms, cell.Blocks, cell.Baseline, cell.AA = arms, s.Trials, arms[0], arms[0]
-			if err := checkCell(cell.Cell); err != nil {
+			if err := checkCell(cell.Cell, set); err != nil {
 				return nil, err
 			}
 			plan = append(plan, cell)
@@ -64,11 +64,9 @@ func (s Sweep) arms(c compare.Catalogue, w compare.Workload) ([]string, error) {
 	if len(arms) == 0 {
 		return nil, fmt.Errorf("workload %s names no arms: say which with --arms", w.Name)
 	}
-	for i, name := range arms {
+	for _, name := range arms {
 		arm, _ := c.Arm(name)
 		switch {
-		case slices.Contains(arms[:i], name):
-			return nil, fmt.Errorf("--arms names %s twice: the baseline runs twice anyway, to show what equal arms differ by", name)
 		case arm.Control:
 			return nil, fmt.Errorf("arm %s is a negative control: it runs in every run, and is not compared", name)
 		case len(w.Arms) > 0 && !slices.Contains(w.Arms, name) && named(c, name):
@@ -118,6 +116,14 @@ const (
 )
 
 func (s Sweep) check() error {
+	for _, err := range []error{
+		once("workload", s.Workloads), once("arms", s.Arms), once("writers", s.Writers), once("objects", s.Objects),
+		once("managers", s.Managers), once("rtt", s.RTT),
+	} {
+		if err != nil {
+			return err
+		}
+	}
 	for _, list := range []struct {
 		flag   string
 		values []int
@@ -138,9 +144,9 @@ func (s Sweep) check() error {
 		}
 	}
 	switch {
-	case s.Overlap < 0 || s.Overlap > 1:
+	case math.IsNaN(s.Overlap) || s.Overlap < 0 || s.Overlap > 1:
 		return fmt.Errorf("--overlap %g: it is a share, 0 to 1", s.Overlap)
-	case s.Rate < 0 || s.Rate > 100_000:
+	case math.IsNaN(s.Rate) || s.Rate < 0 || s.Rate > 100_000:
 		return fmt.Errorf("--rate %g: use intents a second, or 0 for a closed loop", s.Rate)
 	case s.Bytes < 0 || s.Bytes > maxBytes:
 		return fmt.Errorf("--bytes %d: use 0 to %d, as etcd takes no larger objects", s.Bytes, maxBytes)
@@ -156,9 +162,29 @@ func (s Sweep) check() error {
 	return nil
 }
 
-// checkCell refuses what contradicts itself only together.
-func checkCell(c compare.Cell) error {
+// maxApplies is how many objects times managers a trial may have to prepare: beyond that it takes a minute or more.
+const maxApplies = 20_000
+
+// once refuses a list that names something twice: two cells of one name could not be told apart.
+func once[T comparable](flag string, list []T) error {
+	for i, v := range list {
+		if slices.Contains(list[:i], v) {
+			return fmt.Errorf("--%s names %v twice: more trials are by --trials", flag, v)
+		}
+	}
+	return nil
+}
+
+// checkCell refuses what contradicts itself only together, in the flags or with what the workload is by default.
+func checkCell(c compare.Cell, set func(flag string) bool) error {
 	switch {
+	case c.Rounds > 0 && (set("duration") || set("warmup")):
+		return fmt.Errorf("%s: a trial ends after %d rounds, so --warmup and --duration mean nothing: leave them out", c, c.Rounds)
+	case c.Rounds > 0 && c.Rate > 0:
+		return fmt.Errorf("%s: a trial ends after %d rounds, and arrivals end by time: leave --rate out", c, c.Rounds)
+	case c.Objects*c.Managers > maxApplies:
+		return fmt.Errorf("%s: before each trial every manager applies to every object, %d times: use at most %d",
+			c, c.Objects*c.Managers, maxApplies)
 	case c.Overlap > 0 && c.Managers < 2:
 		return fmt.Errorf("%s: --overlap needs two managers or more, as one has nobody to overlap with", c)
 	case c.Objects > 1 && c.Bytes > 0 && c.Objects*c.Bytes > 256<<20:

@@ -2,79 +2,48 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"syscall"
 	"time"
-
-	"k8s.io/client-go/discovery"
-
-	"coapply.dev/compare/results"
 )
 
-// How long a run waits for a disk with space, and for an API server that does not answer.
-const (
-	spaceTimeout  = 2 * time.Minute
-	reviveTimeout = 30 * time.Second
-	pause         = 2 * time.Second
-)
+// reviveTimeout is how long a run waits for an API server that does not answer.
+const reviveTimeout = 30 * time.Second
 
-// append keeps a trial. A full disk is waited for, as someone may make room; a trial that cannot be kept at all is part
-// of the error, so that it is not lost either.
-func (b *bench) append(ctx context.Context, t results.Trial) error {
-	deadline := time.Now().Add(spaceTimeout)
-	for {
-		err := b.folder.Append(t)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, syscall.ENOSPC) || time.Now().After(deadline) || !sleep(ctx, pause) {
-			line, _ := json.Marshal(t) // a Trial has nothing that does not marshal
-			return fmt.Errorf("%w; those before are kept, this one is:\n%s", err, line)
-		}
-		b.progress.say(fmt.Sprintf("no space left in %s: make room, the run waits until %s",
-			b.Dir, deadline.Format(time.TimeOnly)))
+// afterVoid waits until the API server answers, if that is what made the trial void. One that stays away is replaced if
+// it is the run's own, so that the rest of the plan is measured. It returns early, without an error, when the context
+// ends.
+func (b *bench) afterVoid(ctx context.Context) error {
+	err := b.cluster.answers(ctx)
+	if err == nil || ctx.Err() != nil {
+		return nil //nolint:nilerr // the caller looks at the context
 	}
-}
-
-// revive waits until the API server answers, after a trial that is void. One that stays away is replaced if it is the
-// run's own, so that the rest of the plan is measured.
-func (b *bench) revive(ctx context.Context) error {
-	deadline := time.Now().Add(reviveTimeout)
-	err := b.answers(ctx)
-	for ; err != nil && time.Now().Before(deadline); err = b.answers(ctx) {
-		b.progress.say("the API server does not answer; waiting for it")
+	b.progress.say(fmt.Sprintf("the API server does not answer; waiting %s for it: %v", reviveTimeout, err))
+	for deadline := time.Now().Add(reviveTimeout); err != nil && time.Now().Before(deadline); err = b.cluster.answers(ctx) {
 		if !sleep(ctx, pause) {
-			return ErrInterrupted
+			return nil
 		}
 	}
 	switch {
 	case err == nil:
 		return nil
-	case !b.target.IsLocal():
+	case !b.cluster.IsLocal():
 		return fmt.Errorf("the API server does not come back: %w; what was measured until then is kept", err)
 	}
+	return b.replace(ctx)
+}
+
+// replace gives up the run's own control plane for another one.
+func (b *bench) replace(ctx context.Context) error {
 	b.progress.say("the control plane is gone; starting another one")
 	if err := b.close(ctx); err != nil {
 		b.progress.say(fmt.Sprintf("the old control plane: %v", err))
 	}
-	b.target, err = b.Open(ctx)
-	if err != nil {
+	var err error
+	b.cluster, err = b.open(ctx)
+	if err != nil && ctx.Err() == nil { // otherwise the caller looks at the context
 		return fmt.Errorf("starting another control plane: %w; what was measured until then is kept", err)
 	}
 	return nil
-}
-
-func (b *bench) answers(ctx context.Context) error {
-	config := b.target.Admin()
-	config.Timeout = pause
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return err
-	}
-	_, err = client.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-	return err
 }
 
 // sleep is false when the context ended first.

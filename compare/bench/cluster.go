@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+
+	"coapply.dev/compare/results"
+	"coapply.dev/compare/target"
+	"coapply.dev/compare/trial"
+)
+
+// cluster is what a run needs of where it runs. Tests have one that does not measure.
+type cluster interface {
+	Environment() results.Environment
+	// IsLocal says that the cluster is the run's own, which it may replace.
+	IsLocal() bool
+	// measure has an error only when the context ended before anything was measured.
+	measure(context.Context, trial.Spec) (trial.Recorded, error)
+	// has says whether the cluster serves the group of a CustomResourceDefinition.
+	has(ctx context.Context, definition string) (bool, error)
+	// answers says whether the API server does.
+	answers(context.Context) error
+	Close(context.Context) error
+}
+
+type opener func(context.Context) (cluster, error)
+
+func openTarget(open func(context.Context) (*target.Target, error)) opener {
+	return func(ctx context.Context) (cluster, error) {
+		t, err := open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return onTarget{t}, nil
+	}
+}
+
+type onTarget struct{ *target.Target }
+
+func (t onTarget) measure(ctx context.Context, spec trial.Spec) (trial.Recorded, error) {
+	return trial.Run(ctx, t.Target, spec)
+}
+
+func (t onTarget) has(ctx context.Context, definition string) (bool, error) {
+	_, group, _ := strings.Cut(definition, ".")
+	err := t.get(ctx, "/apis/"+group)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (t onTarget) answers(ctx context.Context) error {
+	err := t.get(ctx, "/readyz")
+	if apierrors.IsForbidden(err) { // who says so answers
+		return nil
+	}
+	return err
+}
+
+const answerTimeout = 2 * time.Second
+
+func (t onTarget) get(ctx context.Context, path string) error {
+	config := t.Admin()
+	config.Timeout = answerTimeout
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	_, err = client.RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	return err
+}
+
+const closeTimeout = time.Minute
+
+// close gives back what the run took of the cluster, also after the context has ended.
+func (b *bench) close(ctx context.Context) error {
+	if b.cluster == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return b.cluster.Close(ctx)
+}
