@@ -107,11 +107,12 @@ func TestReadmeSetsUpWithTwoCommands(t *testing.T) {
 // tour is run against a real API server by test/integration.
 const tour = "docs/fieldowners.md"
 
-// TestCommands knows three kinds of block: make targets, which make itself looks up,
-// those of the tour, and the commands of a user of the library, which run.
+// TestCommands knows four kinds of block: make targets, which make itself looks up,
+// those of the tour, the benchmark's, and the commands of a user of the library,
+// which run.
 func TestCommands(t *testing.T) {
 	for _, d := range documents(t) {
-		for _, b := range d.blocks {
+		for i, b := range d.blocks {
 			if b.language != "sh" {
 				continue
 			}
@@ -122,6 +123,8 @@ func TestCommands(t *testing.T) {
 				if !strings.Contains(b.text, "kubectl ") {
 					t.Errorf("%s:%d: what is this for?", d.path, b.line)
 				}
+			case benchmarkOf(b.text) != "":
+				runBenchmarks(t, d, i)
 			default:
 				runAsUser(t, d, b)
 			}

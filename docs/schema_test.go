@@ -1,0 +1,114 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"coapply.dev/compare/history"
+	"coapply.dev/compare/results"
+)
+
+const schemaDocument = "docs/results-schema.md"
+
+// TestResultsSchema compares the tables of fields with the Go types that are written: no field is missing, and none is
+// made up.
+func TestResultsSchema(t *testing.T) {
+	documented := documentedFields(t)
+	written := map[string]map[string]bool{}
+	for _, root := range []any{
+		results.Results{}, results.Run{}, results.Trial{}, history.Operation{}, history.Version{},
+	} {
+		writtenFields(reflect.TypeOf(root), written)
+	}
+	for name, fields := range written {
+		for field := range fields {
+			if documented[name][field] == "" {
+				t.Errorf("%s: %s has a field %q", schemaDocument, name, field)
+			}
+		}
+	}
+	for name, fields := range documented {
+		for field, unit := range fields {
+			if !written[name][field] {
+				t.Errorf("%s: %s has no field %q", schemaDocument, name, field)
+			}
+			if want := unitOf(field); want != "" && unit != want {
+				t.Errorf("%s: the unit of %s is %s, not %q", schemaDocument, field, want, unit)
+			}
+		}
+	}
+}
+
+// unitOf a field that has it in its name.
+func unitOf(field string) string {
+	for _, suffix := range []struct{ end, unit string }{
+		{"Ns", "ns"}, {"_ms", "ms"}, {"_ms_per_intent", "ms"}, {"_per_s", "/s"}, {"Bytes", "bytes"}, {"_bytes", "bytes"},
+		{"Seconds", "s"}, {"_share", "share"},
+	} {
+		if strings.HasSuffix(field, suffix.end) {
+			return suffix.unit
+		}
+	}
+	return ""
+}
+
+var (
+	schemaHeading = regexp.MustCompile("^### .*: `((?:results|compare|history)\\.[A-Z]\\w*)`$")
+	schemaRow     = regexp.MustCompile("^\\| `(\\w+)` \\| ([^|]+) \\| ([^|]+) \\|$")
+)
+
+// documentedFields are units by type and field.
+func documentedFields(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, schemaDocument))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, name := map[string]map[string]string{}, ""
+	for number, line := range strings.Split(string(content), "\n") {
+		if heading := schemaHeading.FindStringSubmatch(line); heading != nil {
+			name = heading[1]
+			documented[name] = map[string]string{}
+			continue
+		}
+		row := schemaRow.FindStringSubmatch(line)
+		switch {
+		case row != nil && documented[name] != nil && documented[name][row[1]] == "":
+			documented[name][row[1]] = row[2]
+		case row != nil, strings.HasPrefix(line, "| `"):
+			t.Errorf("%s:%d: no row of a field, or one of a field that stands above", schemaDocument, number+1)
+		}
+	}
+	return documented
+}
+
+// writtenFields adds the names in JSON of a struct and of all that it holds. What is embedded is documented where it is
+// declared.
+func writtenFields(kind reflect.Type, written map[string]map[string]bool) {
+	switch kind.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		writtenFields(kind.Elem(), written)
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	if kind == reflect.TypeFor[time.Time]() || written[kind.String()] != nil {
+		return
+	}
+	fields := map[string]bool{}
+	written[kind.String()] = fields
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		if !field.Anonymous {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			fields[name] = true
+		}
+		writtenFields(field.Type, written)
+	}
+}
