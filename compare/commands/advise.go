@@ -4,15 +4,39 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"coapply.dev/compare"
 	"coapply.dev/compare/advise"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/summary"
 )
+
+// questions are the four of advise: by flag, or one after another on a terminal.
+var questions = []struct {
+	flag, usage, ask string
+	answer           func(*advise.Write) *bool
+}{
+	{
+		"cached-object", "it modifies an object that came from a cache", "Does it modify an object that came from a cache?",
+		func(w *advise.Write) *bool { return &w.Cached },
+	},
+	{
+		"update", "it updates or patches an object that exists", "Does it update or patch an object that exists?",
+		func(w *advise.Write) *bool { return &w.Updates },
+	},
+	{
+		"repeatable", "it may be tried again", "May it be tried again, without doing anything twice?",
+		func(w *advise.Write) *bool { return &w.Repeatable },
+	},
+	{
+		"counts", "it acts on several objects, or decides on a count of them",
+		"Does it act on several objects, or decide on a count of them?", func(w *advise.Write) *bool { return &w.Counts },
+	},
+}
 
 func adviseCommand() *cobra.Command {
 	var write advise.Write
@@ -20,10 +44,12 @@ func adviseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise [DIR]",
 		Short: "Say how to write: which layers a write needs, and which arm did best where it was measured",
-		Long: `Say how to write. The four questions (--cached-object, --update, --repeatable, --counts) give the
-layers that a write needs. With the folder of a run, the arms of the cell that is nearest to
---writers, --objects, --managers and --rtt are ranked, with the cell that this rests on.`,
-		Example: `  compare advise --update --repeatable               # a status write
+		Long: `Say how to write. Four questions (--cached-object, --update, --repeatable, --counts; without
+any flag they are asked one after another) give the layers that a write needs. With the folder
+of a run, the arms of the cell that is nearest to --writers, --objects, --managers and --rtt are
+ranked, with the cell that this rests on.`,
+		Example: `  compare advise                                      # asks
+  compare advise --update --repeatable                # a status write
   compare advise --cached-object --counts             # pods of a set, counted in the cache
   compare advise review --writers 16 --managers 4 --rtt 1ms`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -32,82 +58,119 @@ layers that a write needs. With the folder of a run, the arms of the cell that i
 			}
 			return nil
 		},
+		ValidArgsFunction: folders,
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&write.Cached, "cached-object", false, "it modifies an object that came from a cache")
-	flags.BoolVar(&write.Updates, "update", false, "it updates or patches an object that exists")
-	flags.BoolVar(&write.Repeatable, "repeatable", false, "it may be tried again")
-	flags.BoolVar(&write.Counts, "counts", false, "it acts on several objects, or decides on a count of them")
-	flags.IntVar(&situation.Writers, "writers", 4, "how many goroutines write at once")
-	flags.IntVar(&situation.Objects, "objects", 1, "how many objects they write in turn")
-	flags.IntVar(&situation.Managers, "managers", 4, "how many field managers an object has")
-	flags.DurationVar(&situation.RTT, "rtt", 0, "round-trip time to the API server")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		asked := flags.Changed("cached-object") || flags.Changed("update") || flags.Changed("repeatable") || flags.Changed("counts")
-		return runAdvise(cmd.OutOrStdout(), args, asked, write, situation)
+	for _, q := range questions {
+		flags.BoolVar(q.answer(&write), q.flag, false, q.usage)
 	}
+	flags.IntVar(&situation.Writers, "writers", 4, "with DIR: how many goroutines write at once")
+	flags.IntVar(&situation.Objects, "objects", 1, "with DIR: how many objects they write in turn")
+	flags.IntVar(&situation.Managers, "managers", 4, "with DIR: how many field managers an object has")
+	flags.DurationVar(&situation.RTT, "rtt", 0, "with DIR: round-trip time to the API server")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runAdvise(cmd, args, write, situation) }
 	return cmd
 }
 
-func runAdvise(out io.Writer, args []string, asked bool, write advise.Write, situation advise.Situation) error {
+func runAdvise(cmd *cobra.Command, args []string, write advise.Write, situation advise.Situation) error {
+	flags := cmd.Flags()
+	located, answered := false, false
+	for _, flag := range []string{"writers", "objects", "managers", "rtt"} {
+		located = located || flags.Changed(flag)
+	}
+	for _, q := range questions {
+		answered = answered || flags.Changed(q.flag)
+	}
 	switch {
-	case len(args) == 0 && !asked:
-		return errors.New("advise on what? Answer the four questions by flags, or name the folder of a run; see compare advise --help")
 	case situation.Writers < 1 || situation.Objects < 1 || situation.Managers < 1 || situation.RTT < 0:
 		return errors.New("--writers, --objects and --managers are 1 or more, --rtt is 0 or more")
+	case len(args) == 0 && located:
+		return errors.New("--writers, --objects, --managers and --rtt need the folder of a run to look into: compare advise DIR")
+	case len(args) == 0 && !answered:
+		if err := askAll(cmd, &write); err != nil {
+			return err
+		}
+		answered = true
 	}
-	if asked {
-		fmt.Fprintln(out, layerTable(advise.Layers(write)))
+	out, width := cmd.OutOrStdout(), widthOf(cmd.OutOrStdout())
+	if answered {
+		fmt.Fprintln(out, layerTable(width, advise.Layers(write)))
 	}
 	if len(args) == 0 {
 		return nil
 	}
-	run, trials, err := results.Load(args[0])
-	if err != nil {
-		return err
+	return adviseFrom(args[0], situation, width, out)
+}
+
+func askAll(cmd *cobra.Command, write *advise.Write) error {
+	a, err := newAsker(cmd)
+	if errors.Is(err, errNobody) {
+		return errors.New("advise on what? Answer the four questions by flags, or name the folder of a run; see compare advise --help")
 	}
-	advice, ok := advise.For(summary.Of(run, trials), situation)
-	if !ok {
-		return fmt.Errorf("%s has nothing to advise from: no trials of hot-object that count", args[0])
+	for _, q := range questions {
+		if *q.answer(write), err = a.yes(cmd.Context(), q.ask); err != nil {
+			return err
+		}
 	}
-	printStrategies(out, advice, situation)
 	return nil
 }
 
-func layerTable(layers []advise.Layer) string {
-	t := newTable("layer", "needed", "why")
+func layerTable(width int, layers []advise.Layer) string {
+	var rows []table.Row
 	for _, l := range layers {
 		needed := "no"
 		if l.Needed {
 			needed = "yes"
 		}
-		t.AppendRow(table.Row{l.Name, needed, l.Why})
+		rows = append(rows, table.Row{l.Name, needed, l.Why})
 	}
-	return t.Render() + "\n"
+	return tableOf(width, table.Row{"layer", "needed", "why"}, rows)
 }
 
-func printStrategies(out io.Writer, advice advise.Advice, s advise.Situation) {
-	t := newTable("arm", "intents/s", "95 %", "p99", "against the baseline", "against it")
+// adviseFrom ranks arms by what a run measured.
+func adviseFrom(dir string, s advise.Situation, width int, out io.Writer) error {
+	run, trials, err := results.Load(dir)
+	if err != nil {
+		return err
+	}
+	reckoned := summary.Of(run, trials)
+	if reckoned.Void != "" {
+		return fmt.Errorf("%s cannot advise, as the run is void: %s", dir, reckoned.Void)
+	}
+	advice, ok := advise.For(reckoned, s)
+	if !ok {
+		return fmt.Errorf("%s cannot advise: it has no cell of hot-object with a verdict; see why in `compare render %s`", dir, dir)
+	}
+	fmt.Fprintln(out, strategyTable(width, advice))
+	fmt.Fprintf(out, "Rests on %s, %d trials of each arm.\n", advice.Cell, advice.Strategies[0].Result.Trials)
+	if !advice.Exact {
+		asked := compare.Cell{Workload: "hot-object", Parameters: compare.Parameters{
+			Writers: s.Writers, Objects: s.Objects, Managers: s.Managers, RTT: s.RTT,
+		}}
+		fmt.Fprintf(out, "That is the nearest cell measured: %s was not.\n", asked)
+	}
+	return nil
+}
+
+func strategyTable(width int, advice advise.Advice) string {
+	var rows []table.Row
 	for _, strategy := range advice.Strategies {
 		r := strategy.Result
-		t.AppendRow(table.Row{
-			strategy.Arm, fmt.Sprintf("%.0f", r.Goodput.Mean), intervalText(r.Goodput), milliseconds(r.Latency.P99),
-			ratioText(strategy.Comparison), strategy.Against,
-		})
+		ratio, verdict := "1", "the baseline"
+		if c := strategy.Comparison; c != nil {
+			ratio, verdict = fmt.Sprintf("%.2f (%.2f-%.2f)", c.Ratio, c.Lo, c.Hi), c.Word
+		}
+		verdict = strings.TrimSuffix(verdict+"; "+strategy.Against, "; ")
+		rows = append(rows, table.Row{strategy.Arm, intervalText(*r.Goodput), milliseconds(r.Latency.P99), ratio, verdict})
 	}
-	fmt.Fprintln(out, t.Render())
-	fmt.Fprintf(out, "\nRests on %s, %d trials of each arm.\n", advice.Cell, advice.Strategies[0].Result.Trials)
-	if !advice.Exact {
-		fmt.Fprintf(out, "That is the nearest cell measured; %d writers, %d objects, %d managers and %s were not.\n",
-			s.Writers, s.Objects, s.Managers, s.RTT.Round(time.Microsecond))
-	}
+	return tableOf(width, table.Row{"arm", "intents/s (95 %)", "p99", "ratio (95 %)", "which is"}, rows)
 }
 
-func intervalText(i *results.Interval) string {
-	if i == nil || i.Lo == nil || i.Hi == nil {
-		return "n/a"
+func intervalText(i results.Interval) string {
+	if i.Lo == nil || i.Hi == nil {
+		return fmt.Sprintf("%.0f (n/a)", i.Mean)
 	}
-	return fmt.Sprintf("%.0f-%.0f", *i.Lo, *i.Hi)
+	return fmt.Sprintf("%.0f (%.0f-%.0f)", i.Mean, *i.Lo, *i.Hi)
 }
 
 func milliseconds(ms *float64) string {
@@ -115,11 +178,4 @@ func milliseconds(ms *float64) string {
 		return "n/a"
 	}
 	return fmt.Sprintf("%.0f ms", *ms)
-}
-
-func ratioText(c *results.Comparison) string {
-	if c == nil {
-		return "is the baseline"
-	}
-	return fmt.Sprintf("%.2f (%.2f-%.2f), %s", c.Ratio, c.Lo, c.Hi, c.Word)
 }

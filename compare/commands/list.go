@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"coapply.dev/compare"
@@ -24,72 +23,66 @@ func listCommand(catalogue compare.Catalogue) *cobra.Command {
   compare list review`,
 		ValidArgs: kinds,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 || len(args) == 1 && !slices.Contains(kinds, args[0]) {
-				return fmt.Errorf("list %s: use %s, or nothing for arms and workloads", strings.Join(args, " "),
-					strings.Join(kinds, ", "))
+			switch {
+			case len(args) > 1:
+				return fmt.Errorf("list takes one of %s, %d given", strings.Join(kinds, ", "), len(args))
+			case len(args) == 1 && !slices.Contains(kinds, args[0]):
+				return fmt.Errorf("there is no list of %q%s; use %s, or nothing for arms and workloads", args[0],
+					didYouMean(nearest(args[0], kinds)), strings.Join(kinds, ", "))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out := cmd.OutOrStdout()
+			out, width := cmd.OutOrStdout(), widthOf(cmd.OutOrStdout())
 			which := strings.Join(args, "")
 			if which == "" || which == "arms" {
-				fmt.Fprintln(out, armTable(catalogue))
+				fmt.Fprintln(out, armTable(width, catalogue))
 			}
 			if which == "" || which == "workloads" {
-				fmt.Fprintln(out, workloadTable(catalogue))
+				fmt.Fprintln(out, workloadTable(width, catalogue))
 			}
 			switch which {
 			case bench.Quick:
-				fmt.Fprintln(out, planTable(bench.QuickPlan(catalogue)))
+				fmt.Fprintln(out, planTable(width, bench.QuickPlan(catalogue)))
 			case bench.Review:
-				fmt.Fprintln(out, planTable(bench.ReviewPlan(catalogue)))
+				fmt.Fprintln(out, planTable(width, bench.ReviewPlan(catalogue)))
 			}
 			return nil
 		},
 	}
 }
 
-// newTable fits a terminal of 80 columns.
-func newTable(header ...any) table.Writer {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Options = table.OptionsNoBordersAndSeparators
-	t.Style().Format.Header = text.FormatUpper
-	t.AppendHeader(header)
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: len(header), WidthMax: 56, WidthMaxEnforcer: text.WrapSoft}})
-	t.SuppressTrailingSpaces()
-	return t
-}
-
-func armTable(catalogue compare.Catalogue) string {
-	t := newTable("arm", "what it does")
+func armTable(width int, catalogue compare.Catalogue) string {
+	var rows []table.Row
 	for _, arm := range catalogue.Arms {
-		t.AppendRow(table.Row{arm.Name, arm.Summary})
+		rows = append(rows, table.Row{arm.Name, arm.Summary})
 	}
-	return t.Render() + "\n"
+	return tableOf(width, table.Row{"arm", "what it does"}, rows)
 }
 
-func workloadTable(catalogue compare.Catalogue) string {
-	t := newTable("workload", "what is written")
+func workloadTable(width int, catalogue compare.Catalogue) string {
+	var rows []table.Row
 	for _, w := range catalogue.Workloads {
-		t.AppendRow(table.Row{w.Name, w.Summary})
+		rows = append(rows, table.Row{w.Name, w.Summary})
 	}
-	return t.Render() + "\n"
+	return tableOf(width, table.Row{"workload", "what is written"}, rows)
 }
 
 // planTable says what a profile measures, and how long each cell takes.
-func planTable(plan []results.PlannedCell) string {
-	t := newTable("cell", "times", "takes", "arms")
+func planTable(width int, plan []results.PlannedCell) string {
+	var rows []table.Row
 	for _, cell := range plan {
 		name := cell.Cell.String()
 		if cell.Control {
 			name += " (controls)"
 		}
 		alone := bench.Estimate([]results.PlannedCell{cell})
-		t.AppendRow(table.Row{name, cell.Blocks, alone.Round(time.Second), strings.Join(cell.Arms, " ")})
+		rows = append(rows, table.Row{
+			name, fmt.Sprint(cell.Blocks), alone.Round(time.Second).String(), strings.Join(cell.Arms, " "),
+		})
 	}
-	return t.Render() + fmt.Sprintf("\n\nIn all about %s.\n", bench.Estimate(plan).Round(time.Second))
+	all := tableOf(width, table.Row{"cell", "times", "takes", "arms"}, rows)
+	return all + fmt.Sprintf("\nIn all about %s.", bench.Estimate(plan).Round(time.Second))
 }
 
 func armNames(catalogue compare.Catalogue) []string {

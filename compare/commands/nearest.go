@@ -1,18 +1,48 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // unknown says that a name is none of those there are, and which are near to it.
 func unknown(kind, name string, names []string) error {
-	near := nearest(name, names)
-	if len(near) == 0 {
-		return fmt.Errorf("there is no %s %q: see compare list", kind, name)
+	return fmt.Errorf("there is no %s %q%s; see compare list", kind, name, didYouMean(nearest(name, names)))
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	var names []string
+	for _, cmd := range root.Commands() {
+		names = append(names, cmd.Name())
 	}
-	return fmt.Errorf("there is no %s %q; did you mean %s? See compare list", kind, name, strings.Join(near, " or "))
+	return fmt.Errorf("there is no command %q%s; use %s, or see compare --help", name, didYouMean(nearest(name, names)), commandNames)
+}
+
+// badFlag says what is wrong with a flag, and which flags have a name near to one that is not there.
+func badFlag(cmd *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) || missing.GetSpecifiedShortnames() != "" {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	near := nearest(missing.GetSpecifiedName(), names)
+	for i := range near {
+		near[i] = "--" + near[i]
+	}
+	return fmt.Errorf("%w%s; see %s --help", err, didYouMean(near), cmd.CommandPath())
+}
+
+func didYouMean(near []string) string {
+	if len(near) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(near, " or ") + "?)"
 }
 
 // nearest gives up to three names that a slip of the fingers away, or that contain what was typed.

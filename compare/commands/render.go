@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +22,8 @@ func renderCommand() *cobra.Command {
 gives the same bytes. It works after a run that was killed, too.`,
 		Example: "  compare render review",
 		Args:    arguments("a folder that compare run has written", 1),
+
+		ValidArgsFunction: folders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			void, err := render(args[0], cmd.OutOrStdout())
 			if err == nil && void {
@@ -37,6 +41,11 @@ func arguments(what string, count int) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// folders completes the folder of a run.
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
 // render writes everything that is reckoned from a run's data, and prints the verdict. void says that nothing of the run
@@ -65,6 +74,9 @@ func render(dir string, out io.Writer) (void bool, err error) {
 			return false, fmt.Errorf("%s: %w", file.name, err)
 		}
 	}
+	if left := strays(run, trials); left != "" {
+		fmt.Fprintln(out, left)
+	}
 	return say(dir, r, out)
 }
 
@@ -73,15 +85,37 @@ func derive(run results.Run, trials []results.Trial) results.Results {
 	return summary.Of(run, trials)
 }
 
+// say prints what the run comes to, for a person.
 func say(dir string, r results.Results, out io.Writer) (void bool, err error) {
 	if r.Void != "" {
 		fmt.Fprintln(out, "This run is void:", r.Void)
+	}
+	if r.Run.Interrupted != "" {
+		fmt.Fprintf(out, "This run was interrupted after %d of %d trials: %s\n", r.Run.Trials, r.Run.Planned, r.Run.Interrupted)
 	}
 	for _, line := range r.Verdict {
 		fmt.Fprintln(out, line)
 	}
 	_, err = fmt.Fprintln(out, "The report is in", filepath.Join(dir, "report.html"))
 	return r.Void != "", err
+}
+
+// strays says which trials are of no cell of the plan. No report shows them.
+func strays(run results.Run, trials []results.Trial) string {
+	var names []string
+	for _, t := range trials {
+		if !slices.ContainsFunc(run.Plan, func(cell results.PlannedCell) bool {
+			return t.Cell == cell.Cell && (t.AA && t.Arm == cell.AA || !t.AA && slices.Contains(cell.Arms, t.Arm))
+		}) {
+			names = append(names, t.ID)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	first := strings.Join(names[:min(3, len(names))], ", ")
+	return fmt.Sprintf("%d of %d trials are of no cell or arm in the plan of %s, and are left out: %s", len(names), len(trials),
+		results.RunFile, first)
 }
 
 func diffCommand() *cobra.Command {
@@ -92,6 +126,8 @@ func diffCommand() *cobra.Command {
 whether updates are lost that were not. The exit code is 1 when something changed.`,
 		Example: "  compare diff before after",
 		Args:    arguments("two folders that compare run has written", 2),
+
+		ValidArgsFunction: folders,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, trialsBefore, err := results.Load(args[0])
 			if err != nil {

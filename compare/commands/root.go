@@ -78,6 +78,8 @@ func exitCode(err error, stderr io.Writer) int {
 	return exitError
 }
 
+const commandNames = "run, render, diff, list or advise"
+
 func newRoot(catalogue compare.Catalogue, streams Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "compare",
@@ -92,22 +94,20 @@ with every lost update counted. A run leaves a folder with a report for a design
   compare advise review --writers 16 --managers 4`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("there is no command %q: run, render, diff, list or advise; see compare --help", args[0])
+				return unknownCommand(cmd, args[0])
 			}
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("which one: run, render, diff, list or advise? See compare --help")
+			return errors.New("which command? Use " + commandNames + ", or see compare --help")
 		},
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(runCommand(catalogue), renderCommand(), diffCommand(), listCommand(catalogue), adviseCommand())
 	return root
 }

@@ -98,9 +98,6 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 	if f.dir == "" {
 		f.dir = "compare-" + time.Now().Format("20060102-150405")
 	}
-	if err := results.CheckNew(f.dir); err != nil {
-		return err
-	}
 	stderr := cmd.ErrOrStderr()
 	options := bench.Options{
 		Catalogue: catalogue, Dir: f.dir, Progress: stderr,
@@ -128,7 +125,12 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 	if f.quick && f.review {
 		return "", nil, errors.New("--quick and --review exclude each other")
 	}
-	f.useKubeconfig = cmd.Flags().Changed("kubeconfig") || cmd.Flags().Changed("context")
+	for _, name := range []string{"kubeconfig", "context"} {
+		given := cmd.Flags().Changed(name)
+		if f.useKubeconfig = f.useKubeconfig || given; given && cmd.Flag(name).Value.String() == "" {
+			return "", nil, fmt.Errorf("--%s is empty: give one, or leave it out", name)
+		}
+	}
 	var plan []results.PlannedCell
 	profile := bench.Custom
 	switch {

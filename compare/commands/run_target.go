@@ -1,17 +1,13 @@
 package commands
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"coapply.dev/compare/bench"
 	"coapply.dev/compare/results"
@@ -29,22 +25,21 @@ func (f *runFlags) open(ctx context.Context, cmd *cobra.Command, plan []results.
 			return true, nil
 		}
 		f.agree = true // asked once, also if the cluster is connected to again
-		return ask(cmd, fmt.Sprintf("%s It takes about %s.", question, bench.Estimate(plan).Round(time.Minute)))
+		a, err := newAsker(cmd)
+		if err != nil {
+			return false, fmt.Errorf("%w: say --yes if the benchmark may run on that cluster", err)
+		}
+		return a.yes(ctx, fmt.Sprintf("%s It takes about %s. Go on?", question, takes(plan)))
 	})
 }
 
-// ask is false for everything but a yes. Without a terminal there is nobody to ask.
-func ask(cmd *cobra.Command, question string) (bool, error) {
-	if file, ok := cmd.InOrStdin().(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
-		return false, errors.New("there is no terminal to ask on: say --yes if the benchmark may run on that cluster")
+// takes rounds what nobody knows to the second.
+func takes(plan []results.PlannedCell) time.Duration {
+	about := bench.Estimate(plan)
+	if about < time.Minute {
+		return about.Round(time.Second)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s Go on? [y/N] ", question)
-	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	if err != nil && answer == "" {
-		return false, errors.New("no answer: nothing was done")
-	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes", nil
+	return about.Round(time.Minute)
 }
 
 // command is what repeats the run: the flags that were set, and the seed.
@@ -54,7 +49,9 @@ func (f *runFlags) command(cmd *cobra.Command, profile string) string {
 		switch value := strings.Trim(flag.Value.String(), "[]"); {
 		case flag.Name == "seed" || flag.Name == "output" || flag.Name == "kubeconfig" || flag.Name == "yes":
 		case flag.Value.Type() == "bool":
-			words = append(words, "--"+flag.Name)
+			if value == "true" {
+				words = append(words, "--"+flag.Name)
+			}
 		default:
 			words = append(words, "--"+flag.Name, value)
 		}

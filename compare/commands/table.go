@@ -1,0 +1,54 @@
+package commands
+
+import (
+	"io"
+	"os"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/term"
+)
+
+const (
+	usualWidth = 80
+	mostWidth  = 140 // longer lines are hard to read
+	leastWidth = 16  // of the last column
+)
+
+// widthOf is how wide tables on out may be.
+func widthOf(out io.Writer) int {
+	file, ok := out.(*os.File)
+	if !ok {
+		return usualWidth
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || width <= 0 {
+		return usualWidth
+	}
+	return min(width, mostWidth)
+}
+
+// tableOf renders rows in the given width: the last column wraps.
+func tableOf(width int, header table.Row, rows []table.Row) string {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Options = table.OptionsNoBordersAndSeparators
+	t.Style().Format.Header = text.FormatUpper
+	t.Style().Box.PaddingLeft, t.Style().Box.PaddingRight = "", "  "
+	t.AppendHeader(header)
+	t.AppendRows(rows)
+	last := len(header) - 1
+	rest := width
+	for column := range last {
+		widest := 0
+		for _, row := range append([]table.Row{header}, rows...) {
+			widest = max(widest, text.StringWidth(row[column].(string)))
+		}
+		rest -= widest + 2
+	}
+	t.SetColumnConfigs([]table.ColumnConfig{
+		{Number: last + 1, WidthMax: max(rest-2, leastWidth), WidthMaxEnforcer: text.WrapSoft},
+	})
+	t.SuppressTrailingSpaces()
+	return t.Render() + "\n"
+}
