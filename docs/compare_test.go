@@ -125,7 +125,7 @@ func runBenchmark(t *testing.T, c compare.Catalogue, args []string) string {
 	var out, stderr bytes.Buffer
 	code := commands.Run(t.Context(), c, args, commands.Streams{In: strings.NewReader(""), Out: &out, Err: &stderr})
 	if code != want || !strings.Contains(stderr.String(), says) {
-		t.Errorf("it ends with %d, want %d\n%s%s", code, want, &out, &stderr)
+		t.Errorf("it ends with %d, want %d and %q\n%s%s", code, want, says, &out, &stderr)
 	}
 	return out.String()
 }

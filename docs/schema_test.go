@@ -44,6 +44,23 @@ func TestResultsSchema(t *testing.T) {
 	}
 }
 
+// TestCSVColumns finds each column of results.csv among the documented fields of an arm in a cell.
+func TestCSVColumns(t *testing.T) {
+	data, err := results.CSV(results.Results{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := documentedFields(t)
+	for column := range strings.SplitSeq(strings.TrimSpace(string(data)), ",") {
+		cut := strings.LastIndex(column, "_") + 1
+		parent, end := strings.TrimSuffix(column[:cut], "_"), column[cut:]
+		deeper := documented["results.Interval"][end] != "" || documented["results.Percentiles"][end] != ""
+		if documented["results.Result"][column] == "" && (!deeper || documented["results.Result"][parent] == "") {
+			t.Errorf("%s: column %s of results.csv is no field of results.Result", schemaDocument, column)
+		}
+	}
+}
+
 // unitOf a field that has it in its name.
 func unitOf(field string) string {
 	for _, suffix := range []struct{ end, unit string }{
