@@ -29,7 +29,7 @@ func TestProgressInLines(t *testing.T) {
 		if lines[0] != "100 trials, about 2m20s" || lines[len(lines)-1] != "100 of 100 trials made in 4m40s" {
 			t.Errorf("first %q, last %q", lines[0], lines[len(lines)-1])
 		}
-		half := regexp.MustCompile(`(?m)^5\d of 100 trials, (2m[0-9]+s) left$`).FindStringSubmatch(said)
+		half := regexp.MustCompile(`(?m)^5\d of 100 trials, (2m\d+s) left$`).FindStringSubmatch(said)
 		if half == nil {
 			t.Fatalf("no line at half:\n%s", said)
 		}

@@ -175,7 +175,7 @@ func (b *bench) end(failure error) error {
 	b.Run.Ended = &now
 	switch {
 	case errors.Is(failure, ErrInterrupted):
-		b.Run.Interrupted = "by Ctrl-C or another signal"
+		b.Run.Interrupted = "Ctrl-C or another signal ended it"
 	case failure != nil:
 		b.Run.Interrupted = failure.Error()
 	}

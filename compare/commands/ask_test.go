@@ -26,7 +26,7 @@ func askerOf(t *testing.T, in io.Reader) (*asker, *bytes.Buffer) {
 
 func TestOnlyYesIsYes(t *testing.T) {
 	for answer, want := range map[string]bool{
-		"y\n": true, "YES\n": true, " yes \r\n": true, "y": true, "n\n": false, "\n": false, "yep\n": false, "ja\n": false,
+		"y\n": true, "YES\n": true, "yes \r\n": true, "y": true, "n\n": false, "\n": false, "yep\n": false, "ja\n": false,
 	} {
 		a, asked := askerOf(t, strings.NewReader(answer))
 		if got, err := a.yes(t.Context(), "Go on?"); got != want || err != nil || asked.String() != "Go on? [y/N] " {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"coapply.dev/compare/model"
 	"coapply.dev/compare/report"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/summary"
@@ -82,7 +83,9 @@ func render(dir string, out io.Writer) (void bool, err error) {
 
 // derive is everything that is reckoned from a run's data.
 func derive(run results.Run, trials []results.Trial) results.Results {
-	return summary.Of(run, trials)
+	r := summary.Of(run, trials)
+	r.Model = model.Fit(run, trials)
+	return r
 }
 
 // say prints what the run comes to, for a person.
