@@ -134,5 +134,7 @@ func fitted() *results.Model {
 		Fitted:      []results.ModelCell{{ModelPoint: point, Managers: 4, Measured: 30, Error: .1}},
 		Checked:     []results.ModelCell{{ModelPoint: point, Managers: 4, Measured: 30, Error: -.1}},
 		MedianError: new(0.1), WorstError: new(0.1), Accepted: true, Extrapolation: []results.ModelPoint{point, far},
+		Arms:                 map[string]results.ModelArm{"gmu": {MedianError: new(0.1), WorstError: new(0.1), Accepted: true}, "ssa": {Why: "it was not checked"}},
+		ExtrapolatedManagers: 4, Why: "no extrapolation of ssa: it was not checked",
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -62,18 +63,17 @@ func (b *builder) model() (*modelSection, error) {
 	if m == nil {
 		return nil, nil //nolint:nilnil // a run without a model has no section
 	}
-	accepted := "no"
-	if m.Accepted {
-		accepted = "yes"
-	}
 	section := &modelSection{
 		Facts: []fact{
 			{"error of goodput in cells it had not seen, median", percent(m.MedianError)},
 			{"the worst", percent(m.WorstError)},
-			{"accepted", accepted},
+			{"accepted", acceptedArms(m)},
 		},
 		Parameters: b.parameters(m), Fitted: b.modelCells(m.Fitted), Checked: b.modelCells(m.Checked),
 		Extrapolation: b.extrapolation(m),
+	}
+	if m.ExtrapolatedManagers > 0 {
+		section.Facts = append(section.Facts, fact{"field managers in the extrapolation", strconv.Itoa(m.ExtrapolatedManagers)})
 	}
 	if m.Why != "" {
 		section.Facts = append(section.Facts, fact{"why", cut(m.Why)})
@@ -83,6 +83,23 @@ func (b *builder) model() (*modelSection, error) {
 	return section, err
 }
 
+// acceptedArms names them: each is accepted, or not, by itself.
+func acceptedArms(m *results.Model) string {
+	var arms []string
+	for _, arm := range sortedKeys(m.Arms) {
+		if m.Arms[arm].Accepted {
+			arms = append(arms, arm)
+		}
+	}
+	switch {
+	case !m.Accepted:
+		return "no"
+	case len(arms) == 0:
+		return "yes"
+	}
+	return strings.Join(arms, ", ")
+}
+
 func (b *builder) parameters(m *results.Model) table {
 	var names []string
 	for _, arm := range sortedKeys(m.Parameters) {
@@ -90,13 +107,17 @@ func (b *builder) parameters(m *results.Model) table {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	head := []string{"arm"}
+	head := []string{"arm", "accepted", "#median error", "#worst error"}
 	for _, name := range names {
 		head = append(head, "#"+name)
 	}
 	t := table{Columns: columns(head...)}
 	for _, arm := range sortedKeys(m.Parameters) {
-		cells := []string{arm}
+		judged, accepted := m.Arms[arm], "no"
+		if judged.Accepted {
+			accepted = "yes"
+		}
+		cells := []string{arm, accepted, percent(judged.MedianError), percent(judged.WorstError)}
 		for _, name := range names {
 			v, has := m.Parameters[arm][name]
 			if !has {
@@ -115,7 +136,7 @@ func (b *builder) modelCells(cells []results.ModelCell) table {
 		"#stale writes, measured", "#predicted", "#given up, measured", "#predicted", "band /s")}
 	for _, c := range cells {
 		t.addArm(b.palette.of(c.Arm), "", c.Arm, strconv.Itoa(c.Writers), strconv.Itoa(c.Managers), exact(c.RTTms), number(c.Measured), number(c.Goodput),
-			signed(c.Error), percent(&c.MeasuredStale), percent(&c.Stale), percent(&c.MeasuredGiveUps), percent(&c.GiveUps), (&band{c.BandLo, c.BandHi}).String())
+			signed(c.Error), percent(c.MeasuredStale), percent(&c.Stale), percent(&c.MeasuredGiveUps), percent(&c.GiveUps), (&band{c.BandLo, c.BandHi}).String())
 	}
 	return t
 }
