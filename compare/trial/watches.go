@@ -37,7 +37,7 @@ func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches,
 	for _, kind := range kinds {
 		one := newWatch(client, kind, p.namespace)
 		one.lost = w.lost
-		if err := one.begin(ctx); err != nil {
+		if err := bounded(ctx, prepareBound, one.begin); err != nil {
 			c.close()
 			return nil, err
 		}

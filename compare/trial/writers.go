@@ -35,11 +35,11 @@ func (t *trial) write(ctx context.Context, w *watches) error {
 	w.onLost(stop)
 	defer w.onLost(nil)
 
-	end := t.background(inflight, stop)
 	cpu, err := ownCPU()
 	if err != nil {
 		return fmt.Errorf("the processor time of this process: %w", err)
 	}
+	end := t.background(inflight, stop)
 	t.beginTiming()
 	endTime := t.deadline(stop)
 	drained := drain(open, inflight, abort)
