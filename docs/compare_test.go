@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "write what the benchmark's commands pri
 // benchmarks are the commands of the benchmark, by the word that a line begins with, with the arms and workloads that
 // they know.
 var benchmarks = map[string]func() compare.Catalogue{
-	"compare ":  commands.Catalogue,
-	"go run . ": catalogue, // of the program that docs/benchmarking.md shows
+	"compare ":           commands.Catalogue,
+	"go run ./cmd/mine ": catalogue, // of the program that docs/benchmarking.md shows
 }
 
 // benchmarkOf finds the word.

@@ -120,8 +120,7 @@ func writtenFields(kind reflect.Type, written map[string]map[string]bool) {
 	}
 	fields := map[string]bool{}
 	written[kind.String()] = fields
-	for i := range kind.NumField() {
-		field := kind.Field(i)
+	for field := range kind.Fields() {
 		if !field.Anonymous {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			fields[name] = true

@@ -47,7 +47,7 @@ func TestThreats(t *testing.T) {
 // state, which gives it.
 func failingChecks(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "compare/summary/*.go"))
+	files, err := filepath.Glob(filepath.Join(root, "compare", "summary", "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
