@@ -33,7 +33,8 @@ type Trial struct {
 	// All are the intents of the whole trial, its warm-up included. The server's part and the oracle's are of these.
 	All Counts `json:"all"`
 	// Latency of an intent from when it began (in open loop: was to begin) until it landed; Service from when the arm
-	// was called. An arrival that had not begun when the trial ended has not landed.
+	// was called. Neither has the time for which a workload holds an intent back on purpose, until other writers have
+	// read. An arrival that had not begun when the trial ended has not landed.
 	Latency Latency `json:"latency"`
 	Service Latency `json:"service"`
 	// PerWriter is how many timed intents of each writer landed.

@@ -22,7 +22,7 @@ func (l *latencies) add(m measured, from time.Duration) {
 		l.notLanded++
 		return
 	}
-	record(l.landed, m.ended-from)
+	record(l.landed, m.ended-from-m.paused)
 }
 
 func (l *latencies) result() (results.Latency, error) {

@@ -36,8 +36,10 @@ type writerLog struct {
 // measured is one intent, whole.
 type measured struct {
 	due, began, ended time.Duration
-	outcome           history.Outcome
-	skipped           bool
+	// paused is how long the workload held it back on purpose, until other writers had read.
+	paused  time.Duration
+	outcome history.Outcome
+	skipped bool
 }
 
 func newLog(began time.Time, parameters compare.Parameters) *log {

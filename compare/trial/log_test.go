@@ -26,14 +26,14 @@ func timing(intents ...measured) *log {
 
 func TestWhatIsTimed(t *testing.T) {
 	l := timing(
-		measured{due: 60 * ms, began: 60 * ms, ended: 90 * ms, outcome: history.Landed},                   // warm-up
-		measured{due: 90 * ms, began: 90 * ms, ended: 110 * ms, outcome: history.Landed},                  // begun in it
-		measured{due: 120 * ms, began: 130 * ms, ended: 140 * ms, outcome: history.Landed},                // late by 10 ms
-		measured{due: 150 * ms, began: 150 * ms, ended: 160 * ms, outcome: history.GaveUp},                //
-		measured{due: 160 * ms, began: 160 * ms, ended: 170 * ms, outcome: history.Rejected},              //
-		measured{due: 190 * ms, began: 190 * ms, ended: 300 * ms, outcome: history.Landed},                // drained
-		measured{due: 195 * ms, began: 195 * ms, ended: 300 * ms, outcome: history.Unknown},               // cut off
-		measured{due: 170 * ms, began: 170 * ms, ended: 171 * ms, outcome: history.Landed, skipped: true}, // no request
+		measured{due: 60 * ms, began: 60 * ms, ended: 90 * ms, outcome: history.Landed},                    // warm-up
+		measured{due: 90 * ms, began: 90 * ms, ended: 110 * ms, outcome: history.Landed},                   // begun in it
+		measured{due: 120 * ms, began: 130 * ms, ended: 145 * ms, paused: 5 * ms, outcome: history.Landed}, // late by 10 ms
+		measured{due: 150 * ms, began: 150 * ms, ended: 160 * ms, outcome: history.GaveUp},                 //
+		measured{due: 160 * ms, began: 160 * ms, ended: 170 * ms, outcome: history.Rejected},               //
+		measured{due: 190 * ms, began: 190 * ms, ended: 300 * ms, outcome: history.Landed},                 // drained
+		measured{due: 195 * ms, began: 195 * ms, ended: 300 * ms, outcome: history.Unknown},                // cut off
+		measured{due: 170 * ms, began: 170 * ms, ended: 171 * ms, outcome: history.Landed, skipped: true},  // no request
 	)
 	l.arrivals = &arrivals{times: []time.Duration{0, 10 * ms, 20 * ms, 130 * ms, 140 * ms, 160 * ms}} // due at 50 ms and later
 	l.arrivals.begun.Store(2)

@@ -106,7 +106,8 @@ func TestATrial(t *testing.T) {
 	if tr.Oracle.LostUpdates() != 0 || tr.Server.Revisions != 40 || tr.Server.WatchEvents != 40 || tr.Server.APIServerCPU != nil {
 		t.Errorf("%+v, %+v", tr.Oracle, tr.Server)
 	}
-	if n := counts(tr.Client.Requests); !maps.Equal(n, map[string]int{"PUT 200": 40}) || tr.Client.Connections > 2 { // HTTP/1.1: one a writer
+	// HTTP/1.1: a connection for each writer, and now and then one that was dialled while another became free.
+	if n := counts(tr.Client.Requests); !maps.Equal(n, map[string]int{"PUT 200": 40}) || tr.Client.Connections < 1 || tr.Client.Connections > 10 {
 		t.Errorf("requests %v on %d connections", n, tr.Client.Connections)
 	}
 	if tr.Server.ObjectBytes != len(configMap("t", 41, "w1-19")) || tr.Server.ManagedFieldsBytes != len("[{}]") {

@@ -158,6 +158,7 @@ func (w *oneWriter) writeOne(ctx context.Context, intent compare.Intent, m *meas
 	o.End = o.Begin + took
 	w.log.busy += took - waited
 	w.log.waited += waited
+	m.paused += waited
 	o.Outcome, o.Revision, o.Skipped = outcome(failure, of), receipt.ResourceVersion, receipt.Skipped && failure == nil
 	if failure != nil {
 		o.Error = failure.Error()

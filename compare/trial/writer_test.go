@@ -124,6 +124,9 @@ func TestPausesAreWaitedOnPurpose(t *testing.T) {
 	if w.log.waited < 20*time.Millisecond || w.log.busy > w.log.waited {
 		t.Errorf("waited %s, busy %s", w.log.waited, w.log.busy)
 	}
+	if m := w.log.intents[0]; m.paused < 20*time.Millisecond || m.paused > m.ended-m.began {
+		t.Errorf("paused %s of %s", m.paused, m.ended-m.began)
+	}
 }
 
 // What the administrator does in a pause is waited for once: twice would make the time of the arm negative.
