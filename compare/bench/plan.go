@@ -27,8 +27,11 @@ type shape struct {
 // they are also compared with the way that controllers read.
 func choice(p compare.Parameters) []string {
 	arms := []string{"gmu-default-retry", "gmu-unbounded", "gmu-lanes", "ssa", "apply"}
-	if p.Writers == 1 && p.Managers == 1 || p.Objects > 1 {
+	switch {
+	case p.Writers == 1 && p.Managers == 1 || p.Objects > 1:
 		arms = append(arms, "gmu-cached")
+	case p.Writers == 4 && p.Managers == 4 && p.RTT == 0: // one cell for what a hypothesis names and few choose
+		arms = append(arms, "merge-patch-rv")
 	}
 	return arms
 }

@@ -108,6 +108,7 @@ func (g *workloadGroup) sweeps() []cellGroup {
 			sweeps = append(sweeps, cellGroup{key, by[key]})
 		}
 	}
+	slices.SortStableFunc(sweeps, func(a, b cellGroup) int { return a.Key.Managers - b.Key.Managers })
 	return sweeps
 }
 

@@ -67,6 +67,8 @@ func (b *builder) said(arm string, sum *tally) string {
 		return "control: not caught"
 	case sum.wrong():
 		return "lost updates"
+	case sum.Acknowledged == 0:
+		return "nothing to judge"
 	}
 	return "nothing lost"
 }

@@ -18,6 +18,7 @@ func (b *builder) goodputChart(sweep cellGroup) (chart, error) {
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, writerTicks(sweep.Results)
 	data := table{Title: "Goodput per second: " + sweep.Key.Title(), Columns: columns("arm", "#writers", "#goodput", "model band")}
 	c := b.newChart("Goodput over writers: "+sweep.Key.Title(), sweep.Key.Loop()+", mean over trials with 95 % interval")
+	top := highest(sweep.Results)
 	for _, arm := range armsOf(sweep.Results) {
 		l := b.palette.of(arm)
 		line := plotter.XYs{}
@@ -28,7 +29,7 @@ func (b *builder) goodputChart(sweep cellGroup) (chart, error) {
 				continue
 			}
 			line = append(line, plotter.XY{X: float64(r.Writers), Y: r.Goodput.Mean})
-			drawBand(p, l, r.Writers, band)
+			drawBand(p, l, r.Writers, band.below(top))
 			drawInterval(p, l, float64(r.Writers), r.Goodput)
 		}
 		if err := drawLine(p, l, line); err != nil {
@@ -38,11 +39,26 @@ func (b *builder) goodputChart(sweep cellGroup) (chart, error) {
 			c.Legend = append(c.Legend, armName{arm, l})
 		}
 	}
-	p.Y.Min, p.Y.Max = 0, niceMax(p.Y.Max)
+	p.Y.Min, p.Y.Max = 0, top
 	widen(&p.X)
 	c.Data = data
 	err := c.draw(p)
 	return c, err
+}
+
+// highest is the end of the axis of what was measured: the model's band may go beyond it.
+func highest(all []results.Result) float64 {
+	top := 0.0
+	for _, r := range all {
+		if r.Goodput == nil || !finite(r.Goodput.Mean) {
+			continue
+		}
+		top = max(top, r.Goodput.Mean)
+		if r.Goodput.Hi != nil && finite(*r.Goodput.Hi) {
+			top = max(top, *r.Goodput.Hi)
+		}
+	}
+	return niceMax(top)
 }
 
 // bySize gives the results of an arm in the order of their writers.

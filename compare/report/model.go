@@ -23,6 +23,14 @@ func (b *band) String() string {
 	return "[" + number(b.lo) + ", " + number(b.hi) + "]"
 }
 
+// below cuts off what is above an axis; nil if that is all of it.
+func (b *band) below(top float64) *band {
+	if b == nil || b.lo >= top {
+		return nil
+	}
+	return &band{b.lo, min(b.hi, top)}
+}
+
 // bandOf finds what the model says of a result. The model names no workload, so the goodput that it was shown has to be
 // that of the result.
 func (b *builder) bandOf(r results.Result) *band {

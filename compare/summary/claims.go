@@ -3,6 +3,7 @@ package summary
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -31,13 +32,17 @@ func (r *reckoning) answer(workload string, claim compare.Claim) string {
 	case claim.Measure == "":
 		return "not measured by a number"
 	}
-	var answers []string
+	var answers, values []string
 	for _, g := range r.where(func(g group) bool { return g.cell.Workload == workload && g.arm == claim.Arm && !g.cell.Control }) {
-		text := claimed(claim.Measure) + " " + g.measured(claim.Measure) + fmt.Sprintf(" (%s, %s)", g.label(), plural(len(g.trials), "trial"))
+		value := claimed(claim.Measure) + " " + g.measured(claim.Measure)
+		text := value + fmt.Sprintf(" (%s, %s)", g.label(), plural(len(g.trials), "trial"))
 		if claim.Measure == "requests_per_intent" {
 			text += ": " + g.calls()
 		}
-		answers = append(answers, text)
+		answers, values = append(answers, text), append(values, value)
+	}
+	if len(answers) > 1 && len(slices.Compact(values)) == 1 {
+		answers = []string{fmt.Sprintf("%s (%s in each of %s)", values[0], claim.Arm, plural(len(answers), "cell"))}
 	}
 	if len(answers) == 0 {
 		return fmt.Sprintf("%s was not measured in this run", either(claim.Arm, "the arm"))
@@ -123,6 +128,9 @@ func (g group) measured(name string) string {
 	}
 	if !ok {
 		return "n/a"
+	}
+	if value == math.Trunc(value) {
+		return strings.TrimSpace(fmt.Sprintf("%.0f %s", value, unitOf(name)))
 	}
 	return strings.TrimSpace(fmt.Sprintf("%.3g %s", value, unitOf(name)))
 }

@@ -74,39 +74,53 @@ func (r *reckoning) serverLine() string {
 
 // correctnessLine tells losses that nobody expects from those that the arm's way of writing explains.
 func (r *reckoning) correctnessLine() string {
-	acknowledged := 0
-	var unexpected, expected, clean []string
-	for _, arm := range r.arms() {
-		lost := false
-		for _, g := range r.where(func(g group) bool { return g.arm == arm && !g.cell.Control }) {
-			text := fmt.Sprintf("%s %s", g.label(), g.lost())
-			switch {
-			case g.result.LostUpdates == 0:
-				acknowledged += g.result.Acknowledged
-				continue
-			case expectedLoss(arm, g.cell.Workload) == "":
-				unexpected = append(unexpected, text)
-			default:
-				expected = append(expected, text)
-			}
-			lost = true
-		}
-		if !lost {
-			clean = append(clean, arm)
-		}
-	}
 	var parts []string
+	unexpected, explained := r.losses()
 	if len(unexpected) > 0 {
 		parts = append(parts, "LOST, and must not: "+several(unexpected))
 	}
-	if _, upper, ok := statistics.Proportion(0, acknowledged); ok {
-		parts = append(parts, fmt.Sprintf("nothing lost anywhere by %s; where nothing was lost there were %s (95 %% sure: fewer than %s lost)",
-			either(strings.Join(clean, ", "), "no arm"), plural(acknowledged, "acknowledged write"), percent(upper)))
+	if arms, acknowledged := r.clean(); arms > 0 {
+		_, upper, _ := statistics.Proportion(0, acknowledged)
+		parts = append(parts, fmt.Sprintf("%s lost nothing anywhere, in %s (95 %% sure: fewer than %s)",
+			plural(arms, "arm"), plural(acknowledged, "acknowledged write"), percent(upper)))
 	}
-	if len(expected) > 0 {
-		parts = append(parts, "lost, as their way of writing explains: "+several(expected))
+	if len(explained) > 0 {
+		parts = append(parts, "lost, as the way of writing explains: "+strings.Join(explained, ", "))
 	}
 	return strings.Join(append(parts, "the controls were caught."), "; ")
+}
+
+// losses gives those of ordinary arms: cell by cell if nobody expects them, otherwise arm by arm, with the workloads.
+func (r *reckoning) losses() (unexpected, explained []string) {
+	for _, arm := range r.arms() {
+		var workloads []string
+		for _, g := range r.where(func(g group) bool { return g.arm == arm && !g.cell.Control && g.result.LostUpdates > 0 }) {
+			switch {
+			case expectedLoss(arm, g.cell.Workload) == "":
+				unexpected = append(unexpected, g.label()+" "+g.lost())
+			case !slices.Contains(workloads, g.cell.Workload):
+				workloads = append(workloads, g.cell.Workload)
+			}
+		}
+		if len(workloads) > 0 {
+			explained = append(explained, arm+" in "+strings.Join(workloads, " and "))
+		}
+	}
+	return unexpected, explained
+}
+
+// clean counts the arms that lost nothing in any cell, and their acknowledged writes.
+func (r *reckoning) clean() (arms, acknowledged int) {
+	for _, arm := range r.arms() {
+		lost, writes := 0, 0
+		for _, g := range r.where(func(g group) bool { return g.arm == arm && !g.cell.Control }) {
+			lost, writes = lost+g.result.LostUpdates, writes+g.result.Acknowledged
+		}
+		if lost == 0 && writes > 0 {
+			arms, acknowledged = arms+1, acknowledged+writes
+		}
+	}
+	return arms, acknowledged
 }
 
 // arms in the order of the plan, each once, without the controls.
