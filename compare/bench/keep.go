@@ -101,22 +101,28 @@ const (
 	pause        = 2 * time.Second
 )
 
-// append keeps a trial. A full disk is waited for; a trial that cannot be kept at all is printed, so that it is not lost
-// either.
+// append keeps a trial. One that cannot be kept at all is printed, so that it is not lost either.
 func (b *bench) append(ctx context.Context, t results.Trial) error {
-	err := b.folder.Append(t)
-	if isFull(err) {
-		deadline := time.Now().Add(spaceTimeout)
-		b.progress.say(fmt.Sprintf("no room in %s: make some, the run waits until %s", b.Dir, deadline.Format(time.TimeOnly)))
-		for isFull(err) && time.Now().Before(deadline) && sleep(ctx, pause) {
-			err = b.folder.Append(t)
-		}
-	}
+	err := b.withRoom(ctx, func() error { return b.folder.Append(t) })
 	if err == nil {
 		return nil
 	}
 	if line, unfit := json.Marshal(t); unfit == nil {
 		b.progress.say(fmt.Sprintf("the trial that is not saved, as a line for %s:\n%s", results.TrialsFile, line))
+	}
+	return err
+}
+
+// withRoom writes; a full disk is waited for.
+func (b *bench) withRoom(ctx context.Context, write func() error) error {
+	err := write()
+	if !isFull(err) {
+		return err
+	}
+	deadline := time.Now().Add(spaceTimeout)
+	b.progress.say(fmt.Sprintf("no room in %s: make some, the run waits until %s", b.Dir, deadline.Format(time.TimeOnly)))
+	for isFull(err) && time.Now().Before(deadline) && sleep(ctx, pause) {
+		err = write()
 	}
 	return err
 }

@@ -60,8 +60,9 @@ func run(ctx context.Context, options Options, open opener, create creator) (err
 	})
 	defer heard()
 	err = b.trials(ctx, steps)
+	err = errors.Join(err, b.end(ctx, err))
 	b.progress.stop()
-	return errors.Join(err, b.end(err))
+	return err
 }
 
 type bench struct {
@@ -170,7 +171,7 @@ func (b *bench) spec(number int, s step) trial.Spec {
 func sample(cell compare.Cell, arm string) string { return cell.String() + " " + arm }
 
 // end writes how the run ended. Of what went wrong with the trials it only needs to know whether something did.
-func (b *bench) end(failure error) error {
+func (b *bench) end(ctx context.Context, failure error) error {
 	now := time.Now().UTC()
 	b.Run.Ended = &now
 	switch {
@@ -179,5 +180,9 @@ func (b *bench) end(failure error) error {
 	case failure != nil:
 		b.Run.Interrupted = failure.Error()
 	}
-	return errors.Join(b.folder.SaveRun(b.Run), b.folder.Close())
+	save := func() error { return b.folder.SaveRun(b.Run) }
+	if isFull(failure) { // that was waited for
+		return errors.Join(save(), b.folder.Close())
+	}
+	return errors.Join(b.withRoom(ctx, save), b.folder.Close())
 }

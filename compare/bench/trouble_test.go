@@ -105,26 +105,26 @@ func TestInterruptedWhileWaitingForTheServer(t *testing.T) {
 	})
 }
 
-// fullFolder has no room between the first trial and a time; nor for the run then.
+// fullFolder has room for so many trials, and for no more until a time; nor for the run then.
 type fullFolder struct {
 	folder
 
-	trials int
-	room   time.Time
+	most, trials int
+	room         time.Time
 }
 
 func (f *fullFolder) full(what string) error {
-	if f.trials > 1 && time.Now().Before(f.room) {
+	if f.trials >= f.most && time.Now().Before(f.room) {
 		return fmt.Errorf("no room for %s: %w", what, syscall.ENOSPC)
 	}
 	return nil
 }
 
 func (f *fullFolder) Append(t results.Trial) error {
-	f.trials++
 	if err := f.full("trial " + t.ID); err != nil {
 		return err
 	}
+	f.trials++
 	return f.folder.Append(t)
 }
 
@@ -135,28 +135,33 @@ func (f *fullFolder) SaveRun(run results.Run) error {
 	return f.folder.SaveRun(run)
 }
 
-func fullFor(d time.Duration) creator {
+func fullFor(d time.Duration, most int) creator {
 	return func(dir string, run results.Run) (folder, error) {
 		kept, err := results.Create(dir, run)
-		return &fullFolder{folder: kept, room: time.Now().Add(d)}, err
+		return &fullFolder{folder: kept, most: most, room: time.Now().Add(d)}, err
+	}
+}
+
+func TestADiskThatIsFullForAWhile(t *testing.T) {
+	for _, most := range []int{0, 1, 4} { // at the first trial, at the second, at the end of the run
+		synctest.Test(t, func(t *testing.T) {
+			a := newAttempt(t, 2, &fakeCluster{})
+			a.create = fullFor(30*time.Second, most)
+			if err := a.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if run, counting, _ := a.kept(t); counting != 4 || run.Ended == nil || run.Interrupted != "" {
+				t.Errorf("%d trials count, ended %v, %q; want all, as room was made", counting, run.Ended, run.Interrupted)
+			}
+			a.wantSaid(t, 1, "no room in "+a.Dir)
+		})
 	}
 }
 
 func TestAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAttempt(t, 2, &fakeCluster{})
-		a.create = fullFor(30 * time.Second)
-		if err := a.run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, counting, _ := a.kept(t); counting != 4 {
-			t.Errorf("%d trials count; want all, as room was made", counting)
-		}
-		a.wantSaid(t, 1, "no room in "+a.Dir)
-	})
-	synctest.Test(t, func(t *testing.T) {
-		a := newAttempt(t, 2, &fakeCluster{})
-		a.create = fullFor(time.Hour)
+		a.create = fullFor(time.Hour, 1)
 		err := a.run(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "no room for trial 0001-") || !strings.Contains(err.Error(), "no room for run.json") {
 			t.Error(err)

@@ -76,9 +76,13 @@ func planTable(width int, plan []results.PlannedCell) string {
 		if cell.Control {
 			name += " (controls)"
 		}
+		arms := strings.Join(cell.Arms, " ")
+		if cell.AA != "" {
+			arms += " " + cell.AA + "-again"
+		}
 		alone := bench.Estimate([]results.PlannedCell{cell})
 		rows = append(rows, table.Row{
-			name, fmt.Sprint(cell.Blocks), alone.Round(time.Second).String(), strings.Join(cell.Arms, " "),
+			name, fmt.Sprint(cell.Blocks), alone.Round(time.Second).String(), arms,
 		})
 	}
 	all := tableOf(width, table.Row{"cell", "times", "takes", "arms"}, rows)

@@ -68,11 +68,11 @@ func render(dir string, out io.Writer) (void bool, err error) {
 		{"report.html", func() ([]byte, error) { return report.HTML(run, trials, r) }},
 	} {
 		data, err := file.make()
-		if err == nil {
-			err = results.WriteDerived(dir, file.name, data)
-		}
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", file.name, err)
+		}
+		if err := results.WriteDerived(dir, file.name, data); err != nil {
+			return false, err
 		}
 	}
 	if left := strays(run, trials); left != "" {
@@ -90,17 +90,20 @@ func derive(run results.Run, trials []results.Trial) results.Results {
 
 // say prints what the run comes to, for a person.
 func say(dir string, r results.Results, out io.Writer) (void bool, err error) {
+	var lines []string
 	if r.Void != "" {
-		fmt.Fprintln(out, "This run is void:", r.Void)
+		lines = append(lines, "This run is void: "+r.Void)
 	}
 	if r.Run.Interrupted != "" {
-		fmt.Fprintf(out, "This run was interrupted after %d of %d trials: %s\n", r.Run.Trials, r.Run.Planned, r.Run.Interrupted)
+		lines = append(lines, fmt.Sprintf("This run was interrupted after %d of %d trials: %s", r.Run.Trials, r.Run.Planned, r.Run.Interrupted))
 	}
-	for _, line := range r.Verdict {
-		fmt.Fprintln(out, line)
+	lines = append(lines, r.Verdict...)
+	for _, line := range append(lines, "The report is in "+filepath.Join(dir, "report.html")) {
+		if _, err := fmt.Fprintln(out, wrapped(out, line)); err != nil {
+			return false, err
+		}
 	}
-	_, err = fmt.Fprintln(out, "The report is in", filepath.Join(dir, "report.html"))
-	return r.Void != "", err
+	return r.Void != "", nil
 }
 
 // strays says which trials are of no cell of the plan. No report shows them.

@@ -28,6 +28,14 @@ func widthOf(out io.Writer) int {
 	return min(width, mostWidth)
 }
 
+// wrapped breaks a line between words on a terminal, and nowhere else: other programs read lines.
+func wrapped(out io.Writer, line string) string {
+	if file, ok := out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+		return line
+	}
+	return text.WrapSoft(line, widthOf(out))
+}
+
 // tableOf renders rows in the given width: the last column wraps.
 func tableOf(width int, header table.Row, rows []table.Row) string {
 	t := table.NewWriter()
