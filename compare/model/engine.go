@@ -18,19 +18,22 @@ type engine struct {
 	count            int
 }
 
-// wait calls then after a while.
-func (e *engine) wait(ms float64, then func()) { e.add(&e.waiting, e.now, ms, then) }
+// step is what a writer does next. It is no closure: a simulation makes millions of them.
+type step func(*writer)
 
-// work calls then when the processors have done so many milliseconds of work for it.
-func (e *engine) work(ms float64, then func()) { e.add(&e.working, e.done, ms, then) }
+// wait is until a while later.
+func (e *engine) wait(ms float64, w *writer, then step) { e.add(&e.waiting, e.now, ms, w, then) }
 
-func (e *engine) add(to *tasks, from, ms float64, then func()) {
+// work is until the processors have done so many milliseconds of work for it.
+func (e *engine) work(ms float64, w *writer, then step) { e.add(&e.working, e.done, ms, w, then) }
+
+func (e *engine) add(to *tasks, from, ms float64, w *writer, then step) {
 	if ms <= 0 {
-		then()
+		then(w)
 		return
 	}
 	e.count++
-	*to = append(*to, task{from + ms, e.count, then})
+	*to = append(*to, task{from + ms, e.count, w, then})
 	heap.Fix(to, len(*to)-1) // as heap.Push, which would put each task on Go's heap
 }
 
@@ -49,11 +52,11 @@ func (e *engine) next(end float64) bool {
 	case ready <= timer:
 		t := e.working.take()
 		e.now, e.done = ready, t.at
-		t.then()
+		t.then(t.writer)
 	default:
 		t := e.waiting.take()
 		e.now, e.done = timer, e.done+(timer-e.now)*speed
-		t.then()
+		t.then(t.writer)
 	}
 	return true
 }
@@ -64,9 +67,10 @@ func (e *engine) speed() float64 { return 1 / (1 + float64(max(0, len(e.working)
 type tasks []task
 
 type task struct {
-	at    float64
-	count int
-	then  func()
+	at     float64
+	count  int
+	writer *writer
+	then   step
 }
 
 func (t tasks) Len() int { return len(t) }

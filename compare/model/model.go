@@ -26,48 +26,63 @@ const (
 func Fit(run results.Run, trials []results.Trial) *results.Model {
 	byArm := cellsOf(trials)
 	names := slices.Sorted(maps.Keys(byArm))
-	managers := managersBeyond(byArm)
-	arms := make([]*fittedArm, len(names))
-	var all sync.WaitGroup
-	for i, name := range names {
-		all.Go(func() { arms[i] = newFittedArm(name, byArm[name], managers, run.Seed) })
-	}
-	all.Wait()
-	arms = slices.DeleteFunc(arms, func(a *fittedArm) bool { return a == nil })
-	if len(arms) == 0 {
+	var families [2]family
+	each(len(families), func(i int) {
+		families[i] = familyOf(byArm, names, i == 0)
+		families[i].fit(run.Seed)
+	})
+	members := slices.Concat(families[:]...)
+	if len(members) == 0 {
 		return nil
 	}
+	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	managers := managersBeyond(members)
+	arms := make([]judgedArm, len(members))
+	each(len(members), func(i int) { arms[i] = members[i].judge(managers, run.Seed) })
 	return together(arms, managers)
 }
 
-// fittedArm is what the model says of one arm.
-type fittedArm struct {
-	name            string
-	parameters      results.Numbers
+// each does all at once, since each is its own simulation.
+func each(count int, do func(i int)) {
+	var all sync.WaitGroup
+	for i := range count {
+		all.Go(func() { do(i) })
+	}
+	all.Wait()
+}
+
+// judgedArm is what the model says of one arm.
+type judgedArm struct {
+	member
+
 	fitted, checked []results.ModelCell
 	verdict         results.ModelArm
 	beyond          []results.ModelPoint
 }
 
-// newFittedArm is nil for an arm that there is nothing to fit of.
-func newFittedArm(name string, cells []cell, managers int, seed uint64) *fittedArm {
-	m, err := fitArm(name, cells, seed)
-	if err != nil {
-		return nil
-	}
-	a := &fittedArm{name: name, parameters: m.numbers()}
-	for _, c := range cells {
-		switch {
-		case c.goodput() == 0: // there is no relative error
-		case m.sees(c.place):
-			a.fitted = append(a.fitted, m.compare(name, c, seed))
-		default:
-			a.checked = append(a.checked, m.compare(name, c, seed))
+func (m member) judge(managers int, seed uint64) judgedArm {
+	a := judgedArm{member: m}
+	var counted []results.ModelCell
+	for _, c := range m.cells {
+		if c.goodput() == 0 {
+			continue // there is no relative error
 		}
+		compared := m.compare(c, seed)
+		switch {
+		case m.sees(c.place):
+			a.fitted = append(a.fitted, compared)
+			continue
+		case m.knows(c.managers):
+			counted = append(counted, compared)
+		default:
+			compared.Outside = fmt.Sprintf("%d managers; with one writer alone %d to %d were measured",
+				c.managers, slices.Min(m.managers), slices.Max(m.managers))
+		}
+		a.checked = append(a.checked, compared)
 	}
-	a.verdict = judge(a.checked)
-	if a.verdict.Accepted {
-		a.beyond = m.extrapolate(name, managers, seed)
+	a.verdict = judge(counted)
+	if a.verdict.Accepted && m.knows(managers) {
+		a.beyond = m.extrapolate(managers, seed)
 	}
 	return a
 }
@@ -77,7 +92,7 @@ func judge(checked []results.ModelCell) results.ModelArm {
 	v.MedianError, v.WorstError = errorsOf(checked)
 	switch {
 	case len(checked) < enoughChecks:
-		v.Why = fmt.Sprintf("only %d cells were left to check it with, it takes %d", len(checked), enoughChecks)
+		v.Why = fmt.Sprintf("cells left to check it with: %d, and it takes %d", len(checked), enoughChecks)
 	case *v.MedianError > medianLimit || *v.WorstError > worstLimit:
 		v.Why = fmt.Sprintf("in cells that it had not seen its goodput was off by %.0f %% (median) and %.0f %% (worst); %.0f and %.0f %% are accepted",
 			100**v.MedianError, 100**v.WorstError, 100*medianLimit, 100*worstLimit)
@@ -101,11 +116,11 @@ func errorsOf(cells []results.ModelCell) (median, worst *float64) {
 	return &middle, &off[len(off)-1]
 }
 
-func together(arms []*fittedArm, managers int) *results.Model {
+func together(arms []judgedArm, managers int) *results.Model {
 	m := &results.Model{Parameters: map[string]results.Numbers{}, Arms: map[string]results.ModelArm{}}
 	var why []string
 	for _, a := range arms {
-		m.Parameters[a.name], m.Arms[a.name] = a.parameters, a.verdict
+		m.Parameters[a.name], m.Arms[a.name] = a.numbers(), a.verdict
 		m.Fitted, m.Checked = append(m.Fitted, a.fitted...), append(m.Checked, a.checked...)
 		m.Extrapolation = append(m.Extrapolation, a.beyond...)
 		if a.verdict.Accepted {
@@ -114,18 +129,20 @@ func together(arms []*fittedArm, managers int) *results.Model {
 			why = append(why, "no extrapolation of "+a.name+": "+a.verdict.Why)
 		}
 	}
-	m.MedianError, m.WorstError = errorsOf(m.Checked)
+	m.MedianError, m.WorstError = errorsOf(slices.DeleteFunc(slices.Clone(m.Checked), func(c results.ModelCell) bool {
+		return c.Outside != ""
+	}))
 	m.Why = strings.Join(why, "; ")
 	return m
 }
 
-// managersBeyond is what the extrapolation goes on with: the managers of the measured cell with the most writers, the
-// fewest of them.
-func managersBeyond(byArm map[string][]cell) int {
+// managersBeyond is what the extrapolation goes on with: the managers of the cell with the most writers, the fewest of
+// them. The cost of managers is not extrapolated.
+func managersBeyond(members []member) int {
 	var most place
-	for _, cells := range byArm {
-		for _, c := range cells {
-			if c.writers > most.writers || (c.writers == most.writers && c.managers < most.managers) {
+	for _, m := range members {
+		for _, c := range m.cells {
+			if m.knows(c.managers) && (c.writers > most.writers || (c.writers == most.writers && c.managers < most.managers)) {
 				most = c.place
 			}
 		}
@@ -134,12 +151,12 @@ func managersBeyond(byArm map[string][]cell) int {
 }
 
 // extrapolate predicts to 1,000 writers and 20 ms.
-func (m armModel) extrapolate(name string, managers int, seed uint64) []results.ModelPoint {
+func (m armModel) extrapolate(managers int, seed uint64) []results.ModelPoint {
 	var points []results.ModelPoint
 	for _, rtt := range []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond} {
 		for _, writers := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000} {
 			at := place{writers, managers, rtt}
-			points = append(points, m.steady(at, seed).predict(1).point(name, at))
+			points = append(points, m.steady(at, seed).predict(1).point(m.name, at))
 		}
 	}
 	return points

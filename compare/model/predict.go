@@ -52,11 +52,11 @@ func (p prediction) point(arm string, at place) results.ModelPoint {
 }
 
 // compare gives the measured cell beside its prediction.
-func (m armModel) compare(arm string, c cell, seed uint64) results.ModelCell {
+func (m armModel) compare(c cell, seed uint64) results.ModelCell {
 	p := m.as(c, repeatsToShow, seed)
 	measured := c.goodput()
 	return results.ModelCell{
-		ModelPoint: p.point(arm, c.place), Managers: c.managers, Measured: measured, Error: p.goodput/measured - 1,
+		ModelPoint: p.point(m.name, c.place), Managers: c.managers, Measured: measured, Error: p.goodput/measured - 1,
 		MeasuredStale: c.stale(), MeasuredGiveUps: c.giveUps(),
 	}
 }

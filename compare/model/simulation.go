@@ -10,9 +10,9 @@ type costs struct {
 	// arrive is until the object is read. With get-modify-update deliver follows it: the rest of the GET and the change.
 	arrive, deliver float64
 	// merge is until the server compares versions for the first time, commit from there until the store does so again,
-	// and answer what follows. Who lost a race by get-modify-update has the rest of them to do all the same, and again
-	// for the object as it is now; by Server-Side Apply the server merges again.
-	merge, commit, answer, again float64
+	// and answer what follows. By Server-Side Apply, the server merges again when it lost the race. Who lost it by
+	// get-modify-update is refused, after the share refused of the rest, and again: what managers cost once more.
+	merge, commit, answer, refused, again float64
 	// behind is what a landed write costs beside its request; then the server's cache has it. The first attempt of
 	// Server-Side Apply starts from that cache.
 	behind float64
@@ -62,7 +62,7 @@ type simulation struct {
 	version int
 	cached  int // version in the server's cache
 	taken   bool
-	queue   []func() // for the lane
+	queue   []*writer // for the lane
 	outcome outcome
 }
 
@@ -71,12 +71,12 @@ func (sc scene) simulate() outcome {
 	s := &simulation{scene: sc, engine: engine{cores: sc.cores}, random: rand.New(rand.NewPCG(sc.seed, uint64(sc.writers)))}
 	for range sc.writers {
 		w := &writer{simulation: s}
-		s.wait(s.random.Float64()*min(startSpread, s.warmup), w.begin)
+		s.wait(s.random.Float64()*min(startSpread, s.warmup), w, (*writer).begin)
 	}
 	end := math.Inf(1)
 	if s.steady {
 		end = s.warmup + s.duration
-		s.wait(s.warmup, func() { s.outcome = outcome{} })
+		s.wait(s.warmup, &writer{simulation: s}, func(w *writer) { w.outcome = outcome{} })
 	}
 	for s.next(end) {
 		continue // without an end, the last intent is it: none begins after the trial
@@ -86,27 +86,3 @@ func (sc scene) simulate() outcome {
 
 // timed says that it is between warm-up and end.
 func (s *simulation) timed() bool { return s.now >= s.warmup && s.now < s.warmup+s.duration }
-
-// enter waits for the lane, in order.
-func (s *simulation) enter(then func()) {
-	switch {
-	case !s.policy.lanes:
-		then()
-	case s.taken:
-		s.queue = append(s.queue, then)
-	default:
-		s.taken = true
-		then()
-	}
-}
-
-func (s *simulation) leave() {
-	if !s.policy.lanes {
-		return
-	}
-	if s.taken = len(s.queue) > 0; s.taken {
-		then := s.queue[0]
-		s.queue = s.queue[1:]
-		then()
-	}
-}

@@ -19,33 +19,53 @@ func (w *writer) begin() {
 	w.attempt()
 }
 
+// attempt waits for the lane, in order.
 func (w *writer) attempt() {
-	w.enter(func() { w.wait(w.rtt/2, w.request) })
+	if w.policy.lanes && w.taken {
+		w.queue = append(w.queue, w)
+		return
+	}
+	w.taken = true
+	w.send()
 }
 
-// request is the one that reads: a GET, or Server-Side Apply.
+func (w *writer) leaveLane() {
+	w.taken = false
+	if len(w.queue) > 0 {
+		next := w.queue[0]
+		w.queue = w.queue[1:]
+		w.taken = true
+		next.send()
+	}
+}
+
+// send is the request that reads: a GET, or Server-Side Apply.
+func (w *writer) send() { w.wait(w.rtt/2, w, (*writer).request) }
+
 func (w *writer) request() {
 	if w.policy.applies {
 		w.slow = w.writes(w.random)
-		w.work(w.arrive*w.slow, func() {
-			w.look(w.cached)
-			w.work(w.merge*w.slow, w.store)
-		})
+		w.work(w.arrive*w.slow, w, func(w *writer) { w.mergeWith(w.cached) })
 		return
 	}
 	w.slow = w.reads(w.random)
-	w.work(w.arrive*w.slow, func() {
+	w.work(w.arrive*w.slow, w, func(w *writer) {
 		w.look(w.version)
-		w.work(w.deliver*w.slow, func() { w.wait(w.rtt, w.put) })
+		w.work(w.deliver*w.slow, w, func(w *writer) { w.wait(w.rtt, w, (*writer).put) })
 	})
 }
 
 func (w *writer) look(version int) { w.seen, w.seenAt = version, w.now }
 
+func (w *writer) mergeWith(version int) {
+	w.look(version)
+	w.work(w.merge*w.slow, w, (*writer).store)
+}
+
 // put is get-modify-update's write. The server refuses what is stale before it tries to store it.
 func (w *writer) put() {
 	w.slow = w.writes(w.random)
-	w.work(w.merge*w.slow, func() {
+	w.work(w.merge*w.slow, w, func(w *writer) {
 		if w.seen != w.version {
 			w.lost(w.commit + w.answer)
 			return
@@ -56,16 +76,15 @@ func (w *writer) put() {
 
 // store tries to commit.
 func (w *writer) store() {
-	w.work(w.commit*w.slow, func() {
+	w.work(w.commit*w.slow, w, func(w *writer) {
 		if w.seen != w.version {
 			w.lost(w.answer)
 			return
 		}
 		w.attempted()
 		w.version++
-		version := w.version
-		w.work(w.behind, func() { w.cached = max(w.cached, version) })
-		w.work(w.answer*w.slow, func() { w.wait(w.rtt/2, w.land) })
+		w.work(w.behind, w, func(w *writer) { w.cached++ })
+		w.work(w.answer*w.slow, w, func(w *writer) { w.wait(w.rtt/2, w, (*writer).land) })
 	})
 }
 
@@ -74,25 +93,24 @@ func (w *writer) attempted() {
 	w.outcome.window += w.now - w.seenAt
 }
 
-// lost is an attempt after another one landed. The server answers when it has done the rest, or repeats with what the
-// store told it.
+// lost is an attempt after another one landed. The server refuses it when it has done its part of the rest, or merges
+// again with what the store told it.
 func (w *writer) lost(rest float64) {
 	w.attempted()
 	w.outcome.stale++
 	switch {
 	case !w.policy.applies:
-		w.work((rest+w.again)*w.slow, func() { w.wait(w.rtt/2, w.refused) })
+		w.work((rest*w.costs.refused+w.again)*w.slow, w, func(w *writer) { w.wait(w.rtt/2, w, (*writer).refused) })
 	case w.now-w.began < timeout:
-		w.look(w.version)
 		w.slow = w.writes(w.random)
-		w.work(w.merge*w.slow, w.store)
+		w.mergeWith(w.version)
 	default:
-		w.wait(w.rtt/2, w.giveUp)
+		w.wait(w.rtt/2, w, (*writer).giveUp)
 	}
 }
 
 func (w *writer) land() {
-	w.leave()
+	w.leaveLane()
 	if w.timed() {
 		w.outcome.landed++
 	}
@@ -100,13 +118,13 @@ func (w *writer) land() {
 }
 
 func (w *writer) refused() {
-	w.leave()
+	w.leaveLane()
 	w.failed++
 	if w.failed == w.policy.attempts {
 		w.giveUp()
 		return
 	}
-	w.wait(w.policy.backoff(w.failed, w.random), w.attempt)
+	w.wait(w.policy.backoff(w.failed, w.random), w, (*writer).attempt)
 }
 
 func (w *writer) giveUp() {

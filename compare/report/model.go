@@ -141,10 +141,10 @@ func (b *builder) parameters(m *results.Model) table {
 
 func (b *builder) modelCells(cells []results.ModelCell) table {
 	t := table{Columns: columns("arm", "#writers", "#managers", "#round trip ms", "#measured /s", "#predicted /s", "#error",
-		"#stale writes, measured", "#predicted", "#given up, measured", "#predicted", "band /s")}
+		"#stale writes, measured", "#predicted", "#given up, measured", "#predicted", "band /s", "not counted")}
 	for _, c := range cells {
 		t.addArm(b.palette.of(c.Arm), "", c.Arm, strconv.Itoa(c.Writers), strconv.Itoa(c.Managers), exact(c.RTTms), number(c.Measured), number(c.Goodput),
-			signed(c.Error), percent(c.MeasuredStale), percent(&c.Stale), percent(&c.MeasuredGiveUps), percent(&c.GiveUps), (&band{c.BandLo, c.BandHi}).String())
+			signed(c.Error), percent(c.MeasuredStale), percent(&c.Stale), percent(&c.MeasuredGiveUps), percent(&c.GiveUps), (&band{c.BandLo, c.BandHi}).String(), c.Outside)
 	}
 	return t
 }

@@ -2,14 +2,16 @@ package results
 
 // Model is what the model of contention says of the run: fitted on some cells, checked on others that it did not see.
 type Model struct {
-	// Parameters by arm, as measured of one writer alone and as fitted; their names have the units.
+	// Parameters by arm, as measured of one writer alone and as fitted; their names have the units. Arms that send the
+	// same requests share those that are fitted.
 	Parameters map[string]Numbers `json:"parameters"`
 	Fitted     []ModelCell        `json:"fitted"`
 	Checked    []ModelCell        `json:"checked"`
-	// MedianError and WorstError are of the goodput of the checked cells, as shares; nil without such cells.
+	// MedianError and WorstError are of the goodput of the checked cells, as shares; nil without such cells. Cells that
+	// are Outside do not count.
 	MedianError *float64 `json:"median_error"`
 	WorstError  *float64 `json:"worst_error"`
-	// Arms are accepted or not one by one: each has its own parameters.
+	// Arms are accepted or not one by one.
 	Arms map[string]ModelArm `json:"arms"`
 	// Accepted says that at least one arm is; only of such arms is there an Extrapolation. Why says why of the others.
 	Accepted      bool         `json:"accepted"`
@@ -40,6 +42,8 @@ type ModelCell struct {
 	// where the server does not tell. MeasuredGiveUps is the share of intents given up.
 	MeasuredStale   *float64 `json:"measured_stale_share"`
 	MeasuredGiveUps float64  `json:"measured_give_up_share"`
+	// Outside says why the cell is none that the model is for, so that its error counts for nothing; "" if it counts.
+	Outside string `json:"outside,omitempty"`
 }
 
 // ModelPoint is what the model predicts.
