@@ -163,6 +163,20 @@ func TestFoldersThatCannotBe(t *testing.T) {
 	}
 }
 
+func TestAFolderWithoutPermission(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	a := newAttempt(t, 1, &fakeCluster{})
+	a.Dir = t.TempDir()
+	if err := os.Chmod(a.Dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.run(t.Context()); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "give another with -o") || a.opened > 0 {
+		t.Errorf("%v, and %d clusters are opened", err, a.opened)
+	}
+}
+
 func TestAHistoryThatCannotBeKept(t *testing.T) {
 	a := newAttempt(t, 1, &fakeCluster{made: func(_ context.Context, spec trial.Spec) (trial.Recorded, error) {
 		recorded := counts(spec)
