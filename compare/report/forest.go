@@ -70,7 +70,7 @@ func (b *builder) forest(measure, title, text string) forest {
 			continue
 		}
 		shown = append(shown, c)
-		if drawable(c) {
+		if drawable(c) && c.Word != noVerdict { // what counts for nothing does not set the scale
 			lo, hi = min(lo, max(c.Lo, 1.0/64)), max(hi, min(c.Hi, 64))
 		}
 	}

@@ -81,3 +81,27 @@ type closing struct{ closed *bool }
 
 func (closing) Read([]byte) (int, error) { return 0, io.EOF }
 func (c closing) Close() error           { *c.closed = true; return nil }
+
+// Timers are late. A delay that knows it is as long as it was to be.
+func TestADelayIsPunctual(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &punctual{wait: func(_ context.Context, d time.Duration) error {
+			time.Sleep(d + 600*time.Microsecond)
+			return nil
+		}}
+		var last time.Duration
+		for range 100 {
+			began := time.Now()
+			if err := p.sleep(t.Context(), 5*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			last = time.Since(began)
+		}
+		if off := last - 5*time.Millisecond; off.Abs() > 10*time.Microsecond {
+			t.Errorf("after a hundred, one takes %s", last)
+		}
+		if err := p.sleep(t.Context(), -time.Second); err != nil { // nothing to wait for
+			t.Error(err)
+		}
+	})
+}
