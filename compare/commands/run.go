@@ -70,7 +70,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&s.Rounds, "rounds", 0, "end a trial after so many intents of each writer instead of by time")
 	flags.DurationVar(&s.Warmup, "warmup", 300*time.Millisecond, "time before a trial counts")
 	flags.DurationVar(&s.Duration, "duration", 1500*time.Millisecond, "time that a trial counts")
-	flags.IntVar(&s.Trials, "trials", 10, "how often each arm runs in each cell; under 6 there are no intervals")
+	flags.IntVar(&s.Trials, "trials", 10, "how often each arm runs in each cell; under 6 there is no verdict")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the order and of the random numbers; 0 takes a new one")
 	flags.StringVarP(&f.dir, "output", "o", "", "folder for the results; default: compare-DATE-TIME")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "run on the cluster of this kubeconfig instead of a local control plane")

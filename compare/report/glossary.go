@@ -27,7 +27,7 @@ var glossary = []fact{
 	{"closed loop", "Each writer begins its next intent when the last one ended: a slow arm is asked less."},
 	{"open loop", "Intents arrive at a set rate whatever the arm does; latency is from when they were to begin."},
 	{"ratio", "Geometric mean of the paired ratios within blocks. Its 95 % interval is in brackets."},
-	{"faster, slower", "The whole interval lies beyond the margin."},
+	{"faster, slower", "The interval leaves 1 out, the adjusted p is at most 0.05, and the ratio lies beyond the margin."},
 	{"equivalent", "The whole interval lies within the margin."},
 	{"no difference shown", "The interval says neither."},
 	{"unstable", "The trials of an arm differ too much among themselves."},

@@ -7,7 +7,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// Results is what is reckoned from a run's trials: results.json. Its schema is documented in docs/benchmarking.md; fields
+// Results is what is reckoned from a run's trials: results.json. Its schema is documented in docs/results-schema.md; fields
 // are added, never renamed, within one version of Schema. A value that is nil was not measured or has no value: "n/a",
 // never 0.
 type Results struct {
