@@ -31,7 +31,7 @@ func newAsker(cmd *cobra.Command) (*asker, error) {
 
 // yes is false for everything but a yes.
 func (a *asker) yes(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(a.cmd.ErrOrStderr(), "%s [y/N] ", question)
+	fmt.Fprint(a.cmd.ErrOrStderr(), wrapped(a.cmd.ErrOrStderr(), question+" [y/N]"), " ")
 	type line struct {
 		text string
 		err  error
