@@ -23,12 +23,13 @@ type shape struct {
 	grid                    []compare.Parameters
 }
 
-// choice is the arms that people choose between, in the grid. Where a cache can keep up, with one writer or many objects,
-// they are also compared with the way that controllers read.
+// choice is the arms that people choose between, in the grid. With many objects a cache can keep up with its writers, and
+// they are also compared with the way that controllers read. One object without a pause is written faster than any cache
+// hears of it: every cached read would be old, even with one writer.
 func choice(p compare.Parameters) []string {
 	arms := []string{"gmu-default-retry", "gmu-unbounded", "gmu-lanes", "ssa", "apply"}
 	switch {
-	case p.Writers == 1 && p.Managers == 1 || p.Objects > 1:
+	case p.Objects > 1:
 		arms = append(arms, "gmu-cached")
 	case p.Writers == 4 && p.Managers == 4 && p.RTT == 0: // one cell for what a hypothesis names and few choose
 		arms = append(arms, "merge-patch-rv")
@@ -39,7 +40,7 @@ func choice(p compare.Parameters) []string {
 // shown are the arms that a profile runs in the other workloads, beside the first of each: those that show what the
 // workload is about, and ours.
 var shown = map[string]bool{
-	"gmu-default-retry": true, "gmu-exponential": true, "gmu-replace": true, "gmu-cached": true, "merge-patch": true,
+	"gmu-default-retry": true, "gmu-exponential": true, "gmu-replace": true, "gmu-cached": true,
 	"create-or-update": true, "naive": true, "expectations": true, "ssa": true, "ssa-force": true, "apply": true,
 }
 
@@ -74,10 +75,10 @@ func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 	var plan []results.PlannedCell
 	if w, found := c.Workload(gridWorkload); found {
 		for i, p := range s.grid {
-			cell := s.cell(w, p)
+			cell := s.cell(w, settled(p))
 			cell.Arms, cell.Blocks = choice(p), s.blocks
 			cell.Baseline = cell.Arms[0]
-			if i == len(s.grid)/3 { // one of the middle, where arms differ by little
+			if i == len(s.grid)/4 { // one of the middle, where arms differ by little
 				cell.AA = cell.Baseline
 			}
 			plan = append(plan, cell)
@@ -102,6 +103,19 @@ func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 // claimed says that a published figure is about the arm.
 func claimed(w compare.Workload, arm string) bool {
 	return slices.ContainsFunc(w.Claims, func(c compare.Claim) bool { return c.Arm == arm })
+}
+
+// settled is the times of a cell whose writers wait for each other so long, and back off so far, that a trial of the usual
+// length would show its beginning only.
+func settled(p compare.Parameters) compare.Parameters {
+	switch {
+	case p.Objects > 1:
+	case p.Writers >= 64:
+		p.Warmup, p.Duration = 2*time.Second, 2500*time.Millisecond
+	case p.Writers >= 16:
+		p.Warmup, p.Duration = 600*time.Millisecond, 1400*time.Millisecond
+	}
+	return p
 }
 
 // cell fills in what the parameters leave open from the workload's defaults and the profile.
