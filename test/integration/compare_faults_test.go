@@ -134,7 +134,8 @@ func TestCompareRunWithoutTheDefinition(t *testing.T) {
 	}
 	var stderr bytes.Buffer
 	args := []string{
-		"run", "--workload", "hot-object", "--yes", "--kubeconfig", kubeconfigOf(t, server(t)), "-o", filepath.Join(t.TempDir(), "run"),
+		"run", "--workload", "hot-object", "--trials", "1", "--duration", "100ms", "--yes",
+		"--kubeconfig", kubeconfigOf(t, server(t)), "-o", filepath.Join(t.TempDir(), "run"),
 	}
 	code := commands.Run(t.Context(), catalogue, args, commands.Streams{Err: &stderr})
 	namespace := regexp.MustCompile(`making the namespace (\S+)`).FindStringSubmatch(stderr.String())
