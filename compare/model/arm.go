@@ -99,5 +99,8 @@ func (m armModel) numbers() results.Numbers {
 	for _, p := range parametersOf(m.policy.applies) {
 		n[p.name] = *p.value(&m.parameters)
 	}
+	for name, v := range n {
+		n[name] = short(v)
+	}
 	return n
 }

@@ -73,7 +73,7 @@ func (c cell) giveUps() float64 {
 	for _, t := range c.trials {
 		given, all = given+t.All.GiveUps(), all+t.All.Intents
 	}
-	return share(float64(given), float64(all))
+	return short(share(float64(given), float64(all)))
 }
 
 // stale is the share of attempts that were stale writes, those inside the server included; nil if it does not tell.
@@ -91,8 +91,7 @@ func (c cell) stale() *float64 {
 		attempts += float64(t.Client.Requests["PUT 200"].Count + t.Client.StaleWrites)
 		stale += float64(t.Client.StaleWrites)
 	}
-	p := share(stale, attempts)
-	return &p
+	return new(short(share(stale, attempts)))
 }
 
 // share is 0 of nothing.

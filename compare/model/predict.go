@@ -1,6 +1,8 @@
 package model
 
 import (
+	"strconv"
+
 	"coapply.dev/compare/results"
 )
 
@@ -42,11 +44,12 @@ func (m armModel) as(c cell, repeats int, seed uint64) prediction {
 // point is the prediction as it is shown. The band is of the window as it is with so many writers on the machine.
 func (p prediction) point(arm string, at place) results.ModelPoint {
 	point := results.ModelPoint{
-		Arm: arm, Writers: at.writers, RTTms: milliseconds(at.rtt), Goodput: p.goodput, Stale: p.stale, GiveUps: p.giveUps,
+		Arm: arm, Writers: at.writers, RTTms: milliseconds(at.rtt),
+		Goodput: short(p.goodput), Stale: short(p.stale), GiveUps: short(p.giveUps),
 	}
 	if p.window > 0 {
 		lo, hi := Loop{Writers: at.writers, Window: p.window}.Band()
-		point.BandLo, point.BandHi = 1000*lo, 1000*hi
+		point.BandLo, point.BandHi = short(1000*lo), short(1000*hi)
 	}
 	return point
 }
@@ -56,7 +59,13 @@ func (m armModel) compare(c cell, seed uint64) results.ModelCell {
 	p := m.as(c, repeatsToShow, seed)
 	measured := c.goodput()
 	return results.ModelCell{
-		ModelPoint: p.point(m.name, c.place), Managers: c.managers, Measured: measured, Error: p.goodput/measured - 1,
+		ModelPoint: p.point(m.name, c.place), Managers: c.managers, Measured: short(measured), Error: short(p.goodput/measured - 1),
 		MeasuredStale: c.stale(), MeasuredGiveUps: c.giveUps(),
 	}
+}
+
+// short has six digits: processors differ in the last ones of a float64, and a report is to be the same on each.
+func short(x float64) float64 {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64) // it is a number
+	return rounded
 }
