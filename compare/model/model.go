@@ -156,7 +156,7 @@ func (m armModel) extrapolate(managers int, seed uint64) []results.ModelPoint {
 	for _, rtt := range []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond} {
 		for _, writers := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000} {
 			at := place{writers, managers, rtt}
-			points = append(points, m.steady(at, seed).predict(1).point(m.name, at))
+			points = append(points, m.point(m.steady(at, seed).predict(1), at))
 		}
 	}
 	return points

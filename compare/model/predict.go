@@ -41,14 +41,19 @@ func (m armModel) as(c cell, repeats int, seed uint64) prediction {
 	return m.scene(c.place, milliseconds(t.Warmup), milliseconds(t.Measured), seed).predict(repeats)
 }
 
-// point is the prediction as it is shown. The band is of the window as it is with so many writers on the machine.
-func (p prediction) point(arm string, at place) results.ModelPoint {
+// point is the prediction as it is shown. The band is of the window as it is with so many writers on the machine; in lanes
+// one of them is there at a time.
+func (m armModel) point(p prediction, at place) results.ModelPoint {
 	point := results.ModelPoint{
-		Arm: arm, Writers: at.writers, RTTms: milliseconds(at.rtt),
+		Arm: m.name, Writers: at.writers, RTTms: milliseconds(at.rtt),
 		Goodput: short(p.goodput), Stale: short(p.stale), GiveUps: short(p.giveUps),
 	}
 	if p.window > 0 {
-		lo, hi := Loop{Writers: at.writers, Window: p.window}.Band()
+		racing := at.writers
+		if m.policy.lanes {
+			racing = 1
+		}
+		lo, hi := Loop{Writers: racing, Window: p.window}.Band()
 		point.BandLo, point.BandHi = short(1000*lo), short(1000*hi)
 	}
 	return point
@@ -59,7 +64,7 @@ func (m armModel) compare(c cell, seed uint64) results.ModelCell {
 	p := m.as(c, repeatsToShow, seed)
 	measured := c.goodput()
 	return results.ModelCell{
-		ModelPoint: p.point(m.name, c.place), Managers: c.managers, Measured: short(measured), Error: short(p.goodput/measured - 1),
+		ModelPoint: m.point(p, c.place), Managers: c.managers, Measured: short(measured), Error: short(p.goodput/measured - 1),
 		MeasuredStale: c.stale(), MeasuredGiveUps: c.giveUps(),
 	}
 }

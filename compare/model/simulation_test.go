@@ -102,10 +102,18 @@ func TestBandHolds(t *testing.T) {
 			s := racing(writers, shape)
 			s.policy.backoff = func(int, *rand.Rand) float64 { return 0 } // so that they race all the time
 			p := s.predict(1)
-			if point := p.point("any", place{writers: writers}); point.Goodput < 0.6*point.BandLo || point.Goodput > point.BandHi {
+			if point := (armModel{}).point(p, place{writers: writers}); point.Goodput < 0.6*point.BandLo || point.Goodput > point.BandHi {
 				t.Errorf("%d writers, %s: %.4g/s is outside of %.4g to %.4g", writers, name, point.Goodput, point.BandLo, point.BandHi)
 			}
 		}
+	}
+}
+
+// TestBandInLanes: nobody races there.
+func TestBandInLanes(t *testing.T) {
+	m := armModel{policy: policies["gmu-lanes"]}
+	if point := m.point(prediction{window: 4}, place{writers: 16}); point.BandLo != 250 || point.BandHi != 250 {
+		t.Errorf("%v to %v, want 250", point.BandLo, point.BandHi)
 	}
 }
 
