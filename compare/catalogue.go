@@ -3,6 +3,8 @@ package compare
 import (
 	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Catalogue is the arms and workloads that a command knows: those that come with the benchmark and the user's own.
@@ -36,6 +38,8 @@ func (c Catalogue) Check() error {
 		switch {
 		case arm.Name == "" || arm.New == nil:
 			return fmt.Errorf("arm %q: it needs a Name and New", arm.Name)
+		case !isName(arm.Name):
+			return fmt.Errorf("arm %q: a name is %s", arm.Name, names)
 		case seen["arm "+arm.Name]:
 			return fmt.Errorf("arm %q is registered twice", arm.Name)
 		}
@@ -45,6 +49,8 @@ func (c Catalogue) Check() error {
 		switch {
 		case workload.Name == "" || workload.Prepare == nil:
 			return fmt.Errorf("workload %q: it needs a Name and Prepare", workload.Name)
+		case !isName(workload.Name):
+			return fmt.Errorf("workload %q: a name is %s", workload.Name, names)
 		case seen["workload "+workload.Name]:
 			return fmt.Errorf("workload %q is registered twice", workload.Name)
 		}
@@ -52,3 +58,8 @@ func (c Catalogue) Check() error {
 	}
 	return nil
 }
+
+// names stand in names of files and of objects.
+const names = "lower case letters, digits and hyphens, 63 at most"
+
+func isName(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 }

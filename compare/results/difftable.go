@@ -6,6 +6,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"coapply.dev/compare/statistics"
 )
 
 // width of a terminal that the table has to fit.
@@ -41,9 +43,28 @@ func (d Differences) Table() string {
 	} else {
 		fmt.Fprintln(&out, "The runs have no cell and arm in common.")
 	}
+	reasons(&out, d.Rows)
 	only(&out, "Only before", d.OnlyBefore)
 	only(&out, "Only after", d.OnlyAfter)
 	return out.String()
+}
+
+// reasons says why rows have no verdict, each reason once.
+func reasons(out *strings.Builder, rows []Difference) {
+	var all []string
+	count := map[string]int{}
+	for _, row := range rows {
+		if row.Word != statistics.NoVerdict || row.Why == "" {
+			continue
+		}
+		if count[row.Why] == 0 {
+			all = append(all, row.Why)
+		}
+		count[row.Why]++
+	}
+	for _, why := range all {
+		fmt.Fprintln(out, trimmed(text.WrapSoft(fmt.Sprintf("No verdict in %d of %d: %s", count[why], len(rows), why), width)))
+	}
 }
 
 // trimmed takes the padding off the ends of lines.

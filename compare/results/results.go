@@ -72,8 +72,8 @@ type Result struct {
 	Conflicts         int      `json:"conflicts"`    // ownership conflicts answered
 	StaleWrites       int      `json:"stale_writes"` // stale writes answered
 	Throttled         int      `json:"throttled"`
-	// ServerAttempts is etcd updates per acknowledged write, nil where others than the arm write to the same kind;
-	// FailedTransactions are the updates that did not commit, whoever made them.
+	// ServerAttempts is etcd updates per acknowledged write, FailedTransactions those that did not commit; nil where others
+	// than the arm write to the same kind.
 	ServerAttempts     *float64 `json:"server_attempts_per_intent"`
 	FailedTransactions *float64 `json:"failed_transactions_per_intent"`
 
@@ -143,7 +143,7 @@ type Check struct {
 	Threat string `json:"threat"` // what would make the run dishonest
 	Guard  string `json:"guard"`
 	Result string `json:"result"` // what was seen, with numbers
-	State  string `json:"state"`  // passed, failed, or n/a
+	State  string `json:"state"`  // passed, failed, stated (it cannot fail), or n/a
 }
 
 // Hypothesis was written down before the run.

@@ -9,6 +9,13 @@ var (
 	blind = append([]string{"merge-patch", "three-way-merge"}, appliers...)
 )
 
+// uneven workloads give their arms different work to do.
+var uneven = map[string]string{
+	"nodeset-scale":   "the arms make different numbers of pods",
+	"cache-pollution": "the workload itself makes the cached read stale",
+	"fight":           "who is rejected does not write",
+}
+
 // expectedLoss says why an arm that is no control loses updates in a workload; "" if it must not.
 func expectedLoss(arm, workload string) string {
 	switch {

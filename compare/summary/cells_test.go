@@ -109,7 +109,7 @@ func TestNothingLanded(t *testing.T) {
 func TestOthersWrite(t *testing.T) {
 	run, trials := threeTrials(t)
 	trials[1].Server.Revisions = trials[1].Oracle.Acknowledged + 1
-	if c := Of(run, trials).Cells[0]; c.ServerAttempts != nil || c.FailedTransactions == nil {
+	if c := Of(run, trials).Cells[0]; c.ServerAttempts != nil || c.FailedTransactions != nil {
 		t.Errorf("attempts %v, failed transactions %v", c.ServerAttempts, c.FailedTransactions)
 	}
 }

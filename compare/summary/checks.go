@@ -6,10 +6,11 @@ import (
 	"coapply.dev/compare/results"
 )
 
-// States of a check.
+// States of a check. Stated is what cannot fail: the data says how it was, and the reader judges.
 const (
 	passed        = "passed"
 	failed        = "failed"
+	stated        = "stated"
 	notApplicable = "n/a"
 )
 

@@ -1,6 +1,8 @@
 package summary
 
 import (
+	"slices"
+
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/statistics"
 )
@@ -48,15 +50,31 @@ func (r *reckoning) compare(a, b group, measure string) (results.Comparison, boo
 		return c, true
 	}
 	c.Ratio, c.Lo, c.Hi, c.P = ratio.Ratio, ratio.Lo, ratio.Hi, ratio.P
-	switch {
-	case r.void != "":
-		c.Word, c.Why = statistics.NoVerdict, "the run is void"
-	case a.result.NoVerdict != "":
-		c.Word, c.Why = statistics.NoVerdict, a.result.NoVerdict
-	case b.result.NoVerdict != "":
-		c.Word, c.Why = statistics.NoVerdict, b.arm+": "+b.result.NoVerdict
+	if why := r.incomparable(a, b, measure); why != "" {
+		c.Word, c.Why = statistics.NoVerdict, why
 	}
 	return c, true
+}
+
+// incomparable says why a ratio of two arms means nothing; "" if it does.
+func (r *reckoning) incomparable(a, b group, measure string) string {
+	switch {
+	case r.void != "":
+		return "the run is void"
+	case a.result.NoVerdict != "":
+		return a.result.NoVerdict
+	case b.result.NoVerdict != "":
+		return b.arm + ": " + b.result.NoVerdict
+	case a.result.LostUpdates > 0:
+		return "it lost updates, and who may lose them is quick"
+	case b.result.LostUpdates > 0:
+		return b.arm + " lost updates"
+	case uneven[a.cell.Workload] != "":
+		return uneven[a.cell.Workload]
+	case measure == cpuMeasure && slices.ContainsFunc(a.trials, othersWrote):
+		return "others write as well, and most of it is their CPU"
+	}
+	return ""
 }
 
 func measureOf(name string) func(results.Trial) *float64 {

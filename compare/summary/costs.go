@@ -50,19 +50,20 @@ func requests(t results.Trial) *float64 {
 	return new(float64(total))
 }
 
-// serverAttempts are those of the arm: where others write to the same kind, as controllers do to nodes, the server's
-// count says nothing of it.
 func serverAttempts(t results.Trial) *float64 {
-	if t.Server.Revisions > t.Oracle.Acknowledged {
+	if othersWrote(t) {
 		return nil
 	}
 	return t.Server.Updates
 }
 
-// failedTransactions are updates that gave no revision. A trial that creates objects has revisions without updates:
-// the difference says nothing then.
+// othersWrote to the same kind, as controllers do to nodes: what the server counts is not the arm's then.
+func othersWrote(t results.Trial) bool { return t.Server.Revisions > t.Oracle.Acknowledged }
+
+// failedTransactions are updates that gave no revision. A trial that creates objects has revisions without updates: the
+// difference says nothing then, and neither where others write.
 func failedTransactions(t results.Trial) *float64 {
-	if t.Server.Updates == nil || *t.Server.Updates < float64(t.Server.Revisions) {
+	if t.Server.Updates == nil || *t.Server.Updates < float64(t.Server.Revisions) || othersWrote(t) {
 		return nil
 	}
 	return new(*t.Server.Updates - float64(t.Server.Revisions))

@@ -2,6 +2,8 @@ package summary
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/results"
@@ -73,32 +75,52 @@ func manyWriters(r *reckoning) []part {
 	return parts
 }
 
-// manyManagers needs one cell in which ssa is behind; without one it says how far was looked.
+// manyManagers looks along the managers, with the writers held.
 func manyManagers(r *reckoning) []part {
-	most, fewest := 0, 0
-	decided := true
+	var parts []part
+	seen := map[int]bool{}
 	for _, cell := range r.contended(func(c compare.Cell) bool { return c.Writers > 1 }) {
-		said, ok := r.says(cell, "ssa", "gmu-unbounded", goodputMeasure, statistics.Slower)
-		if !ok {
+		if seen[cell.Writers] {
 			continue
 		}
-		if said.state == holds {
-			return []part{said}
+		seen[cell.Writers] = true
+		if p, ok := r.alongManagers(cell.Writers); ok {
+			parts = append(parts, p)
 		}
-		decided = decided && said.state == doesNotHold
-		if fewest == 0 || cell.Managers < fewest {
-			fewest = cell.Managers
+	}
+	for _, p := range parts { // one is enough
+		if p.state == holds {
+			return []part{p}
 		}
-		most = max(most, cell.Managers)
 	}
-	if most == fewest {
-		return nil
+	return parts
+}
+
+// alongManagers holds if ssa is behind where the managers are most, and not where they are fewest. It is false with fewer
+// than two cells.
+func (r *reckoning) alongManagers(writers int) (part, bool) {
+	cells := r.contended(func(c compare.Cell) bool { return c.Writers == writers })
+	slices.SortFunc(cells, func(a, b compare.Cell) int { return a.Managers - b.Managers })
+	var words, texts []string
+	for _, cell := range cells {
+		c, found := r.between(cell.String(), plainApply, patientGMU, goodputMeasure)
+		if !found {
+			continue
+		}
+		words = append(words, c.Word)
+		texts = append(texts, fmt.Sprintf("%s at %d", ratioText(c), cell.Managers))
 	}
-	seen := fmt.Sprintf("not up to %d managers", most)
-	if !decided {
-		return []part{{undecided, seen + ", but not every cell shows a difference"}}
+	if len(words) < 2 {
+		return part{}, false
 	}
-	return []part{{doesNotHold, seen}}
+	p := part{undecided, fmt.Sprintf("with %d writers, against the managers: %s", writers, strings.Join(texts, ", "))}
+	switch first, last := words[0], words[len(words)-1]; {
+	case last == statistics.Slower && first != statistics.Slower && first != statistics.NoVerdict:
+		p.state = holds
+	case last == statistics.Faster || last == statistics.Equivalent || last == statistics.Slower:
+		p.state = doesNotHold
+	}
+	return p, true
 }
 
 func giveUpRate(r *reckoning) []part {

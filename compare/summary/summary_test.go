@@ -219,3 +219,35 @@ func TestEmptyRun(t *testing.T) {
 	}
 	mentions(t, r.Run.Interrupted, "did not come to its end")
 }
+
+// A ratio says nothing of arms that lose what they write, that have other work to do, or whose server works for others.
+func TestIncomparable(t *testing.T) {
+	run, trials := made(6)
+	for i := range run.Plan {
+		if run.Plan[i].Workload == "steady-state" {
+			run.Plan[i].Workload = "fight"
+		}
+	}
+	for i := range trials {
+		if trials[i].Workload == "steady-state" {
+			trials[i].Workload = "fight"
+		}
+		if trials[i].String() == "hot-object w4 m4" {
+			trials[i].Server.Revisions = trials[i].Oracle.Acknowledged + 1
+		}
+	}
+	r := Of(run, trials)
+	for _, test := range []struct{ cell, arm, measure, want string }{
+		{"increment w8 m8", "ssa", goodputMeasure, "it lost updates"},
+		{"devbox-status w4 m4", "gmu-replace", cpuMeasure, "it lost updates"},
+		{"fight w1 m1", "ssa", goodputMeasure, "who is rejected"},
+		{"hot-object w4 m4", "ssa", cpuMeasure, "others write as well"},
+	} {
+		if c := comparison(t, r, test.cell, test.arm, test.measure, false); c.Word != statistics.NoVerdict || !strings.Contains(c.Why, test.want) {
+			t.Errorf("%s of %s in %s: %s, %s", test.measure, test.arm, test.cell, c.Word, c.Why)
+		}
+	}
+	if c := comparison(t, r, "hot-object w4 m4", "ssa", goodputMeasure, false); c.Word == statistics.NoVerdict {
+		t.Errorf("goodput is the arm's own: %+v", c)
+	}
+}

@@ -56,9 +56,9 @@ func managersAlike(r *reckoning) (verdict, seen string) {
 	if at == "" {
 		return notApplicable, "no cell of hot-object has both ways"
 	}
-	// Entries of Update can be fewer by the writer's own: most of the bytes have to be there.
-	return state(least >= 0.5), fmt.Sprintf("managed fields under get-modify-update are at least %s of those under ssa (%s)",
-		percent(least), at)
+	// The server keeps ten entries of Update and merges older ones; those of Apply it keeps all.
+	return state(least >= 0.5), fmt.Sprintf("managed fields under get-modify-update are at least %s of those under ssa (%s); "+
+		"the server merges what updates more than 10 managers made", percent(least), at)
 }
 
 func forced(r *reckoning) (verdict, seen string) {
@@ -69,7 +69,7 @@ func forced(r *reckoning) (verdict, seen string) {
 	if forcing == 0 {
 		return notApplicable, "no arm forces in this run"
 	}
-	return passed, fmt.Sprintf("ssa-force took %s from their owners, in %s", plural(stolen, "value"), plural(forcing, "cell"))
+	return stated, fmt.Sprintf("ssa-force took %s from their owners, in %s", plural(stolen, "value"), plural(forcing, "cell"))
 }
 
 func rivals(r *reckoning) (verdict, seen string) {
@@ -92,7 +92,7 @@ func encoding(r *reckoning) (verdict, seen string) {
 	if r.run.Environment.Encoding == "" {
 		return notApplicable, "the run does not say"
 	}
-	return passed, "all arms speak " + r.run.Environment.Encoding
+	return stated, "all arms speak " + r.run.Environment.Encoding
 }
 
 func omission(r *reckoning) (verdict, seen string) {
@@ -105,7 +105,7 @@ func omission(r *reckoning) (verdict, seen string) {
 		}
 		unstarted += t.Unstarted
 	}
-	return passed, fmt.Sprintf("%s in closed loop, %d in open loop with %d arrivals that never began",
+	return stated, fmt.Sprintf("%s in closed loop, %d in open loop with %d arrivals that never began",
 		plural(closed, "trial"), open, unstarted)
 }
 
@@ -137,7 +137,7 @@ func lockStep(r *reckoning) (verdict, seen string) {
 	if len(with) == 0 || len(without) == 0 {
 		return notApplicable, seen
 	}
-	return passed, seen
+	return stated, seen
 }
 
 func schema(r *reckoning) (verdict, seen string) {
@@ -155,7 +155,7 @@ func schema(r *reckoning) (verdict, seen string) {
 	if len(missing) > 0 {
 		kinds = append(kinds, "n/a for "+several(missing))
 	}
-	return passed, "one kind for all arms: " + strings.Join(kinds, ", ")
+	return stated, "one kind for all arms: " + strings.Join(kinds, ", ")
 }
 
 // kindOf an object in YAML.

@@ -144,7 +144,7 @@ func serverRetries(r *reckoning) (verdict, seen string) {
 	if at == "" {
 		return notApplicable, "this cluster does not show etcd_requests_total"
 	}
-	return passed, fmt.Sprintf("counted: of Server-Side Apply up to %.3g attempts for each acknowledged write (%s)", worst, at)
+	return stated, fmt.Sprintf("counted: of Server-Side Apply up to %.3g attempts for each acknowledged write (%s)", worst, at)
 }
 
 func costOfLosing(r *reckoning) (verdict, seen string) {
@@ -154,7 +154,7 @@ func costOfLosing(r *reckoning) (verdict, seen string) {
 		return notApplicable, "this cluster does not show the CPU of its API server and etcd"
 	}
 	all := len(r.where(func(group) bool { return true }))
-	return passed, fmt.Sprintf("CPU of both of %d of %d arms in cells, failed transactions of %d", len(cpu), all, len(waste))
+	return stated, fmt.Sprintf("CPU of both of %d of %d arms in cells, failed transactions of %d", len(cpu), all, len(waste))
 }
 
 func noOp(r *reckoning) (verdict, seen string) {
@@ -178,5 +178,5 @@ func steadyWrites(r *reckoning) (verdict, seen string) {
 	if len(rows) == 0 {
 		return notApplicable, "steady-state was not measured"
 	}
-	return passed, "revisions for each intent that changes nothing: " + strings.Join(rows, ", ")
+	return stated, "revisions for each intent that changes nothing: " + strings.Join(rows, ", ")
 }

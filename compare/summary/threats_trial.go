@@ -2,6 +2,7 @@ package summary
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -91,14 +92,10 @@ func sharedCores(r *reckoning) (verdict, seen string) {
 	return passed, seen
 }
 
-// drift compares the last third of the trials with the first, each against the mean of its arm in its cell.
+// drift compares the blocks, each trial against the mean of its arm in its cell: blocks follow each other in time.
 func drift(r *reckoning) (verdict, seen string) {
-	const most, few = 1.25, 9
-	type point struct {
-		order int
-		log   float64
-	}
-	var points []point
+	const most = 1.25
+	logs := map[int][]float64{}
 	for _, g := range r.groups {
 		values := g.each(results.Trial.Goodput)
 		if len(values) < 2 || slices.Min(values) <= 0 {
@@ -109,21 +106,24 @@ func drift(r *reckoning) (verdict, seen string) {
 			mean += math.Log(v) / float64(len(values))
 		}
 		for i, t := range g.trials {
-			points = append(points, point{t.Order, math.Log(values[i]) - mean})
+			logs[t.Block] = append(logs[t.Block], math.Log(values[i])-mean)
 		}
 	}
-	if len(points) < few {
-		return notApplicable, "too few trials to tell"
+	if len(logs) < 3 {
+		return notApplicable, "too few blocks to tell"
 	}
-	slices.SortStableFunc(points, func(a, b point) int { return a.order - b.order })
-	third := len(points) / 3
-	change := 0.0
-	for i := range third {
-		change += (points[len(points)-1-i].log - points[i].log) / float64(third)
+	least, greatest := math.Inf(1), math.Inf(-1)
+	for _, block := range slices.Sorted(maps.Keys(logs)) {
+		sum := 0.0
+		for _, l := range logs[block] {
+			sum += l
+		}
+		mean := sum / float64(len(logs[block]))
+		least, greatest = min(least, mean), max(greatest, mean)
 	}
-	ratio := math.Exp(change)
-	return state(max(ratio, 1/ratio) <= most), fmt.Sprintf(
-		"goodput of the last third of the trials is %.3g times that of the first, arm by arm; seed %d", ratio, r.run.Seed)
+	lo, hi := math.Exp(least), math.Exp(greatest)
+	return state(hi <= most && lo >= 1/most), fmt.Sprintf(
+		"goodput of a block is %.3g to %.3g times that of all, arm by arm, over %s; seed %d", lo, hi, plural(len(logs), "block"), r.run.Seed)
 }
 
 func replication(r *reckoning) (verdict, seen string) {
@@ -139,7 +139,7 @@ func replication(r *reckoning) (verdict, seen string) {
 	if len(r.comparisons) == 0 || fewest == math.MaxInt {
 		return notApplicable, "nothing was compared"
 	}
-	return passed, fmt.Sprintf("%s of %s; n of a comparison is its blocks, at least %d; below %d there is no verdict",
+	return stated, fmt.Sprintf("%s of %s; n of a comparison is its blocks, at least %d; below %d there is no verdict",
 		plural(len(r.counting()), "trial"), plural(intents, "intent"), fewest, statistics.EnoughForVerdict)
 }
 
@@ -160,7 +160,7 @@ func manyComparisons(r *reckoning) (verdict, seen string) {
 	if total == 0 {
 		return notApplicable, "nothing was compared often enough for a verdict"
 	}
-	return passed, fmt.Sprintf("%s with a verdict; p is at most 0.05 in %d, after the adjustment in %d", plural(total, "comparison"), before, after)
+	return stated, fmt.Sprintf("%s with a verdict; p is at most 0.05 in %d, after the adjustment in %d", plural(total, "comparison"), before, after)
 }
 
 func logging(r *reckoning) (verdict, seen string) {
@@ -172,7 +172,7 @@ func logging(r *reckoning) (verdict, seen string) {
 	if e.APIServerFlags["audit-log-path"] != "" {
 		audit = "an audit log"
 	}
-	return passed, fmt.Sprintf("one API server for all arms: %s, v=%s, profiling=%s",
+	return stated, fmt.Sprintf("one API server for all arms: %s, v=%s, profiling=%s",
 		audit, either(e.APIServerFlags["v"], "default"), either(e.APIServerFlags["profiling"], "default"))
 }
 
@@ -187,7 +187,7 @@ func clientWork(r *reckoning) (verdict, seen string) {
 	if len(rows) == 0 {
 		return notApplicable, "the client's CPU was not measured"
 	}
-	return passed, "such as " + strings.Join(rows, ", ")
+	return stated, "such as " + strings.Join(rows, ", ")
 }
 
 func harness(r *reckoning) (verdict, seen string) {
