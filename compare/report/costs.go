@@ -20,7 +20,7 @@ func isRead(request string) bool {
 // costs is what an intent that landed cost, in one cell.
 func (b *builder) costs(cell *cellGroup) table {
 	t := table{Title: "Cost of an intent that landed", Columns: columns("arm", "#API server CPU ms", "#etcd CPU ms", "#client CPU ms",
-		"#API server allocations", "#API server request ms", "#etcd updates", "#failed transactions", "#revisions", "#watch events",
+		"#API server allocations", "#API server ms of writes", "#etcd updates", "#failed transactions", "#revisions", "#watch events",
 		"#bytes up", "#bytes down", "#managed fields bytes", "#object bytes")}
 	for _, r := range cell.Results {
 		t.addArm(b.palette.of(r.Arm), "", r.Arm, mean(r.APIServerCPU), mean(r.EtcdCPU), mean(r.ClientCPU),
@@ -69,7 +69,7 @@ func (b *builder) everyCell() []table {
 	outcome := table{Title: "What came of the intents", Columns: columns("cell and arm", "#intents", "#acknowledged", "#given up", "#share", "#lost updates",
 		"#upper bound, 95 %", "#stolen", "#phantom", "#ownership conflicts", "#stale writes", "#throttled", "#requests per intent", "requests per intent, by answer")}
 	cost := table{Title: "Cost of an intent that landed", Columns: columns("cell and arm", "#API server CPU ms", "#etcd CPU ms", "#client CPU ms", "#allocations",
-		"#request ms", "#etcd updates", "#failed transactions", "#revisions", "#watch events", "#bytes up", "#bytes down", "#object bytes", "#managed fields bytes")}
+		"#ms of writes", "#etcd updates", "#failed transactions", "#revisions", "#watch events", "#bytes up", "#bytes down", "#object bytes", "#managed fields bytes")}
 	for _, r := range b.results.Cells {
 		name, arm, soft := resultName(r), b.palette.of(r.Arm), ""
 		if r.NoVerdict != "" || r.Trials == 0 {

@@ -34,6 +34,8 @@ func (r *reckoning) choiceLine() string {
 	return strings.Join(parts, "; ") + "."
 }
 
+const lanes = "gmu-lanes"
+
 // wins is the arms with the highest goodput, by the number of cells.
 func (r *reckoning) wins() string {
 	byArm, at := map[string]int{}, map[string]string{}
@@ -65,7 +67,11 @@ func (r *reckoning) wins() string {
 		}
 		parts = append(parts, text)
 	}
-	return "of the arms that lost nothing and gave up less than 1 %, the highest mean goodput had " + strings.Join(parts, ", ")
+	text := "of the arms that lost nothing and gave up less than 1 %, the highest mean goodput had " + strings.Join(parts, ", ")
+	if byArm[lanes] > 0 {
+		text += fmt.Sprintf("; %s needs all writers in one process, where they take turns", lanes)
+	}
+	return text
 }
 
 // ahead is the arm with the highest goodput of a cell, among those that may be chosen.
