@@ -72,7 +72,11 @@ func (m member) loss(seed uint64) float64 {
 		if !m.sees(c.place) || c.goodput() == 0 {
 			continue
 		}
-		p := m.as(c, repeatsToFit, seed)
+		repeats := repeatsToFit
+		if c.writers == 1 || m.policy.lanes {
+			repeats = 1 // without races there is little chance in it
+		}
+		p := m.as(c, repeats, seed)
 		off := p.goodput/c.goodput() - 1
 		sum += off * off
 		if stale := c.stale(); stale != nil && *stale < 1 {
