@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"coapply.dev/compare/results"
 )
@@ -14,9 +15,20 @@ const maxViolations = 40
 // tally is what the oracle found of an arm, summed over trials that count.
 type tally struct {
 	Trials, Acknowledged, Found, Lost, Resurrected, Stolen, Phantom, LostIncrements, GivenUp int
+
+	Where []string // workloads in which something was wrong
 }
 
 func (t *tally) add(trial results.Trial) {
+	t.count(trial)
+	var alone tally
+	alone.count(trial)
+	if alone.wrong() && !slices.Contains(t.Where, trial.Workload) {
+		t.Where = append(t.Where, trial.Workload)
+	}
+}
+
+func (t *tally) count(trial results.Trial) {
 	t.Trials++
 	t.Acknowledged += trial.Oracle.Acknowledged
 	t.Found += trial.Oracle.Found
@@ -55,6 +67,8 @@ func (b *builder) correctness() table {
 		}
 		t.addArm(b.palette.of(name), class, append(append([]string{name}, sum.cells()...), b.said(name, sum))...)
 	}
+	t.Note = "Acknowledged, found and given up are intents; what is lost, resurrected or stolen are values. One write can undo " +
+		"several values, so that there may be more of them than writes. An acknowledged intent that was not found is a lost update too."
 	return t
 }
 
@@ -66,7 +80,8 @@ func (b *builder) said(arm string, sum *tally) string {
 	case control:
 		return "control: not caught"
 	case sum.wrong():
-		return "lost updates"
+		slices.Sort(sum.Where)
+		return "lost updates in " + strings.Join(sum.Where, ", ")
 	case sum.Acknowledged == 0:
 		return "nothing to judge"
 	}

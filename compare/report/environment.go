@@ -69,8 +69,11 @@ func memory(bytes uint64) string {
 func (b *builder) connections() string {
 	lo, hi := 0, 0
 	var protocols []string
-	for i, t := range b.trials {
-		if i == 0 {
+	for _, t := range b.trials {
+		if t.Client.Connections == 0 { // an arm that had nothing to send
+			continue
+		}
+		if hi == 0 {
 			lo = t.Client.Connections
 		}
 		lo, hi = min(lo, t.Client.Connections), max(hi, t.Client.Connections)

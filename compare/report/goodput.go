@@ -19,7 +19,8 @@ func (b *builder) goodputChart(sweep cellGroup) (chart, error) {
 	data := table{Title: "Goodput per second: " + sweep.Key.Title(), Columns: columns("arm", "#writers", "#goodput", "model band")}
 	c := b.newChart("Goodput over writers: "+sweep.Key.Title(), sweep.Key.Loop()+", mean over trials with 95 % interval")
 	top := highest(sweep.Results)
-	for _, arm := range armsOf(sweep.Results) {
+	arms := armsOf(sweep.Results)
+	for i, arm := range arms {
 		l := b.palette.of(arm)
 		line := plotter.XYs{}
 		for _, r := range bySize(sweep.Results, arm) {
@@ -29,7 +30,9 @@ func (b *builder) goodputChart(sweep cellGroup) (chart, error) {
 				continue
 			}
 			line = append(line, plotter.XY{X: float64(r.Writers), Y: r.Goodput.Mean})
-			drawBand(p, l, r.Writers, band.below(top))
+			if drawBand(p, l, beside(r.Writers, i, len(arms)), band.below(top)) {
+				c.Text = banded
+			}
 			drawInterval(p, l, float64(r.Writers), r.Goodput)
 		}
 		if err := drawLine(p, l, line); err != nil {
@@ -44,6 +47,15 @@ func (b *builder) goodputChart(sweep cellGroup) (chart, error) {
 	c.Data = data
 	err := c.draw(p)
 	return c, err
+}
+
+// banded explains the chart where it has bands.
+const banded = "closed loop, mean over trials with 95 % interval. Faint bars: the model's band for each arm, in the order of the " +
+	"legend beside the number of writers, cut off at the top"
+
+// beside gives the bands of several arms places of their own about a number of writers, on a logarithmic axis.
+func beside(writers, i, n int) float64 {
+	return float64(writers) * math.Pow(1.06, float64(i)-float64(n-1)/2)
 }
 
 // highest is the end of the axis of what was measured: the model's band may go beyond it.

@@ -18,7 +18,7 @@ func (b *builder) facts() []fact {
 	return []fact{
 		{"Run", stamp(b.run.Started)},
 		{"Took", b.ended()},
-		{"coapply", either(e.Commit)},
+		{"coapply", shortCommit(e.Commit)},
 		{"API server", either(e.Server)},
 		{"etcd", either(e.Etcd) + ", fsync " + either(e.EtcdFsync)},
 		{"Go", either(e.Go)},
@@ -27,6 +27,9 @@ func (b *builder) facts() []fact {
 		{"Seed", fmt.Sprint(b.run.Seed)},
 	}
 }
+
+// shortCommit is enough to find it: the whole of it stands under Environment.
+func shortCommit(hash string) string { return either(hash[:min(12, len(hash))]) }
 
 func machine(n int, cpu string) string {
 	if n == 0 {
@@ -42,6 +45,15 @@ func (b *builder) trialCounts() string {
 		text += ", " + count(i.VoidTrials) + " of them void"
 	}
 	return text
+}
+
+// armList says what each arm of the run does.
+func (b *builder) armList() []fact {
+	var list []fact
+	for _, a := range b.run.Arms {
+		list = append(list, fact{a.Name, cut(a.Summary)})
+	}
+	return list
 }
 
 func (b *builder) alerts() []alert {
@@ -61,7 +73,7 @@ func (b *builder) alerts() []alert {
 	}
 	for _, c := range b.results.Checks {
 		if c.State == "failed" {
-			alerts = append(alerts, alert{"A check failed: " + c.Name + ".", cut(c.Result)})
+			alerts = append(alerts, alert{"A check failed: " + c.Name + ".", cut("Threat: " + c.Threat + ". Seen: " + c.Result)})
 		}
 	}
 	return alerts

@@ -82,7 +82,7 @@ func (b *builder) planes(workload *workloadGroup) [][]*cellGroup {
 }
 
 func (b *builder) winnerMap(workload string, cells []*cellGroup) heatmap {
-	m := b.newHeatmap(workload+": highest goodput", "The arm with the highest goodput among those that lost nothing, and its ratio to the baseline. Hatched: it was not shown to differ.", cells)
+	m := b.newHeatmap(workload+": highest goodput", "The arm with the highest goodput among those that lost nothing, and its ratio to the baseline. Hatched: it was not shown to differ from the baseline. Whether it differs from the second is not said: compare the intervals below."+deepens, cells)
 	m.Data.Columns = columns("writers", "#managers", "ahead", "ratio", "word")
 	for _, cell := range cells {
 		best, found := b.best(cell)
@@ -95,6 +95,8 @@ func (b *builder) winnerMap(workload string, cells []*cellGroup) heatmap {
 	}
 	return m
 }
+
+const deepens = " The colour deepens at 5 %, at 1.5 times and at twice."
 
 // noVerdict is the word of a comparison that counts for nothing.
 const noVerdict = "no verdict"
@@ -128,7 +130,7 @@ func (b *builder) best(cell *cellGroup) (results.Comparison, bool) {
 
 func (b *builder) ratioMap(workload, arm string, cells []*cellGroup) (heatmap, bool) {
 	m := b.newHeatmap(fmt.Sprintf("%s: %s against the baseline", workload, arm),
-		"Ratio of goodput. Blue: "+arm+" is ahead; orange: the baseline is. Hatched: no difference shown, or no verdict.", cells)
+		"Ratio of goodput. Blue: "+arm+" is ahead; orange: the baseline is. Hatched: no difference shown, or no verdict."+deepens, cells)
 	m.Data.Columns = columns("writers", "#managers", "#ratio", "#log2 of it", "95 % interval", "word")
 	some := false
 	for _, cell := range cells {

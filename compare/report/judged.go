@@ -1,8 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+
+	"coapply.dev/compare/results"
 )
 
 // hypotheses are those written down before the run, with what became of them.
@@ -54,23 +57,30 @@ func (b *builder) checkCounts() string {
 	return strings.Join(parts, ", ")
 }
 
-// against is where Server-Side Apply is behind: the report must not leave it to be found.
+// against is where Server-Side Apply is behind, whoever is ahead: the report must not leave it to be found.
 func (b *builder) against() table {
-	t := table{Columns: columns("cell", "arm", "measure", "#ratio", "95 % interval", "#adjusted p", "word")}
-	for _, c := range b.results.Comparisons {
-		behind := c.Measure == "goodput" && c.Ratio < 1 || c.Measure != "goodput" && c.Ratio > 1
-		shown := c.Word == "faster" || c.Word == "slower"
+	t := table{Columns: columns("cell", "arm", "is behind", "measure", "#ratio", "95 % interval", "#adjusted p", "#blocks")}
+	all := slices.Concat(b.results.Comparisons, b.results.Rivals)
+	slices.SortStableFunc(all, func(x, y results.Comparison) int {
+		return cmp.Or(cmp.Compare(y.Measure, x.Measure), cmp.Compare(b.planned(x.Cell), b.planned(y.Cell)))
+	})
+	for _, c := range all {
 		applies := slices.Contains([]string{"ssa", "ssa-force", "update-then-ssa", "apply"}, c.Arm)
-		if !c.AA && applies && shown && behind {
-			t.add("", c.Cell, c.Arm, measureTitle(c.Measure), ratioText(c, drawable(c)), rangeText(c), pText(c), wordOf(c))
+		if !c.AA && applies && c.Word == "slower" {
+			t.add("", c.Cell, c.Arm, c.Baseline, measureTitle(c.Measure), ratioText(c, drawable(c)), rangeText(c), pText(c), count(c.Blocks))
 		}
 	}
 	return t
 }
 
+// planned is the place of a cell in the plan.
+func (b *builder) planned(cell string) int {
+	return slices.IndexFunc(b.run.Plan, func(p results.PlannedCell) bool { return p.String() == cell })
+}
+
 // elsewhere is the cells outside of the maps: who is ahead in each.
 func (b *builder) elsewhere() table {
-	t := table{Columns: columns("cell", "baseline", "highest goodput that lost nothing", "#ratio", "95 % interval", "word", "ssa", "apply")}
+	t := table{Columns: columns("cell", "baseline", "ahead", "#ratio", "95 % interval", "word", "ssa", "apply")}
 	for _, workload := range grouped(b.results.Cells) {
 		var mapped []*cellGroup
 		for _, plane := range b.planes(workload) {
@@ -85,10 +95,23 @@ func (b *builder) elsewhere() table {
 			if !found {
 				best.Arm, word = na, "no verdict"
 			}
-			t.add("", cell.Key.String(), b.baseline(cell.Key), best.Arm, ratio, span, word, b.againstBaseline(cell, "ssa"), b.againstBaseline(cell, "apply"))
+			t.add("", cell.Key.String(), b.baseline(cell.Key), best.Arm+givesUp(cell, best.Arm), ratio, span, word, b.againstBaseline(cell, "ssa"), b.againstBaseline(cell, "apply"))
 		}
 	}
+	if len(t.Rows) > 0 {
+		t.Note = "Ahead is the arm with the highest goodput among those that lost nothing; the last columns are of ssa and apply against the baseline."
+	}
 	return t
+}
+
+// givesUp says of an arm that is ahead what that leaves out; "" under 1 %.
+func givesUp(cell *cellGroup, arm string) string {
+	for _, r := range cell.Results {
+		if r.Arm == arm && r.GiveUpShare != nil && *r.GiveUpShare >= 0.01 {
+			return ", gives up " + percent(r.GiveUpShare)
+		}
+	}
+	return ""
 }
 
 // againstBaseline says in a few words how an arm does against the baseline.

@@ -46,15 +46,15 @@ func (b *builder) bandOf(r results.Result) *band {
 	return nil
 }
 
-// drawBand draws it as a wide, faint bar behind the point.
-func drawBand(p *plot.Plot, l look, writers int, band *band) {
+// drawBand draws it as a faint bar behind the points; false if there is none.
+func drawBand(p *plot.Plot, l look, x float64, band *band) bool {
 	if band == nil || band.lo >= band.hi {
-		return
+		return false
 	}
-	x := float64(writers)
 	bar := &plotter.Line{XYs: plotter.XYs{{X: x, Y: band.lo}, {X: x, Y: band.hi}}, LineStyle: l.line()}
-	bar.Color, bar.Width, bar.Dashes = l.faint(), 9, nil
+	bar.Color, bar.Width, bar.Dashes = l.faint(), 4, nil
 	p.Add(bar)
+	return true
 }
 
 // modelSection is the model as the page shows it.

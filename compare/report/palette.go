@@ -49,11 +49,18 @@ func (l look) marker() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: l.colour(), Radius: 3.2, Shape: shapes[l.index%len(shapes)]}
 }
 
-// palette gives every arm of a run its look.
+// palette gives every arm of a run its look. Arms that run in most cells come first: they are those that are compared,
+// and only the first few differ in their colours.
 type palette []string
 
 func newPalette(run results.Run, all []results.Result) palette {
 	var p palette
+	cells := map[string]int{}
+	for _, r := range all {
+		if !r.Control {
+			cells[r.Arm]++
+		}
+	}
 	for _, arm := range run.Arms {
 		if !slices.Contains(p, arm.Name) {
 			p = append(p, arm.Name)
@@ -64,6 +71,7 @@ func newPalette(run results.Run, all []results.Result) palette {
 			p = append(p, name)
 		}
 	}
+	slices.SortStableFunc(p, func(x, y string) int { return cells[y] - cells[x] })
 	return p
 }
 

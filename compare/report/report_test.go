@@ -58,7 +58,7 @@ func TestBanners(t *testing.T) {
 	html := page(t, run, trials, r)
 	has(t, html, "This run is void: nothing of it counts.</strong> the control put-no-rv was not caught",
 		"The run was interrupted.</strong> signal: interrupt — what was measured until then is below: 7 of 8 planned, 1 of them void.",
-		"A check failed: fsync.</strong> fsync is off")
+		"A check failed: fsync.</strong> Threat: "+r.Checks[0].Threat+". Seen: fsync is off")
 	if strings.Index(html, `role="alert"`) > strings.Index(html, `id="verdict"`) {
 		t.Error("the banner is below the verdict")
 	}
@@ -69,14 +69,20 @@ func TestBanners(t *testing.T) {
 // shown and not counted.
 func TestCorrectness(t *testing.T) {
 	run, trials, r := fixture(t)
+	r.Rivals = []results.Comparison{
+		{Cell: "hot-object w4 m4", Arm: "apply", Baseline: "gmu-lanes", Measure: "goodput", Blocks: 10, Ratio: 0.5, Lo: 0.4, Hi: 0.6, Adjusted: 0.004, Word: "slower"},
+		{Cell: "hot-object w4 m4", Arm: "apply", Baseline: "gmu-unbounded", Measure: "goodput", Blocks: 10, Ratio: 2, Lo: 1.9, Hi: 2.1, Word: "faster"},
+	}
 	text := markdown(t, run, trials, r)
+	hasNot(t, text, "| apply | gmu-unbounded |")
 	has(t, text,
+		"| hot-object w4 m4 | apply | gmu-lanes | goodput | × 0.500 | [0.400, 0.600] | 0.004 | 10 |",
 		"| gmu | 2 | 40 | 40 | 0 | 0 | 0 | 0 | 0 | 40 | nothing lost |",
-		"| ssa | 3 | 150 | 150 | 0 | 3 | 0 | 0 | 0 | 0 | lost updates |",
+		"| ssa | 3 | 150 | 150 | 0 | 3 | 0 | 0 | 0 | 0 | lost updates in increment |",
 		"| put-no-rv | 1 | 40 | 40 | 9 | 0 | 0 | 0 | 0 | 0 | control: caught, as it must be |",
 		"| 000-increment-ssa | lost-increment | ConfigMap/n/a | count | 12345 | 1 | not known | 4 | absent |",
 		"| 006-void | gmu | the watch missed revision 17 |",
-		"| hot-object w4 m4 | ssa | CPU of the API server | × 1.50 | [1.40, 1.60] | 0.002 | costs more |")
+		"| hot-object w4 m4 | ssa | gmu | CPU of the API server | × 1.50 | [1.40, 1.60] | 0.002 | 10 |")
 	trials[5].Oracle.Lost = 0
 	has(t, markdown(t, run, trials, r), "| control: not caught |")
 }

@@ -18,10 +18,12 @@ type Results struct {
 	Cells  []Result `json:"cells"`
 	// Comparisons are of each arm with the baseline of its cell; those of an arm with itself are A/A.
 	Comparisons []Comparison `json:"comparisons"`
-	Hypotheses  []Hypothesis `json:"hypotheses"`
-	Claims      []ClaimCheck `json:"claims"`
-	Model       *Model       `json:"model"`
-	Verdict     []string     `json:"verdict"` // five lines
+	// Rivals are of ssa and apply with each arm of the cell that neither is the baseline nor applies.
+	Rivals     []Comparison `json:"rivals"`
+	Hypotheses []Hypothesis `json:"hypotheses"`
+	Claims     []ClaimCheck `json:"claims"`
+	Model      *Model       `json:"model"`
+	Verdict    []string     `json:"verdict"` // five lines
 }
 
 // RunInfo is what a reader has to know of the run.

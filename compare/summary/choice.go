@@ -20,8 +20,9 @@ func (r *reckoning) choiceLine() string {
 	}
 	for _, g := range r.where(func(g group) bool { return g.cell.Workload == "increment" && g.arm == plainApply }) {
 		if g.result.LostUpdates > 0 {
-			parts = append(parts, fmt.Sprintf("%s lost %d of %d increments without a 409: where a value depends on what was read, "+
-				"send the resourceVersion, as get-modify-update does", plainApply, g.result.LostUpdates, g.result.Acknowledged))
+			parts = append(parts, fmt.Sprintf("%s lost %s of %s without a 409: where a value depends on what was read, "+
+				"send the resourceVersion, as get-modify-update does", plainApply, count(g.result.LostUpdates),
+				plural(g.result.Acknowledged, "increment")))
 			break
 		}
 	}

@@ -136,9 +136,9 @@ func word(c results.Comparison, measure string, margin float64) (found, why stri
 	return statistics.Word(ratio, c.Adjusted, margin)
 }
 
-// stated is the comparison as the report states it, if the other arm is the baseline there.
+// stated is the comparison as the report states it.
 func (r *reckoning) stated(cell, arm, other, measure string) (results.Comparison, bool) {
-	for _, c := range r.comparisons {
+	for _, c := range slices.Concat(r.comparisons, r.rivals) {
 		if c.Cell == cell && c.Arm == arm && c.Baseline == other && c.Measure == measure && !c.AA {
 			return c, true
 		}

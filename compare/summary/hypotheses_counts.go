@@ -33,7 +33,7 @@ func losses(r *reckoning) []part {
 		if !found {
 			parts = append(parts, untested(name))
 		} else {
-			parts = append(parts, part{bounded(lost > 0 == some), fmt.Sprintf("%s %d of %d", name, lost, acknowledged)})
+			parts = append(parts, part{bounded(lost > 0 == some), fmt.Sprintf("%s lost %s in %s", name, plural(lost, "value"), plural(acknowledged, "write"))})
 		}
 	}
 	for _, arm := range []string{"ssa", "gmu-default-retry", "merge-patch-rv"} {

@@ -131,7 +131,7 @@ func giveUpRate(r *reckoning) []part {
 			continue
 		}
 		share := *g.result.GiveUpShare
-		p := part{bounded(share >= 0.15 && share <= 0.35), fmt.Sprintf("%s of %d in %s", percent(share), g.result.Intents, cell)}
+		p := part{bounded(share >= 0.15 && share <= 0.35), fmt.Sprintf("%s of %s in %s", percent(share), plural(g.result.Intents, "intent"), cell)}
 		if g.thin() {
 			p.state = undecided
 		}

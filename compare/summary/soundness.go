@@ -80,8 +80,8 @@ func nothingLost(r *reckoning) (verdict, seen string) {
 	if !ok {
 		return notApplicable, "no arm that must lose nothing acknowledged a write"
 	}
-	seen = fmt.Sprintf("0 of %d acknowledged writes of %d arms in cells were lost (95 %% sure: fewer than %s)",
-		acknowledged, arms, percent(upper))
+	seen = fmt.Sprintf("0 of %s of %d arms in cells were lost (95 %% sure: fewer than %s)",
+		plural(acknowledged, "acknowledged write"), arms, bound(upper))
 	return passed, strings.Join(append([]string{seen}, expected...), "; ")
 }
 
@@ -161,7 +161,7 @@ func generatorShare(r *reckoning) (verdict, seen string) {
 	case worst < 0:
 		return notApplicable, "it was not measured"
 	case len(over) > 0:
-		return failed, fmt.Sprintf("at most %s (%s); no verdict for %s", percent(worst), at, several(over))
+		return failed, fmt.Sprintf("up to %s (%s); no verdict for %s", percent(worst), at, several(over))
 	}
 	return passed, fmt.Sprintf("at most %s (%s)", percent(worst), at)
 }

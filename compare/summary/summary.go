@@ -12,6 +12,7 @@ type reckoning struct {
 	trials      []results.Trial
 	groups      []group
 	comparisons []results.Comparison
+	rivals      []results.Comparison
 	void        string
 }
 
@@ -19,9 +20,10 @@ type reckoning struct {
 func Of(run results.Run, trials []results.Trial) results.Results {
 	r := &reckoning{run: run, trials: trials, groups: groupsOf(run, trials)}
 	r.void = r.voidRun()
-	r.comparisons = r.compareAll()
+	r.comparisons, r.rivals = r.compareAll(), r.compareRivals()
 	out := results.Results{
 		Schema: results.Schema, Run: r.info(), Void: r.void, Cells: []results.Result{}, Comparisons: r.comparisons,
+		Rivals: r.rivals,
 	}
 	for _, g := range r.groups {
 		out.Cells = append(out.Cells, g.result)

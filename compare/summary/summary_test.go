@@ -78,11 +78,21 @@ func TestReview(t *testing.T) {
 			t.Errorf("the baseline against itself: %+v", c)
 		}
 	}
+	if !slices.ContainsFunc(r.Rivals, func(c results.Comparison) bool {
+		return c.Cell == "hot-object w16 m64" && c.Arm == "ssa" && c.Baseline == "gmu-unbounded" && c.Word == statistics.Slower && c.Adjusted >= c.P
+	}) {
+		t.Error("no comparison with an arm that is not the baseline")
+	}
+	for _, c := range r.Rivals {
+		if slices.Contains(applies, c.Baseline) || c.Baseline == "gmu-default-retry" && strings.HasPrefix(c.Cell, "hot-object") {
+			t.Errorf("no rival: %+v", c)
+		}
+	}
 	if len(r.Verdict) != 5 {
 		t.Fatalf("%d lines", len(r.Verdict))
 	}
 	mentions(t, r.Verdict[0], "4 of 5 cells", "fewer in 1", "hot-object w16 m64", "flips between 4 and 64 managers at 16 writers")
-	mentions(t, r.Verdict[1], "costs the API server", "3.7 attempts")
+	mentions(t, r.Verdict[1], "less CPU than by gmu-default-retry in ", "less CPU than by gmu-unbounded in ", "3.7 attempts")
 	mentions(t, r.Verdict[2], "gmu-replace", "license-finalizer", "95 % sure")
 	mentions(t, r.Verdict[3], "gmu up to 85", "gmu-default-retry up to 53", "none given up by gmu-unbounded")
 	mentions(t, r.Verdict[4], "increments without a 409", "check before applying")

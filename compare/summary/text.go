@@ -2,6 +2,8 @@ package summary
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"coapply.dev/compare/results"
@@ -9,6 +11,12 @@ import (
 
 // percent is for sentences: three digits say enough.
 func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+
+// bound is an upper end, rounded up to two digits.
+func bound(share float64) string {
+	step := math.Pow(10, math.Floor(math.Log10(100*share))-1)
+	return fmt.Sprintf("%.2g %%", math.Ceil(100*share/step)*step)
+}
 
 // orNA is a number with its unit, or that there is none.
 func orNA(x *float64, unit string) string {
@@ -32,7 +40,16 @@ func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s %ss", count(n), what)
+}
+
+// count is 12,345.
+func count(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 // label names an arm in its cell.

@@ -85,7 +85,7 @@ func sharedCores(r *reckoning) (verdict, seen string) {
 	if worst < 0 {
 		return notApplicable, "the client's CPU or GOMAXPROCS is not known"
 	}
-	seen = fmt.Sprintf("%d cores; the client used at most %s of its CPU (%s)", r.run.Environment.Cores, percent(worst), at)
+	seen = fmt.Sprintf("%d cores; the client used up to %s of its CPU (%s)", r.run.Environment.Cores, percent(worst), at)
 	if len(over) > 0 {
 		return failed, seen + "; no verdict for " + several(over)
 	}

@@ -28,6 +28,7 @@ func (r *reckoning) verdict() []string {
 
 const (
 	plainApply = "ssa"
+	ours       = "apply"
 	usualGMU   = "gmu-default-retry"
 	patientGMU = "gmu-unbounded" // gives nothing up
 )
@@ -50,16 +51,21 @@ func (r *reckoning) speedLine() string {
 	return strings.Join(parts, "; ") + "."
 }
 
+// serverLine is of the same rivals: who never gives up pays for fewer attempts that come to nothing.
 func (r *reckoning) serverLine() string {
-	found := r.tally(cpuMeasure, usualGMU)
-	if len(found.rows) == 0 {
-		return "n/a: the CPU of the API server was not measured where both " + plainApply + " and " + usualGMU + " ran."
+	var parts []string
+	for _, rival := range []string{usualGMU, patientGMU} {
+		found := r.tally(cpuMeasure, rival)
+		switch text := found.nothing(rival); {
+		case len(found.rows) == 0:
+			parts = append(parts, fmt.Sprintf("n/a against %s: the CPU of the API server was not measured where both %s and it ran", rival, plainApply))
+		case text != "":
+			parts = append(parts, text)
+		default:
+			parts = append(parts, fmt.Sprintf("an intent by %s costs the API server ", plainApply)+found.sentence("less CPU than by "+rival, "more"))
+		}
 	}
-	if text := found.nothing(usualGMU); text != "" {
-		return text + "."
-	}
-	line := fmt.Sprintf("an intent by %s costs the API server ", plainApply) +
-		found.sentence("less CPU than by "+usualGMU, "more")
+	line := strings.Join(parts, "; ")
 	worst, at := 0.0, ""
 	for _, g := range r.where(func(g group) bool { return g.arm == plainApply && g.result.ServerAttempts != nil }) {
 		if a := *g.result.ServerAttempts; a > worst {
@@ -82,7 +88,7 @@ func (r *reckoning) correctnessLine() string {
 	if arms, acknowledged := r.clean(); arms > 0 {
 		_, upper, _ := statistics.Proportion(0, acknowledged)
 		parts = append(parts, fmt.Sprintf("%s lost nothing anywhere, in %s (95 %% sure: fewer than %s)",
-			plural(arms, "arm"), plural(acknowledged, "acknowledged write"), percent(upper)))
+			plural(arms, "arm"), plural(acknowledged, "acknowledged write"), bound(upper)))
 	}
 	if len(explained) > 0 {
 		parts = append(parts, "lost, as the way of writing explains: "+strings.Join(explained, ", "))
@@ -155,22 +161,37 @@ func (r *reckoning) giveUpLine() string {
 		}
 	}
 	slices.SortStableFunc(worst, func(a, b group) int { return moreGiveUps(b, a) })
-	var rows []string
-	for _, g := range worst {
-		text := fmt.Sprintf("%s up to %s (%s", g.arm, percent(*g.result.GiveUpShare), g.name())
-		if g.thin() {
-			text += ", few trials"
-		}
-		rows = append(rows, text+")")
-	}
 	line := "no arm gave up 1 % of its intents anywhere"
-	if len(rows) > 0 {
-		line = "of their intents did not land: " + several(rows)
+	if len(worst) > 0 {
+		line = "of their intents did not land: " + named(worst)
 	}
 	if len(none) > 0 {
 		line += "; none given up by " + strings.Join(none, ", ")
 	}
 	return line + "."
+}
+
+// named gives the first few, and Server-Side Apply wherever it stands.
+func named(worst []group) string {
+	const most = 4
+	var rows []string
+	for i, g := range worst {
+		if i >= most && g.arm != plainApply && g.arm != ours {
+			continue
+		}
+		text := fmt.Sprintf("%s up to %s (%s", g.arm, percent(*g.result.GiveUpShare), g.name())
+		if 2*g.result.Conflicts > g.result.GiveUps {
+			text += ", by ownership conflicts"
+		}
+		if g.thin() {
+			text += ", few trials"
+		}
+		rows = append(rows, text+")")
+	}
+	if hidden := len(worst) - len(rows); hidden > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(rows, ", "), hidden)
+	}
+	return strings.Join(rows, ", ")
 }
 
 func moreGiveUps(a, b group) int { return cmp.Compare(*a.result.GiveUpShare, *b.result.GiveUpShare) }
