@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 )
 
 func (b *builder) title() string {
@@ -45,6 +46,19 @@ func (b *builder) trialCounts() string {
 		text += ", " + count(i.VoidTrials) + " of them void"
 	}
 	return text
+}
+
+// verdict tells what each line is about from what it says.
+func (b *builder) verdict() []fact {
+	var lines []fact
+	for _, line := range b.results.Verdict {
+		name, text, named := strings.Cut(line, ": ")
+		if !named || strings.ContainsAny(name, " ") {
+			name, text = "", line
+		}
+		lines = append(lines, fact{name, text})
+	}
+	return lines
 }
 
 // armList says what each arm of the run does.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -123,13 +124,20 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
-// percentiles is the table beside the chart, of both clocks.
+// percentiles is the table beside the chart, of both clocks where they differ: in a closed loop the arm is called at once.
 func (b *builder) percentiles(cell *cellGroup) table {
-	t := table{Title: "Latency in milliseconds", Columns: columns("arm", "#p50", "#p95", "#p99", "#max landed",
-		"#in the arm: p50", "#p95", "#p99", "#max", "#given up")}
+	differ := slices.ContainsFunc(cell.Results, func(r results.Result) bool {
+		return !slices.Equal(percentileCells(r.Latency), percentileCells(r.Service))
+	})
+	t := table{Title: "Latency in milliseconds", Columns: columns("arm", "#p50", "#p95", "#p99", "#max landed", "#given up")}
+	if differ {
+		t.Columns = slices.Insert(t.Columns, 5, columns("#in the arm: p50", "#p95", "#p99", "#max")...)
+	}
 	for _, r := range cell.Results {
 		cells := append([]string{r.Arm}, percentileCells(r.Latency)...)
-		cells = append(cells, percentileCells(r.Service)...)
+		if differ {
+			cells = append(cells, percentileCells(r.Service)...)
+		}
 		t.addArm(b.palette.of(r.Arm), "", append(cells, percent(r.GiveUpShare))...)
 	}
 	return t

@@ -57,7 +57,7 @@ type page struct {
 	Title, Kicker string
 	Facts         []fact
 	Alerts        []alert
-	Verdict       []string
+	Verdict       []fact
 	ArmList       []fact
 	Swatches      []swatch
 
@@ -91,7 +91,7 @@ type alert struct{ Head, Text string }
 
 func newPage(b *builder) (page, error) {
 	p := page{
-		Title: b.title(), Kicker: "Server-Side Apply against get-modify-update", Facts: b.facts(), Alerts: b.alerts(), Verdict: b.results.Verdict,
+		Title: b.title(), Kicker: "Server-Side Apply against get-modify-update", Facts: b.facts(), Alerts: b.alerts(), Verdict: b.verdict(),
 		ArmList: b.armList(), Elsewhere: b.elsewhere(), Correctness: b.correctness(), CorrectnessByWorkload: b.correctnessByWorkload(),
 		Violations: b.violations(), VoidTrials: b.voidTrials(), Hypotheses: b.hypotheses(), Claims: b.claims(), Against: b.against(),
 		Forests: b.forests(), Environment: b.environment(), Versions: b.versions(), Flags: b.flags(), Method: b.method(), Design: b.design(),

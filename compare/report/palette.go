@@ -49,30 +49,51 @@ func (l look) marker() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: l.colour(), Radius: 3.2, Shape: shapes[l.index%len(shapes)]}
 }
 
-// palette gives every arm of a run its look. Arms that run in most cells come first: they are those that are compared,
-// and only the first few differ in their colours.
+// palette gives every arm of a run its look: its place. A place without an arm is "".
 type palette []string
 
+// newPalette begins with the arms that run in most cells. An arm gets the first place whose colour no other has that runs
+// in the same workload, where there is one.
 func newPalette(run results.Run, all []results.Result) palette {
-	var p palette
-	cells := map[string]int{}
+	var names []string
+	for _, arm := range run.Arms {
+		names = append(names, arm.Name)
+	}
+	runs, cells := map[string][]string{}, map[string]int{} // runs: the workloads of an arm
 	for _, r := range all {
+		names = append(names, r.Arm)
+		runs[r.Arm] = append(runs[r.Arm], r.Workload)
 		if !r.Control {
 			cells[r.Arm]++
 		}
 	}
-	for _, arm := range run.Arms {
-		if !slices.Contains(p, arm.Name) {
-			p = append(p, arm.Name)
-		}
-	}
-	for _, name := range armsOf(all) {
+	slices.SortStableFunc(names, func(x, y string) int { return cells[y] - cells[x] })
+	var p palette
+	for _, name := range names {
 		if !slices.Contains(p, name) {
-			p = append(p, name)
+			p = p.with(name, runs)
 		}
 	}
-	slices.SortStableFunc(p, func(x, y string) int { return cells[y] - cells[x] })
 	return p
+}
+
+// with puts an arm in its place.
+func (p palette) with(name string, runs map[string][]string) palette {
+	var taken [colours]bool
+	for i, other := range p {
+		meet := slices.ContainsFunc(runs[other], func(w string) bool { return slices.Contains(runs[name], w) })
+		taken[i%colours] = taken[i%colours] || meet
+	}
+	all := !slices.Contains(taken[:], false)
+	for i := 0; ; i++ {
+		if i == len(p) {
+			p = append(p, "")
+		}
+		if p[i] == "" && (all || !taken[i%colours]) {
+			p[i] = name
+			return p
+		}
+	}
 }
 
 func (p palette) of(arm string) look { return look{max(0, slices.Index(p, arm))} }

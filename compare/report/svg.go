@@ -92,7 +92,10 @@ type swatch struct {
 
 func swatches(p palette) ([]swatch, error) {
 	var all []swatch
-	for i := range p {
+	for i, arm := range p {
+		if arm == "" {
+			continue
+		}
 		canvas := vgsvg.New(30, 12)
 		on := draw.New(canvas)
 		l := look{i}

@@ -97,7 +97,7 @@ func (g group) calls() string {
 	}
 	slices.Sort(verbs)
 	for i, verb := range verbs {
-		verbs[i] = fmt.Sprintf("%.3g %s", counts[verb]/divisor, verb)
+		verbs[i] = fmt.Sprintf("%.3g × %s", counts[verb]/divisor, verb)
 	}
 	return strings.Join(verbs, ", ") + " for " + of
 }
@@ -122,15 +122,18 @@ func (g group) measured(name string) string {
 		return "n/a"
 	}
 	value, ok := number(fields, name)
-	if count, cut := strings.CutSuffix(name, "_per_intent"); !ok && cut && g.result.Intents > 0 {
-		value, ok = number(fields, count)
+	if counted, cut := strings.CutSuffix(name, "_per_intent"); !ok && cut && g.result.Intents > 0 {
+		value, ok = number(fields, counted)
 		value /= float64(g.result.Intents)
 	}
 	if !ok {
 		return "n/a"
 	}
-	if value == math.Trunc(value) {
-		return strings.TrimSpace(fmt.Sprintf("%.0f %s", value, unitOf(name)))
+	switch {
+	case strings.HasSuffix(name, "_share"):
+		return percent(value)
+	case value == math.Trunc(value):
+		return strings.TrimSpace(count(int(value)) + " " + unitOf(name))
 	}
 	return strings.TrimSpace(fmt.Sprintf("%.3g %s", value, unitOf(name)))
 }
@@ -150,7 +153,7 @@ func (g group) meanLatency() string {
 	if err != nil || d.Mean() == nil {
 		return "n/a"
 	}
-	return fmt.Sprintf("%.3g ms in the mean of the %d that landed", *d.Mean(), d.Landed())
+	return fmt.Sprintf("%.3g ms in the mean of the %s that landed", *d.Mean(), count(int(d.Landed())))
 }
 
 func number(fields map[string]any, name string) (float64, bool) {

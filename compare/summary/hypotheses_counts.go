@@ -13,7 +13,7 @@ func steadyRequests(r *reckoning) []part {
 		})
 		for _, g := range measured {
 			n := *g.result.RequestsPerIntent
-			parts = append(parts, part{bounded(n >= p.low && n <= p.high), fmt.Sprintf("%s %.3g", p.arm, n)})
+			parts = append(parts, part{bounded(n >= p.low && n <= p.high), fmt.Sprintf("%s %.3g for a reconcile", p.arm, n)})
 		}
 		if len(measured) == 0 {
 			parts = append(parts, untested(p.arm))

@@ -111,7 +111,7 @@ func TestClaims(t *testing.T) {
 	wants := [][]string{
 		{"goodput of ssa against gmu-default-retry", "times [", "(hot-object w16 m64)", "(hot-object w16 m4 rtt5ms)"},
 		{"against gmu-lanes", "(hot-object w1 m1)"}, {"no cell of this run has both ssa and gmu-cached"},
-		{"give up rate 0.85", "gmu in ten-reconcilers w10 m10", "6 trials"},
+		{"give up rate 85.5 %", "gmu in ten-reconcilers w10 m10", "6 trials"},
 		{"13.1", "GET 200", "PUT 409", "for a round"},
 		{"duplicates 2 (gmu"}, {"0.85"}, {"ms in the mean"}, {"/s"}, {"n/a"}, {"not measured by a number"}, {"merge-patch was not measured"},
 	}
