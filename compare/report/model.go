@@ -17,8 +17,11 @@ type band struct{ lo, hi float64 }
 
 // String is for the table beside the chart.
 func (b *band) String() string {
-	if b == nil {
+	switch {
+	case b == nil:
 		return na
+	case b.lo >= b.hi: // of writers that do not race
+		return "–"
 	}
 	return "[" + number(b.lo) + ", " + number(b.hi) + "]"
 }
@@ -141,7 +144,7 @@ func (b *builder) parameters(m *results.Model) table {
 
 func (b *builder) modelCells(cells []results.ModelCell) table {
 	t := table{Columns: columns("arm", "#writers", "#managers", "#round trip ms", "#measured /s", "#predicted /s", "#error",
-		"#stale writes, measured", "#predicted", "#given up, measured", "#predicted", "band /s", "not counted")}
+		"#attempts lost, measured", "#predicted", "#given up, measured", "#predicted", "band /s", "~not counted")}
 	for _, c := range cells {
 		t.addArm(b.palette.of(c.Arm), "", c.Arm, strconv.Itoa(c.Writers), strconv.Itoa(c.Managers), exact(c.RTTms), number(c.Measured), number(c.Goodput),
 			signed(c.Error), percent(c.MeasuredStale), percent(&c.Stale), percent(&c.MeasuredGiveUps), percent(&c.GiveUps), (&band{c.BandLo, c.BandHi}).String(), c.Outside)
@@ -150,7 +153,7 @@ func (b *builder) modelCells(cells []results.ModelCell) table {
 }
 
 func (b *builder) extrapolation(m *results.Model) table {
-	t := table{Columns: columns("arm", "#writers", "#round trip ms", "#predicted /s", "band /s", "#stale writes", "#given up")}
+	t := table{Columns: columns("arm", "#writers", "#round trip ms", "#predicted /s", "band /s", "#attempts lost", "#given up")}
 	if !m.Accepted {
 		return t
 	}

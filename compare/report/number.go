@@ -45,11 +45,10 @@ func exact(v float64) string {
 
 // signed writes a share that may be too much or too little.
 func signed(v float64) string {
-	text := percent(&v)
-	if v > 0 && text != na {
-		return "+" + text
+	if !finite(v) {
+		return na
 	}
-	return text
+	return fmt.Sprintf("%+.1f %%", 100*v)
 }
 
 // maybe writes a value that may not have been measured.

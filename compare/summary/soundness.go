@@ -97,13 +97,14 @@ func noPhantoms(r *reckoning) (verdict, seen string) {
 }
 
 func noDifferenceToItself(r *reckoning) (verdict, seen string) {
+	titles := map[string]string{goodputMeasure: "goodput", cpuMeasure: "CPU of the API server"}
 	var rows []string
 	differs, judged := false, false
 	for _, c := range r.comparisons {
 		if !c.AA {
 			continue
 		}
-		rows = append(rows, fmt.Sprintf("%s of %s in %s: %s, %s", c.Measure, c.Arm, c.Cell, ratioText(c), c.Word))
+		rows = append(rows, fmt.Sprintf("%s of %s in %s: %s, %s", titles[c.Measure], c.Arm, c.Cell, ratioText(c), c.Word))
 		differs = differs || c.Word == statistics.Faster || c.Word == statistics.Slower
 		judged = judged || c.Word != statistics.NoVerdict
 	}

@@ -92,8 +92,8 @@ func priority(r *reckoning) (verdict, seen string) {
 	}
 	slices.Sort(names)
 	ordinary := !slices.Contains(names, "exempt") && !slices.Contains(e.Groups, "system:masters")
-	return state(ordinary), fmt.Sprintf("user %s, level %s in %d of %d trials; its requests waited %s in queues, over all trials",
-		either(e.User, "n/a"), strings.Join(names, ", "), len(r.counting())-levels[""], len(r.counting()), waited)
+	return state(ordinary), fmt.Sprintf("user %s, level %s in %s of %s; its requests waited %s in queues, over all trials",
+		either(e.User, "n/a"), strings.Join(names, ", "), count(len(r.counting())-levels[""]), plural(len(r.counting()), "trial"), waited)
 }
 
 func limiter(r *reckoning) (verdict, seen string) {
@@ -167,7 +167,7 @@ func noOp(r *reckoning) (verdict, seen string) {
 	if acknowledged == 0 {
 		return notApplicable, "hot-object was not measured"
 	}
-	return state(revisions >= acknowledged), fmt.Sprintf("%d acknowledged writes gave %d revisions", acknowledged, revisions)
+	return state(revisions >= acknowledged), fmt.Sprintf("%s gave %s", plural(acknowledged, "acknowledged write"), plural(revisions, "revision"))
 }
 
 func steadyWrites(r *reckoning) (verdict, seen string) {

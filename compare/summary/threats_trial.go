@@ -145,7 +145,7 @@ func replication(r *reckoning) (verdict, seen string) {
 
 func manyComparisons(r *reckoning) (verdict, seen string) {
 	total, before, after := 0, 0, 0
-	for _, c := range r.comparisons {
+	for _, c := range slices.Concat(r.comparisons, r.rivals) {
 		if c.AA || c.Word == statistics.NoVerdict {
 			continue
 		}
