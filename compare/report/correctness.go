@@ -110,13 +110,13 @@ func (b *builder) correctnessByWorkload() table {
 	return t
 }
 
-// tallies sums trials that count by name, with the names in the order of the palette, then as they come.
+// tallies sums trials that count by name, with the names in the order of the run's arms, then as they come.
 func (b *builder) tallies(name func(results.Trial) string) ([]string, map[string]*tally) {
 	by := map[string]*tally{}
 	var names []string
 	trials := slices.Clone(b.trials)
 	slices.SortStableFunc(trials, func(x, y results.Trial) int {
-		return cmp.Compare(b.palette.of(x.Arm).index, b.palette.of(y.Arm).index)
+		return cmp.Compare(b.listed(x.Arm), b.listed(y.Arm))
 	})
 	for _, t := range trials {
 		if t.Void != "" {
@@ -155,6 +155,11 @@ func (b *builder) violations() table {
 		t.Note = "One for each arm and kind in a workload; the others are in trials.jsonl."
 	}
 	return t
+}
+
+// listed is the place of an arm among those of the run.
+func (b *builder) listed(arm string) int {
+	return slices.IndexFunc(b.run.Arms, func(a results.ArmInfo) bool { return a.Name == arm })
 }
 
 func writer(n int) string {

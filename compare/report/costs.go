@@ -3,7 +3,6 @@ package report
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"coapply.dev/compare/results"
@@ -77,7 +76,7 @@ func (b *builder) everyCell() []table {
 		}
 		in, service := percentileCells(r.Latency), percentileCells(r.Service)
 		speed.addArm(arm, soft, name, count(r.Trials), count(r.Void), interval(r.Goodput), in[0], in[1], in[2], in[3],
-			service[0], service[2], maybe(r.Fairness), percent(r.GeneratorShare), r.NoVerdict)
+			service[0], service[2], maybe(r.Fairness), little(r.GeneratorShare), r.NoVerdict)
 		outcome.addArm(arm, soft, name, count(r.Intents), count(r.Acknowledged), count(r.GiveUps), percent(r.GiveUpShare), count(r.LostUpdates),
 			percent(r.LostUpper), count(r.Stolen), count(r.Phantom), count(r.Conflicts), count(r.StaleWrites), count(r.Throttled),
 			maybe(r.RequestsPerIntent), verbs(r))
@@ -128,7 +127,7 @@ func (b *builder) overview() table {
 		}
 		in := percentileCells(r.Latency)
 		t.add("", r.Cell().String(), r.Arm, interval(r.Goodput), in[0], in[2], maybe(r.RequestsPerIntent),
-			percent(r.GiveUpShare), strconv.Itoa(r.LostUpdates), interval(r.APIServerCPU), either(word))
+			percent(r.GiveUpShare), count(r.LostUpdates), interval(r.APIServerCPU), either(word))
 	}
 	return t
 }

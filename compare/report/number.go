@@ -87,6 +87,17 @@ func percent(v *float64) string {
 	return strconv.FormatFloat(*v*100, 'g', 3, 64) + " %"
 }
 
+// little writes a share that matters only where it is large.
+func little(v *float64) string {
+	switch {
+	case v == nil || !finite(*v):
+		return na
+	case *v > 0 && *v < 0.001:
+		return "< 0.1 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100**v)
+}
+
 // interval writes a mean with its 95 % interval.
 func interval(i *results.Interval) string {
 	switch {

@@ -37,16 +37,32 @@ func (r *reckoning) choiceLine() string {
 
 const lanes = "gmu-lanes"
 
-// wins is the arms with the highest goodput, by the number of cells.
+// wins is the arms with the highest goodput and those with the lowest p99, by the number of cells.
 func (r *reckoning) wins() string {
+	fast, cells := r.counted(func(a, b results.Result) bool { return a.Goodput.Mean > b.Goodput.Mean })
+	if cells == 0 {
+		return ""
+	}
+	prompt, _ := r.counted(func(a, b results.Result) bool {
+		return a.Latency.P99 != nil && (b.Latency.P99 == nil || *a.Latency.P99 < *b.Latency.P99)
+	})
+	text := fmt.Sprintf("in %s, of the arms that lost nothing and gave up less than 1 %%, the highest mean goodput had %s, the lowest p99 %s",
+		plural(cells, "cell"), fast, prompt)
+	if strings.Contains(fast+prompt, lanes) {
+		text += fmt.Sprintf("; %s needs all writers in one process, where they take turns", lanes)
+	}
+	return text
+}
+
+// counted gives in how many cells of hot-object which arm is the best of those that may be chosen, and the cells.
+func (r *reckoning) counted(better func(a, b results.Result) bool) (text string, cells int) {
 	byArm, at := map[string]int{}, map[string]string{}
 	var arms []string
-	cells := 0
 	for _, planned := range r.run.Plan {
 		if planned.Workload != "hot-object" || planned.Control {
 			continue
 		}
-		best, found := r.ahead(planned)
+		best, found := r.ahead(planned, better)
 		if !found {
 			continue
 		}
@@ -56,34 +72,25 @@ func (r *reckoning) wins() string {
 		}
 		byArm[best.arm]++
 	}
-	if cells == 0 {
-		return ""
-	}
 	slices.SortStableFunc(arms, func(a, b string) int { return byArm[b] - byArm[a] })
-	var parts []string
-	for _, arm := range arms {
-		text := fmt.Sprintf("%s in %d of %s", arm, byArm[arm], plural(cells, "cell"))
+	for i, arm := range arms {
+		arms[i] = fmt.Sprintf("%s in %d", arm, byArm[arm])
 		if byArm[arm] == 1 {
-			text += " (" + at[arm] + ")"
+			arms[i] += " (" + at[arm] + ")"
 		}
-		parts = append(parts, text)
 	}
-	text := "of the arms that lost nothing and gave up less than 1 %, the highest mean goodput had " + strings.Join(parts, ", ")
-	if byArm[lanes] > 0 {
-		text += fmt.Sprintf("; %s needs all writers in one process, where they take turns", lanes)
-	}
-	return text
+	return strings.Join(arms, ", "), cells
 }
 
-// ahead is the arm with the highest goodput of a cell, among those that may be chosen.
-func (r *reckoning) ahead(planned results.PlannedCell) (group, bool) {
+// ahead is the best arm of a cell, among those that may be chosen.
+func (r *reckoning) ahead(planned results.PlannedCell, better func(a, b results.Result) bool) (group, bool) {
 	var best group
 	found := false
 	for _, g := range r.where(func(g group) bool { return g.name() == planned.String() && !g.cell.Control }) {
 		result := g.result
 		eligible := result.NoVerdict == "" && result.LostUpdates == 0 && result.Goodput != nil &&
 			result.GiveUpShare != nil && *result.GiveUpShare < noteworthyGiveUps && len(g.trials) >= statistics.EnoughForVerdict
-		if eligible && (!found || result.Goodput.Mean > best.result.Goodput.Mean) {
+		if eligible && (!found || better(result, best.result)) {
 			best, found = g, true
 		}
 	}

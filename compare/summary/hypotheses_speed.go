@@ -113,7 +113,7 @@ func (r *reckoning) alongManagers(writers int) (part, bool) {
 	if len(words) < 2 {
 		return part{}, false
 	}
-	p := part{undecided, fmt.Sprintf("with %d writers, against the managers: %s", writers, strings.Join(texts, ", "))}
+	p := part{undecided, fmt.Sprintf("with %d writers, by managers: %s", writers, strings.Join(texts, ", "))}
 	switch first, last := words[0], words[len(words)-1]; {
 	case last == statistics.Slower && first != statistics.Slower && first != statistics.NoVerdict:
 		p.state = holds

@@ -95,7 +95,7 @@ func TestReview(t *testing.T) {
 	mentions(t, r.Verdict[1], "less CPU than by gmu-default-retry in ", "less CPU than by gmu-unbounded in ", "3.7 attempts")
 	mentions(t, r.Verdict[2], "gmu-replace", "license-finalizer", "95 % sure")
 	mentions(t, r.Verdict[3], "gmu up to 85", "gmu-default-retry up to 53", "none given up by gmu-unbounded")
-	mentions(t, r.Verdict[4], "increments without a 409", "check before applying")
+	mentions(t, r.Verdict[4], "the lowest p99 ", "increments without a 409", "check before applying")
 }
 
 func mentions(t *testing.T, text string, parts ...string) {

@@ -58,7 +58,7 @@ func durationText(d *time.Duration) string {
 	if d == nil {
 		return "n/a"
 	}
-	return d.Round(10 * time.Microsecond).String()
+	return d.Round(time.Microsecond).String()
 }
 
 func either(s, otherwise string) string {
