@@ -123,9 +123,8 @@ func (b *builder) againstBaseline(cell *cellGroup, arm string) string {
 	case !found:
 		return "–"
 	}
-	text := ratioText(c, drawable(c)) + " " + c.Word
 	if lost(cell, arm) {
-		text += ", lost updates"
+		return ratioText(c, drawable(c)) + " lost updates"
 	}
-	return text
+	return ratioText(c, drawable(c)) + " " + c.Word
 }
