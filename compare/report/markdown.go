@@ -29,6 +29,7 @@ func Markdown(run results.Run, trials []results.Trial, r results.Results) ([]byt
 	for i, line := range r.Verdict {
 		fmt.Fprintf(&out, "%d. %s\n", i+1, plain(line))
 	}
+	out.WriteString("\n" + plain(reading) + "\n")
 	for _, section := range []struct {
 		title string
 		table table
@@ -48,6 +49,11 @@ func Markdown(run results.Run, trials []results.Trial, r results.Results) ([]byt
 		fenced(either(run.Command)), run.Seed, b.ended())
 	return visible([]byte(out.String())), nil
 }
+
+// reading explains what the tables take for granted.
+const reading = "ssa is plain Server-Side Apply, apply is coapply's; gmu is get-modify-update, and what follows says how it retries. " +
+	"hot-object w16 m4 is that workload with 16 writers under 4 field managers; further, o is objects, rtt an added round trip. " +
+	"In brackets: 95 % interval. A p99 of never falls among intents that were given up. Glossary, arms and charts are in report.html."
 
 // plain is text on one line that Markdown takes for text: what opens an element, a link or code does not.
 func plain(text string) string {

@@ -46,7 +46,7 @@ func (b *builder) method() []string {
 		"Arms are compared by the geometric mean of their paired ratios to the baseline of the cell, within blocks, with a " +
 			"95 % interval, an exact sign-flip permutation test, and Benjamini and Hochberg's correction over the comparisons of " +
 			"one measure. Two arms are equivalent when the whole interval lies within " + margin + "; faster and slower are said only of " +
-			"ratios beyond it. An arm that runs twice in a cell (A/A) shows what two equal arms differ by.",
+			"ratios beyond it. In the same way, ssa and apply are compared with every arm of the cell that does not apply. An arm that runs twice in a cell (A/A) shows what two equal arms differ by.",
 		"Intents that were given up count: in goodput as not landed, in latency as longer than any that landed, so that a " +
 			"percentile that falls among them has no value. In an open loop, latency is from when the intent was to begin.",
 		"An ownership conflict and a stale write are both HTTP 409, and are counted apart. What Server-Side Apply retries " +
