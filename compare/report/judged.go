@@ -70,6 +70,9 @@ func (b *builder) against() table {
 			t.add("", c.Cell, c.Arm, c.Baseline, measureTitle(c.Measure), ratioText(c, drawable(c)), rangeText(c), pText(c), count(c.Blocks))
 		}
 	}
+	if len(t.Rows) == 0 {
+		t.Note = "None that this run shows: a few trials show large differences only."
+	}
 	return t
 }
 

@@ -13,27 +13,34 @@ const (
 	cpuMeasure     = "apiserver_cpu"
 )
 
-// compareAll compares each arm with the baseline of its cell, and the arm that ran twice with itself.
-func (r *reckoning) compareAll() []results.Comparison {
-	all := []results.Comparison{}
+// compareAll compares each arm with the baseline of its cell, and the arm that ran twice with itself; then those that
+// apply with their other rivals. The p of one measure are adjusted together.
+func (r *reckoning) compareAll() (comparisons, rivals []results.Comparison) {
+	comparisons, rivals = []results.Comparison{}, []results.Comparison{}
 	for _, measure := range []string{goodputMeasure, cpuMeasure} {
-		var family []results.Comparison
-		for _, g := range r.groups {
-			baseline := g.cell.Baseline
-			if g.aa {
-				baseline = g.arm
-			}
-			base, found := r.lookup(g.name(), baseline)
-			if g.cell.Control || !found || baseline == g.arm && !g.aa || len(g.trials) == 0 {
-				continue
-			}
-			if c, ok := r.compare(g, base, measure); ok {
-				family = append(family, c)
-			}
-		}
-		all = append(all, r.judge(family, measure)...)
+		first := r.withBaseline(measure)
+		family := r.judge(slices.Concat(first, r.withRivals(measure)), measure)
+		comparisons, rivals = append(comparisons, family[:len(first)]...), append(rivals, family[len(first):]...)
 	}
-	return all
+	return comparisons, rivals
+}
+
+func (r *reckoning) withBaseline(measure string) []results.Comparison {
+	var family []results.Comparison
+	for _, g := range r.groups {
+		baseline := g.cell.Baseline
+		if g.aa {
+			baseline = g.arm
+		}
+		base, found := r.lookup(g.name(), baseline)
+		if g.cell.Control || !found || baseline == g.arm && !g.aa || len(g.trials) == 0 {
+			continue
+		}
+		if c, ok := r.compare(g, base, measure); ok {
+			family = append(family, c)
+		}
+	}
+	return family
 }
 
 // compare is without p among others and without a word. It is false where the measure is not there.

@@ -9,25 +9,21 @@ import (
 // applies are the arms that write by Server-Side Apply.
 var applies = []string{plainApply, ours, "ssa-force", "update-then-ssa"}
 
-// compareRivals compares plain Server-Side Apply and ours with every other way of writing in the cell: a baseline that is
-// easy to beat must not hide one that is not. p is adjusted for the number of these.
-func (r *reckoning) compareRivals() []results.Comparison {
-	all := []results.Comparison{}
-	for _, measure := range []string{goodputMeasure, cpuMeasure} {
-		var family []results.Comparison
-		for _, a := range r.groups {
-			if a.aa || a.cell.Control || a.arm != plainApply && a.arm != ours {
-				continue
-			}
-			for _, b := range r.rivalsOf(a) {
-				if c, ok := r.compare(a, b, measure); ok {
-					family = append(family, c)
-				}
+// withRivals compares plain Server-Side Apply and ours with every other way of writing in the cell: a baseline that is easy
+// to beat must not hide one that is not.
+func (r *reckoning) withRivals(measure string) []results.Comparison {
+	var family []results.Comparison
+	for _, a := range r.groups {
+		if a.aa || a.cell.Control || a.arm != plainApply && a.arm != ours {
+			continue
+		}
+		for _, b := range r.rivalsOf(a) {
+			if c, ok := r.compare(a, b, measure); ok {
+				family = append(family, c)
 			}
 		}
-		all = append(all, r.judge(family, measure)...)
 	}
-	return all
+	return family
 }
 
 // rivalsOf gives the arms of the same cell that do not apply, without the baseline.

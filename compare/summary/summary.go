@@ -20,7 +20,7 @@ type reckoning struct {
 func Of(run results.Run, trials []results.Trial) results.Results {
 	r := &reckoning{run: run, trials: trials, groups: groupsOf(run, trials)}
 	r.void = r.voidRun()
-	r.comparisons, r.rivals = r.compareAll(), r.compareRivals()
+	r.comparisons, r.rivals = r.compareAll()
 	out := results.Results{
 		Schema: results.Schema, Run: r.info(), Void: r.void, Cells: []results.Result{}, Comparisons: r.comparisons,
 		Rivals: r.rivals,
