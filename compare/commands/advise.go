@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -142,6 +143,9 @@ func adviseFrom(dir string, s advise.Situation, width int, out io.Writer) error 
 		return fmt.Errorf("%s cannot advise: it has no cell of hot-object with a verdict; see why in `compare render %s`", dir, dir)
 	}
 	fmt.Fprintln(out, strategyTable(width, advice))
+	if slices.ContainsFunc(advice.Strategies, func(s advise.Strategy) bool { return s.Arm == "gmu-lanes" }) {
+		fmt.Fprintln(out, "gmu-lanes needs all writers in one process, where they take turns.")
+	}
 	fmt.Fprintf(out, "Rests on %s, %d trials of each arm.\n", advice.Cell, advice.Strategies[0].Result.Trials)
 	if !advice.Exact {
 		asked := compare.Cell{Workload: "hot-object", Parameters: compare.Parameters{
@@ -174,8 +178,8 @@ func intervalText(i results.Interval) string {
 }
 
 func milliseconds(ms *float64) string {
-	if ms == nil {
-		return "n/a"
+	if ms == nil { // more than that share of the intents did not land
+		return "never"
 	}
 	return fmt.Sprintf("%.0f ms", *ms)
 }

@@ -51,7 +51,7 @@ func (b *builder) goodputChart(sweep cellGroup) (chart, error) {
 
 // banded explains the chart where it has bands.
 const banded = "closed loop, mean over trials with 95 % interval. Faint bars: the model's band for each arm, in the order of the " +
-	"legend beside the number of writers, cut off at the top"
+	"legend beside the number of writers, cut off at the top. It is for writers that have a core each: on few cores less lands"
 
 // beside gives the bands of several arms places of their own about a number of writers, on a logarithmic axis.
 func beside(writers, i, n int) float64 {
