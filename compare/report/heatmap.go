@@ -146,6 +146,9 @@ func (b *builder) ratioMap(workload, arm string, cells []*cellGroup) (heatmap, b
 }
 
 func (b *builder) newHeatmap(title, text string, cells []*cellGroup) heatmap {
+	if len(cells) > 0 && cells[0].Key.Objects > 1 {
+		title += ", " + plural(cells[0].Key.Objects, "object")
+	}
 	m := heatmap{ID: b.nextID(), Title: title, Text: text, Data: table{Title: title}}
 	for i, n := range levels(cells, func(k cellKey) int { return k.Managers }) {
 		m.Columns = append(m.Columns, axisLabel{heatmapLeft + tileWidth*(float64(i)+.5), count(n)})
