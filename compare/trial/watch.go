@@ -145,14 +145,17 @@ func (w *watch) ended() error {
 	if !ok {
 		return nil
 	}
-	event, err := parseEvent(line)
-	if err != nil {
-		return err
+	_, err := goodEvent(line)
+	return err
+}
+
+// goodEvent is one that does not end the watch.
+func goodEvent(line []byte) (event, error) {
+	parsed, err := parseEvent(line)
+	if err == nil && parsed.Type == "ERROR" {
+		err = fmt.Errorf("the API server ended it: %s", bytes.TrimSpace(parsed.Object))
 	}
-	if event.Type == "ERROR" {
-		return fmt.Errorf("the API server ended it: %s", bytes.TrimSpace(event.Object))
-	}
-	return nil
+	return parsed, err
 }
 
 func (w *watch) add(line []byte) {
@@ -192,7 +195,7 @@ func (w *watch) reached() (string, error) {
 	if !ok {
 		return w.from, nil
 	}
-	event, err := parseEvent(line)
+	event, err := goodEvent(line)
 	if err != nil {
 		return "", err
 	}
