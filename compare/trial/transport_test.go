@@ -146,7 +146,7 @@ func TestEachManagerHasOneConnection(t *testing.T) {
 
 func TestLimiterWaitsMakeATrialVoid(t *testing.T) {
 	s := newTally()
-	config := &rest.Config{Host: answering(t).URL, QPS: 100, Burst: 1}
+	config := &rest.Config{Host: answering(t).URL, QPS: 10, Burst: 1}
 	config.NegotiatedSerializer = codecs
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {

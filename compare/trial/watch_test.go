@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"errors"
 	"context"
 	"fmt"
 	"net/http"
@@ -158,4 +159,19 @@ func TestVersionsOfAllKindsAreInOrder(t *testing.T) {
 	if seen.events != 5 || seen.revisions != 4 {
 		t.Errorf("%d events of %d revisions, want 5 of 4", seen.events, seen.revisions)
 	}
+}
+
+// A watch may be lost before the writers begin.
+func TestALossIsToldLater(t *testing.T) {
+	w := &watches{}
+	first := errors.New("first")
+	w.lost(first)
+	w.lost(errors.New("second"))
+	var told error
+	w.onLost(func(err error) { told = err })
+	if !errors.Is(told, first) {
+		t.Errorf("told %v", told)
+	}
+	w.onLost(nil)
+	w.lost(first) // nobody is to be told
 }

@@ -18,8 +18,9 @@ type watches struct {
 	cancel     context.CancelFunc
 	running    sync.WaitGroup
 
-	mu    sync.Mutex
-	stops func(error) // ends the trial early
+	mu     sync.Mutex
+	missed error       // the first
+	stops  func(error) // ends the trial early
 }
 
 // startWatches returns when every later write will be seen.
@@ -52,16 +53,22 @@ func startWatches(ctx context.Context, p place, kinds []compare.Kind) (*watches,
 	return w, nil
 }
 
-// onLost has stop called if a watch misses something.
+// onLost has stop called if a watch misses something, or has done so already; nil is nobody to call.
 func (w *watches) onLost(stop func(error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stops = stop
+	if stop != nil && w.missed != nil {
+		stop(w.missed)
+	}
 }
 
 func (w *watches) lost(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.missed == nil {
+		w.missed = err
+	}
 	if w.stops != nil {
 		w.stops(err)
 	}
