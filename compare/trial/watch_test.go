@@ -1,8 +1,8 @@
 package trial
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
