@@ -45,7 +45,7 @@ var shown = map[string]bool{
 }
 
 var quickShape = shape{
-	blocks: 6, otherBlocks: 1, warmup: 200 * time.Millisecond, duration: 500 * time.Millisecond, other: 500 * time.Millisecond,
+	blocks: 10, otherBlocks: 1, warmup: 200 * time.Millisecond, duration: 500 * time.Millisecond, other: 500 * time.Millisecond,
 	roundsAtMost: 3, grid: []compare.Parameters{{Writers: 8, Managers: 4}},
 }
 

@@ -94,7 +94,7 @@ func judge(checked []results.ModelCell) results.ModelArm {
 	case len(checked) < enoughChecks:
 		v.Why = fmt.Sprintf("cells left to check it with: %d, and it takes %d", len(checked), enoughChecks)
 	case *v.MedianError > medianLimit || *v.WorstError > worstLimit:
-		v.Why = fmt.Sprintf("in cells that it had not seen its goodput was off by %.0f %% (median) and %.0f %% (worst); %.0f and %.0f %% are accepted",
+		v.Why = fmt.Sprintf("in cells that it had not seen its goodput was off by %.1f %% (median) and %.1f %% (worst); %.0f and %.0f %% are accepted",
 			100**v.MedianError, 100**v.WorstError, 100*medianLimit, 100*worstLimit)
 	default:
 		v.Accepted = true

@@ -46,7 +46,7 @@ func (r *reckoning) wins() string {
 	prompt, _ := r.counted(func(a, b results.Result) bool {
 		return a.Latency.P99 != nil && (b.Latency.P99 == nil || *a.Latency.P99 < *b.Latency.P99)
 	})
-	text := fmt.Sprintf("in %s, of the arms that lost nothing and gave up less than 1 %%, the highest mean goodput had %s, the lowest p99 %s",
+	text := fmt.Sprintf("in %s of hot-object, of the arms that lost nothing and gave up less than 1 %%, the highest mean goodput had %s, the lowest p99 %s",
 		plural(cells, "cell"), fast, prompt)
 	if strings.Contains(fast+prompt, lanes) {
 		text += fmt.Sprintf("; %s needs all writers in one process, where they take turns", lanes)

@@ -42,7 +42,7 @@ func (r *reckoning) speedLine() string {
 			parts = append(parts, text)
 			continue
 		}
-		part := fmt.Sprintf("against %s, %s lands ", rival, plainApply) + found.sentence("more intents a second", "fewer")
+		part := fmt.Sprintf("on hot-object against %s, %s lands ", rival, plainApply) + found.sentence("more intents a second", "fewer")
 		if flip := found.flip(); flip != "" {
 			part += ", and it flips " + flip
 		}
@@ -62,7 +62,7 @@ func (r *reckoning) serverLine() string {
 		case text != "":
 			parts = append(parts, text)
 		default:
-			parts = append(parts, fmt.Sprintf("an intent by %s costs the API server ", plainApply)+found.sentence("less CPU than by "+rival, "more"))
+			parts = append(parts, fmt.Sprintf("on hot-object an intent by %s costs the API server ", plainApply)+found.sentence("less CPU than by "+rival, "more"))
 		}
 	}
 	line := strings.Join(parts, "; ")
