@@ -26,6 +26,12 @@ type Config struct {
 	// LiveReader reads past the cache, where a conflict is judged: mgr.GetAPIReader().
 	// What it gives has to have its managed fields.
 	LiveReader client.Reader
+	// Lanes are those of the process: give the same to all appliers and updaters, so
+	// that they write to an object one after another. nil is a set of its own.
+	Lanes *Lanes
+	// Steady tells which intents need no request. All appliers of a process share one;
+	// nil sends each intent.
+	Steady *SteadyState
 	// Metrics may be nil.
 	Metrics Metrics
 	// MaxShrink guards against incomplete intents, the most common accident with
@@ -69,6 +75,9 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("apply: %w", err)
 	}
+	if config.Lanes == nil {
+		config.Lanes = NewLanes()
+	}
 	a := &Applier{client: c, config: config, metrics: config.Metrics, seen: newSeenVersions(), memory: newMemory()}
 	if a.metrics == nil {
 		a.metrics = NoMetrics{}
@@ -79,7 +88,8 @@ func New(c client.Client, config Config) (*Applier, error) {
 // FieldManager is the name that owns what is applied.
 func (a *Applier) FieldManager() string { return a.config.FieldManager }
 
-// Apply brings the object to the intent. It sends the intent unforced and lets
+// Apply brings the object to the intent. Where Config.Steady proves that nothing
+// would change, nothing is sent. Else it sends the intent unforced and lets
 // the policy settle what conflicts, field by field, see Decision. Where a conflict
 // is rejected nothing lands. Relinquished and shared fields give way first; where
 // the rest of the conflicts is to be forced, the object is read, applied unforced
@@ -125,8 +135,12 @@ type call struct {
 	dryRun      bool // the server is to change nothing
 	ref         ObjectRef
 	attempts    int
+	waited      time.Duration // for the lane
 	conflicts   []Conflict
 	concessions concessions // fields in which the intent gives way
+
+	provenAs provenKey     // what the steady-state check remembers it as
+	looked   client.Object // what it judges by; never written to
 
 	// readVersion is the resourceVersion that an object that must exist was read at.
 	readVersion string
@@ -136,10 +150,11 @@ type call struct {
 	did Action
 }
 
-// run is the order of steps. Lanes (one write at a time to one object) will wrap
-// everything behind the encoding; the steady-state check will stand before the
-// first send.
+// run is the order of steps.
 func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
+	if c.stillSteady(ctx, intent) {
+		return Unchanged, nil
+	}
 	encoded, err := encode(intent)
 	if err != nil {
 		if invalid := (*IntentError)(nil); errors.As(err, &invalid) {
@@ -151,6 +166,9 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 	if err := checkScope(c.client, c.ref); err != nil {
 		return "", err
+	}
+	if c.becomesSteady(ctx, intent) {
+		return Unchanged, nil
 	}
 	if err := c.prepare(ctx, intent); err != nil {
 		return c.absentOr(c.classify(ctx, err))
@@ -169,24 +187,6 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 		action = c.did // by an earlier request of this call
 	}
 	return action, c.statusLanded()
-}
-
-// applyOnce is steps 4 to 6.
-func (c *call) applyOnce(ctx context.Context) (Action, error) {
-	c.concessions, c.conflicts = concessions{}, nil
-	action, settled, err := c.applyRemembered(ctx)
-	if settled {
-		return action, c.explain(ctx, err)
-	}
-	action, err = c.send(ctx, c.intent, pin{uid: c.intent.ref.UID}, false)
-	if IsOwnershipConflict(err) {
-		action, err = c.settle(ctx, err)
-	}
-	if err != nil {
-		return "", c.explain(ctx, err)
-	}
-	c.remember()
-	return action, nil
 }
 
 // retryBackoff bounds step 7, within retryFor.

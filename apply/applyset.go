@@ -59,8 +59,8 @@ type ApplySets struct {
 	parents *Applier   // writes the set's label and annotations, under a name of its own
 	known   *lru.Cache // by the parent's uid: knownSet
 	latest  *lru.Cache // by the parent's uid: the last *Round that began
-	holders *lru.Cache // by memberKey: the id of the set that it was applied for last
-	lanes   lanes
+	holders *lru.Cache // by objectKey: the id of the set that it was applied for last
+	holding *Lanes     // around the look at who has a member and its apply, which enters the object's own lane
 }
 
 // How many parents and members are remembered: one that is not costs its reads again.
@@ -86,14 +86,14 @@ func NewApplySets(applier *Applier) (*ApplySets, error) {
 		return nil, err
 	}
 	parents, err := New(applier.client, Config{
-		FieldManager: parentManager(config.FieldManager), LiveReader: config.LiveReader, Metrics: config.Metrics,
+		FieldManager: parentManager(config.FieldManager), LiveReader: config.LiveReader, Metrics: config.Metrics, Lanes: config.Lanes,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &ApplySets{
 		members: members, parents: parents,
-		known: lru.New(knownSets), latest: lru.New(knownSets), holders: lru.New(knownMembers),
+		holding: NewLanes(), known: lru.New(knownSets), latest: lru.New(knownSets), holders: lru.New(knownMembers),
 	}, nil
 }
 
@@ -131,7 +131,7 @@ type knownSet struct {
 	record record // what the parent says
 	// applied are the members applied since the set held no other ones; without
 	// complete there may be more.
-	applied  map[memberKey]struct{}
+	applied  map[objectKey]struct{}
 	complete bool
 }
 
@@ -147,7 +147,7 @@ type Round struct {
 	own        record // the set's, without a scope
 	recorded   record // what the parent says since the announcement
 	emitted    scope  // of the members
-	members    map[memberKey]struct{}
+	members    map[objectKey]struct{}
 	intents    sets.Set[intentKey]
 	emittedAs  map[types.UID]bool // what was applied: whether as a member
 	complete   bool               // everything that is emitted stands
@@ -164,7 +164,7 @@ type Round struct {
 // second intent for the same, *IntentError.
 func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func() ([]Intent, error)) *Round {
 	r := &Round{
-		sets: s, emitted: newScope(), members: map[memberKey]struct{}{},
+		sets: s, emitted: newScope(), members: map[objectKey]struct{}{},
 		intents: sets.New[intentKey](), emittedAs: map[types.UID]bool{},
 	}
 	if err := r.identify(parent); err != nil {

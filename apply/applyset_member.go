@@ -4,27 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
-
-// memberKey names a member, in whatever version.
-type memberKey struct {
-	group, kind string
-	types.NamespacedName
-}
-
-func keyOf(object ObjectRef) memberKey {
-	return memberKey{object.Group, object.Kind, object.NamespacedName}
-}
 
 // intentKey names what an intent is for.
 type intentKey struct {
-	memberKey
+	objectKey
 
 	subresource string
 }
@@ -57,7 +45,7 @@ func (r *Round) prepare(intent Intent) preparedIntent {
 	}
 	if prepared.member = isMember(intent); prepared.member {
 		r.emitted.add(encoded.ref, r.parent)
-		r.members[key.memberKey] = struct{}{}
+		r.members[key.objectKey] = struct{}{}
 	}
 	return prepared
 }
@@ -116,8 +104,7 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome Outcome,
 // another without a conflict, and the answer does not show what it was. Hence the
 // read, and nobody else of this process between it and the apply.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (Outcome, error) {
-	key := keyOf(one.object)
-	leave, err := r.sets.lanes.enter(ctx, key)
+	ctx, leave, err := r.sets.holding.Enter(ctx, one.object)
 	if err != nil {
 		return Outcome{Object: one.object}, err
 	}
@@ -127,7 +114,7 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (Outcome, e
 	}
 	outcome, err := r.sets.members.Apply(ctx, one.Intent)
 	if err != nil {
-		r.sets.holders.Remove(key) // nobody knows whether it has the label
+		r.sets.holders.Remove(keyOf(one.object)) // nobody knows whether it has the label
 	}
 	return outcome, err
 }
@@ -154,26 +141,4 @@ func (r *Round) hold(ctx context.Context, object ObjectRef) error {
 	}
 	r.sets.holders.Add(key, r.own.id)
 	return nil
-}
-
-// lanes let one at a time do something with a member.
-type lanes struct {
-	taken sync.Map // memberKey: a channel that is closed when it is free again
-}
-
-// enter waits until nobody else is in.
-func (l *lanes) enter(ctx context.Context, key memberKey) (leave func(), err error) {
-	mine := make(chan struct{})
-	for {
-		theirs, taken := l.taken.LoadOrStore(key, mine)
-		if !taken {
-			return func() { l.taken.Delete(key); close(mine) }, nil
-		}
-		until, _ := theirs.(chan struct{})
-		select {
-		case <-until:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }

@@ -36,7 +36,7 @@ func (r *Round) announce(ctx context.Context) error {
 	}
 	applied := maps.Clone(known.applied)
 	if applied == nil {
-		applied = map[memberKey]struct{}{}
+		applied = map[objectKey]struct{}{}
 	}
 	maps.Copy(applied, r.members)
 	r.sets.known.Add(r.parent.UID, knownSet{record: r.recorded, applied: applied, complete: known.complete})

@@ -127,6 +127,16 @@ func TestConcede(t *testing.T) {
 			policy: relinquish.Func(func(apply.Conflict) (apply.Decision, bool) { return 42, true }),
 			steps:  []step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}}, attempts: 1, err: apply.ErrRefused,
 		},
+		"owners that the object does not show": {
+			reason: "the whole intent is sent again, and gives way when it is refused again",
+			policy: relinquish,
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(ofOthers("uid-1", "7"))},
+				{"PATCH", conflict(hpaReplicas)}, {"PATCH uid=uid-1", ok(ofOthers("uid-1", "8"))},
+			},
+			attempts: 3, action: apply.Configured,
+			conflicts: []string{"Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with null"},
+		},
 		"a value that is not there": {
 			reason: "hpa owns the field and the object has no value: there is none to adopt",
 			policy: share,

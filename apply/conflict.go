@@ -16,6 +16,7 @@ import (
 // Conflict is one field that another manager owns and that the intent sets
 // differently.
 type Conflict struct {
+	Object     ObjectRef           // whose field it is, as it was read when the conflict was judged
 	Manager    fieldowners.Manager // the other owner
 	Path       fieldowners.Path    // the root when the server's string matched no field of the object read
 	ServerPath string              // the field as the API server names it; ambiguous
@@ -74,7 +75,7 @@ func describeConflicts(err error, intent *encodedIntent, live *unstructured.Unst
 		if causeErr != nil {
 			return nil, causeErr
 		}
-		conflict := Conflict{Manager: manager, ServerPath: cause.Field}
+		conflict := Conflict{Object: intent.ref.as(live), Manager: manager, ServerPath: cause.Field}
 		if path, ok := matchPath(ownership, intent.object, &conflict.Manager, cause.Field); ok {
 			conflict.setPath(path, intent, live)
 		}

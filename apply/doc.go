@@ -23,6 +23,29 @@
 //     conflict is never retried, and never taken for a stale write, though both
 //     are HTTP 409. What fails for the moment is tried three times.
 //
+// # Many writers of one object
+//
+// The API server repeats a Server-Side Apply that another write overtakes, inside
+// and without a limit: with many writers it is busy with repetitions, and with little
+// else. Lanes let the writers of one process take turns instead. Give one set, by
+// Config.Lanes of this package and of apply/update, to all of them:
+//
+//	lanes := apply.NewLanes() // one a process
+//
+// The lane is held from the first request of a try to its last, not while the call
+// backs off. Every intent is sent; none is merged with another one or dropped.
+//
+// # Intents that change nothing
+//
+// Most reconciles have nothing to change, and need no request to know it. Give all
+// appliers of a process one SteadyState, by Config.Steady:
+//
+//	steady, err := apply.NewSteadyState(mgr.GetCache(), discoveryClient.OpenAPIV3())
+//
+// It proves from the object in the cache, with the server's own schemas, that neither
+// a value nor an owner would change; what it cannot prove is sent. The Outcome is
+// Unchanged, with no attempt.
+//
 // # What the caller does
 //
 //  1. Names one field manager per reconciler, and lists in an intent every field
@@ -37,6 +60,8 @@
 //	applier, err := apply.New(mgr.GetClient(), apply.Config{
 //		FieldManager: "example-autoscaler",
 //		LiveReader:   mgr.GetAPIReader(),
+//		Lanes:        lanes,
+//		Steady:       steady,
 //		Policy:       apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Force),
 //	})
 //	outcome, err := applier.Apply(ctx, apply.Intent{
@@ -73,8 +98,8 @@
 //
 // # Where to find what
 //
-// The steps of an apply are in applier.go, in order; settle.go, concession.go and
-// memory.go are its sixth. Each other verb has a file of its own. Still to come:
-// lanes (one write at a time to one object) around all of run, and the steady-state
-// check before the first send.
+// The steps of an apply are in applier.go, in order: the steady-state check is
+// steady.go and what is named after it, lanes.go the lanes, and attempt.go what is
+// done inside; settle.go, concession.go and memory.go are the sixth step. Each other
+// verb has a file of its own.
 package apply

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -50,12 +48,16 @@ type Intent struct {
 	// field that it stands for to the object itself.)
 	Body runtime.ApplyConfiguration
 
+	// Read is the object as the caller has just read it from its cache: typed,
+	// unstructured or, for intents of metadata alone, metadata only. The steady-state
+	// check judges by it and does not read the object itself. It is not written to.
+	Read client.Object
+
 	// MayShrink lets this intent give up more fields than Config.MaxShrink allows.
 	MayShrink bool
 }
 
-// encodedIntent is an intent in the form that is sent, compared and (once there
-// is a steady-state check) hashed.
+// encodedIntent is an intent in the form that is sent and compared.
 type encodedIntent struct {
 	ref         ObjectRef // with the uid that the intent is pinned to, if any
 	object      map[string]any
@@ -67,7 +69,10 @@ type encodedIntent struct {
 // encode is step 1: JSON once, and everything refused that no server should see.
 func encode(intent Intent) (*encodedIntent, error) {
 	encoded := &encodedIntent{subresource: intent.Subresource}
-	err := encoded.decode(intent.Config)
+	config, err := toJSON(intent.Config)
+	if err == nil {
+		err = encoded.decode(config)
+	}
 	if err == nil {
 		err = encoded.identify()
 	}
@@ -80,34 +85,13 @@ func encode(intent Intent) (*encodedIntent, error) {
 	if err == nil {
 		err = encoded.checkSubresource()
 	}
+	if err == nil && intent.Read != nil && !isRead(intent.Read, encoded.ref) {
+		err = errors.New("Read is another object, or none; leave it out where there is none")
+	}
 	if err != nil {
 		return nil, &IntentError{Object: encoded.ref, Err: err}
 	}
 	return encoded, nil
-}
-
-// decode takes the content of a configuration.
-func (e *encodedIntent) decode(configuration runtime.ApplyConfiguration) error {
-	config := reflect.ValueOf(configuration)
-	if !config.IsValid() || config.Kind() != reflect.Pointer || config.IsNil() {
-		return fmt.Errorf("the configuration is %T, want a non-nil pointer", configuration)
-	}
-	e.kind = config.Type().Elem()
-	value := any(configuration)
-	if holder, ok := configuration.(unstructuredHolder); ok {
-		if holdsNothing(config.Elem()) {
-			return errors.New("the configuration holds a nil *unstructured.Unstructured")
-		}
-		e.kind, value = nil, holder.UnstructuredContent()
-	}
-	// Unstructured content takes the way through JSON as well: it may hold what a
-	// deep copy panics on, such as an int.
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	e.object = nil
-	return utiljson.Unmarshal(raw, &e.object)
 }
 
 // Object names the object that the intent is for, as Migrate, Rename and Release
@@ -159,7 +143,11 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 			return fmt.Errorf("with a Body the configuration only names the object; it sets %s", name)
 		}
 	}
-	if err := e.decode(body); err != nil {
+	config, err := toJSON(body)
+	if err == nil {
+		err = e.decode(config)
+	}
+	if err != nil {
 		return fmt.Errorf("the body: %w", err)
 	}
 	if e.object["metadata"] == nil {
@@ -195,20 +183,6 @@ func (e *encodedIntent) with(object map[string]any) *encodedIntent {
 	return &other
 }
 
-// unstructuredHolder is what client.ApplyConfigurationFromUnstructured's private
-// type has and typed configurations have not.
-type unstructuredHolder interface {
-	UnstructuredContent() map[string]any
-}
-
-func holdsNothing(holder reflect.Value) bool {
-	if holder.Kind() != reflect.Struct {
-		return false
-	}
-	held := holder.FieldByName("Unstructured")
-	return held.IsValid() && held.Kind() == reflect.Pointer && held.IsNil()
-}
-
 func (e *encodedIntent) identify() error {
 	object := unstructured.Unstructured{Object: e.object}
 	version, err := schema.ParseGroupVersion(object.GetAPIVersion())
@@ -241,41 +215,4 @@ func refuseServerFields(metadata map[string]any) error {
 		return errors.New("it carries metadata.resourceVersion; an apply that is not forced is not protected by it, and a forced one is pinned here")
 	}
 	return nil
-}
-
-// pin is what an apply is bound to; the zero value is none.
-type pin struct {
-	uid             types.UID
-	resourceVersion string
-}
-
-// fresh gives a new value of the caller's own type. The client writes the
-// server's answer into what it is given, so the caller's value must not be it; and
-// a typed read waits for the writes of its own type only (read-your-writes).
-func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
-	object := unstructured.Unstructured{Object: runtime.DeepCopyJSON(e.object)}
-	if p.uid != "" {
-		object.SetUID(p.uid)
-	}
-	if p.resourceVersion != "" {
-		object.SetResourceVersion(p.resourceVersion)
-	}
-	if p.uid != "" && object.GetUID() != p.uid || p.resourceVersion != "" && object.GetResourceVersion() != p.resourceVersion {
-		return nil, &IntentError{Object: e.ref, Err: errors.New("it cannot be pinned: its metadata is no object")}
-	}
-	if e.kind == nil {
-		return client.ApplyConfigurationFromUnstructured(&object), nil
-	}
-	raw, err := json.Marshal(object.Object)
-	if err != nil {
-		return nil, &IntentError{Object: e.ref, Err: err}
-	}
-	config, ok := reflect.TypeAssert[runtime.ApplyConfiguration](reflect.New(e.kind))
-	if !ok {
-		return nil, &IntentError{Object: e.ref, Err: fmt.Errorf("*%v is no apply configuration", e.kind)}
-	}
-	if err := json.Unmarshal(raw, config); err != nil {
-		return nil, &IntentError{Object: e.ref, Err: err}
-	}
-	return config, nil
 }

@@ -14,10 +14,11 @@ import (
 //
 // Created is the answer's status. Unchanged is a resourceVersion that was there
 // before: that of this applier's last answer, or of the object read for MustExist.
-// Where another manager wrote in between, an apply that changes nothing cannot be
-// told from one that does and is reported as Configured. (The time of our managed
-// fields entry does not tell either: the server stamps it for a changed value, not
-// for a changed owner.)
+// (The applies of one applier to an object come and go one by one, in their lane, so
+// that the last answer is that.) Where another manager wrote in between, an apply
+// that changes nothing cannot be told from one that does and is reported as
+// Configured. (The time of our managed fields entry does not tell either: the server
+// stamps it for a changed value, not for a changed owner.)
 func (c *call) judge(config runtime.ApplyConfiguration) Action {
 	answer := c.exchange.lastAnswer()
 	object := metadataOf(answer, config)

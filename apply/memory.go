@@ -104,17 +104,22 @@ func (c *call) remember() (kept bool) {
 		answer = c.landed()
 	}
 	if answer != nil && c.worthRemembering(answer) {
-		held := c.concessions
-		held.made = slices.Clone(held.made)
-		for i := range held.made {
-			held.made[i].conflict.Remembered = true
-		}
-		held.keep = held.owned // what we have now is what this form keeps: sent again it gives up nothing
-		c.memory.byIntent.Add(c.intent.key(), remembered{answer.GetUID(), c.intent.hash(), held})
+		c.rememberAs(answer.GetUID())
 		return true
 	}
 	c.forget()
 	return false
+}
+
+// rememberAs keeps the concessions as those of the object with this uid.
+func (c *call) rememberAs(uid types.UID) {
+	held := c.concessions
+	held.made = slices.Clone(held.made)
+	for i := range held.made {
+		held.made[i].conflict.Remembered = true
+	}
+	held.keep = held.owned // what we have now is what this form keeps: sent again it gives up nothing
+	c.memory.byIntent.Add(c.intent.key(), remembered{uid, c.intent.hash(), held})
 }
 
 // forget has the next apply start with the whole intent.
@@ -141,13 +146,7 @@ func (c *call) stillCalledFor(object *unstructured.Unstructured) bool {
 	if err != nil {
 		return false
 	}
-	held := concessions{
-		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
-		keep: func(path fieldowners.Path) bool {
-			owners := ownership.OwnersOf(path)
-			return len(owners) == 1 && c.isOurs(owners[0])
-		},
-	}
+	held := c.noneBy(ownership)
 	if len(object.GetManagedFields()) == 0 {
 		held.made = c.concessions.made
 		held.adopt(object)
@@ -168,6 +167,17 @@ func (c *call) stillCalledFor(object *unstructured.Unstructured) bool {
 	return true
 }
 
+// noneBy gives no concessions yet, to the owners of an object.
+func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
+	return concessions{
+		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
+		keep: func(path fieldowners.Path) bool {
+			owners := ownership.OwnersOf(path)
+			return len(owners) == 1 && c.isOurs(owners[0])
+		},
+	}
+}
+
 // heldAgainst gives a concession for each of a field's owners that holds it against
 // us, and none if the field would not give way as it did.
 func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, object *unstructured.Unstructured) []concession {
@@ -177,7 +187,7 @@ func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, object
 		if c.isOurs(owner) {
 			continue
 		}
-		conflict := Conflict{Manager: owner, ServerPath: made.conflict.ServerPath}
+		conflict := Conflict{Object: c.intent.ref.as(object), Manager: owner, ServerPath: made.conflict.ServerPath}
 		if equal := conflict.setPath(made.conflict.Path, c.intent, object); equal {
 			return nil
 		}

@@ -27,6 +27,7 @@ type ApplyObservation struct {
 	Attempts     int
 	Conflicts    map[Decision]int // by what was decided, without those settled in an earlier apply
 	Duration     time.Duration
+	Waited       time.Duration // of Duration, for the lane
 }
 
 // UpdateObservation is what one get-modify-update call amounted to.
@@ -35,9 +36,10 @@ type UpdateObservation struct {
 	Kind         schema.GroupVersionKind
 	Verb         string // Do, Status, EnsureFinalizer or RemoveFinalizer
 	Result       string // "Success", or after an error its ResultOf
-	Attempts     int    // reads followed by a decision to write or not
+	Attempts     int    // live reads, each with the write that followed; 0 when nothing was to be written
 	StaleWrites  int
 	Duration     time.Duration
+	Waited       time.Duration // of Duration, for the lane
 }
 
 // ResultOf names an error for metrics and events: a word from a fixed set.
@@ -57,6 +59,8 @@ func ResultOf(err error) string {
 		return "UIDMismatch"
 	case errors.Is(err, ErrStaleWrite):
 		return "StaleWrite"
+	case errors.Is(err, ErrReentry):
+		return "Reentry"
 	case errors.Is(err, ErrRetryable):
 		return "Retryable"
 	case errors.Is(err, ErrRefused):

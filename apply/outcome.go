@@ -3,6 +3,7 @@ package apply
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -41,6 +42,12 @@ func (r ObjectRef) String() string {
 		name = r.NamespacedName.String()
 	}
 	return strings.TrimSpace(r.Kind + " " + name)
+}
+
+// as is the object as it was read.
+func (r ObjectRef) as(read *unstructured.Unstructured) ObjectRef {
+	r.UID, r.ResourceVersion = read.GetUID(), read.GetResourceVersion()
+	return r
 }
 
 // Outcome reports one Apply.

@@ -71,6 +71,7 @@ type Policy struct {
 	otherwise Decision
 	rules     []rule
 	ask       func(Conflict) (Decision, bool)
+	mayForce  func(Conflict) bool
 	kinds     []runtime.ApplyConfiguration
 	err       error // of building it; New reports it
 }
@@ -120,6 +121,27 @@ func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 		p.err = errors.Join(p.err, errors.New("policy: Func is given twice; one function decides"))
 	}
 	p.ask = decide
+	return p
+}
+
+// ForceIf asks may before a field is forced, whoever decided that it is to be, a
+// rule or Func: where it gives false the conflict is rejected instead. Decisions but
+// Force are none of its business.
+//
+// It is asked for each look at a conflict, several times in one Apply, and last for
+// the answer that a force is pinned to. Unlike Func it may answer by more than the
+// conflict, such as by how often the field was taken back, and differently each
+// time: every answer holds for the look it was asked for. One false is enough for
+// nothing of the intent to land, and a true promises no force. It must be safe for
+// concurrent use. Values of Secrets are hidden from it.
+func (p Policy) ForceIf(may func(Conflict) bool) Policy {
+	switch {
+	case may == nil:
+		p.err = errors.Join(p.err, errors.New("policy: ForceIf(nil): a function is needed"))
+	case p.mayForce != nil:
+		p.err = errors.Join(p.err, errors.New("policy: ForceIf is given twice; one function is asked"))
+	}
+	p.mayForce = may
 	return p
 }
 
@@ -202,7 +224,11 @@ func (p Policy) decide(conflict Conflict) Decision {
 	default:
 		decision = p.byRules(conflict)
 	}
-	return settleable(decision, conflict)
+	decision = settleable(decision, conflict)
+	if decision == Force && p.mayForce != nil && !p.mayForce(conflict) {
+		return Reject
+	}
+	return decision
 }
 
 // byRules has the closest rule decide.
@@ -249,5 +275,5 @@ func mayLieBelow(serverPath, prefix string) bool {
 // dependsOnOwner tells whether another owner of the same field may lead to another
 // decision.
 func (p Policy) dependsOnOwner() bool {
-	return p.ask != nil || slices.ContainsFunc(p.rules, func(r rule) bool { return r.Manager != "" || r.Operation != "" })
+	return p.ask != nil || p.mayForce != nil || slices.ContainsFunc(p.rules, func(r rule) bool { return r.Manager != "" || r.Operation != "" })
 }

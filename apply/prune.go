@@ -156,9 +156,16 @@ func (p *pruning) parentStands(ctx context.Context) error {
 }
 
 func (p *pruning) delete(ctx context.Context, ref ObjectRef) {
+	ctx, leave, err := p.sets.members.config.Lanes.Enter(ctx, ref)
+	if err != nil {
+		p.errs = append(p.errs, err)
+		return
+	}
+	defer leave()
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	object.SetGroupVersionKind(ref.GroupVersionKind)
-	err := p.sets.members.client.Delete(ctx, object, client.Preconditions{UID: &ref.UID},
+	p.sets.members.wroteElse(ref) // it may be emitted again at once
+	err = p.sets.members.client.Delete(ctx, object, client.Preconditions{UID: &ref.UID},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	switch {
 	case err == nil:

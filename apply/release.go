@@ -61,7 +61,9 @@ func (c *call) release(ctx context.Context, object ObjectRef) (Action, error) {
 	}
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 	released := Unchanged
-	exhausted, err := tries(ctx, func() error { return c.releaseEach(ctx, &released) })
+	exhausted, err := tries(ctx, func() error {
+		return c.inLane(ctx, func(ctx context.Context) error { return c.releaseEach(ctx, &released) })
+	})
 	switch {
 	case exhausted:
 		return "", &ContendedError{Object: c.ref, Attempts: c.attempts, Err: err}

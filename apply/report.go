@@ -34,5 +34,6 @@ func (c *call) report(outcome Outcome, err error, took time.Duration) {
 		Attempts:     outcome.Attempts,
 		Conflicts:    decided,
 		Duration:     took,
+		Waited:       c.waited,
 	})
 }

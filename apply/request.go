@@ -26,18 +26,24 @@ func (c *call) send(ctx context.Context, form *encodedIntent, p pin, force bool)
 		return "", err
 	}
 	c.attempts++
+	c.looked = nil
+	known := c.sending()
 	c.exchange.calling()
 	err = c.intent.withoutValues(c.apply(ctx, config, force))
 	c.exchange.called(err)
 	c.log.V(1).Info("applied", "attempt", c.attempts, "force", force, "pinnedTo", p.resourceVersion, "error", err)
 	switch {
 	case err != nil && c.exchange.lastAnswer().status != 0: // it landed, and the client cannot read how
-		return "", &RetryableError{Object: c.ref, Err: fmt.Errorf("reading the answer: %w", err)}
+		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("reading the answer: %w", err)}
+		known(err)
+		return "", err
 	case err != nil:
+		known(c.classify(ctx, err))
 		return "", err
 	}
 	c.answered = config
 	action := c.judge(config)
+	known(nil)
 	if c.did == "" && action != Unchanged && !c.dryRun {
 		c.did = action
 	}
@@ -90,16 +96,20 @@ func (c *call) apply(ctx context.Context, config runtime.ApplyConfiguration, for
 	return c.client.SubResource(c.intent.subresource).Apply(ctx, target, subresource)
 }
 
-// readCached reads the object as the client has it. The read has the typed form if
-// the scheme knows one, as informers usually have it.
-func (c *call) readCached(ctx context.Context) (client.Object, error) {
-	var object client.Object
+// emptyObject has the typed form if the scheme knows one, as informers usually have
+// it.
+func (c *call) emptyObject() client.Object {
 	if known, err := c.client.Scheme().New(c.ref.GroupVersionKind); err == nil {
-		object, _ = known.(client.Object)
+		if object, ok := known.(client.Object); ok {
+			return object
+		}
 	}
-	if object == nil {
-		object = c.newLive()
-	}
+	return c.newLive()
+}
+
+// readCached reads the object as the client has it.
+func (c *call) readCached(ctx context.Context) (client.Object, error) {
+	object := c.emptyObject()
 	err := c.client.Get(ctx, c.ref.NamespacedName, object)
 	switch {
 	case apierrors.IsNotFound(err):

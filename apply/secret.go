@@ -28,6 +28,14 @@ func (e *encodedIntent) secret() bool {
 	return e.ref.Group == "" && e.ref.Kind == "Secret"
 }
 
+// whyNot gives the text of an error of ours, which may quote values.
+func (e *encodedIntent) whyNot(err error) string {
+	if e.secret() {
+		return string(hidden)
+	}
+	return fmt.Sprint(err)
+}
+
 // quotesNoValues are the reasons whose messages the API server makes from names
 // alone. Those of all others, such as validation, may quote what was sent, as may a
 // denial by admission, which has whatever reason it likes.

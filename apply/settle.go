@@ -7,30 +7,24 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/fieldowners"
 )
 
-// settle is step 6: refused is the ownership conflict of an unforced apply.
+// settle is one try of step 6: refused is the ownership conflict of an unforced apply
+// just now, if any.
 //
-// Each try reads the object and then applies unforced what is left of the intent
+// It reads the object and then applies unforced what is left of the intent
 // once its relinquished and shared fields have given way. Force is pinned to that
 // read, which came before the judged answer. Pinned to a later read, or not at
 // all, it would take fields that became contested after the judgement (1,500 races
 // each: 0 unintended steals this way, 741 and 900 the others).
 func (c *call) settle(ctx context.Context, refused error) (Action, error) {
-	var action Action
-	exhausted, err := tries(ctx, func() error {
-		live, err := c.readForSettling(ctx)
-		if err != nil {
-			return err
-		}
-		action, err = c.settleBy(ctx, live, refused)
-		refused = nil // it says nothing of a later look
-		return err
-	})
-	if exhausted {
-		return "", &ContendedError{Object: c.ref, Attempts: c.attempts, Conflicts: c.conflicts, Err: err}
+	live, err := c.readForSettling(ctx)
+	if err != nil {
+		return "", err
 	}
-	return action, err
+	return c.settleBy(ctx, live, refused)
 }
 
 // readForSettling reads the object that writes will be pinned to. nil without an
@@ -61,7 +55,11 @@ func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, re
 			}
 		}
 		if !c.stillCalledFor(live) { // another object, or others own the fields now: judge anew
-			c.concessions = concessions{}
+			ownership, err := fieldowners.Parse(live.GetManagedFields())
+			if err != nil {
+				return "", &RefusedError{Object: c.ref, Err: fmt.Errorf("managed fields of %v: %w", c.ref, err)}
+			}
+			c.concessions = c.noneBy(ownership)
 		}
 	}
 	for {

@@ -86,13 +86,12 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 		}
 	}
 	exhausted, err := tries(ctx, func() (err error) {
-		if state.stale {
-			if state, err = t.readAgain(ctx, state.sent); state == nil {
-				return err
-			}
+		inside, leave, err := t.applier.config.Lanes.Enter(ctx, t.object)
+		if err != nil {
+			return err
 		}
-		undo, err = t.write(ctx, state)
-		state.stale = IsStaleWrite(err)
+		defer leave()
+		undo, state, err = t.try(inside, state)
 		return err
 	})
 	switch {
@@ -105,13 +104,32 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	return undo, err
 }
 
+// try writes, after another look if the last try was stale, and gives the state that
+// it went by.
+func (t *Transfer) try(ctx context.Context, state *transferState) (undo *Transfer, used *transferState, err error) {
+	if state.stale {
+		now, err := t.readAgain(ctx, state.sent)
+		if err != nil {
+			return nil, state, err
+		}
+		if state = now; state == nil {
+			return nil, nil, nil
+		}
+	}
+	undo, err = t.write(ctx, state)
+	state.stale = IsStaleWrite(err)
+	return undo, state, err
+}
+
 // readAgain gives what there is to do now, which is nothing if it was done meanwhile;
 // nil without an error says that it is not what was shown.
 func (t *Transfer) readAgain(ctx context.Context, sent int) (*transferState, error) {
-	now, err := t.read(ctx, sent)
-	switch {
-	case err != nil:
+	now, err := t.readOnce(ctx)
+	if err != nil {
 		return nil, err
+	}
+	now.sent = sent
+	switch {
 	case t.undoes || sameMoves(t.shown.plan.Moved, now.plan.Moved):
 		return now, nil
 	case t.shown.plan.Done(now.entries) == nil:
@@ -149,6 +167,7 @@ func (t *Transfer) write(ctx context.Context, state *transferState) (undo *Trans
 	if err := t.rehearse(ctx, state, after); err != nil {
 		return nil, err
 	}
+	t.applier.wroteElse(t.object)
 	stored, err := t.send(ctx, state, after)
 	switch {
 	case err == nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -49,6 +50,8 @@ type Session struct {
 	Client func(manager string) client.Client
 	// Config is the configuration of that client, for arms that call client-go themselves.
 	Config func(manager string) *rest.Config
+	// Schemas are those of the API server. To fetch them is not counted: a process does it once.
+	Schemas openapi.Client
 	// Cache reads from informers on the trial's objects; nil unless Arm.Cached.
 	Cache client.Reader
 }

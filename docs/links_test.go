@@ -50,7 +50,7 @@ func hasHeading(content, anchor string) bool {
 }
 
 // ours are the folders that a code span may name a path in.
-var ours = regexp.MustCompile(`^(\.ci|api|apply|cmd|compare|config|docs|fieldowners|internal|test|tools)(/[\w./-]*)?$`)
+var ours = regexp.MustCompile(`^(\.ci|api|apply|cmd|compare|config|docs|examples|fieldowners|internal|test|tools)(/[\w./-]*)?$`)
 
 // TestPathsExist looks for the files and folders that code spans name, and for
 // make's targets.

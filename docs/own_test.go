@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/openapi"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -67,7 +68,10 @@ func TestOwnWorkload(t *testing.T) {
 				t.Fatal(err)
 			}
 			arm, _ := catalogue().Arm(name)
-			writer, err := arm.New(compare.Session{Client: func(string) client.Client { return server }})
+			writer, err := arm.New(compare.Session{
+				Client: func(string) client.Client { return server },
+				Cache:  server, Schemas: struct{ openapi.Client }{}, // what is written differs: no schema is asked for
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package fieldowners
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 
@@ -10,25 +11,30 @@ import (
 )
 
 // KeepOwn gives a transform for a cache (cache.TransformFunc of client-go,
-// cache.Options.DefaultTransform of controller-runtime). It drops the managed
-// fields of all managers but these from the objects that the cache keeps, which is
-// often half of their memory. Without names it drops all.
+// cache.Options.DefaultTransform of controller-runtime). Of the managed fields it
+// keeps the entries of these managers, and those of others that own a field which one
+// of these owns as well; the rest, often half of the memory of a cache, it drops.
+// Without names it drops all.
+//
+// A field is shared where both entries name it, or where one of them owns the whole of
+// what the other owns a part of: an empty map, an atomic list. An entry of another
+// that cannot be judged is kept: malformed, or in the names of another apiVersion.
+// So is each one where an entry of these managers is malformed.
 //
 // The transform changes the object in place, typed, unstructured or metadata only;
 // the same again changes nothing. What has no metadata, such as a tombstone, passes
 // as it is. It never fails.
 //
-// What reads such a cache does not see who else owns a field: whoever looks for
-// foreign owners reads metadata through a second informer. With no entry left of a
-// manager, the Extract functions of client-go's apply configurations give an empty
-// configuration without an error, and to apply that gives up everything: name
-// every manager that you extract for or apply as. An object must never be updated
-// from such a cache with the managed fields that are left: a partial list erases
-// the other entries on the server.
+// What reads such a cache sees who else owns a field of these managers, and of no
+// other field: whoever looks for those reads metadata through a second informer. With
+// no entry left of a manager, the Extract functions of client-go's apply
+// configurations give an empty configuration without an error, and to apply that gives
+// up everything: name every manager that you extract for or apply as. An object must
+// never be updated from such a cache with the managed fields that are left: a partial
+// list erases the other entries on the server.
 func KeepOwn(managers ...string) func(object any) (any, error) {
 	managers = slices.Clone(managers)
 	own := func(manager string) bool { return slices.Contains(managers, manager) }
-	ownEntry := func(entry metav1.ManagedFieldsEntry) bool { return own(entry.Manager) }
 	return func(object any) (any, error) {
 		if fields, ok := object.(*unstructured.Unstructured); ok {
 			keepOwnUnstructured(fields, own)
@@ -38,29 +44,36 @@ func KeepOwn(managers ...string) func(object any) (any, error) {
 			return object, nil
 		}
 		if accessor, err := meta.Accessor(object); err == nil {
-			entries := accessor.GetManagedFields()
-			kept := only(entries, ownEntry)
-			if len(kept) < len(entries) {
-				accessor.SetManagedFields(kept)
-			}
+			keepOwnTyped(accessor, own)
 		}
 		return object, nil
 	}
 }
 
+func keepOwnTyped(object metav1.Object, own func(manager string) bool) {
+	entries := object.GetManagedFields()
+	kept := keepOwn(entries,
+		func(entry metav1.ManagedFieldsEntry) bool { return own(entry.Manager) },
+		func(entry metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry { return entry })
+	if len(kept) < len(entries) {
+		object.SetManagedFields(kept)
+	}
+}
+
 // keepOwnUnstructured leaves the entries in the form that they are in, malformed
-// ones included: making them typed and back costs more than all else.
-func keepOwnUnstructured(object *unstructured.Unstructured, own func(string) bool) {
+// ones included. Where nothing has to be judged, none is made typed: that costs more
+// than all else.
+func keepOwnUnstructured(object *unstructured.Unstructured, own func(manager string) bool) {
 	if object == nil {
 		return
 	}
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)
-	kept := only(entries, func(entry any) bool {
+	kept := keepOwn(entries, func(entry any) bool {
 		fields, _ := entry.(map[string]any)
 		manager, _ := fields["manager"].(string)
 		return own(manager)
-	})
+	}, typedEntry)
 	switch {
 	case len(kept) == len(entries):
 	case len(kept) == 0:
@@ -70,26 +83,62 @@ func keepOwnUnstructured(object *unstructured.Unstructured, own func(string) boo
 	}
 }
 
-// only gives a slice of its own, so that the memory of the rest is free, unless
-// there is no rest; nil when nothing is left.
-func only[T any](all []T, keep func(T) bool) []T {
+// typedEntry is as much of an entry as it takes to judge what it shares.
+func typedEntry(entry any) metav1.ManagedFieldsEntry {
+	fields, _ := entry.(map[string]any)
+	var typed metav1.ManagedFieldsEntry
+	typed.APIVersion, _ = fields["apiVersion"].(string)
+	typed.FieldsType, _ = fields["fieldsType"].(string)
+	if raw, err := json.Marshal(fields["fieldsV1"]); err == nil {
+		typed.FieldsV1 = metav1.NewFieldsV1(string(raw))
+	}
+	return typed
+}
+
+// keepOwn gives a slice of its own, so that the memory of the rest is free, unless
+// there is no rest; nil when nothing is left. Entries are read where there are some of
+// ours and some of others.
+func keepOwn[T any](entries []T, own func(T) bool, read func(T) metav1.ManagedFieldsEntry) []T {
+	keep := make([]bool, len(entries))
 	n := 0
-	for _, one := range all {
-		if keep(one) {
+	for i, entry := range entries {
+		if keep[i] = own(entry); keep[i] {
 			n++
 		}
 	}
-	switch n {
-	case len(all):
-		return all
-	case 0:
+	if n == 0 {
 		return nil
 	}
+	if n < len(entries) {
+		n += keepSharing(entries, keep, read)
+	}
+	if n == len(entries) {
+		return entries
+	}
 	kept := make([]T, 0, n)
-	for _, one := range all {
-		if keep(one) {
-			kept = append(kept, one)
+	for i, entry := range entries {
+		if keep[i] {
+			kept = append(kept, entry)
 		}
 	}
 	return kept
+}
+
+// keepSharing adds to the entries that are kept those that share a field with them,
+// and tells how many these are.
+func keepSharing[T any](entries []T, keep []bool, read func(T) metav1.ManagedFieldsEntry) (added int) {
+	ours := make([]metav1.ManagedFieldsEntry, 0, len(entries))
+	for i, entry := range entries {
+		if keep[i] {
+			ours = append(ours, read(entry))
+		}
+	}
+	shared := newSharing(ours)
+	for i, entry := range entries {
+		if !keep[i] && shared.with(read(entry)) {
+			keep[i] = true
+			added++
+		}
+	}
+	return added
 }

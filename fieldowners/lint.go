@@ -39,6 +39,8 @@ const (
 	RuleDuplicateEntry Rule = "duplicate-entry"
 	// RuleOwnsNothing: a manager owns no more than that fields exist which others own.
 	RuleOwnsNothing Rule = "owns-nothing"
+	// RuleManyManagers: so many managers that applies to the object take much longer.
+	RuleManyManagers Rule = "many-managers"
 	// RuleLargeManagedFields: more than half of the object is managed fields.
 	RuleLargeManagedFields Rule = "large-managed-fields"
 )
@@ -86,7 +88,7 @@ func Lint(entries []metav1.ManagedFieldsEntry, facts LintFacts) ([]Finding, erro
 	var findings []Finding
 	for _, rule := range []func() []Finding{
 		l.beforeFirstApply, l.clientSideApply, l.updateAndApply, l.ancientChanges,
-		l.unserved, l.duplicates, l.ownsNothing, l.large,
+		l.unserved, l.duplicates, l.ownsNothing, l.manyManagers, l.large,
 	} {
 		found := rule()
 		slices.SortStableFunc(found, func(a, b Finding) int { return a.Managers[0].compare(b.Managers[0]) })

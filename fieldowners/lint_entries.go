@@ -1,8 +1,6 @@
 package fieldowners
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -158,36 +156,6 @@ func unionOf(sets []*fieldpath.Set) *fieldpath.Set {
 	default:
 		return unionOf(sets[:n/2]).Union(unionOf(sets[n/2:]))
 	}
-}
-
-// large finds objects that are mostly managed fields.
-func (l linting) large() []Finding {
-	if l.facts.ObjectBytes <= 0 {
-		return nil
-	}
-	size := func(v any) int {
-		encoded, _ := json.Marshal(v) // what was read from JSON
-		return len(encoded)
-	}
-	bytes := size(l.entries)
-	if 2*bytes <= l.facts.ObjectBytes {
-		return nil
-	}
-	sizes := map[Manager]int{}
-	for _, raw := range l.entries {
-		sizes[Manager{Name: raw.Manager, Operation: raw.Operation, Subresource: raw.Subresource, APIVersion: raw.APIVersion}] += size(raw)
-	}
-	var managers []Manager
-	for manager := range sizes {
-		managers = append(managers, manager)
-	}
-	slices.SortFunc(managers, func(a, b Manager) int { return cmp.Or(sizes[b]-sizes[a], a.compare(b)) })
-	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
-	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
-		"release or migrate those that do not write any more",
-		bytes, l.facts.ObjectBytes, managerCount(len(managers)), sizes[managers[0]], managers[0])
-	f.Remedy = "kubectl fieldowners get " + Placeholder
-	return []Finding{f}
 }
 
 func reapplyCommand(manager string) string {

@@ -28,6 +28,8 @@ const (
 	NetworkClusterIP NetworkType = "ClusterIP"
 	// NetworkNodePort is reached through a port of every node.
 	NetworkNodePort NetworkType = "NodePort"
+	// NetworkNone is not reached: there is no Service.
+	NetworkNone NetworkType = "None"
 )
 
 // DevboxSpec is the wanted state.
@@ -37,6 +39,7 @@ type DevboxSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="an image reference has no white space"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((\\\\[[a-fA-F0-9:]+\\\\]|[a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?)(:[0-9]{1,5})?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[a-zA-Z0-9_][-a-zA-Z0-9_.]{0,127})?(@[a-z0-9]+([+._-][a-z0-9]+)*:[a-fA-F0-9]{32,128})?$')",message="an image reference is [HOST[:PORT]/]PATH[:TAG][@DIGEST], its path in lower case, such as registry.example.com/team/image:1.0"
 	Image string `json:"image"`
 
 	// state is Running (one pod), Stopped (none, ended gracefully) or Shutdown
@@ -47,7 +50,7 @@ type DevboxSpec struct {
 
 	// resources of the devbox's container.
 	// +optional
-	Resources DevboxResources `json:"resources,omitzero"`
+	Resources Resources `json:"resources,omitzero"`
 
 	// network is how the devbox is reached.
 	// +optional
@@ -55,29 +58,12 @@ type DevboxSpec struct {
 	Network DevboxNetwork `json:"network,omitzero"`
 }
 
-// DevboxResources are what the container asks for and may use.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(r, !(r in self.limits) || quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) <= 0)",message="a request must not be above its limit"
-// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !string(self.requests[r]).startsWith('-'))",message="a request must not be negative"
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits.all(r, !string(self.limits[r]).startsWith('-'))",message="a limit must not be negative"
-type DevboxResources struct {
-	// requests by resource name, such as cpu: 500m.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=4
-	Requests corev1.ResourceList `json:"requests,omitempty"`
-
-	// limits by resource name.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=4
-	Limits corev1.ResourceList `json:"limits,omitempty"`
-}
-
 // DevboxNetwork is how a devbox is reached.
 type DevboxNetwork struct {
-	// type of the devbox's Service.
+	// type of the devbox's Service; None is no Service.
 	// +optional
 	// +default="ClusterIP"
-	// +kubebuilder:validation:Enum=ClusterIP;NodePort
+	// +kubebuilder:validation:Enum=ClusterIP;NodePort;None
 	Type NetworkType `json:"type,omitempty"`
 
 	// port that the devbox listens on.
@@ -115,9 +101,9 @@ const (
 	ConditionNetworkApplied = "NetworkApplied"
 )
 
-// DevboxStatus is written in parts: phase and lastContainerStatus by the workload
-// reconciler, network by the network reconciler, one condition by each, contentID
-// by whoever keeps the devbox's content.
+// DevboxStatus is written in parts: phase, lastContainerStatus and lastContentID by
+// the workload reconciler, network by the network reconciler, contentID by the
+// content reconciler, one condition by each of them that applies something.
 type DevboxStatus struct {
 	// phase is what the devbox is doing.
 	// +optional
@@ -127,11 +113,17 @@ type DevboxStatus struct {
 	// +optional
 	LastContainerStatus *corev1.ContainerStatus `json:"lastContainerStatus,omitempty"`
 
-	// contentID names the content that the devbox starts from; a new one replaces
-	// the pod.
+	// contentID names the content that the devbox starts from: its image's, and what was
+	// committed on top of it when it was Stopped. A new one replaces the pod.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ContentID string `json:"contentID,omitempty"`
+
+	// lastContentID is the content that the container of lastContainerStatus ran on;
+	// empty once a Shutdown has dropped what it left behind.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	LastContentID string `json:"lastContentID,omitempty"`
 
 	// network is where the devbox is reached.
 	// +optional
@@ -166,6 +158,9 @@ type DevboxNetworkStatus struct {
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Network",type=string,JSONPath=`.status.network.type`
 // +kubebuilder:printcolumn:name="NodePort",type=integer,JSONPath=`.status.network.nodePort`
+// +kubebuilder:printcolumn:name="WorkloadApplied",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="WorkloadApplied")].reason`
+// +kubebuilder:printcolumn:name="PowerApplied",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="PowerApplied")].reason`
+// +kubebuilder:printcolumn:name="NetworkApplied",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="NetworkApplied")].reason`
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.image`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="a Devbox's name has at most 52 characters, so that the names and labels made from it fit"

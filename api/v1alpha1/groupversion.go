@@ -10,7 +10,14 @@ import (
 var SchemeGroupVersion = schema.GroupVersion{Group: "platform.coapply.dev", Version: "v1alpha1"}
 
 var builder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &Devbox{}, &DevboxList{})
+	scheme.AddKnownTypes(SchemeGroupVersion,
+		&Devbox{}, &DevboxList{},
+		&User{}, &UserList{},
+		&License{}, &LicenseList{},
+		&NodeMaintenance{}, &NodeMaintenanceList{},
+		&SlurmController{}, &SlurmControllerList{},
+		&NodeSet{}, &NodeSetList{},
+	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 })

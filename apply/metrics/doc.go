@@ -16,11 +16,13 @@
 //	coapply_update_attempts          histogram  field_manager kind verb
 //	coapply_update_duration_seconds  histogram  field_manager kind verb result
 //	coapply_stale_writes_total       counter    field_manager kind verb
+//	coapply_lane_wait_seconds        histogram  field_manager kind
 //
 // An apply that needs no request is observed with 0 attempts. Conflicts are
 // ownership conflicts, by what was decided; one that was settled with the same owner
 // in an earlier apply, and is settled from memory, is not counted again. A
-// resourceVersion mismatch is a stale write.
+// resourceVersion mismatch is a stale write. The wait is that for the object's lane, over all
+// tries of a call; it is part of the duration.
 //
 // # Labels
 //

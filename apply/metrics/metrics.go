@@ -22,6 +22,7 @@ type Metrics struct {
 	updateAttempts *prometheus.HistogramVec
 	updateDuration *prometheus.HistogramVec
 	staleWrites    *prometheus.CounterVec
+	laneWaits      *prometheus.HistogramVec
 }
 
 var _ apply.Metrics = (*Metrics)(nil)
@@ -47,8 +48,8 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// attemptBuckets: 0 is an apply that was proven unnecessary; the ready policies of
-// apply/update end at 4 and 5.
+// attemptBuckets: 0 is an apply or an update that had nothing to write; the ready
+// policies of apply/update end at 4 and 5.
 var attemptBuckets = []float64{0, 1, 2, 3, 4, 5, 8, 16, 32}
 
 // durationBuckets reach from a steady state (microseconds) over one request
@@ -70,11 +71,13 @@ func newMetrics() *Metrics {
 		updates: counter("update_total",
 			"Get-modify-update calls by how they ended.", "verb", "result"),
 		updateAttempts: histogram("update_attempts",
-			"Attempts of a get-modify-update call.", attemptBuckets, "verb"),
+			"Attempts of a get-modify-update call; 0 when there was nothing to write.", attemptBuckets, "verb"),
 		updateDuration: histogram("update_duration_seconds",
 			"Time of a get-modify-update call, waits included.", durationBuckets, "verb", "result"),
 		staleWrites: counter("stale_writes_total",
 			"Writes refused because the object was no longer at the resourceVersion that was read.", "verb"),
+		laneWaits: histogram("lane_wait_seconds",
+			"Time that an apply or a get-modify-update call waited for other writes of the process to the same object.", durationBuckets),
 	}
 }
 
@@ -95,7 +98,7 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.applies, m.applyRequests, m.applyAttempts, m.applyDuration, m.conflicts,
-		m.updates, m.updateAttempts, m.updateDuration, m.staleWrites,
+		m.updates, m.updateAttempts, m.updateDuration, m.staleWrites, m.laneWaits,
 	}
 }
 
@@ -120,6 +123,7 @@ func (m *Metrics) ObserveApply(o apply.ApplyObservation) {
 	m.applyRequests.WithLabelValues(o.FieldManager, kind).Add(float64(o.Requests))
 	m.applyAttempts.WithLabelValues(o.FieldManager, kind).Observe(float64(o.Attempts))
 	m.applyDuration.WithLabelValues(o.FieldManager, kind, o.Result).Observe(o.Duration.Seconds())
+	m.laneWaits.WithLabelValues(o.FieldManager, kind).Observe(o.Waited.Seconds())
 	for decision, n := range o.Conflicts {
 		m.conflicts.WithLabelValues(o.FieldManager, kind, decision.String()).Add(float64(n))
 	}
@@ -132,4 +136,5 @@ func (m *Metrics) ObserveUpdate(o apply.UpdateObservation) {
 	m.updateAttempts.WithLabelValues(o.FieldManager, kind, o.Verb).Observe(float64(o.Attempts))
 	m.updateDuration.WithLabelValues(o.FieldManager, kind, o.Verb, o.Result).Observe(o.Duration.Seconds())
 	m.staleWrites.WithLabelValues(o.FieldManager, kind, o.Verb).Add(float64(o.StaleWrites))
+	m.laneWaits.WithLabelValues(o.FieldManager, kind).Observe(o.Waited.Seconds())
 }

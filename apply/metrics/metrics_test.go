@@ -47,7 +47,7 @@ func observed(t *testing.T) (*prometheus.Registry, *metrics.Metrics) {
 	})
 	m.ObserveUpdate(apply.UpdateObservation{
 		FieldManager: "power", Kind: pod, Verb: "RemoveFinalizer", Result: "Success",
-		Attempts: 3, StaleWrites: 2, Duration: 300 * time.Millisecond,
+		Attempts: 3, StaleWrites: 2, Duration: 300 * time.Millisecond, Waited: 20 * time.Millisecond,
 	})
 	return registry, m
 }

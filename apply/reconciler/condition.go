@@ -3,11 +3,20 @@ package reconciler
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/apply"
+)
+
+// Reasons of a condition, and of an event.
+const (
+	// ReasonOwnershipConflict is where others own fields that are wanted otherwise.
+	ReasonOwnershipConflict = "OwnershipConflict"
+	// ReasonNameTaken is where an object of a wanted name is someone else's, see ErrNotOurs.
+	ReasonNameTaken = "NameTaken"
 )
 
 // Condition says in the parent's status what became of an emission: True when
@@ -25,7 +34,7 @@ func Condition(conditionType string, generation int64, applied Applied) metav1.C
 	}
 	if err := errors.Join(applied.Errs...); err != nil {
 		condition.Status = metav1.ConditionFalse
-		condition.Reason = reason(err)
+		condition.Reason = reason(err, applied.Errs)
 		condition.Message = message(applied.Errs)
 		return condition
 	}
@@ -39,9 +48,14 @@ func Condition(conditionType string, generation int64, applied Applied) metav1.C
 	return condition
 }
 
-func reason(err error) string {
-	if errors.Is(err, apply.ErrConflict) {
-		return "OwnershipConflict"
+func reason(err error, each []error) string {
+	switch {
+	case errors.Is(err, apply.ErrConflict):
+		return ReasonOwnershipConflict
+	case errors.Is(err, ErrNotOurs):
+		return ReasonNameTaken
+	case slices.ContainsFunc(each, terminating):
+		return "NamespaceTerminating"
 	}
 	return apply.ResultOf(err)
 }

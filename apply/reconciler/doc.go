@@ -7,8 +7,10 @@
 //  2. Leaves a parent with the annotation PausedAnnotation alone.
 //  3. A parent that is being deleted: Cleanup; when it is done, the finalizer goes.
 //     Nothing is emitted.
-//  4. Ensures the finalizer, before anything else is written. Should the parent turn
-//     out to be paused or deleted by now, 2 and 3 hold.
+//  4. Ensures the finalizer, before anything else is written. One that had to be
+//     added ends the reconcile, and the next one begins at once; one that is there
+//     writes nothing. Should the parent turn out to be paused or deleted by now, 2
+//     and 3 hold.
 //  5. Emit, which has no client and no clock: its intents follow from the parent
 //     alone, and golden tests hold them.
 //  6. Applies every intent, also after one failed.
@@ -23,8 +25,10 @@
 // An ownership conflict that the policy rejects is in the status, in an event and in the log, and is tried
 // again a minute later or when parent or child change; it is no error of the
 // reconcile, as nothing heals it by retrying at once. One that is settled is in an
-// event, once. A RetryableError waits as
-// long as the server asked. Everything else is retried by the controller's rate
+// event, once. An object that is someone else's (ErrNotOurs) is as a rejected conflict.
+// A Namespace that is being deleted takes nothing new: that is in the status and in the
+// log, and is tried again a minute later, without an event: a parent in it goes as well.
+// A RetryableError waits as long as the server asked. Everything else is retried by the controller's rate
 // limiter, and so is all of it when one error of several is such.
 //
 // # What the caller promises

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,14 +43,15 @@ func TestOrder(t *testing.T) {
 		parent parentType
 		change func(*world)
 		want   string
+		again  bool // at once
 		err    error
 	}{
 		"new": {
-			reason: "the finalizer stands before anything is written, the status after all of it",
-			parent: parent(), want: "PUT, " + applied + ", " + written,
+			reason: "the finalizer stands before anything else, and the next reconcile begins with it",
+			parent: parent(), want: "PUT", again: true,
 		},
 		"known": {
-			reason: "a finalizer that is there is no write",
+			reason: "a finalizer that is there is no write; the status comes after everything else",
 			parent: withFinalizer(), want: applied + ", " + written,
 		},
 		"paused":           {reason: "left alone", parent: paused(parent())},
@@ -115,6 +117,14 @@ func TestOrder(t *testing.T) {
 			reason: "tried again", parent: withFinalizer(), change: fail("then", errAny),
 			want: applied + ", " + written, err: errAny,
 		},
+		"the clock matters": {
+			reason: "tried again when the status says so", parent: withFinalizer(), want: applied, again: true,
+			change: func(w *world) {
+				w.config.Status = func(context.Context, parentType, reconciler.Applied) (reconciler.Report[parentType], error) {
+					return reconciler.Report[parentType]{After: time.Millisecond}, nil
+				}
+			},
+		},
 		"status without change": {
 			reason: "nothing is written; what follows needs no write", parent: withFinalizer(), want: applied + ", then",
 			change: func(w *world) {
@@ -130,7 +140,8 @@ func TestOrder(t *testing.T) {
 				test.change(w)
 			}
 			result, err := w.reconcile(t.Context())
-			if !errors.Is(err, test.err) || test.err == nil && err != nil || result != (reconcile.Result{}) {
+			again := result.RequeueAfter > 0 && result.RequeueAfter < time.Second
+			if !errors.Is(err, test.err) || test.err == nil && err != nil || again != test.again {
 				t.Errorf("%s: %+v, %v; want %v", test.reason, result, err, test.err)
 			}
 			if w.String() != test.want {
@@ -199,7 +210,7 @@ func TestDeletedUnderAnOldCache(t *testing.T) {
 	if _, err := w.reconcile(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if w.String() != "PUT, cleanup, PUT" {
-		t.Errorf("%s; want a stale write, and the end of the parent", w)
+	if w.String() != "cleanup, PUT" {
+		t.Errorf("%s; want no write of what the cache has, and the end of the parent", w)
 	}
 }

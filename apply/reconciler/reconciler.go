@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,6 +48,9 @@ type Report[P client.Object] struct {
 	// Then is called when the status has landed: what must not happen before the
 	// status says so. It may be nil.
 	Then func(ctx context.Context) error
+	// After is in what time to reconcile again though nothing changes, as what depends
+	// on the clock needs; 0 is not at all.
+	After time.Duration
 }
 
 // Config of a Reconciler.
@@ -127,24 +131,36 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	err := r.Client.Get(ctx, request.NamespacedName, parent)
 	switch {
 	case apierrors.IsNotFound(err):
-		return requeue(ctx, r.gone(ctx, request.NamespacedName))
+		return Requeue(ctx, r.gone(ctx, request.NamespacedName))
 	case err != nil:
-		return requeue(ctx, err)
+		return Requeue(ctx, err)
 	}
 	if emits, err := r.emits(ctx, parent); !emits {
-		return requeue(ctx, err)
+		return Requeue(ctx, err)
 	}
-	if parent, err = r.ensureFinalizer(ctx, parent); err != nil {
-		return requeue(ctx, err)
+	parent, added, err := r.ensureFinalizer(ctx, parent)
+	switch {
+	case err != nil:
+		return Requeue(ctx, err)
+	case added:
+		return reconcile.Result{RequeueAfter: atOnce}, nil
 	}
 	if emits, err := r.emits(ctx, parent); !emits { // as it is, where the cache was behind
-		return requeue(ctx, err)
+		return Requeue(ctx, err)
 	}
 	applied := r.apply(ctx, parent)
 	r.tell(parent, applied)
-	errs := append(slices.Clone(applied.Errs), r.writeStatus(ctx, parent, applied))
-	return requeue(ctx, errs...)
+	after, err := r.writeStatus(ctx, parent, applied)
+	result, err := Requeue(ctx, append(slices.Clone(applied.Errs), err)...)
+	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
+		result.RequeueAfter = after
+	}
+	return result, err
 }
+
+// atOnce puts a parent back into the queue. (Result.Requeue, which says so, is
+// deprecated, and a RequeueAfter of 0 is none.)
+const atOnce = time.Nanosecond
 
 func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) error {
 	if r.Gone == nil {
@@ -178,12 +194,14 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) error {
 	return err
 }
 
-func (r *Reconciler[P]) ensureFinalizer(ctx context.Context, parent P) (P, error) {
+// ensureFinalizer gives the parent as it is, where the cache was behind, and tells
+// whether the finalizer had to be added.
+func (r *Reconciler[P]) ensureFinalizer(ctx context.Context, parent P) (P, bool, error) {
 	if r.Finalizer == "" {
-		return parent, nil
+		return parent, false, nil
 	}
 	result, err := update.EnsureFinalizer(ctx, r.Updater, parent, r.Finalizer)
-	return result.Object, err
+	return result.Object, result.Changed, err
 }
 
 func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
@@ -248,25 +266,26 @@ func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
 	return applied
 }
 
-func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Applied) error {
+// writeStatus tells, beside what went wrong, in what time to reconcile again.
+func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Applied) (time.Duration, error) {
 	if r.Status == nil {
-		return nil
+		return 0, nil
 	}
 	report, err := r.Status(ctx, parent, applied)
 	if err != nil {
-		return fmt.Errorf("status: %w", err)
+		return 0, fmt.Errorf("status: %w", err)
 	}
 	err = r.land(ctx, parent, report)
 	switch {
 	case apierrors.IsNotFound(err), errors.Is(err, apply.ErrUIDMismatch): // Gone follows, or the next parent
-		return nil
+		return 0, nil
 	case err != nil:
-		return fmt.Errorf("status: %w", err)
+		return 0, fmt.Errorf("status: %w", err)
 	}
 	if report.Then != nil {
-		return report.Then(ctx)
+		err = report.Then(ctx)
 	}
-	return nil
+	return report.After, err
 }
 
 // land writes the status, pinned to the parent that it is about.

@@ -4,27 +4,36 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
 )
 
+// ErrNotOurs says that an object is someone else's. An applier's client may refuse to
+// write to one by an error that matches it. It is treated as a conflict that is
+// rejected: told by an event, and tried again a minute later.
+var ErrNotOurs = errors.New("someone else's")
+
 // conflictRetry is how long a rejected conflict waits for the other owner to let
 // go when nothing that is watched says so: giving up a field changes no value.
 const conflictRetry = time.Minute
 
-// requeue says when to reconcile again after errors, see the package comment.
+// Requeue says when to reconcile again after errors, see the package comment.
 // Where each of them says how long to wait, the longest wait that the server asked
 // for decides, or else that of a conflict; otherwise the rate limiter does,
-// and no error is lost.
-func requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
+// and no error is lost. nil errors are none.
+func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {
 		return reconcile.Result{}, nil
@@ -37,7 +46,7 @@ func requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 		retryable := (*apply.RetryableError)(nil)
 		switch {
 		case one == nil:
-		case errors.Is(one, apply.ErrConflict):
+		case errors.Is(one, apply.ErrConflict), errors.Is(one, ErrNotOurs), terminating(one):
 			conflict = conflictRetry
 		case errors.As(one, &retryable) && retryable.After > 0:
 			asked = max(asked, retryable.After)
@@ -50,15 +59,24 @@ func requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// tell records events for conflicts, rejected and settled, and for what was pruned
-// and what was not. What is settled as before is not told again.
+// terminating tells whether a Namespace takes nothing new because it is being deleted:
+// nothing heals that but its end, and a parent in it goes as well.
+func terminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// tell records events for conflicts, rejected and settled, for objects that are someone
+// else's, and for what was pruned and what was not. What is settled as before is not
+// told again.
 func (r *Reconciler[P]) tell(parent P, applied Applied) {
 	if r.Events == nil {
 		return
 	}
 	for _, err := range applied.Errs {
 		if conflict := (*apply.ConflictError)(nil); errors.As(err, &conflict) {
-			r.event(parent, corev1.EventTypeWarning, "OwnershipConflict", conflict.Error())
+			Event(r.Events, parent, corev1.EventTypeWarning, ReasonOwnershipConflict, conflict.Error())
+		} else if errors.Is(err, ErrNotOurs) {
+			Event(r.Events, parent, corev1.EventTypeWarning, ReasonNameTaken, err.Error())
 		}
 	}
 	for _, outcome := range applied.Outcomes {
@@ -67,15 +85,15 @@ func (r *Reconciler[P]) tell(parent P, applied Applied) {
 		}
 		for _, conflict := range outcome.Conflicts {
 			if done, ok := settled[conflict.Decision]; ok && !conflict.Remembered {
-				r.event(parent, corev1.EventTypeNormal, done.reason, done.what+" "+conflict.String())
+				Event(r.Events, parent, corev1.EventTypeNormal, done.reason, done.what+" "+conflict.String())
 			}
 		}
 	}
 	for _, object := range applied.Pruned.Deleted {
-		r.event(parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is emitted no longer")
+		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is emitted no longer")
 	}
 	for _, kept := range applied.Pruned.Kept {
-		r.event(parent, corev1.EventTypeWarning, "NotPruned", kept.String())
+		Event(r.Events, parent, corev1.EventTypeWarning, "NotPruned", kept.String())
 	}
 }
 
@@ -89,10 +107,18 @@ var settled = map[apply.Decision]struct{ reason, what string }{
 // noteLimit is what the events API allows, in bytes.
 const noteLimit = 1024
 
-func (r *Reconciler[P]) event(parent client.Object, eventType, reason, note string) {
+// Event records an event of what was applied, its note cut to what the API takes.
+// The recorder counts up an event that it knows, by its object, reason and action, and
+// keeps the note of the first. So the action follows from the note, and the object has
+// no resourceVersion: each status that is written would make another event of it.
+func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
 	if len(note) > noteLimit {
 		// A character cut in two would be replaced on the way, by a longer one.
 		note = strings.ToValidUTF8(note[:noteLimit-len("…")], "") + "…"
 	}
-	r.Events.Eventf(parent, nil, eventType, reason, "Apply", "%s", note)
+	regarding := parent.DeepCopyObject().(client.Object)
+	regarding.SetResourceVersion("")
+	told := fnv.New32a()
+	told.Write([]byte(note))
+	recorder.Eventf(regarding, nil, eventType, reason, fmt.Sprintf("Apply-%08x", told.Sum32()), "%s", note)
 }

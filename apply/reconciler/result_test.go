@@ -2,6 +2,7 @@ package reconciler_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -23,7 +25,7 @@ func contains(text, part string) bool { return strings.Contains(text, part) }
 // When it is tried again, by what became of the two intents.
 func TestRequeue(t *testing.T) {
 	busy, busier := apierrors.NewTooManyRequests("busy", 10), apierrors.NewTooManyRequests("busy", 100)
-	refused := apierrors.NewBadRequest("no")
+	refused, taken := apierrors.NewBadRequest("no"), fmt.Errorf("it is %w", reconciler.ErrNotOurs)
 	for name, test := range map[string]struct {
 		a, b  error
 		after time.Duration // at least, and at most a fifth more
@@ -35,6 +37,9 @@ func TestRequeue(t *testing.T) {
 		"twice busy":                   {a: busy, b: busier, after: 100 * time.Second},
 		"twice busy, the longer first": {a: busier, b: busy, after: 100 * time.Second},
 		"conflict and busy":            {a: conflictOver("k"), b: busy, after: 10 * time.Second},
+		"someone else's":               {a: taken, after: time.Minute},
+		"someone else's and refused":   {a: taken, b: refused, err: apply.ErrRefused},
+		"a Namespace that goes":        {a: going(), b: taken, after: time.Minute},
 		"unavailable":                  {a: apierrors.NewServiceUnavailable("no leader"), err: apply.ErrRetryable},
 		"refused":                      {a: refused, err: apply.ErrRefused},
 		"conflict and refused":         {a: conflictOver("k"), b: refused, err: apply.ErrRefused},
@@ -91,6 +96,19 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// What is someone else's is told, and what a Namespace that goes refuses is not.
+func TestEventsOfRefusals(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.fails["apply a"], w.fails["apply b"] = fmt.Errorf("it is %w", reconciler.ErrNotOurs), going()
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Warning NameTaken ConfigMap shop/a is refused: it is someone else's"}
+	if diff := cmp.Diff(want, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s\nafter %s", diff, w)
+	}
+}
+
 // A note is within the 1024 bytes of the events API, and valid UTF-8.
 func TestLongEvents(t *testing.T) {
 	for shift := range 4 { // a cut at each place of a character
@@ -136,6 +154,10 @@ func TestCondition(t *testing.T) {
 		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed for the moment"},
 		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  is changed by others all the time"},
 		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused  is refused: any"},
+		"someone else's": {reconciler.Applied{Errs: []error{errAny, &apply.RefusedError{Err: reconciler.ErrNotOurs}}},
+			"False NameTaken any;  is refused: someone else's"},
+		"a Namespace that goes": {reconciler.Applied{Errs: []error{refusal(apierrors.NewBadRequest("no")), refusal(going())}},
+			`False NamespaceTerminating  is refused: no;  is refused: configmaps "a" is forbidden: being terminated`},
 		"long": {reconciler.Applied{Errs: []error{errors.New(strings.Repeat("名", 20000))}},
 			"False Error " + strings.Repeat("名", 1024) + "…"},
 	} {
@@ -154,6 +176,15 @@ func TestCondition(t *testing.T) {
 			t.Errorf("the same trouble reads differently by a %s: %v, %v", name, a, b)
 		}
 	}
+}
+
+func refusal(err error) error { return &apply.RefusedError{Err: err} }
+
+// going is the answer of a Namespace that is being deleted.
+func going() error {
+	err := apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New("being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
 }
 
 func condition(err error) metav1.Condition {

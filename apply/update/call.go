@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +21,8 @@ type call[T client.Object] struct {
 	log    logr.Logger
 	given  T // never written to
 	ref    apply.ObjectRef
-	stale  bool // how the last write failed
+	stale  bool          // how the last write failed
+	waited time.Duration // for the lane, all attempts together
 	result Result[T]
 }
 
@@ -38,6 +38,7 @@ func run[T client.Object](ctx context.Context, u *Updater, object T, v verb[T]) 
 		Attempts:     c.result.Attempts,
 		StaleWrites:  c.result.StaleWrites,
 		Duration:     time.Since(start),
+		Waited:       c.waited,
 	})
 	return c.result, err
 }
@@ -52,10 +53,13 @@ func (c *call[T]) run(ctx context.Context) error {
 	}
 	c.log = logr.FromContextOrDiscard(ctx).WithValues("verb", c.name,
 		"fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
+	if settled, err := c.look(); settled {
+		return err
+	}
 	// Whether to try again is known from the write alone: an error of mutate may
 	// wrap a stale write of its own.
 	tooLate := func(error) bool { return c.stale }
-	c.result.Attempts, err = repeat(ctx, c.config.Backoff, c.ref, tooLate, c.try)
+	c.result.Attempts, err = repeat(ctx, c.config.Backoff, c.ref, tooLate, c.enter, c.try)
 	if c.absentOK && apierrors.IsNotFound(err) {
 		c.log.V(1).Info("absent, nothing to do", "attempt", c.result.Attempts)
 		return nil
@@ -63,25 +67,30 @@ func (c *call[T]) run(ctx context.Context) error {
 	return err
 }
 
-// try is one attempt: read, mutate, write. A lane (one write at a time to one
-// object) has to cover all of it; one around the write alone does not help.
+// enter waits for the object's lane. It covers an attempt's read as well as its
+// write: a lane around the write alone would not help.
+func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func(), err error) {
+	start := time.Now()
+	inside, leave, err = c.config.Lanes.Enter(ctx, c.ref)
+	c.waited += time.Since(start)
+	return inside, leave, err
+}
+
+// try is one attempt, inside the lane: read live, judge again, write.
 func (c *call[T]) try(ctx context.Context, this attempt) error {
 	c.stale = false
-	object, err := c.read(ctx, this)
+	object, err := c.read(ctx)
 	if err != nil {
 		return err
 	}
 	log := c.log.WithValues("attempt", this.number, "of", this.of)
 	this.news(log).Info("attempt", "after", this.waited, "resourceVersion", object.GetResourceVersion())
 
-	managed := object.GetManagedFields()
-	object.SetManagedFields(nil)
-	before := copyOf(object)
-	if err := c.change(before, object); err != nil {
+	before, changed, err := c.judge(object)
+	switch {
+	case err != nil:
 		return err
-	}
-	if equality.Semantic.DeepEqual(before, object) {
-		object.SetManagedFields(managed) // without them the result would look as if nobody owned it
+	case !changed:
 		c.result.Object = object
 		log.V(1).Info("nothing to write")
 		return nil
@@ -92,11 +101,8 @@ func (c *call[T]) try(ctx context.Context, this attempt) error {
 	return c.written(log, this, before, object)
 }
 
-// read gives an object that the attempt may write to.
-func (c *call[T]) read(ctx context.Context, this attempt) (T, error) {
-	if this.number == 1 && c.given.GetUID() != "" && c.given.GetResourceVersion() != "" {
-		return copyOf(c.given), nil
-	}
+// read gives the live object, which the attempt may write to.
+func (c *call[T]) read(ctx context.Context) (T, error) {
 	live := emptyLike(c.given)
 	if err := c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live); err != nil {
 		return live, c.failed(ctx, "reading", err)
@@ -109,20 +115,6 @@ func (c *call[T]) read(ctx context.Context, this attempt) (T, error) {
 		return live, &apply.UIDMismatchError{Object: c.ref, Err: fmt.Errorf("found uid %s", uid)}
 	}
 	return live, nil
-}
-
-// change has mutate change the object, and refuses to write it when it is not the
-// same object any more.
-func (c *call[T]) change(before, object T) error {
-	if err := c.mutate(object); err != nil {
-		return fmt.Errorf("changing %v: %w", c.ref, err)
-	}
-	object.SetManagedFields(nil)
-	if object.GetName() != before.GetName() || object.GetNamespace() != before.GetNamespace() ||
-		object.GetUID() != before.GetUID() || object.GetResourceVersion() != before.GetResourceVersion() {
-		return fmt.Errorf("changing %v: %w", c.ref, ErrIdentityChanged)
-	}
-	return nil
 }
 
 func (c *call[T]) writeFailed(ctx context.Context, log logr.Logger, before T, err error) error {

@@ -11,14 +11,24 @@
 //
 //  1. The object handed in is never written to: it may be the cache's own. The
 //     object after the call is in the Result.
-//  2. The first attempt works on a deep copy of the object handed in, without a
-//     read. Every further attempt reads live. An object without uid or
-//     resourceVersion is a name only: its first attempt reads live as well.
-//  3. mutate is called once an attempt, on that attempt's object, and sees no
-//     managed fields.
-//  4. A mutate that changes nothing (nil and empty are alike) sends no write. On
-//     the first attempt this trusts the object handed in, so that a steady state
-//     costs no request; what is stale in it arrives as the next event.
+//  2. The object handed in decides one thing: whether there is anything to write.
+//     When mutate changes nothing of a copy of it (nil and empty are alike), no
+//     request is sent and no attempt is made, so that a steady state costs nothing;
+//     what is old in that object arrives as the next event. That there is something
+//     to write is never taken from it: every attempt, the first as well, reads live
+//     and asks mutate again. So a write costs a read and a PUT, however far the
+//     cache lags, and one that somebody else has made meanwhile costs the read
+//     alone. An object without uid or resourceVersion is a name only, and is not
+//     looked at.
+//  3. mutate is called once on the copy and once an attempt, on that attempt's
+//     object, and sees no managed fields. Its error ends an attempt and the call;
+//     on the copy it decides nothing, as it may come of what is old there. Only
+//     ErrIdentityChanged ends the call at once.
+//  4. An attempt that finds nothing to write any more sends no write, and is a
+//     success with Changed false. It is inside the object's lane (Config.Lanes) from
+//     the read to the write, so that no other write of the process comes between
+//     them: what is stale then is another process's doing. A call that backs off, and
+//     one that has nothing to write, is in no lane.
 //  5. A write carries the resourceVersion that was read, and no managed fields:
 //     the server keeps the live ones, while a partial list, as a stripped cache
 //     gives, would erase the entries of others.
@@ -28,16 +38,20 @@
 //  7. An object recreated under the same name is not touched: apply.ErrUIDMismatch.
 //     RemoveFinalizer takes an absent object for success.
 //  8. A budget that runs out is an ExhaustedError, a context that ends between
-//     attempts an InterruptedError. Both say how many attempts there were and wrap
-//     the last error; return them from Reconcile and it runs again later.
+//     attempts, or while one waits for the lane, an InterruptedError. Both say how
+//     many attempts there were and wrap the last error; return them from Reconcile
+//     and it runs again later.
 //
 // # Contract of the caller
 //
 //  1. Read inside the closure: mutate works on the object it is given. What was
 //     captured outside is as old as the call, and written on every attempt.
-//  2. mutate is idempotent. After a stale write nothing has landed, and even an
-//     increment may run again on the fresh object. After a lost answer the write
-//     may have landed, and the repeated call increments twice.
+//  2. mutate is idempotent, and keeps nothing from one call of it to the next: the
+//     first one's object is never written. After a stale write nothing has landed,
+//     and even an increment may run again on the fresh object. After a lost answer
+//     the write may have landed, and the repeated call increments twice.
+//     It writes to no object, and least of all to the one that it is given: it would
+//     wait for the lane that it is in, until its context ends.
 //  3. Side effects (notifications, requests to others) stand after the call, where
 //     they happen once.
 //  4. NotFound is handled: the object may be deleted at any time.

@@ -41,8 +41,8 @@ func (e *ExhaustedError) Error() string {
 // Unwrap gives ErrExhausted and the last error.
 func (e *ExhaustedError) Unwrap() []error { return []error{ErrExhausted, e.Err} }
 
-// InterruptedError says that the context ended between two attempts, or before
-// the first.
+// InterruptedError says that the context ended between two attempts, before the
+// first, or while one waited for the object's lane; that one does not count.
 type InterruptedError struct {
 	Object   apply.ObjectRef // zero from RetryOnConflict and OnError, which know of no object
 	Attempts int

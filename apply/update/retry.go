@@ -14,6 +14,9 @@ import (
 // write. fn reads, changes and writes the object, and may wrap the error of the
 // write. An ownership conflict is also HTTP 409, but no retry heals it: it is
 // returned at once. See OnError for the rest of the contract.
+//
+// It knows of no object, and is in no lane: writers of one process make each other's
+// writes stale here. Do and Status take turns.
 func RetryOnConflict(
 	ctx context.Context, backoff wait.Backoff, fn func(ctx context.Context) error,
 ) (attempts int, err error) {
@@ -33,7 +36,7 @@ func OnError(
 	ctx context.Context, backoff wait.Backoff, retriable func(error) bool, fn func(ctx context.Context) error,
 ) (attempts int, err error) {
 	try := func(ctx context.Context, _ attempt) error { return fn(ctx) }
-	return repeat(ctx, backoff, apply.ObjectRef{}, retriable, try)
+	return repeat(ctx, backoff, apply.ObjectRef{}, retriable, noLane, try)
 }
 
 // attempt says which of how many it is, and how long it waited for its turn.
@@ -44,22 +47,32 @@ type attempt struct {
 
 var errNoSteps = errors.New("the backoff has no steps")
 
-// repeat is OnError for a known object. It keeps client-go's count of attempts,
-// and leaves out the wait after which client-go makes no attempt any more.
+// enter waits for an attempt's turn in a lane, as apply.Lanes.Enter does.
+type enter func(context.Context) (inside context.Context, leave func(), err error)
+
+func noLane(ctx context.Context) (context.Context, func(), error) { return ctx, func() {}, ctx.Err() }
+
+// repeat is OnError for a known object, each attempt inside its lane. It keeps
+// client-go's count of attempts, and leaves out the wait after which client-go makes
+// no attempt any more.
 func repeat(
 	ctx context.Context, backoff wait.Backoff, object apply.ObjectRef,
-	retriable func(error) bool, try func(context.Context, attempt) error,
+	retriable func(error) bool, enter enter, try func(context.Context, attempt) error,
 ) (attempts int, err error) {
 	if backoff.Steps < 1 {
 		return 0, &ExhaustedError{Object: object, Err: errNoSteps}
 	}
 	this := attempt{of: backoff.Steps}
 	for {
-		if ctx.Err() != nil {
+		inside, leave, refused := enter(ctx)
+		if refused != nil && ctx.Err() != nil {
 			return this.number, &InterruptedError{Object: object, Attempts: this.number, Context: ctx.Err(), Err: err}
 		}
+		if refused != nil {
+			return this.number, refused
+		}
 		this.number++
-		if err = try(ctx, this); err == nil || !retriable(err) {
+		if err = once(inside, leave, try, this); err == nil || !retriable(err) {
 			return this.number, err
 		}
 		this.waited = backoff.Step() // leaves no steps after the last attempt and at the cap
@@ -68,6 +81,12 @@ func repeat(
 		}
 		pause(ctx, this.waited)
 	}
+}
+
+// once leaves the lane also when the attempt panics.
+func once(inside context.Context, leave func(), try func(context.Context, attempt) error, this attempt) error {
+	defer leave()
+	return try(inside, this)
 }
 
 // pause ends with the context.

@@ -40,6 +40,9 @@ type answer func(pass func() error) error
 
 func with(err error) answer { return func(func() error) error { return err } }
 
+// stored is the store's own answer, before one of the test's.
+func stored(pass func() error) error { return pass() }
+
 // lost lets the write land and loses its answer.
 func lost(pass func() error) error {
 	if err := pass(); err != nil {

@@ -37,78 +37,88 @@ func TestDo(t *testing.T) {
 		result       string // of the observation
 	}{{
 		name:   "first attempt",
-		reason: "the object handed in is read already",
-		mutate: label, sent: "PUT", attempts: 1, changed: true, result: "Success",
+		reason: "that there is something to write is confirmed live",
+		mutate: label, sent: "GET PUT", attempts: 1, changed: true, result: "Success",
 	}, {
 		name:   "nothing changed",
 		reason: "a steady state costs no request",
-		mutate: func(*corev1.Pod) error { return nil }, sent: "", attempts: 1, result: "Success",
+		mutate: func(*corev1.Pod) error { return nil }, sent: "", result: "Success",
 	}, {
 		name:   "nil turned empty",
 		reason: "on the wire both are the same",
-		mutate: func(p *corev1.Pod) error { p.Labels = map[string]string{}; return nil }, sent: "", attempts: 1, result: "Success",
+		mutate: func(p *corev1.Pod) error { p.Labels = map[string]string{}; return nil }, sent: "", result: "Success",
 	}, {
 		name:   "managed fields cleared",
 		reason: "they are the server's, a change to them is none",
-		mutate: func(p *corev1.Pod) error { p.ManagedFields = nil; return nil }, sent: "", attempts: 1, result: "Success",
+		mutate: func(p *corev1.Pod) error { p.ManagedFields = nil; return nil }, sent: "", result: "Success",
 	}, {
 		name:   "stale once",
-		reason: "every attempt after the first reads live",
+		reason: "every attempt reads live",
 		puts:   []answer{with(staleWrite())},
-		mutate: label, sent: "PUT GET PUT", attempts: 2, stale: 1, changed: true, result: "Success",
+		mutate: label, sent: "GET PUT GET PUT", attempts: 2, stale: 1, changed: true, result: "Success",
 	}, {
 		name:   "always stale",
 		reason: "an object rewritten without pause ends the call, it never loops",
 		puts:   []answer{with(staleWrite()), with(staleWrite()), with(staleWrite()), with(staleWrite())},
-		mutate: label, sent: "PUT GET PUT GET PUT GET PUT", attempts: 4, stale: 4, err: update.ErrExhausted, result: "Exhausted",
+		mutate: label, sent: "GET PUT GET PUT GET PUT GET PUT", attempts: 4, stale: 4, err: update.ErrExhausted, result: "Exhausted",
 	}, {
 		name:   "ownership conflict",
 		reason: "no retry heals it",
 		puts:   []answer{with(ownershipConflict())},
-		mutate: label, sent: "PUT", attempts: 1, err: ownershipConflict(), result: "Error",
+		mutate: label, sent: "GET PUT", attempts: 1, err: ownershipConflict(), result: "Error",
 	}, {
 		name:   "forbidden",
 		reason: "other errors are returned at once",
 		puts:   []answer{with(forbidden())},
-		mutate: label, sent: "PUT", attempts: 1, err: apply.ErrRefused, result: "Refused",
+		mutate: label, sent: "GET PUT", attempts: 1, err: apply.ErrRefused, result: "Refused",
 	}, {
 		name:   "throttled",
 		reason: "client-go has retried it; the caller runs again later",
 		puts:   []answer{with(apierrors.NewTooManyRequests("slow down", 1))},
-		mutate: label, sent: "PUT", attempts: 1, err: apply.ErrRetryable, result: "Retryable",
+		mutate: label, sent: "GET PUT", attempts: 1, err: apply.ErrRetryable, result: "Retryable",
 	}, {
 		name:   "answer lost",
 		reason: "the write may have landed, only the caller may repeat it",
 		puts:   []answer{lost},
-		mutate: label, sent: "PUT", attempts: 1, err: apply.ErrRetryable, result: "Retryable",
+		mutate: label, sent: "GET PUT", attempts: 1, err: apply.ErrRetryable, result: "Retryable",
+	}, {
+		name:   "deleted before the read",
+		reason: "deletion is noticed by the read",
+		gets:   []answer{with(notFound())},
+		mutate: label, sent: "GET", attempts: 1, err: notFound(), result: "NotFound",
+	}, {
+		name:   "unreadable",
+		reason: "nothing is written on the word of a cache",
+		gets:   []answer{with(forbidden())},
+		mutate: label, sent: "GET", attempts: 1, err: apply.ErrRefused, result: "Refused",
 	}, {
 		name:   "deleted before the write",
 		reason: "there is nothing to change",
 		puts:   []answer{with(notFound())},
-		mutate: label, sent: "PUT", attempts: 1, err: notFound(), result: "NotFound",
+		mutate: label, sent: "GET PUT", attempts: 1, err: notFound(), result: "NotFound",
 	}, {
 		name:   "deleted before the retry",
 		reason: "deletion is noticed by the read",
-		puts:   []answer{with(staleWrite())}, gets: []answer{with(notFound())},
-		mutate: label, sent: "PUT GET", attempts: 2, stale: 1, err: notFound(), result: "NotFound",
+		puts:   []answer{with(staleWrite())}, gets: []answer{stored, with(notFound())},
+		mutate: label, sent: "GET PUT GET", attempts: 2, stale: 1, err: notFound(), result: "NotFound",
 	}, {
 		name:   "mutate fails",
-		reason: "nothing is written",
+		reason: "nothing is written, and what was handed in does not decide it",
 		mutate: func(p *corev1.Pod) error { p.Labels = map[string]string{"half": "done"}; return errMutate },
-		sent:   "", attempts: 1, err: errMutate, result: "Error",
+		sent:   "GET", attempts: 1, err: errMutate, result: "Error",
 	}, {
 		name:   "mutate fails with a stale write of its own",
 		reason: "it is not the write of this call, a retry would repeat the side effect",
 		mutate: func(*corev1.Pod) error { return staleWrite() },
-		sent:   "", attempts: 1, err: staleWrite(), result: "Error",
+		sent:   "GET", attempts: 1, err: staleWrite(), result: "Error",
 	}, {
 		name:   "another name",
 		reason: "the write would go to another object",
-		mutate: func(p *corev1.Pod) error { p.Name = "other"; return nil }, sent: "", attempts: 1, err: update.ErrIdentityChanged, result: "Error",
+		mutate: func(p *corev1.Pod) error { p.Name = "other"; return nil }, sent: "", err: update.ErrIdentityChanged, result: "Error",
 	}, {
 		name:   "no resourceVersion",
 		reason: "the write would be unconditional",
-		mutate: func(p *corev1.Pod) error { p.ResourceVersion = ""; return nil }, sent: "", attempts: 1, err: update.ErrIdentityChanged, result: "Error",
+		mutate: func(p *corev1.Pod) error { p.ResourceVersion = ""; return nil }, sent: "", err: update.ErrIdentityChanged, result: "Error",
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Log(tc.reason)
@@ -134,7 +144,7 @@ func TestDo(t *testing.T) {
 			if len(s.observed) != 1 {
 				t.Fatalf("%d observations, want 1", len(s.observed))
 			}
-			s.observed[0].Duration = 0
+			s.observed[0].Duration, s.observed[0].Waited = 0, 0
 			if diff := cmp.Diff(want, s.observed[0]); diff != "" {
 				t.Errorf("observation (-want +got):\n%s", diff)
 			}
@@ -165,7 +175,7 @@ func TestStatus(t *testing.T) {
 		p.Status.Phase = corev1.PodFailed
 		return nil
 	})
-	if err != nil || s.sent() != "PUT status GET PUT status" || s.observed[0].Verb != "Status" {
+	if err != nil || s.sent() != "GET PUT status GET PUT status" || s.observed[0].Verb != "Status" {
 		t.Errorf("sent %q, error %v", s.sent(), err)
 	}
 	if !result.Changed || result.Object.Status.Phase != corev1.PodFailed {
@@ -203,7 +213,7 @@ func TestChangedMeansANewResourceVersion(t *testing.T) {
 	s := newServer(pod())
 	s.puts = []answer{with(nil)}
 	result, err := update.Do(t.Context(), s.updater(t), cached(t, s, pod()), label)
-	if err != nil || result.Changed || s.sent() != "PUT" {
+	if err != nil || result.Changed || s.sent() != "GET PUT" {
 		t.Errorf("sent %q, changed %v, %v", s.sent(), result.Changed, err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 type Config struct {
 	// Client writes. Nothing is read through it.
 	Client client.Client
-	// LiveReader reads past the cache, in every attempt after a stale write:
-	// mgr.GetAPIReader(). A cache would give the stale object again.
+	// LiveReader reads past the cache, in every attempt: mgr.GetAPIReader(). What a
+	// cache gives may be old, and writing it would be stale each time.
 	LiveReader client.Reader
 	// FieldManager is recorded as the owner of what is written: 1 to 128 printable
 	// characters, one per reconciler.
@@ -26,6 +26,10 @@ type Config struct {
 	// Backoff says how often and how fast stale writes are retried. The zero value is
 	// DefaultRetry.
 	Backoff wait.Backoff
+	// Lanes are those of the process: give the same to all updaters and appliers, so
+	// that they write to an object one after another and never make each other's writes
+	// stale. nil is a set of its own.
+	Lanes *apply.Lanes
 	// Metrics may be nil.
 	Metrics apply.Metrics
 }
@@ -66,6 +70,9 @@ func New(config Config) (*Updater, error) {
 	if config.Backoff == (wait.Backoff{}) {
 		config.Backoff = DefaultRetry
 	}
+	if config.Lanes == nil {
+		config.Lanes = apply.NewLanes()
+	}
 	if config.Metrics == nil {
 		config.Metrics = apply.NoMetrics{}
 	}
@@ -75,13 +82,15 @@ func New(config Config) (*Updater, error) {
 // Result reports one call, after an error as well.
 type Result[T client.Object] struct {
 	// Object is as the server answered the write or, when nothing was to be written,
-	// as it was read. It is nil after an error and when the object is absent.
+	// as it was read live or handed in. It is nil after an error and when the object is
+	// absent.
 	Object T
 	// Changed tells whether the object got a new resourceVersion, or lost the last
 	// finalizer that kept it. It is false when there was nothing to write, and when
 	// the server dropped all of what was written.
 	Changed bool
-	// Attempts counts the calls of mutate, and the reads that ended the call.
+	// Attempts counts the live reads, each with the write that followed it; 0 when
+	// nothing was to be written by the object handed in.
 	Attempts int
 	// StaleWrites counts the attempts whose write came too late.
 	StaleWrites int

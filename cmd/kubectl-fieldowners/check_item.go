@@ -33,6 +33,8 @@ type checkItem struct {
 	// Takeover is what kubectl apply would do beside that.
 	Takeover *checkTakeover `json:"kubectlTakesOver,omitempty"`
 
+	// crowd is what Lint says of an object with many managers.
+	crowd string
 	lines fieldLines
 }
 
@@ -81,11 +83,24 @@ func newCheckItem(d document, places []int, intent, live map[string]any) checkIt
 	if live != nil {
 		item.Namespace = (&unstructured.Unstructured{Object: live}).GetNamespace()
 		ownership = ownerview.New(live).Ownership
+		item.crowd = crowdOf(live)
 	}
 	item.Takeover = takeover(ownership, intent)
 	item.lines = newFieldLines(d, places, ownership.Join(intent))
 	item.Line = item.lines.first
 	return item
+}
+
+// crowdOf says that an object has many managers; "" that it has not. What cannot be
+// read is told elsewhere.
+func crowdOf(live map[string]any) string {
+	findings, _ := fieldowners.Lint((&unstructured.Unstructured{Object: live}).GetManagedFields(), fieldowners.LintFacts{})
+	for _, f := range findings {
+		if f.Rule == fieldowners.RuleManyManagers {
+			return f.Message
+		}
+	}
+	return ""
 }
 
 func (i *checkItem) conflict(path fieldowners.Path, serverPath string, owner fieldowners.Manager, ours, theirs any) {

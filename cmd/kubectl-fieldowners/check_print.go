@@ -37,6 +37,11 @@ func (c *checkCommand) print(items []checkItem) error {
 	if takeovers > 0 {
 		fmt.Fprintln(c.ErrOut, "warning: kubectl apply would remove more than an apply of these files does")
 	}
+	for _, item := range items {
+		if item.crowd != "" {
+			fmt.Fprintf(c.ErrOut, "warning: %s: %s\n", ownerview.Safe(item.Kind+" "+item.Name), item.crowd)
+		}
+	}
 	if conflicts > 0 {
 		return errFound
 	}

@@ -90,7 +90,8 @@ func TestClusterThatCannotServe(t *testing.T) {
 	)
 	answers := answer{http.StatusOK, `{"gitVersion":"v1.36.3"}`}
 	served := answer{http.StatusOK, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"platform.coapply.dev/v1alpha1",
-		"resources":[{"name":"devboxes","kind":"Devbox","namespaced":true}]}`}
+		"resources":[{"kind":"Devbox"},{"kind":"License"},{"kind":"NodeMaintenance"},{"kind":"NodeSet"},
+		{"kind":"SlurmController"},{"kind":"User"}]}`}
 	lease := answer{http.StatusOK, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"x"}}`}
 	forbidden := status(http.StatusForbidden, "Forbidden")
 	for _, tt := range []struct {

@@ -66,8 +66,10 @@ func TestOneSampleForEachState(t *testing.T) {
 	}
 }
 
-func TestPowerControllerExists(t *testing.T) {
-	if !slices.Contains(controllerNames(), powerController) {
-		t.Errorf("no reconciler is called %s", powerController)
+func TestControllersOfFlagsExist(t *testing.T) {
+	for _, name := range []string{powerController, fightsController} {
+		if !slices.Contains(controllerNames(), name) {
+			t.Errorf("no reconciler is called %s", name)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"coapply.dev/apply"
+	"coapply.dev/internal/controller/contention"
 )
 
 // options are the flags.
@@ -18,7 +19,9 @@ type options struct {
 	kubeconfig              string
 	controllers             []string
 	replicasConflict        choice
+	fightsPerMinute         int
 	reconciliationTimeout   time.Duration
+	concurrency             int
 	leaderElect             bool
 	leaderElectNamespace    string
 	metricsAddress          string
@@ -55,8 +58,13 @@ func (o *options) flagGroups() []flagGroup {
 	flags.Var(&o.replicasConflict, "replicas-conflict",
 		"what devbox-power does when someone else, a person with kubectl scale or an autoscaler, owns the replicas: "+
 			"Reject leaves them and reports the conflict, Force takes them")
+	flags.IntVar(&o.fightsPerMinute, "fights-per-minute", contention.DefaultPerMinute,
+		"how often two field managers may take a field from each other in a minute, each way counted, before it is a fight, which "+
+			"is told, and ours stops forcing the field until the other stops; 0 looks for none")
 	flags.DurationVar(&o.reconciliationTimeout, "reconciliation-timeout", time.Minute,
 		"how long one reconciliation may take before it is cancelled and tried again; above 0")
+	flags.IntVar(&o.concurrency, "max-concurrent-reconciles", 4,
+		"how many objects each reconciler works on at a time, so that a slow one holds up no other; 1 or more")
 
 	flags = group("Leader election")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true,

@@ -7,13 +7,13 @@ import (
 	"io"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -25,7 +25,9 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/metrics"
 	"coapply.dev/internal/controller"
-	"coapply.dev/internal/controller/devbox"
+	"coapply.dev/internal/controller/contention"
+	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
 )
 
 // leaderElectionID names the Lease. Replicas of two versions must agree on it.
@@ -33,7 +35,7 @@ const leaderElectionID = "coapply-manager.coapply.dev"
 
 // serve checks and runs until the context ends or something fails.
 func (o *options) serve(ctx context.Context, selected []controller.Controller, stderr io.Writer) error {
-	if err := o.checkAddresses(ctx); err != nil {
+	if err := errors.Join(fieldmanagers.Check(fieldmanagers.All()), o.checkAddresses(ctx)); err != nil {
 		return err
 	}
 	leaseNamespace := ""
@@ -79,12 +81,12 @@ func newScheme() *runtime.Scheme {
 func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) ctrl.Options {
 	return ctrl.Options{
 		Scheme: scheme,
-		// A reader without an informer is a watch that someone forgot to set up.
-		Cache: cache.Options{ReaderFailOnMissingInformer: true},
+		Cache:  setup.Cache(),
 		// Waits for our own writes to come back; ReconciliationTimeout bounds that.
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: ctrlconfig.Controller{
-			ReconciliationTimeout: o.reconciliationTimeout,
+			ReconciliationTimeout:   o.reconciliationTimeout,
+			MaxConcurrentReconciles: o.concurrency,
 			// A replica that waits for the lead has filled caches, takes over at once,
 			// and finds out early that it cannot watch.
 			EnableWarmup: new(true),
@@ -109,7 +111,13 @@ func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
 	if err != nil {
 		return err
 	}
-	shared := devbox.Options{Metrics: counted, Replicas: o.replicasDecision()}
+	shared := setup.Options{Lanes: apply.NewLanes(), Metrics: counted, Replicas: o.replicasDecision()}
+	if shared.Steady, err = setup.NewSteady(mgr); err != nil {
+		return err
+	}
+	if shared.Contention, err = o.contention(ctrlmetrics.Registry); err != nil {
+		return err
+	}
 	for _, c := range selected {
 		if err := c.Setup(mgr, shared); err != nil {
 			return err
@@ -119,6 +127,18 @@ func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", mgr.check),
 	)
+}
+
+// contention is nil where nobody is to look for fights.
+func (o *options) contention(registry prometheus.Registerer) (*contention.State, error) {
+	if o.fightsPerMinute == 0 {
+		return nil, nil
+	}
+	state, err := contention.New(contention.Config{PerMinute: o.fightsPerMinute})
+	if err != nil {
+		return nil, err
+	}
+	return state, registry.Register(state)
 }
 
 func (o *options) replicasDecision() apply.Decision {

@@ -22,12 +22,20 @@ func (o *options) validate(changed func(flag string) bool) ([]controller.Control
 	if err != nil {
 		return nil, err
 	}
-	hasPower := slices.ContainsFunc(selected, func(c controller.Controller) bool { return c.Name == powerController })
+	has := func(name string) bool {
+		return slices.ContainsFunc(selected, func(c controller.Controller) bool { return c.Name == name })
+	}
 	switch {
-	case changed("replicas-conflict") && !hasPower:
+	case changed("replicas-conflict") && !has(powerController):
 		return nil, usagef("--replicas-conflict is about %s, which --controllers leaves out", powerController)
+	case changed("fights-per-minute") && !has(fightsController):
+		return nil, usagef("--fights-per-minute is about %s, which --controllers leaves out", fightsController)
+	case o.fightsPerMinute < 0:
+		return nil, usagef("--fights-per-minute must be 0 or more, not %d", o.fightsPerMinute)
 	case o.reconciliationTimeout <= 0:
 		return nil, usagef("--reconciliation-timeout must be above 0, not %v", o.reconciliationTimeout)
+	case o.concurrency < 1:
+		return nil, usagef("--max-concurrent-reconciles must be 1 or more, not %d", o.concurrency)
 	case o.gracefulShutdownTimeout < 0:
 		return nil, usagef("--graceful-shutdown-timeout must be 0 or more, not %v", o.gracefulShutdownTimeout)
 	case !o.leaderElect && o.leaderElectNamespace != "":
@@ -36,7 +44,11 @@ func (o *options) validate(changed func(flag string) bool) ([]controller.Control
 	return selected, o.validateAddresses()
 }
 
-const powerController = "devbox-power"
+// The reconcilers that flags are about.
+const (
+	powerController  = "devbox-power"
+	fightsController = "fights"
+)
 
 func (o *options) validateAddresses() error {
 	metrics, err := parseAddress("metrics-bind-address", o.metricsAddress)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
@@ -21,6 +21,7 @@ type demonstration struct {
 	show     *show
 	updater  *update.Updater // of the person who changes Devboxes
 	measured measurements
+	selector string // of the NodeSet's pods
 }
 
 // demo is platform demo. Each step checks what it shows.
@@ -51,6 +52,13 @@ func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 		d.stopAndRun,
 		d.shutdown,
 		d.deletion,
+		d.tenant,
+		d.quota,
+		d.slurm,
+		d.scaleAndRoll,
+		d.maintenance,
+		d.uncordon,
+		d.fight,
 		d.summary,
 	} {
 		if err := step(ctx, stderr); err != nil {
@@ -90,17 +98,16 @@ func (d *demonstration) start(ctx context.Context, stderr io.Writer) error {
 var boxes = []string{"alpha", "beta", "gamma"}
 
 func (d *demonstration) createDevboxes(ctx context.Context, _ io.Writer) error {
-	d.show.step("Three Devboxes, each made by three reconcilers",
-		"workload writes the Deployment, power its replicas, network the Service; all",
-		"three write parts of one status.")
+	d.show.step("Three Devboxes, each made by four reconcilers",
+		"workload writes the Deployment, power its replicas, network the Service,",
+		"content names what its pod starts from; all four write parts of one status.")
 	start := time.Now()
 	for _, name := range boxes {
-		box := &v1alpha1.Devbox{Spec: v1alpha1.DevboxSpec{Image: "registry.example.com/dev:1"}}
-		box.Name, box.Namespace = name, "default"
+		network := v1alpha1.NetworkClusterIP
 		if name == "beta" {
-			box.Spec.Network.Type = v1alpha1.NetworkNodePort
+			network = v1alpha1.NetworkNodePort
 		}
-		if err := d.platform.client.Create(ctx, box, client.FieldOwner("person")); err != nil {
+		if err := d.createBox(ctx, client.ObjectKey{Namespace: "default", Name: name}, network); err != nil {
 			return err
 		}
 	}
@@ -119,6 +126,14 @@ func (d *demonstration) createDevboxes(ctx context.Context, _ io.Writer) error {
 	return nil
 }
 
+func (d *demonstration) createBox(ctx context.Context, key client.ObjectKey, network v1alpha1.NetworkType) error {
+	box := &v1alpha1.Devbox{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Spec:       v1alpha1.DevboxSpec{Image: "registry.example.com/dev:1", Network: v1alpha1.DevboxNetwork{Type: network}},
+	}
+	return d.platform.client.Create(ctx, box, client.FieldOwner("person"))
+}
+
 // settled tells what is missing for a running Devbox.
 func settled(box *v1alpha1.Devbox) string {
 	if box.Status.Phase != v1alpha1.PhaseRunning {
@@ -134,16 +149,7 @@ func settled(box *v1alpha1.Devbox) string {
 
 func conditionIs(conditionType, status, reason string) func(*v1alpha1.Devbox) string {
 	return func(box *v1alpha1.Devbox) string {
-		for _, c := range box.Status.Conditions {
-			if c.Type != conditionType {
-				continue
-			}
-			if string(c.Status) == status && c.Reason == reason {
-				return ""
-			}
-			return fmt.Sprintf("%s is %s (%s: %s)", c.Type, c.Status, c.Reason, c.Message)
-		}
-		return "no condition " + conditionType
+		return unlessCondition(box.Status.Conditions, conditionType, status, reason)
 	}
 }
 
@@ -156,19 +162,9 @@ func phaseIs(phase v1alpha1.DevboxPhase) func(*v1alpha1.Devbox) string {
 	}
 }
 
-// waitFor waits until missing gives "" for a Devbox.
+// waitFor waits until missing gives "" for one of the boxes.
 func (d *demonstration) waitFor(ctx context.Context, name, what string, missing func(*v1alpha1.Devbox) string) (*v1alpha1.Devbox, error) {
-	var box v1alpha1.Devbox
-	err := until(ctx, what, func(ctx context.Context) (string, error) {
-		if err := d.platform.client.Get(ctx, client.ObjectKey{Namespace: "default", Name: name}, &box); err != nil {
-			return "", err
-		}
-		return missing(&box), nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("Devbox %s: %w", name, err)
-	}
-	return &box, nil
+	return await(ctx, d, client.ObjectKey{Namespace: "default", Name: name}, what, missing)
 }
 
 // setState is what a person does with kubectl edit.
@@ -180,34 +176,4 @@ func (d *demonstration) setState(ctx context.Context, name string, state v1alpha
 		return nil
 	})
 	return err
-}
-
-// condition gives the message of a condition, for show.
-func condition(box *v1alpha1.Devbox, conditionType string) string {
-	for _, c := range box.Status.Conditions {
-		if c.Type == conditionType {
-			return fmt.Sprintf("%s: %s, %s\n%s", c.Type, c.Status, c.Reason, wrapped(c.Message, 72))
-		}
-	}
-	return ""
-}
-
-// wrapped breaks text between words so that a line fits.
-func wrapped(text string, width int) string {
-	var b strings.Builder
-	line := 0
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case line == 0:
-		case line+1+len(word) > width:
-			b.WriteByte('\n')
-			line = 0
-		default:
-			b.WriteByte(' ')
-			line++
-		}
-		b.WriteString(word)
-		line += len(word)
-	}
-	return b.String()
 }

@@ -26,8 +26,11 @@ func (d *demonstration) showOwners(ctx context.Context, _ io.Writer) error {
 		"The kubectl plugin of this project shows who owns what, here the fields that",
 		"two of our reconcilers share out among themselves. Nobody else may change one",
 		"of them without saying so.")
-	ours := fieldmanagers.DevboxPower + "," + fieldmanagers.DevboxWorkload
-	if err := d.kubectl(ctx, "fieldowners", "deployment/alpha", "--path", ".spec", "--manager", ours); err != nil {
+	if err := d.showReplicas(ctx); err != nil {
+		return err
+	}
+	workload := []string{"--path", ".spec.template.spec", "--manager", fieldmanagers.DevboxWorkload}
+	if err := d.kubectl(ctx, append([]string{"fieldowners", "deployment/alpha"}, workload...)...); err != nil {
 		return err
 	}
 	deployment, ownership, err := d.deployment(ctx)

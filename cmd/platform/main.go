@@ -86,10 +86,10 @@ func demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show step by step what the project is for, and check each step",
-		Long: `Start the platform, create Devboxes, and show who owns which field, what happens
-when a person or another controller wants the same one, and that nothing is left
-behind. Each step is checked; the first that is not as it says ends the demo with
-exit code 1.`,
+		Long: `Start the platform, create objects of every kind, and show who owns which field,
+what happens when a person or another controller wants the same one, and that
+nothing is left behind. Each step is checked; the first that is not as it says ends
+the demo with exit code 1.`,
 		Example: "  platform demo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -120,11 +120,15 @@ func buildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "build",
 		Short:   "Compile the control plane, unless that is done",
-		Long:    "Compile the control plane into the user's cache folder. The first time takes minutes; a second checkout of the same version uses the same files.",
+		Long:    "Compile the control plane into the user's cache folder, and print where its kubectl is. The first time takes minutes; a second checkout of the same version uses the same files.",
 		Example: "  platform build",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := localcluster.Ensure(cmd.Context(), cmd.ErrOrStderr())
-			return err
+			binaries, err := localcluster.Ensure(cmd.Context(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), binaries.Kubectl)
+			return nil
 		},
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestWrongCommandLine(t *testing.T) {
@@ -46,5 +48,33 @@ func TestHelp(t *testing.T) {
 func TestWrapped(t *testing.T) {
 	if got, want := wrapped("one  two three four", 9), "one two\nthree\nfour"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	for _, test := range []struct{ reason, args, want string }{
+		{"short", "get nodes", "$ kubectl get nodes"},
+		{"quoted where a shell would take it apart", `patch x --patch {"a":1}`, `$ kubectl patch x --patch '{"a":1}'`},
+		{"long", "get " + strings.Repeat("a", 40) + " " + strings.Repeat("b", 40),
+			"$ kubectl get " + strings.Repeat("a", 40) + " \\\n    " + strings.Repeat("b", 40)},
+	} {
+		if got := commandLine(strings.Fields(test.args)); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
+		}
+	}
+}
+
+func TestUnlessCondition(t *testing.T) {
+	ready := []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Here"}}
+	for _, test := range []struct{ conditionType, status, reason, want string }{
+		{"Ready", "True", "Here", ""},
+		{"Ready", "True", "", ""},
+		{"Ready", "True", "There", "Ready is True (Here: )"},
+		{"Ready", "False", "", "Ready is True (Here: )"},
+		{"Applied", "True", "", "no condition Applied"},
+	} {
+		if got := unlessCondition(ready, test.conditionType, test.status, test.reason); got != test.want {
+			t.Errorf("%v: got %q", test, got)
+		}
 	}
 }

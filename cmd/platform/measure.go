@@ -132,7 +132,7 @@ func (d *demonstration) summary(ctx context.Context, _ io.Writer) error {
 		{c.conflicts, "ownership conflicts decided"},
 		{c.updates, "status and finalizer writes decided by get-modify-update"},
 		{c.staleWrites, "stale writes among them, each retried"},
-		{c.exhausted, "of them given up"},
+		{c.exhausted, "of them given up: strategy Update does, others come again"},
 	} {
 		d.show.print(fmt.Sprintf("%7.0f    %s", row.n, row.what))
 	}

@@ -105,6 +105,7 @@ func (p *platform) install(ctx context.Context) error {
 	}
 	config := p.cluster.Config()
 	config.Wrap(apply.RecordExchange)
+	config.QPS = -1 // a person types as fast as they like
 	var err error
 	if p.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("making a client: %w", err)
@@ -167,11 +168,11 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
   export KUBECONFIG=%s
   export PATH=%s:$PATH
   alias kubectl=%s
-  kubectl get devboxes,pods
+  kubectl get coapply,pods --all-namespaces
   kubectl fieldowners deployment
 
 Logs of the manager: %s
-Ctrl-C ends it and deletes its data.
+Ctrl-C ends it and deletes its data, and so does uninstalling its manager or CRDs.
 `, p.cluster.Kubeconfig(), filepath.Dir(p.program), p.cluster.Binaries().Kubectl, p.manager.log)
 	select {
 	case <-ctx.Done():

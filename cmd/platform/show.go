@@ -47,10 +47,46 @@ func (s *show) ok(format string, args ...any) {
 
 // kubectl runs the real one and shows command and output.
 func (d *demonstration) kubectl(ctx context.Context, args ...string) error {
-	d.show.print("$ kubectl " + strings.Join(args, " "))
+	d.show.print(commandLine(args))
 	out, err := d.platform.kubectl(ctx, args...)
 	d.show.print(out)
 	return err
+}
+
+// commandLine is a command as one would type it, over several lines if it is long.
+func commandLine(args []string) string {
+	line, all := "$ kubectl", ""
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " {") {
+			arg = "'" + arg + "'"
+		}
+		if len(line)+1+len(arg) > 72 {
+			all += line + " \\\n"
+			line = "   "
+		}
+		line += " " + arg
+	}
+	return all + line
+}
+
+// wrapped breaks text between words so that a line fits.
+func wrapped(text string, width int) string {
+	var b strings.Builder
+	line := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == 0:
+		case line+1+len(word) > width:
+			b.WriteByte('\n')
+			line = 0
+		default:
+			b.WriteByte(' ')
+			line++
+		}
+		b.WriteString(word)
+		line += len(word)
+	}
+	return b.String()
 }
 
 // patience bounds each wait; on a slow machine a step takes a few seconds.

@@ -11,10 +11,11 @@ import (
 	"coapply.dev/compare"
 )
 
-// applier has one Applier for each field manager. Lanes would let nobody else read at once, so that a barrier stands
-// before it.
+// applier has one Applier for each field manager, all with the lanes and the steady-state check of the process. Nobody
+// else can have read inside of a lane, so that a barrier stands before it.
 func applier(s compare.Session) writer {
-	var byManager appliers
+	byManager := appliers{lanes: apply.NewLanes()}
+	byManager.steady, byManager.unfit = apply.NewSteadyState(s.Cache, s.Schemas)
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)
 		a, err := byManager.of(intent.Manager, c)
@@ -28,8 +29,11 @@ func applier(s compare.Session) writer {
 		outcome, err := a.Apply(ctx, apply.Intent{
 			Config:      client.ApplyConfigurationFromUnstructured(config),
 			Subresource: intent.Subresource,
+			Read:        seen(ctx, s.Cache, intent),
 		})
 		switch {
+		case err != nil && outcome.Attempts == 0: // as at the end of its patience in the lane
+			return compare.Receipt{}, unsent(err)
 		case err != nil:
 			return compare.Receipt{}, err
 		case outcome.Action == apply.Absent:
@@ -41,8 +45,20 @@ func applier(s compare.Session) writer {
 	}
 }
 
+// seen is the object as the reconciler has it from its cache, which is not written to; nil if it is not there.
+func seen(ctx context.Context, cache client.Reader, intent compare.Intent) client.Object {
+	object := named(intent)
+	if err := cache.Get(ctx, client.ObjectKeyFromObject(object), object, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	return object
+}
+
 // appliers are those of one process, by field manager.
 type appliers struct {
+	lanes     *apply.Lanes
+	steady    *apply.SteadyState
+	unfit     error // why there is no steady
 	mu        sync.Mutex
 	byManager map[string]*apply.Applier
 }
@@ -53,7 +69,10 @@ func (a *appliers) of(manager string, c client.Client) (*apply.Applier, error) {
 	if known, ok := a.byManager[manager]; ok {
 		return known, nil
 	}
-	made, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c})
+	if a.unfit != nil {
+		return nil, a.unfit
+	}
+	made, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c, Lanes: a.lanes, Steady: a.steady})
 	if err != nil {
 		return nil, err
 	}

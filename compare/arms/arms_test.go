@@ -52,16 +52,16 @@ func TestSources(t *testing.T) {
 }
 
 func TestSourceOfATypeHasItsMethods(t *testing.T) {
-	code := source("lanes")
-	for _, want := range []string{"// lanes are", "type lanes struct", "// enter waits", "func (l *lanes) enter("} {
+	code := source("appliers")
+	for _, want := range []string{"// appliers are", "type appliers struct", "func (a *appliers) of("} {
 		if !strings.Contains(code, want) {
 			t.Errorf("no %q in\n%s", want, code)
 		}
 	}
-	if strings.Contains(code, "gmuLanes") {
+	if strings.Contains(code, "func applier(") {
 		t.Errorf("it shows more than the type:\n%s", code)
 	}
-	if got := source("lanes", "nothing"); got != "" {
+	if got := source("appliers", "nothing"); got != "" {
 		t.Errorf("a name that is not declared shows %q; a test could not find it", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestCacheIsNeeded(t *testing.T) {
 			missing = append(missing, arm.Name)
 		}
 	}
-	if want := []string{"gmu-cached", "naive", "expectations"}; !slices.Equal(missing, want) {
+	if want := []string{"gmu-cached", "apply", "naive", "expectations"}; !slices.Equal(missing, want) {
 		t.Errorf("a cache is needed by %q, want %q", missing, want)
 	}
 }

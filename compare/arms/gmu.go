@@ -54,7 +54,7 @@ func getModifyUpdates() []compare.Arm {
 		},
 		{
 			Name: "gmu-lanes", Summary: "get-modify-update, one at a time to an object in this process (DefaultRetry)",
-			Source: source("gmuLanes", "lanes", "getModifyUpdate"), New: made(gmuLanes),
+			Source: source("gmuLanes", "getModifyUpdate"), New: made(gmuLanes),
 		},
 		{
 			Name: "gmu-replace", Summary: "as gmu-default-retry, but the closure replaces all that the writer knows: a mistake that loses updates",

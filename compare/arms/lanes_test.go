@@ -2,70 +2,76 @@ package arms
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/openapi"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"coapply.dev/compare"
 	"coapply.dev/compare/history"
+	"coapply.dev/compare/results"
 )
 
-func TestLanesServeInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var l lanes
-		leave, err := l.enter(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var order []int
-		var all sync.WaitGroup
-		for i := range 5 {
-			all.Go(func() {
-				leave, err := l.enter(t.Context(), "a")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				order = append(order, i)
-				leave()
-			})
-			synctest.Wait() // it waits in the lane
-		}
-		if len(order) != 0 {
-			t.Fatalf("%v entered a lane that was taken", order)
-		}
-		leave()
-		all.Wait()
-		if !slices.Equal(order, []int{0, 1, 2, 3, 4}) {
-			t.Errorf("served in the order %v", order)
-		}
-	})
-}
-
-func TestLanesOfOtherObjectsAreFree(t *testing.T) {
-	var l lanes
-	for _, key := range []string{"a", "b"} {
-		if _, err := l.enter(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+// TestWritersTakeTurns has one writer hang inside the lane: the other one, of another field manager, sends nothing, and
+// at the end of its context that is known.
+func TestWritersTakeTurns(t *testing.T) {
+	for name, arm := range map[string]func(compare.Session) writer{"gmu-lanes": gmuLanes, "apply": applier} {
+		synctest.Test(t, func(t *testing.T) {
+			requests := 0
+			hangs := func(ctx context.Context) error {
+				requests++
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+					return hangs(ctx)
+				},
+				Apply: func(ctx context.Context, _ client.WithWatch, _ runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+					return hangs(ctx)
+				},
+			}).Build()
+			write := arm(compare.Session{
+				Client: func(string) client.Client { return c },
+				Cache:  fake.NewClientBuilder().Build(), Schemas: struct{ openapi.Client }{}, // it is empty, and proves nothing
+			}).Write
+			first, second := oneKey("1"), oneKey("2")
+			first.Configure = func(*unstructured.Unstructured) map[string]any { return nil }
+			second.Configure, second.Manager = first.Configure, "other"
+			forever, end := context.WithCancel(t.Context())
+			defer end()
+			go func() { _, _ = write(forever, first) }()
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := write(ctx, second)
+			if requests != 1 || Classify(err) != history.Failed {
+				t.Errorf("%s: %d requests, want 1; %v is %s, want a failure: nothing was sent", name, requests, err, Classify(err))
+			}
+		})
 	}
 }
 
-func TestWaitingForALaneEndsWithTheContext(t *testing.T) {
-	var l lanes
-	leave, err := l.enter(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
+// The report says of the arms with lanes that these are one process's.
+func TestArmsInLanesSaySo(t *testing.T) {
+	var run results.Run
+	var names, lanes []string
+	for _, arm := range All() {
+		run.Arms = append(run.Arms, results.ArmInfo{Name: arm.Name, Summary: arm.Summary})
+		names = append(names, arm.Name)
+		if strings.Contains(arm.Source, "NewLanes()") {
+			lanes = append(lanes, arm.Name)
+		}
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = l.enter(ctx, "a")
-	if !errors.Is(err, context.Canceled) || Classify(err) != history.Failed {
-		t.Errorf("%v is %s, want a failure: nothing was sent", err, Classify(err))
-	}
-	leave()
-	if _, err := l.enter(t.Context(), "a"); err != nil {
-		t.Errorf("who gave up waiting still holds its place: %v", err)
+	if got := run.TakesTurns(names...); len(lanes) == 0 || !slices.Equal(got, lanes) {
+		t.Errorf("%v say that they take turns; %v have lanes", got, lanes)
 	}
 }

@@ -61,8 +61,9 @@ func applies() []compare.Arm {
 			Source: source("updateThenSSA", "getModifyUpdate", "ssaForce"), New: made(updateThenSSA),
 		},
 		{
-			Name: "apply", Summary: "coapply's Applier: Server-Side Apply that rejects ownership conflicts",
-			Source: source("applier", "appliers"), New: made(applier),
+			Name: "apply", Cached: true,
+			Summary: "coapply's Applier: Server-Side Apply in lanes that rejects ownership conflicts, nothing sent if nothing changes",
+			Source:  source("applier", "seen", "appliers"), New: madeWithCache(applier),
 		},
 	}
 }

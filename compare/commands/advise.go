@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -143,8 +142,12 @@ func adviseFrom(dir string, s advise.Situation, width int, out io.Writer) error 
 		return fmt.Errorf("%s cannot advise: it has no cell of hot-object with a verdict; see why in `compare render %s`", dir, dir)
 	}
 	fmt.Fprintln(out, strategyTable(width, advice))
-	if slices.ContainsFunc(advice.Strategies, func(s advise.Strategy) bool { return s.Arm == "gmu-lanes" }) {
-		fmt.Fprintln(out, "gmu-lanes needs all writers in one process, where they take turns.")
+	var arms []string
+	for _, s := range advice.Strategies {
+		arms = append(arms, s.Arm)
+	}
+	if turns := summary.InTurn(run, arms...); turns != "" {
+		fmt.Fprintln(out, "Note: "+turns+".")
 	}
 	fmt.Fprintf(out, "Rests on %s, %d trials of each arm.\n", advice.Cell, advice.Strategies[0].Result.Trials)
 	if !advice.Exact {

@@ -2,7 +2,8 @@
 //
 // Two parts. The closed forms (Loop) are the frame: Poisson and renewal differ by the shape of the window in which an
 // attempt can be overtaken, and the band of Franaszek and Robinson holds for every shape. A simulator is in between:
-// writers in closed loop, each with the retry policy of its arm, times drawn from the histograms of one writer alone.
+// writers in closed loop, each with the retry policy of its arm and waiting for its turn where the run says so, times drawn
+// from the histograms of one writer alone.
 //
 // What the simulator knows of the machine. All work shares the processors in equal parts. A request is work in pieces:
 // until the object is read, until versions are compared, until the store commits, and the answer; added round trips are

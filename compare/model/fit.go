@@ -2,6 +2,8 @@ package model
 
 import (
 	search "gonum.org/v1/gonum/optimize" //nolint:misspell // the library's name
+
+	"coapply.dev/compare/results"
 )
 
 // The search begins again twice where it ended, with ever smaller steps: it is stuck easily, since a little of one
@@ -20,9 +22,9 @@ type member struct {
 }
 
 // familyOf gives the arms of a kind that there is something to fit of: one writer alone, and several.
-func familyOf(byArm map[string][]cell, names []string, applies bool) (f family) {
+func familyOf(run results.Run, byArm map[string][]cell, names []string, applies bool) (f family) {
 	for _, name := range names {
-		m := member{armModel{name: name, policy: policies[name]}, byArm[name]}
+		m := member{armModel{name: name, policy: policyOf(run, name)}, byArm[name]}
 		a, err := aloneOf(m.cells)
 		if m.policy.applies != applies || err != nil {
 			continue

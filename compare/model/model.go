@@ -28,7 +28,7 @@ func Fit(run results.Run, trials []results.Trial) *results.Model {
 	names := slices.Sorted(maps.Keys(byArm))
 	var families [2]family
 	each(len(families), func(i int) {
-		families[i] = familyOf(byArm, names, i == 0)
+		families[i] = familyOf(run, byArm, names, i == 0)
 		families[i].fit(run.Seed)
 	})
 	members := slices.Concat(families[:]...)

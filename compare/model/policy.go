@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"coapply.dev/apply/update"
+	"coapply.dev/compare/results"
 )
 
 // policy is how an arm writes one intent.
@@ -33,6 +34,13 @@ var policies = map[string]policy{
 	"ssa":                 {applies: true},
 	"ssa-force":           {applies: true},
 	"apply":               {applies: true},
+}
+
+// policyOf is that of an arm in a run: apply had no lanes in its first ones.
+func policyOf(run results.Run, arm string) policy {
+	p := policies[arm]
+	p.lanes = p.lanes || len(run.TakesTurns(arm)) > 0
+	return p
 }
 
 // retrying has its own jitter: that of wait.Backoff is another one at every call.

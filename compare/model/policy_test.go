@@ -12,6 +12,7 @@ import (
 	"coapply.dev/apply/update"
 	"coapply.dev/compare"
 	"coapply.dev/compare/arms"
+	"coapply.dev/compare/results"
 )
 
 // TestBackoffs: what is simulated is what client-go does, but for which random number it draws.
@@ -53,6 +54,19 @@ func TestFullJitter(t *testing.T) {
 	}
 	if attempts := policies["gmu-unbounded"].attempts; attempts != 0 {
 		t.Errorf("it ends after %d attempts", attempts)
+	}
+}
+
+// TestTurns: the writers of apply race in a run that does not say that they take turns.
+func TestTurns(t *testing.T) {
+	for summary, want := range map[string]bool{"Server-Side Apply": false, "Server-Side Apply in lanes": true} {
+		run := results.Run{Arms: []results.ArmInfo{{Name: "apply", Summary: summary}}}
+		if got := policyOf(run, "apply"); got.lanes != want || !got.applies {
+			t.Errorf("%s: %+v", summary, got)
+		}
+	}
+	if !policyOf(results.Run{}, "gmu-lanes").lanes || policyOf(results.Run{}, "ssa").lanes {
+		t.Error("gmu-lanes takes turns in every run, and ssa in none")
 	}
 }
 

@@ -105,8 +105,13 @@ func (w *writer) lost(rest float64) {
 		w.slow = w.writes(w.random)
 		w.mergeWith(w.version)
 	default:
-		w.wait(w.rtt/2, w, (*writer).giveUp)
+		w.wait(w.rtt/2, w, (*writer).timedOut)
 	}
+}
+
+func (w *writer) timedOut() {
+	w.leaveLane()
+	w.giveUp()
 }
 
 func (w *writer) land() {

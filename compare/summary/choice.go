@@ -35,29 +35,34 @@ func (r *reckoning) choiceLine() string {
 	return strings.Join(parts, "; ") + "."
 }
 
-const lanes = "gmu-lanes"
-
 // wins is the arms with the highest goodput and those with the lowest p99, by the number of cells.
 func (r *reckoning) wins() string {
-	fast, cells := r.counted(func(a, b results.Result) bool { return a.Goodput.Mean > b.Goodput.Mean })
+	fast, first, cells := r.counted(func(a, b results.Result) bool { return a.Goodput.Mean > b.Goodput.Mean })
 	if cells == 0 {
 		return ""
 	}
-	prompt, _ := r.counted(func(a, b results.Result) bool {
+	prompt, second, _ := r.counted(func(a, b results.Result) bool {
 		return a.Latency.P99 != nil && (b.Latency.P99 == nil || *a.Latency.P99 < *b.Latency.P99)
 	})
 	text := fmt.Sprintf("in %s of hot-object, of the arms that lost nothing and gave up less than 1 %%, the highest mean goodput had %s, the lowest p99 %s",
 		plural(cells, "cell"), fast, prompt)
-	if strings.Contains(fast+prompt, lanes) {
-		text += fmt.Sprintf("; %s needs all writers in one process, where they take turns", lanes)
+	if turns := InTurn(r.run, slices.Concat(first, second)...); turns != "" {
+		text += "; " + turns
 	}
 	return text
 }
 
+// InTurn says of which of the arms the writers take turns; nothing if of none.
+func InTurn(run results.Run, arms ...string) string {
+	if turns := run.TakesTurns(arms...); len(turns) > 0 {
+		return "the writers of " + strings.Join(turns, " and ") + " take turns: all of them were in one process"
+	}
+	return ""
+}
+
 // counted gives in how many cells of hot-object which arm is the best of those that may be chosen, and the cells.
-func (r *reckoning) counted(better func(a, b results.Result) bool) (text string, cells int) {
+func (r *reckoning) counted(better func(a, b results.Result) bool) (text string, arms []string, cells int) {
 	byArm, at := map[string]int{}, map[string]string{}
-	var arms []string
 	for _, planned := range r.run.Plan {
 		if planned.Workload != "hot-object" || planned.Control {
 			continue
@@ -73,13 +78,14 @@ func (r *reckoning) counted(better func(a, b results.Result) bool) (text string,
 		byArm[best.arm]++
 	}
 	slices.SortStableFunc(arms, func(a, b string) int { return byArm[b] - byArm[a] })
+	counts := make([]string, len(arms))
 	for i, arm := range arms {
-		arms[i] = fmt.Sprintf("%s in %d", arm, byArm[arm])
+		counts[i] = fmt.Sprintf("%s in %d", arm, byArm[arm])
 		if byArm[arm] == 1 {
-			arms[i] += " (" + at[arm] + ")"
+			counts[i] += " (" + at[arm] + ")"
 		}
 	}
-	return strings.Join(arms, ", "), cells
+	return strings.Join(counts, ", "), arms, cells
 }
 
 // ahead is the best arm of a cell, among those that may be chosen.

@@ -41,7 +41,10 @@ func commit(ctx context.Context) string {
 		return ""
 	}
 	if info.Main.Path != module {
-		return versionOf(info)
+		if version := versionOf(info); version != "" {
+			return version
+		}
+		return checkedOut(ctx)
 	}
 	settings := map[string]string{}
 	for _, setting := range info.Settings {
@@ -55,7 +58,7 @@ func commit(ctx context.Context) string {
 
 func versionOf(info *debug.BuildInfo) string {
 	for _, dependency := range info.Deps {
-		if dependency.Path == module {
+		if dependency.Path == module && dependency.Replace == nil { // a folder has no version
 			return dependency.Version
 		}
 	}

@@ -20,7 +20,7 @@ var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delet
 func (t *Target) namespacedRules(ctx context.Context) ([]rbacv1.PolicyRule, error) {
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps", "pods", "services"}, Verbs: verbs},
-		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: verbs},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments", "statefulsets"}, Verbs: verbs},
 		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: verbs},
 	}
 	group := v1alpha1.SchemeGroupVersion.Group

@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -29,6 +31,8 @@ type session struct {
 	tally  *tally
 	mapper meta.RESTMapper
 	admin  *connection
+	// schemas are fetched by the administrator.
+	schemas openapi.Client
 
 	mu        sync.Mutex
 	byManager map[string]*connection
@@ -63,7 +67,11 @@ func newSession(p place, rtt time.Duration) (*session, error) {
 	if s.mapper, err = apiutil.NewDynamicRESTMapper(admin.config, admin.http); err != nil {
 		return nil, fmt.Errorf("client of the administrator: %w", err)
 	}
-	s.admin = admin
+	set, err := discovery.NewDiscoveryClientForConfigAndClient(admin.config, admin.http)
+	if err != nil {
+		return nil, fmt.Errorf("client of the administrator: %w", err)
+	}
+	s.admin, s.schemas = admin, set.OpenAPIV3()
 	return s, s.admin.open(s.mapper)
 }
 
@@ -148,9 +156,10 @@ func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b
 // arms gives what an arm sees of the session.
 func (s *session) arms(cache client.Reader) compare.Session {
 	return compare.Session{
-		Client: func(manager string) client.Client { return s.of(manager).client },
-		Config: func(manager string) *rest.Config { return rest.CopyConfig(s.of(manager).config) },
-		Cache:  cache,
+		Client:  func(manager string) client.Client { return s.of(manager).client },
+		Config:  func(manager string) *rest.Config { return rest.CopyConfig(s.of(manager).config) },
+		Schemas: s.schemas,
+		Cache:   cache,
 	}
 }
 

@@ -5,13 +5,20 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"coapply.dev/internal/controller/devbox"
+	"coapply.dev/internal/controller/fights"
+	"coapply.dev/internal/controller/license"
+	"coapply.dev/internal/controller/nodemaintenance"
+	"coapply.dev/internal/controller/nodeset"
+	"coapply.dev/internal/controller/setup"
+	"coapply.dev/internal/controller/slurmcontroller"
+	"coapply.dev/internal/controller/user"
 )
 
 // Controller is one reconciler.
 type Controller struct {
 	Name        string // as --controllers names it
 	Description string // one line for --help
-	Setup       func(ctrl.Manager, devbox.Options) error
+	Setup       func(ctrl.Manager, setup.Options) error
 }
 
 // All lists the reconcilers in the order in which they are set up.
@@ -20,5 +27,12 @@ func All() []Controller {
 		{"devbox-workload", "Deployment of a Devbox, its pods' end, phase and lastContainerStatus", devbox.SetupWorkload},
 		{"devbox-power", "replicas of a Devbox's Deployment, from spec.state", devbox.SetupPower},
 		{"devbox-network", "Service of a Devbox, status.network", devbox.SetupNetwork},
+		{"devbox-content", "content that a Devbox starts from, status.contentID", devbox.SetupContent},
+		{"slurmcontroller", "StatefulSet and Service of a SlurmController, and its status", slurmcontroller.Setup},
+		{"nodemaintenance", "nodes cordoned and uncordoned, a few at a time", nodemaintenance.Setup},
+		{"user", "Namespace of a User with its ServiceAccount and RoleBinding, audit log", user.Setup},
+		{"license", "phase and limits of a License, quota fields of its User's Namespace, ResourceQuota", license.Setup},
+		{"fights", "who takes fields from each other: events, condition Contended, ours stop forcing", fights.Setup},
+		{"nodeset", "pods of a NodeSet, and its status", nodeset.Setup},
 	}
 }

@@ -84,6 +84,10 @@ func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
 			Name: "kube-controller-manager",
 			// By default each of its controllers makes 20 requests a second, and taints of 15 nodes take seconds.
 			ExtraArgs: []componentArg{{"kube-api-qps", "200"}, {"kube-api-burst", "400"}},
+		}, {
+			Name: "kube-apiserver",
+			// By default there are addresses for 254 Services.
+			ExtraArgs: []componentArg{{"service-cluster-ip-range", "10.96.0.0/16"}},
 		}},
 	}
 	var out bytes.Buffer

@@ -143,7 +143,7 @@ func TestCompareArmsCreateAtOnce(t *testing.T) {
 
 // A field that another manager owns: an ownership conflict, which only force takes.
 func TestCompareArmsOwnershipConflict(t *testing.T) {
-	w := newArmWorld(t)
+	w := newArmWorld(t).withCache(t)
 	for name, want := range map[string]recorded.Outcome{
 		"ssa": recorded.Rejected, "apply": recorded.Rejected, "ssa-force": recorded.Landed,
 		"gmu": recorded.Landed, "update-then-ssa": recorded.Landed,
@@ -161,7 +161,7 @@ func TestCompareArmsOwnershipConflict(t *testing.T) {
 
 // An intent that depends on what is there.
 func TestCompareArmsReadLive(t *testing.T) {
-	w := newArmWorld(t)
+	w := newArmWorld(t).withCache(t)
 	for _, name := range []string{"ssa", "ssa-force", "apply", "three-way-merge", "shared-manager"} {
 		w.configMap(t, name)
 		intent := w.key(name, "one", "k", "1")
@@ -180,7 +180,7 @@ func TestCompareArmsReadLive(t *testing.T) {
 
 // Through the status subresource; CreateOrUpdate has no way to.
 func TestCompareArmsStatus(t *testing.T) {
-	w := newArmWorld(t)
+	w := newArmWorld(t).withCache(t)
 	status := func(name, manager, field string) compare.Intent {
 		return compare.Intent{
 			Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: w.namespace, Name: name,
@@ -194,7 +194,7 @@ func TestCompareArmsStatus(t *testing.T) {
 		}
 	}
 	for _, arm := range partArms() {
-		if arm.Name == "gmu-replace" || arm.Cached || arm.Control {
+		if arm.Name == "gmu-replace" || arm.Name == "gmu-cached" || arm.Control {
 			continue
 		}
 		if _, err := newApplier(t, w.client, "spec", apply.Policy{}).Apply(t.Context(), apply.Intent{Config: deployment(arm.Name, w.namespace, "v1")}); err != nil {

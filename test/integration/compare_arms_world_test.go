@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,10 +33,21 @@ func newArmWorld(t *testing.T) armWorld {
 	c := newClient(t, config)
 	w := armWorld{client: c, namespace: newNamespace(t, c)}
 	w.session = compare.Session{
-		Client: func(string) client.Client { return c },
-		Config: func(string) *rest.Config { return rest.CopyConfig(config) },
+		Client:  func(string) client.Client { return c },
+		Config:  func(string) *rest.Config { return rest.CopyConfig(config) },
+		Schemas: schemasOf(t, config),
 	}
 	return w
+}
+
+// schemasOf gives the API server's schemas.
+func schemasOf(t *testing.T, config *rest.Config) openapi.Client {
+	t.Helper()
+	set, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.OpenAPIV3()
 }
 
 // withCache opens the cache, which then shows what there is.

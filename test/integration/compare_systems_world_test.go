@@ -39,6 +39,7 @@ func playSystem(t *testing.T, config *rest.Config, workloadName, armName string,
 	c := newClient(t, config)
 	session := compare.Session{
 		Client: func(string) client.Client { return c }, Config: func(string) *rest.Config { return rest.CopyConfig(config) },
+		Schemas: schemasOf(t, config),
 	}
 	stage := compare.Stage{
 		Admin: c, Namespace: newNamespace(t, c), Arm: armName, Parameters: workload.Defaults,

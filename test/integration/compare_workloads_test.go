@@ -3,7 +3,6 @@ package integration
 import (
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +25,7 @@ func TestWorkloadsOnTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		installed := filepath.Join("..", "..", "config", "crd", "platform.coapply.dev_devboxes.yaml")
-		if err := envtest.UninstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{installed}}); err != nil {
+		if err := envtest.UninstallCRDs(config, ourCRDs()); err != nil {
 			t.Error(err)
 		}
 	})

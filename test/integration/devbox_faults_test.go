@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -151,9 +150,18 @@ func TestDevboxCreatedStopped(t *testing.T) {
 		return ""
 	})
 	p.quiet(t, time.Second)
+	if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(box), &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Deployment: %v; what is not to run must not, not even for a moment", err)
+	}
+	p.set(t, "box", v1alpha1.DevboxRunning)
+	p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
+	p.set(t, "box", v1alpha1.DevboxStopped)
+	p.waitForPhase(t, "box", v1alpha1.PhaseStopped)
+	p.quiet(t, time.Second)
 	if n := podReplicas(t, p); n != 0 {
 		t.Errorf("%d replicas", n)
 	}
+	p.get(t, "box", box)
 	// Deleted while Stopped, and another manager holds it.
 	p.patch(t, box, "box", fmt.Sprintf(`{"metadata":{"finalizers":[%q,"example.com/other"]}}`, devbox.Finalizer))
 	p.delete(t, box)
@@ -234,110 +242,4 @@ func failPods(config *rest.Config, broken *atomic.Bool, failed *atomic.Int32) *r
 		})
 	})
 	return config
-}
-
-// TestStatusWritersAtOnce: 50 changes of the spec and of contentID keep all of
-// them busy with one status.
-func TestStatusWritersAtOnce(t *testing.T) {
-	t.Parallel()
-	p, _ := running(t)
-	for i := range 50 {
-		kind := []v1alpha1.NetworkType{v1alpha1.NetworkClusterIP, v1alpha1.NetworkNodePort}[i%2]
-		p.patch(t, &v1alpha1.Devbox{}, "box", fmt.Sprintf(`{"spec":{"network":{"type":%q}}}`, kind))
-		if i%10 == 0 {
-			p.patchStatus(t, &v1alpha1.Devbox{}, "box", fmt.Sprintf(`{"status":{"contentID":"c-%d"}}`, i))
-		}
-		box := p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)
-		if want := fmt.Sprintf("c-%d", i/10*10); box.Status.ContentID != want {
-			t.Fatalf("change %d: contentID is %q, want %q", i, box.Status.ContentID, want)
-		}
-		if s := box.Status; s.Network == nil || s.Phase == "" || len(s.Conditions) != 3 {
-			t.Fatalf("change %d: status is %+v", i, s)
-		}
-	}
-	p.quiet(t, time.Second)
-	box := p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
-	for _, condition := range box.Status.Conditions {
-		if condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != box.Generation {
-			t.Errorf("generation is %d: %v", box.Generation, condition)
-		}
-	}
-	if n := box.Status.Network; n.Type != v1alpha1.NetworkNodePort || n.NodePort == 0 {
-		t.Errorf("network is %v", n)
-	}
-}
-
-// TestForeignChildren: a Deployment and a Service that have the Devbox's name and
-// conflict with nothing but the selector, or with nothing at all.
-func TestForeignChildren(t *testing.T) {
-	t.Parallel()
-	p := startPlatform(t, apply.Force)
-	labels := map[string]string{"app": "other"}
-	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "box"},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/other:1"}}},
-			},
-		},
-	}
-	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "box"},
-		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone},
-	}
-	for _, object := range []client.Object{deployment, service} {
-		if err := p.client.Create(t.Context(), object, client.FieldOwner("other")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	box := p.create(t, "box", func(b *v1alpha1.Devbox) { b.Spec.State = v1alpha1.DevboxStopped })
-	want := map[string]metav1.ConditionStatus{
-		v1alpha1.ConditionWorkloadApplied: metav1.ConditionFalse,
-		v1alpha1.ConditionNetworkApplied:  metav1.ConditionFalse,
-		v1alpha1.ConditionPowerApplied:    metav1.ConditionUnknown,
-	}
-	waitFor(t, "the status says so", func() string {
-		p.get(t, "box", box)
-		for name, status := range want {
-			if condition := meta.FindStatusCondition(box.Status.Conditions, name); condition == nil || condition.Status != status {
-				return fmt.Sprintf("%s: %v", name, condition)
-			}
-		}
-		return ""
-	})
-	p.delete(t, box)
-	p.waitUntilGone(t, "box")
-	for _, object := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
-		p.get(t, "box", object)
-		if object.GetDeletionTimestamp() != nil || len(object.GetOwnerReferences())+len(object.GetLabels()) > 0 {
-			t.Errorf("%T was taken: %v", object, object.GetOwnerReferences())
-		}
-		for _, entry := range object.GetManagedFields() {
-			if strings.HasPrefix(entry.Manager, "coapply-") {
-				t.Errorf("%T has fields of %s", object, entry.Manager)
-			}
-		}
-	}
-	if n := podReplicas(t, p); n != 3 {
-		t.Errorf("%d replicas, want the 3 of the other", n)
-	}
-}
-
-// TestForeignServiceType: a type that no Devbox may ask for is reported all the
-// same, with the conflict.
-func TestForeignServiceType(t *testing.T) {
-	t.Parallel()
-	p, _ := running(t)
-	p.patch(t, &corev1.Service{}, "box", `{"spec":{"type":"LoadBalancer"}}`)
-	waitFor(t, "the conflict and the type are in the status", func() string {
-		box := p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)
-		condition := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionNetworkApplied)
-		if condition.Reason != "OwnershipConflict" || box.Status.Network == nil || box.Status.Network.Type != "LoadBalancer" {
-			return fmt.Sprint(condition, box.Status.Network)
-		}
-		return ""
-	})
-	p.quiet(t, time.Second)
 }

@@ -37,7 +37,8 @@ func TestDevboxValidation(t *testing.T) {
 		{"tab in the image", "box", `image: "a\tb"`, "an image reference has no white space"},
 		{"unknown state", "box", `{image: a, state: Paused}`, `supported values: "Running", "Stopped", "Shutdown"`},
 		{"empty state", "box", `{image: a, state: ""}`, "spec.state: Unsupported value"},
-		{"unknown network type", "box", `{image: a, network: {type: LoadBalancer}}`, `supported values: "ClusterIP", "NodePort"`},
+		{"unknown network type", "box", `{image: a, network: {type: LoadBalancer}}`, `supported values: "ClusterIP", "NodePort", "None"`},
+		{"no network", "box", `{image: a, network: {type: None}}`, ""},
 		{"port 0", "box", `{image: a, network: {port: 0}}`, "greater than or equal to 1"},
 		{"port 1", "box", `{image: a, network: {port: 1}}`, ""},
 		{"port 65535", "box", `{image: a, network: {port: 65535}}`, ""},
@@ -132,7 +133,8 @@ func TestDevboxColumns(t *testing.T) {
 	for _, c := range table.ColumnDefinitions {
 		columns = append(columns, c.Name)
 	}
-	if want := []string{"Name", "State", "Phase", "Network", "NodePort", "Image", "Age"}; !cmp.Equal(want, columns) {
+	want := []string{"Name", "State", "Phase", "Network", "NodePort", "WorkloadApplied", "PowerApplied", "NetworkApplied", "Image", "Age"}
+	if !cmp.Equal(want, columns) {
 		t.Errorf("columns are %v, want %v", columns, want)
 	}
 }

@@ -86,10 +86,11 @@ func kubeconfig(t testing.TB, config *rest.Config) string {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"test": {
-			Server: config.Host, CertificateAuthorityData: config.CAData,
+			Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile,
 		}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"test": {
 			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Token: config.BearerToken,
+			ClientCertificate: config.CertFile, ClientKey: config.KeyFile,
 		}},
 		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}},
 		CurrentContext: "test",

@@ -52,8 +52,8 @@ func updating[T client.Object](create func(*gone) T, given string, call func(con
 func updatesOf[T client.Object](name string, create func(*gone) T, deleted []string, call func(context.Context, *update.Updater, T) (update.Result[T], error)) []goneCase {
 	mismatch := []string{"UIDMismatch"}
 	return []goneCase{
-		{name: name + ", as read", prepare: updating(create, "", call), requests: 1, deleted: deleted, recreated: mismatch},
-		{name: name + ", stale", prepare: updating(create, "stale", call), requests: 3, deleted: deleted, recreated: mismatch},
+		{name: name + ", as read", prepare: updating(create, "", call), requests: 2, deleted: deleted, recreated: mismatch},
+		{name: name + ", stale", prepare: updating(create, "stale", call), requests: 2, deleted: deleted, recreated: mismatch},
 		{name: name + ", by name", prepare: updating(create, "name", call), requests: 2, picks: 1, deleted: deleted, recreated: mismatch},
 	}
 }

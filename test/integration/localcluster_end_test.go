@@ -21,7 +21,18 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
+// TestLocalClusterLeavesNoGoroutine runs in a process of its own: managers that other
+// tests share start goroutines all the time.
 func TestLocalClusterLeavesNoGoroutine(t *testing.T) {
+	const alone = "COAPPLY_TEST_ALONE"
+	if os.Getenv(alone) == "" {
+		again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		again.Env = append(os.Environ(), alone+"=1")
+		if out, err := again.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
 	before := goleak.IgnoreCurrent()
 	cluster, err := localcluster.Start(t.Context(), localcluster.Options{Name: "leak", Log: t.Output()})
 	if err != nil {
@@ -163,6 +174,7 @@ func TestHelperLocalCluster(t *testing.T) {
 }
 
 func TestLocalClusterOfADyingProcess(t *testing.T) {
+	t.Parallel()
 	cache := cacheWithSharedBuilds(t)
 	runs := filepath.Join(cache, "coapply", "run")
 	const starting, ready = "starting the control plane", "ready: "

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -26,6 +27,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/examples/website"
 	"coapply.dev/internal/localcluster"
 )
 
@@ -51,7 +53,7 @@ var (
 	})
 	sharedCluster = sync.OnceValues(func() (*localcluster.Cluster, error) {
 		cluster, err := localcluster.Start(context.Background(), localcluster.Options{
-			Name: "integration", Nodes: 2, Log: startLog(),
+			Name: "integration", Nodes: 5, Log: startLog(),
 		})
 		if err != nil {
 			return nil, err
@@ -82,7 +84,7 @@ func onStop(stop func(context.Context) error) {
 func stopAll() {
 	stopsMu.Lock()
 	defer stopsMu.Unlock()
-	for _, stop := range stops {
+	for _, stop := range slices.Backward(stops) {
 		if err := stop(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, "stopping:", err)
 		}
@@ -91,10 +93,16 @@ func stopAll() {
 }
 
 func installCRDs(config *rest.Config) error {
-	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{
-		Paths: []string{filepath.Join("..", "..", "config", "crd", "platform.coapply.dev_devboxes.yaml")}, ErrorIfPathMissing: true,
-	})
+	_, err := envtest.InstallCRDs(config, ourCRDs())
 	return err
+}
+
+func ourCRDs() envtest.CRDInstallOptions {
+	files, err := filepath.Glob(filepath.Join("..", "..", "config", "crd", "platform.coapply.dev_*.yaml"))
+	if err != nil || len(files) == 0 {
+		panic("no CRDs in config/crd")
+	}
+	return envtest.CRDInstallOptions{Paths: files, ErrorIfPathMissing: true}
 }
 
 // server gives a configuration of an API server without controllers.
@@ -119,7 +127,7 @@ func cluster(t testing.TB) *localcluster.Cluster {
 
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, website.AddToScheme} {
 		if err := add(s); err != nil {
 			panic(err)
 		}

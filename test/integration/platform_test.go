@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,22 +19,34 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/internal/controller"
-	"coapply.dev/internal/controller/devbox"
+	"coapply.dev/internal/controller/contention"
+	"coapply.dev/internal/controller/setup"
+	"coapply.dev/internal/localcluster"
 )
 
-// platform is the reconcilers of cmd/manager in this process, for one namespace,
-// with every write of theirs counted.
+// platform is the reconcilers of cmd/manager in this process, with every write of
+// theirs counted.
 type platform struct {
-	namespace string
+	namespace string        // the only one that they watch; "" is all
 	client    client.Client // the test's own, without a cache
+	cached    client.Reader // what the reconcilers see
+	config    func() *rest.Config
 	writes    *writeLog
 	applies   *applyLog
+
+	contention *contention.State // nil: nobody looks for fights
 }
 
+// clusterWide are the reconcilers of kinds without a namespace: tests that run side
+// by side on one cluster would get into each other's way with them.
+var clusterWide = []string{"user", "license", "nodemaintenance"}
+
+// startPlatform runs the reconcilers of namespaced kinds for a namespace of the
+// test's own.
 func startPlatform(t *testing.T, replicas apply.Decision) *platform {
 	t.Helper()
 	restConfig := cluster(t).Config()
-	p := &platform{client: newClient(t, restConfig), writes: &writeLog{}, applies: &applyLog{}}
+	p := &platform{client: newClient(t, restConfig), config: cluster(t).Config, writes: &writeLog{}, applies: &applyLog{}}
 	p.namespace = newNamespace(t, p.client)
 	p.run(t, restConfig, replicas)
 	return p
@@ -41,36 +55,12 @@ func startPlatform(t *testing.T, replicas apply.Decision) *platform {
 // run starts the manager and stops it at the end of the test.
 func (p *platform) run(t *testing.T, restConfig *rest.Config, replicas apply.Decision) (stop func()) {
 	t.Helper()
-	restConfig = rest.CopyConfig(restConfig)
-	restConfig.Wrap(p.writes.wrap)
-	restConfig.Wrap(apply.RecordExchange)
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
-		Scheme:  scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{
-			ReaderFailOnMissingInformer: true,
-			DefaultNamespaces:           map[string]cache.Config{p.namespace: {}},
-		},
-		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
-		Controller: config.Controller{
-			SkipNameValidation:    new(true), // several managers in one process
-			ReconciliationTimeout: time.Minute,
-		},
-	})
+	end, err := p.start(restConfig, setup.Options{Metrics: p.applies, Replicas: replicas, Contention: p.contention})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range controller.All() {
-		if err := c.Setup(mgr, devbox.Options{Metrics: p.applies, Replicas: replicas}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
 	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
+		if err := end(); err != nil {
 			t.Errorf("the manager ended with %v", err)
 		}
 	})
@@ -78,10 +68,93 @@ func (p *platform) run(t *testing.T, restConfig *rest.Config, replicas apply.Dec
 	return stop
 }
 
+// start runs the manager until it is ended. A platform without a namespace has every
+// reconciler, also those that are clusterWide.
+func (p *platform) start(restConfig *rest.Config, options setup.Options) (end func() error, err error) {
+	options.Lanes = apply.NewLanes() // one a process, as cmd/manager has it
+	restConfig = rest.CopyConfig(restConfig)
+	restConfig.Wrap(p.writes.wrap)
+	restConfig.Wrap(apply.RecordExchange)
+	cached := setup.Cache()
+	if p.namespace != "" {
+		cached.DefaultNamespaces = map[string]cache.Config{p.namespace: {}}
+	}
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:   cached,
+		Client:  client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Controller: config.Controller{
+			SkipNameValidation:      new(true), // several managers in one process
+			ReconciliationTimeout:   time.Minute,
+			MaxConcurrentReconciles: 4, // as cmd/manager has it
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if options.Steady, err = setup.NewSteady(mgr); err != nil {
+		return nil, err
+	}
+	for _, c := range controller.All() {
+		if p.namespace != "" && slices.Contains(clusterWide, c.Name) {
+			continue
+		}
+		if err := c.Setup(mgr, options); err != nil {
+			return nil, err
+		}
+	}
+	p.cached = mgr.GetClient()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	return func() error { cancel(); return <-done }, nil
+}
+
+// sharedPlatform is a control plane of its own with every reconciler, started by the
+// first test that needs it. Its tests name their objects so that they differ.
+var sharedPlatform = sync.OnceValues(func() (*platform, error) {
+	c, err := localcluster.Start(context.Background(), localcluster.Options{Name: "platform", Nodes: 5, Log: startLog()})
+	if err != nil {
+		return nil, err
+	}
+	onStop(c.Stop)
+	if err := installCRDs(c.Config()); err != nil {
+		return nil, err
+	}
+	restConfig := c.Config()
+	restConfig.Wrap(apply.RecordExchange)
+	p := &platform{config: c.Config, writes: &writeLog{}, applies: &applyLog{}}
+	if p.contention, err = contention.New(contention.Config{}); err != nil {
+		return nil, err
+	}
+	if p.client, err = client.New(restConfig, client.Options{Scheme: scheme}); err != nil {
+		return nil, err
+	}
+	end, err := p.start(c.Config(), setup.Options{Metrics: p.applies, Replicas: apply.Force, Contention: p.contention})
+	if err != nil {
+		return nil, err
+	}
+	onStop(func(context.Context) error { return end() })
+	return p, nil
+})
+
+// wholePlatform runs every reconciler, for the whole of a control plane that its
+// tests share.
+func wholePlatform(t *testing.T) *platform {
+	t.Helper()
+	p, err := sharedPlatform()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // writeLog keeps method and path of each request that is no read.
 type writeLog struct {
-	mu   sync.Mutex
-	sent []string
+	mu    sync.Mutex
+	sent  []string
+	taken int // of them
 }
 
 func (w *writeLog) wrap(next http.RoundTripper) http.RoundTripper {
@@ -98,17 +171,37 @@ func (w *writeLog) wrap(next http.RoundTripper) http.RoundTripper {
 func (w *writeLog) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	sent := w.sent
-	w.sent = nil
+	sent := slices.Clone(w.sent[w.taken:])
+	w.taken = len(w.sent)
 	return sent
 }
 
-// applyLog keeps the observations of appliers.
-type applyLog struct {
-	apply.NoMetrics
+// about gives all that was ever written to what has such a name in its path.
+func (w *writeLog) about(name string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.sent), func(request string) bool { return !strings.Contains(request, name) })
+}
 
+// applyLog keeps the observations of appliers and of get-modify-updates.
+type applyLog struct {
 	mu      sync.Mutex
 	applies []apply.ApplyObservation
+	updates []apply.UpdateObservation
+}
+
+func (l *applyLog) ObserveUpdate(o apply.UpdateObservation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.updates = append(l.updates, o)
+}
+
+func (l *applyLog) takeUpdates() []apply.UpdateObservation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	updates := l.updates
+	l.updates = nil
+	return updates
 }
 
 func (l *applyLog) ObserveApply(o apply.ApplyObservation) {

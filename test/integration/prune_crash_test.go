@@ -43,11 +43,13 @@ func (p *pruneRequests) dieAt(n int, answerLost bool) (died func() bool) {
 // or it goes on and its cache is behind. The next round emits something else, and
 // nothing may be left over.
 func TestPruneAfterACrash(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]struct{ answerLost, survives bool }{
 		"not sent": {false, false}, "answer lost": {true, false},
 		"not sent, goes on": {false, true}, "answer lost, goes on": {true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			died := true
 			for n := 0; died; n++ {
 				t.Run(fmt.Sprintf("request %d", n), func(t *testing.T) {

@@ -16,18 +16,56 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=platform.coapply.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("AuditLog"):
+		return &apiv1alpha1.AuditLogApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Devbox"):
 		return &apiv1alpha1.DevboxApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DevboxNetwork"):
 		return &apiv1alpha1.DevboxNetworkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DevboxNetworkStatus"):
 		return &apiv1alpha1.DevboxNetworkStatusApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("DevboxResources"):
-		return &apiv1alpha1.DevboxResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DevboxSpec"):
 		return &apiv1alpha1.DevboxSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DevboxStatus"):
 		return &apiv1alpha1.DevboxStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("License"):
+		return &apiv1alpha1.LicenseApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LicenseSpec"):
+		return &apiv1alpha1.LicenseSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LicenseStatus"):
+		return &apiv1alpha1.LicenseStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NodeMaintenance"):
+		return &apiv1alpha1.NodeMaintenanceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NodeMaintenanceSpec"):
+		return &apiv1alpha1.NodeMaintenanceSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NodeMaintenanceStatus"):
+		return &apiv1alpha1.NodeMaintenanceStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NodeSelector"):
+		return &apiv1alpha1.NodeSelectorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NodeSelectorRequirement"):
+		return &apiv1alpha1.NodeSelectorRequirementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NodeSet"):
+		return &apiv1alpha1.NodeSetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NodeSetSpec"):
+		return &apiv1alpha1.NodeSetSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NodeSetStatus"):
+		return &apiv1alpha1.NodeSetStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NodeStatus"):
+		return &apiv1alpha1.NodeStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Resources"):
+		return &apiv1alpha1.ResourcesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SlurmController"):
+		return &apiv1alpha1.SlurmControllerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SlurmControllerSpec"):
+		return &apiv1alpha1.SlurmControllerSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SlurmControllerStatus"):
+		return &apiv1alpha1.SlurmControllerStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("User"):
+		return &apiv1alpha1.UserApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("UserSpec"):
+		return &apiv1alpha1.UserSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("UserStatus"):
+		return &apiv1alpha1.UserStatusApplyConfiguration{}
 
 	}
 	return nil

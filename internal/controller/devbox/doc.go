@@ -1,15 +1,20 @@
-// Package devbox reconciles a Devbox with three reconcilers, each under its own
-// field manager: workload, power and network. Each has its intent, a pure function
-// of the Devbox, in NAME_intent.go, and its wiring in NAME.go.
+// Package devbox reconciles a Devbox with four reconcilers, each under its own
+// field manager: workload, power, network and content. Each has its intent, a pure
+// function of the Devbox, in NAME_intent.go, and its wiring in NAME.go; content wants
+// no object, and its pure function is in content_id.go.
 //
+//	content   which content the Devbox starts from
 //	workload  the Deployment but its replicas; the pods' end; the finalizer
 //	power     the Deployment's replicas
 //	network   the Service
 //
 // A pod keeps our finalizer until its container's last status stands in the
-// Devbox's status.
+// Devbox's status, together with the content that it ran on.
+//
+// There is no Deployment before there is a content, and none of a new image before
+// there is a content of it. Once there is, a new content replaces the pod.
 //
 // The workload reconciler creates the Deployment without replicas, as it does not
-// own them, and the API server then writes 1. A Devbox that is created Stopped has
-// a pod for the moment until the power reconciler sees the Deployment.
+// own them, and the API server then writes 1. So it is made when the Devbox is to
+// run for the first time: one that is created Stopped has none, and no pod.
 package devbox

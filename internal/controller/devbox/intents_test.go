@@ -14,6 +14,7 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
+// sample is a Devbox that has its first content.
 func sample() *v1alpha1.Devbox {
 	return &v1alpha1.Devbox{
 		ObjectMeta: metav1.ObjectMeta{Name: "box", Namespace: "team", UID: "0000-1"},
@@ -22,6 +23,7 @@ func sample() *v1alpha1.Devbox {
 			State:   v1alpha1.DevboxRunning,
 			Network: v1alpha1.DevboxNetwork{Type: v1alpha1.NetworkClusterIP, Port: 22},
 		},
+		Status: v1alpha1.DevboxStatus{ContentID: first},
 	}
 }
 
@@ -35,6 +37,7 @@ var emitters = map[string]func(*v1alpha1.Devbox) (reconciler.Emission, error){
 	"workload": emitWorkload,
 	"power":    emitPower,
 	"network":  emitNetwork,
+	"content":  emitContent,
 }
 
 // TestGoldenIntents shows what each reconciler wants of a Devbox. Write the files
@@ -45,7 +48,9 @@ func TestGoldenIntents(t *testing.T) {
 		box           *v1alpha1.Devbox
 	}{
 		{"workload", "minimal", sample()},
-		{"workload", "content", with(func(b *v1alpha1.Devbox) { b.Status.ContentID = "content-7" })},
+		{"workload", "stopped", with(func(b *v1alpha1.Devbox) { b.Spec.State = v1alpha1.DevboxStopped })},
+		{"workload", "content", with(func(b *v1alpha1.Devbox) { b.Status.ContentID = committed })},
+		{"workload", "waiting", with(func(b *v1alpha1.Devbox) { b.Status.ContentID = firstOfV2 })},
 		{"workload", "resources", with(func(b *v1alpha1.Devbox) {
 			b.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
 			b.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
@@ -57,6 +62,7 @@ func TestGoldenIntents(t *testing.T) {
 		{"network", "nodeport", with(func(b *v1alpha1.Devbox) {
 			b.Spec.Network = v1alpha1.DevboxNetwork{Type: v1alpha1.NetworkNodePort, Port: 8080}
 		})},
+		{"network", "none", with(func(b *v1alpha1.Devbox) { b.Spec.Network.Type = v1alpha1.NetworkNone })},
 	} {
 		t.Run(test.emitter+"/"+test.name, func(t *testing.T) {
 			before := test.box.DeepCopy()

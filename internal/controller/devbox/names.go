@@ -1,11 +1,6 @@
 package devbox
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
-
-	"coapply.dev/api/v1alpha1"
-)
+import "coapply.dev/api/v1alpha1"
 
 const (
 	// Label on everything that belongs to a Devbox; its value is the Devbox's name.
@@ -32,21 +27,4 @@ func labels(box *v1alpha1.Devbox) map[string]string {
 
 func selector(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{Label: box.Name}
-}
-
-// ownedBy makes the Devbox the controller of an object, which is therefore
-// garbage-collected with it.
-func ownedBy(box *v1alpha1.Devbox) *metav1ac.OwnerReferenceApplyConfiguration {
-	return metav1ac.OwnerReference().
-		WithAPIVersion(v1alpha1.SchemeGroupVersion.String()).
-		WithKind("Devbox").
-		WithName(box.Name).
-		WithUID(box.UID).
-		WithController(true).
-		WithBlockOwnerDeletion(true)
-}
-
-// belongsTo tells whether the Devbox controls an object.
-func belongsTo(object metav1.Object, box *v1alpha1.Devbox) bool {
-	return metav1.IsControlledBy(object, box)
 }

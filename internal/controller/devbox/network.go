@@ -2,9 +2,11 @@ package devbox
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,30 +15,36 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
 )
 
 // SetupNetwork adds the reconciler that owns a Devbox's Service and
 // status.network.
-func SetupNetwork(mgr ctrl.Manager, options Options) error {
-	applier, updater, err := writers(mgr, fieldmanagers.DevboxNetwork, apply.OnConflict(apply.Reject), options.Metrics)
+func SetupNetwork(mgr ctrl.Manager, options setup.Options) error {
+	applier, updater, err := writers(mgr, fieldmanagers.DevboxNetwork, apply.OnConflict(apply.Reject), options)
 	if err != nil {
 		return err
 	}
 	controller := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling())).
 		Owns(&corev1.Service{})
-	return complete(controller, "devbox-network", reconciler.Config[*v1alpha1.Devbox]{
+	return setup.Complete(controller, "devbox-network", reconciler.Config[*v1alpha1.Devbox]{
 		Client:  mgr.GetClient(),
 		Applier: applier,
 		Updater: updater,
 		Emit:    emitNetwork,
-		Status:  network{mgr.GetClient()}.status,
+		Status:  network{mgr.GetClient(), mgr.GetAPIReader()}.status,
 		Events:  mgr.GetEventRecorder(fieldmanagers.DevboxNetwork),
 	})
 }
 
-type network struct{ client client.Reader }
+type network struct {
+	client client.Client
+	live   client.Reader
+}
 
+// status reports the Service that there is, and deletes it where none is wanted; its
+// end leads to another reconcile, which reports that there is none.
 func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	condition := reconciler.Condition(v1alpha1.ConditionNetworkApplied, box.Generation, applied)
 	var service corev1.Service
@@ -44,15 +52,44 @@ func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied recon
 	if client.IgnoreNotFound(err) != nil {
 		return reconciler.Report[*v1alpha1.Devbox]{}, err
 	}
+	var report reconciler.Report[*v1alpha1.Devbox]
 	var reached *v1alpha1.DevboxNetworkStatus
-	if err == nil && belongsTo(&service, box) {
+	none := box.Spec.Network.Type == v1alpha1.NetworkNone
+	switch ours := err == nil && belongsTo(&service, box); {
+	case ours:
 		reached = networkStatus(&service)
+	case none:
+		reached = &v1alpha1.DevboxNetworkStatus{Type: v1alpha1.NetworkNone}
 	}
-	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
+	if none && reached.Type != v1alpha1.NetworkNone {
+		condition.Status, condition.Reason = metav1.ConditionUnknown, "Deleting"
+		condition.Message = "waiting for the Service to be gone"
+		report.Then = func(ctx context.Context) error { return n.remove(ctx, box, &service) }
+	}
+	report.Change = func(box *v1alpha1.Devbox) error {
 		box.Status.Network = reached.DeepCopy()
 		meta.SetStatusCondition(&box.Status.Conditions, condition)
 		return nil
-	}}, nil
+	}
+	return report, nil
+}
+
+// remove deletes the Service as it was read: one that has another uid, or that
+// somebody has changed since, such as by taking it from the Devbox, is looked at again
+// when the cache has it. A Devbox that has changed since wants it anew, perhaps.
+func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *corev1.Service) error {
+	var now v1alpha1.Devbox // none, if there is none any more
+	if err := n.live.Get(ctx, client.ObjectKeyFromObject(box), &now); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if now.UID != box.UID || now.Generation != box.Generation || service.DeletionTimestamp != nil {
+		return nil
+	}
+	err := n.client.Delete(ctx, service, client.Preconditions{UID: &service.UID, ResourceVersion: &service.ResourceVersion})
+	if err := ignoreOther(err); err != nil {
+		return fmt.Errorf("deleting the Service: %w", err)
+	}
+	return nil
 }
 
 func networkStatus(service *corev1.Service) *v1alpha1.DevboxNetworkStatus {

@@ -8,13 +8,17 @@ import (
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/setup"
 )
 
-// emitNetwork wants the Service. The node port is the server's to choose.
+// emitNetwork wants the Service, or none. The node port is the server's to choose.
 func emitNetwork(box *v1alpha1.Devbox) (reconciler.Emission, error) {
+	if box.Spec.Network.Type == v1alpha1.NetworkNone {
+		return reconciler.Emission{}, nil
+	}
 	service := corev1ac.Service(box.Name, box.Namespace).
 		WithLabels(labels(box)).
-		WithOwnerReferences(ownedBy(box)).
+		WithOwnerReferences(setup.OwnedBy(kind, box)).
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceType(box.Spec.Network.Type)).
 			WithSelector(selector(box)).

@@ -17,6 +17,7 @@ import (
 	"coapply.dev/apply/update"
 )
 
+// podsOf lists what has the Devbox's label, strangers too.
 func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	err := reader.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
@@ -31,17 +32,22 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 }
 
 // endedPods are those that still carry our finalizer and have nothing more to
-// tell. A Devbox that is shut down does not wait for what its pods may have, and
-// keeps none that has ended.
+// tell, those of strangers who copied our template among them. A Devbox that is shut
+// down does not wait for what its own pods may have, and keeps none that has ended.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {
-		atOnce := box.Spec.State == v1alpha1.DevboxShutdown && (pod.DeletionTimestamp != nil || hasFinished(pod))
+		atOnce := isShutdown(box, pod) && (pod.DeletionTimestamp != nil || hasFinished(pod))
 		if atOnce || slices.Contains(pod.Finalizers, PodFinalizer) && hasEnded(pod) {
 			ended = append(ended, pod)
 		}
 	}
 	return ended
+}
+
+// isShutdown tells whether a pod is to be deleted rather than just let go.
+func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
+	return box.Spec.State == v1alpha1.DevboxShutdown && isOwnPod(box, pod)
 }
 
 // hasEnded tells whether the containers of a pod have run their last. Grace
@@ -69,9 +75,9 @@ func hasFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// lastContainerStatus is that of the pod that was created last; nil when none of
-// them has one, and then nothing is written.
-func lastContainerStatus(ended []*corev1.Pod) *corev1.ContainerStatus {
+// lastEnded is the pod that was created last of those that have a container status;
+// nil when none has, and then nothing is written.
+func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	var last *corev1.Pod
 	for _, pod := range ended {
 		if len(pod.Status.ContainerStatuses) == 0 {
@@ -81,16 +87,22 @@ func lastContainerStatus(ended []*corev1.Pod) *corev1.ContainerStatus {
 			last = pod
 		}
 	}
-	if last == nil {
-		return nil
+	return last
+}
+
+// setLast records how the container of a pod ended, and on which content it ran.
+func setLast(status *v1alpha1.DevboxStatus, pod *corev1.Pod) {
+	status.LastContainerStatus = pod.Status.ContainerStatuses[0].DeepCopy()
+	status.LastContentID = pod.Annotations[ContentAnnotation]
+	if !contentID.MatchString(status.LastContentID) {
+		status.LastContentID = "" // somebody else's annotation
 	}
-	return &last.Status.ContainerStatuses[0]
 }
 
 // phaseOf says what a Devbox does, from its pods. Of those that have finished, only
 // one that is being deleted counts.
 func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
-	running := box.Spec.State == v1alpha1.DevboxRunning
+	running := isToRun(box)
 	switch {
 	case running && slices.ContainsFunc(pods, isReady):
 		return v1alpha1.PhaseRunning

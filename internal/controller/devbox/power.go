@@ -13,20 +13,21 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
 )
 
 // SetupPower adds the reconciler that owns the replicas of a Devbox's Deployment.
-func SetupPower(mgr ctrl.Manager, options Options) error {
+func SetupPower(mgr ctrl.Manager, options setup.Options) error {
 	policy := apply.OnConflict(apply.Reject).At(".spec.replicas", options.Replicas)
-	applier, updater, err := writers(mgr, fieldmanagers.DevboxPower, policy, options.Metrics)
+	applier, updater, err := writers(mgr, fieldmanagers.DevboxPower, policy, options)
 	if err != nil {
 		return err
 	}
 	controller := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling())).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, controllerChanged())))
-	return complete(controller, "devbox-power", reconciler.Config[*v1alpha1.Devbox]{
+			predicate.GenerationChangedPredicate{}, setup.ControllerChanged())))
+	return setup.Complete(controller, "devbox-power", reconciler.Config[*v1alpha1.Devbox]{
 		Client:  mgr.GetClient(),
 		Applier: applier,
 		Updater: updater,
@@ -37,7 +38,7 @@ func SetupPower(mgr ctrl.Manager, options Options) error {
 }
 
 func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
-	condition := reconciler.Condition(v1alpha1.ConditionPowerApplied, box.Generation, applied)
+	condition := deploymentCondition(v1alpha1.ConditionPowerApplied, box, applied)
 	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
 		meta.SetStatusCondition(&box.Status.Conditions, condition)
 		return nil

@@ -12,7 +12,7 @@ import (
 // creates, and nothing else of it.
 func emitPower(box *v1alpha1.Devbox) (reconciler.Emission, error) {
 	var replicas int32
-	if box.Spec.State == v1alpha1.DevboxRunning {
+	if isToRun(box) {
 		replicas = 1
 	}
 	deployment := appsv1ac.Deployment(box.Name, box.Namespace).

@@ -3,11 +3,13 @@ package devbox
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/setup"
 )
 
 func TestWorthReconciling(t *testing.T) {
@@ -17,7 +19,7 @@ func TestWorthReconciling(t *testing.T) {
 		want   bool
 	}{
 		{"the spec changed", func(b *v1alpha1.Devbox) { b.Generation++ }, true},
-		{"new content", func(b *v1alpha1.Devbox) { b.Status.ContentID = "content-2" }, true},
+		{"new content", func(b *v1alpha1.Devbox) { b.Status.ContentID = committed }, true},
 		{"paused or no longer", func(b *v1alpha1.Devbox) {
 			b.Annotations = map[string]string{reconciler.PausedAnnotation: "true"}
 		}, true},
@@ -31,6 +33,28 @@ func TestWorthReconciling(t *testing.T) {
 	} {
 		update := event.UpdateEvent{ObjectOld: sample(), ObjectNew: with(test.change)}
 		if got := worthReconciling().Update(update); got != test.want {
+			t.Errorf("%s: reconciles is %t", test.reason, got)
+		}
+	}
+}
+
+// TestContentDependsOn: whatever contentOf looks at leads to a reconcile.
+func TestContentDependsOn(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		change func(*v1alpha1.Devbox)
+		want   bool
+	}{
+		{"the spec changed", func(b *v1alpha1.Devbox) { b.Generation++ }, true},
+		{"somebody changed the content", func(b *v1alpha1.Devbox) { b.Status.ContentID = "mine" }, true},
+		{"it stopped", func(b *v1alpha1.Devbox) { b.Status.Phase = v1alpha1.PhaseStopped }, true},
+		{"a container ended", func(b *v1alpha1.Devbox) { had(first, "", "sim://1")(b) }, true},
+		{"it ran on another content", func(b *v1alpha1.Devbox) { b.Status.LastContentID = first }, true},
+		{"the network is there", func(b *v1alpha1.Devbox) { b.Status.Network = &v1alpha1.DevboxNetworkStatus{} }, false},
+		{"its last container's status says more", func(b *v1alpha1.Devbox) { b.Status.LastContainerStatus = &corev1.ContainerStatus{Name: "devbox"} }, false},
+	} {
+		update := event.UpdateEvent{ObjectOld: sample(), ObjectNew: with(test.change)}
+		if got := setup.Worth(contentDependsOn...).Update(update); got != test.want {
 			t.Errorf("%s: reconciles is %t", test.reason, got)
 		}
 	}

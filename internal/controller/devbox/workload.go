@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,12 +20,13 @@ import (
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/apply/update"
 	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
 )
 
 // SetupWorkload adds the reconciler that owns a Devbox's Deployment but for its
 // replicas, follows its pods to their end, and runs the Devbox's finalizer.
-func SetupWorkload(mgr ctrl.Manager, options Options) error {
-	applier, updater, err := writers(mgr, fieldmanagers.DevboxWorkload, apply.OnConflict(apply.Reject), options.Metrics)
+func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
+	applier, updater, err := writers(mgr, fieldmanagers.DevboxWorkload, apply.OnConflict(apply.Reject), options)
 	if err != nil {
 		return err
 	}
@@ -33,7 +35,7 @@ func SetupWorkload(mgr ctrl.Manager, options Options) error {
 		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling())).
 		Owns(&appsv1.Deployment{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(devboxOfPod))
-	return complete(controller, "devbox-workload", reconciler.Config[*v1alpha1.Devbox]{
+	return setup.Complete(controller, "devbox-workload", reconciler.Config[*v1alpha1.Devbox]{
 		Client:    mgr.GetClient(),
 		Applier:   applier,
 		Updater:   updater,
@@ -70,14 +72,17 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 		return none, err
 	}
 	ended := endedPods(box, pods)
-	last := lastContainerStatus(ended)
-	phase := phaseOf(box, pods)
-	condition := reconciler.Condition(v1alpha1.ConditionWorkloadApplied, box.Generation, applied)
+	last := lastEnded(ownPods(box, ended))
+	phase := phaseOf(box, ownPods(box, pods))
+	condition := workloadCondition(box, applied)
 	return reconciler.Report[*v1alpha1.Devbox]{
 		Change: func(box *v1alpha1.Devbox) error {
 			box.Status.Phase = phase
 			if last != nil {
-				box.Status.LastContainerStatus = last.DeepCopy()
+				setLast(&box.Status, last)
+			}
+			if phase == v1alpha1.PhaseShutdown {
+				box.Status.LastContentID = "" // dropped
 			}
 			meta.SetStatusCondition(&box.Status.Conditions, condition)
 			return nil
@@ -86,10 +91,35 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 	}, nil
 }
 
+// workloadCondition says that the content is waited for, where nothing was emitted
+// therefore.
+func workloadCondition(box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
+	condition := deploymentCondition(v1alpha1.ConditionWorkloadApplied, box, applied)
+	if !contentFits(box) {
+		condition.Status = metav1.ConditionUnknown
+		condition.Reason = "WaitingForContent"
+		condition.Message = "waiting for status.contentID to name a content of the image"
+	}
+	return condition
+}
+
+// deploymentCondition is content without a Deployment where nothing is to run.
+func deploymentCondition(conditionType string, box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
+	condition := reconciler.Condition(conditionType, box.Generation, applied)
+	if condition.Reason == string(apply.Absent) && !isToRun(box) {
+		condition.Status = metav1.ConditionTrue
+		condition.Reason = "NothingToRun"
+		condition.Message = "there is no Deployment, as nothing is to run; one is made when the state is Running"
+	}
+	return condition
+}
+
+func isToRun(box *v1alpha1.Devbox) bool { return box.Spec.State == v1alpha1.DevboxRunning }
+
 func (w workload) letGo(ctx context.Context, box *v1alpha1.Devbox, ended []*corev1.Pod) error {
 	var errs []error
 	for _, pod := range ended {
-		if box.Spec.State == v1alpha1.DevboxShutdown {
+		if isShutdown(box, pod) {
 			errs = append(errs, w.removePod(ctx, pod))
 		} else {
 			errs = append(errs, w.releasePod(ctx, pod))

@@ -6,8 +6,9 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
@@ -17,66 +18,81 @@ import (
 // makes another pod, and lets go of the pods. It is done when a live read finds
 // none of them: a pod that outlived our finalizer would keep its own for ever.
 func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool, err error) {
-	deploymentGone, err := w.deleteDeployment(ctx, box)
+	var deployment appsv1.Deployment // none, if there is none
+	err = w.live.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading the Deployment: %w", err)
+	}
+	kept := map[types.UID]bool{}
+	ours := belongsTo(&deployment, box)
+	if ours {
+		err = w.deleteDeployment(ctx, &deployment)
+	} else { // gone, or someone else's by now
+		kept, err = w.deleteReplicaSets(ctx, box, deployment.UID)
+	}
 	if err != nil {
 		return false, err
-	}
-	if deploymentGone {
-		if err := w.deleteReplicaSets(ctx, box); err != nil {
-			return false, err
-		}
 	}
 	pods, err := podsOf(ctx, w.live, client.ObjectKeyFromObject(box))
 	if err != nil {
 		return false, err
 	}
+	return w.removePods(ctx, ownPods(box, pods), ours, kept)
+}
+
+// removePods removes the pods that nobody keeps, and tells whether there were none.
+// While the Deployment is there it would replace them: those that go anyway, then.
+func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced bool, kept map[types.UID]bool) (none bool, err error) {
+	none = !replaced
 	var errs []error
 	for _, pod := range pods {
-		// While the Deployment is there, a pod removed by us would be replaced.
-		if deploymentGone || pod.DeletionTimestamp != nil {
+		if owner := metav1.GetControllerOf(pod); owner != nil && kept[owner.UID] {
+			continue
+		}
+		none = false
+		if !replaced || pod.DeletionTimestamp != nil {
 			errs = append(errs, w.removePod(ctx, pod))
 		}
 	}
-	return deploymentGone && len(pods) == 0, errors.Join(errs...)
+	return none, errors.Join(errs...)
 }
 
-func (w workload) deleteDeployment(ctx context.Context, box *v1alpha1.Devbox) (gone bool, err error) {
-	var deployment appsv1.Deployment
-	err = w.live.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
-	switch {
-	case apierrors.IsNotFound(err):
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("reading the Deployment: %w", err)
-	case !belongsTo(&deployment, box):
-		return true, nil // someone else's; ours is gone
-	case deployment.DeletionTimestamp != nil:
-		return false, nil
+func (w workload) deleteDeployment(ctx context.Context, deployment *appsv1.Deployment) error {
+	if deployment.DeletionTimestamp != nil {
+		return nil
 	}
-	err = w.client.Delete(ctx, &deployment, client.Preconditions{UID: &deployment.UID},
+	err := w.client.Delete(ctx, deployment, client.Preconditions{UID: &deployment.UID},
 		client.PropagationPolicy(metav1.DeletePropagationForeground))
 	if err := ignoreOther(err); err != nil {
-		return false, fmt.Errorf("deleting the Deployment: %w", err)
+		return fmt.Errorf("deleting the Deployment: %w", err)
 	}
-	return false, nil
+	return nil
 }
 
 // deleteReplicaSets deletes those that a Deployment left behind, deleted with its
 // dependents orphaned: they would replace every pod that goes. They go at once, and
-// their pods are removed by us.
-func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox) error {
+// their pods are removed by us. Those of a Deployment that somebody has taken from the
+// Devbox are that one's: it gives them, and they keep their pods.
+func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
-	err := w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
+	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
 	if err != nil {
-		return fmt.Errorf("listing the ReplicaSets: %w", err)
+		return nil, fmt.Errorf("listing the ReplicaSets: %w", err)
 	}
+	kept = map[types.UID]bool{}
 	for i := range list.Items {
 		set := &list.Items[i]
+		if owner := metav1.GetControllerOf(set); owner != nil && owner.UID == taken {
+			kept[set.UID] = true
+		}
+		if kept[set.UID] || !isOwnSet(box, set) {
+			continue
+		}
 		err := w.client.Delete(ctx, set, client.Preconditions{UID: &set.UID},
 			client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if err := ignoreOther(err); err != nil {
-			return fmt.Errorf("deleting ReplicaSet %s: %w", set.Name, err)
+			return nil, fmt.Errorf("deleting ReplicaSet %s: %w", set.Name, err)
 		}
 	}
-	return nil
+	return kept, nil
 }

@@ -10,51 +10,45 @@ import (
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/setup"
 )
 
-// emitWorkload wants the Deployment, but for its replicas.
+// emitWorkload wants the Deployment, but for its replicas. It wants nothing until
+// the content reconciler has named a content of the image: a new Devbox, and one with
+// a new image, would otherwise get its pod replaced a moment later. A Devbox that is
+// not to run gets no Deployment made: without replicas, which are not the workload
+// reconciler's, the API server would have it run one pod.
 func emitWorkload(box *v1alpha1.Devbox) (reconciler.Emission, error) {
+	if !contentFits(box) {
+		return reconciler.Emission{}, nil
+	}
 	deployment := appsv1ac.Deployment(box.Name, box.Namespace).
 		WithLabels(labels(box)).
-		WithOwnerReferences(ownedBy(box)).
+		WithOwnerReferences(setup.OwnedBy(kind, box)).
 		WithSpec(appsv1ac.DeploymentSpec().
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector(box))).
 			// Two pods of one devbox would write to one content.
 			WithStrategy(appsv1ac.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
 			WithTemplate(podTemplate(box)))
-	return reconciler.Emission{Intents: []apply.Intent{{Config: deployment}}}, nil
+	return reconciler.Emission{Intents: []apply.Intent{{Config: deployment, MustExist: !isToRun(box)}}}, nil
 }
 
 func podTemplate(box *v1alpha1.Devbox) *corev1ac.PodTemplateSpecApplyConfiguration {
-	template := corev1ac.PodTemplateSpec().
+	return corev1ac.PodTemplateSpec().
 		WithLabels(labels(box)).
+		WithAnnotations(map[string]string{ContentAnnotation: box.Status.ContentID}).
 		WithFinalizers(PodFinalizer).
 		WithSpec(corev1ac.PodSpec().
 			WithAutomountServiceAccountToken(false).
 			WithContainers(container(box)))
-	if box.Status.ContentID != "" {
-		template.WithAnnotations(map[string]string{ContentAnnotation: box.Status.ContentID})
-	}
-	return template
 }
 
 func container(box *v1alpha1.Devbox) *corev1ac.ContainerApplyConfiguration {
-	c := corev1ac.Container().
+	return corev1ac.Container().
 		WithName(ContainerName).
 		WithImage(box.Spec.Image).
 		WithPorts(corev1ac.ContainerPort().
 			WithContainerPort(box.Spec.Network.Port).
-			WithProtocol(corev1.ProtocolTCP))
-	wanted := box.Spec.Resources
-	if len(wanted.Requests) == 0 && len(wanted.Limits) == 0 {
-		return c
-	}
-	resources := corev1ac.ResourceRequirements()
-	if len(wanted.Requests) > 0 {
-		resources.WithRequests(wanted.Requests)
-	}
-	if len(wanted.Limits) > 0 {
-		resources.WithLimits(wanted.Limits)
-	}
-	return c.WithResources(resources)
+			WithProtocol(corev1.ProtocolTCP)).
+		WithResources(setup.ResourceRequirements(box.Spec.Resources))
 }

@@ -1,44 +1,54 @@
 // Package fieldmanagers lists every field manager of the platform and what it
 // owns. A test emits every intent and proves the list: a manager claims what
-// stands here and nothing else, and no two claim one field.
+// stands here and nothing else. Check, which the manager calls before it starts,
+// refuses two of one name and two that claim one field.
 package fieldmanagers
+
+import "slices"
 
 // The field managers. A name is for ever: renaming one leaves its fields behind
 // under the old name.
 const (
-	DevboxWorkload = "coapply-devbox-workload"
-	DevboxPower    = "coapply-devbox-power"
-	DevboxNetwork  = "coapply-devbox-network"
+	DevboxWorkload  = "coapply-devbox-workload"
+	DevboxPower     = "coapply-devbox-power"
+	DevboxNetwork   = "coapply-devbox-network"
+	DevboxContent   = "coapply-devbox-content"
+	User            = "coapply-user"
+	License         = "coapply-license"
+	NodeMaintenance = "coapply-node-maintenance"
+	SlurmController = "coapply-slurm-controller"
+	NodeSet         = "coapply-nodeset"
+	Fights          = "coapply-fights"
 )
 
-// Claim is what a manager owns of a kind by Server-Side Apply: the paths and
-// everything below them.
+// Claim is what a manager owns of a kind: the paths and everything below them.
 type Claim struct {
 	Manager string
 	Kind    string // kind.group, the group left out for the core
 	Paths   []string
+	// Fallback says that it is written by get-modify-update: statuses and finalizers.
+	// The rest is applied.
+	Fallback bool
+	// Shared says why some of the paths are another manager's as well; "" is that none
+	// of them are.
+	Shared string
 }
 
-// Claims lists what is applied. Statuses and finalizers are written by
-// get-modify-update under the same names; in .status of a Devbox the workload
-// manager writes phase, lastContainerStatus and its condition, the power manager
-// its condition, the network manager network and its condition. An object that was
-// there before the Devbox of its name, and is someone else's, is left alone
-// altogether (devbox/own.go).
-var Claims = []Claim{
-	{DevboxWorkload, "Deployment.apps", []string{
-		".metadata.labels",
-		".metadata.ownerReferences",
-		".spec.selector",
-		".spec.strategy",
-		".spec.template",
-	}},
-	{DevboxPower, "Deployment.apps", []string{
-		".spec.replicas",
-	}},
-	{DevboxNetwork, "Service", []string{
-		".metadata.labels",
-		".metadata.ownerReferences",
-		".spec",
-	}},
+// All lists every claim.
+func All() []Claim {
+	var all []Claim
+	for _, claims := range [][]Claim{devbox, license, nodeMaintenance, slurm, user, fights} {
+		all = append(all, claims...)
+	}
+	return all
+}
+
+// Names lists every field manager, once.
+func Names() []string {
+	var names []string
+	for _, claim := range All() {
+		names = append(names, claim.Manager)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -23,6 +23,12 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: dev.coapply.api.v1alpha1.AuditLog
+  map:
+    fields:
+    - name: createTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: dev.coapply.api.v1alpha1.Devbox
   map:
     fields:
@@ -63,15 +69,6 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: dev.coapply.api.v1alpha1.NetworkType
 - name: dev.coapply.api.v1alpha1.DevboxPhase
   scalar: string
-- name: dev.coapply.api.v1alpha1.DevboxResources
-  map:
-    fields:
-    - name: limits
-      type:
-        namedType: io.k8s.api.core.v1.ResourceList
-    - name: requests
-      type:
-        namedType: io.k8s.api.core.v1.ResourceList
 - name: dev.coapply.api.v1alpha1.DevboxSpec
   map:
     fields:
@@ -84,7 +81,7 @@ var schemaYAML = typed.YAMLObject(`types:
       default: {}
     - name: resources
       type:
-        namedType: dev.coapply.api.v1alpha1.DevboxResources
+        namedType: dev.coapply.api.v1alpha1.Resources
     - name: state
       type:
         namedType: dev.coapply.api.v1alpha1.DevboxState
@@ -108,13 +105,374 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lastContainerStatus
       type:
         namedType: io.k8s.api.core.v1.ContainerStatus
+    - name: lastContentID
+      type:
+        scalar: string
     - name: network
       type:
         namedType: dev.coapply.api.v1alpha1.DevboxNetworkStatus
     - name: phase
       type:
         namedType: dev.coapply.api.v1alpha1.DevboxPhase
+- name: dev.coapply.api.v1alpha1.LabelValue
+  scalar: string
+- name: dev.coapply.api.v1alpha1.License
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: dev.coapply.api.v1alpha1.LicenseSpec
+    - name: status
+      type:
+        namedType: dev.coapply.api.v1alpha1.LicenseStatus
+- name: dev.coapply.api.v1alpha1.LicensePhase
+  scalar: string
+- name: dev.coapply.api.v1alpha1.LicenseSpec
+  map:
+    fields:
+    - name: limits
+      type:
+        namedType: io.k8s.api.core.v1.ResourceList
+    - name: notAfter
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: notBefore
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: dev.coapply.api.v1alpha1.LicenseStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: limits
+      type:
+        namedType: io.k8s.api.core.v1.ResourceList
+    - name: namespace
+      type:
+        scalar: string
+    - name: phase
+      type:
+        namedType: dev.coapply.api.v1alpha1.LicensePhase
+- name: dev.coapply.api.v1alpha1.MaintenanceAction
+  scalar: string
 - name: dev.coapply.api.v1alpha1.NetworkType
+  scalar: string
+- name: dev.coapply.api.v1alpha1.NodeMaintenance
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: dev.coapply.api.v1alpha1.NodeMaintenanceSpec
+    - name: status
+      type:
+        namedType: dev.coapply.api.v1alpha1.NodeMaintenanceStatus
+- name: dev.coapply.api.v1alpha1.NodeMaintenanceSpec
+  map:
+    fields:
+    - name: action
+      type:
+        namedType: dev.coapply.api.v1alpha1.MaintenanceAction
+    - name: concurrency
+      type:
+        scalar: numeric
+      default: 5
+    - name: force
+      type:
+        scalar: boolean
+    - name: nodeDeadlineSeconds
+      type:
+        scalar: numeric
+      default: 30
+    - name: nodeSelector
+      type:
+        namedType: dev.coapply.api.v1alpha1.NodeSelector
+    - name: nodes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: reason
+      type:
+        scalar: string
+    - name: strategy
+      type:
+        namedType: dev.coapply.api.v1alpha1.WriteStrategy
+      default: Apply
+- name: dev.coapply.api.v1alpha1.NodeMaintenanceStatus
+  map:
+    fields:
+    - name: completionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: failed
+      type:
+        scalar: numeric
+    - name: nodes
+      type:
+        list:
+          elementType:
+            namedType: dev.coapply.api.v1alpha1.NodeStatus
+          elementRelationship: associative
+          keys:
+          - name
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: succeeded
+      type:
+        scalar: numeric
+    - name: total
+      type:
+        scalar: numeric
+- name: dev.coapply.api.v1alpha1.NodeResult
+  scalar: string
+- name: dev.coapply.api.v1alpha1.NodeSelector
+  map:
+    fields:
+    - name: matchExpressions
+      type:
+        list:
+          elementType:
+            namedType: dev.coapply.api.v1alpha1.NodeSelectorRequirement
+          elementRelationship: atomic
+    - name: matchLabels
+      type:
+        map:
+          elementType:
+            namedType: dev.coapply.api.v1alpha1.LabelValue
+    elementRelationship: atomic
+- name: dev.coapply.api.v1alpha1.NodeSelectorRequirement
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: operator
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorOperator
+    - name: values
+      type:
+        list:
+          elementType:
+            namedType: dev.coapply.api.v1alpha1.LabelValue
+          elementRelationship: atomic
+- name: dev.coapply.api.v1alpha1.NodeSet
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: dev.coapply.api.v1alpha1.NodeSetSpec
+    - name: status
+      type:
+        namedType: dev.coapply.api.v1alpha1.NodeSetStatus
+- name: dev.coapply.api.v1alpha1.NodeSetSpec
+  map:
+    fields:
+    - name: controllerName
+      type:
+        scalar: string
+    - name: image
+      type:
+        scalar: string
+    - name: maxUnavailable
+      type:
+        scalar: numeric
+      default: 1
+    - name: replicas
+      type:
+        scalar: numeric
+      default: 1
+    - name: resources
+      type:
+        namedType: dev.coapply.api.v1alpha1.Resources
+- name: dev.coapply.api.v1alpha1.NodeSetStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: controllerAddress
+      type:
+        scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: readyReplicas
+      type:
+        scalar: numeric
+    - name: replicas
+      type:
+        scalar: numeric
+    - name: revision
+      type:
+        scalar: string
+    - name: selector
+      type:
+        scalar: string
+    - name: updatedReplicas
+      type:
+        scalar: numeric
+- name: dev.coapply.api.v1alpha1.NodeStatus
+  map:
+    fields:
+    - name: attempts
+      type:
+        scalar: numeric
+    - name: error
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: result
+      type:
+        namedType: dev.coapply.api.v1alpha1.NodeResult
+    - name: startTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+- name: dev.coapply.api.v1alpha1.Resources
+  map:
+    fields:
+    - name: limits
+      type:
+        namedType: io.k8s.api.core.v1.ResourceList
+    - name: requests
+      type:
+        namedType: io.k8s.api.core.v1.ResourceList
+- name: dev.coapply.api.v1alpha1.SlurmController
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: dev.coapply.api.v1alpha1.SlurmControllerSpec
+    - name: status
+      type:
+        namedType: dev.coapply.api.v1alpha1.SlurmControllerStatus
+- name: dev.coapply.api.v1alpha1.SlurmControllerSpec
+  map:
+    fields:
+    - name: image
+      type:
+        scalar: string
+    - name: port
+      type:
+        scalar: numeric
+      default: 6817
+    - name: resources
+      type:
+        namedType: dev.coapply.api.v1alpha1.Resources
+- name: dev.coapply.api.v1alpha1.SlurmControllerStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: serviceName
+      type:
+        scalar: string
+- name: dev.coapply.api.v1alpha1.User
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: dev.coapply.api.v1alpha1.UserSpec
+    - name: status
+      type:
+        namedType: dev.coapply.api.v1alpha1.UserStatus
+- name: dev.coapply.api.v1alpha1.UserSpec
+  map:
+    fields:
+    - name: displayName
+      type:
+        scalar: string
+- name: dev.coapply.api.v1alpha1.UserStatus
+  map:
+    fields:
+    - name: auditLog
+      type:
+        namedType: dev.coapply.api.v1alpha1.AuditLog
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: namespace
+      type:
+        scalar: string
+- name: dev.coapply.api.v1alpha1.WriteStrategy
   scalar: string
 - name: io.k8s.api.core.v1.ContainerState
   map:
@@ -387,6 +745,8 @@ var schemaYAML = typed.YAMLObject(`types:
         elementType:
           namedType: __untyped_deduced_
         elementRelationship: separable
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorOperator
+  scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
   map:
     fields:
@@ -413,6 +773,8 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsOperationType
   scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+  scalar: untyped
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
   map:
     fields:

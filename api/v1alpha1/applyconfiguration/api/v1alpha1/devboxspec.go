@@ -17,7 +17,7 @@ type DevboxSpecApplyConfiguration struct {
 	// (none, what is left is deleted at once).
 	State *apiv1alpha1.DevboxState `json:"state,omitempty"`
 	// resources of the devbox's container.
-	Resources *DevboxResourcesApplyConfiguration `json:"resources,omitempty"`
+	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
 	// network is how the devbox is reached.
 	Network *DevboxNetworkApplyConfiguration `json:"network,omitempty"`
 }
@@ -47,7 +47,7 @@ func (b *DevboxSpecApplyConfiguration) WithState(value apiv1alpha1.DevboxState) 
 // WithResources sets the Resources field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Resources field is set to the value of the last call.
-func (b *DevboxSpecApplyConfiguration) WithResources(value *DevboxResourcesApplyConfiguration) *DevboxSpecApplyConfiguration {
+func (b *DevboxSpecApplyConfiguration) WithResources(value *ResourcesApplyConfiguration) *DevboxSpecApplyConfiguration {
 	b.Resources = value
 	return b
 }

@@ -11,17 +11,20 @@ import (
 // DevboxStatusApplyConfiguration represents a declarative configuration of the DevboxStatus type for use
 // with apply.
 //
-// DevboxStatus is written in parts: phase and lastContainerStatus by the workload
-// reconciler, network by the network reconciler, one condition by each, contentID
-// by whoever keeps the devbox's content.
+// DevboxStatus is written in parts: phase, lastContainerStatus and lastContentID by
+// the workload reconciler, network by the network reconciler, contentID by the
+// content reconciler, one condition by each of them that applies something.
 type DevboxStatusApplyConfiguration struct {
 	// phase is what the devbox is doing.
 	Phase *apiv1alpha1.DevboxPhase `json:"phase,omitempty"`
 	// lastContainerStatus is the container's status in the last pod that ended.
 	LastContainerStatus *v1.ContainerStatus `json:"lastContainerStatus,omitempty"`
-	// contentID names the content that the devbox starts from; a new one replaces
-	// the pod.
+	// contentID names the content that the devbox starts from: its image's, and what was
+	// committed on top of it when it was Stopped. A new one replaces the pod.
 	ContentID *string `json:"contentID,omitempty"`
+	// lastContentID is the content that the container of lastContainerStatus ran on;
+	// empty once a Shutdown has dropped what it left behind.
+	LastContentID *string `json:"lastContentID,omitempty"`
 	// network is where the devbox is reached.
 	Network *DevboxNetworkStatusApplyConfiguration `json:"network,omitempty"`
 	// conditions, one type per reconciler.
@@ -55,6 +58,14 @@ func (b *DevboxStatusApplyConfiguration) WithLastContainerStatus(value v1.Contai
 // If called multiple times, the ContentID field is set to the value of the last call.
 func (b *DevboxStatusApplyConfiguration) WithContentID(value string) *DevboxStatusApplyConfiguration {
 	b.ContentID = &value
+	return b
+}
+
+// WithLastContentID sets the LastContentID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LastContentID field is set to the value of the last call.
+func (b *DevboxStatusApplyConfiguration) WithLastContentID(value string) *DevboxStatusApplyConfiguration {
+	b.LastContentID = &value
 	return b
 }
 

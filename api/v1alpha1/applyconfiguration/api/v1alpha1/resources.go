@@ -6,27 +6,27 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// DevboxResourcesApplyConfiguration represents a declarative configuration of the DevboxResources type for use
+// ResourcesApplyConfiguration represents a declarative configuration of the Resources type for use
 // with apply.
 //
-// DevboxResources are what the container asks for and may use.
-type DevboxResourcesApplyConfiguration struct {
+// Resources are what a container asks for and may use.
+type ResourcesApplyConfiguration struct {
 	// requests by resource name, such as cpu: 500m.
 	Requests *v1.ResourceList `json:"requests,omitempty"`
 	// limits by resource name.
 	Limits *v1.ResourceList `json:"limits,omitempty"`
 }
 
-// DevboxResourcesApplyConfiguration constructs a declarative configuration of the DevboxResources type for use with
+// ResourcesApplyConfiguration constructs a declarative configuration of the Resources type for use with
 // apply.
-func DevboxResources() *DevboxResourcesApplyConfiguration {
-	return &DevboxResourcesApplyConfiguration{}
+func Resources() *ResourcesApplyConfiguration {
+	return &ResourcesApplyConfiguration{}
 }
 
 // WithRequests sets the Requests field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Requests field is set to the value of the last call.
-func (b *DevboxResourcesApplyConfiguration) WithRequests(value v1.ResourceList) *DevboxResourcesApplyConfiguration {
+func (b *ResourcesApplyConfiguration) WithRequests(value v1.ResourceList) *ResourcesApplyConfiguration {
 	b.Requests = &value
 	return b
 }
@@ -34,7 +34,7 @@ func (b *DevboxResourcesApplyConfiguration) WithRequests(value v1.ResourceList) 
 // WithLimits sets the Limits field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Limits field is set to the value of the last call.
-func (b *DevboxResourcesApplyConfiguration) WithLimits(value v1.ResourceList) *DevboxResourcesApplyConfiguration {
+func (b *ResourcesApplyConfiguration) WithLimits(value v1.ResourceList) *ResourcesApplyConfiguration {
 	b.Limits = &value
 	return b
 }

@@ -1,0 +1,42 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Condition types that every kind may have.
+const (
+	// ConditionApplied says whether what is emitted for the object stands. A Devbox has
+	// one for each of its reconcilers instead.
+	ConditionApplied = "Applied"
+	// ConditionReady says whether the object does what it is for.
+	ConditionReady = "Ready"
+	// ConditionContended is True while a field of the object, or of something that
+	// belongs to it, is taken by two field managers from each other, or while two of our
+	// own reconcilers keep each other busy with it. Absent means no.
+	ConditionContended = "Contended"
+)
+
+// Resources are what a container asks for and may use.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(r, !(r in self.limits) || quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) <= 0)",message="a request must not be above its limit"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !string(self.requests[r]).startsWith('-'))",message="a request must not be negative"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || self.limits.all(r, !string(self.limits[r]).startsWith('-'))",message="a limit must not be negative"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !r.contains('/') || (has(self.limits) && r in self.limits && quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) == 0))",message="devices are not shared: a request for one needs a limit that is the same"
+type Resources struct {
+	// requests by resource name, such as cpu: 500m.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=4
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'ephemeral-storage'] || (r.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && !r.contains('kubernetes.io/')))",message="a resource is cpu, memory, ephemeral-storage, or a device's with its domain, such as example.com/gpu"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, quantity(string(self[r])).compareTo(quantity('1P')) <= 0)",message="a quantity is at most 1P"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !r.contains('/') || quantity(string(self[r])).isInteger())",message="devices are counted in whole numbers"
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+
+	// limits by resource name.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=4
+	// +kubebuilder:validation:XValidation:rule="self.all(r, r in ['cpu', 'memory', 'ephemeral-storage'] || (r.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && !r.contains('kubernetes.io/')))",message="a resource is cpu, memory, ephemeral-storage, or a device's with its domain, such as example.com/gpu"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, quantity(string(self[r])).compareTo(quantity('1P')) <= 0)",message="a quantity is at most 1P"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !r.contains('/') || quantity(string(self[r])).isInteger())",message="devices are counted in whole numbers"
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+}

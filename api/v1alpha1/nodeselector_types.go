@@ -1,0 +1,72 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NodeSelector picks nodes by their labels, as a LabelSelector does. It is bounded, so
+// that the API server can check all of it: a LabelSelector that cannot be would be
+// found out by the reconciler only.
+//
+// +structType=atomic
+// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && self.matchExpressions.size() > 0)",message="an empty selector would pick every node: to mean that, name a label that all of them have"
+type NodeSelector struct {
+	// matchLabels are labels and their values, all of which a node must have.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a label is [PREFIX/]NAME: a DNS name, and at most 63 letters, digits, -, _ and ."
+	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
+
+	// matchExpressions are what else must hold of a node's labels.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	MatchExpressions []NodeSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// LabelValue is the value of a label.
+//
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$')",message="a label's value is at most 63 letters, digits, -, _ and ., or empty"
+type LabelValue string
+
+// NodeSelectorRequirement is what must hold of one label.
+//
+// +kubebuilder:validation:XValidation:rule="(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",message="In and NotIn need values; Exists and DoesNotExist have none"
+type NodeSelectorRequirement struct {
+	// key is the label.
+	// +required
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="a label is [PREFIX/]NAME: a DNS name, and at most 63 letters, digits, -, _ and ."
+	Key string `json:"key"`
+
+	// operator is In, NotIn, Exists or DoesNotExist.
+	// +required
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	Operator metav1.LabelSelectorOperator `json:"operator"`
+
+	// values that the label may have, or may not.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Values []LabelValue `json:"values,omitempty"`
+}
+
+// LabelSelector gives the same as the API's own type.
+func (s NodeSelector) LabelSelector() *metav1.LabelSelector {
+	selector := &metav1.LabelSelector{}
+	if len(s.MatchLabels) > 0 {
+		selector.MatchLabels = make(map[string]string, len(s.MatchLabels))
+	}
+	for key, value := range s.MatchLabels {
+		selector.MatchLabels[key] = string(value)
+	}
+	for _, requirement := range s.MatchExpressions {
+		same := metav1.LabelSelectorRequirement{Key: requirement.Key, Operator: requirement.Operator}
+		for _, value := range requirement.Values {
+			same.Values = append(same.Values, string(value))
+		}
+		selector.MatchExpressions = append(selector.MatchExpressions, same)
+	}
+	return selector
+}

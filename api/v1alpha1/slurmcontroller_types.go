@@ -1,0 +1,77 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SlurmControllerSpec is the wanted state.
+type SlurmControllerSpec struct {
+	// image runs slurmctld.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="!self.matches('\\\\s')",message="an image reference has no white space"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((\\\\[[a-fA-F0-9:]+\\\\]|[a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?)(:[0-9]{1,5})?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[a-zA-Z0-9_][-a-zA-Z0-9_.]{0,127})?(@[a-z0-9]+([+._-][a-z0-9]+)*:[a-fA-F0-9]{32,128})?$')",message="an image reference is [HOST[:PORT]/]PATH[:TAG][@DIGEST], its path in lower case, such as registry.example.com/team/image:1.0"
+	Image string `json:"image"`
+
+	// port that slurmctld listens on.
+	// +optional
+	// +default=6817
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+
+	// resources of slurmctld's container.
+	// +optional
+	Resources Resources `json:"resources,omitzero"`
+}
+
+// SlurmControllerStatus is the state found.
+type SlurmControllerStatus struct {
+	// serviceName is how login and REST clients reach slurmctld.
+	// +optional
+	ServiceName string `json:"serviceName,omitempty"`
+
+	// conditions: Applied, and Ready while slurmctld's pod is.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// SlurmController runs slurmctld in a StatefulSet, behind the Service
+// NAME-controller.
+//
+// +genclient
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=slurmcontrollers,categories=coapply
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.status.serviceName`
+// +kubebuilder:printcolumn:name="Applied",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Applied")].reason`
+// +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.image`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="the Service NAME-controller of a SlurmController would have more than 63 characters: its own name has at most 52"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a SlurmController's name becomes part of its Service's: lower-case letters, digits and -, starting with a letter"
+type SlurmController struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the wanted state.
+	// +required
+	Spec SlurmControllerSpec `json:"spec"`
+
+	// status is the state found.
+	// +optional
+	Status SlurmControllerStatus `json:"status,omitzero"`
+}
+
+// SlurmControllerList is a list of SlurmControllers.
+//
+// +kubebuilder:object:root=true
+type SlurmControllerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []SlurmController `json:"items"`
+}

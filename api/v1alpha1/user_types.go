@@ -1,0 +1,78 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// UserSpec is the wanted state.
+type UserSpec struct {
+	// displayName of the person, for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x1f\\\\x7f]')",message="a display name has no line breaks and no control characters"
+	DisplayName string `json:"displayName,omitempty"`
+}
+
+// AuditLog holds what is set once and never changed.
+type AuditLog struct {
+	// createTime is when the Namespace was created that the user had first.
+	// +optional
+	CreateTime *metav1.Time `json:"createTime,omitempty"`
+}
+
+// UserStatus is the state found.
+type UserStatus struct {
+	// namespace is the user's own while it is there: not while one of that name is
+	// someone else's or is being deleted.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// auditLog is set once.
+	// +optional
+	AuditLog AuditLog `json:"auditLog,omitzero"`
+
+	// conditions: Applied, which says whether Namespace, ServiceAccount and RoleBinding
+	// are as they should be.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// User is a person with a Namespace of their own, user-NAME, a ServiceAccount in it
+// and the right to make Devboxes there. Deleting the User deletes the Namespace.
+//
+// +genclient
+// +genclient:nonNamespaced
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=users,scope=Cluster,categories=coapply
+// +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.status.namespace`
+// +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].status`
+// +kubebuilder:printcolumn:name="Name",type=string,priority=1,JSONPath=`.spec.displayName`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 58",message="a User's name has at most 58 characters, so that the Namespace user-NAME fits"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a User's name becomes part of a Namespace's: lower-case letters, digits and -"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.auditLog) || !has(oldSelf.status.auditLog.createTime) || (has(self.status) && has(self.status.auditLog) && has(self.status.auditLog.createTime) && self.status.auditLog.createTime == oldSelf.status.auditLog.createTime)",message="status.auditLog.createTime is set once and never changed"
+type User struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the wanted state.
+	// +optional
+	Spec UserSpec `json:"spec,omitzero"`
+
+	// status is the state found.
+	// +optional
+	Status UserStatus `json:"status,omitzero"`
+}
+
+// UserList is a list of Users.
+//
+// +kubebuilder:object:root=true
+type UserList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []User `json:"items"`
+}

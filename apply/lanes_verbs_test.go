@@ -1,0 +1,161 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"coapply.dev/apply"
+)
+
+// TestLaneIsFreeDuringBackOff has another writer wait for the lane from the first
+// request on: every request is sent inside the lane, and he gets his turn where the
+// apply waits before it tries again.
+func TestLaneIsFreeDuringBackOff(t *testing.T) {
+	for reason, test := range map[string]struct {
+		steps  []step
+		verb   func(context.Context, *apply.Applier) error
+		before int // the request before which the other has his turn
+	}{
+		"what failed for the moment": {
+			steps: []step{{"PATCH", fail(apierrors.NewServiceUnavailable("no leader"))}, {"PATCH", ok(web("uid-1", "8"))}}, verb: applies3, before: 1,
+		},
+		"settling": {
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}, {"PATCH", conflict(hpaReplicas)},
+				{"PATCH uid=uid-1 resourceVersion=7 force", stale()},
+				{"GET", ok(web("uid-1", "8"))}, {"PATCH", ok(web("uid-1", "9"))},
+			},
+			verb: applies3, before: 4,
+		},
+		"releasing": {
+			steps: []step{
+				{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))},
+			},
+			verb: releases, before: 2,
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lanes, hadHisTurn, sent := apply.NewLanes(), false, 0
+				for i := range test.steps {
+					answer := test.steps[i].answer
+					test.steps[i].answer = func(request *http.Request) (*http.Response, error) {
+						if sent++; sent == 1 {
+							go func() {
+								_, leave := enter(t.Context(), t, lanes, webAt(""))
+								hadHisTurn = true
+								leave()
+							}()
+						}
+						synctest.Wait()
+						if lanes.Taken() != 1 || hadHisTurn != (sent > test.before) {
+							t.Errorf("request %d: %d inside, the other had his turn: %t", sent, lanes.Taken(), hadHisTurn)
+						}
+						return answer(request)
+					}
+				}
+				s := newScript(t, test.steps)
+				applier := s.applierOver(s.restConfig(true), apply.Config{Policy: force, Lanes: lanes}, nil)
+				if err := test.verb(t.Context(), applier); err != nil {
+					t.Error(err)
+				}
+				synctest.Wait()
+				if !hadHisTurn || lanes.Taken() != 0 {
+					t.Errorf("the other had his turn: %t; %d inside in the end", hadHisTurn, lanes.Taken())
+				}
+			})
+		})
+	}
+}
+
+func applies3(ctx context.Context, a *apply.Applier) error {
+	_, err := a.Apply(ctx, apply.Intent{Config: threeReplicas()})
+	return err
+}
+
+func releases(ctx context.Context, a *apply.Applier) error {
+	_, err := a.Release(ctx, webAt("uid-1"))
+	return err
+}
+
+// TestVerbsWaitForTheLane: nothing is sent while another one is inside, waiting ends
+// with the context, and who is inside himself is told at once.
+func TestVerbsWaitForTheLane(t *testing.T) {
+	for reason, verb := range map[string]func(context.Context, *apply.Applier) error{"Apply": applies3, "Release": releases} {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lanes := apply.NewLanes()
+				inside, leave := enter(t.Context(), t, lanes, webAt(""))
+				defer leave()
+				s := newScript(t, nil)
+				seen := &observer{}
+				applier := s.applierOver(s.restConfig(true), apply.Config{Lanes: lanes, Metrics: seen}, nil)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := verb(ctx, applier); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("outside: %v", err)
+				}
+				if err := verb(inside, applier); !errors.Is(err, apply.ErrReentry) {
+					t.Errorf("inside: %v", err)
+				}
+				if len(seen.seen) != 2 || seen.seen[0].Waited != time.Minute || seen.seen[1].Waited != 0 {
+					t.Errorf("observed %+v", seen.seen)
+				}
+			})
+		})
+	}
+}
+
+// TestPlanWaitsForNobody, as it changes nothing.
+func TestPlanWaitsForNobody(t *testing.T) {
+	lanes := apply.NewLanes()
+	_, leave := enter(t.Context(), t, lanes, webAt(""))
+	defer leave()
+	s := newScript(t, []step{{"GET", fail(apierrors.NewForbidden(deployments, "web", nil))}})
+	applier := s.applierOver(s.restConfig(true), apply.Config{Lanes: lanes}, nil)
+	if _, err := applier.Plan(t.Context(), apply.Intent{Config: threeReplicas()}); !errors.Is(err, apply.ErrRefused) {
+		t.Error(err)
+	}
+}
+
+// TestTransferWaitsForTheLane has another one inside from the first, stale write on:
+// each write is sent inside the lane, and he has his turn in between.
+func TestTransferWaitsForTheLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		applier := transferrer(t, read)
+		transfer, err := applier.Migrate(t.Context(), theWeb(""), apply.From{Manager: "old"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, leave := enter(t.Context(), t, apply.LanesOf(applier), theWeb(""))
+		defer leave()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := transfer.Do(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("outside: %v", err)
+		}
+	})
+}
+
+// TestPruneWaitsForTheLane: nothing is deleted while another one writes to it.
+func TestPruneWaitsForTheLane(t *testing.T) {
+	s := newSetScript(t)
+	sets := s.sets(apply.Policy{})
+	round := standing(s, sets)
+	s.expect(step{lists, page("", member("a"), member("b"))}, step{reads, ok(setParent("ConfigMap"))})
+	object := apply.ObjectRef{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		NamespacedName: types.NamespacedName{Namespace: "shop", Name: "b"}}
+	inside, leave := enter(t.Context(), t, apply.LanesOfSets(sets), object)
+	defer leave()
+	if _, err := round.Prune(inside); !errors.Is(err, apply.ErrReentry) {
+		t.Errorf("inside: %v", err)
+	}
+}

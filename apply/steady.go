@@ -1,0 +1,194 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"reflect"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/openapi"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// SteadyState tells of an intent that applying it would change nothing, without a
+// request. All appliers of a process share one.
+//
+// What it says is proven, relative to the object read: this manager's one managed
+// fields entry has exactly the fields that the API server would compute from the
+// intent, by the server's own schema; and merging the intent into the object changes
+// no value of it. A value that differs in form only, such as 1000m where the server
+// made it 1, passes for kinds whose Go type is the server's own, where nobody shares
+// the field. Whatever is not proven is sent.
+//
+// What was proven is remembered as a few hashes, so that the same object needs but a
+// look-up the next time, and one that others wrote to a second look at what is ours.
+// Nothing is ever concluded from what the memory does not hold: a process that starts
+// anew proves anew, and sends nothing for it.
+//
+// It does not know what the server would do beyond Server-Side Apply: mutating
+// admission that has appeared since, and would change the object at any write, changes
+// it at the next one. What admission made of our own values is not hidden: such an
+// intent is sent each time.
+//
+// The memory takes about 250 bytes for each intent, and is bounded.
+type SteadyState struct {
+	reader  client.Reader
+	schemas *schemas
+	seeds   [2]maphash.Seed
+	proven  *recent[provenKey, *proven]
+	written *recent[writtenKey, written]
+	sets    *recent[uint64, *fieldpath.Set] // by the hash of a managed fields entry: those of a reconciler are often alike
+}
+
+// How many intents and sets are remembered at least.
+const (
+	rememberedIntents = 1 << 16
+	rememberedSets    = 256
+	rememberedSetSize = 1 << 14 // bytes of the entry
+)
+
+// NewSteadyState gives a SteadyState. The reader is a cache: mgr.GetCache(), or a
+// client that reads from it. Objects are read without being copied, as typed objects
+// where the client's scheme knows the kind and as unstructured ones else. (A manager's
+// client reads these past its cache, a request for each apply, unless it has
+// client.CacheOptions.Unstructured.) Like any read of that cache this starts an informer
+// where there is none, and waits for it as long as the context lasts: the kinds applied
+// have to be listed and watched, or cache.Options.ReaderFailOnMissingInformer to be set.
+// What cannot be read is sent.
+//
+// The server is asked for the schema of a kind's group and version once, and whether it
+// is still the same every ten minutes: discoveryClient.OpenAPIV3().
+func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
+	if reader == nil {
+		return nil, errors.New("apply: a reader is needed, such as mgr.GetCache()")
+	}
+	if server == nil {
+		return nil, errors.New("apply: the API server's schemas are needed, from discoveryClient.OpenAPIV3()")
+	}
+	return &SteadyState{
+		reader:  reader,
+		schemas: newSchemas(server),
+		seeds:   [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		proven:  newRecent[provenKey, *proven](rememberedIntents),
+		written: newRecent[writtenKey, written](rememberedIntents),
+		sets:    newRecent[uint64, *fieldpath.Set](rememberedSets),
+	}, nil
+}
+
+// proven is an object as it was when nothing of the intent was left to do.
+type proven struct {
+	kind            unique.Handle[schema.GroupVersionKind]
+	name            types.NamespacedName
+	uid             types.UID
+	resourceVersion string
+	entry           uint64 // hash of the managed fields entry
+	values          uint64 // hash of the values that it owns
+	onlyThis        bool   // of another version nothing is known
+	schema          *knownSchema
+}
+
+// maySkip tells whether there is anything to prove. A dry run is there for its answer,
+// and the fields of other subresources are not those of the object.
+func (c *call) maySkip(intent Intent) bool {
+	return c.config.Steady != nil && !c.dryRun && intent.Body == nil &&
+		(intent.Subresource == "" || intent.Subresource == statusSubresource)
+}
+
+// stillSteady is the first half of step 2, for an intent that was proven before: the
+// object is the same, or at least our entry and the values that it owns are.
+func (c *call) stillSteady(ctx context.Context, intent Intent) bool {
+	s := c.config.Steady
+	if !c.maySkip(intent) {
+		return false
+	}
+	var ok bool
+	if c.provenAs, ok = s.keyOf(intent.Config, c.config.FieldManager, intent.Subresource); !ok {
+		return false
+	}
+	return c.stillProven(ctx, intent)
+}
+
+// stillProven is the check alone.
+func (c *call) stillProven(ctx context.Context, intent Intent) bool {
+	s := c.config.Steady
+	before, ok := s.proven.get(c.provenAs)
+	if !ok || !s.schemas.good(before.schema, c.start) {
+		return false
+	}
+	c.ref = ObjectRef{GroupVersionKind: before.kind.Value(), NamespacedName: before.name}
+	object := c.look(ctx, intent.Read)
+	if object == nil || object.GetUID() != before.uid || intent.UID != "" && intent.UID != before.uid || !c.believes(object) {
+		return false
+	}
+	if object.GetResourceVersion() != before.resourceVersion {
+		if before.onlyThis {
+			return false
+		}
+		now, ok := s.fingerprint(c, object)
+		if !ok || now.entry != before.entry || now.values != before.values {
+			return false
+		}
+		now.schema = before.schema
+		s.proven.put(c.provenAs, now)
+	}
+	c.ref = refOf(c.ref, object)
+	return true
+}
+
+// becomesSteady is the second half: the proof.
+func (c *call) becomesSteady(ctx context.Context, intent Intent) bool {
+	s := c.config.Steady
+	if !c.maySkip(intent) {
+		return false
+	}
+	object := c.look(ctx, intent.Read)
+	if object == nil || c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID() || !c.believes(object) {
+		return false
+	}
+	if c.gaveWayBefore() {
+		return c.stillGivesWay(ctx, object)
+	}
+	exactly, by, err := c.prove(ctx, c.intent, object)
+	if err != nil {
+		c.log.V(1).Info("not steady", "because", c.intent.whyNot(err))
+		return false
+	}
+	if now, ok := s.fingerprint(c, object); ok {
+		now.onlyThis, now.schema = !exactly, by
+		s.proven.put(c.provenAs, now)
+	}
+	c.ref = refOf(c.ref, object)
+	return true
+}
+
+func refOf(ref ObjectRef, object client.Object) ObjectRef {
+	ref.UID, ref.ResourceVersion = object.GetUID(), object.GetResourceVersion()
+	return ref
+}
+
+// look gives the object as the caller or the cache has it, and nil where nobody has.
+// What it gives may be the cache's own and is never written to.
+func (c *call) look(ctx context.Context, given client.Object) client.Object {
+	if c.looked == nil && isRead(given, c.ref) {
+		c.looked = given
+	}
+	if c.looked != nil || given != nil {
+		return c.looked
+	}
+	object := c.emptyObject()
+	shared := client.GetOptions{UnsafeDisableDeepCopy: new(true)}
+	if err := c.config.Steady.reader.Get(ctx, c.ref.NamespacedName, object, &shared); err != nil {
+		return nil // apply tells what is wrong
+	}
+	c.looked = object
+	return object
+}
+
+func isRead(given client.Object, ref ObjectRef) bool {
+	at := reflect.ValueOf(given)
+	return at.Kind() == reflect.Pointer && !at.IsNil() && client.ObjectKeyFromObject(given) == ref.NamespacedName
+}

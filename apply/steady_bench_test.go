@@ -1,0 +1,54 @@
+package apply
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// BenchmarkSteady is the steady-state check of a Deployment with four managers.
+func BenchmarkSteady(b *testing.B) {
+	cache := &shopCache{}
+	a := newShopApplier(b, cache)
+	cache.deployment = applied(b, a)
+	versions := [2]*appsv1.Deployment{cache.deployment, cache.deployment.DeepCopy()}
+	versions[1].ResourceVersion, versions[1].Status.Replicas = "1001", 3
+	key, ok := a.config.Steady.keyOf(shop(), "shop", "")
+	if !ok {
+		b.Fatal("no key")
+	}
+	steady := func(b *testing.B, intent Intent) {
+		if outcome, err := a.Apply(b.Context(), intent); err != nil || outcome.Action != Unchanged {
+			b.Fatal(outcome, err)
+		}
+	}
+	steady(b, Intent{Config: shop()})
+	check := func(name string, read func(i int) *appsv1.Deployment) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			_, c := a.begin(b.Context())
+			c.provenAs = key
+			for i := 0; b.Loop(); i++ {
+				c.looked = nil
+				if !c.stillProven(b.Context(), Intent{Read: read(i)}) {
+					b.Fatal("not steady")
+				}
+			}
+		})
+	}
+	check("check/same-version", func(int) *appsv1.Deployment { return cache.deployment })
+	check("check/other-version", func(i int) *appsv1.Deployment { return versions[i%2] })
+	b.Run("reconcile", func(b *testing.B) { // get, emit, encode, check
+		b.ReportAllocs()
+		for b.Loop() {
+			steady(b, Intent{Config: shop()})
+		}
+	})
+	b.Run("proof", func(b *testing.B) { // of an intent and an object not seen before
+		b.ReportAllocs()
+		for b.Loop() {
+			a.config.Steady.proven = newRecent[provenKey, *proven](1)
+			steady(b, Intent{Config: shop()})
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package apply
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/openapi/openapitest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// wrapped is how some projects keep unstructured objects.
+type wrapped struct{ unstructured.Unstructured }
+
+func unstructuredOf(t *testing.T, object client.Object) unstructured.Unstructured {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := unstructured.Unstructured{Object: content}
+	read.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	return read
+}
+
+// TestSteadyReads: the caller's object may be of any type, and is left alone.
+func TestSteadyReads(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	read := &wrapped{unstructuredOf(t, cache.deployment)}
+	wantSteady(t, a, Intent{Config: shop(), Read: read}, true)
+	if len(read.GetManagedFields()) != 4 || cache.reads != 0 {
+		t.Errorf("%d reads, then it has the managed fields %v", cache.reads, read.GetManagedFields())
+	}
+	cache.deployment.ResourceVersion = "1001"
+	for name, read := range map[string]client.Object{
+		"a typed object that is no kind": &struct{ *appsv1.Deployment }{cache.deployment},
+		"no pointer":                     struct{ *appsv1.Deployment }{cache.deployment},
+		"no metadata":                    &unstructured.Unstructured{},
+	} {
+		if outcome, err := a.Apply(t.Context(), Intent{Config: shop(), Read: read}); err == nil {
+			t.Errorf("%s: %+v", name, outcome)
+		}
+		if len(cache.deployment.ManagedFields) != 4 {
+			t.Fatalf("%s: it was written to", name)
+		}
+	}
+}
+
+// TestSteadyDryRun: a plan needs the server's answer.
+func TestSteadyDryRun(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	wantSteady(t, a, Intent{Config: shop()}, true)
+	for range 2 {
+		_, call := a.begin(t.Context())
+		call.dryRun = true
+		if action, err := call.run(t.Context(), Intent{Config: shop()}); err == nil {
+			t.Errorf("%v without a dry run", action)
+		}
+		a.config.Steady.proven = newRecent[provenKey, *proven](1)
+	}
+}
+
+// TestSteadySecret: why the check fails may quote values.
+func TestSteadySecret(t *testing.T) {
+	read := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret",
+		"metadata": map[string]any{"name": "key", "namespace": "shop"}, "data": map[string]any{"key": []any{"hunter2"}}}}
+	read.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "shop", Operation: metav1.ManagedFieldsOperationApply,
+		APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:key":{}}}`)}})
+	intent := read.DeepCopy()
+	intent.SetManagedFields(nil)
+	var log []string
+	ctx := logr.NewContext(t.Context(), funcr.New(func(_, text string) { log = append(log, text) }, funcr.Options{Verbosity: 1}))
+	a := newShopApplier(t, &shopCache{})
+	if _, err := a.Apply(ctx, Intent{Config: client.ApplyConfigurationFromUnstructured(intent), Read: read}); err == nil {
+		t.Error("it was to be sent")
+	}
+	if all := strings.Join(log, "\n"); !strings.Contains(all, "not steady") || strings.Contains(all, "hunter2") {
+		t.Error(all)
+	}
+}
+
+// TestSteadyExpires: what was proven by schemas that have changed since is proven anew.
+func TestSteadyExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := &shopCache{}
+		a := newShopApplier(t, cache)
+		server := &apiServer{Client: openapitest.NewEmbeddedFileClient()}
+		a.config.Steady.schemas = newSchemas(server)
+		cache.deployment = applied(t, a)
+		wantSteady(t, a, Intent{Config: shop()}, true)
+		for version := range 20 { // others write all the time
+			time.Sleep(2 * time.Minute)
+			cache.deployment = cache.deployment.DeepCopy()
+			cache.deployment.ResourceVersion = strconv.Itoa(1001 + version)
+			wantSteady(t, a, Intent{Config: shop()}, true)
+		}
+		if server.paths < 2 || server.paths > 4 {
+			t.Errorf("asked for schemas %d times in 40 minutes", server.paths)
+		}
+	})
+}
+
+// TestSteadyKubectl: to an apply of that name the server adds its annotation.
+func TestSteadyKubectl(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	a.config.FieldManager, cache.deployment.ManagedFields[2].Manager = "kubectl", "kubectl"
+	wantSteady(t, a, Intent{Config: shop()}, false)
+}
+
+// TestSteadyHugeEntry: the memory is bounded in bytes as well.
+func TestSteadyHugeEntry(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	huge := &cache.deployment.ManagedFields[2]
+	huge.FieldsV1 = metav1.NewFieldsV1(huge.FieldsV1.GetRawString() + strings.Repeat(" ", rememberedSetSize))
+	wantSteady(t, a, Intent{Config: shop()}, true)
+	if n := len(a.config.Steady.sets.young); n != 0 {
+		t.Errorf("%d sets are remembered", n)
+	}
+}

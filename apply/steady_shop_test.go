@@ -1,0 +1,144 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/openapi/openapitest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// shop is a Deployment as a reconciler emits it.
+func shop() *appsv1ac.DeploymentApplyConfiguration {
+	labels := map[string]string{"app": "web", "tier": "shop"}
+	return appsv1ac.Deployment("web", "shop").
+		WithLabels(labels).
+		WithSpec(appsv1ac.DeploymentSpec().
+			WithRevisionHistoryLimit(5).
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(labels)).
+			WithTemplate(corev1ac.PodTemplateSpec().
+				WithLabels(labels).
+				WithSpec(corev1ac.PodSpec().
+					WithServiceAccountName("shop").
+					WithTerminationGracePeriodSeconds(20).
+					WithVolumes(corev1ac.Volume().WithName("tmp").WithEmptyDir(corev1ac.EmptyDirVolumeSource())).
+					WithContainers(corev1ac.Container().
+						WithName("web").
+						WithImage("registry.example.com/shop:1.2.3").
+						WithArgs("serve", "--port=8080").
+						WithPorts(corev1ac.ContainerPort().WithName("http").WithContainerPort(8080)).
+						WithEnv(
+							corev1ac.EnvVar().WithName("LEVEL").WithValue("info"),
+							corev1ac.EnvVar().WithName("REGION").WithValue("west"),
+						).
+						WithReadinessProbe(corev1ac.Probe().WithHTTPGet(
+							corev1ac.HTTPGetAction().WithPath("/ready").WithPort(intstr.FromString("http")))).
+						WithVolumeMounts(corev1ac.VolumeMount().WithName("tmp").WithMountPath("/tmp")).
+						WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
+							"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi"),
+						})),
+					))))
+}
+
+// errSent is what the server of these tests answers.
+var errSent = errors.New("it was sent")
+
+// newShopApplier sends nothing: what it would send is errSent.
+func newShopApplier(t testing.TB, reader client.Reader) *Applier {
+	t.Helper()
+	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), interceptor.Funcs{
+		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+			return errSent
+		},
+		SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
+			return errSent
+		},
+	})
+	steady, err := NewSteadyState(reader, openapitest.NewEmbeddedFileClient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(c, Config{FieldManager: "shop", LiveReader: c, Steady: steady})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// shopCache has one Deployment, and gives it without a copy.
+type shopCache struct {
+	client.Reader
+	deployment *appsv1.Deployment
+	reads      int
+}
+
+func (c *shopCache) Get(_ context.Context, _ client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	var asked client.GetOptions
+	asked.ApplyOptions(options)
+	if asked.UnsafeDisableDeepCopy == nil || !*asked.UnsafeDisableDeepCopy {
+		return errors.New("a copy of each object read is what the check has to save")
+	}
+	c.reads++
+	*object.(*appsv1.Deployment) = *c.deployment
+	return nil
+}
+
+// applied is the Deployment as the server has it after an apply of the shop's: its
+// defaults set, with the managed fields of the shop and three others.
+func applied(t testing.TB, a *Applier) *appsv1.Deployment {
+	t.Helper()
+	encoded, err := encode(Intent{Config: shop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := a.config.Steady.schemas.of(t.Context(), appsv1.SchemeGroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := known.converter.ObjectToTyped(&unstructured.Unstructured{Object: encoded.object})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := fieldsOf(wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields, err := set.ToJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(encoded.object, live); err != nil {
+		t.Fatal(err)
+	}
+	live.UID, live.ResourceVersion = "ab8ef7f6-2d0c-4d4e-b2ab-fdf7bf4d2b35", "1000"
+	live.Spec.Replicas, live.Annotations = new(int32(3)), map[string]string{"example.com/audited": "yes"}
+	live.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst
+	live.Spec.Template.Spec.Containers[0].Ports[0].Protocol = corev1.ProtocolTCP
+	for _, entry := range []struct{ name, subresource, fields string }{
+		{"autoscaler", "", `{"f:spec":{"f:replicas":{}}}`},
+		{"auditor", "", `{"f:metadata":{"f:annotations":{"f:example.com/audited":{}}}}`},
+		{"shop", "", string(fields)},
+		{"kube-controller-manager", "status", `{"f:status":{"f:observedGeneration":{},"f:replicas":{}}}`},
+	} {
+		live.ManagedFields = append(live.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: entry.name, Operation: metav1.ManagedFieldsOperationApply, Subresource: entry.subresource,
+			APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(entry.fields),
+		})
+	}
+	return live
+}

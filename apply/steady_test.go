@@ -1,0 +1,159 @@
+package apply
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestSteady takes what was proven, changes the object, and asks again: the process that
+// proved it, and one that has just started.
+func TestSteady(t *testing.T) {
+	container := func(d *appsv1.Deployment) *corev1.Container { return &d.Spec.Template.Spec.Containers[0] }
+	own := func(d *appsv1.Deployment) *metav1.ManagedFieldsEntry { return &d.ManagedFields[2] }
+	for name, c := range map[string]struct {
+		change func(*appsv1.Deployment)
+		sent   bool
+	}{
+		"nothing":              {func(*appsv1.Deployment) {}, false},
+		"another's value":      {func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(9)) }, false},
+		"the status":           {func(d *appsv1.Deployment) { d.Status.Replicas = 9 }, false},
+		"a container beside":   {func(d *appsv1.Deployment) { addContainer(d) }, false},
+		"time of our entry":    {func(d *appsv1.Deployment) { own(d).Time = new(metav1.Now()) }, false},
+		"others' entries":      {func(d *appsv1.Deployment) { d.ManagedFields = d.ManagedFields[2:] }, false},
+		"a label":              {func(d *appsv1.Deployment) { d.Labels["tier"] = "other" }, true},
+		"a number":             {func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32(6)) }, true},
+		"an image":             {func(d *appsv1.Deployment) { container(d).Image = "other" }, true},
+		"an atomic list":       {func(d *appsv1.Deployment) { container(d).Args[1] = "--port=9090" }, true},
+		"an atomic map":        {func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels["app"] = "other" }, true},
+		"an item gone":         {func(d *appsv1.Deployment) { container(d).Env = container(d).Env[:1] }, true},
+		"items reordered":      {func(d *appsv1.Deployment) { slices.Reverse(container(d).Env) }, true},
+		"a port's protocol":    {func(d *appsv1.Deployment) { container(d).Ports[0].Protocol = corev1.ProtocolUDP }, true},
+		"a quantity":           {func(d *appsv1.Deployment) { container(d).Resources.Requests["cpu"] = resource.MustParse("2") }, true},
+		"an empty field gone":  {func(d *appsv1.Deployment) { d.Spec.Template.Spec.Volumes[0].EmptyDir = nil }, true},
+		"a field taken":        {func(d *appsv1.Deployment) { disown(own(d), `"f:revisionHistoryLimit":{},`) }, true},
+		"a field more":         {func(d *appsv1.Deployment) { disown(own(d), "{}", `{"f:paused":{}}`) }, true},
+		"no entry":             {func(d *appsv1.Deployment) { d.ManagedFields = slices.Delete(d.ManagedFields, 2, 3) }, true},
+		"no managed fields":    {func(d *appsv1.Deployment) { d.ManagedFields = nil }, true},
+		"two entries":          {func(d *appsv1.Deployment) { d.ManagedFields = append(d.ManagedFields, *own(d)) }, true},
+		"a broken entry":       {func(d *appsv1.Deployment) { own(d).FieldsV1 = metav1.NewFieldsV1("{") }, true},
+		"an entry of nothing":  {func(d *appsv1.Deployment) { own(d).FieldsV1 = nil }, true},
+		"another apiVersion":   {func(d *appsv1.Deployment) { own(d).APIVersion = "apps/v1beta1" }, true},
+		"another operation":    {func(d *appsv1.Deployment) { own(d).Operation = metav1.ManagedFieldsOperationUpdate }, true},
+		"another subresource":  {func(d *appsv1.Deployment) { own(d).Subresource = "status" }, true},
+		"another of that name": {func(d *appsv1.Deployment) { own(d).Manager = "shopper" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache := &shopCache{}
+			a := newShopApplier(t, cache)
+			cache.deployment = applied(t, a)
+			wantSteady(t, a, Intent{Config: shop()}, true)
+			changed := cache.deployment.DeepCopy()
+			c.change(changed)
+			changed.ResourceVersion = "1001"
+			cache.deployment = changed
+			wantSteady(t, a, Intent{Config: shop()}, !c.sent)
+			wantSteady(t, newShopApplier(t, cache), Intent{Config: shop()}, !c.sent)
+		})
+	}
+}
+
+func addContainer(d *appsv1.Deployment) {
+	d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar"})
+}
+
+func disown(entry *metav1.ManagedFieldsEntry, field string, instead ...string) {
+	text := strings.Replace(entry.FieldsV1.GetRawString(), field, strings.Join(instead, ""), 1)
+	entry.FieldsV1 = metav1.NewFieldsV1(text)
+}
+
+func wantSteady(t *testing.T, a *Applier, intent Intent, want bool) {
+	t.Helper()
+	outcome, err := a.Apply(t.Context(), intent)
+	if steady := err == nil && outcome.Action == Unchanged && outcome.Attempts == 0; steady != want {
+		t.Errorf("%+v, %v; want it steady: %v", outcome, err, want)
+	}
+	if !want && !errors.Is(err, errSent) {
+		t.Errorf("it was to be sent: %v", err)
+	}
+}
+
+// TestSteadyIntent is about what is asked, of an object as it should be.
+func TestSteadyIntent(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	partial := &metav1.PartialObjectMetadata{ObjectMeta: *cache.deployment.ObjectMeta.DeepCopy()}
+	partial.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	other := cache.deployment.DeepCopy()
+	other.Name = "other"
+	for name, c := range map[string]struct {
+		intent Intent
+		steady bool
+	}{
+		"as it is":            {Intent{Config: shop()}, true},
+		"its uid":             {Intent{Config: shop(), UID: cache.deployment.UID}, true},
+		"it must exist":       {Intent{Config: shop(), MustExist: true}, true},
+		"another uid":         {Intent{Config: shop(), UID: "another"}, false},
+		"a field more":        {Intent{Config: shop().WithAnnotations(map[string]string{"a": "b"})}, false},
+		"a field less":        {Intent{Config: appsv1ac.Deployment("web", "shop").WithLabels(shop().Labels)}, false},
+		"the status":          {Intent{Config: appsv1ac.Deployment("web", "shop").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(3)), Subresource: "status"}, false},
+		"read by the caller":  {Intent{Config: shop(), Read: cache.deployment}, true},
+		"metadata alone read": {Intent{Config: shop(), Read: partial}, false},
+	} {
+		t.Run(name, func(t *testing.T) { wantSteady(t, newShopApplier(t, cache), c.intent, c.steady) })
+	}
+	for _, read := range []client.Object{other, (*appsv1.Deployment)(nil)} {
+		if _, err := a.Apply(t.Context(), Intent{Config: shop(), Read: read}); !errors.As(err, new(*IntentError)) {
+			t.Errorf("read %v: %v", read, err)
+		}
+	}
+}
+
+// TestSteadyLeavesTheCacheAlone: what is read without a copy is not written to.
+func TestSteadyLeavesTheCacheAlone(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	before := cache.deployment.DeepCopy()
+	wantSteady(t, a, Intent{Config: shop()}, true)
+	if cache.reads != 1 || cache.deployment.Kind != before.Kind || len(cache.deployment.ManagedFields) != len(before.ManagedFields) ||
+		!maps.Equal(cache.deployment.Labels, before.Labels) {
+		t.Errorf("%d reads, then %+v", cache.reads, cache.deployment)
+	}
+}
+
+// TestSteadyZeroes: what a type leaves out when it is zero is no change, also when it is
+// all that an intent sets.
+func TestSteadyZeroes(t *testing.T) {
+	a := newShopApplier(t, &shopCache{})
+	for fields, spec := range map[string]map[string]any{
+		`{"f:spec":{"f:unschedulable":{}}}`:                   {"unschedulable": false},
+		`{"f:spec":{"f:unschedulable":{},"f:providerID":{}}}`: {"unschedulable": false, "providerID": "x"},
+	} {
+		intent := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "node"}, "spec": spec,
+		}}
+		read := &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "x"}}
+		read.Name, read.UID, read.ResourceVersion = "node", "uid-1", "1000"
+		read.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: "shop", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+		}}
+		wantSteady(t, a, Intent{Config: client.ApplyConfigurationFromUnstructured(intent), Read: read}, true)
+		read = read.DeepCopy()
+		read.Spec.Unschedulable = true
+		read.ResourceVersion = "1001"
+		wantSteady(t, a, Intent{Config: client.ApplyConfigurationFromUnstructured(intent), Read: read}, false)
+	}
+}

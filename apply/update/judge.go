@@ -1,0 +1,57 @@
+package update
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// look judges the object handed in: when there is nothing to write, the call is
+// settled without a request. That there is something is not believed, nor an error
+// of mutate: both may come of what is old in a cache, and the attempts see it live.
+// Only an object that is not the same any more is the fault of mutate, whatever it
+// is given.
+func (c *call[T]) look() (settled bool, err error) {
+	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
+		return false, nil // a name only
+	}
+	object := copyOf(c.given)
+	_, changed, err := c.judge(object)
+	if err != nil || changed {
+		return errors.Is(err, ErrIdentityChanged), err
+	}
+	c.result.Object = object
+	c.log.V(1).Info("nothing to write", "resourceVersion", object.GetResourceVersion())
+	return true, nil
+}
+
+// judge has mutate change an object, and tells how it was before and whether there
+// is anything to write.
+func (c *call[T]) judge(object T) (before T, changed bool, err error) {
+	managed := object.GetManagedFields()
+	object.SetManagedFields(nil)
+	before = copyOf(object)
+	if err := c.change(before, object); err != nil {
+		return before, false, err
+	}
+	if equality.Semantic.DeepEqual(before, object) {
+		object.SetManagedFields(managed) // without them the result would look as if nobody owned it
+		return before, false, nil
+	}
+	return before, true, nil
+}
+
+// change has mutate change the object, and refuses to write it when it is not the
+// same object any more.
+func (c *call[T]) change(before, object T) error {
+	if err := c.mutate(object); err != nil {
+		return fmt.Errorf("changing %v: %w", c.ref, err)
+	}
+	object.SetManagedFields(nil)
+	if object.GetName() != before.GetName() || object.GetNamespace() != before.GetNamespace() ||
+		object.GetUID() != before.GetUID() || object.GetResourceVersion() != before.GetResourceVersion() {
+		return fmt.Errorf("changing %v: %w", c.ref, ErrIdentityChanged)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+)
+
+// await reads an object until missing gives "" for it. Each read is into a fresh
+// one: what is no longer there would stay otherwise.
+func await[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, d *demonstration, key client.ObjectKey, what string, missing func(P) string) (P, error) {
+	var object P
+	err := until(ctx, what, func(ctx context.Context) (string, error) {
+		object = new(T)
+		if err := d.platform.client.Get(ctx, key, object); err != nil {
+			return err.Error(), client.IgnoreNotFound(err)
+		}
+		return missing(object), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%T %s: %w", object, key, err)
+	}
+	return object, nil
+}
+
+// unlessCondition says how a condition differs; an empty reason is any.
+func unlessCondition(conditions []metav1.Condition, conditionType, status, reason string) string {
+	c := meta.FindStatusCondition(conditions, conditionType)
+	switch {
+	case c == nil:
+		return "no condition " + conditionType
+	case string(c.Status) != status || reason != "" && c.Reason != reason:
+		return fmt.Sprintf("%s is %s (%s: %s)", c.Type, c.Status, c.Reason, c.Message)
+	}
+	return ""
+}
+
+// condition gives the message of a condition, for show.
+func condition(box *v1alpha1.Devbox, conditionType string) string {
+	for _, c := range box.Status.Conditions {
+		if c.Type == conditionType {
+			return fmt.Sprintf("%s: %s, %s\n%s", c.Type, c.Status, c.Reason, wrapped(c.Message, 72))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/contention"
+)
+
+func (d *demonstration) fight(ctx context.Context, _ io.Writer) error {
+	d.show.step("A fight, and who gives way",
+		"Somebody scales the Deployment again whenever power takes it back, as a",
+		"script or a controller would. Neither would ever stop. After a few times in",
+		"a minute power does, and says with whom it fights, for which field.")
+	d.show.print("$ kubectl scale deployment/alpha --replicas=2   # whenever it is 1 again")
+	alpha := client.ObjectKey{Namespace: "default", Name: "alpha"}
+	times, err := d.scaleUntilContended(ctx, alpha)
+	if err != nil {
+		return err
+	}
+	box, err := await(ctx, d, alpha, "power leaves the field to the other", conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict"))
+	if err != nil {
+		return err
+	}
+	d.show.print(condition(box, v1alpha1.ConditionContended))
+	if err := d.showEvent(ctx, contention.ReasonFight); err != nil {
+		return err
+	}
+	if err := d.checkReplicas(ctx, 2, "kubectl"); err != nil {
+		return err
+	}
+	d.show.ok("scaled %d times; the replicas are left at 2, and belong to kubectl", times)
+	return nil
+}
+
+// scaleUntilContended scales whenever the replicas were taken back, until the Devbox
+// says that they are fought about and they stay as they are.
+func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.ObjectKey) (times int, err error) {
+	const most = 20
+	for times = 1; times <= most; times++ {
+		if _, err := d.platform.kubectl(ctx, "scale", "deployment/alpha", "--replicas=2"); err != nil {
+			return times, err
+		}
+		contended, err := d.takenBackOrContended(ctx, alpha)
+		if err != nil || contended {
+			return times, err
+		}
+	}
+	return times, errors.New("nobody noticed")
+}
+
+func (d *demonstration) takenBackOrContended(ctx context.Context, alpha client.ObjectKey) (contended bool, err error) {
+	err = until(ctx, "power takes the replicas back, or gives way", func(ctx context.Context) (string, error) {
+		var box v1alpha1.Devbox
+		var deployment appsv1.Deployment
+		if err := errors.Join(d.platform.client.Get(ctx, alpha, &box), d.platform.client.Get(ctx, alpha, &deployment)); err != nil {
+			return "", err
+		}
+		if *deployment.Spec.Replicas == 1 {
+			return "", nil
+		}
+		contended = conditionIs(v1alpha1.ConditionContended, "True", contention.ReasonFight)(&box) == "" &&
+			conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict")(&box) == ""
+		if contended {
+			return "", nil
+		}
+		return fmt.Sprintf("%d replicas, %v", *deployment.Spec.Replicas, box.Status.Conditions), nil
+	})
+	return contended, err
+}

@@ -1,0 +1,99 @@
+package contention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/peers/deployment"
+	"coapply.dev/compare/peers/processes"
+	"coapply.dev/compare/results"
+	"coapply.dev/compare/target"
+	"coapply.dev/compare/trial"
+)
+
+// Options of a run.
+type Options struct {
+	Catalogue compare.Catalogue
+	Rounds    int
+	Quick     bool
+	// Progress gets a line for each trial.
+	Progress io.Writer
+}
+
+// Run makes every trial once a round, in random order. It gives the trials of each round by their id; a void one is told
+// of and left out of what is reckoned.
+func Run(ctx context.Context, t *target.Target, options Options) (rounds []Round, err error) {
+	pool, err := processes.Start(ctx, processCount, t.User())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	r := &runner{Options: options, target: t, pool: pool}
+	for n := range options.Rounds {
+		round := Round{}
+		for _, k := range shuffled() {
+			if err := r.trial(ctx, n, k, round); err != nil {
+				return rounds, err
+			}
+		}
+		rounds = append(rounds, round)
+	}
+	return rounds, nil
+}
+
+// Round is the trials of one round by their id.
+type Round map[string]results.Trial
+
+type runner struct {
+	Options
+
+	target *target.Target
+	pool   *processes.Pool
+	order  int
+}
+
+func shuffled() []kind {
+	order := make([]kind, 0, len(kinds))
+	for _, i := range rand.Perm(len(kinds)) {
+		order = append(order, kinds[i])
+	}
+	return order
+}
+
+func (r *runner) trial(ctx context.Context, n int, k kind, round Round) error {
+	arm, found := r.Catalogue.Arm(k.arm)
+	if !found {
+		return fmt.Errorf("there is no arm %s", k.arm)
+	}
+	if k.processes {
+		arm = r.pool.Arm(arm)
+	}
+	r.order++
+	began := time.Now()
+	recorded, err := trial.Run(ctx, r.target, trial.Spec{
+		ID: fmt.Sprintf("%d-%s", n, k.id), Cell: k.cell(r.Quick), Arm: arm, Workload: deployment.Hot(),
+		Block: n, Order: r.order, Seed: rand.Uint64(),
+	})
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	t := recorded.Trial
+	round[k.id] = t
+	fmt.Fprintf(r.Progress, "round %d of %d: %-16s %s, in %s\n", n+1, r.Rounds, k.id, tell(t), time.Since(began).Round(time.Second/10))
+	return nil
+}
+
+func tell(t results.Trial) string {
+	if t.Void != "" {
+		return "void: " + t.Void
+	}
+	return fmt.Sprintf("%6.1f intents/s, p99 %.0f ms, %d lost", goodput(t), p99(t), t.Oracle.LostUpdates())
+}

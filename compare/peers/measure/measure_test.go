@@ -1,0 +1,52 @@
+package measure
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMet(t *testing.T) {
+	for _, c := range []struct {
+		reason    string
+		must, aim Bound
+		rounds    []float64
+		want      string
+	}{
+		{"the median keeps the aim", AtLeast(8), AtLeast(10), []float64{1, 10, 30}, "aim"},
+		{"of two rounds the median is between them", AtLeast(8), AtLeast(10), []float64{7, 10}, "must"},
+		{"from above", AtMost(1.0 / 20), AtMost(1.0 / 40), []float64{1.0 / 30}, "must"},
+		{"what is over what must be", AtMost(0), AtMost(0), []float64{0.01}, "no"},
+		{"nothing was measured", AtMost(0), AtMost(0), nil, ""},
+	} {
+		if got := (Row{Must: c.must, Aim: c.aim, Rounds: c.rounds}).Met(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	for want, got := range map[string]string{
+		"≤ 1/40":             AtMost(1.0 / 40).text(Times),
+		"≥ 0.97":             AtLeast(0.97).text(Times),
+		"≤ 300 ns":           AtMost(300e-9).text(Time),
+		"0":                  AtMost(0).text(Count),
+		"≤ 5 %":              AtMost(0.05).text(Share),
+		"≤ 64 MiB":           AtMost(64 << 20).text(Bytes),
+		"2 ms [1 ms, 3.5 s]": spread(Time, []float64{3.5, 0.002, 0.001}),
+		"n/a":                spread(Time, nil),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestMarkdownSaysWhatIsMissing(t *testing.T) {
+	r := Report{Rows: []Row{{Measure: "speed", Unit: Count, Peers: []Peer{{Name: "other", Unit: Count, Rounds: []float64{3}}}}}}
+	page := r.Markdown()
+	for _, want := range []string{"| speed | 0 | 0 | n/a | not measured | other 3 |", "| CPU |"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+}

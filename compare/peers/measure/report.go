@@ -1,0 +1,75 @@
+package measure
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"coapply.dev/compare/results"
+)
+
+// Report is a run: what was measured where, and how long it took.
+type Report struct {
+	Command     string              `json:"command"`
+	Started     time.Time           `json:"started"`
+	Took        time.Duration       `json:"tookNs"`
+	Rounds      int                 `json:"rounds"`
+	Quick       bool                `json:"quick,omitempty"`
+	Environment results.Environment `json:"environment"`
+	Rows        []Row               `json:"rows"`
+	// LostUpdates are what the oracle counted over all trials of contention, of Acknowledged writes.
+	LostUpdates  int `json:"lostUpdates"`
+	Acknowledged int `json:"acknowledged"`
+	// Trials are the trials of contention, as they were measured.
+	Trials []results.Trial `json:"trials,omitempty"`
+}
+
+// Write writes the report as JSON.
+func (r Report) Write(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+// Table shows the report on a terminal of some width.
+func (r Report) Table(width int) string {
+	t := r.table()
+	t.SetStyle(table.StyleLight)
+	t.Style().Options.SeparateRows = true
+	t.Style().Format.Header = text.FormatDefault
+	const fixed = 80 // of the columns in the middle
+	side := max(24, (width-fixed)/2)
+	t.SetColumnConfigs([]table.ColumnConfig{
+		{Number: 1, WidthMax: side, WidthMaxEnforcer: text.WrapSoft},
+		{Number: 4, WidthMax: 28, WidthMaxEnforcer: text.WrapSoft},
+		{Number: 6, WidthMax: side, WidthMaxEnforcer: text.WrapSoft},
+	})
+	return t.Render() + "\n" + r.losses() + "\n"
+}
+
+func (r Report) table() table.Writer {
+	t := table.NewWriter()
+	t.AppendHeader(table.Row{"measure", "must", "aim", "measured: median [least, greatest]", "met", "beside it"})
+	for _, row := range r.Rows {
+		met := row.Met()
+		if met == "" {
+			met = "not measured"
+		}
+		t.AppendRow(table.Row{
+			row.Measure, row.Must.text(row.Unit), row.Aim.text(row.Unit), spread(row.Unit, row.Rounds), met, row.beside(),
+		})
+	}
+	return t
+}
+
+// losses is what the oracle found.
+func (r Report) losses() string {
+	if len(r.Trials) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Lost updates: %d in %d acknowledged writes of %d trials.", r.LostUpdates, r.Acknowledged, len(r.Trials))
+}

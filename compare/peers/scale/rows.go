@@ -1,0 +1,26 @@
+package scale
+
+import (
+	"fmt"
+
+	"coapply.dev/compare/peers/measure"
+)
+
+// Rows of the table.
+func (r Result) Rows() []measure.Row {
+	of := fmt.Sprintf("%d objects × 4 managers, steady: ", r.Objects)
+	row := func(id, what string, unit measure.Unit, must, aim, value float64, note string) measure.Row {
+		return measure.Row{ID: id, Measure: of + what, Unit: unit, Must: measure.AtMost(must), Aim: measure.AtMost(aim),
+			Rounds: []float64{value}, Note: note}
+	}
+	return []measure.Row{
+		row("scale-cpu", "manager CPU, of a core", measure.Share, 0.05, 0.01, r.CPUShare,
+			fmt.Sprintf("%d reconciles and %d writes of others in %v; the cache alone %s, with reconcilers that do nothing %s; %d writes of ours",
+				r.Reconciles, r.OthersWrites, r.Took, measure.Share.Text(r.CacheCPUShare), measure.Share.Text(r.QueuesCPUShare), r.WindowWrites)),
+		row("scale-memory", "manager memory over the informer cache alone", measure.Bytes, 64<<20, 32<<20, float64(r.MemoryOverCache),
+			fmt.Sprintf("heap; %s of it queues of the reconcilers; resident %s; the cache alone %s", measure.Bytes.Text(float64(r.QueuesOverCache)),
+				measure.Bytes.Text(float64(r.RSSOverCache)), measure.Bytes.Text(float64(r.CacheHeap)))),
+		row("scale-restart", "restart to quiet, write requests", measure.Count, 0.2*float64(r.Objects), 0, float64(r.RestartWrites),
+			fmt.Sprintf("quiet after %v", r.RestartTook.Round(100e6))),
+	}
+}

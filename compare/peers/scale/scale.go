@@ -1,0 +1,106 @@
+// Package scale measures a manager in a steady state: many Deployments, four field managers on each, all of them as
+// wanted, and somebody else who goes on writing.
+//
+// The manager is a process of its own, so that processor time and memory are its alone: the program starts itself, and
+// its main function asks IsProcess first.
+//
+// It has a cache of the Deployments, set up as cmd/manager has it, and four reconcilers with an applier each, which
+// share lanes and a steady-state check. Each of them reconciles a Deployment whenever it changes, and once in Resync
+// on average, at random, so that the load has no peaks: it reads the object from the cache, builds its intent anew
+// and applies it. Deployments rather than ConfigMaps, because they have what makes the check dear: some twenty fields
+// of ours, quantities, lists whose items have keys and defaults, and a status that others write.
+package scale
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// Resync is how often each manager reconciles each object on average: of 10,000 objects and four managers, 67 a
+	// second.
+	Resync = 10 * time.Minute
+	// OthersPerSecond is how many statuses are written meanwhile, each of them to another object. All four managers
+	// reconcile what was written: 80 a second more.
+	OthersPerSecond = 20
+	// Window is how long processor time is measured.
+	Window = time.Minute
+)
+
+// Result is what one measurement found. Memory is in bytes, and CPU in shares of one core.
+type Result struct {
+	Objects int
+	// CPUShare is of the window, others' writes and the reconciles that follow from them included.
+	CPUShare float64
+	// CacheCPUShare is the same of a process that only has the cache of the same objects, with others writing as much.
+	CacheCPUShare float64
+	// QueuesCPUShare is the same of a process whose four reconcilers are woken as often, and do nothing.
+	QueuesCPUShare float64
+	// MemoryOverCache is how much more of the heap is in use, after a collection, than in a process that only has the
+	// cache: the checks' memory, the server's schemas, and the reconcilers' queues.
+	MemoryOverCache int64
+	// QueuesOverCache is the part of it that four reconcilers take who do nothing.
+	QueuesOverCache int64
+	// RSSOverCache is the same as MemoryOverCache of resident memory, with free pages given back.
+	RSSOverCache int64
+	// CacheHeap is the heap in use with the cache alone.
+	CacheHeap int64
+	// RestartWrites is how many requests that are no reads a new process sent until each of its managers had
+	// reconciled each object, all of which were as wanted.
+	RestartWrites int
+	RestartTook   time.Duration
+	// Reconciles, WindowWrites and OthersWrites are counted in the window, which took so long.
+	Took         time.Duration
+	Reconciles   int
+	WindowWrites int
+	OthersWrites int
+	// SeedTook is how long it took to create the objects, one apply a manager and object.
+	SeedTook time.Duration
+}
+
+// Run measures so many objects, in a namespace of its own that it removes again. It takes some minutes for 10,000 of
+// them: they are made by what is measured elsewhere, one honest apply for each of the four managers.
+func Run(ctx context.Context, config *rest.Config, objects int, progress io.Writer) (Result, error) {
+	return run(ctx, config, objects, Window, progress)
+}
+
+func run(ctx context.Context, config *rest.Config, objects int, window time.Duration, progress io.Writer) (result Result, err error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		return Result{}, err
+	}
+	s := seed{client: c, objects: objects, progress: progress}
+	result.Objects = objects
+	defer func() { err = s.remove(ctx, err) }()
+	if result.SeedTook, err = s.create(ctx); err != nil {
+		return result, fmt.Errorf("scale: creating what is to be reconciled: %w", err)
+	}
+	measured := map[mode]report{}
+	for _, what := range []mode{cacheAlone, queuesOnly, applying} {
+		fmt.Fprintf(progress, "scale: a process with %s, for %v\n", what, window)
+		if measured[what], err = s.observe(ctx, config, what, window); err != nil {
+			return result, fmt.Errorf("scale: a process with %s: %w", what, err)
+		}
+		fmt.Fprintf(progress, "scale: %.2f %% of a core, heap %d KiB, resident %d KiB, %d writes at the start\n",
+			100*measured[what].share(), measured[what].Heap>>10, measured[what].RSS>>10, measured[what].StartWrites)
+	}
+	return result.of(measured), nil
+}
+
+func (r Result) of(measured map[mode]report) Result {
+	cache, queues, all := measured[cacheAlone], measured[queuesOnly], measured[applying]
+	r.CPUShare, r.CacheCPUShare, r.QueuesCPUShare = all.share(), cache.share(), queues.share()
+	r.MemoryOverCache, r.RSSOverCache = all.Heap-cache.Heap, all.RSS-cache.RSS
+	r.QueuesOverCache, r.CacheHeap = queues.Heap-cache.Heap, cache.Heap
+	r.RestartWrites, r.RestartTook = all.StartWrites, all.StartTook
+	r.Took = all.Took.Round(time.Second)
+	r.Reconciles, r.WindowWrites, r.OthersWrites = all.Reconciles, all.Writes, all.others
+	return r
+}

@@ -1,0 +1,51 @@
+package scale
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"coapply.dev/compare/target"
+)
+
+func TestMain(m *testing.M) {
+	if IsProcess() {
+		os.Exit(Process(context.Background(), os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// TestRun measures few objects for a moment: nothing is written, though others write and everything is reconciled.
+// COAPPLY_SCALE_OBJECTS asks for more, and for as long as Run measures.
+func TestRun(t *testing.T) {
+	objects, window := 20, 2*time.Second
+	if given := os.Getenv("COAPPLY_SCALE_OBJECTS"); given != "" {
+		var err error
+		if objects, err = strconv.Atoi(given); err != nil {
+			t.Fatal(err)
+		}
+		window = Window
+	}
+	on, err := target.Local(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := on.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	got, err := run(t.Context(), on.Admin(), objects, window, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", got)
+	if got.RestartWrites != 0 || got.WindowWrites != 0 {
+		t.Errorf("%d writes at the start, %d in the window, want none", got.RestartWrites, got.WindowWrites)
+	}
+	if got.OthersWrites == 0 || got.Reconciles < got.OthersWrites {
+		t.Errorf("%d reconciles, %d writes of others", got.Reconciles, got.OthersWrites)
+	}
+}

@@ -1,0 +1,116 @@
+package config_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"os"
+	"path/filepath"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"sigs.k8s.io/yaml"
+)
+
+// kinds are those of config/crd.
+func kinds(t *testing.T) []apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	files, err := filepath.Glob("crd/*_*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no CRDs", err)
+	}
+	all := make([]apiextensionsv1.CustomResourceDefinition, len(files))
+	for i, file := range files {
+		content, err := os.ReadFile(file)
+		if err == nil {
+			err = yaml.UnmarshalStrict(content, &all[i])
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	return all
+}
+
+func rules(t *testing.T) map[string][]rbacv1.PolicyRule {
+	t.Helper()
+	all := map[string][]rbacv1.PolicyRule{}
+	for name, role := range ofKind[rbacv1.ClusterRole](t, "ClusterRole") {
+		all[name] = role.Rules
+	}
+	for name, role := range ofKind[rbacv1.Role](t, "Role") {
+		all[name] = role.Rules
+	}
+	return all
+}
+
+func TestLeastPrivilege(t *testing.T) {
+	for role, rules := range rules(t) {
+		for _, rule := range rules {
+			said := slices.Concat(rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames, rule.NonResourceURLs)
+			if slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, "*") }) {
+				t.Errorf("%s has a wildcard: %v", role, rule)
+			}
+			if slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Resources, "serviceaccounts/token") {
+				t.Errorf("%s reaches Secrets: %v", role, rule)
+			}
+			for _, grants := range []string{"bind", "escalate", "impersonate"} {
+				if slices.Contains(rule.Verbs, grants) && (len(rule.ResourceNames) == 0 || grants != "bind") {
+					t.Errorf("%s may %s anything: %v", role, grants, rule)
+				}
+			}
+		}
+	}
+}
+
+// TestRolesOfAKind: each has three. Those of a kind without a namespace are not part
+// of admin, edit and view, which are given to people for a namespace of theirs.
+func TestRolesOfAKind(t *testing.T) {
+	roles := ofKind[rbacv1.ClusterRole](t, "ClusterRole")
+	for _, kind := range kinds(t) {
+		for level, aggregate := range map[string]string{"admin": "admin", "editor": "edit", "viewer": "view"} {
+			name := "coapply-" + kind.Spec.Names.Singular + "-" + level
+			role, ok := roles[name]
+			if !ok {
+				t.Errorf("%s has no role %s", kind.Spec.Names.Kind, name)
+				continue
+			}
+			want := kind.Spec.Scope == apiextensionsv1.NamespaceScoped
+			if got := role.Labels["rbac.authorization.k8s.io/aggregate-to-"+aggregate] == "true"; got != want || len(role.Labels) > 1 {
+				t.Errorf("%s: part of the role %s: %t, want %t", name, aggregate, got, want)
+			}
+			checkLevel(t, name, level, kind, role.Rules)
+		}
+	}
+}
+
+func checkLevel(t *testing.T, name, level string, kind apiextensionsv1.CustomResourceDefinition, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	allowed := map[string][]string{}
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			allowed[resource] = append(allowed[resource], rule.Verbs...)
+		}
+		if !slices.Equal(rule.APIGroups, []string{kind.Spec.Group}) {
+			t.Errorf("%s is about %v", name, rule.APIGroups)
+		}
+	}
+	plural := kind.Spec.Names.Plural
+	want := map[string]bool{ // may it write?
+		plural:             level != "viewer",
+		plural + "/status": level == "admin",
+	}
+	if kind.Spec.Versions[0].Subresources.Scale != nil {
+		want[plural+"/scale"] = level != "viewer"
+	}
+	for resource, writes := range want {
+		if !slices.Contains(allowed[resource], "get") || slices.Contains(allowed[resource], "update") != writes {
+			t.Errorf("%s may do %v with %s, want writing: %t", name, allowed[resource], resource, writes)
+		}
+	}
+	if len(allowed) != len(want) {
+		t.Errorf("%s is about %v, want %v", name, allowed, want)
+	}
+}

@@ -1,0 +1,28 @@
+// Command manager runs the reconciler of Websites on the cluster of the current
+// kubeconfig, or of the pod that it runs in, where replicas elect one that leads.
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"coapply.dev/examples/website"
+)
+
+func main() {
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
+	config, err := ctrl.GetConfig()
+	if err == nil {
+		_, inPod := os.LookupEnv("KUBERNETES_SERVICE_HOST")
+		options := ctrl.Options{LeaderElection: inPod, LeaderElectionID: "website.example.com"}
+		err = website.Run(ctrl.SetupSignalHandler(), config, options)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "website:", err)
+		os.Exit(1)
+	}
+}

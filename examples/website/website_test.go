@@ -1,0 +1,64 @@
+package website
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/apply/applytest"
+	"coapply.dev/fieldowners"
+)
+
+func sample() *Website {
+	return &Website{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "home", UID: "0000-1", Finalizers: []string{Finalizer}},
+		Spec:       Spec{Page: "<h1>Hello</h1>"},
+	}
+}
+
+// TestEmit shows each field that the reconciler will own.
+func TestEmit(t *testing.T) {
+	emission, err := emit(sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	applytest.Golden(t, "testdata/website.yaml", emission.Intents...)
+}
+
+// TestConflictIsTold has somebody else own the image.
+func TestConflictIsTold(t *testing.T) {
+	site := sample()
+	c := applytest.Inject(t, fakeClient(t, site), applytest.Fault{
+		Call:   applytest.Call{Verb: applytest.VerbApply, Kind: "Deployment"},
+		Answer: applytest.OwnershipConflict(fieldowners.Manager{Name: "image-updater"}, `.spec.template.spec.containers[name="web"].image`),
+	})
+	r, err := newReconciler(c, c, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(site)})
+	if err != nil || result.RequeueAfter == 0 {
+		t.Errorf("%v, %v; want to come back later, without an error", result, err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(site), site); err != nil {
+		t.Fatal(err)
+	}
+	if applied := meta.FindStatusCondition(site.Status.Conditions, "Applied"); applied == nil || applied.Reason != "OwnershipConflict" {
+		t.Errorf("the condition is %v", applied)
+	}
+}
+
+func fakeClient(t *testing.T, site *Website) client.WithWatch {
+	t.Helper()
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: site.Namespace, Name: childName(site.Name), UID: "0000-2"}}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(site, child).WithStatusSubresource(site).Build()
+}

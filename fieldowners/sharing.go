@@ -1,0 +1,152 @@
+package fieldowners
+
+import (
+	"bytes"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+)
+
+// sharing judges who owns a field that one of some entries owns as well. A cache asks
+// at each event: most entries of others, such as one for a status, are told by their
+// outermost names to own nothing of ours, and are not parsed.
+type sharing struct {
+	ours  []metav1.ManagedFieldsEntry
+	outer [][]byte // outermost names of ours; nil where one of them cannot be told
+	sets  []*fieldpath.Set
+}
+
+func newSharing(ours []metav1.ManagedFieldsEntry) *sharing {
+	s := &sharing{ours: ours}
+	for _, entry := range ours {
+		names, ok := outerNames(rawFields(entry), s.outer)
+		if !ok {
+			s.outer = nil
+			break
+		}
+		s.outer = names
+	}
+	return s
+}
+
+// with tells whether an entry shares a field with one of ours, or cannot be judged.
+func (s *sharing) with(theirs metav1.ManagedFieldsEntry) bool {
+	for _, our := range s.ours {
+		if our.APIVersion != theirs.APIVersion {
+			return true // the same field may have another name there
+		}
+	}
+	if s.apart(theirs) {
+		return false
+	}
+	entry, err := parseEntry(theirs)
+	if err != nil || !s.parse() {
+		return true
+	}
+	return slices.ContainsFunc(s.sets, func(our *fieldpath.Set) bool { return overlap(our, entry.fields) })
+}
+
+// apart tells that an entry has none of our outermost names.
+func (s *sharing) apart(theirs metav1.ManagedFieldsEntry) bool {
+	var few [8][]byte
+	names, ok := outerNames(rawFields(theirs), few[:0])
+	return ok && s.outer != nil && !slices.ContainsFunc(names, func(name []byte) bool {
+		return slices.ContainsFunc(s.outer, func(our []byte) bool { return bytes.Equal(our, name) })
+	})
+}
+
+// parse reads our own entries when they are needed first; false is that one of them is
+// malformed.
+func (s *sharing) parse() bool {
+	for len(s.sets) < len(s.ours) {
+		entry, err := parseEntry(s.ours[len(s.sets)])
+		if err != nil {
+			return false
+		}
+		s.sets = append(s.sets, entry.fields)
+	}
+	return true
+}
+
+// overlap tells whether both sets have a field, or one of them has all of what the
+// other has a part of: a field with nothing of the set below it stands for all below.
+func overlap(a, b *fieldpath.Set) bool {
+	return covers(a, b) || covers(b, a) || deeper(a, b)
+}
+
+// covers looks at one level of both.
+func covers(a, b *fieldpath.Set) (found bool) {
+	a.Members.Iterate(func(name fieldpath.PathElement) {
+		if found || b.Members.Has(name) {
+			found = true
+			return
+		}
+		_, parts := a.Children.Get(name)
+		_, theirs := b.Children.Get(name)
+		found = theirs && !parts
+	})
+	return found
+}
+
+func deeper(a, b *fieldpath.Set) (found bool) {
+	a.Children.Iterate(func(name fieldpath.PathElement) {
+		if found {
+			return
+		}
+		if below, ok := b.Children.Get(name); ok {
+			own, _ := a.Children.Get(name)
+			found = overlap(own, below)
+		}
+	})
+	return found
+}
+
+// rawFields are nil where they are of a type that nobody knows.
+func rawFields(entry metav1.ManagedFieldsEntry) []byte {
+	if entry.FieldsType != "FieldsV1" || entry.FieldsV1 == nil {
+		return nil
+	}
+	return entry.FieldsV1.GetRawBytes()
+}
+
+// outerNames adds the keys of the outermost object. It cannot tell those that are
+// written with escapes, and looks at nothing else of the text: that ok is true does not
+// mean that the text is well-formed.
+func outerNames(raw []byte, names [][]byte) (_ [][]byte, ok bool) {
+	depth := 0
+	for at := 0; at < len(raw); at++ {
+		switch raw[at] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case '"':
+			end := stringEnd(raw, at+1)
+			if end < 0 {
+				return names, false
+			}
+			if depth == 1 {
+				if bytes.IndexByte(raw[at:end], '\\') >= 0 {
+					return names, false
+				}
+				names = append(names, raw[at+1:end])
+			}
+			at = end
+		}
+	}
+	return names, depth == 0 && len(raw) > 0 && raw[0] == '{'
+}
+
+// stringEnd is where the quote stands that ends a string; -1 is nowhere.
+func stringEnd(raw []byte, at int) int {
+	for ; at < len(raw); at++ {
+		switch raw[at] {
+		case '\\':
+			at++
+		case '"':
+			return at
+		}
+	}
+	return -1
+}

@@ -1,0 +1,78 @@
+package contention
+
+import "time"
+
+// breaker decides whether ours may force a contested field. It has no clock.
+type breaker struct {
+	*Config
+
+	phase    phase
+	coolDown time.Duration // of this time, without what chance added
+	until    time.Time     // when the phase ends by itself
+}
+
+type phase string
+
+const (
+	open     phase = "open"
+	halfOpen phase = "half-open"
+	onTrial  phase = "on trial"
+	over     phase = "over"
+)
+
+// newBreaker is open.
+func newBreaker(config *Config, now time.Time) *breaker {
+	b := &breaker{Config: config, coolDown: config.CoolDown}
+	b.open(now)
+	return b
+}
+
+func (b *breaker) open(now time.Time) {
+	b.phase, b.until = open, now.Add(b.jitter(b.coolDown))
+}
+
+// at brings the phase up to date.
+func (b *breaker) at(now time.Time) phase {
+	if b.phase == open && !now.Before(b.until) {
+		b.phase, b.until = halfOpen, b.until.Add(b.Trial)
+	}
+	if b.phase != open && !now.Before(b.until) {
+		b.phase = over // it stayed ours, or nobody wanted to force it
+	}
+	return b.phase
+}
+
+// mayForce is asked for each conflict that ours would force. Several times for one
+// force: half-open stays half-open until the watch shows that the field is ours.
+func (b *breaker) mayForce(now time.Time) bool {
+	switch b.at(now) {
+	case over:
+		return true
+	case halfOpen:
+		b.until = now.Add(b.Trial)
+		return true
+	}
+	return false // open, or on trial: it was taken back, and the watch is about to say so
+}
+
+// moved is told that the field came to ours or went from ours, or both where both
+// managers are ours. It tells whether that opened the breaker again.
+func (b *breaker) moved(toOurs, fromOurs bool, now time.Time) bool {
+	switch phase := b.at(now); {
+	case phase == halfOpen && toOurs:
+		b.phase, b.until = onTrial, now.Add(b.Trial)
+	case phase == onTrial && fromOurs:
+		b.coolDown = min(2*b.coolDown, b.MaxCoolDown)
+		b.open(now)
+		return true
+	}
+	return false
+}
+
+// ends is when it will be over if nothing happens.
+func (b *breaker) ends(now time.Time) time.Time {
+	if b.at(now) == open {
+		return b.until.Add(b.Trial)
+	}
+	return b.until
+}

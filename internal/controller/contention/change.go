@@ -1,0 +1,145 @@
+package contention
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/internal/controller/fieldmanagers"
+)
+
+// Change is what managed fields show of a write.
+type Change struct {
+	// Fields are those that changed their owners.
+	Fields fieldowners.Difference
+	// Writers are the managers that wrote: one, but where several writes are seen as
+	// one; none where it was the second write of a manager in a second and changed no
+	// owner.
+	Writers []fieldowners.Manager
+}
+
+// IsEmpty tells whether there is nothing to learn from it.
+func (c Change) IsEmpty() bool { return c.Fields.IsEmpty() && len(c.Writers) == 0 }
+
+type entries = []metav1.ManagedFieldsEntry
+
+// Between compares managed fields. Of most writes, such as those of statuses, it finds
+// out that no owner changed without reading any field.
+func Between(before, after entries) (Change, error) {
+	var change Change
+	var was, is entries // of the managers whose fields changed
+	for i, entry := range after {
+		if indexOf(after[:i], entry) >= 0 {
+			continue
+		}
+		if !latest(before, entry).Equal(latest(after, entry)) {
+			change.wrote(managerOf(entry))
+		}
+		if !sameFields(before, after, entry) {
+			was, is = append(was, of(before, entry)...), append(is, of(after, entry)...)
+		}
+	}
+	for _, entry := range before {
+		if indexOf(after, entry) < 0 {
+			was = append(was, entry)
+		}
+	}
+	if len(was)+len(is) == 0 {
+		return change, nil
+	}
+	old, err := fieldowners.Parse(was)
+	if err != nil {
+		return Change{}, err
+	}
+	now, err := fieldowners.Parse(is)
+	if err != nil {
+		return Change{}, err
+	}
+	change.Fields = fieldowners.Diff(old, now)
+	for _, m := range change.Fields.Moved {
+		change.wrote(m.To)
+	}
+	for _, o := range change.Fields.Gained {
+		change.wrote(o.Manager)
+	}
+	return change, nil
+}
+
+// wrote adds a writer once.
+func (c *Change) wrote(m fieldowners.Manager) {
+	if m = plain(m); !slices.Contains(c.Writers, m) {
+		c.Writers = append(c.Writers, m)
+	}
+}
+
+// plain is the manager in whatever apiVersion and at whatever time.
+func plain(m fieldowners.Manager) fieldowners.Manager {
+	return fieldowners.Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
+}
+
+func managerOf(entry metav1.ManagedFieldsEntry) fieldowners.Manager {
+	return fieldowners.Manager{Name: entry.Manager, Operation: entry.Operation, Subresource: entry.Subresource}
+}
+
+// indexOf finds the next entry of a manager, which may have several: in another
+// apiVersion, and after writes to /scale.
+func indexOf(all entries, like metav1.ManagedFieldsEntry) int {
+	return slices.IndexFunc(all, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == like.Manager && entry.Operation == like.Operation && entry.Subresource == like.Subresource
+	})
+}
+
+// of gives all entries of a manager: only together do they say what it owns.
+func of(all entries, like metav1.ManagedFieldsEntry) entries {
+	var found entries
+	for i := indexOf(all, like); i >= 0; i = indexOf(all, like) {
+		found = append(found, all[i])
+		all = all[i+1:]
+	}
+	return found
+}
+
+// sameFields compares the fields of a manager's entries.
+func sameFields(before, after entries, like metav1.ManagedFieldsEntry) bool {
+	for {
+		i, j := indexOf(before, like), indexOf(after, like)
+		if i < 0 || j < 0 {
+			return i == j
+		}
+		if before[i].APIVersion != after[j].APIVersion || !equal(before[i].FieldsV1, after[j].FieldsV1) {
+			return false
+		}
+		before, after = before[i+1:], after[j+1:]
+	}
+}
+
+func equal(a, b *metav1.FieldsV1) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Equal(*b)
+}
+
+// latest is when a manager wrote last; nil is not known. Whoever only lost fields
+// keeps the time.
+func latest(all entries, like metav1.ManagedFieldsEntry) *metav1.Time {
+	var last *metav1.Time
+	for i := indexOf(all, like); i >= 0; i = indexOf(all, like) {
+		if last == nil || last.Before(all[i].Time) {
+			last = all[i].Time
+		}
+		all = all[i+1:]
+	}
+	return last
+}
+
+// ours tells whether a field manager is one of the platform. config/admission
+// reserves the prefix.
+func ours(name string) bool { return strings.HasPrefix(name, fieldmanagers.Prefix) }
+
+// applies tells whether a manager is one of ours that a breaker can stop.
+func applies(m fieldowners.Manager) bool {
+	return ours(m.Name) && m.Operation == metav1.ManagedFieldsOperationApply
+}

@@ -1,0 +1,73 @@
+package contention
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// maxOthers bounds how many names of foreign managers become series: whoever writes
+// an object chooses the name.
+const maxOthers = 100
+
+// manyOthers stands for those beyond maxOthers.
+const manyOthers = "(others)"
+
+type metrics struct {
+	found  *prometheus.CounterVec
+	active *prometheus.Desc
+	others map[string]bool // under the State's lock
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		found: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "coapply", Name: "fights_total",
+			Help: "Fights of two field managers for a field (OwnershipFight), and pairs of ours that answer each other without end (ReconcileLoop), when they began.",
+		}, []string{"reason", "kind", "manager", "other"}),
+		active: prometheus.NewDesc("coapply_fights_active",
+			"Fights and loops that go on, or whose field ours has not dared to force again.", []string{"reason"}, nil),
+		others: map[string]bool{},
+	}
+}
+
+// count counts what began. The manager is ours where one is.
+func (m *metrics) count(t Trouble) {
+	manager, other := t.A.Name, t.B.Name
+	if !ours(manager) && ours(other) {
+		manager, other = other, manager
+	}
+	m.found.WithLabelValues(t.Reason, t.Object.GroupKind().String(), m.label(manager), m.label(other)).Inc()
+}
+
+func (m *metrics) label(name string) string {
+	if !m.others[name] {
+		if len(m.others) >= maxOthers {
+			return manyOthers
+		}
+		m.others[name] = true
+	}
+	return name
+}
+
+// Describe implements prometheus.Collector.
+func (s *State) Describe(descs chan<- *prometheus.Desc) {
+	s.metrics.found.Describe(descs)
+	descs <- s.metrics.active
+}
+
+// Collect implements prometheus.Collector. A replica that waits for the lead sees
+// what ends, too, though nobody calls Take there.
+func (s *State) Collect(to chan<- prometheus.Metric) {
+	s.metrics.found.Collect(to)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, reason := range []string{ReasonFight, ReasonLoop} {
+		n := 0
+		for _, r := range s.rows {
+			if r.Reason == reason && s.goesOn(r, now) {
+				n++
+			}
+		}
+		to <- prometheus.MustNewConstMetric(s.metrics.active, prometheus.GaugeValue, float64(n), reason)
+	}
+}

@@ -1,0 +1,250 @@
+package contention
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
+	"coapply.dev/internal/controller/fieldmanagers"
+)
+
+// maxTroubles bounds how many go on at a time; those beyond it are not seen.
+const maxTroubles = 1000
+
+// lookAgain is how often a trouble is looked at that no breaker times.
+const lookAgain = 10 * time.Second
+
+// State is what the process knows about contention. nil knows nothing, and stops
+// nobody.
+type State struct {
+	Config
+
+	metrics *metrics
+
+	mu     sync.Mutex
+	fights *fieldowners.Fights
+	loops  *loops
+	rows   []*row
+}
+
+// New gives a State.
+func New(config Config) (*State, error) {
+	if err := config.complete(); err != nil {
+		return nil, fmt.Errorf("contention: %w", err)
+	}
+	fights, err := fieldowners.NewFights(config.PerMinute)
+	if err != nil {
+		return nil, fmt.Errorf("contention: PerMinute: %w", err)
+	}
+	return &State{Config: config, fights: fights, loops: newLoops(config.Turns), metrics: newMetrics()}, nil
+}
+
+// Guard has the policy of a manager ask before it forces.
+func (s *State) Guard(manager string, policy apply.Policy) apply.Policy {
+	if s == nil {
+		return policy
+	}
+	return policy.ForceIf(func(c apply.Conflict) bool { return s.mayForce(manager, c) })
+}
+
+func (s *State) mayForce(manager string, conflict apply.Conflict) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, may := s.now(), true
+	for _, r := range s.rows {
+		if r.Object.UID == conflict.Object.UID && r.breaker != nil && slices.Contains(r.Yields, manager) && r.about(conflict) {
+			may = r.breaker.mayForce(now) && may
+		}
+	}
+	return may
+}
+
+// about tells whether a conflict is about the contested field, one above or one below.
+func (r *row) about(conflict apply.Conflict) bool {
+	if conflict.Path.IsRoot() { // only the server's string is known
+		return conflict.ServerPath == r.Path.ServerString()
+	}
+	return conflict.Path.HasPrefix(r.Path) || r.Path.HasPrefix(conflict.Path)
+}
+
+// Observe is shown a change of an object, and gives what to look at again with Take.
+func (s *State) Observe(object Object, change Change) []apply.ObjectRef {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	changed := s.moved(object, change, now)
+	for _, f := range s.fights.Observe(string(object.UID), change.Fields, now) {
+		changed = s.fight(object, f, now) || changed
+	}
+	for _, l := range s.write(object, change, now) {
+		changed = s.loop(object, l, now) || changed
+	}
+	if changed {
+		return []apply.ObjectRef{object.subject()}
+	}
+	return nil
+}
+
+// begin puts a trouble on record unless the same is; it tells whether it did. What is
+// over and stands there still, as where nobody calls Take, is not the same.
+func (s *State) begin(r *row, same func(*row) bool, now time.Time) bool {
+	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return same(r) && !s.goesOn(r, now) })
+	if slices.ContainsFunc(s.rows, same) || len(s.rows) >= maxTroubles {
+		return false
+	}
+	s.rows = append(s.rows, r)
+	return true
+}
+
+// moved tells the breakers which fields went over. It tells whether that opened one.
+func (s *State) moved(object Object, change Change, now time.Time) (opened bool) {
+	for _, r := range s.rows {
+		if r.Object.UID != object.UID || r.breaker == nil {
+			continue
+		}
+		var to, from bool
+		for _, m := range change.Fields.Moved {
+			if m.Path.Equal(r.Path) {
+				to = to || slices.Contains(r.Yields, m.To.Name)
+				from = from || slices.Contains(r.Yields, m.From.Name)
+			}
+		}
+		if r.breaker.moved(to, from, now) {
+			r.news, r.again, opened = true, true, true
+		}
+	}
+	return opened
+}
+
+// fight puts a fight on record that concerns us.
+func (s *State) fight(object Object, f fieldowners.Fight, now time.Time) bool {
+	a, b := plain(f.A), plain(f.B)
+	if object.Parent.Name == "" && !ours(a.Name) && !ours(b.Name) {
+		return false
+	}
+	r := &row{
+		Trouble: Trouble{Reason: ReasonFight, Object: object.ObjectRef, Path: f.Path, A: a, B: b},
+		subject: object.subject(), family: object, news: true,
+	}
+	for _, m := range []fieldowners.Manager{a, b} {
+		if applies(m) {
+			r.Yields = append(r.Yields, m.Name)
+		}
+	}
+	if len(r.Yields) > 0 {
+		r.breaker = newBreaker(&s.Config, now)
+	}
+	return s.begin(r, func(r *row) bool { return r.is(ReasonFight, object.ObjectRef, f.Path, a, b) }, now)
+}
+
+// write shows the loops who wrote. The writes of several managers that are seen as
+// one have no order.
+func (s *State) write(object Object, change Change, now time.Time) []loop {
+	var names []string
+	for _, m := range change.Writers {
+		switch {
+		case !ours(m.Name) && m.Subresource != "status":
+			s.loops.interrupted(object.familyUID())
+			return nil
+		case ours(m.Name) && m.Name != fieldmanagers.Fights && !slices.Contains(names, m.Name):
+			names = append(names, m.Name)
+		}
+	}
+	if len(names) != 1 {
+		return nil
+	}
+	return s.loops.wrote(object.familyUID(), names[0], object.ObjectRef, now)
+}
+
+func (o Object) familyUID() types.UID { return o.subject().UID }
+
+// loop puts a loop on record. Two that fight for a field write in turn as well.
+func (s *State) loop(object Object, l loop, now time.Time) bool {
+	r := &row{
+		Trouble: Trouble{
+			Reason: ReasonLoop, Object: l.inA, Other: l.inB,
+			A: fieldowners.Manager{Name: l.a}, B: fieldowners.Manager{Name: l.b},
+		},
+		subject: object.subject(), family: object, news: true,
+	}
+	return s.begin(r, func(known *row) bool {
+		return known.subject == r.subject && known.A.Name == r.A.Name && known.B.Name == r.B.Name
+	}, now)
+}
+
+// Take gives what goes on about a subject, in a stable order, what people have not
+// heard of yet, and in what time to look again; 0 is not at all.
+func (s *State) Take(subject apply.ObjectRef) (troubles []Trouble, news []News, next time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return r.subject == subject && !s.goesOn(r, now) })
+	for _, r := range s.rows {
+		if r.subject != subject {
+			continue
+		}
+		troubles = append(troubles, r.Trouble)
+		wait := lookAgain
+		if r.breaker != nil {
+			wait = max(time.Second, r.breaker.ends(now).Sub(now))
+		}
+		if next == 0 || wait < next {
+			next = wait
+		}
+		if r.news {
+			if !r.again {
+				s.metrics.count(r.Trouble)
+			}
+			news = append(news, r.tell(now))
+		}
+	}
+	slices.SortStableFunc(troubles, func(x, y Trouble) int {
+		return cmp.Or(cmp.Compare(x.Reason, y.Reason), strings.Compare(x.String(), y.String()))
+	})
+	return troubles, news, next
+}
+
+func (r *row) tell(now time.Time) News {
+	n := News{Trouble: r.Trouble, Again: r.again}
+	if r.breaker != nil {
+		n.Next = r.breaker.until.Sub(now).Round(time.Second)
+	}
+	r.news, r.again = false, false
+	return n
+}
+
+func (s *State) goesOn(r *row, now time.Time) bool {
+	switch {
+	case r.Reason == ReasonLoop:
+		return s.loops.goesOn(r.family.familyUID(), r.A.Name, r.B.Name, now)
+	case r.breaker != nil:
+		return r.breaker.at(now) != over
+	}
+	return slices.ContainsFunc(s.fights.Active(now), func(f fieldowners.Fight) bool {
+		return f.Object == string(r.Object.UID) && f.Path.Equal(r.Path) && plain(f.A) == r.A && plain(f.B) == r.B
+	})
+}
+
+// Forget drops what is known of an object that is gone, and gives what to look at.
+func (s *State) Forget(object Object) []apply.ObjectRef {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fights.Forget(string(object.UID))
+	s.loops.forget(object.UID)
+	var subjects []apply.ObjectRef
+	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool {
+		gone := r.Object.UID == object.UID || r.Other.UID == object.UID || r.subject.UID == object.UID
+		if gone && !slices.Contains(subjects, r.subject) {
+			subjects = append(subjects, r.subject)
+		}
+		return gone
+	})
+	return subjects
+}

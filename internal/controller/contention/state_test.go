@@ -1,0 +1,275 @@
+package contention
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
+)
+
+// world shows a State what managers do to one object.
+type world struct {
+	*State
+
+	t      *testing.T
+	clock  time.Time
+	object Object
+	owners map[string]string // who has which field
+}
+
+var box = apply.ObjectRef{
+	GroupVersionKind: schema.GroupVersionKind{Group: "platform.coapply.dev", Version: "v1alpha1", Kind: "Devbox"},
+	NamespacedName:   types.NamespacedName{Namespace: "shop", Name: "box"}, UID: "box",
+}
+
+func newWorld(t *testing.T, parent apply.ObjectRef) *world {
+	t.Helper()
+	w := &world{t: t, clock: time.Unix(1000, 0), owners: map[string]string{}}
+	w.object = Object{Parent: parent, ObjectRef: apply.ObjectRef{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
+		NamespacedName:   types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "web",
+	}}
+	var err error
+	if w.State, err = New(Config{now: func() time.Time { return w.clock }, jitter: sameJitter}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) managed() entries {
+	fields := map[string][]string{}
+	for field, owner := range w.owners {
+		fields[owner] = append(fields[owner], fmt.Sprintf("%q:{}", "f:"+field))
+	}
+	var all entries
+	for owner, owned := range fields {
+		slices.Sort(owned)
+		name, rest, _ := strings.Cut(owner, "/")
+		operation, subresource, _ := strings.Cut(rest, "/")
+		all = append(all, entry(name, metav1.ManagedFieldsOperationType(operation), subresource, 1, `{"f:spec":{`+strings.Join(owned, ",")+`}}`))
+	}
+	return all
+}
+
+// take has a manager, name/operation/subresource, take a field, seconds later.
+func (w *world) take(seconds int, manager, field string) []apply.ObjectRef {
+	w.t.Helper()
+	w.clock = w.clock.Add(time.Duration(seconds) * time.Second)
+	before := w.managed()
+	w.owners[field] = manager
+	change, err := Between(before, w.managed())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.Observe(w.object, change)
+}
+
+// fights has two take replicas from each other, two seconds apart, until it is noticed.
+func (w *world) fights(a, b string) []apply.ObjectRef {
+	for i := range 8 {
+		if subjects := w.take(2, []string{a, b}[i%2], "replicas"); subjects != nil {
+			return subjects
+		}
+	}
+	w.t.Helper()
+	w.t.Fatal("nobody noticed")
+	return nil
+}
+
+func (w *world) forces(manager, path string) bool {
+	c := apply.Conflict{Object: w.object.ObjectRef, Path: fieldowners.MustParsePath(path)}
+	return w.mayForce(manager, c)
+}
+
+const (
+	power = "coapply-power/Apply"
+	bot   = "bot/Update/scale"
+)
+
+func TestFightFromBeginToEnd(t *testing.T) {
+	w := newWorld(t, box)
+	if subjects := w.fights(power, bot); !slices.Equal(subjects, []apply.ObjectRef{box}) {
+		t.Fatalf("to be looked at: %v", subjects)
+	}
+	troubles, news, next := w.Take(box)
+	if len(troubles) != 1 || len(news) != 1 || news[0].Again || news[0].Next != time.Minute || next != 3*time.Minute {
+		t.Fatalf("%v, %+v, again in %v", troubles, news, next)
+	}
+	says := ".spec.replicas of Deployment shop/web: bot/Update[scale] and coapply-power/Apply take it from each other; coapply-power does not force it until the other stops"
+	if text := troubles[0].String(); text != says {
+		t.Errorf("%s", text)
+	}
+	for reason, c := range map[string]struct {
+		manager, path string
+		may           bool
+	}{
+		"the field":                 {"coapply-power", ".spec.replicas", false},
+		"one above":                 {"coapply-power", ".spec", false},
+		"one below":                 {"coapply-power", ".spec.replicas.x", false},
+		"another field":             {"coapply-power", ".spec.paused", true},
+		"one that begins alike":     {"coapply-power", ".spec.replicasOfOthers", true},
+		"another manager of ours":   {"coapply-network", ".spec.replicas", true},
+		"the other, were it to ask": {"bot", ".spec.replicas", true},
+	} {
+		if w.forces(c.manager, c.path) != c.may {
+			t.Errorf("%s: want may force %v", reason, c.may)
+		}
+	}
+	if subjects := w.take(0, bot, "replicas"); subjects != nil {
+		t.Error("the other takes what ours had when it stopped, and that is told")
+	}
+	other := apply.Conflict{Object: box, Path: fieldowners.MustParsePath(".spec.replicas")}
+	unknown := apply.Conflict{Object: w.object.ObjectRef, ServerPath: ".spec.replicas"}
+	if !w.mayForce("coapply-power", other) || w.mayForce("coapply-power", unknown) {
+		t.Error("another object may be forced, and the field by the server's name may not")
+	}
+
+	w.clock = w.clock.Add(time.Minute)
+	if !w.forces("coapply-power", ".spec.replicas") {
+		t.Fatal("not even after the cool-down")
+	}
+	w.take(0, power, "replicas")
+	if subjects := w.take(1, bot, "replicas"); len(subjects) != 1 {
+		t.Error("nobody is told that it was taken back")
+	}
+	again, news, _ := w.Take(box)
+	if len(news) != 1 || !news[0].Again || news[0].Next != 2*time.Minute || again[0].String() != says {
+		t.Errorf("taken back: %+v, %v", news, again)
+	}
+	w.clock = w.clock.Add(2 * time.Minute)
+	w.take(0, power, "replicas")
+	if troubles, news, next = w.Take(box); len(troubles) != 1 || news != nil || next != 2*time.Minute {
+		t.Errorf("on trial: %v, %v, again in %v", troubles, news, next)
+	}
+	w.clock = w.clock.Add(next)
+	if troubles, _, next = w.Take(box); troubles != nil || next != 0 || len(w.rows) != 0 {
+		t.Errorf("over: %v, again in %v", troubles, next)
+	}
+	want := `
+		# HELP coapply_fights_total Fights of two field managers for a field (OwnershipFight), and pairs of ours that answer each other without end (ReconcileLoop), when they began.
+		# TYPE coapply_fights_total counter
+		coapply_fights_total{kind="Deployment.apps",manager="coapply-power",other="bot",reason="OwnershipFight"} 1
+	`
+	if err := testutil.CollectAndCompare(w.State, strings.NewReader(want), "coapply_fights_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhoseFightsAreTold(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		parent apply.ObjectRef
+		a, b   string
+		told   bool
+		yields []string
+	}{
+		{"ours on a foreign object", apply.ObjectRef{}, power, bot, true, []string{"coapply-power"}},
+		{"others on an object of ours", box, "hpa/Update", bot, true, nil},
+		{"others on a foreign object", apply.ObjectRef{}, "hpa/Update", bot, false, nil},
+		{"ours by update: nobody can stop it", box, "coapply-power/Update", bot, true, nil},
+		{"two of ours", box, power, "coapply-other/Apply", true, []string{"coapply-other", "coapply-power"}},
+	} {
+		w := newWorld(t, test.parent)
+		for range 5 {
+			w.take(2, test.a, "replicas")
+			w.take(2, test.b, "replicas")
+		}
+		troubles, _, _ := w.Take(w.object.subject())
+		if len(troubles) == 1 != test.told || test.told && !slices.Equal(troubles[0].Yields, test.yields) {
+			t.Errorf("%s: %+v", test.reason, troubles)
+		}
+		w.clock = w.clock.Add(10 * time.Minute)
+		if troubles, _, _ := w.Take(w.object.subject()); len(troubles) != 0 || len(w.rows) != 0 {
+			t.Errorf("%s: not over after ten minutes: %v", test.reason, troubles)
+		}
+	}
+}
+
+func TestForget(t *testing.T) {
+	w := newWorld(t, box)
+	w.fights(power, bot)
+	if subjects := w.Forget(Object{ObjectRef: apply.ObjectRef{UID: "other"}}); subjects != nil || len(w.rows) != 1 {
+		t.Errorf("another object went: %v", subjects)
+	}
+	if subjects := w.Forget(w.object); !slices.Equal(subjects, []apply.ObjectRef{box}) || len(w.rows) != 0 {
+		t.Errorf("%v is to be looked at, %d troubles are left", subjects, len(w.rows))
+	}
+	if !w.forces("coapply-power", ".spec.replicas") {
+		t.Error("an object of the same name may not be forced")
+	}
+	if n := len(w.State.fights.Active(w.clock)); n != 0 {
+		t.Errorf("%d fights are remembered", n)
+	}
+}
+
+// TestOtherFields has another field of the contested object move, and two fights about
+// one field.
+func TestOtherFields(t *testing.T) {
+	w := newWorld(t, box)
+	w.fights(power, bot)
+	w.take(0, bot, "replicas")
+	w.take(0, bot, "paused")
+	w.clock = w.clock.Add(time.Minute)
+	w.take(0, power, "paused")
+	if !w.forces("coapply-power", ".spec.replicas") {
+		t.Error("the one try was taken by another field")
+	}
+	w.take(1, power, "replicas")
+	for range 4 {
+		w.take(2, "other/Update", "replicas")
+		w.take(2, power, "replicas")
+	}
+	if len(w.rows) != 2 {
+		t.Fatalf("%d fights, want those with both", len(w.rows))
+	}
+	for i := range w.rows {
+		w.rows[i].breaker, w.rows[1-i].breaker = newBreaker(&w.Config, w.clock), newBreaker(&w.Config, w.clock.Add(-time.Minute))
+		if w.forces("coapply-power", ".spec.replicas") {
+			t.Errorf("breaker %d is open, and ours forces", i)
+		}
+	}
+}
+
+func TestNobodyLooks(t *testing.T) {
+	var s *State
+	if policy := s.Guard("m", apply.OnConflict(apply.Force)); fmt.Sprint(policy) != fmt.Sprint(apply.OnConflict(apply.Force)) {
+		t.Error("the policy has changed")
+	}
+}
+
+// TestNobodyTakes is a replica that waits for the lead: it knows what goes on, and no
+// more.
+func TestNobodyTakes(t *testing.T) {
+	w := newWorld(t, box)
+	active := func(fights, loops int) {
+		t.Helper()
+		want := fmt.Sprintf("# HELP coapply_fights_active Fights and loops that go on, or whose field ours has not dared to force again.\n"+
+			"# TYPE coapply_fights_active gauge\ncoapply_fights_active{reason=\"OwnershipFight\"} %d\ncoapply_fights_active{reason=\"ReconcileLoop\"} %d\n", fights, loops)
+		if err := testutil.CollectAndCompare(w.State, strings.NewReader(want), "coapply_fights_active"); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		if w.fights(power, "bot/Update") == nil {
+			t.Fatal("the fight is not seen, or not for the second time")
+		}
+		active(1, 0)
+		if w.forces("coapply-power", ".spec.replicas") {
+			t.Error("ours forces in a fight")
+		}
+		w.clock = w.clock.Add(w.CoolDown + w.Trial)
+		active(0, 0)
+	}
+	if len(w.rows) != 1 {
+		t.Errorf("%d rows", len(w.rows))
+	}
+}

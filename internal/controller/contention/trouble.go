@@ -1,0 +1,83 @@
+package contention
+
+import (
+	"fmt"
+	"time"
+
+	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
+)
+
+// The reasons of events and of the condition Contended.
+const (
+	ReasonFight = "OwnershipFight"
+	ReasonLoop  = "ReconcileLoop"
+)
+
+// Object is one that is watched.
+type Object struct {
+	apply.ObjectRef
+
+	// Parent is the object of ours that controls it; the zero value is none. An object
+	// of ours has itself.
+	Parent apply.ObjectRef
+}
+
+// subject is whom people look at: the parent, or the object where there is none.
+func (o Object) subject() apply.ObjectRef {
+	if o.Parent.Name != "" {
+		return o.Parent
+	}
+	return o.ObjectRef
+}
+
+// Trouble is a fight or a loop that goes on.
+type Trouble struct {
+	Reason string
+	Object apply.ObjectRef // the contested one; of a loop the one where A wrote
+	Other  apply.ObjectRef // of a loop: the one where B wrote
+	Path   fieldowners.Path
+	A, B   fieldowners.Manager // of a loop without operation
+	// Yields are those of ours that do not force the field meanwhile.
+	Yields []string
+}
+
+// String says who does what to whom. It stays the same while the trouble does.
+func (t Trouble) String() string {
+	if t.Reason == ReasonLoop {
+		return fmt.Sprintf("%s, in %v, and %s, in %v, answer each other without end", t.A.Name, t.Object, t.B.Name, t.Other)
+	}
+	text := fmt.Sprintf("%s of %v: %s and %s take it from each other", t.Path, t.Object, t.A, t.B)
+	switch len(t.Yields) {
+	case 1:
+		text += "; " + t.Yields[0] + " does not force it until the other stops"
+	case 2:
+		text += "; neither forces it until the other stops"
+	}
+	return text
+}
+
+// News is a trouble that people should hear of: one that began, or a field that was
+// taken back as soon as ours had forced it again.
+type News struct {
+	Trouble
+
+	Again bool
+	// Next is in what time ours forces the field again; 0 is never.
+	Next time.Duration
+}
+
+// row is a trouble on record.
+type row struct {
+	Trouble
+
+	subject apply.ObjectRef
+	family  Object   // of the object, or of the last one written to
+	breaker *breaker // nil: there is nobody to stop
+	news    bool
+	again   bool
+}
+
+func (r *row) is(reason string, object apply.ObjectRef, path fieldowners.Path, a, b fieldowners.Manager) bool {
+	return r.Reason == reason && r.Object.UID == object.UID && r.Path.Equal(path) && r.A == a && r.B == b
+}

@@ -1,0 +1,59 @@
+package devbox
+
+import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
+)
+
+// SetupContent adds the reconciler that owns a Devbox's status.contentID. It applies
+// nothing, and has no condition therefore.
+func SetupContent(mgr ctrl.Manager, options setup.Options) error {
+	applier, updater, err := writers(mgr, fieldmanagers.DevboxContent, apply.OnConflict(apply.Reject), options)
+	if err != nil {
+		return err
+	}
+	controller := ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Devbox{}, builder.WithPredicates(setup.Worth(contentDependsOn...)))
+	return setup.Complete(controller, "devbox-content", reconciler.Config[*v1alpha1.Devbox]{
+		Client:  mgr.GetClient(),
+		Applier: applier,
+		Updater: updater,
+		Emit:    emitContent,
+		Status:  contentStatus,
+	})
+}
+
+// contentDependsOn is what contentOf reads of the status.
+var contentDependsOn = []func(*v1alpha1.Devbox) any{
+	func(box *v1alpha1.Devbox) any { return box.Status.ContentID },
+	func(box *v1alpha1.Devbox) any { return box.Status.LastContentID },
+	func(box *v1alpha1.Devbox) any { return box.Status.Phase },
+	func(box *v1alpha1.Devbox) any {
+		if last := box.Status.LastContainerStatus; last != nil {
+			return last.ContainerID
+		}
+		return ""
+	},
+}
+
+// emitContent wants nothing.
+func emitContent(*v1alpha1.Devbox) (reconciler.Emission, error) {
+	return reconciler.Emission{}, nil
+}
+
+// contentStatus decides on the Devbox that is written to, not on the one that was
+// read before a stale write.
+func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
+	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
+		box.Status.ContentID = contentOf(box)
+		return nil
+	}}, nil
+}

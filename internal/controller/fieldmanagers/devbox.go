@@ -1,0 +1,41 @@
+package fieldmanagers
+
+const ownService = "each has a Service of its own, and leaves what is not its own alone"
+
+// An object that was there before the Devbox of its name, and is someone else's, is
+// left alone altogether (package setup).
+var devbox = []Claim{
+	{Manager: DevboxWorkload, Kind: "Deployment.apps", Paths: []string{
+		".metadata.labels",
+		".metadata.ownerReferences",
+		".spec.selector",
+		".spec.strategy",
+		".spec.template",
+	}},
+	{Manager: DevboxPower, Kind: "Deployment.apps", Paths: []string{".spec.replicas"}},
+	{Manager: DevboxNetwork, Kind: "Service", Shared: ownService, Paths: []string{
+		".metadata.labels",
+		".metadata.ownerReferences",
+		".spec",
+	}},
+
+	{Manager: DevboxWorkload, Kind: "Devbox.platform.coapply.dev", Fallback: true, Paths: []string{
+		`.metadata.finalizers[="platform.coapply.dev/devbox-workload"]`,
+		".status.phase",
+		".status.lastContainerStatus",
+		".status.lastContentID",
+		`.status.conditions[type="WorkloadApplied"]`,
+	}},
+	{Manager: DevboxPower, Kind: "Devbox.platform.coapply.dev", Fallback: true, Paths: []string{
+		`.status.conditions[type="PowerApplied"]`,
+	}},
+	{Manager: DevboxNetwork, Kind: "Devbox.platform.coapply.dev", Fallback: true, Paths: []string{
+		".status.network",
+		`.status.conditions[type="NetworkApplied"]`,
+	}},
+	{Manager: DevboxContent, Kind: "Devbox.platform.coapply.dev", Fallback: true, Paths: []string{".status.contentID"}},
+	// The template sets it, under the Deployment's name; it is ours to remove.
+	{Manager: DevboxWorkload, Kind: "Pod", Fallback: true, Paths: []string{
+		`.metadata.finalizers[="platform.coapply.dev/record-status"]`,
+	}},
+}

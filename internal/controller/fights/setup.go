@@ -1,0 +1,89 @@
+package fights
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+
+	"coapply.dev/apply"
+	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
+)
+
+// Setup adds the fight detector, unless nobody is to look for fights.
+func Setup(mgr ctrl.Manager, options setup.Options) error {
+	if options.Contention == nil {
+		return nil
+	}
+	kinds, err := watched(mgr.GetScheme(), fieldmanagers.All())
+	if err != nil {
+		return fmt.Errorf("fights: %w", err)
+	}
+	applier, err := apply.New(mgr.GetClient(), apply.Config{
+		FieldManager: fieldmanagers.Fights,
+		Policy:       apply.OnConflict(apply.Force), // the condition is ours, whoever edited it
+		LiveReader:   mgr.GetAPIReader(),
+		Lanes:        options.Lanes,
+		Steady:       options.Steady,
+		Metrics:      options.Metrics,
+	})
+	if err != nil {
+		return fmt.Errorf("fights: %w", err)
+	}
+	wide, err := clusterWide(mgr.GetRESTMapper(), kinds)
+	if err != nil {
+		return fmt.Errorf("fights: %w", err)
+	}
+	controller := builder.TypedControllerManagedBy[apply.ObjectRef](mgr).Named("fights")
+	for _, kind := range kinds {
+		metadata := &metav1.PartialObjectMetadata{}
+		metadata.SetGroupVersionKind(kind)
+		controller.WatchesMetadata(metadata, watcher{kind, wide, options.Contention}.handler())
+	}
+	return controller.Complete(&teller{
+		state:   options.Contention,
+		live:    mgr.GetAPIReader(),
+		applier: applier,
+		events:  mgr.GetEventRecorder(fieldmanagers.Fights),
+	})
+}
+
+// watched are the kinds that our managers apply to, each in the version that the
+// scheme prefers.
+func watched(scheme *runtime.Scheme, claims []fieldmanagers.Claim) ([]schema.GroupVersionKind, error) {
+	var kinds []schema.GroupVersionKind
+	for _, claim := range claims {
+		kind := schema.ParseGroupKind(claim.Kind)
+		versions := scheme.VersionsForGroupKind(kind) // the one that is preferred comes first
+		switch {
+		case claim.Fallback:
+		case len(versions) == 0:
+			return nil, fmt.Errorf("the scheme does not know %s, which %s claims", claim.Kind, claim.Manager)
+		case !slices.Contains(kinds, versions[0].WithKind(kind.Kind)):
+			kinds = append(kinds, versions[0].WithKind(kind.Kind))
+		}
+	}
+	return kinds, nil
+}
+
+// clusterWide are those of our kinds that have no namespace.
+func clusterWide(mapper meta.RESTMapper, kinds []schema.GroupVersionKind) (map[string]bool, error) {
+	wide := map[string]bool{}
+	for _, kind := range kinds {
+		if !ofOurs(kind) {
+			continue
+		}
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			return nil, err
+		}
+		wide[kind.Kind] = mapping.Scope.Name() == meta.RESTScopeNameRoot
+	}
+	return wide, nil
+}

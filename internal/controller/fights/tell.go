@@ -1,0 +1,95 @@
+package fights
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/apply"
+	"coapply.dev/internal/controller/contention"
+)
+
+// teller tells people what goes on about one object of ours, or about one that
+// belongs to none.
+type teller struct {
+	state   *contention.State
+	live    client.Reader
+	applier *apply.Applier
+	events  events.EventRecorder
+}
+
+// Reconcile records events for what is new, and brings the condition up to date.
+func (t *teller) Reconcile(ctx context.Context, subject apply.ObjectRef) (reconcile.Result, error) {
+	troubles, news, next := t.state.Take(subject)
+	for _, n := range news {
+		t.event(n.Object, subject, n)
+		if n.Reason == contention.ReasonLoop && n.Other != n.Object {
+			t.event(n.Other, subject, n)
+		}
+		if n.Object != subject && n.Other != subject {
+			t.event(subject, n.Object, n)
+		}
+	}
+	if ofOurs(subject.GroupVersionKind) {
+		if err := t.mark(ctx, subject, troubles); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{RequeueAfter: next}, nil
+}
+
+func (t *teller) event(regarding, related apply.ObjectRef, n contention.News) {
+	var other runtime.Object
+	if related != regarding {
+		other = reference(related)
+	}
+	t.events.Eventf(reference(regarding), other, corev1.EventTypeWarning, n.Reason, cut(action(n), 128), "%s", cut(note(n, t.state.PerMinute), 1024))
+}
+
+// action tells events apart: those of one object that have the same reason and action
+// are one event that is counted, with the note of the first.
+func action(n contention.News) string {
+	switch {
+	case n.Reason == contention.ReasonLoop:
+		return "Watch " + n.A.Name
+	case n.Again:
+		return "ForceOnce " + n.Path.String()
+	case len(n.Yields) > 0:
+		return "StopForcing " + n.Path.String()
+	}
+	return "Watch " + n.Path.String()
+}
+
+// cut keeps a text within what the events API allows, in bytes.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
+}
+
+func reference(ref apply.ObjectRef) *corev1.ObjectReference {
+	apiVersion, kind := ref.ToAPIVersionAndKind()
+	return &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
+}
+
+// note says what happened and what to do.
+func note(n contention.News, perMinute int) string {
+	if n.Reason == contention.ReasonLoop {
+		return n.Trouble.String() + ": one of them has to stop writing what the other reads"
+	}
+	text := fmt.Sprintf("%s of %v: %s and %s took it from each other more than %d times in a minute", n.Path, n.Object, n.A, n.B, perMinute)
+	if n.Again {
+		text = fmt.Sprintf("%s of %v, of %s and %s, was taken back after one more try", n.Path, n.Object, n.A, n.B)
+	}
+	if n.Next > 0 {
+		text += fmt.Sprintf(": %s will not force it for %v", strings.Join(n.Yields, " and "), n.Next)
+	}
+	return text + "; let one of the two stop writing it, by its configuration or by kubectl fieldowners release"
+}

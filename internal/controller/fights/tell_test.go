@@ -1,0 +1,55 @@
+package fights
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/internal/controller/contention"
+)
+
+func TestNotes(t *testing.T) {
+	fight := contention.Trouble{
+		Reason: contention.ReasonFight, Object: watcher{kind: deployments}.ref(owned("x", "m", "")),
+		Path: fieldowners.MustParsePath(".spec.replicas"),
+		A:    fieldowners.Manager{Name: "coapply-x", Operation: metav1.ManagedFieldsOperationApply},
+		B:    fieldowners.Manager{Name: "hpa", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"},
+	}
+	yields := fight
+	yields.Yields = []string{"coapply-x"}
+	loop := contention.Trouble{Reason: contention.ReasonLoop, Object: fight.Object, Other: fight.Object, A: fight.A, B: fight.B}
+	const todo = "; let one of the two stop writing it, by its configuration or by kubectl fieldowners release"
+	for _, test := range []struct {
+		news         contention.News
+		action, note string
+	}{
+		{contention.News{Trouble: fight}, "Watch .spec.replicas",
+			".spec.replicas of Deployment shop/web: coapply-x/Apply and hpa/Update[scale] took it from each other more than 5 times in a minute" + todo},
+		{contention.News{Trouble: yields, Next: time.Minute}, "StopForcing .spec.replicas",
+			".spec.replicas of Deployment shop/web: coapply-x/Apply and hpa/Update[scale] took it from each other more than 5 times in a minute: coapply-x will not force it for 1m0s" + todo},
+		{contention.News{Trouble: yields, Again: true, Next: 2 * time.Minute}, "ForceOnce .spec.replicas",
+			".spec.replicas of Deployment shop/web, of coapply-x/Apply and hpa/Update[scale], was taken back after one more try: coapply-x will not force it for 2m0s" + todo},
+		{contention.News{Trouble: loop}, "Watch coapply-x",
+			"coapply-x, in Deployment shop/web, and hpa, in Deployment shop/web, answer each other without end: one of them has to stop writing what the other reads"},
+	} {
+		if got := action(test.news); got != test.action {
+			t.Errorf("action %q, want %q", got, test.action)
+		}
+		if got := note(test.news, 5); got != test.note {
+			t.Errorf("got  %s\nwant %s", got, test.note)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, text := range []string{"", "short", strings.Repeat("ä", 64), strings.Repeat("ä", 200), "x" + strings.Repeat("ä", 200)} {
+		got := cut(text, 128)
+		if len(got) > 128 || !utf8.ValidString(got) || len(text) <= 128 && got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}

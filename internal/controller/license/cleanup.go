@@ -1,0 +1,67 @@
+package license
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/internal/controller/user"
+)
+
+type cleanup struct {
+	client  client.Client
+	live    client.Reader
+	applier *apply.Applier
+}
+
+// run takes back what the License has in the User's Namespace: its fields of the
+// Namespace, of which the User's stay, and the quota. It goes by the name and not by
+// the status, which may have been cleared since.
+func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool, err error) {
+	var namespace corev1.Namespace
+	err = c.live.Get(ctx, client.ObjectKey{Name: user.NamespaceOf(license.Name)}, &namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading the Namespace: %w", err)
+	case !user.Owns(&namespace): // its quota, if any, is collected as the License's
+		return true, nil
+	}
+	if err := c.deleteQuota(ctx, license, namespace.Name); err != nil {
+		return false, err
+	}
+	_, err = c.applier.Release(ctx, apply.ObjectRef{
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"),
+		NamespacedName:   client.ObjectKeyFromObject(&namespace),
+		UID:              namespace.UID,
+	})
+	return err == nil, err
+}
+
+func (c cleanup) deleteQuota(ctx context.Context, license *v1alpha1.License, namespace string) error {
+	var quota corev1.ResourceQuota
+	err := c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: Quota}, &quota)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the ResourceQuota: %w", err)
+	case !metav1.IsControlledBy(&quota, license):
+		return nil // someone else's
+	}
+	err = c.client.Delete(ctx, &quota, client.Preconditions{UID: &quota.UID})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // gone, or another one by now
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting the ResourceQuota: %w", err)
+	}
+	return nil
+}

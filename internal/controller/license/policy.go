@@ -1,0 +1,69 @@
+package license
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/internal/controller/setup"
+	"coapply.dev/internal/controller/user"
+)
+
+// policy takes limits back; the rest is told.
+func policy() apply.Policy {
+	return apply.OnConflict(apply.Reject).
+		At(".spec.hard", apply.Force).
+		At(`.metadata.labels["`+Label+`"]`, apply.Force).
+		At(`.metadata.annotations["`+LimitsAnnotation+`"]`, apply.Force)
+}
+
+// belongs tells whether an object may be applied to: the Namespace is the User's, the
+// quota the License's.
+func belongs(object client.Object) bool {
+	if _, ok := object.(*corev1.ResourceQuota); !ok {
+		return user.Owns(object)
+	}
+	name := user.Of(object)
+	return setup.ControlledBy(object, kind, name) || setup.Orphaned(object, user.OwnerLabel, name)
+}
+
+// worthReconciling lets a License's spec and pause through, and what it emits from.
+func worthReconciling() predicate.Predicate {
+	return setup.Worth(
+		func(l *v1alpha1.License) any { return l.Status.Phase },
+		func(l *v1alpha1.License) any { return l.Status.Limits },
+		func(l *v1alpha1.License) any { return l.Status.Namespace },
+	)
+}
+
+// namespaceChanged lets through that a User's Namespace is there or no more.
+func namespaceChanged() predicate.Predicate {
+	return setup.Changed(func(object client.Object) any {
+		if user, ok := object.(*v1alpha1.User); ok {
+			return user.Status.Namespace
+		}
+		return nil
+	})
+}
+
+// namespaceDrifted lets through what the License owns of a Namespace.
+func namespaceDrifted() predicate.Predicate {
+	return setup.Changed(func(object client.Object) any {
+		return [2]string{object.GetLabels()[Label], object.GetAnnotations()[LimitsAnnotation]}
+	})
+}
+
+// quotaDrifted keeps to the License's own quota, and leaves out its status, which
+// changes with every pod.
+func quotaDrifted() predicate.Predicate {
+	ours := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == Quota })
+	return predicate.And(ours, setup.Changed(func(object client.Object) any {
+		quota, ok := object.(*corev1.ResourceQuota)
+		if !ok {
+			return nil
+		}
+		return []any{quota.Spec, quota.Labels, quota.OwnerReferences}
+	}))
+}

@@ -1,0 +1,65 @@
+package license
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
+	"coapply.dev/internal/controller/user"
+)
+
+// Setup adds the reconciler of Licenses.
+func Setup(mgr ctrl.Manager, options setup.Options) error {
+	applier, updater, err := setup.Writers(mgr, setup.Writer{
+		FieldManager: fieldmanagers.License,
+		Policy:       policy(),
+		Belongs:      belongs,
+		Within:       func(namespace *corev1.Namespace) bool { return user.Owns(namespace) },
+	}, options)
+	if err != nil {
+		return err
+	}
+	recorder := mgr.GetEventRecorder(fieldmanagers.License)
+	toLicense := handler.EnqueueRequestsFromMapFunc(requests)
+	builder := ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.License{}, builder.WithPredicates(worthReconciling())).
+		Watches(&v1alpha1.User{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(namespaceChanged())).
+		Watches(&corev1.Namespace{}, toLicense, builder.WithPredicates(namespaceDrifted())).
+		Watches(&corev1.ResourceQuota{}, toLicense, builder.WithPredicates(quotaDrifted())).
+		// After an error it is the limiter that says when to reconcile again: also at most
+		// so much later than a license begins or ends.
+		WithOptions(controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+			5*time.Millisecond, time.Minute)})
+	return setup.Complete(builder, "license", reconciler.Config[*v1alpha1.License]{
+		Client:    mgr.GetClient(),
+		Applier:   applier,
+		Updater:   updater,
+		Emit:      emit,
+		Finalizer: Finalizer,
+		Cleanup:   cleanup{mgr.GetClient(), mgr.GetAPIReader(), applier}.run,
+		Status:    status{mgr.GetClient(), time.Now, recorder}.report,
+		Events:    recorder,
+	})
+}
+
+// requests goes by the Namespace's name, which is also that of someone else's quota.
+func requests(_ context.Context, object client.Object) []reconcile.Request {
+	name := user.Of(object)
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
+}

@@ -1,0 +1,125 @@
+package nodemaintenance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
+	"coapply.dev/internal/controller/fieldmanagers"
+)
+
+// mark is something of a maintenance that stands on a node: that it is
+// unschedulable, or one of our annotations.
+type mark struct {
+	annotation string // "" is spec.unschedulable
+	owners     []fieldowners.Manager
+}
+
+// marksOf lists what of a maintenance stands on a node. A false that we own, as one
+// who took a cordon and did not come to release it leaves behind, is in no answer of
+// the server but its managed fields.
+func marksOf(node *corev1.Node) ([]mark, error) {
+	ownership, err := fieldowners.Parse(node.ManagedFields)
+	if err != nil {
+		return nil, fmt.Errorf("the managed fields of node %s: %w", node.Name, err)
+	}
+	var marks []mark
+	for _, annotation := range []string{"", Annotation, ReasonAnnotation} {
+		m := mark{annotation: annotation}
+		m.owners = ownership.OwnersOf(m.path())
+		_, stands := node.Annotations[annotation]
+		if stands || annotation == "" && node.Spec.Unschedulable || m.applied() {
+			marks = append(marks, m)
+		}
+	}
+	return marks, nil
+}
+
+func (m mark) path() fieldowners.Path {
+	if m.annotation == "" {
+		return fieldowners.MustParsePath(".spec.unschedulable")
+	}
+	return fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", m.annotation))
+}
+
+// applied tells whether we own the mark by Apply: a release gives it up.
+func (m mark) applied() bool {
+	return slices.ContainsFunc(m.owners, func(owner fieldowners.Manager) bool {
+		return owner.Name == fieldmanagers.NodeMaintenance && owner.Operation == metav1.ManagedFieldsOperationApply
+	})
+}
+
+// foreign lists the owners that are not we, in whichever way we wrote.
+func (m mark) foreign() []string {
+	var names []string
+	for _, owner := range m.owners {
+		if owner.Name != fieldmanagers.NodeMaintenance {
+			names = append(names, owner.String())
+		}
+	}
+	return names
+}
+
+// mayTake tells whether an Uncordon may take the mark in order to remove it: what
+// nobody else owns (nobody at all, or we ourselves, by strategy Update), and under
+// force the cordon of others.
+func (m mark) mayTake(force bool) bool {
+	return len(m.foreign()) == 0 || force && m.annotation == ""
+}
+
+// wanted tells whether a node is cordoned as the work wants it, and by us, so that
+// an Uncordon finds what to give up.
+func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) bool {
+	return node.Spec.Unschedulable &&
+		node.Annotations[Annotation] == work.Name &&
+		node.Annotations[ReasonAnnotation] == work.Spec.Reason &&
+		!slices.ContainsFunc(marks, func(m mark) bool { return !m.applied() })
+}
+
+// heldError is an ownership conflict: others keep on a node what an Uncordon is to
+// remove.
+type heldError struct {
+	node  string
+	marks []mark
+	again bool // that these owners are there is new: trying again may help
+}
+
+func (e *heldError) Error() string {
+	var parts []string
+	for _, m := range e.marks {
+		what, owners := "cannot remove "+m.path().String(), strings.Join(m.foreign(), ", ")
+		if m.annotation == "" {
+			what = "cannot set " + m.path().String() + " to false"
+		}
+		if owners == "" {
+			owners = fieldmanagers.NodeMaintenance + ", for another NodeMaintenance"
+		}
+		parts = append(parts, what+": owned by "+owners)
+	}
+	return fmt.Sprintf("%v on Node %s: %s %s", apply.ErrConflict, e.node, fieldmanagers.NodeMaintenance, strings.Join(parts, "; "))
+}
+
+// Unwrap gives apply.ErrConflict.
+func (e *heldError) Unwrap() error { return apply.ErrConflict }
+
+// held makes the error of what an Uncordon could not remove.
+func held(node string, marks []mark, force bool) error {
+	kept := slices.DeleteFunc(slices.Clone(marks), func(m mark) bool { return m.mayTake(force) })
+	if len(kept) == 0 {
+		return &heldError{node: node, marks: marks, again: true}
+	}
+	return &heldError{node: node, marks: kept}
+}
+
+// mayPass tells whether an attempt that failed so is worth another.
+func mayPass(err error) bool {
+	h, isHeld := errors.AsType[*heldError](err)
+	return isHeld && h.again || errors.Is(err, apply.ErrRetryable) || errors.Is(err, apply.ErrContended)
+}

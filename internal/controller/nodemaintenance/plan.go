@@ -1,0 +1,132 @@
+package nodemaintenance
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/api/v1alpha1"
+)
+
+// Reasons of the condition Complete.
+const (
+	inProgress      = "InProgress"
+	succeeded       = "Succeeded"
+	failed          = "Failed"
+	noNodes         = "NoNodes"
+	tooManyNodes    = "TooManyNodes"
+	invalidSelector = "InvalidSelector"
+)
+
+// begin has the picked nodes wait for their turn, and the first of them have it.
+// Work that has begun is left as it is.
+func begin(work *v1alpha1.NodeMaintenance, nodes []string, now time.Time) {
+	if work.Status.StartTime != nil {
+		return
+	}
+	work.Status.StartTime = &metav1.Time{Time: now}
+	for _, name := range nodes {
+		work.Status.Nodes = append(work.Status.Nodes, v1alpha1.NodeStatus{Name: name, Result: v1alpha1.NodePending})
+	}
+	proceed(work, now)
+}
+
+// refuse ends work that cannot begin.
+func refuse(work *v1alpha1.NodeMaintenance, why refusal, now time.Time) {
+	if work.Status.StartTime != nil {
+		return
+	}
+	work.Status.StartTime = &metav1.Time{Time: now}
+	complete(work, why.reason, why.message, now)
+}
+
+// wave lists the nodes whose turn it is.
+func wave(work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
+	var nodes []v1alpha1.NodeStatus
+	for _, node := range work.Status.Nodes {
+		if node.Result == v1alpha1.NodePending && node.StartTime != nil {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// fold records what became of a wave. A node that has its result keeps it: another
+// manager may have done the same wave.
+func fold(work *v1alpha1.NodeMaintenance, results []v1alpha1.NodeStatus, now time.Time) {
+	byName := map[string]v1alpha1.NodeStatus{}
+	for _, result := range results {
+		byName[result.Name] = result
+	}
+	for i, node := range work.Status.Nodes {
+		if result, ok := byName[node.Name]; ok && node.Result == v1alpha1.NodePending {
+			work.Status.Nodes[i] = result
+		}
+	}
+	proceed(work, now)
+}
+
+// proceed counts, going by the nodes and not by what was counted before, and gives nodes their turn until as many have it as may.
+func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
+	status := &work.Status
+	status.Total, status.Succeeded, status.Failed = int32(len(status.Nodes)), 0, 0
+	for _, node := range status.Nodes {
+		switch node.Result {
+		case v1alpha1.NodeSucceeded:
+			status.Succeeded++
+		case v1alpha1.NodeFailed:
+			status.Failed++
+		}
+	}
+	switch {
+	case status.Total == 0:
+		complete(work, noNodes, "no node matches", now)
+		return
+	case status.Succeeded == status.Total:
+		complete(work, succeeded, "every node is as it should be", now)
+		return
+	case status.Succeeded+status.Failed == status.Total:
+		complete(work, failed, whyFailed(work.Status), now)
+		return
+	}
+	free := int(work.Spec.Concurrency) - len(wave(work))
+	for i := range status.Nodes {
+		if node := &status.Nodes[i]; free > 0 && node.Result == v1alpha1.NodePending && node.StartTime == nil {
+			node.StartTime = &metav1.MicroTime{Time: now}
+			free--
+		}
+	}
+	say(work, metav1.ConditionFalse, inProgress, "nodes have yet to be done", now)
+}
+
+// whyFailed names the first; status.nodes has the others, too.
+func whyFailed(status v1alpha1.NodeMaintenanceStatus) string {
+	i := slices.IndexFunc(status.Nodes, func(node v1alpha1.NodeStatus) bool { return node.Result == v1alpha1.NodeFailed })
+	return fmt.Sprintf("%d of %d nodes could not be done, as status.nodes says; the first is %s: %s",
+		status.Failed, status.Total, status.Nodes[i].Name, status.Nodes[i].Error)
+}
+
+func complete(work *v1alpha1.NodeMaintenance, reason, message string, now time.Time) {
+	if work.Status.CompletionTime == nil {
+		work.Status.CompletionTime = &metav1.Time{Time: now}
+	}
+	say(work, metav1.ConditionTrue, reason, message, now)
+}
+
+func say(work *v1alpha1.NodeMaintenance, status metav1.ConditionStatus, reason, message string, now time.Time) {
+	meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
+		Type:               v1alpha1.ConditionComplete,
+		Status:             status,
+		Reason:             reason,
+		Message:            message,
+		ObservedGeneration: work.Generation,
+		LastTransitionTime: metav1.Time{Time: now},
+	})
+}
+
+func isComplete(work *v1alpha1.NodeMaintenance) bool {
+	return meta.IsStatusConditionTrue(work.Status.Conditions, v1alpha1.ConditionComplete)
+}

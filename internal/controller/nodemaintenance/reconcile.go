@@ -1,0 +1,93 @@
+package nodemaintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/apply/update"
+)
+
+// Reconciler does a NodeMaintenance, one wave a reconcile. It is not package
+// reconciler's, whose Emit knows everything from the parent before the first write:
+// here what the next node's turn is depends on what became of the one before.
+type Reconciler struct {
+	client   client.Reader // NodeMaintenances, from the cache
+	live     client.Reader // nodes
+	applying applying
+	updating updating
+	status   *update.Updater
+	events   events.EventRecorder
+}
+
+// atOnce puts work back into the queue, behind that of others.
+const atOnce = time.Nanosecond
+
+// Reconcile picks the nodes, or does a wave of them, and records that.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	var work v1alpha1.NodeMaintenance
+	if err := r.client.Get(ctx, request.NamespacedName, &work); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	switch {
+	case isComplete(&work), work.DeletionTimestamp != nil:
+		return reconcile.Result{}, nil
+	case work.Annotations[reconciler.PausedAnnotation] == "true":
+		logr.FromContextOrDiscard(ctx).Info("paused", "annotation", reconciler.PausedAnnotation)
+		return reconcile.Result{}, nil
+	}
+	change, err := r.proceed(ctx, &work)
+	if errors.Is(ctx.Err(), context.Canceled) { // the manager stops: the next one repeats the wave
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	recorded, err := update.Status(ctx, r.status, &work, change)
+	switch {
+	case apierrors.IsNotFound(err), errors.Is(err, apply.ErrUIDMismatch): // it is gone
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("status: %w", err)
+	case isComplete(recorded.Object):
+		if recorded.Changed { // else another manager has told it
+			r.tell(recorded.Object)
+		}
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: atOnce}, nil
+}
+
+// proceed does what is next, and gives what the status then says.
+func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
+	if work.Status.StartTime == nil {
+		return r.pick(ctx, work)
+	}
+	results := r.work(ctx, work)
+	now := time.Now()
+	return func(work *v1alpha1.NodeMaintenance) error { fold(work, results, now); return nil }, nil
+}
+
+// tell records how the work ended. A manager that dies just before it tells nobody;
+// the status has all of it.
+func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
+	end := meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
+	eventType := corev1.EventTypeWarning
+	if end.Reason == succeeded {
+		eventType = corev1.EventTypeNormal
+	}
+	r.events.Eventf(work, nil, eventType, end.Reason, string(work.Spec.Action), "%.256s (of %d nodes %d succeeded, %d failed)",
+		end.Message, work.Status.Total, work.Status.Succeeded, work.Status.Failed)
+}

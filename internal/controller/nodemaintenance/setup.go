@@ -1,0 +1,62 @@
+package nodemaintenance
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/update"
+	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
+)
+
+// atATime is how many NodeMaintenances are worked on side by side, so that one whose
+// nodes do not answer holds up no other.
+const atATime = 10
+
+// Setup adds the reconciler. Nodes are not watched, as what becomes of one later is
+// no concern of a work that is done; and they are nobody's, so that the appliers are
+// not guarded against foreign objects as those of package setup are.
+func Setup(mgr ctrl.Manager, options setup.Options) error {
+	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(),
+		applying: applying{live: mgr.GetAPIReader()},
+		events:   mgr.GetEventRecorder(fieldmanagers.NodeMaintenance)}
+	var err error
+	strict, force := policies()
+	if r.applying.strict, err = applier(mgr, strict, options); err != nil {
+		return fmt.Errorf("nodemaintenance: %w", err)
+	}
+	if r.applying.force, err = applier(mgr, force, options); err != nil {
+		return fmt.Errorf("nodemaintenance: %w", err)
+	}
+	if r.updating.updater, err = updater(mgr, update.Exponential, options); err != nil {
+		return fmt.Errorf("nodemaintenance: %w", err)
+	}
+	if r.status, err = updater(mgr, update.DefaultRetry, options); err != nil {
+		return fmt.Errorf("nodemaintenance: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.NodeMaintenance{}, builder.WithPredicates(setup.Worth[*v1alpha1.NodeMaintenance]())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: atATime}).
+		Named("nodemaintenance").
+		Complete(r)
+}
+
+func applier(mgr ctrl.Manager, policy apply.Policy, options setup.Options) (*apply.Applier, error) {
+	return apply.New(mgr.GetClient(), apply.Config{
+		FieldManager: fieldmanagers.NodeMaintenance, Policy: options.Contention.Guard(fieldmanagers.NodeMaintenance, policy),
+		LiveReader: mgr.GetAPIReader(), Lanes: options.Lanes, Metrics: options.Metrics,
+	})
+}
+
+func updater(mgr ctrl.Manager, backoff wait.Backoff, options setup.Options) (*update.Updater, error) {
+	return update.New(update.Config{
+		Client: mgr.GetClient(), LiveReader: mgr.GetAPIReader(), FieldManager: fieldmanagers.NodeMaintenance,
+		Backoff: backoff, Lanes: options.Lanes, Metrics: options.Metrics,
+	})
+}

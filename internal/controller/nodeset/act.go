@@ -1,0 +1,105 @@
+package nodeset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+)
+
+// atOnce is how many writes of a round are under way together.
+const atOnce = 16
+
+// result is what became of a decision.
+type result struct {
+	errs    []error // what went wrong, in the order of the ordinals
+	changed bool    // a pod was not the one that was to be deleted
+}
+
+// after is when to look again though no event says so.
+func (r result) after(d *decision) time.Duration {
+	if r.changed {
+		return lookAgain
+	}
+	return d.after
+}
+
+// carryOut deletes, creates and mends. What is refused of one of them holds up none of
+// the others.
+func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decision) result {
+	var r result
+	var changed atomic.Bool
+	removeErrs := inBatches(len(d.remove), func(i int) error {
+		other, err := n.remove(ctx, d.remove[i])
+		if other {
+			changed.Store(true)
+		}
+		return err
+	})
+	apply := func(ordinals []int) []error {
+		return inBatches(len(ordinals), func(i int) error {
+			_, err := n.applier.Apply(ctx, podIntent(set, ordinals[i]))
+			return err
+		})
+	}
+	r.errs = slices.Concat(removeErrs, apply(d.create), apply(d.mend))
+	r.changed = changed.Load()
+	return r
+}
+
+// remove deletes the very pod that was decided upon, as it was then. Where it has
+// changed or is another one, that is decided anew.
+func (n nodeSets) remove(ctx context.Context, pod *corev1.Pod) (changed bool, err error) {
+	err = n.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("deleting pod %s: %w", pod.Name, err)
+	}
+	return false, nil
+}
+
+// inBatches calls for each piece of work, of which the first alone, then twice as many
+// at a time as before, atOnce at most. It ends when one is forbidden, as the next would
+// be (a quota that is used up is asked once, not 500 times), or atOnce have failed. It
+// gives the errors in the order of the pieces.
+func inBatches(pieces int, work func(piece int) error) []error {
+	var failed []error
+	for from, n := 0, 1; from < pieces && len(failed) < atOnce; from, n = from+n, min(2*n, atOnce) {
+		errs := make([]error, min(n, pieces-from))
+		var group sync.WaitGroup
+		for i := range errs {
+			group.Go(func() { errs[i] = work(from + i) })
+		}
+		group.Wait()
+		failed = append(failed, slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+		if slices.ContainsFunc(failed, apierrors.IsForbidden) {
+			break
+		}
+	}
+	return failed
+}
+
+// foreignError says which names are someone else's, as far as there is room.
+func foreignError(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	const some = 5
+	list := strings.Join(names[:min(len(names), some)], ", ")
+	if len(names) > some {
+		list += fmt.Sprintf(" and %d more", len(names)-some)
+	}
+	return errors.New("these pods were there before and are someone else's: " + list)
+}

@@ -1,0 +1,54 @@
+package nodeset
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/setup"
+)
+
+const (
+	kind = "NodeSet"
+	// Label on every pod of a NodeSet; its value is the NodeSet's name.
+	Label = "platform.coapply.dev/nodeset"
+	// RevisionLabel on every pod says what it is made of.
+	RevisionLabel = "platform.coapply.dev/revision"
+	// ContainerName of slurmd in its pod.
+	ContainerName = "slurmd"
+)
+
+// podName of an ordinal.
+func podName(set string, ordinal int) string { return set + "-" + strconv.Itoa(ordinal) }
+
+// parsePodName gives the NodeSet and the ordinal that a pod's name is made of. Names
+// that only look like it, such as a-01, are nobody's.
+func parsePodName(name string) (set string, ordinal int, ok bool) {
+	dash := strings.LastIndexByte(name, '-')
+	if dash < 1 {
+		return "", 0, false
+	}
+	set = name[:dash]
+	ordinal, err := strconv.Atoi(name[dash+1:])
+	return set, ordinal, err == nil && ordinal >= 0 && podName(set, ordinal) == name
+}
+
+// isNodeSets tells whether a pod is that of the NodeSet that its name says.
+func isNodeSets(object client.Object) bool {
+	set, _, ok := parsePodName(object.GetName())
+	return ok && (setup.ControlledBy(object, kind, set) || setup.Orphaned(object, Label, set))
+}
+
+// isOurs tells whether a pod is this very NodeSet's. A pod of a NodeSet that had the
+// name before is not: the garbage collector is about to take it.
+func isOurs(set *v1alpha1.NodeSet, pod *corev1.Pod) bool {
+	return metav1.IsControlledBy(pod, set) || setup.Orphaned(pod, Label, set.Name)
+}
+
+func selector(set *v1alpha1.NodeSet) map[string]string {
+	return map[string]string{Label: set.Name}
+}

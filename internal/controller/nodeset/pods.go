@@ -1,0 +1,48 @@
+package nodeset
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/api/v1alpha1"
+)
+
+// replicas that a NodeSet wants; the API server gives 1 to one that does not say.
+func replicas(set *v1alpha1.NodeSet) int {
+	if set.Spec.Replicas == nil {
+		return 1
+	}
+	return int(*set.Spec.Replicas)
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// hasFinished tells whether a pod runs no more and never will again.
+func hasFinished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// isAsWanted tells whether what can change of a pod of the revision is as it was made.
+func isAsWanted(set *v1alpha1.NodeSet, pod *corev1.Pod, revision string) bool {
+	for name, value := range labels(set, revision) {
+		if pod.Labels[name] != value {
+			return false
+		}
+	}
+	return metav1.IsControlledBy(pod, set) && image(pod) == set.Spec.Image
+}
+
+func image(pod *corev1.Pod) string {
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Name == ContainerName {
+			return pod.Spec.Containers[i].Image
+		}
+	}
+	return ""
+}

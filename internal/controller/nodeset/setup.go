@@ -1,0 +1,116 @@
+package nodeset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
+)
+
+// setIndex finds pods by the NodeSet that their name says.
+const setIndex = "nodeset"
+
+const (
+	// setsAtOnce lets small NodeSets by while a large one is made.
+	setsAtOnce = 4
+	// shortestWait and longestWait are between the tries of what failed: no event says
+	// that a quota has grown.
+	shortestWait, longestWait = 5 * time.Millisecond, time.Minute
+)
+
+// Setup adds the reconciler that owns a NodeSet's pods and status.
+func Setup(mgr ctrl.Manager, options setup.Options) error {
+	applier, updater, err := setup.Writers(mgr, setup.Writer{
+		FieldManager: fieldmanagers.NodeSet,
+		// What says whose a pod is, is ours to say.
+		Policy: apply.OnConflict(apply.Reject).
+			At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force),
+		Belongs: isNodeSets,
+	}, options)
+	if err != nil {
+		return err
+	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, setIndex, setOfPod); err != nil {
+		return fmt.Errorf("nodeset: %w", err)
+	}
+	n := nodeSets{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), applier: applier, updater: updater,
+		events: mgr.GetEventRecorder(fieldmanagers.NodeSet),
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("nodeset").
+		For(&v1alpha1.NodeSet{}, builder.WithPredicates(setup.Worth[*v1alpha1.NodeSet]())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(requestOfPod), builder.WithPredicates(worthARound())).
+		Watches(&v1alpha1.SlurmController{}, handler.EnqueueRequestsFromMapFunc(n.requestsOfController),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: setsAtOnce,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](shortestWait, longestWait),
+		}).
+		Complete(n)
+}
+
+// setOfPod goes by the name, whoever's the pod is: it is in the way of a NodeSet, or
+// no more.
+func setOfPod(pod client.Object) []string {
+	if set, _, ok := parsePodName(pod.GetName()); ok {
+		return []string{set}
+	}
+	return nil
+}
+
+func requestOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, set := range setOfPod(pod) {
+		requests = append(requests, request(pod.GetNamespace(), set))
+	}
+	return requests
+}
+
+func request(namespace, name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+// requestsOfController are for the NodeSets whose pods are told where it is. One that
+// cannot be read now is asked when it changes.
+func (n nodeSets) requestsOfController(ctx context.Context, controller client.Object) []reconcile.Request {
+	var sets v1alpha1.NodeSetList
+	if err := n.client.List(ctx, &sets, client.InNamespace(controller.GetNamespace())); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing the NodeSets of a SlurmController")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range sets.Items {
+		if sets.Items[i].Spec.ControllerName == controller.GetName() {
+			requests = append(requests, request(sets.Items[i].Namespace, sets.Items[i].Name))
+		}
+	}
+	return requests
+}
+
+// worthARound lets those changes of a pod through that decide looks at.
+func worthARound() predicate.Predicate {
+	return setup.Changed(func(object client.Object) any {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			return nil
+		}
+		return []any{isReady(pod), hasFinished(pod), pod.DeletionTimestamp != nil, pod.Labels, metav1.GetControllerOf(pod), image(pod)}
+	})
+}

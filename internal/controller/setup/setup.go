@@ -1,0 +1,124 @@
+// Package setup is what the wiring of every reconciler shares: its options, the two
+// ways in which it writes, and which changes it reacts to.
+package setup
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/apply/update"
+	"coapply.dev/internal/controller/contention"
+)
+
+// Options are common to all reconcilers.
+type Options struct {
+	// Lanes are those of the process, for all that its reconcilers write. nil: each
+	// Applier and Updater has its own.
+	Lanes *apply.Lanes
+	// Steady is NewSteady's, for all that they apply. nil sends each intent.
+	Steady *apply.SteadyState
+	// Metrics may be nil.
+	Metrics apply.Metrics
+	// Replicas decides what happens when someone else, a person with kubectl scale
+	// or an autoscaler, owns the replicas of a Devbox's Deployment.
+	Replicas apply.Decision
+	// Contention stops managers of ours that fight about a field from forcing it. nil
+	// stops nobody, and package fights does not look.
+	Contention *contention.State
+}
+
+// Writer is who writes.
+type Writer struct {
+	FieldManager string
+	Policy       apply.Policy
+	// Belongs tells whether an object that is there is one that may be applied to.
+	Belongs func(object client.Object) bool
+	// Within tells in which Namespaces something may be applied; none is in one that is
+	// not there or is being deleted. nil is in any. Namespaces must be watched for it.
+	Within func(namespace *corev1.Namespace) bool
+}
+
+// Writers gives the two ways to write under one field manager.
+func Writers(mgr ctrl.Manager, w Writer, options Options) (*apply.Applier, *update.Updater, error) {
+	own := ownOnly{mgr.GetClient(), w.Belongs, w.Within}
+	applier, err := apply.New(own, apply.Config{
+		FieldManager: w.FieldManager,
+		Policy:       options.Contention.Guard(w.FieldManager, w.Policy),
+		LiveReader:   mgr.GetAPIReader(),
+		Lanes:        options.Lanes,
+		Steady:       options.Steady.ReadBy(mayWrite{own}),
+		Metrics:      options.Metrics,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	updater, err := update.New(update.Config{
+		Client:       mgr.GetClient(),
+		LiveReader:   mgr.GetAPIReader(),
+		FieldManager: w.FieldManager,
+		Lanes:        options.Lanes,
+		Backoff:      patience,
+		Metrics:      options.Metrics,
+	})
+	return applier, updater, err
+}
+
+// patience is for statuses that several reconcilers write at once: the five attempts
+// of update.DefaultRetry, one 10 ms after the other, run out on a busy server.
+var patience = wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 1}
+
+// Complete builds the reconciler and hands it to the controller builder.
+func Complete[P client.Object](builder *ctrl.Builder, name string, config reconciler.Config[P]) error {
+	r, err := reconciler.New(config)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := builder.Named(name).Complete(r); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// Worth lets those changes of a parent through that a reconciler acts on: its spec
+// (and deletion), the pause, and what else is named, such as a field of its status
+// that it emits from. The rest of its status changes with every write of the others.
+// Children and drift come by their own watches.
+func Worth[P client.Object](fields ...func(P) any) predicate.Predicate {
+	worth := []predicate.Predicate{
+		predicate.GenerationChangedPredicate{},
+		Changed(func(object client.Object) any { return object.GetAnnotations()[reconciler.PausedAnnotation] }),
+	}
+	for _, field := range fields {
+		worth = append(worth, Changed(func(object client.Object) any {
+			if parent, ok := object.(P); ok {
+				return field(parent)
+			}
+			return nil
+		}))
+	}
+	return predicate.Or(worth...)
+}
+
+// Changed lets through that something of an object is not as it was.
+func Changed(of func(client.Object) any) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !equality.Semantic.DeepEqual(of(e.ObjectOld), of(e.ObjectNew))
+	}}
+}
+
+// ControllerChanged lets through that an object comes to, or goes from, its
+// controller, which does not change its generation.
+func ControllerChanged() predicate.Predicate {
+	return Changed(func(object client.Object) any { return metav1.GetControllerOf(object) })
+}

@@ -1,0 +1,54 @@
+package slurmcontroller
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/setup"
+)
+
+const (
+	kind = "SlurmController"
+	// Label on everything that belongs to a SlurmController; its value is its name.
+	Label = "platform.coapply.dev/slurm-controller"
+	// PortName of slurmctld, of the container and of the Service.
+	PortName = "slurmctld"
+
+	serviceSuffix = "-controller"
+)
+
+// ServiceName of the SlurmController of a name.
+func ServiceName(controller string) string { return controller + serviceSuffix }
+
+// labels of a SlurmController's objects. Selectors use the first alone, as they
+// cannot change.
+func labels(controller *v1alpha1.SlurmController) map[string]string {
+	return map[string]string{
+		Label:                          controller.Name,
+		"app.kubernetes.io/name":       PortName,
+		"app.kubernetes.io/managed-by": "coapply",
+	}
+}
+
+func selector(controller *v1alpha1.SlurmController) map[string]string {
+	return map[string]string{Label: controller.Name}
+}
+
+// controllerOf gives the name of the SlurmController that an object's name says it
+// is for; false where it says none.
+func controllerOf(object client.Object) (string, bool) {
+	if _, service := object.(*corev1.Service); service {
+		return strings.CutSuffix(object.GetName(), serviceSuffix)
+	}
+	return object.GetName(), true
+}
+
+// isControllers tells whether an object is that of the SlurmController that its name
+// says.
+func isControllers(object client.Object) bool {
+	name, ok := controllerOf(object)
+	return ok && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, Label, name))
+}

@@ -1,0 +1,56 @@
+package slurmcontroller
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
+)
+
+// Setup adds the reconciler that owns a SlurmController's StatefulSet, Service and
+// status.
+func Setup(mgr ctrl.Manager, options setup.Options) error {
+	applier, updater, err := setup.Writers(mgr, setup.Writer{
+		FieldManager: fieldmanagers.SlurmController,
+		Policy:       apply.OnConflict(apply.Reject),
+		Belongs:      isControllers,
+	}, options)
+	if err != nil {
+		return err
+	}
+	byName := handler.EnqueueRequestsFromMapFunc(named)
+	controller := ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.SlurmController{}, builder.WithPredicates(setup.Worth[*v1alpha1.SlurmController]())).
+		Watches(&appsv1.StatefulSet{}, byName).
+		Watches(&corev1.Service{}, byName)
+	return setup.Complete(controller, "slurmcontroller", reconciler.Config[*v1alpha1.SlurmController]{
+		Client:  mgr.GetClient(),
+		Applier: applier,
+		Updater: updater,
+		Emit:    emit,
+		Status:  statusReader{mgr.GetClient()}.status,
+		Events:  mgr.GetEventRecorder(fieldmanagers.SlurmController),
+	})
+}
+
+// named goes by the name and not by the owner, so that a foreign object that goes
+// away, or loses its owner, makes room at once.
+func named(_ context.Context, object client.Object) []reconcile.Request {
+	name, ok := controllerOf(object)
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
+}

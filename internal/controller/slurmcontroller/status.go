@@ -1,0 +1,74 @@
+package slurmcontroller
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply/reconciler"
+)
+
+type statusReader struct{ client client.Reader }
+
+// status reports how slurmctld is reached and whether it is there. A Service that is
+// someone else's is not where it is reached.
+func (r statusReader) status(
+	ctx context.Context, controller *v1alpha1.SlurmController, applied reconciler.Applied,
+) (reconciler.Report[*v1alpha1.SlurmController], error) {
+	none := reconciler.Report[*v1alpha1.SlurmController]{}
+	var service corev1.Service
+	reachable, err := r.own(ctx, controller, ServiceName(controller.Name), &service)
+	if err != nil {
+		return none, err
+	}
+	var set appsv1.StatefulSet
+	runs, err := r.own(ctx, controller, controller.Name, &set)
+	if err != nil {
+		return none, err
+	}
+	var serviceName string
+	if reachable {
+		serviceName = service.Name
+	}
+	conditions := []metav1.Condition{
+		reconciler.Condition(v1alpha1.ConditionApplied, controller.Generation, applied),
+		ready(controller.Generation, runs && hasReadyPod(&set)),
+	}
+	return reconciler.Report[*v1alpha1.SlurmController]{Change: func(controller *v1alpha1.SlurmController) error {
+		controller.Status.ServiceName = serviceName
+		for _, condition := range conditions {
+			meta.SetStatusCondition(&controller.Status.Conditions, condition)
+		}
+		return nil
+	}}, nil
+}
+
+// own reads an object and tells whether the SlurmController controls it.
+func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmController, name string, object client.Object) (bool, error) {
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: controller.Namespace, Name: name}, object)
+	if err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return metav1.IsControlledBy(object, controller), nil
+}
+
+// hasReadyPod believes what the StatefulSet says of its present spec only.
+func hasReadyPod(set *appsv1.StatefulSet) bool {
+	return set.Status.ObservedGeneration >= set.Generation && set.Status.ReadyReplicas > 0
+}
+
+func ready(generation int64, isReady bool) metav1.Condition {
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionReady, ObservedGeneration: generation,
+		Status: metav1.ConditionFalse, Reason: "PodNotReady", Message: "slurmctld's pod is missing or not ready",
+	}
+	if isReady {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, "PodReady", "slurmctld's pod is ready"
+	}
+	return condition
+}

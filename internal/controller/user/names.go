@@ -1,0 +1,45 @@
+package user
+
+import (
+	"cmp"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/internal/controller/setup"
+)
+
+const (
+	// OwnerLabel on everything that belongs to a User; its value is the User's name.
+	OwnerLabel = "platform.coapply.dev/owner"
+	// DisplayNameAnnotation on the Namespace carries spec.displayName.
+	DisplayNameAnnotation = "platform.coapply.dev/display-name"
+	// Account is the name of the ServiceAccount in a User's Namespace, and of the
+	// RoleBinding that gives it its rights.
+	Account = "devbox-user"
+	// Role is the ClusterRole that Account has in the Namespace (config/rbac).
+	Role = "coapply-devbox-editor"
+
+	kind   = "User"
+	prefix = "user-"
+)
+
+// NamespaceOf gives the name of a User's Namespace.
+func NamespaceOf(name string) string { return prefix + name }
+
+// Of gives the name of the User in whose Namespace an object is, or whose Namespace
+// it is, going by the Namespace's name; "" is that of none.
+func Of(object client.Object) string {
+	name, ok := strings.CutPrefix(cmp.Or(object.GetNamespace(), object.GetName()), prefix)
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// Owns tells whether an object is a User's own: a Namespace, or what the User has put
+// into it. Whose it is follows from the Namespace's name.
+func Owns(object client.Object) bool {
+	name := Of(object)
+	return name != "" && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, OwnerLabel, name))
+}

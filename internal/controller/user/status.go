@@ -1,0 +1,67 @@
+package user
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply/reconciler"
+)
+
+type status struct{ client client.Reader }
+
+// report says whether the Namespace is there. When it was created is kept of the
+// first one, whatever the cache knew: the change looks at the User as it is.
+func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconciler.Applied) (reconciler.Report[*v1alpha1.User], error) {
+	namespace, err := s.namespace(ctx, user)
+	if err != nil {
+		return reconciler.Report[*v1alpha1.User]{}, err
+	}
+	condition := conditionOf(user, namespace, applied)
+	return reconciler.Report[*v1alpha1.User]{Change: func(user *v1alpha1.User) error {
+		meta.SetStatusCondition(&user.Status.Conditions, condition)
+		user.Status.Namespace = ""
+		if !isThere(namespace) {
+			return nil
+		}
+		user.Status.Namespace = namespace.Name
+		if user.Status.AuditLog.CreateTime == nil {
+			user.Status.AuditLog.CreateTime = namespace.CreationTimestamp.DeepCopy()
+		}
+		return nil
+	}}, nil
+}
+
+// namespace gives the User's own; nil is that there is none.
+func (s status) namespace(ctx context.Context, user *v1alpha1.User) (*corev1.Namespace, error) {
+	var namespace corev1.Namespace
+	err := s.client.Get(ctx, client.ObjectKey{Name: NamespaceOf(user.Name)}, &namespace)
+	if err == nil && Owns(&namespace) {
+		return &namespace, nil
+	}
+	return nil, client.IgnoreNotFound(err)
+}
+
+func isThere(namespace *corev1.Namespace) bool {
+	return namespace != nil && namespace.DeletionTimestamp == nil
+}
+
+// conditionOf is that of what was emitted, unless the Namespace makes it untrue.
+func conditionOf(user *v1alpha1.User, namespace *corev1.Namespace, applied reconciler.Applied) metav1.Condition {
+	condition := reconciler.Condition(v1alpha1.ConditionApplied, user.Generation, applied)
+	switch {
+	case namespace != nil && !isThere(namespace):
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = "NamespaceTerminating"
+		condition.Message = "the Namespace is being deleted; a new one is made when it is gone"
+	case condition.Status == metav1.ConditionTrue && !namespaceStands(user):
+		condition.Status = metav1.ConditionUnknown
+		condition.Reason = "NamespaceOnly"
+		condition.Message = "the Namespace stands; what goes into it is next"
+	}
+	return condition
+}

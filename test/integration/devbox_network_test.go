@@ -1,0 +1,149 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+)
+
+func (p *platform) network(t *testing.T, kind v1alpha1.NetworkType) {
+	t.Helper()
+	p.patch(t, &v1alpha1.Devbox{}, "box", fmt.Sprintf(`{"spec":{"network":{"type":%q}}}`, kind))
+}
+
+// waitForNetwork waits until the status and the Service are as the type says.
+func (p *platform) waitForNetwork(t *testing.T, kind v1alpha1.NetworkType) corev1.Service {
+	t.Helper()
+	var service corev1.Service
+	waitFor(t, "the network is "+string(kind), func() string {
+		var box v1alpha1.Devbox
+		p.get(t, "box", &box)
+		condition := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionNetworkApplied)
+		n := box.Status.Network
+		if n == nil || n.Type != kind || (n.NodePort != 0) != (kind == v1alpha1.NetworkNodePort) ||
+			condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != box.Generation {
+			return fmt.Sprint(n, condition)
+		}
+		service = corev1.Service{}
+		err := p.client.Get(t.Context(), client.ObjectKeyFromObject(&box), &service)
+		if apierrors.IsNotFound(err) != (kind == v1alpha1.NetworkNone) {
+			return fmt.Sprint("the Service: ", err)
+		}
+		for _, port := range service.Spec.Ports {
+			if port.NodePort != n.NodePort {
+				return fmt.Sprintf("node port %d, and %d in the status", port.NodePort, n.NodePort)
+			}
+		}
+		return ""
+	})
+	return service
+}
+
+func TestDevboxNetwork(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t, apply.Force)
+	p.create(t, "box", func(b *v1alpha1.Devbox) {
+		b.Spec.State = v1alpha1.DevboxStopped
+		b.Spec.Network = v1alpha1.DevboxNetwork{Type: v1alpha1.NetworkNodePort, Port: 8080}
+	})
+	p.waitForNetwork(t, v1alpha1.NetworkNodePort)
+	p.network(t, v1alpha1.NetworkClusterIP)
+	p.waitForNetwork(t, v1alpha1.NetworkClusterIP)
+	p.network(t, v1alpha1.NetworkNone)
+	p.waitForNetwork(t, v1alpha1.NetworkNone)
+	p.waitForPhase(t, "box", v1alpha1.PhaseStopped)
+	var deletions int
+	for _, request := range p.quiet(t, time.Second) {
+		if strings.HasPrefix(request, http.MethodDelete) {
+			deletions++
+		}
+	}
+	if deletions != 1 {
+		t.Errorf("%d deletions, want that of the Service", deletions)
+	}
+	p.network(t, v1alpha1.NetworkNodePort)
+	p.waitForNetwork(t, v1alpha1.NetworkNodePort)
+	p.network(t, v1alpha1.NetworkNone)
+	p.waitForNetwork(t, v1alpha1.NetworkNone)
+}
+
+// TestNetworkNoneLeavesOthers: neither somebody's Service of the name nor one that
+// somebody has taken from the Devbox is deleted.
+func TestNetworkNoneLeavesOthers(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t, apply.Force)
+	theirs := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "box"},
+		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone},
+	}
+	if err := p.client.Create(t.Context(), theirs, client.FieldOwner("other")); err != nil {
+		t.Fatal(err)
+	}
+	p.create(t, "box", func(b *v1alpha1.Devbox) {
+		b.Spec.State = v1alpha1.DevboxStopped
+		b.Spec.Network.Type = v1alpha1.NetworkNone
+	})
+	waitFor(t, "None", func() string {
+		if n := p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox).Status.Network; n == nil || n.Type != v1alpha1.NetworkNone {
+			return fmt.Sprint(n)
+		}
+		return ""
+	})
+	p.quiet(t, time.Second)
+	if now := p.get(t, "box", &corev1.Service{}); now.GetUID() != theirs.UID || now.GetDeletionTimestamp() != nil {
+		t.Errorf("the other's Service was deleted: %v", now)
+	}
+}
+
+// TestServiceTakenBeforeItsDeletion: between the decision and the request somebody
+// takes the Service from the Devbox. It stays.
+func TestServiceTakenBeforeItsDeletion(t *testing.T) {
+	t.Parallel()
+	config := rest.CopyConfig(cluster(t).Config())
+	p := &platform{client: newClient(t, config), writes: &writeLog{}, applies: &applyLog{}}
+	p.namespace = newNamespace(t, p.client)
+	var taken atomic.Bool
+	take := func(ctx context.Context) error {
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "box"}}
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"ownerReferences":null,"labels":null}}`))
+		return p.client.Patch(ctx, service, patch, client.FieldOwner("other"))
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodDelete && strings.Contains(request.URL.Path, "/services/") && taken.CompareAndSwap(false, true) {
+				if err := take(request.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	p.run(t, config, apply.Force)
+	p.create(t, "box", func(b *v1alpha1.Devbox) { b.Spec.State = v1alpha1.DevboxStopped })
+	service := p.waitForNetwork(t, v1alpha1.NetworkClusterIP)
+	p.network(t, v1alpha1.NetworkNone)
+	waitFor(t, "None", func() string {
+		if n := p.get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox).Status.Network; !taken.Load() || n.Type != v1alpha1.NetworkNone {
+			return fmt.Sprint(n)
+		}
+		return ""
+	})
+	p.quiet(t, time.Second)
+	if now := p.get(t, "box", &corev1.Service{}); now.GetUID() != service.UID || now.GetDeletionTimestamp() != nil {
+		t.Errorf("the Service was deleted: %v", now)
+	}
+}

@@ -1,0 +1,176 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/contention"
+	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/fights"
+	"coapply.dev/internal/controller/setup"
+)
+
+// TestLoop has two reconcilers that answer each other: ping writes what pong reports
+// into a Service, and pong reports something else than the Service says.
+func TestLoop(t *testing.T) {
+	t.Parallel()
+	restConfig := cluster(t).Config()
+	restConfig.Wrap(apply.RecordExchange)
+	p := &platform{client: newClient(t, restConfig), writes: &writeLog{}, applies: &applyLog{}}
+	p.namespace = newNamespace(t, p.client)
+	state, err := contention.New(contention.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.contention = state
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:     scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{ReaderFailOnMissingInformer: true, DefaultNamespaces: map[string]cache.Config{p.namespace: {}}},
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := setup.Options{Contention: state}
+	for _, add := range []func(ctrl.Manager, setup.Options) error{setupPing, setupPong, fights.Setup} {
+		if err := add(mgr, options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+
+	p.create(t, "box")
+	p.waitForContended(t, "box", metav1.ConditionTrue, "ReconcileLoop: ",
+		"coapply-test-ping, in Service "+p.namespace+"/box", "coapply-test-pong, in Devbox "+p.namespace+"/box", "answer each other")
+	p.waitForEvent(t, "Devbox", "box", contention.ReasonLoop, "coapply-test-ping", "coapply-test-pong", "stop writing what the other reads")
+	p.waitForEvent(t, "Service", "box", contention.ReasonLoop, "coapply-test-ping", "coapply-test-pong")
+	wantMetrics(t, p, `
+		coapply_fights_total{kind="Service",manager="coapply-test-ping",other="coapply-test-pong",reason="ReconcileLoop"} 1
+		coapply_fights_active{reason="OwnershipFight"} 0
+		coapply_fights_active{reason="ReconcileLoop"} 1
+	`)
+}
+
+const saidAnnotation = "example.com/said"
+
+func setupPing(mgr ctrl.Manager, options setup.Options) error {
+	applier, _, err := setup.Writers(mgr, setup.Writer{FieldManager: "coapply-test-ping", Belongs: anybodys}, options)
+	if err != nil {
+		return err
+	}
+	builder := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Devbox{}).Owns(&corev1.Service{})
+	return setup.Complete(builder, "ping", reconciler.Config[*v1alpha1.Devbox]{
+		Client: mgr.GetClient(), Applier: applier,
+		Emit: func(box *v1alpha1.Devbox) (reconciler.Emission, error) {
+			service := corev1ac.Service(box.Name, box.Namespace).
+				WithOwnerReferences(setup.OwnedBy("Devbox", box)).
+				WithAnnotations(map[string]string{saidAnnotation: box.Status.ContentID}).
+				WithSpec(corev1ac.ServiceSpec().WithPorts(corev1ac.ServicePort().WithPort(1)))
+			return reconciler.Emission{Intents: []apply.Intent{{Config: service}}}, nil
+		},
+	})
+}
+
+func setupPong(mgr ctrl.Manager, options setup.Options) error {
+	applier, updater, err := setup.Writers(mgr, setup.Writer{FieldManager: "coapply-test-pong", Belongs: anybodys}, options)
+	if err != nil {
+		return err
+	}
+	builder := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Devbox{}).Owns(&corev1.Service{})
+	return setup.Complete(builder, "pong", reconciler.Config[*v1alpha1.Devbox]{
+		Client: mgr.GetClient(), Applier: applier, Updater: updater,
+		Emit: func(*v1alpha1.Devbox) (reconciler.Emission, error) { return reconciler.Emission{}, nil },
+		Status: func(ctx context.Context, box *v1alpha1.Devbox, _ reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
+			time.Sleep(200 * time.Millisecond) // other tests want the processor as well
+			var service corev1.Service
+			if err := mgr.GetClient().Get(ctx, client.ObjectKeyFromObject(box), &service); err != nil {
+				return reconciler.Report[*v1alpha1.Devbox]{}, client.IgnoreNotFound(err)
+			}
+			said := service.Annotations[saidAnnotation]
+			return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
+				if box.Status.ContentID = "tick"; said == "tick" {
+					box.Status.ContentID = "tock"
+				}
+				return nil
+			}}, nil
+		},
+	})
+}
+
+func anybodys(client.Object) bool { return true }
+
+// TestNoFalseFights has Devboxes and a NodeSet live under every reconciler, and then
+// looks at everything that there is on that control plane.
+func TestNoFalseFights(t *testing.T) {
+	t.Parallel()
+	whole := wholePlatform(t)
+	p := &platform{client: whole.client, namespace: newNamespace(t, whole.client)}
+	for i := range 3 {
+		p.create(t, fmt.Sprint("box", i))
+	}
+	p.createNodeSet(t, "nodes", 5)
+	for _, spec := range []string{`{"replicas":12,"maxUnavailable":6}`, `{"replicas":4}`, `{"image":"registry.example.com/slurmd:2"}`} {
+		p.waitForNodes(t, "nodes")
+		p.patch(t, &v1alpha1.NodeSet{}, "nodes", `{"spec":`+spec+`}`)
+	}
+	p.waitForNodes(t, "nodes")
+	for _, state := range []v1alpha1.DevboxState{v1alpha1.DevboxStopped, v1alpha1.DevboxRunning, v1alpha1.DevboxShutdown, v1alpha1.DevboxRunning} {
+		for i := range 3 {
+			p.set(t, fmt.Sprint("box", i), state)
+			p.waitForPhase(t, fmt.Sprint("box", i), v1alpha1.DevboxPhase(state))
+		}
+	}
+	for _, list := range []client.ObjectList{
+		&v1alpha1.DevboxList{}, &v1alpha1.LicenseList{}, &v1alpha1.NodeMaintenanceList{},
+		&v1alpha1.NodeSetList{}, &v1alpha1.SlurmControllerList{}, &v1alpha1.UserList{},
+	} {
+		wantNoneContended(t, p.client, list)
+	}
+	wantMetrics(t, whole, `
+		coapply_fights_active{reason="OwnershipFight"} 0
+		coapply_fights_active{reason="ReconcileLoop"} 0
+	`)
+}
+
+// wantNoneContended looks at the managed fields: whoever was ever marked has the mark.
+func wantNoneContended(t *testing.T, c client.Client, list client.ObjectList) {
+	t.Helper()
+	if err := c.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := meta.ExtractList(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		for _, entry := range object.(client.Object).GetManagedFields() {
+			if entry.Manager == fieldmanagers.Fights {
+				t.Errorf("%T %s: marked: %+v", object, object.(client.Object).GetName(), object)
+			}
+		}
+	}
+}

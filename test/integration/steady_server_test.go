@@ -1,0 +1,219 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/internal/localcluster"
+)
+
+// steadyServer is an API server of its own for what concerns the steady state: with
+// admission that changes objects, and with the kinds it takes.
+var steadyServer = sync.OnceValues(func() (*rest.Config, error) {
+	server, err := localcluster.StartAPIServer(context.Background(), startLog())
+	if err != nil {
+		return nil, err
+	}
+	onStop(server.Stop)
+	if err := installCRDs(server.Config()); err != nil {
+		return nil, err
+	}
+	if err := installSteadySample(server.Config()); err != nil {
+		return nil, err
+	}
+	if err := awaitSteadyForms(server.Config()); err != nil {
+		return nil, err
+	}
+	return server.Config(), installSteadyAdmission(server.Config())
+})
+
+// awaitSteadyForms gives back when the server serves every form, and its schema.
+func awaitSteadyForms(config *rest.Config) error {
+	found, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
+		paths, err := found.OpenAPIV3().Paths()
+		if err != nil {
+			return false, err
+		}
+		for _, kind := range steadyKinds {
+			for _, form := range kind.forms {
+				path := "apis/" + form.GroupVersion().String()
+				if form.Group == "" {
+					path = "api/" + form.Version
+				}
+				_, err := found.ServerResourcesForGroupVersion(form.GroupVersion().String())
+				if paths[path] == nil || err != nil {
+					return false, client.IgnoreNotFound(err)
+				}
+			}
+		}
+		return true, nil
+	})
+}
+
+func steadyConfig(t *testing.T) *rest.Config {
+	t.Helper()
+	config, err := steadyServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	return config
+}
+
+var steadySample = schema.GroupVersionKind{Group: "steady.coapply.dev", Version: "v1", Kind: "Sample"}
+
+// steadySampleShape is what the model's sample has, with defaults and what servers of
+// built-in kinds normalise and this one does not.
+var steadySampleShape = func() *modelShape {
+	spec := maps.Clone(specShape.fields)
+	spec["wait"] = oneOf("60s", "1m", "1m0s")
+	spec["cpu"] = oneOf("1", "1000m")
+	spec["filled"] = &modelShape{kind: objectShape, defaults: map[string]any{"mode": "auto", "wait": "30s"}, fields: map[string]*modelShape{
+		"mode": oneOf("auto", "off"), "wait": oneOf("30s", "1m"), "note": words}}
+	return steadyShape(map[string]*modelShape{"spec": objectOf(spec), "status": statusShape})
+}()
+
+func sampleOfSteady() steadyKind {
+	second := schema.GroupVersionKind{Group: steadySample.Group, Version: "v2", Kind: steadySample.Kind}
+	return steadyKind{base: "spec: {title: base}", forms: []steadyForm{
+		{GroupVersionKind: steadySample, shape: steadySampleShape}, {GroupVersionKind: second, shape: steadySampleShape},
+	}}
+}
+
+func installSteadySample(config *rest.Config) error {
+	folder, err := os.MkdirTemp("", "steady-crd")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	schemaOf := objectOf(map[string]*modelShape{"spec": steadySampleShape.fields["spec"], "status": statusShape}).openAPI()
+	var versions []any
+	for _, version := range []string{"v1", "v2"} {
+		versions = append(versions, map[string]any{
+			"name": version, "served": true, "storage": version == "v1",
+			"subresources": map[string]any{"status": map[string]any{}},
+			"schema":       map[string]any{"openAPIV3Schema": schemaOf},
+		})
+	}
+	crd, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "samples." + steadySample.Group},
+		"spec": map[string]any{
+			"group": steadySample.Group, "scope": "Namespaced", "versions": versions,
+			"names": map[string]any{"kind": "Sample", "listKind": "SampleList", "plural": "samples", "singular": "sample"},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(folder, "crd.json")
+	if err := os.WriteFile(file, crd, 0o600); err != nil {
+		return err
+	}
+	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{file}, ErrorIfPathMissing: true})
+	return err
+}
+
+// switchLabel says what admission does to an object at every write of it: "override"
+// sets a label that intents set as well, "annotate" adds one that nobody sets, "late"
+// does so at our writes only.
+const switchLabel = "steady-admission"
+
+// steadyAdmission are policies by what the switch says: a condition, and a label.
+var steadyAdmission = map[string][2]string{
+	"override": {"true", `/metadata/labels/app`},
+	"annotate": {"true", `/metadata/labels/injected`},
+	"late":     {"has(request.options.fieldManager) && request.options.fieldManager == 'us'", `/metadata/labels/late`},
+}
+
+const steadyPolicy = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: steady-%[1]s}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints:
+    objectSelector: {matchLabels: {steady-admission: %[1]s}}
+    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["*"]}]
+  matchConditions: [{name: x, expression: "%[2]s"}]
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {expression: "[JSONPatch{op: 'add', path: '%[3]s', value: 'admitted'}]"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: steady-%[1]s}
+spec: {policyName: steady-%[1]s}
+`
+
+// installSteadyAdmission gives back when the policies are in force.
+func installSteadyAdmission(config *rest.Config) error {
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for name, policy := range steadyAdmission {
+		for document := range strings.SplitSeq(fmt.Sprintf(steadyPolicy, name, policy[0], policy[1]), "---\n") {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+				return err
+			}
+			if err := c.Create(ctx, object); err != nil {
+				return err
+			}
+		}
+	}
+	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		return steadyAdmits(ctx, c), nil
+	})
+}
+
+// steadyAdmits tells whether admission knows all of the policies and all of the forms.
+func steadyAdmits(ctx context.Context, c client.Client) bool {
+	for name, policy := range steadyAdmission {
+		for _, kind := range steadyKinds {
+			for _, form := range kind.forms {
+				probe := &unstructured.Unstructured{}
+				if err := yaml.Unmarshal([]byte(kind.base), &probe.Object); err != nil {
+					return false
+				}
+				probe.SetGroupVersionKind(form.GroupVersionKind)
+				probe.SetName("probe")
+				probe.SetNamespace("default")
+				probe.SetLabels(map[string]string{switchLabel: name})
+				err := c.Create(ctx, probe, client.DryRunAll, client.FieldOwner(us))
+				if err != nil || probe.GetLabels()[filepath.Base(policy[1])] != "admitted" {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
