@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -212,6 +213,11 @@ func TestUserNamespaceReplaced(t *testing.T) {
 	p.gone(p.namespaceName(), &corev1.Namespace{})
 	foreign := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespaceName()}}
 	if err := p.client.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	// A reconcile that was under way before the pause may have seen the Namespace go.
+	old := client.RawPatch(types.MergePatchType, []byte(`{"status":{"namespace":"`+p.namespaceName()+`"}}`))
+	if err := p.client.Status().Patch(t.Context(), ada.DeepCopy(), old, client.FieldOwner("kubectl-edit")); err != nil {
 		t.Fatal(err)
 	}
 	var l v1alpha1.License
