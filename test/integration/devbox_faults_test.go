@@ -207,6 +207,7 @@ func TestDevboxDeletedWithAnOrphanedReplicaSet(t *testing.T) {
 		p.patch(t, box, "box", fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, reconciler.PausedAnnotation, value))
 	}
 	pause(`"true"`) // or the Deployment would come back and adopt it
+	p.quiet(t, time.Second)
 	deployment := p.get(t, "box", &appsv1.Deployment{})
 	p.delete(t, deployment, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 	var sets appsv1.ReplicaSetList
