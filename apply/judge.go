@@ -21,31 +21,36 @@ import (
 // stamps it for a changed value, not for a changed owner.)
 func (c *call) judge(config runtime.ApplyConfiguration) Action {
 	answer := c.exchange.lastAnswer()
-	object := metadataOf(answer, config)
-	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
+	object := identityOf(answer, config)
+	c.ref.UID, c.ref.ResourceVersion = object.uid, object.resourceVersion
 	seenBefore := c.seen.replace(c.ref)
 	switch {
 	case answer.status == http.StatusCreated:
 		return Created
-	case seenBefore, c.readVersion != "" && c.readVersion == object.ResourceVersion:
+	case seenBefore, c.readVersion != "" && c.readVersion == object.resourceVersion:
 		return Unchanged
 	}
 	return Configured
 }
 
-// metadataOf reads the answer: as recorded or, when nothing is recorded or it is
-// not JSON, as the client decoded it, which leaves out managed fields. The apply
-// has landed: what cannot be read is left out and fails nothing.
-func metadataOf(answer answer, config runtime.ApplyConfiguration) metav1.ObjectMeta {
-	var object metav1.PartialObjectMetadata
-	if answer.status != 0 && json.Unmarshal(answer.body, &object) == nil {
-		return object.ObjectMeta
+// identityOf reads the answer: as recorded or, when nothing is recorded or it is not
+// JSON, as the client decoded it. The apply has landed: what cannot be read is left
+// out and fails nothing.
+func identityOf(answer answer, config runtime.ApplyConfiguration) identity {
+	if answer.status != 0 {
+		if found, err := readIdentity(answer.body); err == nil {
+			return found
+		}
 	}
-	object = metav1.PartialObjectMetadata{}
-	if body, err := json.Marshal(config); err != nil || json.Unmarshal(body, &object) != nil {
-		return metav1.ObjectMeta{}
+	body, err := json.Marshal(config)
+	if err != nil {
+		return identity{}
 	}
-	return object.ObjectMeta
+	found, err := readIdentity(body)
+	if err != nil {
+		return identity{}
+	}
+	return found
 }
 
 // seenVersions remembers the resourceVersion of the last answer for each of the
@@ -61,16 +66,11 @@ type seenKey struct {
 	name types.NamespacedName
 }
 
-type seenVersion struct {
-	uid             types.UID
-	resourceVersion string
-}
-
 // replace remembers the object's version and tells whether it was the last one
 // seen.
 func (s *seenVersions) replace(ref ObjectRef) bool {
 	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}
-	now := seenVersion{ref.UID, ref.ResourceVersion}
+	now := identity{ref.UID, ref.ResourceVersion}
 	before, ok := s.byObject.Get(key)
 	s.byObject.Add(key, now)
 	return ok && before == now && now.resourceVersion != ""

@@ -1,0 +1,29 @@
+package apply
+
+import "testing"
+
+func TestReadIdentity(t *testing.T) {
+	both := identity{"0000-1", "7"}
+	for object, want := range map[string]identity{
+		`{"kind":"A","metadata":{"name":"a","uid":"0000-1","resourceVersion":"7","generation":1},"spec":{}}`:          both,
+		`{"kind":"A","metadata":{"labels":{"uid":"no"},"name":"a","resourceVersion":"7","uid":"0000-1"},"spec":[{}]}`: both,
+		`{"spec":{"metadata":{"uid":"no"}},"status":[1,null],"metadata":{"uid":"0000-1","resourceVersion":"7"}}`:      both,
+		`{"metadata":{"uid":null,"managedFields":[{"uid":"no"}],"resourceVersion":"7"}}`:                              {"", "7"},
+		`{"metadata":{}}`:       {},
+		`{"spec":{"uid":"no"}}`: {},
+		`{}`:                    {},
+		` {"metadata": {"uid":"0000-1", "resourceVersion":"7"` + `, and what comes then is not read`: both,
+	} {
+		if got, err := readIdentity([]byte(object)); err != nil || got != want {
+			t.Errorf("%s: %v, %v", object, got, err)
+		}
+	}
+	for _, object := range []string{
+		"", "null", "7", "[]", `"metadata"`, "k8s\x00\n", "{", `{"metadata"`, `{"metadata":`, `{"metadata":[]}`, `{"metadata":null}`,
+		`{"metadata":{"uid":7}}`, `{"metadata":{"uid":"0000-1"`, `{"metadata":{"uid":"0000-1","resourceVersion":{}}}`, `{"spec":{]}`, `{"spec":{}`,
+	} {
+		if got, err := readIdentity([]byte(object)); err == nil {
+			t.Errorf("%s: %v", object, got)
+		}
+	}
+}
