@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
@@ -33,10 +34,14 @@ func (c *call) judge(config runtime.ApplyConfiguration) Action {
 	return Configured
 }
 
-// identityOf reads the answer: as recorded or, when nothing is recorded or it is not
-// JSON, as the client decoded it. The apply has landed: what cannot be read is left
-// out and fails nothing.
+// identityOf reads the answer: as the client decoded it where that takes nothing, else
+// as recorded, or as the client has it where nothing is recorded or it is not JSON.
+// The apply has landed: what cannot be read is left out and fails nothing.
 func identityOf(answer answer, config runtime.ApplyConfiguration) identity {
+	if holder, ok := config.(unstructuredHolder); ok {
+		decoded := unstructured.Unstructured{Object: holder.UnstructuredContent()}
+		return identity{decoded.GetUID(), decoded.GetResourceVersion()}
+	}
 	if answer.status != 0 {
 		if found, err := readIdentity(answer.body); err == nil {
 			return found
