@@ -34,12 +34,17 @@ func Run(ctx context.Context, t *target.Target, options Options) (rounds []Round
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	r := &runner{Options: options, target: t, pool: pool}
-	for n := range options.Rounds {
+	if _, err := r.trial(ctx, "before round 1", 0, warmUp); err != nil {
+		return nil, err
+	}
+	for n := 1; n <= options.Rounds; n++ {
 		round := Round{}
 		for _, k := range shuffled() {
-			if err := r.trial(ctx, n, k, round); err != nil {
+			t, err := r.trial(ctx, fmt.Sprintf("round %d of %d", n, options.Rounds), n, k)
+			if err != nil {
 				return rounds, err
 			}
+			round[k.id] = t
 		}
 		rounds = append(rounds, round)
 	}
@@ -65,10 +70,10 @@ func shuffled() []kind {
 	return order
 }
 
-func (r *runner) trial(ctx context.Context, n int, k kind, round Round) error {
+func (r *runner) trial(ctx context.Context, title string, block int, k kind) (results.Trial, error) {
 	arm, found := r.Catalogue.Arm(k.arm)
 	if !found {
-		return fmt.Errorf("there is no arm %s", k.arm)
+		return results.Trial{}, fmt.Errorf("there is no arm %s", k.arm)
 	}
 	if k.processes {
 		arm = r.pool.Arm(arm)
@@ -76,19 +81,18 @@ func (r *runner) trial(ctx context.Context, n int, k kind, round Round) error {
 	r.order++
 	began := time.Now()
 	recorded, err := trial.Run(ctx, r.target, trial.Spec{
-		ID: fmt.Sprintf("%d-%s", n, k.id), Cell: k.cell(r.Quick), Arm: arm, Workload: deployment.Hot(),
-		Block: n, Order: r.order, Seed: rand.Uint64(),
+		ID: fmt.Sprintf("%d-%s", block, k.id), Cell: k.cell(r.Quick), Arm: arm, Workload: deployment.Hot(),
+		Block: block, Order: r.order, Seed: rand.Uint64(),
 	})
 	if err != nil {
-		return err
+		return results.Trial{}, err
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return results.Trial{}, context.Cause(ctx)
 	}
 	t := recorded.Trial
-	round[k.id] = t
-	fmt.Fprintf(r.Progress, "round %d of %d: %-16s %s, in %s\n", n+1, r.Rounds, k.id, tell(t), time.Since(began).Round(time.Second/10))
-	return nil
+	fmt.Fprintf(r.Progress, "%s: %-16s %s, in %s\n", title, k.id, tell(t), time.Since(began).Round(time.Second/10))
+	return t, nil
 }
 
 func tell(t results.Trial) string {

@@ -13,8 +13,8 @@ import (
 	"coapply.dev/compare"
 )
 
-// Hot is the workload of many writers on few Deployments. A writer changes its manager's annotation: the whole intent of
-// the manager is applied each time.
+// Hot is the workload of many writers on few Deployments, each of them on one. A writer changes its manager's annotation:
+// the whole intent of the manager is applied each time.
 func Hot() compare.Workload {
 	return compare.Workload{
 		Name:    "hot-deployment",
@@ -58,7 +58,7 @@ func (h hot) Next(_ context.Context, writer, sequence int) (compare.Intent, bool
 	value := fmt.Sprintf("w%d-%d", writer, sequence+1)
 	intent := compare.Intent{
 		Writer: writer, Sequence: sequence, Kind: Kind, Namespace: h.Namespace, Manager: Manager(j),
-		Name: h.name((writer + sequence) % max(h.Objects, 1)), Wants: map[string]string{Annotation(j): value},
+		Name: h.name(writer % max(h.Objects, 1)), Wants: map[string]string{Annotation(j): value},
 	}
 	intent.Modify = func(object *unstructured.Unstructured) error {
 		return unstructured.SetNestedField(object.Object, value, "metadata", "annotations", Annotation(j))
