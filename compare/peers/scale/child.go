@@ -51,7 +51,7 @@ func (r report) share() float64 { return r.CPU.Seconds() / r.Took.Seconds() }
 const settle = 5 * time.Second
 
 // observe has a process measured for a window.
-func (s *seed) observe(ctx context.Context, config *rest.Config, what mode, window time.Duration) (measured report, err error) {
+func (s *seed) observe(ctx context.Context, config *rest.Config, l load, window time.Duration) (measured report, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the process, too
 	process, err := startProcess(ctx)
@@ -59,7 +59,7 @@ func (s *seed) observe(ctx context.Context, config *rest.Config, what mode, wind
 		return report{}, err
 	}
 	defer func() { err = errors.Join(err, process.end()) }()
-	told := order{what, s.objects, s.namespace, config.Host, config.TLSClientConfig, config.BearerToken}
+	told := order{l.mode, s.objects, s.namespace, config.Host, config.TLSClientConfig, config.BearerToken}
 	if err := process.tell(told); err != nil {
 		return report{}, err
 	}
@@ -70,7 +70,7 @@ func (s *seed) observe(ctx context.Context, config *rest.Config, what mode, wind
 	if err := process.tell(struct{}{}); err != nil {
 		return report{}, err
 	}
-	written, err := s.others(ctx, window)
+	written, err := s.write(ctx, l.writes, window)
 	if err != nil {
 		return report{}, err
 	}

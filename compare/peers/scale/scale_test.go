@@ -48,4 +48,7 @@ func TestRun(t *testing.T) {
 	if got.OthersWrites == 0 || got.Reconciles < got.OthersWrites {
 		t.Errorf("%d reconciles, %d writes of others", got.Reconciles, got.OthersWrites)
 	}
+	if got.QuietCPUShare <= 0 || got.QuietReconciles >= got.Reconciles {
+		t.Errorf("with nobody else writing %g of a core in %d reconciles, %d with others", got.QuietCPUShare, got.QuietReconciles, got.Reconciles)
+	}
 }

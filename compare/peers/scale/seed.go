@@ -83,11 +83,14 @@ func (s *seed) observed(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// others writes conditions into statuses, each of another object than the last, as a controller of the cluster would. It
-// tells how many.
-func (s *seed) others(ctx context.Context, window time.Duration) (written int, err error) {
+// write writes conditions into statuses for others, each of another object than the last, as a controller of the cluster
+// would, until the window ends. It tells how many.
+func (s *seed) write(ctx context.Context, who writing, window time.Duration) (written int, err error) {
 	tick := time.NewTicker(time.Second / OthersPerSecond)
 	defer tick.Stop()
+	if who == nobody {
+		tick.Stop()
+	}
 	end := time.After(window)
 	for {
 		select {
