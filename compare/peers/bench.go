@@ -82,15 +82,15 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	notes, err := notesIn(f.markdown) // before the minutes that measuring takes
+	if err != nil {
+		return err
+	}
 	report, failure := f.measure(cmd.Context(), cmd.ErrOrStderr())
 	if len(report.Rows) == 0 && failure != nil {
 		return failure
 	}
 	fmt.Fprint(cmd.OutOrStdout(), report.Table(width(cmd.OutOrStdout())))
-	notes, unread := notesIn(f.markdown)
-	if unread != nil {
-		return errors.Join(unread, write(f.output, report.Write), failure)
-	}
 	if err := errors.Join(write(f.output, report.Write), write(f.markdown, func(w io.Writer) error {
 		_, err := io.WriteString(w, report.Markdown()+notes)
 		return err
@@ -113,7 +113,7 @@ func notesIn(file string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("the notes to keep: %w", err)
+		return "", fmt.Errorf("--markdown: the notes to keep: %w", err)
 	}
 	_, notes, found := strings.Cut(string(content), notesHeading)
 	if !found {

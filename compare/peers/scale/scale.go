@@ -1,5 +1,5 @@
 // Package scale measures a manager in a steady state: many Deployments, four field managers on each, all of them as
-// wanted, and somebody else who goes on writing.
+// wanted, and somebody else who goes on writing. It is measured once more with nobody writing.
 //
 // The manager is a process of its own, so that processor time and memory are its alone: the program starts itself, and
 // its main function asks IsProcess first.

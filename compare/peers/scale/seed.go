@@ -86,10 +86,11 @@ func (s *seed) observed(ctx context.Context) (bool, error) {
 // write writes conditions into statuses for others, each of another object than the last, as a controller of the cluster
 // would, until the window ends. It tells how many.
 func (s *seed) write(ctx context.Context, who writing, window time.Duration) (written int, err error) {
-	tick := time.NewTicker(time.Second / OthersPerSecond)
-	defer tick.Stop()
-	if who == nobody {
-		tick.Stop()
+	var turn <-chan time.Time // never, where nobody writes
+	if who == others {
+		tick := time.NewTicker(time.Second / OthersPerSecond)
+		defer tick.Stop()
+		turn = tick.C
 	}
 	end := time.After(window)
 	for {
@@ -98,7 +99,7 @@ func (s *seed) write(ctx context.Context, who writing, window time.Duration) (wr
 			return written, ctx.Err()
 		case <-end:
 			return written, nil
-		case <-tick.C:
+		case <-turn:
 		}
 		object := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: nameOf(written % s.objects)}}
 		// The Deployments' own controller leaves a condition alone that it does not know.
