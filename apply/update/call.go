@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
@@ -79,31 +80,33 @@ func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func
 // try is one attempt, inside the lane: read live, judge again, write.
 func (c *call[T]) try(ctx context.Context, this attempt) error {
 	c.stale = false
-	object, err := c.read(ctx)
+	live, err := c.read(ctx)
 	if err != nil {
 		return err
 	}
 	log := c.log.WithValues("attempt", this.number, "of", this.of)
-	this.news(log).Info("attempt", "after", this.waited, "resourceVersion", object.GetResourceVersion())
+	this.news(log).Info("attempt", "after", this.waited, "resourceVersion", live.GetResourceVersion())
 
-	before, changed, err := c.judge(object)
+	object, wanted, err := c.rejudge(live)
 	switch {
 	case err != nil:
 		return err
-	case !changed:
+	case wanted == nil:
 		c.result.Object = object
 		log.V(1).Info("nothing to write")
 		return nil
 	}
-	if err := c.write(ctx, object); err != nil {
-		return c.writeFailed(ctx, log, before, err)
+	if err := c.write(ctx, wanted); err != nil {
+		return c.writeFailed(ctx, log, live, err)
 	}
-	return c.written(log, this, before, object)
+	return c.written(log, this, live, wanted)
 }
 
-// read gives the live object, which the attempt may write to.
-func (c *call[T]) read(ctx context.Context) (T, error) {
-	live := emptyLike(c.given)
+// read returns the live object as the server has it. A typed read would hide what its
+// type does not know.
+func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(c.ref.GroupVersionKind)
 	if err := c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live); err != nil {
 		return live, c.failed(ctx, "reading", err)
 	}
@@ -117,20 +120,24 @@ func (c *call[T]) read(ctx context.Context) (T, error) {
 	return live, nil
 }
 
-func (c *call[T]) writeFailed(ctx context.Context, log logr.Logger, before T, err error) error {
+func (c *call[T]) writeFailed(ctx context.Context, log logr.Logger, live *unstructured.Unstructured, err error) error {
 	if c.stale = apply.IsStaleWrite(err); c.stale {
 		c.result.StaleWrites++
 		// logr has no level for warnings: the key tells.
-		log.Info("stale write", "warning", true, "resourceVersion", before.GetResourceVersion(), "error", err.Error())
+		log.Info("stale write", "warning", true, "resourceVersion", live.GetResourceVersion(), "error", err.Error())
 	}
 	return c.failed(ctx, "writing", err)
 }
 
-func (c *call[T]) written(log logr.Logger, this attempt, before, answer T) error {
+func (c *call[T]) written(log logr.Logger, this attempt, live, answered *unstructured.Unstructured) error {
 	// The answer to the removal of the last finalizer of an object being deleted
 	// keeps the old resourceVersion.
-	c.result.Changed = answer.GetResourceVersion() != before.GetResourceVersion() ||
-		len(answer.GetFinalizers()) < len(before.GetFinalizers())
+	c.result.Changed = answered.GetResourceVersion() != live.GetResourceVersion() ||
+		len(answered.GetFinalizers()) < len(live.GetFinalizers())
+	answer := emptyLike(c.given)
+	if err := decode(answered, answer); err != nil {
+		return fmt.Errorf("%v was written; its answer: %w", c.ref, err)
+	}
 	if c.verify != nil {
 		if err := c.verify(answer); err != nil {
 			return err

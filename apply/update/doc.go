@@ -29,15 +29,23 @@
 //     the read to the write, so that no other write of the process comes between
 //     them: what is stale then is another process's doing. A call that backs off, and
 //     one that has nothing to write, is in no lane.
-//  5. A write carries the resourceVersion that was read, and no managed fields:
-//     the server keeps the live ones, while a partial list, as a stripped cache
-//     gives, would erase the entries of others.
-//  6. Only a stale write is retried. Every other error ends the call: those of the
+//  5. A write is narrow: the object as the server has it, to the byte, with what mutate
+//     changed. Fields that the Go type does not know, 1024Mi that it would write as
+//     1Gi, empty structs and zero values stay as they were, and with them whoever owns
+//     them. So do the items of lists that mutate did not touch, where others were added,
+//     removed or moved; an item that it did change is found again by its key, as keys
+//     are usually called, or by what it has in common. What the server did not have is
+//     sent whole, with the zero values that the Go type writes. Unstructured and typed
+//     callers send the same.
+//  6. It carries the resourceVersion that was read, and no managed fields: the server
+//     keeps the live ones, while a partial list, as a stripped cache gives, would erase
+//     the entries of others.
+//  7. Only a stale write is retried. Every other error ends the call: those of the
 //     API server as apply.Classify types them, NotFound as apierrors.IsNotFound
 //     knows it.
-//  7. An object recreated under the same name is not touched: apply.ErrUIDMismatch.
+//  8. An object recreated under the same name is not touched: apply.ErrUIDMismatch.
 //     RemoveFinalizer takes an absent object for success.
-//  8. A budget that runs out is an ExhaustedError, a context that ends between
+//  9. A budget that runs out is an ExhaustedError, a context that ends between
 //     attempts, or while one waits for the lane, an InterruptedError. Both say how
 //     many attempts there were and wrap the last error; return them from Reconcile
 //     and it runs again later.
@@ -60,8 +68,6 @@
 //     what it knew before loses what others wrote, without any 409.
 //  7. Do is for metadata and spec, Status for the status. The server drops the
 //     rest silently when the kind has a status subresource.
-//  8. The Go type is as new as the server's: a PUT of an older one drops the
-//     fields it does not know. *unstructured.Unstructured knows all of them.
 //
 // Valid:
 //

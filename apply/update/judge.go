@@ -3,8 +3,11 @@ package update
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // look judges the object handed in: when there is nothing to write, the call is
@@ -40,6 +43,37 @@ func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 		return before, false, nil
 	}
 	return before, true, nil
+}
+
+// rejudge has mutate change what the live object is in Go. wanted is the live object
+// with that change, as it is to be written; nil: there is nothing to write.
+func (c *call[T]) rejudge(live *unstructured.Unstructured) (object T, wanted *unstructured.Unstructured, err error) {
+	object = emptyLike(c.given)
+	if err := decode(live, object); err != nil {
+		return object, nil, fmt.Errorf("%v: %w", c.ref, err)
+	}
+	before, changed, err := c.judge(object)
+	if err != nil || !changed {
+		return object, nil, err
+	}
+	if wanted, err = narrow(live, before, object); err != nil {
+		return object, nil, fmt.Errorf("%v: %w", c.ref, err)
+	}
+	if reflect.DeepEqual(wanted.Object, live.Object) {
+		object.SetManagedFields(live.GetManagedFields())
+		return object, nil, nil
+	}
+	withoutManagedFields(wanted)
+	return object, wanted, nil
+}
+
+// withoutManagedFields leaves what the object shares with the one that was read as it is.
+func withoutManagedFields(object *unstructured.Unstructured) {
+	if metadata, ok := object.Object["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		object.Object["metadata"] = metadata
+	}
 }
 
 // change has mutate change the object, and refuses to write it when it is not the

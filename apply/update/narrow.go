@@ -1,0 +1,124 @@
+package update
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// decode fills a Go value from an object as the server sent it. It gets a copy: mutate
+// writes to it.
+func decode(live *unstructured.Unstructured, into client.Object) error {
+	if raw, ok := into.(runtime.Unstructured); ok {
+		raw.SetUnstructuredContent(runtime.DeepCopyJSON(live.Object))
+		return nil
+	}
+	kind := into.GetObjectKind().GroupVersionKind()
+	encoded, err := json.Marshal(live.Object)
+	if err != nil {
+		return err
+	}
+	if err := utiljson.Unmarshal(encoded, into); err != nil {
+		return fmt.Errorf("reading it into %T: %w", into, err)
+	}
+	into.GetObjectKind().SetGroupVersionKind(kind) // a typed read leaves it out
+	return nil
+}
+
+// encode returns a Go value as a typed PUT would send it.
+func encode(object client.Object) (map[string]any, error) {
+	if raw, ok := object.(runtime.Unstructured); ok {
+		return raw.UnstructuredContent(), nil
+	}
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	var content map[string]any
+	return content, utiljson.Unmarshal(encoded, &content)
+}
+
+// narrow returns the live object with what differs between before and after, and
+// everything else as the server has it: fields that the Go type lacks, 1024Mi that it
+// would write as 1Gi, zero values that it leaves out or adds.
+func narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
+	was, err := encode(before)
+	if err != nil {
+		return nil, fmt.Errorf("encoding it as read: %w", err)
+	}
+	is, err := encode(after)
+	if err != nil {
+		return nil, fmt.Errorf("encoding it as changed: %w", err)
+	}
+	for _, identity := range []string{"apiVersion", "kind"} { // a typed object may lack them
+		delete(was, identity)
+		delete(is, identity)
+	}
+	content := rebaseFields(live.Object, was, is, goType{reflect.TypeOf(after)})
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+// rebase returns live with the change from before to after. Where nothing changed that
+// is live itself; what the server does not have yet is sent whole, zero values that its
+// schema may require included. known is what Go knows of the value; it decides only what
+// JSON does not tell.
+func rebase(live, before, after any, known goType) any {
+	if same(before, after, known) {
+		return live
+	}
+	switch after := after.(type) {
+	case map[string]any:
+		live, ok := live.(map[string]any)
+		if before, isMap := before.(map[string]any); ok && (isMap || before == nil) {
+			return rebaseFields(live, before, after, known)
+		}
+	case []any:
+		live, isList := live.([]any)
+		before, wasList := before.([]any)
+		if isList && wasList && len(live) == len(before) {
+			return rebaseItems(live, before, after, known)
+		}
+	}
+	return after
+}
+
+func same(before, after any, known goType) bool {
+	return reflect.DeepEqual(before, after) || known.sameQuantity(before, after)
+}
+
+// rebaseFields does it for a map or a struct. What is in neither before nor after is
+// not known to the Go type, or is hidden by it, and stays.
+func rebaseFields(live, before, after map[string]any, known goType) map[string]any {
+	content := maps.Clone(live)
+	if content == nil {
+		content = map[string]any{}
+	}
+	for name, was := range before {
+		if _, still := after[name]; still {
+			continue
+		}
+		field := known.field(name)
+		held, _ := content[name].(map[string]any)
+		if was, ok := was.(map[string]any); ok && field.isStruct() && len(held) > 0 {
+			// A struct that became zero: fields that it does not know have nothing to do with it.
+			if left := rebaseFields(held, was, nil, field); len(left) > 0 {
+				content[name] = left
+				continue
+			}
+		}
+		delete(content, name)
+	}
+	for name, is := range after {
+		was, had := before[name]
+		if field := known.field(name); !had || !same(was, is, field) {
+			content[name] = rebase(content[name], was, is, field)
+		}
+	}
+	return content
+}

@@ -1,0 +1,155 @@
+package update
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// rebaseItems does it for a list. live and before have the same items by index. Each
+// item of after becomes the one that it was, whatever was added, removed or moved beside
+// it, and is new where it was none of them.
+func rebaseItems(live, before, after []any, known goType) []any {
+	from := origins(before, after)
+	item := known.item()
+	content := make([]any, len(after))
+	for i := range after {
+		if content[i] = after[i]; from[i] >= 0 {
+			content[i] = rebase(live[from[i]], before[from[i]], after[i], item)
+		}
+	}
+	return content
+}
+
+// origins returns for each item of after the index that it had before; -1: it is new.
+// Equal items come first, by position and then in their order. What is left was changed:
+// an item is the one that has the same key, as far as keys can be told, and most values
+// in common; else one with which it has more than half of its values in common.
+func origins(before, after []any) []int {
+	from := slices.Repeat([]int{-1}, len(after))
+	taken := make([]bool, len(before))
+	match := func(i, j int) { from[i], taken[j] = j, true }
+	for i := range after {
+		if i < len(before) && reflect.DeepEqual(before[i], after[i]) {
+			match(i, i)
+		}
+	}
+	places := map[string][]int{} // of what is still to be found
+	for j := range before {
+		if !taken[j] {
+			places[text(before[j])] = append(places[text(before[j])], j)
+		}
+	}
+	for i := range after {
+		if same := places[text(after[i])]; from[i] < 0 && len(same) > 0 {
+			match(i, same[0])
+			places[text(after[i])] = same[1:]
+		}
+	}
+	for _, byKey := range []bool{true, false} {
+		for i := range after {
+			if j := mostAlike(before, taken, after[i], i, byKey); from[i] < 0 && j >= 0 {
+				match(i, j)
+			}
+		}
+	}
+	return from
+}
+
+func text(value any) string {
+	encoded, err := json.Marshal(value) // maps in the order of their keys
+	if err != nil {
+		return fmt.Sprintf("%#v", value)
+	}
+	return string(encoded)
+}
+
+// mostAlike returns the item that a changed one was: of those that may be it the one with
+// most values in common, and of these the nearest. -1: there is none.
+func mostAlike(before []any, taken []bool, item any, at int, byKey bool) int {
+	best, most := -1, 0
+	for j := range before {
+		if taken[j] || byKey && !sameKey(before[j], item) {
+			continue
+		}
+		common, of := alike(before[j], item)
+		if !byKey && 2*common <= of {
+			continue
+		}
+		if best < 0 || common > most || common == most && distance(j, at) < distance(best, at) {
+			best, most = j, common
+		}
+	}
+	return best
+}
+
+// usualKeys are how the items of lists are called in Kubernetes' APIs. Which keys a list
+// has is in the server's schema, which is not at hand.
+var usualKeys = []string{"name", "type", "key", "id", "uid", "ip", "mountPath", "devicePath", "topologyKey", "containerPort", "port"}
+
+// sameKey reports whether two items have the same value of the first of the usual keys
+// that both have.
+func sameKey(a, b any) bool {
+	first, _ := a.(map[string]any)
+	second, _ := b.(map[string]any)
+	for _, key := range usualKeys {
+		x, inFirst := first[key]
+		y, inSecond := second[key]
+		if inFirst && inSecond {
+			return reflect.DeepEqual(x, y)
+		}
+	}
+	return false
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+// alike counts the values that two have in common, and those of the one that has more.
+func alike(a, b any) (common, of int) {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok {
+			return 0, values(a)
+		}
+		for name, value := range a {
+			if other, ok := b[name]; ok {
+				n, _ := alike(value, other)
+				common += n
+			}
+		}
+		return common, max(values(a), values(b))
+	case []any:
+		b, ok := b.([]any)
+		if !ok {
+			return 0, values(a)
+		}
+		for i := range min(len(a), len(b)) {
+			n, _ := alike(a[i], b[i])
+			common += n
+		}
+		return common, max(values(a), values(b))
+	}
+	if reflect.DeepEqual(a, b) {
+		return 1, 1
+	}
+	return 0, 1
+}
+
+func values(of any) int {
+	n := 0
+	switch of := of.(type) {
+	case map[string]any:
+		for _, value := range of {
+			n += values(value)
+		}
+	case []any:
+		for _, value := range of {
+			n += values(value)
+		}
+	default:
+		return 1
+	}
+	return n
+}
