@@ -22,6 +22,9 @@ var (
 	// ErrBeingDeleted says that an object that is being deleted takes no new
 	// finalizer. Nothing was written.
 	ErrBeingDeleted = errors.New("the object is being deleted")
+	// ErrFinalizerDropped says that the server accepted a new finalizer and the
+	// finalizer is not there.
+	ErrFinalizerDropped = errors.New("the finalizer is not there")
 	// ErrFinalizerRemains says that the server accepted the removal of a finalizer
 	// and the finalizer is still there.
 	ErrFinalizerRemains = errors.New("the finalizer is still there")
@@ -65,6 +68,20 @@ func (e *InterruptedError) Unwrap() []error {
 	}
 	return []error{e.Context, e.Err}
 }
+
+// FinalizerDroppedError is ErrFinalizerDropped with the finalizer.
+type FinalizerDroppedError struct {
+	Object    apply.ObjectRef
+	Finalizer string
+}
+
+func (e *FinalizerDroppedError) Error() string {
+	return fmt.Sprintf("adding finalizer %s to %v: the server accepted the write and %v; look for a mutating webhook or admission policy for %s that sets metadata.finalizers",
+		e.Finalizer, e.Object, ErrFinalizerDropped, e.Object.Kind)
+}
+
+// Unwrap returns ErrFinalizerDropped.
+func (e *FinalizerDroppedError) Unwrap() error { return ErrFinalizerDropped }
 
 // FinalizerRemainsError is ErrFinalizerRemains with who owns the finalizer.
 type FinalizerRemainsError struct {

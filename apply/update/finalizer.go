@@ -15,7 +15,9 @@ import (
 
 // EnsureFinalizer adds a finalizer to an object that lacks it; one that is there
 // writes nothing. An object that is being deleted takes no new one: the error
-// matches ErrBeingDeleted. The name is DOMAIN/NAME.
+// matches ErrBeingDeleted. The answer is verified: when the finalizer is not there,
+// taken off by admission for example, the error is a *FinalizerDroppedError. The name
+// is DOMAIN/NAME.
 func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
 	invalid := validFinalizer(finalizer)
 	if invalid == nil && !strings.Contains(finalizer, "/") {
@@ -35,7 +37,8 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 			latest.SetFinalizers(append(finalizers, finalizer))
 			return nil
 		},
-		write: u.put,
+		write:  u.put,
+		verify: func(answer T) error { return u.verifyAdded(answer, finalizer) },
 	})
 }
 
@@ -62,6 +65,17 @@ func RemoveFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 		verify:   func(answer T) error { return u.verifyRemoved(answer, finalizer) },
 		absentOK: true,
 	})
+}
+
+func (u *Updater) verifyAdded(answer client.Object, finalizer string) error {
+	if slices.Contains(answer.GetFinalizers(), finalizer) {
+		return nil
+	}
+	ref, err := u.refer(answer)
+	if err != nil {
+		return err
+	}
+	return &FinalizerDroppedError{Object: ref, Finalizer: finalizer}
 }
 
 func (u *Updater) verifyRemoved(answer client.Object, finalizer string) error {

@@ -1,7 +1,9 @@
 package update_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +100,36 @@ func check(t *testing.T, s *server, err error, sent, message string) {
 	if s.sent() != sent {
 		t.Errorf("sent %q, want %q", s.sent(), sent)
 	}
+}
+
+// Else the caller goes on without what is to hold the object.
+func TestEnsureFinalizerVerifiesTheAnswer(t *testing.T) {
+	s := newServer(pod(theirs))
+	u, err := update.New(update.Config{Client: dropsFinalizer{s.client}, LiveReader: s.client, FieldManager: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := update.EnsureFinalizer(t.Context(), u, cached(t, s, pod()), mine)
+	var dropped *update.FinalizerDroppedError
+	if !errors.Is(err, update.ErrFinalizerDropped) || !errors.As(err, &dropped) || dropped.Finalizer != mine || dropped.Object.UID != "uid-1" {
+		t.Fatalf("error = %v, want a FinalizerDroppedError", err)
+	}
+	for _, part := range []string{"adding finalizer " + mine, "Pod ns/pod", "mutating webhook"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error = %v, want %q in it", err, part)
+		}
+	}
+	if result.Object != nil {
+		t.Errorf("result = %+v", result)
+	}
+}
+
+// dropsFinalizer is admission that takes a finalizer off.
+type dropsFinalizer struct{ client.Client }
+
+func (d dropsFinalizer) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
+	object.SetFinalizers(slices.DeleteFunc(object.GetFinalizers(), func(f string) bool { return f == mine }))
+	return d.Client.Update(ctx, object, opts...)
 }
 
 func TestBeingDeletedMatches(t *testing.T) {
