@@ -65,6 +65,12 @@ func otherUID() answer {
 	return fail(apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", field.ErrorList{invalid}))
 }
 
+// invalid is how the server refuses an object that lacks something.
+func invalid(message string) answer {
+	required := field.Required(field.NewPath("spec", "template"), message)
+	return fail(apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", field.ErrorList{required}))
+}
+
 // unknownReason is the 500 with an empty reason.
 func unknownReason(message string) answer {
 	return fail(&apierrors.StatusError{ErrStatus: metav1.Status{

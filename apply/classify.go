@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -94,8 +95,8 @@ func Classify(ctx context.Context, object ObjectRef, err error) error {
 }
 
 // retryAfter tells whether the same request may succeed later, and how long the
-// server asked to wait. A 500 with an empty reason is no such case: that is how
-// unknown fields, duplicate list keys and objects too large for etcd arrive.
+// server asked to wait. A 500 is one that may, unless it is known to be refused: the
+// write may even have landed.
 func retryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true
@@ -106,13 +107,35 @@ func retryAfter(err error) (time.Duration, bool) {
 		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 			return 0, true
 		case http.StatusInternalServerError:
-			return 0, s.Reason == metav1.StatusReasonInternalError
+			return 0, refusedBy500(s) == ""
 		case http.StatusConflict:
 			return 0, s.Reason == metav1.StatusReasonAlreadyExists // lost a race to create
 		}
 		return 0, false
 	}
 	return 0, isTransport(err)
+}
+
+// refusals are in the messages of the requests that the API server refuses by a 500
+// without a reason: an unknown field, a wrong type or a list key twice, and objects that
+// are too large for etcd. It answers alike while etcd dies, and only the message tells.
+var refusals = []string{
+	"failed to create typed patch object",
+	"etcdserver: request is too large",
+	"trying to send message larger than max",
+}
+
+// refusedBy500 returns which of them it is; "": the write may have landed.
+func refusedBy500(status metav1.Status) string {
+	if status.Code != http.StatusInternalServerError || status.Reason != metav1.StatusReasonUnknown {
+		return ""
+	}
+	for _, refusal := range refusals {
+		if strings.Contains(status.Message, refusal) {
+			return refusal
+		}
+	}
+	return ""
 }
 
 // isTransport tells whether a request got no answer, or one that broke off.

@@ -42,6 +42,13 @@ func TestClassify(t *testing.T) {
 		"wrapped":            {fmt.Errorf("writing: %w", errStale), "StaleWrite", 0},
 		"busy":               {apierrors.NewTooManyRequests("busy", 3), "Retryable", 3 * time.Second},
 		"refused":            {apierrors.NewBadRequest("no"), "Refused", 0},
+		"unknown field":      {status500("failed to create typed patch object (a/b; apps/v1, Kind=Deployment): .spec.nope: field not declared in schema"), "Refused", 0},
+		"too large for etcd": {status500("etcdserver: request is too large"), "Refused", 0},
+		"too large for gRPC": {status500("rpc error: code = ResourceExhausted desc = trying to send message larger than max (2103 vs. 2097)"), "Refused", 0},
+		"etcd is dying":      {status500("rpc error: code = Unavailable desc = error reading from server: EOF"), "Retryable", 0},
+		"etcd is busy":       {status500("etcdserver: too many requests"), "Retryable", 0},
+		"etcd's leader":      {status500("etcdserver: leader changed"), "Retryable", 0},
+		"500 with a reason":  {apierrors.NewInternalError(errors.New("etcdserver: request is too large, says a webhook")), "Retryable", 0},
 		"gone":               {apierrors.NewResourceExpired("old"), "Refused", 0},
 		"reset":              {&url.Error{Op: "Patch", URL: "https://x", Err: syscall.ECONNRESET}, "Retryable", 0},
 		"end of file":        {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), "Retryable", 0},
@@ -66,6 +73,11 @@ func TestClassify(t *testing.T) {
 			}
 		})
 	}
+}
+
+// status500 has no reason, as the API server passes on what it did not expect.
+func status500(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: message}}
 }
 
 // Once the caller's context has ended, an error that says so is left alone.

@@ -34,7 +34,8 @@ var (
 	// ErrReentry says that a write was begun inside of another write to the same
 	// object, for which it would have waited without end. It was not sent.
 	ErrReentry = errors.New("write within a write")
-	// ErrRetryable says that the server or the way to it failed for the moment.
+	// ErrRetryable says that the server or the way to it failed for the moment. The
+	// write may have landed: an answer that says nothing known is no refusal.
 	ErrRetryable = errors.New("retryable")
 	// ErrRefused says that this request is not taken as it stands, by the server
 	// (validation, permission, an unknown field, size, a terminating namespace) or by

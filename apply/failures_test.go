@@ -32,8 +32,9 @@ func TestFailures(t *testing.T) {
 	timeout := apierrors.NewTimeoutError("the server is slow", 0)
 	unavailable := apierrors.NewServiceUnavailable("etcd has no leader")
 	run(t, map[string]testCase{
-		"unknown field":       one("500 with an empty reason", apply.ErrRefused, unknownReason(".spec.x: field not declared in schema")),
+		"unknown field":       one("500 with an empty reason", apply.ErrRefused, unknownReason("failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.x: field not declared in schema")),
 		"too large for etcd":  one("500 with an empty reason", apply.ErrRefused, unknownReason("etcdserver: request is too large")),
+		"etcd is dying":       one("the write may have landed", apply.ErrRetryable, unknownReason("rpc error: code = Unavailable desc = error reading from server: EOF")),
 		"too large":           one("413", apply.ErrRefused, fail(tooLarge)),
 		"invalid":             one("422, not for the uid", apply.ErrRefused, fail(invalid)),
 		"forbidden":           one("403", apply.ErrRefused, fail(apierrors.NewForbidden(deployments, "web", errors.New("no")))),

@@ -128,7 +128,7 @@ func TestMemory(t *testing.T) {
 		},
 		"what is left is refused": {
 			reason: "the whole intent may be valid, as when the object lost the field that it needs",
-			policy: relinquish, steps: []step{{pinned, unknownReason("required")}, {"PATCH", ok(web("uid-1", "9"))}},
+			policy: relinquish, steps: []step{{pinned, invalid("required")}, {"PATCH", ok(web("uid-1", "9"))}},
 			action: apply.Configured,
 		},
 		"the server fails": {

@@ -110,7 +110,7 @@ func TestPlan(t *testing.T) {
 		"an answer with such managed fields": {
 			err: apply.ErrRefused, steps: []step{{"GET", notFound()}, {"PATCH", ok(func() any { forged := *forged; forged.ResourceVersion = ""; return &forged }())}},
 		},
-		"refused":     {err: apply.ErrRefused, steps: []step{{"GET", notFound()}, {"PATCH", unknownReason("unknown field")}}},
+		"refused":     {err: apply.ErrRefused, steps: []step{{"GET", notFound()}, {"PATCH", unknownReason("failed to create typed patch object: unknown field")}}},
 		"no read":     {err: apply.ErrRetryable, steps: []step{{"GET", fail(apierrors.NewServiceUnavailable("no leader"))}}},
 		"no name":     {intent: apply.Intent{Config: appsv1ac.Deployment("", "shop")}, err: apply.ErrInvalidIntent},
 		"no dry runs": {err: apply.ErrRefused, steps: []step{{"GET", notFound()}, {"PATCH", fail(apierrors.NewBadRequest("a webhook has side effects"))}}},

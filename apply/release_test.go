@@ -89,7 +89,7 @@ func TestRelease(t *testing.T) {
 		},
 		"the object cannot be without our fields": {
 			object: webAt(""), err: apply.ErrRefused, attempts: 1,
-			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", unknownReason("required")}},
+			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", invalid("required")}},
 		},
 		"managed fields that nobody can read": {object: webAt(""), err: apply.ErrRefused, steps: []step{{"GET", ok(forged)}}},
 		"no uid to pin to":                    {object: webAt(""), err: apply.ErrRefused, steps: []step{{"GET", ok(ours("", "7", ""))}}},

@@ -57,7 +57,7 @@ func (e *encodedIntent) withoutValues(err error) error {
 		return err
 	}
 	status := answer.ErrStatus.DeepCopy()
-	status.Message = fmt.Sprintf("HTTP %d %s", status.Code, status.Reason)
+	status.Message = strings.TrimSpace(fmt.Sprintf("HTTP %d %s%s", status.Code, status.Reason, refusedBy500(*status)))
 	if status.Details != nil {
 		var fields []string
 		for i := range status.Details.Causes {

@@ -64,8 +64,8 @@ func TestSecretValuesAreNotShown(t *testing.T) {
 			says:  "HTTP 422 Invalid data[password] (the server's message is hidden",
 		},
 		"wrong type": {
-			steps: []step{{"PATCH", unknownReason(".data.password: expected string, got &{" + ourPassword + "}")}},
-			says:  "HTTP 500 (the server's message is hidden",
+			steps: []step{{"PATCH", unknownReason("failed to create typed patch object (shop/web; /v1, Kind=Secret): .data.password: expected string, got &{" + ourPassword + "}")}},
+			says:  "HTTP 500 failed to create typed patch object (the server's message is hidden",
 		},
 		"webhook": {
 			steps: slices.Repeat([]step{{"PATCH", fail(apierrors.NewInternalError(errors.New(ourPassword)))}}, 3),

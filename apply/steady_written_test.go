@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +17,7 @@ import (
 func TestOwnWrites(t *testing.T) {
 	refused := Classify(t.Context(), ObjectRef{}, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "web", errors.New("no")))
 	lost := Classify(t.Context(), ObjectRef{}, apierrors.NewTimeoutError("no answer", 0))
+	died := Classify(t.Context(), ObjectRef{}, &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "rpc error: code = Unavailable desc = EOF"}})
 	for name, c := range map[string]struct {
 		writes  []error // nil: at version 2000
 		read    string
@@ -28,6 +30,7 @@ func TestOwnWrites(t *testing.T) {
 		"not to be compared":    {[]error{nil}, "x", false},
 		"a refused write":       {[]error{refused}, "1000", true},
 		"a lost answer":         {[]error{lost}, "9999", false},
+		"etcd died":             {[]error{died}, "9999", false},
 		"cancelled":             {[]error{context.Canceled}, "9999", false},
 		"lost, then refused":    {[]error{lost, refused}, "9999", false},
 		"lost, then landed":     {[]error{lost, nil}, "2000", true},

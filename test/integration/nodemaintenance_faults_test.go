@@ -160,6 +160,59 @@ func TestNodeThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// dying lets the first write to a node land and answers as the API server does while
+// etcd dies, or not at all. The next reads fail alike.
+func dying(node string, reads int32, answer func() (*http.Response, error)) func(http.RoundTripper) http.RoundTripper {
+	var written, left atomic.Int32
+	left.Store(reads)
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			reads := request.Method == http.MethodGet && request.URL.Path == "/api/v1/nodes/"+node
+			switch {
+			case nodeWritten(request) == node && written.Add(1) == 1:
+				response, err := next.RoundTrip(request)
+				if err == nil {
+					err = response.Body.Close()
+				}
+				if err != nil {
+					return nil, err
+				}
+				return answer()
+			case reads && written.Load() > 0 && left.Add(-1) >= 0:
+				return answer()
+			}
+			return next.RoundTrip(request)
+		})
+	}
+}
+
+// TestNodeWhoseAnswerIsLost: what has landed is looked up before a failure is recorded,
+// by either strategy.
+func TestNodeWhoseAnswerIsLost(t *testing.T) {
+	for name, answer := range map[string]func() (*http.Response, error){
+		"etcd": func() (*http.Response, error) {
+			body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"rpc error: code = Unavailable desc = error reading from server: EOF","code":500}`
+			header := http.Header{"Content-Type": []string{"application/json"}}
+			return &http.Response{StatusCode: http.StatusInternalServerError, Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
+		},
+		"connection": func() (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
+	} {
+		for _, strategy := range []v1alpha1.WriteStrategy{v1alpha1.StrategyApply, v1alpha1.StrategyUpdate} {
+			t.Run(name+" "+string(strategy), func(t *testing.T) {
+				t.Parallel()
+				m := newMaintenance(t)
+				nodes := m.nodes(t, 2)
+				m.run(t, dying(nodes[0], 2, answer))
+				cordon := v1alpha1.NodeMaintenanceSpec{Action: v1alpha1.Cordon, Strategy: strategy}
+				status := m.do(t, "lost", cordon, "Succeeded")
+				if status.Succeeded != 2 || status.Nodes[0].Error != "" {
+					t.Errorf("%+v", status.Nodes)
+				}
+			})
+		}
+	}
+}
+
 // TestManagerStopsInTheMiddleOfAWave: the next one finishes it, and writes to no node
 // that was done.
 func TestManagerStopsInTheMiddleOfAWave(t *testing.T) {

@@ -24,7 +24,7 @@ const atATime = 10
 // not guarded against foreign objects as those of package setup are.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(),
-		applying: applying{live: mgr.GetAPIReader()},
+		applying: applying{live: mgr.GetAPIReader()}, updating: updating{live: mgr.GetAPIReader()},
 		events:   mgr.GetEventRecorder(fieldmanagers.NodeMaintenance)}
 	var err error
 	strict, force := policies()

@@ -6,25 +6,27 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
 	"coapply.dev/apply/update"
 )
 
 // updating is the fallback: get-modify-update, with update.Exponential. Only stale
 // writes are retried, and a node that is rewritten without a pause fails after four
 // attempts. It takes a field from whoever owns it and tells nobody.
-type updating struct{ updater *update.Updater }
+type updating struct {
+	live    client.Reader
+	updater *update.Updater
+}
 
-// do gives the name alone, so that the first attempt reads live too. The object is
-// unstructured: a PUT of a Go type drops what a newer server's nodes have beside it.
+// do gives the name alone, so that the first attempt reads live too.
 func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) outcome {
-	node := &unstructured.Unstructured{}
-	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-	node.SetName(name)
-	result, err := update.Do(ctx, u.updater, node, func(node *unstructured.Unstructured) error {
+	result, err := update.Do(ctx, u.updater, emptyNode(name), func(node *unstructured.Unstructured) error {
 		return modify(node, work)
 	})
 	done := outcome{attempts: result.Attempts, err: err, final: true}
@@ -36,8 +38,41 @@ func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 		done.err = errNotFound
 	case errors.As(err, &interrupted), err != nil && ctx.Err() != nil:
 		done.final = false
+	case errors.Is(err, apply.ErrRetryable):
+		return u.lookUp(ctx, work, name, done)
 	}
 	return done
+}
+
+// lookUp settles an attempt whose answer was lost: the write may have landed. It reads
+// until there is an answer or the time is up; then another wave looks.
+func (u updating) lookUp(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, done outcome) outcome {
+	for backoff := retryBackoff(); ; {
+		node := emptyNode(name)
+		err := u.live.Get(ctx, client.ObjectKey{Name: name}, node)
+		switch {
+		case apierrors.IsNotFound(err):
+			done.err = errNotFound
+			return done
+		case err == nil:
+			wanted := node.DeepCopy()
+			if modify(wanted, work) == nil && equality.Semantic.DeepEqual(node, wanted) {
+				done.err = nil
+			}
+			return done
+		}
+		if pause(ctx, backoff.Step()); ctx.Err() != nil {
+			done.final = false
+			return done
+		}
+	}
+}
+
+func emptyNode(name string) *unstructured.Unstructured {
+	node := &unstructured.Unstructured{}
+	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+	node.SetName(name)
+	return node
 }
 
 // modify is idempotent, and changes nothing of a node that is as it should be.
