@@ -66,7 +66,7 @@ type oddFields struct {
 type oddTags struct {
 	Quoted   int        `json:",string"`
 	QuotedTo *string    `json:",string"`
-	Dash     string     `json:"'-',"`
+	Dash     string     `json:"-,omitempty"`
 	Ignored  func()     `json:"-"`
 	Zero     zeroInside `json:",omitzero"`
 	Time     *metav1.Time
