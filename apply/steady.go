@@ -5,13 +5,9 @@ import (
 	"errors"
 	"hash/maphash"
 	"reflect"
-	"unique"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/openapi"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // SteadyState tells of an intent that applying it would change nothing, without a
@@ -41,7 +37,7 @@ type SteadyState struct {
 	seeds   [2]maphash.Seed
 	proven  *recent[provenKey, *proven]
 	written *recent[writtenKey, written]
-	sets    *recent[uint64, *fieldpath.Set] // by the hash of a managed fields entry: those of a reconciler are often alike
+	prints  *fingerprints
 }
 
 // How many intents and sets are remembered at least.
@@ -69,26 +65,15 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	if server == nil {
 		return nil, errors.New("apply: the API server's schemas are needed, from discoveryClient.OpenAPIV3()")
 	}
+	seeds := [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 	return &SteadyState{
 		reader:  reader,
 		schemas: newSchemas(server),
-		seeds:   [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		seeds:   seeds,
 		proven:  newRecent[provenKey, *proven](rememberedIntents),
 		written: newRecent[writtenKey, written](rememberedIntents),
-		sets:    newRecent[uint64, *fieldpath.Set](rememberedSets),
+		prints:  newFingerprints(seeds[0]),
 	}, nil
-}
-
-// proven is an object as it was when nothing of the intent was left to do.
-type proven struct {
-	kind            unique.Handle[schema.GroupVersionKind]
-	name            types.NamespacedName
-	uid             types.UID
-	resourceVersion string
-	entry           uint64 // hash of the managed fields entry
-	values          uint64 // hash of the values that it owns
-	onlyThis        bool   // of another version nothing is known
-	schema          *knownSchema
 }
 
 // maySkip tells whether there is anything to prove. A dry run is there for its answer,
@@ -121,18 +106,14 @@ func (c *call) stillProven(ctx context.Context, intent Intent) bool {
 	}
 	c.ref = ObjectRef{GroupVersionKind: before.kind.Value(), NamespacedName: before.name}
 	object := c.look(ctx, intent.Read)
-	if object == nil || object.GetUID() != before.uid || intent.UID != "" && intent.UID != before.uid || !c.believes(object) {
+	if object == nil || !before.isOf(object, intent.UID) || !c.believes(object) {
 		return false
 	}
 	if object.GetResourceVersion() != before.resourceVersion {
-		if before.onlyThis {
+		now, ok := c.fingerprint(object, before.schema)
+		if !ok || !before.holdsFor(now) {
 			return false
 		}
-		now, ok := s.fingerprint(c, object)
-		if !ok || now.entry != before.entry || now.values != before.values {
-			return false
-		}
-		now.schema = before.schema
 		s.proven.put(c.provenAs, now)
 	}
 	c.ref = refOf(c.ref, object)
@@ -157,8 +138,8 @@ func (c *call) becomesSteady(ctx context.Context, intent Intent) bool {
 		c.log.V(1).Info("not steady", "because", c.intent.whyNot(err))
 		return false
 	}
-	if now, ok := s.fingerprint(c, object); ok {
-		now.onlyThis, now.schema = !exactly, by
+	if now, ok := c.fingerprint(object, by); ok {
+		now.onlyThis = !exactly
 		s.proven.put(c.provenAs, now)
 	}
 	c.ref = refOf(c.ref, object)

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -13,11 +12,12 @@ import (
 )
 
 // contentOf gives an object as a value, with its kind and without its managed fields.
-// The object may be the cache's own: what changes is a copy.
-func (c *call) contentOf(object client.Object) (value.Value, error) {
-	if kind, err := c.client.GroupVersionKindFor(object); err != nil || kind != c.ref.GroupVersionKind {
-		return nil, errors.Join(fmt.Errorf("it was read as %v", kind), err)
+// What changes is a copy.
+func (r steadyRequest) contentOf(read steadyRead) (value.Value, error) {
+	if read.kind != r.kind {
+		return nil, fmt.Errorf("it was read as %v", read.kind)
 	}
+	object := read.Object
 	if read, ok := object.(runtime.Unstructured); ok { // types that embed an unstructured.Unstructured, too
 		content := maps.Clone(read.UnstructuredContent())
 		if metadata, ok := content["metadata"].(map[string]any); ok {
@@ -31,7 +31,7 @@ func (c *call) contentOf(object client.Object) (value.Value, error) {
 	shallow.Elem().Set(reflect.ValueOf(object).Elem())
 	if copied, ok := reflect.TypeAssert[client.Object](shallow); ok {
 		copied.SetManagedFields(nil)
-		copied.GetObjectKind().SetGroupVersionKind(c.ref.GroupVersionKind) // typed objects are read without
+		copied.GetObjectKind().SetGroupVersionKind(r.kind) // typed objects are read without
 	}
 	return value.NewValueReflect(shallow.Interface())
 }

@@ -4,17 +4,16 @@ import (
 	"bytes"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // ownEntry gives our entry if there is exactly one of any apiVersion, and it is of ours.
-func (c *call) ownEntry(object client.Object) *metav1.ManagedFieldsEntry {
+func (r steadyRequest) ownEntry(read steadyRead) *metav1.ManagedFieldsEntry {
 	var own *metav1.ManagedFieldsEntry
-	entries := object.GetManagedFields()
+	entries := read.GetManagedFields()
 	for i := range entries {
-		if !c.isOurEntry(entries[i]) {
+		if !r.isOwn(entries[i]) {
 			continue
 		}
 		if own != nil {
@@ -22,15 +21,14 @@ func (c *call) ownEntry(object client.Object) *metav1.ManagedFieldsEntry {
 		}
 		own = &entries[i]
 	}
-	if own == nil || own.FieldsV1 == nil || own.APIVersion != c.ref.GroupVersion().String() {
+	if own == nil || own.FieldsV1 == nil || own.APIVersion != r.kind.GroupVersion().String() {
 		return nil
 	}
 	return own
 }
 
-func (c *call) isOurEntry(entry metav1.ManagedFieldsEntry) bool {
-	return entry.Manager == c.config.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply &&
-		entry.Subresource == c.provenAs.subresource
+func (r steadyRequest) isOwn(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == r.manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == r.subresource
 }
 
 func parseFields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
@@ -66,11 +64,3 @@ var neverOwned = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata", "managedFields"),
 	fieldpath.MakePathOrDie("metadata", "resourceVersion"),
 )
-
-func onlyMetadata(set *fieldpath.Set) bool {
-	only := true
-	set.Iterate(func(path fieldpath.Path) {
-		only = only && isMetadata(path)
-	})
-	return only
-}

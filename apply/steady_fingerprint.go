@@ -1,174 +1,114 @@
 package apply
 
 import (
-	"encoding/binary"
 	"hash/maphash"
-	"math"
+	"reflect"
 	"unique"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// fingerprint hashes what a proof depends on: our entry, and the values that it owns.
-// It fails where one of them cannot be found.
-func (s *SteadyState) fingerprint(c *call, object client.Object) (*proven, bool) {
-	entry := c.ownEntry(object)
+// proven is an object as it was when nothing of the intent was left to do.
+type proven struct {
+	kind            unique.Handle[schema.GroupVersionKind]
+	name            types.NamespacedName
+	uid             types.UID
+	resourceVersion string
+	entry           uint64 // hash of the managed fields entry
+	values          uint64 // hash of the values that it owns
+	onlyThis        bool   // of another version nothing is known
+	schema          *knownSchema
+}
+
+// isOf reports whether a read is of the object that was proven, and of the one that the
+// intent is pinned to, if it is to one.
+func (p *proven) isOf(read client.Object, pinned types.UID) bool {
+	return read.GetUID() == p.uid && (pinned == "" || pinned == p.uid)
+}
+
+// holdsFor reports whether what was proven of one version holds for another one.
+func (p *proven) holdsFor(now *proven) bool {
+	return !p.onlyThis && now.entry == p.entry && now.values == p.values
+}
+
+// fingerprints hash what a proof depends on: our entry, and the values that it owns. They
+// remember what many entries have in common, as those of a reconciler are often alike.
+type fingerprints struct {
+	seed  maphash.Seed
+	sets  *recent[uint64, *fieldpath.Set] // by the hash of an entry
+	views *recent[viewKey, bool]
+}
+
+// viewKey is a set of fields, of a kind, by a schema, as it is seen through a Go type.
+type viewKey struct {
+	entry  uint64
+	kind   schema.GroupVersionKind
+	by     managedfields.TypeConverter
+	goType reflect.Type
+}
+
+func newFingerprints(seed maphash.Seed) *fingerprints {
+	return &fingerprints{seed, newRecent[uint64, *fieldpath.Set](rememberedSets), newRecent[viewKey, bool](rememberedSets)}
+}
+
+// of fails where one of the values cannot be found, or is not shown as it is stored.
+func (f *fingerprints) of(request steadyRequest, read steadyRead, by managedfields.TypeConverter) (*proven, bool) {
+	entry := request.ownEntry(read)
 	if entry == nil {
 		return nil, false
 	}
-	raw := entry.FieldsV1.GetRawBytes()
-	hash := maphash.Bytes(s.seeds[0], raw)
-	set, known := s.sets.get(hash)
-	if !known {
-		var err error
-		if set, err = parseFields(entry); err != nil {
-			return nil, false
-		}
-		if len(raw) <= rememberedSetSize {
-			s.sets.put(hash, set)
-		}
-	}
-	if hidesForms(object, set) { // though another read may have shown them
+	hash, set, err := f.setOf(entry)
+	if err != nil || f.hidden(viewKey{hash, request.kind, by, reflect.TypeOf(read.Object)}, read, set) {
 		return nil, false
 	}
-	content, err := c.contentOf(object)
+	content, err := request.contentOf(read)
 	if err != nil {
 		return nil, false
 	}
-	values := valueHash{seed: s.seeds[0]}
+	values := valueHash{seed: f.seed}
 	if !values.owned(set, content) {
 		return nil, false
 	}
 	return &proven{
-		kind:            unique.Make(c.ref.GroupVersionKind),
-		name:            client.ObjectKeyFromObject(object),
-		uid:             object.GetUID(),
-		resourceVersion: object.GetResourceVersion(),
+		kind:            unique.Make(request.kind),
+		name:            client.ObjectKeyFromObject(read),
+		uid:             read.GetUID(),
+		resourceVersion: read.GetResourceVersion(),
 		entry:           hash,
 		values:          values.sum,
 	}, true
 }
 
-// valueHash hashes values in the order of their fields.
-type valueHash struct {
-	seed maphash.Seed
-	sum  uint64
+func (f *fingerprints) setOf(entry *metav1.ManagedFieldsEntry) (hash uint64, set *fieldpath.Set, err error) {
+	raw := entry.FieldsV1.GetRawBytes()
+	hash = maphash.Bytes(f.seed, raw)
+	set, known := f.sets.get(hash)
+	if known {
+		return hash, set, nil
+	}
+	set, err = parseFields(entry)
+	if err == nil && len(raw) <= rememberedSetSize {
+		f.sets.put(hash, set)
+	}
+	return hash, set, err
 }
 
-// owned hashes the values of a set: leaves, and whole what is owned as one.
-func (h *valueHash) owned(set *fieldpath.Set, of value.Value) bool {
-	found := true
-	set.Members.Iterate(func(element fieldpath.PathElement) {
-		if below, ok := set.Children.Get(element); ok && !below.Empty() {
-			return
-		}
-		at, index, ok := elementOf(of, element)
-		found = found && ok
-		if found {
-			h.number(uint64(index))
-			h.number(h.whole(at))
-		}
-	})
-	set.Children.Iterate(func(element fieldpath.PathElement) {
-		below, _ := set.Children.Get(element)
-		at, index, ok := elementOf(of, element)
-		found = found && ok
-		if found {
-			h.number(uint64(index))
-			found = h.owned(below, at)
-		}
-	})
-	return found
-}
-
-// elementOf gives what one step of a path leads to and, of a list, where it stands: to
-// reorder is to change.
-func elementOf(of value.Value, element fieldpath.PathElement) (at value.Value, index int, found bool) {
-	switch {
-	case of == nil || of.IsNull():
-		return nil, 0, false
-	case element.FieldName != nil:
-		if !of.IsMap() {
-			return nil, 0, false
-		}
-		at, found = of.AsMap().Get(*element.FieldName)
-		return at, 0, found
-	case !of.IsList():
-		return nil, 0, false
+// hidden reports whether the read may hide a value of the set, though another one may
+// have shown it.
+func (f *fingerprints) hidden(key viewKey, read steadyRead, set *fieldpath.Set) bool {
+	hidden, known := f.views.get(key)
+	if !known {
+		empty := &unstructured.Unstructured{}
+		empty.SetGroupVersionKind(key.kind)
+		typed, err := key.by.ObjectToTyped(empty)
+		hidden = err != nil || read.hides(set, typed.Schema(), typed.TypeRef())
+		f.views.put(key, hidden)
 	}
-	items := of.AsList()
-	for i := range items.Length() {
-		if item := items.At(i); isElement(item, i, element) {
-			return item, i, true
-		}
-	}
-	return nil, 0, false
-}
-
-func isElement(item value.Value, index int, element fieldpath.PathElement) bool {
-	switch {
-	case element.Index != nil:
-		return index == *element.Index
-	case element.Value != nil:
-		return value.Equals(item, *element.Value)
-	case element.Key == nil || !item.IsMap():
-		return false
-	}
-	fields := item.AsMap()
-	for _, key := range *element.Key {
-		if at, ok := fields.Get(key.Name); !ok || !value.Equals(at, key.Value) {
-			return false
-		}
-	}
-	return true
-}
-
-// whole hashes a value with all below it.
-func (h *valueHash) whole(of value.Value) uint64 {
-	part := valueHash{seed: h.seed}
-	switch {
-	case of == nil || of.IsNull():
-		part.number(1)
-	case of.IsBool():
-		part.number(2)
-		if of.AsBool() {
-			part.number(1)
-		}
-	case of.IsInt():
-		part.number(3)
-		part.number(uint64(of.AsInt()))
-	case of.IsFloat():
-		part.number(4)
-		part.number(math.Float64bits(of.AsFloat()))
-	case of.IsString():
-		part.number(5)
-		part.number(maphash.String(h.seed, of.AsString()))
-	case of.IsList():
-		part.number(6)
-		items := of.AsList()
-		for i := range items.Length() {
-			part.number(h.whole(items.At(i)))
-		}
-	case of.IsMap():
-		part.number(7)
-		var sum uint64 // in any order
-		of.AsMap().Iterate(func(name string, at value.Value) bool {
-			field := valueHash{seed: h.seed}
-			field.number(maphash.String(h.seed, name))
-			field.number(h.whole(at))
-			sum += field.sum
-			return true
-		})
-		part.number(sum)
-	}
-	return part.sum
-}
-
-func (h *valueHash) number(n uint64) {
-	var both [16]byte
-	binary.LittleEndian.PutUint64(both[:8], h.sum)
-	binary.LittleEndian.PutUint64(both[8:], n)
-	h.sum = maphash.Bytes(h.seed, both[:])
+	return hidden
 }

@@ -1,15 +1,10 @@
 package apply
 
 import (
-	"encoding"
-	"encoding/json"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
@@ -19,8 +14,8 @@ import (
 // stores into the same Go type, which has one text for a quantity and leaves out what
 // is zero. Others who own such a field would be in conflict with ours all the same, as
 // values are compared as they are sent.
-func (c *call) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, object client.Object) error {
-	normal, dropped, ok := c.normalForm(wanted, set)
+func (r steadyRequest) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read steadyRead) error {
+	normal, dropped, ok := r.normalForm(wanted, set)
 	if !ok || !dropped.Difference(changes.Added).Empty() || !heldIn(live.AsValue(), dropped) {
 		return fmt.Errorf("it would change: %s", changes)
 	}
@@ -30,8 +25,8 @@ func (c *call) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *ty
 		}
 	}
 	differing := changes.Modified.Union(changes.Added)
-	for _, entry := range object.GetManagedFields() {
-		if c.isOurEntry(entry) {
+	for _, entry := range read.GetManagedFields() {
+		if r.isOwn(entry) {
 			continue
 		}
 		theirs, err := parseFields(&entry)
@@ -44,14 +39,15 @@ func (c *call) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *ty
 
 // normalForm gives what is wanted as the server's Go type has it, and the fields that
 // this type leaves out; nil if that is all of them. It is not ok where the type is not
-// known to be the server's.
-func (c *call) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (normal *typed.TypedValue, dropped *fieldpath.Set, ok bool) {
-	own, err := c.client.Scheme().New(c.ref.GroupVersionKind)
-	if err != nil || !strings.HasPrefix(reflect.TypeOf(own).Elem().PkgPath(), "k8s.io/api/") {
+// known to be the server's, or does not know a field: an older type leaves that out,
+// whatever its value is.
+func (r steadyRequest) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (normal *typed.TypedValue, dropped *fieldpath.Set, ok bool) {
+	if r.goType == nil || !isServersOwn(r.kind, r.goType) {
 		return nil, nil, false
 	}
+	own := reflect.New(r.goType).Interface()
 	raw, ok := wanted.AsValue().Unstructured().(map[string]any)
-	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, own) != nil {
+	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(raw, own, true) != nil {
 		return nil, nil, false
 	}
 	content, err := value.NewValueReflect(own)
@@ -78,7 +74,7 @@ func (c *call) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (normal 
 	return normal, leaves.Difference(fields.Leaves()), true
 }
 
-// heldIn tells whether the object has what holds each of the fields: else an apply
+// heldIn reports whether the object has what holds each of the fields: else an apply
 // would add that.
 func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	held := true
@@ -92,111 +88,4 @@ func heldIn(object value.Value, fields *fieldpath.Set) bool {
 		held = held && at != nil && at.IsMap()
 	})
 	return held
-}
-
-// hidesForms tells whether the Go type that an object was read as may show a field of
-// the set in another form than the server stores it. The server keeps the text that a
-// custom resource was given: 1024Mi, which a resource.Quantity shows as 1Gi. To apply
-// 1Gi would change it. The server's own kinds are stored as their types show them.
-func hidesForms(object client.Object, set *fieldpath.Set) bool {
-	if _, raw := object.(runtime.Unstructured); raw {
-		return false
-	}
-	kind := pointedAt(reflect.TypeOf(object))
-	if strings.HasPrefix(kind.PkgPath(), "k8s.io/") { // also metadata alone
-		return false
-	}
-	hides := false
-	set.Leaves().Iterate(func(path fieldpath.Path) {
-		if !isMetadata(path) {
-			hides = hides || hasForm(typeAt(kind, path), map[reflect.Type]bool{})
-		}
-	})
-	return hides
-}
-
-func isMetadata(path fieldpath.Path) bool {
-	return path[0].FieldName != nil && *path[0].FieldName == "metadata"
-}
-
-// typeAt is the type that a path leads to, or one on the way that has a form of its
-// own; nil where it leads nowhere.
-func typeAt(t reflect.Type, path fieldpath.Path) reflect.Type {
-	for _, element := range path {
-		if t = pointedAt(t); hasOwnForm(t) {
-			return t
-		}
-		switch t.Kind() {
-		case reflect.Map, reflect.Slice, reflect.Array:
-			t = t.Elem()
-		case reflect.Struct:
-			if element.FieldName == nil {
-				return nil
-			}
-			if t = fieldType(t, *element.FieldName); t == nil {
-				return nil
-			}
-		default:
-			return nil
-		}
-	}
-	return t
-}
-
-// fieldType finds a field by its name in JSON, also in what is embedded; nil: there is
-// none.
-func fieldType(t reflect.Type, name string) reflect.Type {
-	for field := range t.Fields() {
-		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch embedded := pointedAt(field.Type); {
-		case tag == name:
-			return field.Type
-		case tag == "" && field.Anonymous && embedded.Kind() == reflect.Struct:
-			if found := fieldType(embedded, name); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
-}
-
-// hasForm tells whether a type, or one below it, has a form of its own.
-func hasForm(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if t == nil {
-		return true // not known
-	}
-	if t = pointedAt(t); seen[t] {
-		return false
-	}
-	seen[t] = true
-	switch {
-	case hasOwnForm(t):
-		return true
-	case t.Kind() == reflect.Map:
-		return hasForm(t.Elem(), seen)
-	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array:
-		return t.Elem().Kind() == reflect.Uint8 || hasForm(t.Elem(), seen) // base64 has several
-	case t.Kind() == reflect.Struct:
-		for field := range t.Fields() {
-			if hasForm(field.Type, seen) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// hasOwnForm tells of a type that reads and writes itself. An IntOrString stays the one
-// that it is.
-func hasOwnForm(t reflect.Type) bool {
-	pointer := reflect.PointerTo(t)
-	return t != reflect.TypeFor[intstr.IntOrString]() &&
-		(pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()))
-}
-
-func pointedAt(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t
 }

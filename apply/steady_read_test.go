@@ -129,7 +129,7 @@ func TestSteadyHugeEntry(t *testing.T) {
 	huge := &cache.deployment.ManagedFields[2]
 	huge.FieldsV1 = metav1.NewFieldsV1(huge.FieldsV1.GetRawString() + strings.Repeat(" ", rememberedSetSize))
 	wantSteady(t, a, Intent{Config: shop()}, true)
-	if n := len(a.config.Steady.sets.young); n != 0 {
+	if n := len(a.config.Steady.prints.sets.young); n != 0 {
 		t.Errorf("%d sets are remembered", n)
 	}
 }
