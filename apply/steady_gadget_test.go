@@ -87,6 +87,9 @@ Gadget:
       type: object
       properties:
         name: {type: string}
+        namespace: {type: string}
+        uid: {type: string}
+        resourceVersion: {type: string}
         labels: {type: object, additionalProperties: {type: string}}
         finalizers: {type: array, x-kubernetes-list-type: set, items: {type: string}}
         newer: {type: string}

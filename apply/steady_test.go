@@ -157,3 +157,40 @@ func TestSteadyZeroes(t *testing.T) {
 		wantSteady(t, a, Intent{Config: client.ApplyConfigurationFromUnstructured(intent), Read: read}, false)
 	}
 }
+
+// TestSteadyPinned: what was proven of one object is not said of another one.
+func TestSteadyPinned(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	wantSteady(t, a, Intent{Config: shop()}, true)
+	wantSteady(t, a, Intent{Config: shop(), UID: cache.deployment.UID}, true)
+	wantSteady(t, a, Intent{Config: shop(), UID: "another"}, false)
+	cache.deployment = cache.deployment.DeepCopy() // made anew, and it has the version of the old one
+	cache.deployment.UID, cache.deployment.ManagedFields = "another", nil
+	wantSteady(t, a, Intent{Config: shop()}, false)
+}
+
+// TestSteadyFormShared: a form that differs was proven for one version. In the next one
+// another manager may hold the same value, in the form that the server stores.
+func TestSteadyFormShared(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	raw := &unstructured.Unstructured{Object: mustUnstructured(shop())}
+	containers, _, _ := unstructured.NestedSlice(raw.Object, "spec", "template", "spec", "containers")
+	limits, ok := containers[0].(map[string]any)
+	if !ok || unstructured.SetNestedField(limits, "1000m", "resources", "requests", "cpu") != nil ||
+		unstructured.SetNestedSlice(raw.Object, containers, "spec", "template", "spec", "containers") != nil {
+		t.Fatal(raw)
+	}
+	intent := Intent{Config: client.ApplyConfigurationFromUnstructured(raw)}
+	wantSteady(t, a, intent, true)
+	shared := cache.deployment.DeepCopy()
+	shared.ResourceVersion = "1001"
+	wantSteady(t, a, Intent{Config: intent.Config, Read: shared}, true)
+	shared = shared.DeepCopy()
+	shared.ResourceVersion = "1002"
+	shared.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(fieldsOfContainer(`"f:resources":{"f:requests":{"f:cpu":{}}}`))
+	wantSteady(t, a, Intent{Config: intent.Config, Read: shared}, false)
+}

@@ -1,0 +1,165 @@
+package apply
+
+import (
+	"hash/maphash"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// TestFingerprint: that of another object is another one where what we own has another
+// value, or another place.
+func TestFingerprint(t *testing.T) {
+	schemas := schemasOf(t, serverModels(t, "apis/apps/v1"))
+	base := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, finalizers: [a.b/c, a.b/d], labels: {app: web}}\n" +
+		"spec: {minReadySeconds: 1, template: {spec: {containers: [{name: a, args: [-a, -b]}, {name: b, tty: true}], nodeSelector: {k: v, l: w}}}}\n"
+	prints := newFingerprints(maphash.MakeSeed())
+	before, ok := fingerprintOf(t, prints, newProof(t, schemas, base))
+	if !ok {
+		t.Fatal("it has none")
+	}
+	for name, c := range map[string]struct {
+		path  []string
+		value any
+		same  bool
+	}{
+		"nothing":                    {[]string{"metadata", "name"}, "web", true},
+		"a value of another":         {[]string{"spec", "paused"}, true, true},
+		"a label":                    {[]string{"metadata", "labels", "app"}, "other", false},
+		"a label of another":         {[]string{"metadata", "labels", "other"}, "other", true},
+		"a number":                   {[]string{"spec", "minReadySeconds"}, int64(2), false},
+		"a number as text":           {[]string{"spec", "minReadySeconds"}, "1", false},
+		"items of a set turned":      {[]string{"metadata", "finalizers"}, []any{"a.b/d", "a.b/c"}, false},
+		"an item of a set gone":      {[]string{"metadata", "finalizers"}, []any{"a.b/c"}, false},
+		"an item of a set more":      {[]string{"metadata", "finalizers"}, []any{"a.b/c", "a.b/d", "a.b/e"}, true},
+		"an item in between":         {[]string{"metadata", "finalizers"}, []any{"a.b/c", "a.b/e", "a.b/d"}, false},
+		"an atomic map":              {[]string{"spec", "template", "spec", "nodeSelector"}, map[string]any{"k": "w", "l": "v"}, false},
+		"an atomic map, with a null": {[]string{"spec", "template", "spec", "nodeSelector"}, map[string]any{"k": "v", "l": nil}, false},
+		"items turned":               {[]string{"spec", "template", "spec", "containers"}, []any{item("name", "b", "tty", true), item("name", "a", "args", []any{"-a", "-b"})}, false},
+		"an atomic list turned":      {[]string{"spec", "template", "spec", "containers"}, []any{item("name", "a", "args", []any{"-b", "-a"}), item("name", "b", "tty", true)}, false},
+		"a truth":                    {[]string{"spec", "template", "spec", "containers"}, []any{item("name", "a", "args", []any{"-a", "-b"}), item("name", "b", "tty", false)}, false},
+		"one with a field more":      {[]string{"spec", "template", "spec", "containers"}, []any{item("name", "a", "args", []any{"-a", "-b"}, "tty", true), item("name", "b", "tty", true)}, true},
+		"nothing is there":           {[]string{"spec", "template"}, nil, false},
+	} {
+		changed := newProof(t, schemas, base)
+		raw := changed.read.Object.(*unstructured.Unstructured).Object //nolint:forcetypeassert // newProof's
+		if err := unstructured.SetNestedField(raw, c.value, c.path...); err != nil {
+			t.Fatal(name, err)
+		}
+		now, ok := fingerprintOf(t, prints, changed)
+		if same := ok && before.holdsFor(now); same != c.same {
+			t.Errorf("%s: the same %v, want %v", name, same, c.same)
+		}
+	}
+}
+
+func item(pairs ...any) map[string]any {
+	fields := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		fields[pairs[i].(string)] = pairs[i+1] //nolint:forcetypeassert // by the caller
+	}
+	return fields
+}
+
+func fingerprintOf(t *testing.T, prints *fingerprints, p *proofCase) (*proven, bool) {
+	t.Helper()
+	first, ok := prints.of(p.request, p.read, p.schemas)
+	again, ok2 := prints.of(p.request, p.read, p.schemas)
+	if ok != ok2 || ok && *first != *again {
+		t.Errorf("asked twice: %v, %v, %v, %v", first, ok, again, ok2)
+	}
+	return first, ok
+}
+
+// TestNoFingerprint: what was proven by another read is not seen by this one.
+func TestNoFingerprint(t *testing.T) {
+	newer, gadgets := schemasOf(t, newerModels(t)), gadgetSchemas(t)
+	atomic := func() *proofCase { return newProof(t, newer, tolerates("{key: a}"), tolerates("{key: a, newer: 1}")) }
+	quantity := func() *proofCase { return newProof(t, gadgets, gadgetOf("{size: '1'}")) }
+	prints := newFingerprints(maphash.MakeSeed())
+	for name, c := range map[string]struct {
+		*proofCase
+
+		want bool
+	}{
+		"an atomic with a newer":   {atomic(), true},
+		"typed: that hides it":     {atomic().readAs(t, &appsv1.Deployment{}), false},
+		"a quantity":               {quantity(), true},
+		"typed: that hides a form": {quantity().readAs(t, &gadget{}), false},
+		"metadata alone":           {quantity().readAs(t, &metav1.PartialObjectMetadata{}), false},
+		"of another kind":          {quantity().asks(func(r *steadyRequest) { r.kind.Version = "v1"; r.kind.Kind = "Other" }), false},
+		"without an entry":         {quantity().entries(none), false},
+		"with two":                 {quantity().entries(twice), false},
+	} {
+		if _, ok := fingerprintOf(t, prints, c.proofCase); ok != c.want {
+			t.Errorf("%s: %v", name, ok)
+		}
+	}
+}
+
+// TestFingerprintSchemas: a set is looked at again by other schemas.
+func TestFingerprintSchemas(t *testing.T) {
+	prints := newFingerprints(maphash.MakeSeed())
+	for _, c := range []struct {
+		schemas managedfields.TypeConverter
+		want    bool
+	}{
+		{schemasOf(t, serverModels(t, "apis/apps/v1")), true},
+		{schemasOf(t, newerModels(t)), false},
+	} {
+		if _, ok := fingerprintOf(t, prints, newProof(t, c.schemas, tolerates("{key: a}")).readAs(t, &appsv1.Deployment{})); ok != c.want {
+			t.Errorf("it is %v", ok)
+		}
+	}
+}
+
+func TestProven(t *testing.T) {
+	before := &proven{uid: "1", entry: 1, values: 1}
+	for _, c := range []struct {
+		read, pinned types.UID
+		want         bool
+	}{{"1", "", true}, {"1", "1", true}, {"2", "", false}, {"1", "2", false}, {"2", "2", false}, {"", "", false}} {
+		read := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{UID: c.read}}
+		if got := before.isOf(read, c.pinned); got != c.want {
+			t.Errorf("a read of %q, pinned to %q: %v", c.read, c.pinned, got)
+		}
+	}
+	for name, c := range map[string]struct {
+		before, now proven
+		want        bool
+	}{
+		"the same":                    {proven{entry: 1, values: 1}, proven{entry: 1, values: 1}, true},
+		"another entry":               {proven{entry: 1, values: 1}, proven{entry: 2, values: 1}, false},
+		"other values":                {proven{entry: 1, values: 1}, proven{entry: 1, values: 2}, false},
+		"proven of that version only": {proven{entry: 1, values: 1, onlyThis: true}, proven{entry: 1, values: 1}, false},
+	} {
+		if got := c.before.holdsFor(&c.now); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestMayBeForms(t *testing.T) {
+	some, no := fieldpath.NewSet(fieldpath.MakePathOrDie("a")), fieldpath.NewSet()
+	for name, c := range map[string]struct {
+		removed, modified, added *fieldpath.Set
+		want                     bool
+	}{
+		"nothing":              {no, no, no, false},
+		"modified":             {no, some, no, true},
+		"added":                {no, no, some, true},
+		"removed":              {some, no, no, false},
+		"removed and modified": {some, some, no, false},
+	} {
+		changes := &typed.Comparison{Removed: c.removed, Modified: c.modified, Added: c.added}
+		if got := mayBeForms(changes); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
