@@ -144,6 +144,7 @@ type Round struct {
 	parent     ObjectRef
 	read       record // what the parent says as it was given
 	generation int64  // of it
+	version    string // the resourceVersion that it was read at, or that our own write made of it; "": not known
 	own        record // the set's, without a scope
 	recorded   record // what the parent says since the announcement
 	emitted    scope  // of the members
@@ -213,7 +214,11 @@ func (r *Round) identify(parent client.Object) error {
 	if r.parent.UID == "" {
 		return &IntentError{Object: r.parent, Err: errors.New("the parent of a set needs its uid: give it as it was read")}
 	}
-	r.read, r.generation = recordOf(parent), parent.GetGeneration()
+	r.read, r.generation, r.version = recordOf(parent), parent.GetGeneration(), parent.GetResourceVersion()
+	if r.generation == 0 && r.version == "" {
+		return &IntentError{Object: r.parent, Err: errors.New(
+			"the parent of a set needs its resourceVersion, as it has no generation: give it as it was read")}
+	}
 	r.own = record{id: ApplySetID(r.parent), tooling: r.sets.members.FieldManager() + "/v1"}
 	return nil
 }

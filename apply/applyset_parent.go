@@ -2,12 +2,12 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -55,18 +55,55 @@ func (r *Round) write(ctx context.Context, to record) error {
 		return nil
 	}
 	r.sets.known.Remove(r.parent.UID) // an answer may get lost
-	config := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"labels": to.labels(), "annotations": to.annotations()},
-	}}
-	config.SetGroupVersionKind(r.parent.GroupVersionKind)
-	config.SetNamespace(r.parent.Namespace)
-	config.SetName(r.parent.Name)
+	config := newObject(r.parent.GroupVersionKind, r.parent)
 	config.SetUID(r.parent.UID)
-	if _, err := r.sets.parents.Apply(ctx, Intent{Config: client.ApplyConfigurationFromUnstructured(config)}); err != nil {
+	config.SetLabels(to.labels())
+	config.SetAnnotations(to.annotations())
+	if err := r.send(ctx, Intent{Config: client.ApplyConfigurationFromUnstructured(config)}); err != nil {
 		return err
 	}
 	r.recorded = to
 	return nil
+}
+
+// send writes to the parent. Where nothing but its resourceVersion tells whether the
+// parent is still what was emitted from, our own write must not hide somebody
+// else's: it is pinned to the version that was read, and its answer is the version
+// that is ours. Should the parent have changed, what the set is to say is written
+// all the same, and no version is known: nothing is deleted in this round.
+func (r *Round) send(ctx context.Context, intent Intent) error {
+	if r.generation == 0 && r.version != "" {
+		outcome, err := r.sets.parents.applyAt(ctx, intent, r.version)
+		if err == nil {
+			r.version = outcome.Object.ResourceVersion
+			return nil
+		}
+		r.version = ""
+		if errors.Is(err, ErrRefused) || ctx.Err() != nil {
+			return err
+		}
+	}
+	_, err := r.sets.parents.Apply(ctx, intent)
+	return err
+}
+
+// applyAt sends an intent once, pinned to a version of the object.
+func (a *Applier) applyAt(ctx context.Context, intent Intent, version string) (Outcome, error) {
+	ctx, call := a.begin(ctx)
+	action, err := call.applyAt(ctx, intent, version)
+	return call.end(action, err)
+}
+
+func (c *call) applyAt(ctx context.Context, intent Intent, version string) (action Action, err error) {
+	if c.intent, err = encode(intent); err != nil {
+		return "", err
+	}
+	c.ref = c.intent.ref
+	err = c.inLane(ctx, func(ctx context.Context) error {
+		action, err = c.send(ctx, c.intent, pin{uid: c.ref.UID, resourceVersion: version}, false)
+		return err
+	})
+	return action, c.classify(ctx, err)
 }
 
 // readParent reads the parent past the cache, and holds that it is still there.

@@ -61,10 +61,10 @@ func (r record) mayBecome(own record) error {
 
 // labels and annotations are how the parent says it. The KEP reserves an empty
 // list of namespaces; an empty list of kinds is an empty set.
-func (r record) labels() map[string]any { return map[string]any{idLabel: r.id} }
+func (r record) labels() map[string]string { return map[string]string{idLabel: r.id} }
 
-func (r record) annotations() map[string]any {
-	annotations := map[string]any{toolingAnnotation: r.tooling, kindsAnnotation: r.kinds}
+func (r record) annotations() map[string]string {
+	annotations := map[string]string{toolingAnnotation: r.tooling, kindsAnnotation: r.kinds}
 	if r.namespaces != "" {
 		annotations[namespacesAnnotation] = r.namespaces
 	}

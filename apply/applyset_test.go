@@ -74,7 +74,7 @@ func (s *setScript) describe(request *http.Request) string {
 	return strings.ReplaceAll(text, setID, "SET")
 }
 
-// deleteOptions gives the precondition and the propagation. They are sent as
+// deleteOptions gives the preconditions and the propagation. They are sent as
 // Protobuf.
 func (s *setScript) deleteOptions(raw []byte) string {
 	var options metav1.DeleteOptions
@@ -82,10 +82,11 @@ func (s *setScript) deleteOptions(raw []byte) string {
 		s.Errorf("delete options: %v", err)
 		return ""
 	}
-	if options.Preconditions == nil || options.Preconditions.UID == nil || options.PropagationPolicy == nil {
+	pinned := options.Preconditions
+	if pinned == nil || pinned.UID == nil || pinned.ResourceVersion == nil || options.PropagationPolicy == nil {
 		return options.String()
 	}
-	return fmt.Sprintf("uid=%s %s", *options.Preconditions.UID, *options.PropagationPolicy)
+	return fmt.Sprintf("uid=%s resourceVersion=%s %s", *pinned.UID, *pinned.ResourceVersion, *options.PropagationPolicy)
 }
 
 // expect begins another script; the one before must have ended.
@@ -146,7 +147,7 @@ var setID = apply.ApplySetID(apply.ObjectRef{
 func setParent(kinds ...string) *corev1.ConfigMap {
 	parent := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-1", ResourceVersion: "7"},
 	}
 	if len(kinds) > 0 {
 		parent.Labels = map[string]string{"applyset.kubernetes.io/id": setID}
@@ -161,7 +162,7 @@ func setParent(kinds ...string) *corev1.ConfigMap {
 func announces(kinds string) string {
 	return `PATCH configmaps/web?fieldManager=` + manager + `-applyset {"apiVersion":"v1","kind":"ConfigMap","metadata":{` +
 		`"annotations":{"applyset.kubernetes.io/contains-group-kinds":"` + kinds + `","applyset.kubernetes.io/tooling":"` + manager + `/v1"},` +
-		`"labels":{"applyset.kubernetes.io/id":"SET"},"name":"web","namespace":"shop","uid":"uid-1"}}`
+		`"labels":{"applyset.kubernetes.io/id":"SET"},"name":"web","namespace":"shop","resourceVersion":"7","uid":"uid-1"}}`
 }
 
 func applies(kind, name string) string {
@@ -206,6 +207,7 @@ func TestParentsRefused(t *testing.T) {
 	for says, parent := range map[string]client.Object{
 		"is <nil>(nil)":              nil,
 		"is *v1.ConfigMap(nil)":      (*corev1.ConfigMap)(nil),
+		"needs its resourceVersion":  &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-1"}},
 		"needs its uid":              &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		"the kind of the parent of ": &metav1.PartialObjectMetadata{},
 	} {

@@ -90,7 +90,7 @@ func stores(resourceVersion string) answer {
 func exampleParent() *corev1.ConfigMap {
 	parent := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "parent", UID: "uid-0"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "parent", UID: "uid-0", ResourceVersion: "1"},
 	}
 	parent.Labels = map[string]string{"applyset.kubernetes.io/id": exampleSet}
 	parent.Annotations = map[string]string{

@@ -6,11 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ErrNotPruned says that a round cannot be pruned: not everything that its parent
@@ -20,7 +16,7 @@ var ErrNotPruned = errors.New("not pruned")
 
 // Pruned is what became of the members that a parent emits no longer.
 type Pruned struct {
-	Deleted []ObjectRef // by uid; an object with finalizers goes when these are gone
+	Deleted []ObjectRef // an object with finalizers goes when these are gone
 	Kept    []Kept      // looked at again in each round
 }
 
@@ -54,17 +50,24 @@ func (e *PruneError) Error() string {
 // Unwrap gives each error.
 func (e *PruneError) Unwrap() []error { return e.Errs }
 
-// Prune deletes the members that the parent emits no longer, each pinned to its
-// uid, with background propagation, and then shrinks what the parent says to where
-// members are now. It refuses a round of which anything failed, with ErrNotPruned.
+// Prune deletes the members that the parent emits no longer, each pinned to the uid
+// and the resourceVersion that it was judged at, with background propagation, and then
+// shrinks what the parent says to where members are now. It refuses a round of which
+// anything failed, with ErrNotPruned.
 //
 // A label alone deletes nothing, as anybody can copy or forge one. An object is
 // kept when the label is not owned by the applier's field manager (Apply), when it
 // has owners and the parent is none of them, when it is being deleted already, or
-// when it was recreated meanwhile. Nothing is deleted unless the parent, read past
-// the cache, is the same object, is not being deleted and is at the generation that
-// was emitted from. (A Deployment counts its annotations in its generation: as a
-// parent it can be pruned only in the round after one that wrote to it.)
+// when it was recreated meanwhile. One that is written to before it is deleted is
+// read and judged again: without the label it is no member any more. Nothing is
+// deleted unless the parent, read past the cache, is the same object, is not being
+// deleted and is at the generation that was emitted from. (A Deployment counts its
+// annotations in its generation: as a parent it can be pruned only in the round after
+// one that wrote to it.) Of a parent whose kind has no generation, such as a
+// ConfigMap, a Secret, a Namespace or a Node, the resourceVersion has to be the one
+// that was emitted from. The round's own write of where members may be does not
+// count; what an intent of the round changes on such a parent does, and the next
+// round prunes.
 //
 // A kind that is served no longer holds nothing. Whatever else fails is in a
 // *PruneError, of the classes that Classify gives; what the parent says stays then,
@@ -138,61 +141,6 @@ func (p *pruning) run(ctx context.Context) {
 	p.sets.known.Add(p.parent.UID, knownSet{
 		record: p.recorded, applied: p.members, complete: len(p.pruned.Kept) == 0,
 	})
-}
-
-// parentStands holds that what was emitted is what the parent calls for now.
-func (p *pruning) parentStands(ctx context.Context) error {
-	live, err := p.readParent(ctx)
-	switch {
-	case err != nil:
-		return err
-	case live.DeletionTimestamp != nil:
-		return &RetryableError{Object: p.parent, Err: errors.New("it is being deleted; nothing was pruned")}
-	case live.Generation != p.generation:
-		return &RetryableError{Object: p.parent, Err: fmt.Errorf(
-			"what it emits is from its generation %d, and it is at %d; nothing was pruned", p.generation, live.Generation)}
-	}
-	return nil
-}
-
-func (p *pruning) delete(ctx context.Context, ref ObjectRef) {
-	ctx, leave, err := p.sets.members.config.Lanes.Enter(ctx, ref)
-	if err != nil {
-		p.errs = append(p.errs, err)
-		return
-	}
-	defer leave()
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
-	object.SetGroupVersionKind(ref.GroupVersionKind)
-	p.sets.members.wroteElse(ref) // it may be emitted again at once
-	err = p.sets.members.client.Delete(ctx, object, client.Preconditions{UID: &ref.UID},
-		client.PropagationPolicy(metav1.DeletePropagationBackground))
-	switch {
-	case err == nil:
-		logr.FromContextOrDiscard(ctx).Info("pruned", "kind", ref.Kind, "object", ref.NamespacedName,
-			"fieldManager", p.sets.members.FieldManager())
-		p.pruned.Deleted = append(p.pruned.Deleted, ref)
-	case apierrors.IsNotFound(err):
-	case IsStaleWrite(err):
-		p.explain(ctx, ref, err)
-	default:
-		p.fail(ctx, ref, fmt.Errorf("deleting it: %w", err))
-	}
-}
-
-// explain tells by a read what the 409 of a delete is: a uid that is no more, or
-// something that passes.
-func (p *pruning) explain(ctx context.Context, ref ObjectRef, refused error) {
-	live, err := p.sets.readMetadata(ctx, ref)
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		p.fail(ctx, ref, fmt.Errorf("reading it: %w", err))
-	case live.UID != ref.UID:
-		p.keep(ref, "it was recreated; what has its name now was left alone")
-	default:
-		p.errs = append(p.errs, &RetryableError{Object: ref, Err: fmt.Errorf("deleting it: %w", refused)})
-	}
 }
 
 func (p *pruning) fail(ctx context.Context, object ObjectRef, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
@@ -28,6 +29,18 @@ func member(name string, change ...func(*metav1.PartialObjectMetadata)) metav1.P
 		c(object)
 	}
 	return *object
+}
+
+func terminating(o *metav1.PartialObjectMetadata) { o.DeletionTimestamp = new(metav1.Now()) }
+
+func withVersion(version string) func(*metav1.PartialObjectMetadata) {
+	return func(o *metav1.PartialObjectMetadata) { o.ResourceVersion = version }
+}
+
+func withOwner(kind string, uid types.UID) func(*metav1.PartialObjectMetadata) {
+	return func(o *metav1.PartialObjectMetadata) {
+		o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: "p", UID: uid})
+	}
 }
 
 func labelEntry(owner string) metav1.ManagedFieldsEntry {
@@ -48,7 +61,11 @@ const (
 )
 
 func deletes(name string) string {
-	return "DELETE configmaps/" + name + " uid=uid-" + name + " Background"
+	return deletesAt(name, "1")
+}
+
+func deletesAt(name, version string) string {
+	return "DELETE configmaps/" + name + " uid=uid-" + name + " resourceVersion=" + version + " Background"
 }
 
 // deleted is what a delete is answered with.
@@ -115,13 +132,72 @@ func TestPruneRequests(t *testing.T) {
 			reason: "a read tells what a 409 is",
 			steps:  []step{{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale}, {"GET configmaps/b", fail(gone)}},
 		},
-		"a 409 that passes": {
-			reason: "the same uid is there still: tried again, and the rest is deleted",
+		"written to meanwhile": {
+			reason: "it is a member still: deleted as it is now",
 			steps: []step{
-				{lists, page("", member("b"), member("c"))}, {reads, read}, {deletes("b"), stale},
-				{"GET configmaps/b", ok(new(member("b")))}, {deletes("c"), deleted(200)},
+				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
+				{"GET configmaps/b", ok(new(member("b", withVersion("2"))))}, {deletesAt("b", "2"), deleted(200)},
 			},
+			deleted: []string{"ConfigMap shop/b"},
+		},
+		"written to again and again": {
+			reason: "bounded, and the rest is deleted",
+			steps: append(append([]step{{lists, page("", member("b"), member("c"))}, {reads, read}},
+				slices.Repeat([]step{{deletes("b"), stale}, {"GET configmaps/b", ok(new(member("b")))}}, 5)...),
+				step{deletes("c"), deleted(200)}),
 			deleted: []string{"ConfigMap shop/c"}, err: apply.ErrRetryable,
+		},
+		"the label is taken off meanwhile": {
+			reason: "no member any more: spared",
+			steps: []step{
+				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
+				{"GET configmaps/b", ok(new(member("b", func(o *metav1.PartialObjectMetadata) { o.Labels = nil })))},
+			},
+		},
+		"another set takes it meanwhile": {
+			reason: "a label with another value is not ours",
+			steps: []step{
+				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
+				{"GET configmaps/b", ok(new(member("b", func(o *metav1.PartialObjectMetadata) { o.Labels[apply.PartOfLabel] = "theirs" })))},
+			},
+		},
+		"another owner meanwhile": {
+			reason: "judged again by all that is judged",
+			steps: []step{
+				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
+				{"GET configmaps/b", ok(new(member("b", withOwner("Pod", "uid-pod"))))},
+			},
+			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: its owner is not the parent but the Pod p"},
+		},
+		"deleted by others meanwhile, with a finalizer": {
+			reason: "judged again by all that is judged",
+			steps: []step{
+				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
+				{"GET configmaps/b", ok(new(member("b", terminating)))},
+			},
+			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: it is being deleted already"},
+		},
+		"being deleted": {
+			reason: "not deleted twice",
+			steps:  []step{{lists, page("", member("b", terminating))}},
+			kept:   []string{"ConfigMap shop/b is emitted no longer and was kept: it is being deleted already"},
+		},
+		"another's": {
+			reason: "the garbage collector has it, and its owner wants it",
+			steps:  []step{{lists, page("", member("b", withOwner("Pod", "uid-pod")))}},
+			kept:   []string{"ConfigMap shop/b is emitted no longer and was kept: its owner is not the parent but the Pod p"},
+		},
+		"the parent's": {
+			reason:  "one owner of several is enough",
+			steps:   []step{{lists, page("", member("b", withOwner("Pod", "uid-pod"), withOwner("ConfigMap", "uid-1")))}, {reads, read}, {deletes("b"), deleted(200)}},
+			deleted: []string{"ConfigMap shop/b"},
+		},
+		"a label that others own": {
+			reason: "a copy, or forged",
+			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
+				o.ManagedFields = []metav1.ManagedFieldsEntry{labelEntry("others")}
+			}))}},
+			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: " + manager + " does not own its label " + apply.PartOfLabel},
 		},
 		"unreadable after a 409": {
 			reason: "not taken for either",

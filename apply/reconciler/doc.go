@@ -41,5 +41,6 @@
 // With Config.Prune: Emit gives everything that the parent calls for, each time.
 // What it leaves out by mistake is deleted; where it cannot know, it returns an
 // error. What it knows from elsewhere than the parent's spec may be old: pruning
-// checks the parent's generation, and nothing else, against the live parent.
+// checks the parent's generation against the live parent, or the resourceVersion of
+// one whose kind has no generation, and nothing else.
 package reconciler

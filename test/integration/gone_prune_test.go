@@ -63,6 +63,7 @@ func TestGoneDuringPrune(t *testing.T) {
 		return func(g *gone) goneCall {
 			set := g.created(g.configMap(parent), "them")
 			g.emitted(set, g.member(""), g.member(stays))
+			g.read(set)
 			g.object = g.read(g.configMap(""))
 			g.recreate = func() client.Object { return recreate(g) }
 			return func(ctx context.Context) (string, error) { return g.emit(ctx, set, g.member(stays)) }

@@ -1,0 +1,100 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// parentStands holds that what was emitted is what the parent calls for now.
+func (p *pruning) parentStands(ctx context.Context) error {
+	live, err := p.readParent(ctx)
+	switch {
+	case err != nil:
+		return err
+	case live.DeletionTimestamp != nil:
+		return &RetryableError{Object: p.parent, Err: errors.New("it is being deleted; nothing was pruned")}
+	case live.Generation != p.generation:
+		return &RetryableError{Object: p.parent, Err: fmt.Errorf(
+			"what it emits is from its generation %d, and it is at %d; nothing was pruned", p.generation, live.Generation)}
+	case live.Generation == 0 && live.ResourceVersion != p.version:
+		return &RetryableError{Object: p.parent, Err: errors.New(
+			"it was written to since it was read, and has no generation that tells whether that matters; nothing was pruned")}
+	}
+	return nil
+}
+
+// deleteTries is how often a member is judged that is written to between the judgement
+// and the delete.
+const deleteTries = 5
+
+// delete deletes a member as it was judged: who takes the label away, or puts an owner
+// in, a moment before has the object spared.
+func (p *pruning) delete(ctx context.Context, ref ObjectRef) {
+	ctx, leave, err := p.sets.members.config.Lanes.Enter(ctx, ref)
+	if err != nil {
+		p.errs = append(p.errs, err)
+		return
+	}
+	defer leave()
+	for range deleteTries {
+		err := p.deleteAt(ctx, ref)
+		switch {
+		case err == nil:
+			logr.FromContextOrDiscard(ctx).Info("pruned", "kind", ref.Kind, "object", ref.NamespacedName,
+				"fieldManager", p.sets.members.FieldManager())
+			p.pruned.Deleted = append(p.pruned.Deleted, ref)
+			return
+		case apierrors.IsNotFound(err):
+			return
+		case !IsStaleWrite(err):
+			p.fail(ctx, ref, fmt.Errorf("deleting it: %w", err))
+			return
+		}
+		again := false
+		if ref, again = p.judgeAgain(ctx, ref); !again {
+			return
+		}
+	}
+	p.errs = append(p.errs, &RetryableError{Object: ref, Err: fmt.Errorf(
+		"it was written to before each of %d deletes; it was not deleted", deleteTries)})
+}
+
+// deleteAt deletes an object at the version that the reference names.
+func (p *pruning) deleteAt(ctx context.Context, ref ObjectRef) error {
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
+	object.SetGroupVersionKind(ref.GroupVersionKind)
+	p.sets.members.wroteElse(ref) // it may be emitted again at once
+	return p.sets.members.client.Delete(ctx, object,
+		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+}
+
+// judgeAgain tells, of a member that is no longer what was judged, whether it is still
+// to be deleted, and at which version.
+func (p *pruning) judgeAgain(ctx context.Context, ref ObjectRef) (ObjectRef, bool) {
+	live, err := p.sets.readMetadata(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err):
+		return ref, false
+	case err != nil:
+		p.fail(ctx, ref, fmt.Errorf("reading it: %w", err))
+		return ref, false
+	case live.UID != ref.UID:
+		p.keep(ref, "it was recreated; what has its name now was left alone")
+		return ref, false
+	case live.Labels[PartOfLabel] != p.own.id:
+		return ref, false // no member any more
+	}
+	if reason := p.reasonToKeep(live); reason != "" {
+		p.keep(ref, reason)
+		return ref, false
+	}
+	ref.ResourceVersion = live.ResourceVersion
+	return ref, true
+}

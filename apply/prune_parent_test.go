@@ -1,0 +1,118 @@
+package apply_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"coapply.dev/apply"
+)
+
+// Nothing is deleted for a parent that is not the one that was emitted from.
+func TestPruneHoldsTheParent(t *testing.T) {
+	for name, test := range map[string]struct {
+		emitted, live func(parent *corev1.ConfigMap)
+		says          string // "": pruned
+	}{
+		"as it was": {live: func(*corev1.ConfigMap) {}},
+		"another version": {
+			live: func(p *corev1.ConfigMap) { p.ResourceVersion = "8" },
+			says: "it was written to since it was read, and has no generation that tells whether that matters",
+		},
+		"another version of one with a generation": {
+			emitted: func(p *corev1.ConfigMap) { p.Generation = 3 },
+			live:    func(p *corev1.ConfigMap) { p.Generation, p.ResourceVersion = 3, "8" },
+		},
+		"another generation": {
+			emitted: func(p *corev1.ConfigMap) { p.Generation = 3 },
+			live:    func(p *corev1.ConfigMap) { p.Generation = 4 },
+			says:    "what it emits is from its generation 3, and it is at 4",
+		},
+		"an older generation": {
+			emitted: func(p *corev1.ConfigMap) { p.Generation = 3 },
+			live:    func(p *corev1.ConfigMap) { p.Generation = 2 },
+			says:    "what it emits is from its generation 3, and it is at 2",
+		},
+		"being deleted": {
+			live: func(p *corev1.ConfigMap) {
+				p.DeletionTimestamp = new(member("x", terminating).DeletionTimestamp.Rfc3339Copy())
+			},
+			says: "it is being deleted",
+		},
+		"recreated": {live: func(p *corev1.ConfigMap) { p.UID = "uid-2" }, says: "deleted or recreated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSetScript(t)
+			emitted, live := setParent("ConfigMap"), setParent("ConfigMap")
+			if test.emitted != nil {
+				test.emitted(emitted)
+			}
+			test.live(live)
+			s.expect(append([]step{{reads, ok(emitted)}}, joins("ConfigMap", "a")...)...)
+			round := s.sets(apply.Policy{}).Apply(t.Context(), emitted, emitsConfigMap("a"))
+			if err := errors.Join(round.Errs...); err != nil {
+				t.Fatal(err)
+			}
+			s.expect(step{lists, page("", member("b"))}, step{reads, ok(live)})
+			if test.says == "" {
+				s.steps = append(s.steps, step{deletes("b"), deleted(200)})
+			}
+			pruned, err := round.Prune(t.Context())
+			if test.says == "" && (err != nil || len(pruned.Deleted) != 1) {
+				t.Errorf("%v, %+v; want b deleted", err, pruned)
+			}
+			if test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says) || len(pruned.Deleted) != 0) {
+				t.Errorf("%v, %+v; want nothing deleted and %q", err, pruned, test.says)
+			}
+		})
+	}
+}
+
+// What the round itself writes to a parent without a generation is no change of it.
+// What somebody else wrote before that is.
+func TestPruneAfterAWriteToTheParent(t *testing.T) {
+	const before, now = "ConfigMap", "ConfigMap,Secret"
+	written := func(version string) answer {
+		parent := setParent("ConfigMap", "Secret")
+		parent.ResourceVersion = version
+		return ok(parent)
+	}
+	unpinned := strings.Replace(announces(now), `"resourceVersion":"7",`, "", 1)
+	stale := fail(apierrors.NewConflict(configMaps, "web", errors.New("the object has been modified")))
+	lost := func(*http.Request) (*http.Response, error) { return nil, errors.New("connection lost") }
+	for name, test := range map[string]struct {
+		announced []step
+		live      string
+		err       error
+	}{
+		"ours alone":             {[]step{{announces(now), written("8")}}, "8", nil},
+		"theirs after ours":      {[]step{{announces(now), written("8")}}, "9", apply.ErrRetryable},
+		"theirs before ours":     {[]step{{announces(now), stale}, {unpinned, written("9")}}, "9", apply.ErrRetryable},
+		"the answer is lost":     {[]step{{announces(now), lost}, {unpinned, written("8")}}, "8", apply.ErrRetryable},
+		"a conflict that passes": {[]step{{announces(now), conflict(cause{".metadata.annotations", `"x"`})}, {unpinned, written("8")}}, "8", apply.ErrRetryable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSetScript(t)
+			s.expect(append(append([]step{{reads, ok(setParent(before))}}, test.announced...), joins("Secret", "a")...)...)
+			round := s.sets(apply.Policy{}).Apply(t.Context(), setParent(before), emits(apply.Intent{Config: corev1ac.Secret("a", "shop")}))
+			if err := errors.Join(round.Errs...); err != nil {
+				t.Fatal(err)
+			}
+			s.expect(step{lists, page("", member("b"))}, step{strings.Replace(lists, "configmaps", "secrets", 1), page("")},
+				step{reads, written(test.live)})
+			if test.err == nil {
+				shrinks := strings.Replace(announces("Secret"), `"resourceVersion":"7"`, `"resourceVersion":"8"`, 1)
+				s.steps = append(s.steps, step{deletes("b"), deleted(200)}, step{shrinks, written("10")})
+			}
+			pruned, err := round.Prune(t.Context())
+			if !errors.Is(err, test.err) || test.err == nil && err != nil || (len(pruned.Deleted) == 1) != (test.err == nil) {
+				t.Errorf("%v, %+v; want %v", err, pruned, test.err)
+			}
+		})
+	}
+}
