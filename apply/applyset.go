@@ -26,6 +26,8 @@ import (
 //		pruned, err := round.Prune(ctx)
 //	}
 //
+// Delete deletes everything that a parent emitted before the parent itself goes.
+//
 // Each intent makes its object a member, which goes when it is emitted no longer,
 // whoever made it. Not so one with MustExist or a Subresource: it adds to an object
 // that someone else or another intent brings about, labels nothing and deletes
@@ -164,10 +166,7 @@ type Round struct {
 // another field manager's, and for a member of another set, *RefusedError; for a
 // second intent for the same, *IntentError.
 func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func() ([]Intent, error)) *Round {
-	r := &Round{
-		sets: s, emitted: newScope(), members: map[objectKey]struct{}{},
-		intents: sets.New[intentKey](), emittedAs: map[types.UID]bool{},
-	}
+	r := s.newRound()
 	if err := r.identify(parent); err != nil {
 		return r.failed(err)
 	}
@@ -195,6 +194,13 @@ func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func()
 	}
 	r.complete = len(r.Errs) == 0
 	return r
+}
+
+func (s *ApplySets) newRound() *Round {
+	return &Round{
+		sets: s, emitted: newScope(), members: map[objectKey]struct{}{},
+		intents: sets.New[intentKey](), emittedAs: map[types.UID]bool{},
+	}
 }
 
 func (r *Round) failed(err error) *Round {

@@ -85,7 +85,8 @@
 //     manager, from managers that wrote by Update or by Apply; Transfer.Do moves them
 //     and gives what undoes it.
 //   - ApplySets applies what a parent emits, and Round.Prune deletes what it emitted
-//     before and no longer does (KEP-3659).
+//     before and no longer does (KEP-3659). ApplySets.Delete deletes all of it before
+//     the parent goes.
 //
 // A status is applied with Intent.Subresource and Conditions, or written by
 // apply/update, where finalizers belong.

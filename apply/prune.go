@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // ErrNotPruned says that a round cannot be pruned: not everything that its parent
@@ -18,6 +16,7 @@ var ErrNotPruned = errors.New("not pruned")
 type Pruned struct {
 	Deleted []ObjectRef // an object with finalizers goes when these are gone
 	Kept    []Kept      // looked at again in each round
+	Left    []ObjectRef // of ApplySets.Delete: members that are being deleted, and still there
 }
 
 // Kept is an object that has the set's label, is emitted no longer, and was not
@@ -84,10 +83,7 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	}
 	p := &pruning{Round: r, left: r.emitted.union(newScope())}
 	p.run(ctx)
-	if len(p.errs) > 0 {
-		return p.pruned, &PruneError{Parent: r.parent, Errs: p.errs}
-	}
-	return p.pruned, nil
+	return p.pruned, p.err()
 }
 
 func (r *Round) notStanding() error {
@@ -105,30 +101,30 @@ func (r *Round) notStanding() error {
 type pruning struct {
 	*Round
 
+	all     bool        // the parent goes, and all members with it
 	left    scope       // where members may be afterwards
 	dropped []ObjectRef // to be deleted
 	pruned  Pruned
 	errs    []error
 }
 
-func (p *pruning) run(ctx context.Context) {
-	recorded := p.recorded.scope()
-	for _, kind := range recorded.sortedKinds() {
-		p.findKind(ctx, kind, sets.List(recorded.namespaces))
+// err is what went wrong, if anything did.
+func (p *pruning) err() error {
+	if len(p.errs) == 0 {
+		return nil
 	}
+	return &PruneError{Parent: p.parent, Errs: p.errs}
+}
+
+func (p *pruning) run(ctx context.Context) {
+	p.find(ctx)
 	if len(p.dropped) > 0 {
 		if err := p.parentStands(ctx); err != nil {
 			p.errs = append(p.errs, err)
 			return
 		}
 	}
-	for _, object := range p.dropped {
-		if ctx.Err() != nil {
-			p.errs = append(p.errs, ctx.Err())
-			return
-		}
-		p.delete(ctx, object)
-	}
+	p.deleteDropped(ctx)
 	if len(p.errs) > 0 {
 		return
 	}

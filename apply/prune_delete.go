@@ -29,6 +29,16 @@ func (p *pruning) parentStands(ctx context.Context) error {
 	return nil
 }
 
+func (p *pruning) deleteDropped(ctx context.Context) {
+	for _, object := range p.dropped {
+		if ctx.Err() != nil {
+			p.errs = append(p.errs, ctx.Err())
+			return
+		}
+		p.delete(ctx, object)
+	}
+}
+
 // deleteTries is how often a member is judged that is written to between the judgement
 // and the delete.
 const deleteTries = 5
@@ -91,10 +101,6 @@ func (p *pruning) judgeAgain(ctx context.Context, ref ObjectRef) (ObjectRef, boo
 	case live.Labels[PartOfLabel] != p.own.id:
 		return ref, false // no member any more
 	}
-	if reason := p.reasonToKeep(live); reason != "" {
-		p.keep(ref, reason)
-		return ref, false
-	}
 	ref.ResourceVersion = live.ResourceVersion
-	return ref, true
+	return ref, p.goes(ref, live)
 }

@@ -10,10 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/fieldowners"
 )
+
+// find lists the members of the set, and judges each.
+func (p *pruning) find(ctx context.Context) {
+	recorded := p.recorded.scope()
+	for _, kind := range recorded.sortedKinds() {
+		p.findKind(ctx, kind, sets.List(recorded.namespaces))
+	}
+}
 
 // findKind lists the members of a kind. The kind is recorded without a version: of
 // those that are known, each is asked for until one is served.
@@ -89,11 +98,25 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 	if _, emitted := p.members[keyOf(ref)]; emitted || p.emittedAs[ref.UID] {
 		return
 	}
-	if reason := p.reasonToKeep(object); reason != "" {
-		p.keep(ref, reason)
-		return
+	if p.goes(ref, object) {
+		p.dropped = append(p.dropped, ref)
 	}
-	p.dropped = append(p.dropped, ref)
+}
+
+// goes reports whether a member is to be deleted, and takes down what becomes of one
+// that is not.
+func (p *pruning) goes(ref ObjectRef, object *metav1.PartialObjectMetadata) bool {
+	switch reason := p.reasonToKeep(object); {
+	case reason != "":
+		p.keep(ref, reason)
+	case object.DeletionTimestamp == nil:
+		return true
+	case p.all:
+		p.pruned.Left = append(p.pruned.Left, ref)
+	default:
+		p.keep(ref, "it is being deleted already")
+	}
+	return false
 }
 
 func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
@@ -102,8 +125,6 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	switch owners := object.OwnerReferences; {
 	case object.UID == p.parent.UID:
 		return "it is the parent itself"
-	case object.DeletionTimestamp != nil:
-		return "it is being deleted already"
 	case touched:
 		return "another intent for it is still emitted, with MustExist or a Subresource"
 	case len(owners) > 0 && !slices.ContainsFunc(owners, isParent):

@@ -5,7 +5,8 @@
 //
 //  1. Gets the parent from the cache. Where there is none any more: Gone.
 //  2. Leaves a parent with the annotation PausedAnnotation alone.
-//  3. A parent that is being deleted: Cleanup; when it is done, the finalizer goes.
+//  3. A parent that is being deleted: Cleanup; when it is done, with Config.Prune,
+//     what the parent emitted is deleted; when that is gone, the finalizer goes.
 //     Nothing is emitted.
 //  4. Ensures the finalizer, before anything else is written. One that had to be
 //     added ends the reconcile, and the next one begins at once; one that is there

@@ -182,8 +182,9 @@ func TestNewRefuses(t *testing.T) {
 		"Applier is needed":   func(c *reconciler.Config[parentType]) { c.Applier = nil },
 		"Emit is needed":      func(c *reconciler.Config[parentType]) { c.Emit = nil },
 		"Updater, for the fi": func(c *reconciler.Config[parentType]) { c.Updater = nil },
-		"both or neither":     func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
-		"both or neither of ": func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
+		"Cleanup or Prune, f": func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
+		"Finalizer, for Clea": func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
+		"Finalizer, for Prun": func(c *reconciler.Config[parentType]) { c.Finalizer, c.Cleanup, c.Prune = "", nil, true },
 	} {
 		config := w.config
 		change(&config)

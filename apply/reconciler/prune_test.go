@@ -144,3 +144,57 @@ func TestStatusSeesWhatWasPruned(t *testing.T) {
 		t.Errorf("%+v after %s; want nothing applied that the parent does not know of", seen, w)
 	}
 }
+
+// A parent that goes takes what it emitted along: after Cleanup, and before the
+// finalizer.
+func TestPruneWithTheParent(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason string
+		change func(*world)
+		want   string
+		err    error
+		again  bool
+	}{
+		"all of it":  {reason: "also what is emitted still", want: "cleanup, delete a, delete b, delete c, PUT"},
+		"no cleanup": {reason: "Prune is enough", change: func(w *world) { w.config.Cleanup = nil }, want: "delete a, delete b, delete c, PUT"},
+		"cleanup waits": {
+			reason: "it may need what was emitted", want: "cleanup",
+			change: func(w *world) {
+				w.config.Cleanup = func(context.Context, parentType) (bool, error) { w.note("cleanup"); return false, nil }
+			},
+		},
+		"one is refused": {
+			reason: "the finalizer stays, and the rest goes", want: "cleanup, delete a, delete b, delete c",
+			change: func(w *world) {
+				w.fails["delete b"] = apierrors.NewForbidden(corev1.Resource("configmaps"), "b", errAny)
+			},
+			err: apply.ErrRefused,
+		},
+		"one has a finalizer": {
+			reason: "looked at again, though nobody tells its end", want: "cleanup, delete a, delete b, delete c", again: true,
+			change: func(w *world) {
+				child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"}}
+				hold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`))
+				w.must(w.store.Patch(w.t.Context(), child, hold))
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := pruning(t)
+			if test.change != nil {
+				test.change(w)
+			}
+			w.must(w.store.Delete(t.Context(), w.cached.DeepCopy()))
+			w.cached = &appsv1.Deployment{}
+			w.must(w.store.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, w.cached))
+			w.before, w.happened = w.cached.DeepCopy(), nil
+			result, err := w.reconcile(t.Context())
+			if !errors.Is(err, test.err) || test.err == nil && err != nil || (result.RequeueAfter > 0) != test.again {
+				t.Errorf("%s: %+v, %v; want %v", test.reason, result, err, test.err)
+			}
+			if w.String() != test.want {
+				t.Errorf("%s:\n got %s\nwant %s", test.reason, w, test.want)
+			}
+		})
+	}
+}

@@ -67,13 +67,17 @@ type Config[P client.Object] struct {
 	// Prune deletes what a parent emitted before and no longer does: the parent and
 	// what it emits become an ApplySet, see apply.ApplySets for what that costs and
 	// which rights it needs. One reconciler of a kind can prune for the same parents.
-	// Nothing is deleted when anything of an emission failed.
+	// Nothing is deleted when anything of an emission failed. It takes a Finalizer:
+	// what a parent emitted goes before the parent does, in every namespace, and the
+	// garbage collector has no part in it.
 	Prune bool
 
-	// Finalizer is ensured on each parent; "" for none.
+	// Finalizer is ensured on each parent; "" for none. It takes Cleanup, Prune or both.
 	Finalizer string
 	// Cleanup is called for a parent that is being deleted until it is done; the
-	// finalizer goes then. Whatever it waits for must lead to another reconcile.
+	// finalizer goes then. Whatever it waits for must lead to another reconcile. With
+	// Prune what was emitted is deleted after it is done, and it is called again while
+	// some of that is left. nil with Prune, where nothing else is to be done.
 	Cleanup func(ctx context.Context, parent P) (done bool, err error)
 	// Status may be nil.
 	Status func(ctx context.Context, parent P, applied Applied) (Report[P], error)
@@ -94,7 +98,9 @@ func (c Config[P]) validate() error {
 	needed(c.Applier == nil, "Applier")
 	needed(c.Emit == nil, "Emit")
 	needed(c.Updater == nil && c.Finalizer != "", "Updater, for the finalizer,")
-	needed((c.Finalizer == "") != (c.Cleanup == nil), "both or neither of Finalizer and Cleanup")
+	needed(c.Finalizer == "" && c.Cleanup != nil, "Finalizer, for Cleanup,")
+	needed(c.Finalizer == "" && c.Prune, "Finalizer, for Prune: what a parent emitted is deleted before it goes,")
+	needed(c.Finalizer != "" && c.Cleanup == nil && !c.Prune, "Cleanup or Prune, for the finalizer,")
 	if p := reflect.TypeFor[P](); p.Kind() != reflect.Pointer || p.Elem().Kind() != reflect.Struct {
 		errs = append(errs, fmt.Errorf("the parent's type is %v, want a pointer to a struct", p))
 	}
@@ -135,8 +141,8 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	case err != nil:
 		return Requeue(ctx, err)
 	}
-	if emits, err := r.emits(ctx, parent); !emits {
-		return Requeue(ctx, err)
+	if ended, result, err := r.ends(ctx, parent); ended {
+		return result, err
 	}
 	parent, added, err := r.ensureFinalizer(ctx, parent)
 	switch {
@@ -145,8 +151,8 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	case added:
 		return reconcile.Result{RequeueAfter: atOnce}, nil
 	}
-	if emits, err := r.emits(ctx, parent); !emits { // as it is, where the cache was behind
-		return Requeue(ctx, err)
+	if ended, result, err := r.ends(ctx, parent); ended { // as it is, where the cache was behind
+		return result, err
 	}
 	applied := r.apply(ctx, parent)
 	r.tell(parent, applied)
@@ -169,29 +175,18 @@ func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) e
 	return r.Gone(ctx, parent)
 }
 
-// emits tells whether the parent calls for anything: not while it is paused, and no
-// more once it is being deleted.
-func (r *Reconciler[P]) emits(ctx context.Context, parent P) (bool, error) {
+// ends reports whether the reconcile is over before anything is emitted: while the
+// parent is paused, and once it is being deleted.
+func (r *Reconciler[P]) ends(ctx context.Context, parent P) (bool, reconcile.Result, error) {
 	switch {
 	case parent.GetAnnotations()[PausedAnnotation] == "true":
 		logr.FromContextOrDiscard(ctx).Info("paused", "annotation", PausedAnnotation)
-		return false, nil
+		return true, reconcile.Result{}, nil
 	case parent.GetDeletionTimestamp() != nil:
-		return false, r.finalize(ctx, parent)
+		result, err := r.finalize(ctx, parent)
+		return true, result, err
 	}
-	return true, nil
-}
-
-func (r *Reconciler[P]) finalize(ctx context.Context, parent P) error {
-	if !slices.Contains(parent.GetFinalizers(), r.Finalizer) {
-		return nil // done before, and others still hold the parent; or nothing was ever emitted
-	}
-	done, err := r.Cleanup(ctx, parent)
-	if err != nil || !done {
-		return err
-	}
-	_, err = update.RemoveFinalizer(ctx, r.Updater, parent, r.Finalizer)
-	return err
+	return false, reconcile.Result{}, nil
 }
 
 // ensureFinalizer gives the parent as it is, where the cache was behind, and tells

@@ -165,7 +165,7 @@ func TestReconcilerPrunes(t *testing.T) {
 	w.must(err)
 	var applied reconciler.Applied
 	r, err := reconciler.New(reconciler.Config[*appsv1.Deployment]{
-		Client: w, Applier: newApplier(t, w, pruner, apply.Policy{}), Updater: updater, Prune: true,
+		Client: w, Applier: newApplier(t, w, pruner, apply.Policy{}), Updater: updater, Prune: true, Finalizer: "example.com/set",
 		Emit: func(p *appsv1.Deployment) (emission reconciler.Emission, err error) {
 			for i := range *p.Spec.Replicas {
 				config := corev1ac.ConfigMap(fmt.Sprint("c", i), p.Namespace)
@@ -182,6 +182,8 @@ func TestReconcilerPrunes(t *testing.T) {
 		},
 	})
 	w.must(err)
+	_, err = r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(parent)})
+	w.must(err) // the finalizer comes before all else
 	for _, step := range []struct {
 		replicas      int
 		live, deleted []string

@@ -1,0 +1,65 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Delete deletes all members of the set of a parent that is being deleted, in every
+// namespace, and reports whether they are gone. The parent needs a finalizer that
+// goes only then: what the parent says of its set is how its members are found, so
+// Delete can be repeated whatever step a process died at.
+//
+//	_, done, err := sets.Delete(ctx, parent)
+//	if err == nil && done {
+//		_, err = update.RemoveFinalizer(ctx, updater, parent, finalizer)
+//	}
+//
+// What Prune keeps is kept here as well, listed in Pruned.Kept, and not waited for: an
+// object whose label is not ours, or that has owners and the parent is none of them.
+// Members that the parent owns are deleted, not left to the garbage collector, also
+// where the parent is deleted with --cascade=orphan: that is about owner references,
+// and a set goes by its label. Members with finalizers are in Pruned.Left until they
+// are gone; call Delete again then. A kind that is served no longer holds nothing.
+//
+// Delete refuses a parent that is not being deleted, with ErrNotPruned. The other
+// errors are those of ApplySets.Apply for the parent, a UIDMismatchError where it is
+// gone, and a *PruneError. No earlier round of the parent can be pruned any more.
+func (s *ApplySets) Delete(ctx context.Context, parent client.Object) (pruned Pruned, done bool, err error) {
+	r := s.newRound()
+	if err := r.identify(parent); err != nil {
+		return Pruned{}, false, err
+	}
+	s.latest.Add(r.parent.UID, r)
+	live, err := r.readParent(ctx)
+	if err != nil {
+		return Pruned{}, false, err
+	}
+	if live.DeletionTimestamp == nil {
+		return Pruned{}, false, fmt.Errorf("%w: %v is not being deleted; nothing was deleted", ErrNotPruned, r.parent)
+	}
+	if r.recorded = recordOf(live); r.recorded == (record{}) {
+		return Pruned{}, true, nil // nothing was ever applied for it
+	}
+	if err := r.recorded.mayBecome(r.own); err != nil {
+		return Pruned{}, false, &RefusedError{Object: r.parent, Err: err}
+	}
+	p := &pruning{Round: r, all: true, left: newScope()}
+	p.deleteAll(ctx)
+	return p.pruned, len(p.errs) == 0 && len(p.pruned.Left) == 0, p.err()
+}
+
+// deleteAll deletes every member, and looks what is left of those: the answer to a
+// delete does not tell whether the object is gone.
+func (p *pruning) deleteAll(ctx context.Context) {
+	p.find(ctx)
+	p.deleteDropped(ctx)
+	if len(p.errs) > 0 || len(p.pruned.Deleted) == 0 {
+		return
+	}
+	after := &pruning{Round: p.Round, all: true, left: newScope()}
+	after.find(ctx)
+	p.pruned.Left, p.errs = append(after.pruned.Left, after.dropped...), after.errs
+}

@@ -1,0 +1,62 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/update"
+)
+
+// finalize is for a parent that is being deleted: Cleanup, then with Prune what was
+// emitted, and when all of that is done the finalizer goes.
+func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Result, error) {
+	if !slices.Contains(parent.GetFinalizers(), r.Finalizer) {
+		return reconcile.Result{}, nil // done before, and others still hold the parent; or nothing was ever emitted
+	}
+	if r.Cleanup != nil {
+		if done, err := r.Cleanup(ctx, parent); err != nil || !done {
+			return Requeue(ctx, err)
+		}
+	}
+	if r.sets != nil {
+		if done, result, err := r.deleteMembers(ctx, parent); !done {
+			return result, err
+		}
+	}
+	_, err := update.RemoveFinalizer(ctx, r.Updater, parent, r.Finalizer)
+	return Requeue(ctx, err)
+}
+
+func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool, result reconcile.Result, err error) {
+	pruned, done, err := r.sets.Delete(ctx, parent)
+	r.tell(parent, Applied{Pruned: pruned})
+	several := (*apply.PruneError)(nil)
+	switch {
+	case errors.Is(err, apply.ErrUIDMismatch):
+		return true, reconcile.Result{}, nil // the parent is gone: there is no finalizer to hold
+	case errors.As(err, &several):
+		result, err = Requeue(ctx, several.Errs...) // each has its own time to be tried again
+	case err != nil:
+		result, err = Requeue(ctx, err)
+	case !done:
+		result.RequeueAfter = lookAgain(parent.GetDeletionTimestamp().Time)
+		logr.FromContextOrDiscard(ctx).Info("waiting for what the parent emitted to be gone",
+			"left", len(pruned.Left), "first", pruned.Left[0].String(), "retryAfter", result.RequeueAfter)
+	}
+	return done, result, err
+}
+
+// lookAgain is in what time to look again at members that are held by finalizers, as
+// nothing that is watched need tell their end. The longer it takes, the longer the
+// wait.
+func lookAgain(deleted time.Time) time.Duration {
+	const least, most = time.Second, time.Minute
+	return wait.Jitter(min(max(time.Since(deleted)/4, least), most), 0.2)
+}
