@@ -3,8 +3,10 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,121 +19,165 @@ import (
 
 // schemas are the API server's own, by group and version, from /openapi/v3. They say
 // which lists are maps, sets or atomic, and by which keys with which defaults.
+//
+// The index and each document are asked for in the background, each for itself: one
+// that does not come delays nothing that is known, nor another one. What is known stays
+// so until the server is seen to have something else.
 type schemas struct {
 	server openapi.ClientWithContext
+	due    atomic.Int64 // when the index is asked for again, in nanoseconds
 
-	turn      chan struct{} // held by the one who reads or writes what follows
-	byVersion map[schema.GroupVersion]*knownSchema
-	paths     map[string]openapi.GroupVersionWithContext
-	asked     time.Time // for paths
-	failing   bool
+	mu        sync.Mutex
+	index     inquiry
+	paths     map[string]openapi.GroupVersionWithContext // nil: the index never came
+	documents map[schema.GroupVersion]*document          // of versions in the index
+}
 
-	due atomic.Int64 // when they are asked for again at the latest, in nanoseconds
+// document is the schema of a group and version.
+type document struct {
+	inquiry
+
+	known *knownSchema // nil: not yet
 }
 
 type knownSchema struct {
 	url       string // ends in a hash of the content
 	converter managedfields.TypeConverter
-	err       error
 	replaced  atomic.Bool
-}
-
-// good tells whether what was proven by a schema still is: for as long as nobody has to
-// ask whether it changed.
-func (s *schemas) good(known *knownSchema, now time.Time) bool {
-	return !known.replaced.Load() && now.UnixNano() < s.due.Load()
 }
 
 // Schemas change with the server's version and with CustomResourceDefinitions.
 const (
 	schemasKept  = 10 * time.Minute
-	schemasRetry = 10 * time.Second // and how long a request may take
+	schemasRetry = 10 * time.Second // how old an index may be that lacks what is needed
 )
 
 func newSchemas(server openapi.Client) *schemas {
-	return &schemas{
-		server: openapi.ToClientWithContext(server), turn: make(chan struct{}, 1), byVersion: map[schema.GroupVersion]*knownSchema{},
-	}
+	s := &schemas{server: openapi.ToClientWithContext(server), documents: map[schema.GroupVersion]*document{}}
+	s.index.mu = &s.mu
+	return s
 }
 
-// of gives the schemas of a group and version. A server that has none is not asked
-// before each apply: an error is remembered for a moment.
+// good reports whether what was proven by a schema still is: as long as the server was
+// not seen to have another one.
+func (s *schemas) good(ctx context.Context, known *knownSchema, now time.Time) bool {
+	if now.UnixNano() >= s.due.Load() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.refresh(ctx)
+	}
+	return !known.replaced.Load()
+}
+
+// of returns the schemas of a group and version. It waits for those that were not asked
+// for before, about a second at most; later calls, and any for those that could not be
+// had, do not wait: they return an error until the answer has come.
 func (s *schemas) of(ctx context.Context, version schema.GroupVersion) (*knownSchema, error) {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Now().UnixNano() >= s.due.Load() {
+		s.refresh(ctx)
 	}
-	ctx = context.WithValue(ctx, exchangeKey{}, nil) // no request of the one who happens to ask
-	known, now := s.byVersion[version], time.Now()
-	missing := known == nil || known.err != nil
-	if now.UnixNano() >= s.due.Load() || missing && now.After(s.asked.Add(schemasRetry)) {
-		s.refresh(ctx, now)
-	}
-	if known = s.byVersion[version]; known == nil {
-		known = s.fetch(ctx, version)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	if s.paths == nil {
+		if err := s.index.wait(ctx); err != nil {
+			return nil, err
 		}
-		s.byVersion[version] = known
-	}
-	return known, known.err
-}
-
-// refresh asks which schemas there are, and drops those that changed or failed.
-func (s *schemas) refresh(ctx context.Context, now time.Time) {
-	asking, cancel := context.WithTimeout(ctx, schemasRetry)
-	defer cancel()
-	paths, err := s.server.PathsWithContext(asking)
-	if err != nil && ctx.Err() != nil {
-		return // the next one asks
-	}
-	s.asked = now
-	if err != nil {
-		s.due.Store(now.Add(schemasRetry).UnixNano())
-		if !s.failing { // once is enough
-			logr.FromContextOrDiscard(ctx).Error(err, "asking the API server for its schemas: what they would prove is sent meanwhile")
-		}
-		s.failing = true
-		return
-	}
-	s.failing, s.paths = false, paths
-	s.due.Store(now.Add(schemasKept + rand.N(schemasKept/10)).UnixNano())
-	for version, known := range s.byVersion {
-		if path, ok := paths[pathOf(version)]; !ok || known.err != nil || path.ServerRelativeURL() != known.url {
-			known.replaced.Store(true)
-			delete(s.byVersion, version)
-		}
-	}
-}
-
-func (s *schemas) fetch(ctx context.Context, version schema.GroupVersion) *knownSchema {
-	failed := func(err error) *knownSchema {
-		return &knownSchema{err: fmt.Errorf("the API server's schemas of %v: %w", version, err)}
 	}
 	path, ok := s.paths[pathOf(version)]
-	if !ok {
-		return failed(fmt.Errorf("it names none at %s", pathOf(version)))
+	switch {
+	case s.paths == nil:
+		return nil, fmt.Errorf("the API server's schemas: %w", s.index.unknown())
+	case !ok:
+		s.refresh(ctx)
+		return nil, fmt.Errorf("the API server names no schemas at %s", pathOf(version))
 	}
-	asking, cancel := context.WithTimeout(ctx, schemasRetry)
-	defer cancel()
-	raw, err := path.SchemaWithContext(asking, "application/json")
+	d := s.documents[version]
+	if d == nil {
+		d = &document{inquiry: inquiry{mu: &s.mu}}
+		s.documents[version] = d
+	}
+	if d.known == nil {
+		if d.failures > 0 {
+			s.refresh(ctx) // it may be elsewhere
+		}
+		s.fetch(ctx, version, d, path)
+		if err := d.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if d.known == nil {
+		return nil, fmt.Errorf("the API server's schemas of %v: %w", version, d.unknown())
+	}
+	return d.known, nil
+}
+
+// errNotYet is why nothing is known before an answer has come.
+var errNotYet = errors.New("not known yet")
+
+func (q *inquiry) unknown() error {
+	if q.err == nil {
+		return errNotYet
+	}
+	return fmt.Errorf("%w: %w", errNotYet, q.err)
+}
+
+// refresh asks which schemas there are, and drops those that changed.
+func (s *schemas) refresh(ctx context.Context) {
+	log := logr.FromContextOrDiscard(ctx)
+	s.index.ask(func(ctx context.Context) (func(), error) {
+		paths, err := s.server.PathsWithContext(ctx)
+		return func() { s.keepIndex(paths) }, err
+	}, func(err error) {
+		log.Error(err, "the API server does not say which schemas it has: those that are known stay trusted, "+
+			"and intents of other kinds are sent each time until it does")
+	})
+}
+
+func (s *schemas) keepIndex(paths map[string]openapi.GroupVersionWithContext) {
+	now := time.Now()
+	s.paths, s.index.next = paths, now.Add(schemasRetry)
+	s.due.Store(now.Add(schemasKept + rand.N(schemasKept/10)).UnixNano())
+	for version, d := range s.documents {
+		path, ok := paths[pathOf(version)]
+		if d.known != nil && (!ok || path.ServerRelativeURL() != d.known.url) {
+			d.known.replaced.Store(true)
+			d.known = nil
+		}
+		if !ok {
+			delete(s.documents, version)
+		}
+	}
+}
+
+// fetch asks for the document of a version.
+func (s *schemas) fetch(ctx context.Context, version schema.GroupVersion, d *document, path openapi.GroupVersionWithContext) {
+	log, url := logr.FromContextOrDiscard(ctx), path.ServerRelativeURL()
+	d.ask(func(ctx context.Context) (func(), error) {
+		converter, err := converterFrom(ctx, path)
+		return func() {
+			if now, ok := s.paths[pathOf(version)]; ok && now.ServerRelativeURL() == url { // else it is asked for again
+				d.known = &knownSchema{url: url, converter: converter}
+			}
+		}, err
+	}, func(err error) {
+		log.Error(err, "the API server does not give its schema: intents of this group and version are sent each time until it does",
+			"groupVersion", version.String())
+	})
+}
+
+func converterFrom(ctx context.Context, path openapi.GroupVersionWithContext) (managedfields.TypeConverter, error) {
+	raw, err := path.SchemaWithContext(ctx, "application/json")
 	if err != nil {
-		return failed(err)
+		return nil, err
 	}
 	var document spec3.OpenAPI
 	if err := json.Unmarshal(raw, &document); err != nil {
-		return failed(err)
+		return nil, err
 	}
 	if document.Components == nil {
-		return failed(fmt.Errorf("there are none in %s", path.ServerRelativeURL()))
+		return nil, fmt.Errorf("there are none in %s", path.ServerRelativeURL())
 	}
-	converter, err := managedfields.NewTypeConverter(document.Components.Schemas, false)
-	if err != nil {
-		return failed(err)
-	}
-	return &knownSchema{url: path.ServerRelativeURL(), converter: converter}
+	return managedfields.NewTypeConverter(document.Components.Schemas, false)
 }
 
 func pathOf(version schema.GroupVersion) string {

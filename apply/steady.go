@@ -57,7 +57,13 @@ const (
 // What cannot be read is sent.
 //
 // The server is asked for the schema of a kind's group and version once, and whether it
-// is still the same every ten minutes: discoveryClient.OpenAPIV3().
+// is still the same every ten minutes: discoveryClient.OpenAPIV3(). It is asked in the
+// background. Applies of a group and version that was not asked for before wait for the
+// answer, a second at most, so that a restart sends nothing; after that, and after a
+// failure, what needs a schema that is not known is sent. A schema that is known stays
+// trusted until the server is seen to have another one. Each request runs in a goroutine
+// that ends with it, within ten seconds if the openapi.Client heeds contexts, as that of
+// a discovery client does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
 		return nil, errors.New("apply: a reader is needed, such as mgr.GetCache()")
@@ -101,7 +107,7 @@ func (c *call) stillSteady(ctx context.Context, intent Intent) bool {
 func (c *call) stillProven(ctx context.Context, intent Intent) bool {
 	s := c.config.Steady
 	before, ok := s.proven.get(c.provenAs)
-	if !ok || !s.schemas.good(before.schema, c.start) {
+	if !ok || !s.schemas.good(ctx, before.schema, c.start) {
 		return false
 	}
 	c.ref = ObjectRef{GroupVersionKind: before.kind.Value(), NamespacedName: before.name}

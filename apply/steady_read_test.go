@@ -106,6 +106,7 @@ func TestSteadyExpires(t *testing.T) {
 			cache.deployment.ResourceVersion = strconv.Itoa(1001 + version)
 			wantSteady(t, a, Intent{Config: shop()}, true)
 		}
+		synctest.Wait()
 		if server.paths < 2 || server.paths > 4 {
 			t.Errorf("asked for schemas %d times in 40 minutes", server.paths)
 		}

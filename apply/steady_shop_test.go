@@ -105,10 +105,7 @@ func applied(t testing.TB, a *Applier) *appsv1.Deployment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := a.config.Steady.schemas.of(t.Context(), appsv1.SchemeGroupVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := mustKnow(t, a.config.Steady.schemas, appsv1.SchemeGroupVersion)
 	wanted, err := known.converter.ObjectToTyped(&unstructured.Unstructured{Object: encoded.object})
 	if err != nil {
 		t.Fatal(err)
