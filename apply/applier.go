@@ -138,6 +138,7 @@ type call struct {
 	waited      time.Duration // for the lane
 	conflicts   []Conflict
 	concessions concessions // fields in which the intent gives way
+	birth       birth       // of an object that is ours from birth
 
 	provenAs provenKey     // what the steady-state check remembers it as
 	looked   client.Object // what it judges by; never written to
@@ -162,7 +163,10 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 		}
 		return "", err
 	}
-	c.intent, c.ref, c.mustExist = encoded, encoded.ref, intent.MustExist
+	c.intent, c.ref, c.mustExist, c.birth = encoded, encoded.ref, intent.MustExist, birth{}
+	if !c.mustExist {
+		c.birth.belongs = intent.Belongs
+	}
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 	if err := checkScope(c.client, c.ref); err != nil {
 		return "", err
@@ -208,10 +212,16 @@ func (c *call) worthRetrying(err error) bool {
 // prepare does what takes a look at the object in the cache.
 func (c *call) prepare(ctx context.Context, intent Intent) error {
 	guarded := c.config.MaxShrink > 0 && !intent.MayShrink
-	if !c.mustExist && !guarded {
+	if !c.mustExist && !guarded && c.birth.belongs == nil {
 		return nil
 	}
-	cached, err := c.readCached(ctx)
+	cached, err := c.cached(ctx)
+	switch {
+	case c.mustExist && err == nil && !intent.takes(cached):
+		err = errAbsent
+	case c.birth.belongs != nil && (err == nil || errors.Is(err, errAbsent)):
+		c.expect(cached)
+	}
 	if c.mustExist && err == nil {
 		err = c.pinTo(cached)
 	}
@@ -222,6 +232,15 @@ func (c *call) prepare(ctx context.Context, intent Intent) error {
 		return nil
 	}
 	return err
+}
+
+// cached gives the object as the steady-state check has read it, or else as the client
+// reads it.
+func (c *call) cached(ctx context.Context) (client.Object, error) {
+	if c.looked != nil {
+		return c.looked, nil
+	}
+	return c.readCached(ctx)
 }
 
 // errAbsent says that there is no object to apply to.

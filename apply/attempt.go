@@ -28,13 +28,13 @@ func (c *call) applyOnce(ctx context.Context) (action Action, err error) {
 // try sends the intent and settles its conflicts, or settles again. A stale write is
 // returned for another try.
 func (c *call) try(ctx context.Context, settling bool) (action Action, err error) {
-	if !settling {
+	if settling = settling || c.birth.doubtful; !settling {
 		var settled bool
 		if action, settled, err = c.applyRemembered(ctx); settled {
 			return action, c.explain(ctx, err)
 		}
-		action, err = c.send(ctx, c.intent, pin{uid: c.intent.ref.UID}, false)
-		settling = IsOwnershipConflict(err)
+		action, err = c.send(ctx, c.intent, c.pinned(), false)
+		settling = IsOwnershipConflict(err) || c.unexpected(err)
 	}
 	if settling {
 		action, err = c.settle(ctx, err)

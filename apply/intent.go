@@ -29,6 +29,18 @@ type Intent struct {
 	// them and a late apply would bring back an object that was deleted.
 	MustExist bool
 
+	// Belongs makes the object the caller's own from birth. Where the cache has none it is
+	// created exclusively: one that somebody else makes at the same moment is not adopted,
+	// and not deleted later with what is in it. An object that is there is applied to, pinned
+	// to its uid, if Belongs reports that it is the caller's; else the error is a
+	// NotOursError and nothing is written. With MustExist one that is not the caller's is
+	// as good as absent. nil adopts whatever has the name, as Server-Side Apply does.
+	//
+	// Belongs gets the object from the cache or past it, in the Go type that the client's
+	// scheme has for the kind, or as unstructured where it has none. It costs a look into
+	// the cache, and does not go with Subresource.
+	Belongs func(object client.Object) bool
+
 	// UID pins the intent to one object, as a uid in Config does: where another one,
 	// or none, has its name now, nothing is written and the error is a
 	// UIDMismatchError.
@@ -78,6 +90,9 @@ func encode(intent Intent) (*encodedIntent, error) {
 	}
 	if err == nil {
 		err = encoded.pinTo(intent.UID)
+	}
+	if err == nil && intent.Belongs != nil && intent.Subresource != "" {
+		err = errors.New("Belongs is for the object itself, and the intent is for a subresource of it")
 	}
 	if err == nil && intent.Body != nil {
 		err = encoded.replaceByBody(intent.Body)

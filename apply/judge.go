@@ -71,6 +71,13 @@ type seenKey struct {
 	name types.NamespacedName
 }
 
+// last gives what the last answer said of an object.
+func (s *seenVersions) last(ref ObjectRef) (last identity, ok bool) {
+	found, _ := s.byObject.Get(seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName})
+	last, ok = found.(identity)
+	return last, ok && last.uid != ""
+}
+
 // replace remembers the object's version and tells whether it was the last one
 // seen.
 func (s *seenVersions) replace(ref ObjectRef) bool {

@@ -152,7 +152,7 @@ func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 
 // planWithout is for an Apply that would send nothing that lands.
 func (c *call) planWithout(before *unstructured.Unstructured, action Action, err error) (Plan, error) {
-	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrShrink) {
+	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrShrink) && !errors.Is(err, ErrNotOurs) {
 		return Plan{}, err
 	}
 	plan := c.newPlan(before)

@@ -24,6 +24,9 @@ func (c *call) settle(ctx context.Context, refused error) (Action, error) {
 	if err != nil {
 		return "", err
 	}
+	if !IsOwnershipConflict(refused) { // another object than was expected
+		refused = nil
+	}
 	return c.settleBy(ctx, live, refused)
 }
 
@@ -31,8 +34,17 @@ func (c *call) settle(ctx context.Context, refused error) (Action, error) {
 // error: there is none any more, and the intent may create it.
 func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.readLive(ctx)
+	absent := errors.Is(err, errAbsent)
+	if absent {
+		live = nil
+	}
+	if c.birth.belongs != nil && (absent || err == nil) {
+		if err := c.judgeBirth(live); err != nil {
+			return nil, err
+		}
+	}
 	switch {
-	case errors.Is(err, errAbsent) && c.intent.ref.UID == "" && c.intent.subresource == "":
+	case absent && c.intent.ref.UID == "" && c.intent.subresource == "":
 		return nil, nil
 	case err != nil:
 		return nil, err // errAbsent included: run knows what it means
@@ -89,7 +101,7 @@ func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, re
 // the like to others who own it, to the resourceVersion that says so: were they to
 // let go first, the server would remove it.
 func (c *call) sendConceding(ctx context.Context, live *unstructured.Unstructured) (Action, error) {
-	p := pin{uid: c.intent.ref.UID}
+	p := c.pinned()
 	left, givesUp := c.concessions.form(c.intent)
 	if len(c.concessions.made) > 0 {
 		p.uid = live.GetUID()
@@ -102,7 +114,7 @@ func (c *call) sendConceding(ctx context.Context, live *unstructured.Unstructure
 	case err == nil || IsOwnershipConflict(err):
 		return action, err
 	case p.resourceVersion != "" && IsStaleWrite(err), // something changed since it was read
-		c.intent.ref.UID == "" && p.uid != "" && (isImmutableUID(err) || IsStaleWrite(err)): // deleted or recreated since then
+		!c.uidGiven() && p.uid != "" && (isImmutableUID(err) || IsStaleWrite(err)): // deleted or recreated since then
 		return "", &StaleWriteError{Object: c.ref, Err: err}
 	}
 	return "", c.explain(ctx, err)
@@ -144,7 +156,7 @@ func (c *call) force(ctx context.Context, live *unstructured.Unstructured) (Acti
 	switch {
 	case err == nil:
 		c.log.Info("took fields from other managers, or left them", "conflicts", texts(c.conflicts))
-	case isImmutableUID(err) && c.intent.ref.UID == "": // recreated since it was read
+	case isImmutableUID(err) && !c.uidGiven(): // recreated since it was read
 		return "", &StaleWriteError{Object: c.ref, Err: err}
 	case IsOwnershipConflict(err): // of a server that does not know force
 		return "", &RefusedError{Object: c.ref, Err: err}

@@ -15,7 +15,7 @@ import (
 const (
 	// ReasonOwnershipConflict is where others own fields that are wanted otherwise.
 	ReasonOwnershipConflict = "OwnershipConflict"
-	// ReasonNameTaken is where an object of a wanted name is someone else's, see ErrNotOurs.
+	// ReasonNameTaken is where an object of a wanted name is someone else's, see apply.ErrNotOurs.
 	ReasonNameTaken = "NameTaken"
 )
 
@@ -52,7 +52,7 @@ func reason(err error, each []error) string {
 	switch {
 	case errors.Is(err, apply.ErrConflict):
 		return ReasonOwnershipConflict
-	case errors.Is(err, ErrNotOurs):
+	case errors.Is(err, apply.ErrNotOurs):
 		return ReasonNameTaken
 	case slices.ContainsFunc(each, terminating):
 		return "NamespaceTerminating"

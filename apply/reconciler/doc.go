@@ -26,7 +26,7 @@
 // An ownership conflict that the policy rejects is in the status, in an event and in the log, and is tried
 // again a minute later or when parent or child change; it is no error of the
 // reconcile, as nothing heals it by retrying at once. One that is settled is in an
-// event, once. An object that is someone else's (ErrNotOurs) is as a rejected conflict.
+// event, once. An object that is someone else's (apply.ErrNotOurs) is as a rejected conflict.
 // A Namespace that is being deleted takes nothing new: that is in the status and in the
 // log, and is tried again a minute later, without an event: a parent in it goes as well.
 // A RetryableError waits as long as the server asked. Everything else is retried by the controller's rate

@@ -64,6 +64,14 @@ type Config[P client.Object] struct {
 	Updater *update.Updater
 	// Emit gives the intents of a parent. It must not change the parent.
 	Emit func(parent P) (Emission, error)
+	// Belongs reports whether an object that is there already is this parent's child. A
+	// child is the parent's from birth: it is created exclusively, and an object that
+	// somebody else made, before or at the same moment, is left alone and named
+	// (apply.NotOursError, the reason NameTaken). nil takes for a child what has an owner
+	// reference with the parent's uid or, without any owner, what the applier's field
+	// manager has applied; it leaves intents with MustExist alone, while a function of
+	// yours is asked about these too.
+	Belongs func(parent P, child client.Object) bool
 	// Prune deletes what a parent emitted before and no longer does: the parent and
 	// what it emits become an ApplySet, see apply.ApplySets for what that costs and
 	// which rights it needs. One reconciler of a kind can prune for the same parents.
@@ -203,13 +211,13 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 	if r.sets != nil {
 		return r.applyAndPrune(ctx, parent)
 	}
-	emission, err := r.Emit(parent)
+	intents, err := r.emit(parent)
 	if err != nil {
 		return Applied{Errs: []error{fmt.Errorf("emitting: %w", err)}}
 	}
 	var applied Applied
 	seen := map[part]bool{}
-	for _, intent := range emission.Intents {
+	for _, intent := range intents {
 		outcome, err := r.applyOne(ctx, intent, seen)
 		applied.Outcomes = append(applied.Outcomes, outcome)
 		if err != nil {
@@ -243,10 +251,7 @@ func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen 
 }
 
 func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
-	round := r.sets.Apply(ctx, parent, func() ([]apply.Intent, error) {
-		emission, err := r.Emit(parent)
-		return emission.Intents, err
-	})
+	round := r.sets.Apply(ctx, parent, func() ([]apply.Intent, error) { return r.emit(parent) })
 	applied := Applied{Outcomes: round.Outcomes, Errs: round.Errs}
 	if len(applied.Errs) > 0 {
 		return applied

@@ -20,11 +20,6 @@ import (
 	"coapply.dev/apply"
 )
 
-// ErrNotOurs says that an object is someone else's. An applier's client may refuse to
-// write to one by an error that matches it. It is treated as a conflict that is
-// rejected: told by an event, and tried again a minute later.
-var ErrNotOurs = errors.New("someone else's")
-
 // conflictRetry is how long a rejected conflict waits for the other owner to let
 // go when nothing that is watched says so: giving up a field changes no value.
 const conflictRetry = time.Minute
@@ -46,7 +41,7 @@ func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 		retryable := (*apply.RetryableError)(nil)
 		switch {
 		case one == nil:
-		case errors.Is(one, apply.ErrConflict), errors.Is(one, ErrNotOurs), terminating(one):
+		case errors.Is(one, apply.ErrConflict), errors.Is(one, apply.ErrNotOurs), terminating(one):
 			conflict = conflictRetry
 		case errors.As(one, &retryable) && retryable.After > 0:
 			asked = max(asked, retryable.After)
@@ -75,7 +70,7 @@ func (r *Reconciler[P]) tell(parent P, applied Applied) {
 	for _, err := range applied.Errs {
 		if conflict := (*apply.ConflictError)(nil); errors.As(err, &conflict) {
 			Event(r.Events, parent, corev1.EventTypeWarning, ReasonOwnershipConflict, conflict.Error())
-		} else if errors.Is(err, ErrNotOurs) {
+		} else if errors.Is(err, apply.ErrNotOurs) {
 			Event(r.Events, parent, corev1.EventTypeWarning, ReasonNameTaken, err.Error())
 		}
 	}

@@ -25,7 +25,7 @@ func contains(text, part string) bool { return strings.Contains(text, part) }
 // When it is tried again, by what became of the two intents.
 func TestRequeue(t *testing.T) {
 	busy, busier := apierrors.NewTooManyRequests("busy", 10), apierrors.NewTooManyRequests("busy", 100)
-	refused, taken := apierrors.NewBadRequest("no"), fmt.Errorf("it is %w", reconciler.ErrNotOurs)
+	refused, taken := apierrors.NewBadRequest("no"), fmt.Errorf("it is %w", apply.ErrNotOurs)
 	for name, test := range map[string]struct {
 		a, b  error
 		after time.Duration // at least, and at most a fifth more
@@ -99,7 +99,7 @@ func TestEvents(t *testing.T) {
 // What is someone else's is told, and what a Namespace that goes refuses is not.
 func TestEventsOfRefusals(t *testing.T) {
 	w := newWorld(t, withFinalizer())
-	w.fails["apply a"], w.fails["apply b"] = fmt.Errorf("it is %w", reconciler.ErrNotOurs), going()
+	w.fails["apply a"], w.fails["apply b"] = fmt.Errorf("it is %w", apply.ErrNotOurs), going()
 	if _, err := w.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestCondition(t *testing.T) {
 		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed for the moment"},
 		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  is changed by others all the time"},
 		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused  is refused: any"},
-		"someone else's": {reconciler.Applied{Errs: []error{errAny, &apply.RefusedError{Err: reconciler.ErrNotOurs}}},
+		"someone else's": {reconciler.Applied{Errs: []error{errAny, &apply.RefusedError{Err: apply.ErrNotOurs}}},
 			"False NameTaken any;  is refused: someone else's"},
 		"a Namespace that goes": {reconciler.Applied{Errs: []error{refusal(apierrors.NewBadRequest("no")), refusal(going())}},
 			`False NamespaceTerminating  is refused: no;  is refused: configmaps "a" is forbidden: being terminated`},

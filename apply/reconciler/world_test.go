@@ -203,11 +203,14 @@ func (c cacheOf) List(context.Context, client.ObjectList, ...client.ListOption) 
 
 func notFound() error { return apierrors.NewNotFound(appsv1.Resource("deployments"), "web") }
 
-// owned makes a config map of which another manager owns a field.
+// owned makes a config map of the parent's of which another manager owns a field.
 func (w *world) owned(name, field string) {
 	w.t.Helper()
 	w.must(w.store.Create(w.t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name)},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID("uid-" + name),
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "uid-1"}},
+		},
 		Data:       map[string]string{field: "theirs"},
 	}, client.FieldOwner("other")))
 }

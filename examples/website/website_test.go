@@ -59,6 +59,9 @@ func fakeClient(t *testing.T, site *Website) client.WithWatch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: site.Namespace, Name: childName(site.Name), UID: "0000-2"}}
+	child := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: site.Namespace, Name: childName(site.Name), UID: "0000-2",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.coapply.dev/v1", Kind: "Website", Name: site.Name, UID: site.UID}},
+	}}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(site, child).WithStatusSubresource(site).Build()
 }

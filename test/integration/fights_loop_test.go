@@ -78,7 +78,7 @@ func TestLoop(t *testing.T) {
 const saidAnnotation = "example.com/said"
 
 func setupPing(mgr ctrl.Manager, options setup.Options) error {
-	applier, _, err := setup.Writers(mgr, setup.Writer{FieldManager: "coapply-test-ping", Belongs: anybodys}, options)
+	applier, _, err := setup.Writers(mgr, setup.Writer{FieldManager: "coapply-test-ping"}, options)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func setupPing(mgr ctrl.Manager, options setup.Options) error {
 }
 
 func setupPong(mgr ctrl.Manager, options setup.Options) error {
-	applier, updater, err := setup.Writers(mgr, setup.Writer{FieldManager: "coapply-test-pong", Belongs: anybodys}, options)
+	applier, updater, err := setup.Writers(mgr, setup.Writer{FieldManager: "coapply-test-pong"}, options)
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,6 @@ func setupPong(mgr ctrl.Manager, options setup.Options) error {
 		},
 	})
 }
-
-func anybodys(client.Object) bool { return true }
 
 // TestNoFalseFights has Devboxes and a NodeSet live under every reconciler, and then
 // looks at everything that there is on that control plane.

@@ -32,6 +32,7 @@ func SetupNetwork(mgr ctrl.Manager, options setup.Options) error {
 		Client:  mgr.GetClient(),
 		Applier: applier,
 		Updater: updater,
+		Belongs: isDevboxes,
 		Emit:    emitNetwork,
 		Status:  network{mgr.GetClient(), mgr.GetAPIReader()}.status,
 		Events:  mgr.GetEventRecorder(fieldmanagers.DevboxNetwork),

@@ -31,6 +31,7 @@ func SetupPower(mgr ctrl.Manager, options setup.Options) error {
 		Client:  mgr.GetClient(),
 		Applier: applier,
 		Updater: updater,
+		Belongs: isDevboxes,
 		Emit:    emitPower,
 		Status:  powerStatus,
 		Events:  mgr.GetEventRecorder(fieldmanagers.DevboxPower),

@@ -16,11 +16,11 @@ const kind = "Devbox"
 
 // writers makes the two ways to write under one field manager.
 func writers(mgr ctrl.Manager, fieldManager string, policy apply.Policy, options setup.Options) (*apply.Applier, *update.Updater, error) {
-	return setup.Writers(mgr, setup.Writer{FieldManager: fieldManager, Policy: policy, Belongs: isDevboxes}, options)
+	return setup.Writers(mgr, setup.Writer{FieldManager: fieldManager, Policy: policy}, options)
 }
 
 // isDevboxes tells whether an object is that of the Devbox of its name.
-func isDevboxes(object client.Object) bool {
+func isDevboxes(_ *v1alpha1.Devbox, object client.Object) bool {
 	name := object.GetName()
 	return setup.ControlledBy(object, kind, name) || setup.Orphaned(object, Label, name)
 }

@@ -39,6 +39,7 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 		Client:    mgr.GetClient(),
 		Applier:   applier,
 		Updater:   updater,
+		Belongs:   isDevboxes,
 		Emit:      emitWorkload,
 		Finalizer: Finalizer,
 		Cleanup:   w.cleanup,

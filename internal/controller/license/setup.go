@@ -26,7 +26,6 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	applier, updater, err := setup.Writers(mgr, setup.Writer{
 		FieldManager: fieldmanagers.License,
 		Policy:       policy(),
-		Belongs:      belongs,
 		Within:       func(namespace *corev1.Namespace) bool { return user.Owns(namespace) },
 	}, options)
 	if err != nil {
@@ -48,6 +47,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Applier:   applier,
 		Updater:   updater,
 		Emit:      emit,
+		Belongs:   func(_ *v1alpha1.License, object client.Object) bool { return belongs(object) },
 		Finalizer: Finalizer,
 		Cleanup:   cleanup{mgr.GetClient(), mgr.GetAPIReader(), applier}.run,
 		Status:    status{mgr.GetClient(), time.Now, recorder}.report,

@@ -25,7 +25,7 @@ const atATime = 10
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(),
 		applying: applying{live: mgr.GetAPIReader()}, updating: updating{live: mgr.GetAPIReader()},
-		events:   mgr.GetEventRecorder(fieldmanagers.NodeMaintenance)}
+		events: mgr.GetEventRecorder(fieldmanagers.NodeMaintenance)}
 	var err error
 	strict, force := policies()
 	if r.applying.strict, err = applier(mgr, strict, options); err != nil {

@@ -48,7 +48,9 @@ func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decisi
 	})
 	apply := func(ordinals []int) []error {
 		return inBatches(len(ordinals), func(i int) error {
-			_, err := n.applier.Apply(ctx, podIntent(set, ordinals[i]))
+			intent := podIntent(set, ordinals[i])
+			intent.Belongs = isNodeSets
+			_, err := n.applier.Apply(ctx, intent)
 			return err
 		})
 	}

@@ -41,7 +41,6 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		// What says whose a pod is, is ours to say.
 		Policy: apply.OnConflict(apply.Reject).
 			At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force),
-		Belongs: isNodeSets,
 	}, options)
 	if err != nil {
 		return err

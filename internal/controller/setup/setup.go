@@ -42,8 +42,6 @@ type Options struct {
 type Writer struct {
 	FieldManager string
 	Policy       apply.Policy
-	// Belongs tells whether an object that is there is one that may be applied to.
-	Belongs func(object client.Object) bool
 	// Within tells in which Namespaces something may be applied; none is in one that is
 	// not there or is being deleted. nil is in any. Namespaces must be watched for it.
 	Within func(namespace *corev1.Namespace) bool
@@ -51,13 +49,17 @@ type Writer struct {
 
 // Writers gives the two ways to write under one field manager.
 func Writers(mgr ctrl.Manager, w Writer, options Options) (*apply.Applier, *update.Updater, error) {
-	own := ownOnly{mgr.GetClient(), w.Belongs, w.Within}
-	applier, err := apply.New(own, apply.Config{
+	c, steady := mgr.GetClient(), options.Steady
+	if w.Within != nil {
+		guarded := withinOnly{c, w.Within}
+		c, steady = guarded, steady.ReadBy(mayWrite{guarded})
+	}
+	applier, err := apply.New(c, apply.Config{
 		FieldManager: w.FieldManager,
 		Policy:       options.Contention.Guard(w.FieldManager, w.Policy),
 		LiveReader:   mgr.GetAPIReader(),
 		Lanes:        options.Lanes,
-		Steady:       options.Steady.ReadBy(mayWrite{own}),
+		Steady:       steady,
 		Metrics:      options.Metrics,
 	})
 	if err != nil {

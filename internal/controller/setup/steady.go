@@ -1,12 +1,10 @@
 package setup
 
 import (
-	"context"
 	"fmt"
 
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 )
@@ -19,15 +17,4 @@ func NewSteady(mgr ctrl.Manager) (*apply.SteadyState, error) {
 		return nil, fmt.Errorf("steady state: %w", err)
 	}
 	return apply.NewSteadyState(mgr.GetClient(), server.OpenAPIV3())
-}
-
-// mayWrite shows the steady-state check the objects that may be applied to. Any other
-// is not proven to be as wanted, so that the apply is refused and says why.
-type mayWrite struct{ ownOnly }
-
-func (r mayWrite) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-	if err := r.mayWriteIn(ctx, key.Namespace); err != nil {
-		return err
-	}
-	return r.ownOnly.Get(ctx, key, object, opts...)
 }

@@ -25,7 +25,6 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	applier, updater, err := setup.Writers(mgr, setup.Writer{
 		FieldManager: fieldmanagers.SlurmController,
 		Policy:       apply.OnConflict(apply.Reject),
-		Belongs:      isControllers,
 	}, options)
 	if err != nil {
 		return err
@@ -40,6 +39,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Applier: applier,
 		Updater: updater,
 		Emit:    emit,
+		Belongs: func(_ *v1alpha1.SlurmController, child client.Object) bool { return isControllers(child) },
 		Status:  statusReader{mgr.GetClient()}.status,
 		Events:  mgr.GetEventRecorder(fieldmanagers.SlurmController),
 	})

@@ -25,7 +25,6 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	applier, updater, err := setup.Writers(mgr, setup.Writer{
 		FieldManager: fieldmanagers.User,
 		Policy:       policy(),
-		Belongs:      Owns,
 		Within:       func(namespace *corev1.Namespace) bool { return Owns(namespace) },
 	}, options)
 	if err != nil {
@@ -43,6 +42,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Applier: applier,
 		Updater: updater,
 		Emit:    emit,
+		Belongs: func(_ *v1alpha1.User, child client.Object) bool { return Owns(child) },
 		Status:  status{mgr.GetClient()}.report,
 		Events:  mgr.GetEventRecorder(fieldmanagers.User),
 	})

@@ -10,40 +10,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"coapply.dev/apply/reconciler"
+	"coapply.dev/apply"
 )
 
-// TestWithin: nothing is applied in a Namespace that is not as it must be, whether or
-// not the object itself may be applied to.
+// TestWithin: nothing is applied in a Namespace that is not as it must be.
 func TestWithin(t *testing.T) {
 	namespace := func(name, label string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"ours": label}}}
 	}
 	going := namespace("going", "yes")
 	going.Finalizers, going.DeletionTimestamp = []string{"example.com/hold"}, &metav1.Time{Time: metav1.Now().Time}
-	c := ownOnly{
-		Client:  fake.NewClientBuilder().WithObjects(namespace("ours", "yes"), namespace("foreign", "no"), going).Build(),
-		belongs: func(client.Object) bool { return true },
-	}
+	c := withinOnly{Client: fake.NewClientBuilder().WithObjects(namespace("ours", "yes"), namespace("foreign", "no"), going).Build()}
 	ours := func(namespace *corev1.Namespace) bool { return namespace.Labels["ours"] == "yes" }
+	c.within = ours
 	for _, test := range []struct {
 		namespace string
-		within    func(*corev1.Namespace) bool
 		want      error
 	}{
-		{"ours", ours, nil},
-		{"foreign", ours, reconciler.ErrNotOurs},
-		{"going", ours, errGoing("going")},
-		{"absent", ours, errNoNamespace},
-		{"foreign", nil, nil},
+		{"ours", nil},
+		{"foreign", apply.ErrNotOurs},
+		{"going", errGoing("going")},
+		{"absent", errNoNamespace},
 	} {
-		c.within = test.within
 		err := c.Apply(t.Context(), corev1ac.ConfigMap("a", test.namespace), client.FieldOwner("us"))
 		if !errors.Is(err, test.want) && (err == nil || test.want == nil || err.Error() != test.want.Error()) {
 			t.Errorf("%s: %v, want %v", test.namespace, err, test.want)
 		}
 	}
-	c.within = ours
 	if err := c.Apply(t.Context(), corev1ac.Namespace("foreign"), client.FieldOwner("us")); err != nil {
 		t.Errorf("what is in no Namespace: %v", err)
 	}
@@ -53,25 +46,22 @@ func TestWithin(t *testing.T) {
 // would be refused for.
 func TestMayWrite(t *testing.T) {
 	labels := map[string]string{"ours": "yes"}
-	object := func(namespace, name string, labels map[string]string) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
+	object := func(namespace, name string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
-	isOurs := func(object client.Object) bool { return object.GetLabels()["ours"] == "yes" }
-	r := mayWrite{ownOnly{
+	r := mayWrite{withinOnly{
 		Client: fake.NewClientBuilder().WithObjects(
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ours", Labels: labels}},
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}},
-			object("ours", "a", labels), object("ours", "b", nil), object("foreign", "a", labels),
+			object("ours", "a"), object("foreign", "a"),
 		).Build(),
-		belongs: isOurs,
-		within:  func(namespace *corev1.Namespace) bool { return isOurs(namespace) },
+		within: func(namespace *corev1.Namespace) bool { return namespace.Labels["ours"] == "yes" },
 	}}
 	for _, test := range []struct {
 		namespace, name string
 		want            bool
 	}{
 		{"ours", "a", true},
-		{"ours", "b", false},
 		{"foreign", "a", false},
 	} {
 		err := r.Get(t.Context(), client.ObjectKey{Namespace: test.namespace, Name: test.name}, &corev1.ConfigMap{})

@@ -1,0 +1,119 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin
+// at 2. An apply that carries it creates an absent object and is refused, forced or not,
+// where one exists. ("0" would be none at all.)
+const neverWritten = "1"
+
+// birth is what a call knows of an object that is its manager's from birth.
+type birth struct {
+	belongs  func(client.Object) bool // nil: whatever has the name is adopted
+	absent   bool                     // nothing has the name, as far as is known: create exclusively
+	doubtful bool                     // the cache shows somebody else's object: look live first
+	pinned   bool                     // the uid that the intent is pinned to is not the caller's
+}
+
+// takes reports whether an object that is there may be applied to.
+func (i Intent) takes(object client.Object) bool { return i.Belongs == nil || i.Belongs(object) }
+
+// expect settles by the cache which object it is about; cached is nil where it has none.
+// What the cache does not have yet may be what this applier made a moment ago.
+func (c *call) expect(cached client.Object) {
+	switch {
+	case c.intent.ref.UID != "": // the caller knows, and nothing is created
+		c.birth.doubtful = cached == nil || !c.birth.belongs(cached)
+	case cached == nil:
+		made, known := c.seen.last(c.ref)
+		c.intent.ref.UID, c.birth.pinned, c.birth.absent = made.uid, known, !known
+	case c.birth.belongs(cached):
+		c.intent.ref.UID, c.birth.pinned = cached.GetUID(), true
+	default:
+		c.birth.doubtful = true
+	}
+}
+
+// unexpected reports whether a refused apply says that the object is not the one that was
+// expected. (Who wins a race of preconditions is the ownership conflict.)
+func (c *call) unexpected(refused error) bool {
+	return c.birth.belongs != nil && (c.birth.absent || c.birth.pinned) &&
+		(IsStaleWrite(refused) || isImmutableUID(refused) || c.birth.absent && IsOwnershipConflict(refused))
+}
+
+// judgeBirth settles by the live object, nil if there is none, what the next write is
+// pinned to, or that it is somebody else's.
+func (c *call) judgeBirth(live *unstructured.Unstructured) error {
+	given := c.intent.ref.UID != "" && !c.birth.pinned
+	c.birth.absent, c.birth.doubtful = live == nil, false
+	switch {
+	case live == nil && !given:
+		c.intent.ref.UID, c.birth.pinned = "", false
+	case live == nil || given && c.intent.ref.UID != live.GetUID(): // the caller tells
+	case !c.birth.belongs(c.asKnown(live)):
+		return &NotOursError{Object: c.ref.as(live), Owner: ownerOf(live)}
+	case !given:
+		c.intent.ref.UID, c.birth.pinned = live.GetUID(), true
+	}
+	return nil
+}
+
+// asKnown gives an object in the Go type that the client knows its kind by, if any: the
+// one that the cache would give.
+func (c *call) asKnown(live *unstructured.Unstructured) client.Object {
+	known := c.emptyObject()
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, known) != nil {
+		return live
+	}
+	return known
+}
+
+// uidGiven reports whether it is the caller who pinned the intent to a uid.
+func (c *call) uidGiven() bool { return c.intent.ref.UID != "" && !c.birth.pinned }
+
+// pinned is what an apply is bound to before anything was read for it.
+func (c *call) pinned() pin {
+	p := pin{uid: c.intent.ref.UID}
+	if c.birth.absent {
+		p.resourceVersion = neverWritten
+	}
+	return p
+}
+
+func ownerOf(object metav1.Object) string {
+	if owner := metav1.GetControllerOf(object); owner != nil {
+		return fmt.Sprintf("%s %s", owner.Kind, owner.Name)
+	}
+	return ""
+}
+
+// ErrNotOurs says that an object is someone else's. A client of an applier may refuse to
+// write to one by an error that matches it.
+var ErrNotOurs = errors.New("someone else's")
+
+// NotOursError is ErrNotOurs, and ErrRefused: an object that was there before has the name
+// of one that the intent wants to be its manager's own. Nothing was written to it.
+type NotOursError struct {
+	Object ObjectRef
+	Owner  string // its controller, as kind and name; "" if it has none
+}
+
+func (e *NotOursError) Error() string {
+	controlled := ""
+	if e.Owner != "" {
+		controlled = ", controlled by the " + e.Owner
+	}
+	return fmt.Sprintf("%v is %v: it was there before and is %v%s; it was left alone, delete it or use another name",
+		e.Object, ErrRefused, ErrNotOurs, controlled)
+}
+
+// Unwrap returns ErrNotOurs and ErrRefused.
+func (e *NotOursError) Unwrap() []error { return []error{ErrNotOurs, ErrRefused} }
