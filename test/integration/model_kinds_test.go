@@ -124,6 +124,9 @@ func (s *modelShape) openAPI() map[string]any {
 	case setShape:
 		return map[string]any{"type": "array", "x-kubernetes-list-type": "set", "items": s.elem.openAPI()}
 	}
+	if s.schema != nil {
+		return s.schema
+	}
 	return leafOpenAPI(s.samples)
 }
 

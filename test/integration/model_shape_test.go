@@ -27,6 +27,7 @@ type modelShape struct {
 	keys     []string               // of listShape, in alphabetical order
 	defaults map[string]any         // of objectShape: what the server fills in; keys of a list only
 	samples  []any                  // of leafShape: values that tests choose from
+	schema   map[string]any         // of leafShape, where samples do not tell it
 	names    []string               // of mapShape: keys that tests choose from
 	vanishes bool                   // an empty one is not stored (omitempty)
 }

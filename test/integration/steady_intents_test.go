@@ -3,6 +3,8 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +38,9 @@ func (o *steadyObject) next(ctx context.Context) (*steadyIntent, error) {
 	if len(o.kind.forms) > 1 && o.chance(0.1) {
 		change = anotherVersion
 	}
+	if len(last.form.lacks) > 0 && o.chance(0.4) {
+		change = newerField
+	}
 	if !change.do(o, &changed) || len(placesIn(changed.form.shape, changed.value, func(place) bool { return true })) == 0 {
 		o.label("the same intent")
 		return last, nil
@@ -58,6 +63,35 @@ var anotherVersion = steadyChange{"another version", false, func(o *steadyObject
 	intent.value = withoutEmpty(intent.form.shape, onlyOf(intent.form.shape, intent.value))
 	return len(o.kind.forms) > 1
 }}
+
+// newerField is a field set, changed or removed that an older Go type does not show.
+var newerField = steadyChange{"a newer field", false, func(o *steadyObject, intent *steadyIntent) bool {
+	s, newer := intent.form.shape, intent.form.isNewer
+	if o.chance(0.3) {
+		all := o.dice.config(s, intent.subresource).build("")
+		if set := placesIn(s, all, newer); len(set) > 0 {
+			intent.value, intent.typed = graft(s, intent.value, partAt(s, all, pick(o.dice, set).path)), false
+			return true
+		}
+	}
+	set := placesIn(s, intent.value, newer)
+	if len(set) == 0 {
+		return false
+	}
+	at := pick(o.dice, set)
+	if o.chance(0.3) {
+		intent.value = withoutEmpty(s, removeAt(s, intent.value, at.path))
+	} else {
+		intent.value = replaceAt(s, intent.value, at.path, o.another(at))
+	}
+	return true
+}}
+
+func (f steadyForm) isNewer(p place) bool {
+	return isLeafOf(p) && slices.ContainsFunc(f.lacks, func(name string) bool {
+		return strings.Contains(p.path+".", "."+name+".") || strings.Contains(p.path, "."+name+"[")
+	})
+}
 
 // The first ones are the most frequent.
 var steadyChanges = []steadyChange{
@@ -136,13 +170,15 @@ type steadyRead struct {
 	situation string
 	weight    int
 	provable  func(intent *steadyIntent) bool // nil: always
+	has       func(form steadyForm) bool      // nil: every form
 	read      func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error)
 }
 
 var steadyReads = []steadyRead{
-	{"a typed read", 35, nil, readTyped},
-	{"an unstructured read", 35, nil, readUnstructured},
-	{"a read through KeepOwn", 14, nil, func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
+	{"a read by an older type", 25, never, hasOlder, readOlder},
+	{"a typed read", 24, nil, nil, readTyped},
+	{"an unstructured read", 27, nil, nil, readUnstructured},
+	{"a read through KeepOwn", 10, nil, nil, func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
 		read := readTyped
 		if o.chance(0.5) {
 			read = readUnstructured
@@ -153,17 +189,17 @@ var steadyReads = []steadyRead{
 		}
 		return object, err
 	}},
-	{"a read of metadata only", 8, aboutMetadata, func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
+	{"a read of metadata only", 6, aboutMetadata, nil, func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
 		object := &metav1.PartialObjectMetadata{}
 		object.SetGroupVersionKind(form.GroupVersionKind)
 		return object, o.client.Get(ctx, o.key, object)
 	}},
-	{"a read without managed fields", 4, never, func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
+	{"a read without managed fields", 4, never, nil, func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
 		object, err := readTyped(ctx, o, form)
 		object.SetManagedFields(nil)
 		return object, err
 	}},
-	{"two entries of one identity", 4, never, func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
+	{"two entries of one identity", 4, never, nil, func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
 		object, err := readUnstructured(ctx, o, form)
 		for _, entry := range object.GetManagedFields() {
 			if isOurEntry(entry) {
@@ -191,10 +227,28 @@ func readTyped(ctx context.Context, o *steadyObject, form steadyForm) (client.Ob
 	return object, o.client.Get(ctx, o.key, object)
 }
 
+func hasOlder(form steadyForm) bool { return olderScheme.Recognizes(form.GroupVersionKind) }
+
+func readOlder(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
+	known, err := olderScheme.New(form.GroupVersionKind)
+	object, ok := known.(client.Object)
+	if err != nil || !ok { // another version of it
+		return readTyped(ctx, o, form)
+	}
+	return object, o.older.Get(ctx, o.key, object)
+}
+
 func readUnstructured(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(form.GroupVersionKind)
 	return object, o.client.Get(ctx, o.key, object)
+}
+
+// lacksFields tells of fields that the server has and k8s.io/api has not.
+func lacksFields(intent *steadyIntent, read client.Object) bool {
+	_, raw := read.(*unstructured.Unstructured)
+	value, _ := intent.value.(map[string]any)
+	return !raw && intent.form.Kind == "EvictionRequest" && (value["spec"] != nil || value["status"] != nil)
 }
 
 // hasHiddenForms tells of quantities and times of a custom resource: the server stores
@@ -211,7 +265,7 @@ func hasHiddenForms(intent *steadyIntent) bool {
 func (o *steadyObject) read(ctx context.Context, intent *steadyIntent) (client.Object, bool, error) {
 	at := o.IntN(100)
 	for _, way := range steadyReads {
-		if at -= way.weight; at >= 0 {
+		if at -= way.weight; at >= 0 || way.has != nil && !way.has(intent.form) {
 			continue
 		}
 		form := intent.form
@@ -224,7 +278,7 @@ func (o *steadyObject) read(ctx context.Context, intent *steadyIntent) (client.O
 		object, err := way.read(ctx, o, form)
 		provable := (way.provable == nil || way.provable(intent)) && form.GroupVersionKind == intent.form.GroupVersionKind
 		_, raw := object.(*unstructured.Unstructured)
-		return object, provable && (raw || !hasHiddenForms(intent)), err
+		return object, provable && (raw || !hasHiddenForms(intent)) && !lacksFields(intent, object), err
 	}
 	return nil, false, fmt.Errorf("the weights of the reads are less than 100")
 }

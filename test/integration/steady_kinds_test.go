@@ -19,6 +19,7 @@ type steadyForm struct {
 
 	shape *modelShape
 	typed func() runtime.ApplyConfiguration
+	lacks []string // names of fields that a Go type which it is read as has not, or not the whole of
 }
 
 // steadyKind is a kind of object that the steady-state check is asked about.
@@ -61,8 +62,8 @@ var oneText = map[string]string{
 
 // steadyKinds are in the order in which objects are made.
 var steadyKinds = []steadyKind{
-	deploymentOfSteady(), sampleOfSteady(), serviceOfSteady(), hpaOfSteady(), sampleOfSteady(),
-	configMapOfSteady(), nodeOfSteady(), statefulSetOfSteady(), devboxOfSteady(), cronJobOfSteady(),
+	deploymentOfSteady(), sampleOfSteady(), serviceOfSteady(), hpaOfSteady(), sampleOfSteady(), evictionOfSteady(),
+	configMapOfSteady(), nodeOfSteady(), statefulSetOfSteady(), devboxOfSteady(), cronJobOfSteady(), evictionOfSteady(),
 }
 
 func steadyShape(fields map[string]*modelShape) *modelShape {

@@ -23,6 +23,7 @@ type steadyObject struct {
 	dice
 
 	client   client.Client
+	older    client.Client  // that knows older types
 	us       *apply.Applier // without the check, for transfers
 	kind     steadyKind
 	key      client.ObjectKey

@@ -61,7 +61,7 @@ func TestSteadyProperty(t *testing.T) {
 // steadySituations are all that has to occur.
 func steadySituations() []string {
 	all := []string{
-		"nothing happened", "taken back", "the same intent", "an intent for the status", "read in another version",
+		"nothing happened", "taken back", "the same intent", "an intent for the status", "read in another version", "a newer field",
 		"admission says override", "admission says annotate", "admission says late",
 	}
 	for _, step := range steadySteps {
@@ -104,21 +104,26 @@ func (muteSubResource) Apply(context.Context, runtime.ApplyConfiguration, ...cli
 	return errMuted
 }
 
-// asker asks a steady-state check, by an applier that cannot write.
+// asker asks a steady-state check, by appliers that cannot write. What an older type
+// was read into is asked about by one that knows that type; they share what they know.
 type asker struct {
-	applier *apply.Applier
-	reads   *atomic.Int64
+	applier, older *apply.Applier
+	reads          *atomic.Int64
 }
 
-func newAsker(c client.Client, schemas openapi.Client) (*asker, error) {
-	reads := &atomic.Int64{}
-	muted := mute{c, reads}
-	steady, err := apply.NewSteadyState(muted, schemas)
+func newAsker(c, older client.Client, schemas openapi.Client) (*asker, error) {
+	a := &asker{reads: &atomic.Int64{}}
+	steady, err := apply.NewSteadyState(mute{c, a.reads}, schemas)
 	if err != nil {
 		return nil, err
 	}
-	applier, err := apply.New(muted, apply.Config{FieldManager: us, LiveReader: muted, Steady: steady})
-	return &asker{applier, reads}, err
+	applier := func(muted mute) *apply.Applier {
+		applier, newErr := apply.New(muted, apply.Config{FieldManager: us, LiveReader: muted, Steady: steady.ReadBy(muted)})
+		err = errors.Join(err, newErr)
+		return applier
+	}
+	a.applier, a.older = applier(mute{c, a.reads}), applier(mute{older, a.reads})
+	return a, err
 }
 
 func (a *asker) quiet(ctx context.Context, q steadyQuestion) (bool, error) {
@@ -129,7 +134,11 @@ func (a *asker) quiet(ctx context.Context, q steadyQuestion) (bool, error) {
 			*q.because = because
 		}
 	}, funcr.Options{Verbosity: 1})
-	outcome, err := a.applier.Apply(logr.NewContext(ctx, log), intent)
+	applier := a.applier
+	if isOlder(q.read) {
+		applier = a.older
+	}
+	outcome, err := applier.Apply(logr.NewContext(ctx, log), intent)
 	switch {
 	case apierrors.IsForbidden(err):
 		return false, nil
@@ -144,7 +153,7 @@ func (a *asker) quiet(ctx context.Context, q steadyQuestion) (bool, error) {
 // realCheck is one check for all objects. It is asked twice, which must not matter.
 func realCheck(t *testing.T, c client.Client, schemas openapi.Client) steadyCheck {
 	t.Helper()
-	a, err := newAsker(c, schemas)
+	a, err := newAsker(c, newOlderClient(t, steadyConfig(t)), schemas)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +180,7 @@ func freshCheck(t *testing.T, c client.Client, schemas openapi.Client) steadyChe
 	t.Helper()
 	var askers []*asker
 	for range steadyTurns {
-		a, err := newAsker(c, schemas)
+		a, err := newAsker(c, newOlderClient(t, steadyConfig(t)), schemas)
 		if err != nil {
 			t.Fatal(err)
 		}

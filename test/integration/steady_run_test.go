@@ -39,6 +39,7 @@ const (
 // against what a plain apply then does.
 type steadyRun struct {
 	client    client.Client
+	older     client.Client // that knows older types
 	us        *apply.Applier
 	namespace string
 	seed      uint64
@@ -54,7 +55,7 @@ func newSteadyRun(t *testing.T, cases int, check, fresh steadyCheck) *steadyRun 
 	t.Helper()
 	c := newClient(t, steadyConfig(t))
 	return &steadyRun{
-		client: c, us: newApplier(t, c, us, apply.Policy{}), namespace: newNamespace(t, c), seed: modelSeed(t),
+		client: c, older: newOlderClient(t, steadyConfig(t)), us: newApplier(t, c, us, apply.Policy{}), namespace: newNamespace(t, c), seed: modelSeed(t),
 		cases: cases, kinds: steadyKinds, check: check, fresh: fresh, count: newSteadyCount(),
 	}
 }
@@ -118,7 +119,7 @@ func (r *steadyRun) newObject(number int) *steadyObject {
 	if kind.cluster {
 		key.Namespace = ""
 	}
-	return &steadyObject{dice: newDice(r.seed, uint64(number)), client: r.client, us: r.us, kind: kind, key: key, sole: r.sole}
+	return &steadyObject{dice: newDice(r.seed, uint64(number)), client: r.client, older: r.older, us: r.us, kind: kind, key: key, sole: r.sole}
 }
 
 // turn is one case.

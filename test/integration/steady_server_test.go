@@ -35,7 +35,7 @@ var steadyServer = sync.OnceValues(func() (*rest.Config, error) {
 	if err := installCRDs(server.Config()); err != nil {
 		return nil, err
 	}
-	if err := installSteadySample(server.Config()); err != nil {
+	if err := installSteadyCRDs(server.Config()); err != nil {
 		return nil, err
 	}
 	if err := awaitSteadyForms(server.Config()); err != nil {
@@ -100,41 +100,58 @@ var steadySampleShape = func() *modelShape {
 func sampleOfSteady() steadyKind {
 	second := schema.GroupVersionKind{Group: steadySample.Group, Version: "v2", Kind: steadySample.Kind}
 	return steadyKind{base: "spec: {title: base}", forms: []steadyForm{
-		{GroupVersionKind: steadySample, shape: steadySampleShape}, {GroupVersionKind: second, shape: steadySampleShape},
+		{GroupVersionKind: steadySample, shape: steadySampleShape, lacks: []string{"free", "price", "opts", "deep", "cpu", "wait", "steps"}},
+		{GroupVersionKind: second, shape: steadySampleShape},
 	}}
 }
 
-func installSteadySample(config *rest.Config) error {
+// steadyCRDs are the kinds that the server is given.
+func steadyCRDs() []map[string]any {
+	sample := objectOf(map[string]*modelShape{"spec": steadySampleShape.fields["spec"], "status": statusShape})
+	eviction := steadyCRD("evictionrequests", evictionShape, evictionOfSteady().forms...)
+	eviction["metadata"].(map[string]any)["annotations"] = map[string]any{"api-approved.kubernetes.io": "unapproved, for a test"} //nolint:forcetypeassert // ours
+	return []map[string]any{steadyCRD("samples", sample, sampleOfSteady().forms...), eviction}
+}
+
+func steadyCRD(plural string, shape *modelShape, forms ...steadyForm) map[string]any {
+	var versions []any
+	for i, form := range forms {
+		version := map[string]any{
+			"name": form.Version, "served": true, "storage": i == 0,
+			"schema": map[string]any{"openAPIV3Schema": shape.openAPI()},
+		}
+		if shape.fields["status"] != nil {
+			version["subresources"] = map[string]any{"status": map[string]any{}}
+		}
+		versions = append(versions, version)
+	}
+	group, kind := forms[0].Group, forms[0].Kind
+	return map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + "." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Namespaced", "versions": versions,
+			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": plural, "singular": strings.ToLower(kind)},
+		},
+	}
+}
+
+func installSteadyCRDs(config *rest.Config) error {
 	folder, err := os.MkdirTemp("", "steady-crd")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	schemaOf := objectOf(map[string]*modelShape{"spec": steadySampleShape.fields["spec"], "status": statusShape}).openAPI()
-	var versions []any
-	for _, version := range []string{"v1", "v2"} {
-		versions = append(versions, map[string]any{
-			"name": version, "served": true, "storage": version == "v1",
-			"subresources": map[string]any{"status": map[string]any{}},
-			"schema":       map[string]any{"openAPIV3Schema": schemaOf},
-		})
+	for i, crd := range steadyCRDs() {
+		raw, err := json.Marshal(crd)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d.json", i)), raw, 0o600); err != nil {
+			return err
+		}
 	}
-	crd, err := json.Marshal(map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "samples." + steadySample.Group},
-		"spec": map[string]any{
-			"group": steadySample.Group, "scope": "Namespaced", "versions": versions,
-			"names": map[string]any{"kind": "Sample", "listKind": "SampleList", "plural": "samples", "singular": "sample"},
-		},
-	})
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(folder, "crd.json")
-	if err := os.WriteFile(file, crd, 0o600); err != nil {
-		return err
-	}
-	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{file}, ErrorIfPathMissing: true})
+	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{folder}, ErrorIfPathMissing: true})
 	return err
 }
 

@@ -68,6 +68,7 @@ func deploymentOfSteady() steadyKind {
 		forms: []steadyForm{{
 			GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
 			typed:            func() runtime.ApplyConfiguration { return &appsv1ac.DeploymentApplyConfiguration{} },
+			lacks:            []string{"minReadySeconds", "tolerations", "hostIP", "value", "readinessProbe", "resources"},
 			shape: steadyShape(map[string]*modelShape{
 				"spec": objectOf(map[string]*modelShape{
 					"replicas":        counts,
