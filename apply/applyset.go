@@ -50,8 +50,8 @@ import (
 //
 // Cost beside the applies: once per member and process a read of its metadata, again
 // after it failed; once per parent and process a read of the parent and a list for
-// each recorded kind and namespace, again when something is emitted no longer or was
-// kept; a write to the parent before a first member of a kind or namespace, and
+// each recorded kind and namespace, again when something is emitted no longer, and
+// now and then, ten minutes apart in the end, while something is kept; a write to the parent before a first member of a kind or namespace, and
 // after the last. A steady state costs no request.
 //
 // Rights: get and patch of parents; get, list and delete of members, where they are
@@ -131,10 +131,11 @@ const fieldManagerLimit = 128
 // knownSet is what this process knows of a set without asking.
 type knownSet struct {
 	record record // what the parent says
-	// applied are the members applied since the set held no other ones; without
-	// complete there may be more.
+	// applied are the members applied since the set held no other ones, but for kept
+	// ones; without complete there may be more.
 	applied  map[objectKey]struct{}
 	complete bool
+	lookout  lookout // for kept objects
 }
 
 // Round is one emission on its way: what became of its intents, then Prune.

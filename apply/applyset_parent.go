@@ -39,7 +39,9 @@ func (r *Round) announce(ctx context.Context) error {
 		applied = map[objectKey]struct{}{}
 	}
 	maps.Copy(applied, r.members)
-	r.sets.known.Add(r.parent.UID, knownSet{record: r.recorded, applied: applied, complete: known.complete})
+	r.sets.known.Add(r.parent.UID, knownSet{
+		record: r.recorded, applied: applied, complete: known.complete, lookout: known.lookout,
+	})
 	return nil
 }
 

@@ -15,7 +15,7 @@ var ErrNotPruned = errors.New("not pruned")
 // Pruned is what became of the members that a parent emits no longer.
 type Pruned struct {
 	Deleted []ObjectRef // an object with finalizers goes when these are gone
-	Kept    []Kept      // looked at again in each round
+	Kept    []Kept      // in each round anew, see Kept.Remembered
 	Left    []ObjectRef // of ApplySets.Delete: members that are being deleted, and still there
 }
 
@@ -24,6 +24,11 @@ type Pruned struct {
 type Kept struct {
 	Object ObjectRef
 	Reason string // the same as long as the trouble is
+
+	// Remembered says that an earlier round of this process kept it for this reason.
+	// It is looked at again seconds later, then less and less often, every ten minutes
+	// in the end; in between it costs no request, and what became of it is not known.
+	Remembered bool
 }
 
 // String gives the object and the reason.
@@ -78,10 +83,11 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	if latest, _ := r.sets.latest.Get(r.parent.UID); latest != r {
 		return Pruned{}, fmt.Errorf("%w: there is a later round of %v", ErrNotPruned, r.parent)
 	}
-	if known, ok := r.sets.knownOf(r.parent); ok && known.complete && len(known.applied) == len(r.members) {
-		return Pruned{}, nil
+	known, _ := r.sets.knownOf(r.parent)
+	if known.complete && len(known.applied) == len(r.members) && !known.lookout.due() {
+		return Pruned{Kept: known.lookout.remembered()}, nil
 	}
-	p := &pruning{Round: r, left: r.emitted.union(newScope())}
+	p := &pruning{Round: r, before: known.lookout, left: r.emitted.union(newScope())}
 	p.run(ctx)
 	return p.pruned, p.err()
 }
@@ -102,6 +108,8 @@ type pruning struct {
 	*Round
 
 	all     bool        // the parent goes, and all members with it
+	before  lookout     // of the rounds before
+	again   bool        // something is to be looked at in the next round
 	left    scope       // where members may be afterwards
 	dropped []ObjectRef // to be deleted
 	pruned  Pruned
@@ -135,8 +143,9 @@ func (p *pruning) run(ctx context.Context) {
 		}
 	}
 	p.sets.known.Add(p.parent.UID, knownSet{
-		record: p.recorded, applied: p.members, complete: len(p.pruned.Kept) == 0,
+		record: p.recorded, applied: p.members, complete: !p.again, lookout: p.before.next(p.pruned.Kept),
 	})
+	p.before.mark(p.pruned.Kept)
 }
 
 func (p *pruning) fail(ctx context.Context, object ObjectRef, err error) {

@@ -97,6 +97,7 @@ func (p *pruning) judgeAgain(ctx context.Context, ref ObjectRef) (ObjectRef, boo
 		return ref, false
 	case live.UID != ref.UID:
 		p.keep(ref, "it was recreated; what has its name now was left alone")
+		p.again = true
 		return ref, false
 	case live.Labels[PartOfLabel] != p.own.id:
 		return ref, false // no member any more

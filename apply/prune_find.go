@@ -146,5 +146,5 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 // keep leaves an object and sees to it that it stays in sight.
 func (p *pruning) keep(object ObjectRef, reason string) {
 	p.left.add(object, p.parent)
-	p.pruned.Kept = append(p.pruned.Kept, Kept{object, reason})
+	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -247,22 +248,32 @@ func TestPruneRequests(t *testing.T) {
 				t.Errorf("deleted, kept (-want +got):\n%s", diff)
 			}
 			s.expect()
-			again(s, sets, err == nil && len(test.kept) == 0)
+			again(s, sets, pruned.Kept, err == nil && name != "recreated")
 		})
 	}
 }
 
-// again is another round. It lists only if the one before left something open.
-func again(s *setScript, sets *apply.ApplySets, complete bool) {
+// again is another round. It lists only if the one before left something open; what
+// was kept a moment ago is remembered.
+func again(s *setScript, sets *apply.ApplySets, kept []apply.Kept, complete bool) {
 	s.Helper()
 	steps := []step{{applies("ConfigMap", "a"), ok(named("ConfigMap", "a"))}}
 	if !complete {
 		steps = append(steps, step{lists, page("")})
 	}
 	s.expect(steps...)
-	_, err := sets.Apply(s.Context(), setParent("ConfigMap"), emitsConfigMap("a")).Prune(s.Context())
+	pruned, err := sets.Apply(s.Context(), setParent("ConfigMap"), emitsConfigMap("a")).Prune(s.Context())
 	if err != nil {
 		s.Errorf("another round: %v", err)
+	}
+	if !complete {
+		return
+	}
+	for i := range kept {
+		kept[i].Remembered = true
+	}
+	if diff := cmp.Diff(kept, pruned.Kept, cmpopts.EquateEmpty()); diff != "" {
+		s.Errorf("kept by another round (-want +got):\n%s", diff)
 	}
 }
 

@@ -61,8 +61,8 @@ func terminating(err error) bool {
 }
 
 // tell records events for conflicts, rejected and settled, for objects that are someone
-// else's, and for what was pruned and what was not. What is settled as before is not
-// told again.
+// else's, and for what was pruned and what was not. What is settled or kept as before
+// is not told again.
 func (r *Reconciler[P]) tell(parent P, applied Applied) {
 	if r.Events == nil {
 		return
@@ -88,7 +88,9 @@ func (r *Reconciler[P]) tell(parent P, applied Applied) {
 		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is emitted no longer")
 	}
 	for _, kept := range applied.Pruned.Kept {
-		Event(r.Events, parent, corev1.EventTypeWarning, "NotPruned", kept.String())
+		if !kept.Remembered {
+			Event(r.Events, parent, corev1.EventTypeWarning, "NotPruned", kept.String())
+		}
 	}
 }
 

@@ -1,0 +1,59 @@
+package apply
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// lookout keeps kept objects in sight. Anybody can put the label of a set on an
+// object, and a look takes a list for each recorded kind and namespace: so there is
+// one look now and then, not one in each round.
+type lookout struct {
+	kept  []Kept
+	wait  time.Duration
+	until time.Time // when to look again
+}
+
+const (
+	leastLookout = 5 * time.Second
+	mostLookout  = 10 * time.Minute
+)
+
+// next is the lookout after a look. As long as the same objects are kept, the waits
+// grow.
+func (l lookout) next(kept []Kept) lookout {
+	if len(kept) == 0 {
+		return lookout{}
+	}
+	after := lookout{kept: slices.Clone(kept), wait: leastLookout}
+	if slices.EqualFunc(kept, l.kept, Kept.same) {
+		after.wait = min(2*l.wait, mostLookout)
+	}
+	after.until = time.Now().Add(wait.Jitter(after.wait, 0.2))
+	return after
+}
+
+// due reports whether kept objects are to be looked at.
+func (l lookout) due() bool { return len(l.kept) > 0 && !time.Now().Before(l.until) }
+
+// remembered gives what is kept, without a look.
+func (l lookout) remembered() []Kept {
+	kept := slices.Clone(l.kept)
+	for i := range kept {
+		kept[i].Remembered = true
+	}
+	return kept
+}
+
+// mark says of what is kept whether it was told before.
+func (l lookout) mark(kept []Kept) {
+	for i, k := range kept {
+		kept[i].Remembered = slices.ContainsFunc(l.kept, k.same)
+	}
+}
+
+func (k Kept) same(other Kept) bool {
+	return k.Object.UID == other.Object.UID && k.Reason == other.Reason && keyOf(k.Object) == keyOf(other.Object)
+}
