@@ -62,6 +62,7 @@ type Applier struct {
 	client  client.Client
 	config  Config
 	metrics Metrics
+	reads   *cacheReads // of the client
 	seen    *seenVersions
 	memory  *memory
 }
@@ -78,7 +79,7 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if config.Lanes == nil {
 		config.Lanes = NewLanes()
 	}
-	a := &Applier{client: c, config: config, metrics: config.Metrics, seen: newSeenVersions(), memory: newMemory()}
+	a := &Applier{client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c), seen: newSeenVersions(), memory: newMemory()}
 	if a.metrics == nil {
 		a.metrics = NoMetrics{}
 	}

@@ -95,7 +95,8 @@
 //
 // Applying takes get and patch on the resource, and create where an object may be
 // new; on its subresource, such as deployments/status, for what goes there. Migrate,
-// Rename and Release take no more. Prune lists and deletes.
+// Rename and Release take no more. Prune lists and deletes. The cache takes list and
+// watch: where these are missing, each intent is sent, and what must exist is read live.
 //
 // # Where to find what
 //

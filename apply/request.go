@@ -107,10 +107,19 @@ func (c *call) emptyObject() client.Object {
 	return c.newLive()
 }
 
-// readCached reads the object as the client has it.
+// readCached reads the object as the client has it, and live where its cache does not
+// give it: that takes get alone.
 func (c *call) readCached(ctx context.Context) (client.Object, error) {
-	object := c.emptyObject()
-	err := c.client.Get(ctx, c.ref.NamespacedName, object)
+	object, err := c.emptyObject(), errNotCached
+	if steady := c.config.Steady; steady == nil || !steady.reads.stuck(c.ref.GroupVersionKind) {
+		err = c.readFrom(ctx, c.reads, object)
+	}
+	if errors.Is(err, errNotCached) {
+		object = c.newLive()
+		c.exchange.calling()
+		err = c.config.LiveReader.Get(ctx, c.ref.NamespacedName, object)
+		c.exchange.called(err)
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, errAbsent

@@ -32,7 +32,7 @@ import (
 //
 // The memory takes about 250 bytes for each intent, and is bounded.
 type SteadyState struct {
-	reader  client.Reader
+	reads   *cacheReads
 	schemas *schemas
 	seeds   [2]maphash.Seed
 	proven  *recent[provenKey, *proven]
@@ -52,9 +52,10 @@ const (
 // where the client's scheme knows the kind and as unstructured ones else. (A manager's
 // client reads these past its cache, a request for each apply, unless it has
 // client.CacheOptions.Unstructured.) Like any read of that cache this starts an informer
-// where there is none, and waits for it as long as the context lasts: the kinds applied
-// have to be listed and watched, or cache.Options.ReaderFailOnMissingInformer to be set.
-// What cannot be read is sent.
+// where there is none, which needs list and watch, unless
+// cache.Options.ReaderFailOnMissingInformer is set. Where the cache gives nothing within
+// a second, the intent is sent, as all of that kind are until it does, and the log says
+// once which right may be missing.
 //
 // The server is asked for the schema of a kind's group and version once, and whether it
 // is still the same every ten minutes: discoveryClient.OpenAPIV3(). It is asked in the
@@ -73,7 +74,7 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	}
 	seeds := [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 	return &SteadyState{
-		reader:  reader,
+		reads:   newCacheReads(reader),
 		schemas: newSchemas(server),
 		seeds:   seeds,
 		proven:  newRecent[provenKey, *proven](rememberedIntents),
@@ -168,7 +169,7 @@ func (c *call) look(ctx context.Context, given client.Object) client.Object {
 	}
 	object := c.emptyObject()
 	shared := client.GetOptions{UnsafeDisableDeepCopy: new(true)}
-	if err := c.config.Steady.reader.Get(ctx, c.ref.NamespacedName, object, &shared); err != nil {
+	if err := c.readFrom(ctx, c.config.Steady.reads, object, &shared); err != nil {
 		return nil // apply tells what is wrong
 	}
 	c.looked = object

@@ -10,6 +10,6 @@ func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 		return nil
 	}
 	other := *s
-	other.reader = reader
+	other.reads = s.reads.by(reader)
 	return &other
 }

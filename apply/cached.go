@@ -1,0 +1,94 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// cacheReads are reads of a cache that are not held up by it. An informer whose list or
+// watch is refused never has its objects, and a read of it lasts as long as the context.
+// Here it lasts a second; later reads of the kind take what is there, and one in a minute
+// waits again.
+type cacheReads struct {
+	reader client.Reader
+	failed *sync.Map // schema.GroupVersionKind to *failedReads
+}
+
+func newCacheReads(reader client.Reader) *cacheReads { return &cacheReads{reader, &sync.Map{}} }
+
+// by reads the same cache through another reader.
+func (r *cacheReads) by(reader client.Reader) *cacheReads { return &cacheReads{reader, r.failed} }
+
+type failedReads struct {
+	mu   sync.Mutex
+	next time.Time // when one may wait again
+}
+
+const (
+	readPatience = time.Second
+	readRetry    = time.Minute
+)
+
+// errNotCached says that the cache does not give objects of a kind.
+var errNotCached = errors.New("the cache does not give objects of this kind")
+
+// stuck reports whether the kind could not be read the last time.
+func (r *cacheReads) stuck(kind schema.GroupVersionKind) bool {
+	_, stuck := r.failed.Load(kind)
+	return stuck
+}
+
+// readFrom reads the object of the call, or gives errNotCached.
+func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Object, options ...client.GetOption) error {
+	kind, patience := c.ref.GroupVersionKind, readPatience
+	before, stuck := reads.failed.Load(kind)
+	if stuck && !before.(*failedReads).mayWait() {
+		patience = 0 // an informer that has its objects gives them at once
+	}
+	reading, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := reads.reader.Get(reading, c.ref.NamespacedName, object, options...)
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		if stuck {
+			reads.failed.Delete(kind)
+		}
+		return err
+	case ctx.Err() != nil || reading.Err() == nil && !apierrors.IsForbidden(err):
+		return err
+	}
+	if _, told := reads.failed.LoadOrStore(kind, &failedReads{next: time.Now().Add(readRetry)}); !told {
+		logr.FromContextOrDiscard(ctx).Error(err, "the cache does not give objects of this kind: are get, list and watch granted, "+
+			"in all namespaces unless the cache has fewer? Until it does, each intent of the kind is sent, and what must exist is read live",
+			"resource", c.resource())
+	}
+	return errNotCached
+}
+
+// resource is what rights are granted for: deployments.apps.
+func (c *call) resource() string {
+	mapping, err := c.client.RESTMapper().RESTMapping(c.ref.GroupKind(), c.ref.Version)
+	if err != nil {
+		return c.ref.GroupKind().String()
+	}
+	return mapping.Resource.GroupResource().String()
+}
+
+// mayWait reports whether it is time for one to wait again, and makes that one the only.
+func (f *failedReads) mayWait() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if now.Before(f.next) {
+		return false
+	}
+	f.next = now.Add(readRetry)
+	return true
+}
