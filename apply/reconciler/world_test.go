@@ -211,7 +211,7 @@ func (w *world) owned(name, field string) {
 			Namespace: "shop", Name: name, UID: types.UID("uid-" + name),
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "uid-1"}},
 		},
-		Data:       map[string]string{field: "theirs"},
+		Data: map[string]string{field: "theirs"},
 	}, client.FieldOwner("other")))
 }
 
