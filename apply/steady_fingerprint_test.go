@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // TestFingerprint: that of another object is another one where what we own has another
@@ -92,6 +90,9 @@ func TestNoFingerprint(t *testing.T) {
 		"typed: that hides it":     {atomic().readAs(t, &appsv1.Deployment{}), false},
 		"a quantity":               {quantity(), true},
 		"typed: that hides a form": {quantity().readAs(t, &gadget{}), false},
+		"typed: that shows it":     {newProof(t, gadgets, gadgetOf("{name: a}")).readAs(t, &gadget{}), true},
+		"a field is not there":     {newProof(t, gadgets, gadgetOf("{name: a, depth: 1}"), gadgetOf("{name: a}")), false},
+		"nor is what holds it":     {newProof(t, gadgets, gadgetOf("{tree: {}, table: {a: {}}}"), gadgetOf("{tree: {}}")), false},
 		"metadata alone":           {quantity().readAs(t, &metav1.PartialObjectMetadata{}), false},
 		"of another kind":          {quantity().asks(func(r *steadyRequest) { r.kind.Version = "v1"; r.kind.Kind = "Other" }), false},
 		"without an entry":         {quantity().entries(none), false},
@@ -140,25 +141,6 @@ func TestProven(t *testing.T) {
 		"proven of that version only": {proven{entry: 1, values: 1, onlyThis: true}, proven{entry: 1, values: 1}, false},
 	} {
 		if got := c.before.holdsFor(&c.now); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-func TestMayBeForms(t *testing.T) {
-	some, no := fieldpath.NewSet(fieldpath.MakePathOrDie("a")), fieldpath.NewSet()
-	for name, c := range map[string]struct {
-		removed, modified, added *fieldpath.Set
-		want                     bool
-	}{
-		"nothing":              {no, no, no, false},
-		"modified":             {no, some, no, true},
-		"added":                {no, no, some, true},
-		"removed":              {some, no, no, false},
-		"removed and modified": {some, some, no, false},
-	} {
-		changes := &typed.Comparison{Removed: c.removed, Modified: c.modified, Added: c.added}
-		if got := mayBeForms(changes); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -15,6 +15,9 @@ import (
 // is zero. Others who own such a field would be in conflict with ours all the same, as
 // values are compared as they are sent.
 func (r steadyRequest) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read steadyRead) error {
+	if changes.IsSame() || !changes.Removed.Empty() { // the order is another one, or something goes
+		return fmt.Errorf("it would change: %s", changes)
+	}
 	normal, dropped, ok := r.normalForm(wanted, set)
 	if !ok || !dropped.Difference(changes.Added).Empty() || !heldIn(live.AsValue(), dropped) {
 		return fmt.Errorf("it would change: %s", changes)

@@ -77,12 +77,5 @@ func (r steadyRequest) proveValues(wanted *typed.TypedValue, set *fieldpath.Set,
 	if err != nil {
 		return false, err
 	}
-	if !mayBeForms(changes) {
-		return false, fmt.Errorf("it would change: %s", changes)
-	}
 	return false, r.proveForms(wanted, set, live, changes, read)
 }
-
-// mayBeForms reports whether changes may be of form alone: there are some, and nothing
-// goes. (Changes without a field are those of an order.)
-func mayBeForms(changes *typed.Comparison) bool { return !changes.IsSame() && changes.Removed.Empty() }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/yaml"
 )
 
@@ -144,6 +145,7 @@ func TestProve(t *testing.T) {
 		"nothing":                  {prove(container("image: a")), exactly},
 		"read as its type":         {prove(container("image: a")).readAs(t, &appsv1.Deployment{}), exactly},
 		"a field beside":           {prove(container("image: a"), container("image: a, tty: true")), exactly},
+		"twice beside":             {prove(container("image: a"), container("image: a, env: [{name: x}, {name: x}]")), exactly},
 		"by kubectl":               {prove(container("image: a")).asks(asKubectl), "kubectl"},
 		"another value":            {prove(container("image: a"), container("image: b")), change},
 		"another value, on top":    {prove(web("{hostname: a}"), web("{hostname: b}")), "not those of the intent"},
@@ -169,6 +171,8 @@ func TestProve(t *testing.T) {
 		"a form of another's type": {prove(container(cpu1000m), container(cpu1)).asks(func(r *steadyRequest) { r.goType = reflect.TypeFor[copied]() }), change},
 		"a zero":                   {prove(container("stdin: false, image: a"), container("image: a")), proven},
 		"no zero there":            {prove(container("stdin: false, image: a"), container("stdin: true, image: a")), change},
+		"a zero that is shared":    {prove(container("stdin: false, image: a"), container("image: a")).sharedBy(fieldsOfContainer(`"f:stdin":{}`)), "sharer shares"},
+		"a zero in what is null":   {prove(strategy("{type: ''}"), strategy("null")), change},
 		"a zero alone, in a map":   {prove(strategy("{type: ''}"), strategy("{}")), proven},
 		"a zero that makes a map":  {prove(strategy("{type: ''}"), deploymentOf("spec: {}")), change},
 
@@ -195,6 +199,43 @@ func TestProve(t *testing.T) {
 			}
 		case err == nil || !strings.Contains(err.Error(), c.want):
 			t.Errorf("%s: exactly %v, %v; want %q", name, exact, err, c.want)
+		}
+	}
+}
+
+// TestProveForms: values that differ in form are no reason to take more for a form.
+func TestProveForms(t *testing.T) {
+	p := newProof(t, schemasOf(t, serverModels(t, "apis/apps/v1")), container(cpu1000m), container(cpu1))
+	wanted, err := p.schemas.ObjectToTyped(&unstructured.Unstructured{Object: p.request.config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := fieldsOf(wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := p.request.contentOf(p.read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := typed.AsTyped(content, wanted.Schema(), wanted.TypeRef())
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, no := fieldpath.NewSet(imagePath), fieldpath.NewSet()
+	for name, c := range map[string]struct {
+		removed, modified, added *fieldpath.Set
+		forms                    bool
+	}{
+		"nothing, but an order": {no, no, no, false},
+		"modified":              {no, some, no, true},
+		"added":                 {no, no, some, true},
+		"removed":               {some, no, no, false},
+		"removed and modified":  {some, some, no, false},
+	} {
+		changes := &typed.Comparison{Removed: c.removed, Modified: c.modified, Added: c.added}
+		if err := p.request.proveForms(wanted, set, live, changes, p.read); (err == nil) != c.forms {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -194,3 +194,29 @@ func TestSteadyFormShared(t *testing.T) {
 	shared.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(fieldsOfContainer(`"f:resources":{"f:requests":{"f:cpu":{}}}`))
 	wantSteady(t, a, Intent{Config: intent.Config, Read: shared}, false)
 }
+
+// TestMaySkip: an answer that is asked for is not to be had from the check, and neither is
+// what a subresource with a kind of its own would do.
+func TestMaySkip(t *testing.T) {
+	a := newShopApplier(t, &shopCache{})
+	for name, c := range map[string]struct {
+		intent Intent
+		dryRun bool
+		want   bool
+	}{
+		"an object":           {Intent{Config: shop()}, false, true},
+		"its status":          {Intent{Config: shop(), Subresource: "status"}, false, true},
+		"another subresource": {Intent{Config: shop(), Subresource: "scale"}, false, false},
+		"a body":              {Intent{Config: shop(), Subresource: "status", Body: shop()}, false, false},
+		"a dry run":           {Intent{Config: shop()}, true, false},
+	} {
+		_, call := a.begin(t.Context())
+		if call.dryRun = c.dryRun; call.maySkip(c.intent) != c.want {
+			t.Errorf("%s: want %v", name, c.want)
+		}
+	}
+	a.config.Steady = nil
+	if _, call := a.begin(t.Context()); call.maySkip(Intent{Config: shop()}) {
+		t.Error("without the check")
+	}
+}
