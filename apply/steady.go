@@ -20,6 +20,10 @@ import (
 // made it 1, passes for kinds whose Go type is the server's own, where nobody shares
 // the field. Whatever is not proven is sent.
 //
+// Nothing is proven by a typed read of what its Go type does not show, such as fields of
+// a server that is newer than the type: such an intent is sent each time, until the
+// type is updated or the object is read as unstructured.
+//
 // What was proven is remembered as a few hashes, so that the same object needs but a
 // look-up the next time, and one that others wrote to a second look at what is ours.
 // Nothing is ever concluded from what the memory does not hold: a process that starts

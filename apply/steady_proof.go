@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -19,25 +20,9 @@ import (
 // and what is applied is merged into the object. If the set is the same and the merge
 // changes nothing, nothing can be in conflict, and nothing is given up.
 func (r steadyRequest) prove(read steadyRead, schemas managedfields.TypeConverter) (exactly bool, err error) {
-	if r.manager == "kubectl" {
-		return false, errors.New("the server writes kubectl's own annotation, too")
-	}
-	entry := r.ownEntry(read)
-	if entry == nil {
-		return false, errors.New("it has not one entry of ours, of this apiVersion")
-	}
-	if r.subresource == "" && r.config[statusSubresource] != nil {
-		return false, errors.New("it sets the status, which the server may drop")
-	}
-	if within(r.config, hasEmptyItem) {
-		return false, errors.New("it has a list item that sets nothing, not even its key")
-	}
-	content, err := r.contentOf(read)
+	entry, content, err := r.compare(read)
 	if err != nil {
 		return false, err
-	}
-	if differs(r.config, content) {
-		return false, errors.New("its values are not those of the intent")
 	}
 	wanted, err := schemas.ObjectToTyped(&unstructured.Unstructured{Object: r.config})
 	if err != nil {
@@ -62,6 +47,30 @@ func (r steadyRequest) prove(read steadyRead, schemas managedfields.TypeConverte
 		return false, err
 	}
 	return r.proveValues(wanted, set, live, read)
+}
+
+// compare is the part of the proof that needs no schema. It gives our entry, and what the
+// object holds.
+func (r steadyRequest) compare(read steadyRead) (entry *metav1.ManagedFieldsEntry, content value.Value, err error) {
+	if r.manager == "kubectl" {
+		return nil, nil, errors.New("the server writes kubectl's own annotation, too")
+	}
+	if entry = r.ownEntry(read); entry == nil {
+		return nil, nil, errors.New("it has not one entry of ours, of this apiVersion")
+	}
+	if r.subresource == "" && r.config[statusSubresource] != nil {
+		return nil, nil, errors.New("it sets the status, which the server may drop")
+	}
+	if within(r.config, hasEmptyItem) {
+		return nil, nil, errors.New("it has a list item that sets nothing, not even its key")
+	}
+	if content, err = r.contentOf(read); err != nil {
+		return nil, nil, err
+	}
+	if differs(r.config, content) {
+		return nil, nil, errors.New("its values are not those of the intent")
+	}
+	return entry, content, nil
 }
 
 // proveValues merges what is wanted into the object.

@@ -134,3 +134,17 @@ func TestSteadyHugeEntry(t *testing.T) {
 		t.Errorf("%d sets are remembered", n)
 	}
 }
+
+// TestNoSchemaInVain: what can be told without the server's schemas does not ask for them.
+func TestNoSchemaInVain(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	cache.deployment.ManagedFields = nil
+	server := &apiServer{Client: openapitest.NewEmbeddedFileClient()}
+	a.config.Steady.schemas = newSchemas(server)
+	wantSteady(t, a, Intent{Config: shop()}, false)
+	if server.paths != 0 || server.documents != 0 {
+		t.Errorf("it was asked %d times for paths and %d for documents", server.paths, server.documents)
+	}
+}

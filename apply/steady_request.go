@@ -47,11 +47,15 @@ func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Obj
 	if err != nil {
 		return false, nil, err
 	}
+	request := c.steadyRequest(form.object)
+	if _, _, err := request.compare(read); err != nil { // no schema is asked for in vain
+		return false, nil, err
+	}
 	by, err = c.config.Steady.schemas.of(ctx, c.ref.GroupVersion())
 	if err != nil {
 		return false, nil, err
 	}
-	exactly, err = c.steadyRequest(form.object).prove(read, by.converter)
+	exactly, err = request.prove(read, by.converter)
 	return exactly, by, err
 }
 

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
 )
 
 // What follows are kinds of the server as an older client knows them: each lacks fields
@@ -167,6 +169,7 @@ func isOlder(read client.Object) bool {
 func newOlderClient(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
 	config = rest.CopyConfig(config)
+	config.Wrap(apply.RecordExchange)
 	config.ContentType = runtime.ContentTypeJSON // the types have no protocol buffers
 	c, err := client.New(config, client.Options{Scheme: olderScheme})
 	if err != nil {
