@@ -58,15 +58,19 @@ type embeddedPart struct{ Inner string }
 // oddFields have what only tags and fields can have.
 type oddFields struct {
 	*embeddedPart
-	metav1.Time
 
 	After string
+}
+
+// hiding has a field that nobody may read, and that is not in the JSON.
+type hiding struct {
+	Shown  string
+	hidden big.Int
 }
 
 type oddTags struct {
 	Quoted   int        `json:",string"`
 	QuotedTo *string    `json:",string"`
-	Dash     string     `json:"-,omitempty"`
 	Ignored  func()     `json:"-"`
 	Zero     zeroInside `json:",omitzero"`
 	Time     *metav1.Time
@@ -92,8 +96,11 @@ func oddMakers() map[reflect.Type]func(*filler) any {
 		reflect.TypeFor[byTextKey]():      func(f *filler) any { return byTextKey{f.IntN(3)} },
 		reflect.TypeFor[zeroInside]():     func(f *filler) any { return zeroInside{f.IntN(2), f.IntN(2)} },
 		reflect.TypeFor[json.Marshaler](): func(f *filler) any { return pickOf[any](f, nil, big.NewInt(1), big.NewInt(2), &byPointer{"a"}) },
+		reflect.TypeFor[hiding](): func(f *filler) any {
+			return hiding{pickOf(f, "a", "b"), *big.NewInt(int64(f.IntN(2)))}
+		},
 		reflect.TypeFor[oddFields](): func(f *filler) any {
-			return oddFields{pickOf(f, nil, &embeddedPart{"a"}, &embeddedPart{"b"}), metav1.NewTime(f.time()), pickOf(f, "a", "b")}
+			return oddFields{pickOf(f, nil, &embeddedPart{"a"}, &embeddedPart{"b"}), pickOf(f, "a", "b")}
 		},
 	}
 }
@@ -102,7 +109,7 @@ func oddMakers() map[reflect.Type]func(*filler) any {
 func TestKeysOfOddTypes(t *testing.T) {
 	for _, config := range []runtime.ApplyConfiguration{
 		&odd[big.Int]{}, &odd[*big.Int]{}, &odd[byPointer]{}, &odd[*byPointer]{}, &odd[byText]{}, &odd[letter]{}, &odd[byte]{},
-		&odd[zeroInside]{}, &odd[oddFields]{}, &odd[oddTags]{}, &odd[any]{}, &odd[json.Marshaler]{}, &odd[json.Number]{},
+		&odd[zeroInside]{}, &odd[oddFields]{}, &odd[hiding]{}, &odd[oddTags]{}, &odd[any]{}, &odd[json.Marshaler]{}, &odd[json.Number]{},
 		&odd[json.RawMessage]{}, &odd[float64]{}, &odd[float32]{}, &odd[byteString]{}, &odd[[]byte]{}, &odd[map[string]string]{},
 		&odd[metav1.Time]{}, &odd[metav1.FieldsV1]{}, &odd[[2]big.Int]{}, &odd[map[byteString]byPointer]{}, &odd[map[byTextKey]*byText]{},
 	} {

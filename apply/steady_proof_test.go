@@ -172,6 +172,7 @@ func TestProve(t *testing.T) {
 		"a zero":                   {prove(container("stdin: false, image: a"), container("image: a")), proven},
 		"no zero there":            {prove(container("stdin: false, image: a"), container("stdin: true, image: a")), change},
 		"a zero that is shared":    {prove(container("stdin: false, image: a"), container("image: a")).sharedBy(fieldsOfContainer(`"f:stdin":{}`)), "sharer shares"},
+		"a zero alone in a map":    {prove(volume("emptyDir: {medium: ''}"), volume("emptyDir: {}")), change}, // its map would be ours instead
 		"a zero in what is null":   {prove(strategy("{type: ''}"), strategy("null")), change},
 		"a zero alone, in a map":   {prove(strategy("{type: ''}"), strategy("{}")), proven},
 		"a zero that makes a map":  {prove(strategy("{type: ''}"), deploymentOf("spec: {}")), change},
@@ -250,6 +251,8 @@ func deploymentOf(fields string) string {
 }
 
 func strategy(fields string) string { return deploymentOf("spec: {strategy: " + fields + "}") }
+
+func volume(fields string) string { return web("{volumes: [{name: tmp, " + fields + "}]}") }
 
 func tolerates(item string) string { return web("{tolerations: [" + item + "]}") }
 

@@ -22,7 +22,7 @@ func (r steadyRead) hides(set *fieldpath.Set, server *schema.Schema, of schema.T
 	}
 	goType := pointedAt(reflect.TypeOf(r.Object))
 	v := view{server, map[shown]bool{}}
-	return !v.shows(set, seen{goType, of, isServersOwn(r.kind, goType), true})
+	return !v.shows(set, seen{goType, of, isServersOwn(r.kind, goType)})
 }
 
 // view compares Go types with the server's schema.
@@ -36,7 +36,6 @@ type seen struct {
 	goType reflect.Type
 	of     schema.TypeRef
 	exact  bool // in the form in which it is stored
-	root   bool // the object itself
 }
 
 type shown struct {
@@ -89,14 +88,14 @@ func (v view) below(at seen, element fieldpath.PathElement) (below seen, ok bool
 			return seen{}, false
 		}
 	}
-	return seen{item, atom.List.ElementType, at.exact, false}, true
+	return seen{item, atom.List.ElementType, at.exact}, true
 }
 
 func (v view) field(at seen, atom schema.Atom, name string) (below seen, ok bool) {
 	if atom.Map == nil {
 		return seen{}, false
 	}
-	below = seen{of: atom.Map.ElementType, exact: at.exact || at.root && name == "metadata"}
+	below = seen{of: atom.Map.ElementType, exact: at.exact}
 	if known, found := atom.FindField(name); found {
 		below.of = known.Type
 	}
@@ -133,22 +132,17 @@ func (v view) showsWhole(at seen) bool {
 		if goType.Elem().Kind() == reflect.Uint8 { // base64 has several forms
 			return at.exact
 		}
-		return atom.List != nil && v.showsWhole(seen{goType.Elem(), atom.List.ElementType, at.exact, false})
+		return atom.List != nil && v.showsWhole(seen{goType.Elem(), atom.List.ElementType, at.exact})
 	case reflect.Map, reflect.Struct:
-		return atom.Map != nil && v.showsFields(seen{goType, at.of, at.exact, false}, atom.Map)
+		return atom.Map != nil && v.showsFields(seen{goType, at.of, at.exact}, atom.Map)
 	}
 	return true // what it cannot tell it cannot be read into
 }
 
 func (v view) showsFields(at seen, server *schema.Map) bool {
 	for _, field := range server.Fields {
-		below := at.goType
-		if at.goType.Kind() == reflect.Map {
-			below = at.goType.Elem()
-		} else if below = fieldType(at.goType, field.Name); below == nil {
-			return false
-		}
-		if !v.showsWhole(seen{below, field.Type, at.exact, false}) {
+		below, ok := v.field(at, schema.Atom{Map: server}, field.Name)
+		if !ok || !v.showsWhole(below) {
 			return false
 		}
 	}
@@ -158,5 +152,5 @@ func (v view) showsFields(at seen, server *schema.Map) bool {
 	case at.goType.Kind() == reflect.Struct: // may be stored, and has no field
 		return false
 	}
-	return v.showsWhole(seen{at.goType.Elem(), server.ElementType, at.exact, false})
+	return v.showsWhole(seen{at.goType.Elem(), server.ElementType, at.exact})
 }

@@ -227,7 +227,7 @@ func readTyped(ctx context.Context, o *steadyObject, form steadyForm) (client.Ob
 	return object, o.client.Get(ctx, o.key, object)
 }
 
-func hasOlder(form steadyForm) bool { return olderScheme.Recognizes(form.GroupVersionKind) }
+func hasOlder(form steadyForm) bool { return olderScheme.AllKnownTypes()[form.GroupVersionKind] != nil }
 
 func readOlder(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
 	known, err := olderScheme.New(form.GroupVersionKind)
