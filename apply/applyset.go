@@ -31,7 +31,8 @@ import (
 // Each intent makes its object a member, which goes when it is emitted no longer,
 // whoever made it. Not so one with MustExist or a Subresource: it adds to an object
 // that someone else or another intent brings about, labels nothing and deletes
-// nothing. One object, or one subresource of it, takes one intent a round.
+// nothing; the parent names it, and when it is emitted no longer Prune releases what
+// it set, as Applier.Release does. One object, or one subresource of it, takes one intent a round.
 //
 // An object is in one set at most. A member that this process has not applied for
 // the parent yet is read first, past the cache, and one with the label of another
@@ -41,8 +42,8 @@ import (
 // applies it, and then take it from each other, until one of them starts again.
 //
 // Whatever step a process dies at, nothing is orphaned: the parent names a kind
-// and a namespace before the first member is applied there, and for as long as one
-// may be left. Only what was emitted before there was a set is not known to it.
+// and a namespace before the first member is applied there, and an object before the
+// first partial intent for it is, for as long as one may be left. Only what was emitted before there was a set is not known to it.
 //
 // A parent has one set and a set has one field manager: with a second reconciler
 // that prunes for the same parent, one of the two gets a RefusedError. The caller
@@ -51,8 +52,8 @@ import (
 // Cost beside the applies: once per member and process a read of its metadata, again
 // after it failed; once per parent and process a read of the parent and a list for
 // each recorded kind and namespace, again when something is emitted no longer, and
-// now and then, ten minutes apart in the end, while something is kept; a write to the parent before a first member of a kind or namespace, and
-// after the last. A steady state costs no request.
+// now and then, ten minutes apart in the end, while something is kept; a write to the parent before a first member of a kind or namespace or
+// a first partial intent for an object, and after the last. A steady state costs no request.
 //
 // Rights: get and patch of parents; get, list and delete of members, where they are
 // recorded.
@@ -88,7 +89,8 @@ func NewApplySets(applier *Applier) (*ApplySets, error) {
 		return nil, err
 	}
 	parents, err := New(applier.client, Config{
-		FieldManager: parentManager(config.FieldManager), LiveReader: config.LiveReader, Metrics: config.Metrics, Lanes: config.Lanes,
+		FieldManager: parentManager(config.FieldManager), Policy: OnConflict(Reject).At(partialsPath.String(), Force),
+		LiveReader: config.LiveReader, Metrics: config.Metrics, Lanes: config.Lanes,
 	})
 	if err != nil {
 		return nil, err
@@ -135,7 +137,8 @@ type knownSet struct {
 	// ones; without complete there may be more.
 	applied  map[objectKey]struct{}
 	complete bool
-	lookout  lookout // for kept objects
+	lookout  lookout  // for kept objects
+	partials partials // that the parent names, by what we wrote
 }
 
 // Round is one emission on its way: what became of its intents, then Prune.
@@ -153,6 +156,8 @@ type Round struct {
 	emitted    scope  // of the members
 	members    map[objectKey]struct{}
 	intents    sets.Set[intentKey]
+	partial    partials           // those of intents that are no members
+	named      partials           // those that the parent names since the announcement
 	emittedAs  map[types.UID]bool // what was applied: whether as a member
 	complete   bool               // everything that is emitted stands
 }
@@ -200,7 +205,7 @@ func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func()
 func (s *ApplySets) newRound() *Round {
 	return &Round{
 		sets: s, emitted: newScope(), members: map[objectKey]struct{}{},
-		intents: sets.New[intentKey](), emittedAs: map[types.UID]bool{},
+		intents: sets.New[intentKey](), partial: partials{}, emittedAs: map[types.UID]bool{},
 	}
 }
 

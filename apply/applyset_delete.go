@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -17,7 +18,7 @@ import (
 //		_, err = update.RemoveFinalizer(ctx, updater, parent, finalizer)
 //	}
 //
-// What Prune keeps is kept here as well, listed in Pruned.Kept, and not waited for: an
+// What partial intents of the parent set is released. What Prune keeps is kept here as well, listed in Pruned.Kept, and not waited for: an
 // object whose label is not ours, or that has owners and the parent is none of them.
 // Members that the parent owns are deleted, not left to the garbage collector, also
 // where the parent is deleted with --cascade=orphan: that is about owner references,
@@ -46,8 +47,15 @@ func (s *ApplySets) Delete(ctx context.Context, parent client.Object) (pruned Pr
 	if err := r.recorded.mayBecome(r.own); err != nil {
 		return Pruned{}, false, &RefusedError{Object: r.parent, Err: err}
 	}
-	p := &pruning{Round: r, all: true, left: newScope()}
+	p := &pruning{Round: r, all: true, left: newScope(), unreleased: partials{}}
 	p.deleteAll(ctx)
+	r.named = s.recordedPartials(live)
+	for key := range r.named {
+		if key.objectKey == keyOf(r.parent) {
+			r.named.Delete(key) // it goes
+		}
+	}
+	p.release(ctx, sortedPartials(r.named))
 	return p.pruned, len(p.errs) == 0 && len(p.pruned.Left) == 0, p.err()
 }
 
@@ -61,5 +69,5 @@ func (p *pruning) deleteAll(ctx context.Context) {
 	}
 	after := &pruning{Round: p.Round, all: true, left: newScope()}
 	after.find(ctx)
-	p.pruned.Left, p.errs = append(after.pruned.Left, after.dropped...), after.errs
+	p.pruned.Left, p.errs = slices.Concat(after.pruned.Left, after.dropped), after.errs
 }

@@ -46,6 +46,8 @@ func (r *Round) prepare(intent Intent) preparedIntent {
 	if prepared.member = isMember(intent); prepared.member {
 		r.emitted.add(encoded.ref, r.parent)
 		r.members[key.objectKey] = struct{}{}
+	} else {
+		r.partial.Insert(key)
 	}
 	return prepared
 }

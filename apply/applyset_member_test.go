@@ -204,7 +204,10 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 // An object and a subresource are two things to apply.
 func TestAnObjectAndItsSubresource(t *testing.T) {
 	s := newSetScript(t)
-	steps := append([]step{{reads, ok(setParent("ConfigMap"))}}, joins("ConfigMap", "a")...)
+	steps := append([]step{
+		{reads, ok(setParent("ConfigMap"))},
+		{withPartials(announces("ConfigMap"), "ConfigMap/shop/a/part"), ok(setParent("ConfigMap"))},
+	}, joins("ConfigMap", "a")...)
 	part := `PATCH configmaps/a/part?fieldManager=` + manager + ` {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"shop"}}`
 	s.expect(append(steps, step{part, ok(named("ConfigMap", "a"))})...)
 	through := apply.Intent{Config: corev1ac.ConfigMap("a", "shop"), Subresource: "part"}

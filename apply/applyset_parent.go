@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// announce makes the parent name every place where members may be, before any is
-// applied there. What this process knows is trusted as long as the parent that was
+// announce makes the parent name every place where members may be, and each object
+// that a partial intent is for, before any is applied there. What this process knows is trusted as long as the parent that was
 // read, which may be older, says the same.
 func (r *Round) announce(ctx context.Context) error {
 	known, ok := r.sets.knownOf(r.parent)
@@ -22,15 +22,19 @@ func (r *Round) announce(ctx context.Context) error {
 			return err
 		}
 		if now := recordOf(live); !ok || known.record != now {
-			known = knownSet{record: now}
+			known = knownSet{record: now, partials: known.partials.Union(r.sets.recordedPartials(live))}
 		}
 	}
 	if err := known.record.mayBecome(r.own); err != nil {
 		return &RefusedError{Object: r.parent, Err: err}
 	}
-	r.recorded = known.record
-	if r.recorded != (record{}) || len(r.emitted.kinds) > 0 {
-		if err := r.write(ctx, r.own.with(r.recorded.scope().union(r.emitted))); err != nil {
+	r.recorded, r.named = known.record, known.partials.Union(r.partial)
+	if r.recorded != (record{}) || len(r.emitted.kinds)+len(r.partial) > 0 {
+		to, err := r.withPartials(r.own.with(r.recorded.scope().union(r.emitted)), r.named)
+		if err == nil {
+			err = r.write(ctx, to)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -40,7 +44,7 @@ func (r *Round) announce(ctx context.Context) error {
 	}
 	maps.Copy(applied, r.members)
 	r.sets.known.Add(r.parent.UID, knownSet{
-		record: r.recorded, applied: applied, complete: known.complete, lookout: known.lookout,
+		record: r.recorded, applied: applied, complete: known.complete, lookout: known.lookout, partials: r.named,
 	})
 	return nil
 }

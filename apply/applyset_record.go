@@ -34,7 +34,7 @@ func ApplySetID(parent ObjectRef) string {
 
 // record is what a parent says of its set; the zero value is that of a parent
 // that has none.
-type record struct{ id, tooling, kinds, namespaces string }
+type record struct{ id, tooling, kinds, namespaces, partials string }
 
 func recordOf(parent metav1.Object) record {
 	annotations := parent.GetAnnotations()
@@ -43,6 +43,7 @@ func recordOf(parent metav1.Object) record {
 		tooling:    annotations[toolingAnnotation],
 		kinds:      annotations[kindsAnnotation],
 		namespaces: annotations[namespacesAnnotation],
+		partials:   annotations[partialsAnnotation],
 	}
 }
 
@@ -67,6 +68,9 @@ func (r record) annotations() map[string]string {
 	annotations := map[string]string{toolingAnnotation: r.tooling, kindsAnnotation: r.kinds}
 	if r.namespaces != "" {
 		annotations[namespacesAnnotation] = r.namespaces
+	}
+	if r.partials != "" {
+		annotations[partialsAnnotation] = r.partials
 	}
 	return annotations
 }

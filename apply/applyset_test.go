@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -163,6 +164,19 @@ func announces(kinds string) string {
 	return `PATCH configmaps/web?fieldManager=` + manager + `-applyset {"apiVersion":"v1","kind":"ConfigMap","metadata":{` +
 		`"annotations":{"applyset.kubernetes.io/contains-group-kinds":"` + kinds + `","applyset.kubernetes.io/tooling":"` + manager + `/v1"},` +
 		`"labels":{"applyset.kubernetes.io/id":"SET"},"name":"web","namespace":"shop","resourceVersion":"7","uid":"uid-1"}}`
+}
+
+// withPartials has an announcement name partial intents as well.
+func withPartials(announcement string, partials ...string) string {
+	named, err := json.Marshal(partials)
+	if err == nil {
+		named, err = json.Marshal(string(named))
+	}
+	if err != nil {
+		panic(err)
+	}
+	const before = `/v1"},"labels"`
+	return strings.Replace(announcement, before, `/v1","coapply.dev/partial-intents":`+string(named)+`},"labels"`, 1)
 }
 
 func applies(kind, name string) string {

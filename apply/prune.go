@@ -14,9 +14,10 @@ var ErrNotPruned = errors.New("not pruned")
 
 // Pruned is what became of the members that a parent emits no longer.
 type Pruned struct {
-	Deleted []ObjectRef // an object with finalizers goes when these are gone
-	Kept    []Kept      // in each round anew, see Kept.Remembered
-	Left    []ObjectRef // of ApplySets.Delete: members that are being deleted, and still there
+	Deleted  []ObjectRef // an object with finalizers goes when these are gone
+	Released []ObjectRef // what partial intents set there was given up
+	Kept     []Kept      // in each round anew, see Kept.Remembered
+	Left     []ObjectRef // of ApplySets.Delete: members that are being deleted, and still there
 }
 
 // Kept is an object that has the set's label, is emitted no longer, and was not
@@ -73,9 +74,17 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // count; what an intent of the round changes on such a parent does, and the next
 // round prunes.
 //
+// What partial intents set, with MustExist or a Subresource, that are emitted no
+// longer is released, pinned to the uid, under the same conditions: our fields go, the
+// others' stay. Object and subresource are released apart, and neither where an intent
+// for it is still emitted. Fields that two parents set on one object under one field
+// manager are one entry: what is released for one parent is released for both. What an
+// object cannot be without is in Kept.
+//
 // A kind that is served no longer holds nothing. Whatever else fails is in a
 // *PruneError, of the classes that Classify gives; what the parent says stays then,
-// and pruning again continues. Nobody else's objects are touched.
+// and pruning again continues. Nobody else's objects are
+// deleted.
 func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	if !r.complete {
 		return Pruned{}, r.notStanding()
@@ -84,10 +93,10 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 		return Pruned{}, fmt.Errorf("%w: there is a later round of %v", ErrNotPruned, r.parent)
 	}
 	known, _ := r.sets.knownOf(r.parent)
-	if known.complete && len(known.applied) == len(r.members) && !known.lookout.due() {
+	if known.complete && len(known.applied) == len(r.members) && !known.lookout.due() && !r.releases(known) {
 		return Pruned{Kept: known.lookout.remembered()}, nil
 	}
-	p := &pruning{Round: r, before: known.lookout, left: r.emitted.union(newScope())}
+	p := &pruning{Round: r, before: known.lookout, left: r.emitted.union(newScope()), unreleased: partials{}}
 	p.run(ctx)
 	return p.pruned, p.err()
 }
@@ -107,13 +116,15 @@ func (r *Round) notStanding() error {
 type pruning struct {
 	*Round
 
-	all     bool        // the parent goes, and all members with it
-	before  lookout     // of the rounds before
-	again   bool        // something is to be looked at in the next round
-	left    scope       // where members may be afterwards
-	dropped []ObjectRef // to be deleted
-	pruned  Pruned
-	errs    []error
+	all    bool    // the parent goes, and all members with it
+	before lookout // of the rounds before
+	again  bool    // something is to be looked at in the next round
+
+	unreleased partials    // that could not be given up
+	left       scope       // where members may be afterwards
+	dropped    []ObjectRef // to be deleted
+	pruned     Pruned
+	errs       []error
 }
 
 // err is what went wrong, if anything did.
@@ -126,25 +137,40 @@ func (p *pruning) err() error {
 
 func (p *pruning) run(ctx context.Context) {
 	p.find(ctx)
-	if len(p.dropped) > 0 {
+	released := sortedPartials(p.named.Difference(p.intents))
+	if len(p.dropped)+len(released) > 0 {
 		if err := p.parentStands(ctx); err != nil {
 			p.errs = append(p.errs, err)
 			return
 		}
 	}
 	p.deleteDropped(ctx)
+	p.release(ctx, released)
 	if len(p.errs) > 0 {
 		return
 	}
+	p.settle(ctx)
+}
+
+// settle has the parent name what is left, and remembers it.
+func (p *pruning) settle(ctx context.Context) {
+	p.named = p.partial.Union(p.unreleased)
 	if p.recorded != (record{}) {
-		if err := p.write(ctx, p.own.with(p.left)); err != nil {
+		to, err := p.withPartials(p.own.with(p.left), p.named)
+		if err == nil {
+			err = p.write(ctx, to)
+		}
+		if err != nil {
 			p.errs = append(p.errs, err)
 			return
 		}
 	}
-	p.sets.known.Add(p.parent.UID, knownSet{
-		record: p.recorded, applied: p.members, complete: !p.again, lookout: p.before.next(p.pruned.Kept),
-	})
+	known := knownSet{
+		record: p.recorded, applied: p.members, complete: !p.again,
+		lookout: p.before.next(p.pruned.Kept), partials: p.named,
+	}
+	known.lookout.partials = p.unreleased
+	p.sets.known.Add(p.parent.UID, known)
 	p.before.mark(p.pruned.Kept)
 }
 

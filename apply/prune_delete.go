@@ -66,10 +66,11 @@ func (p *pruning) delete(ctx context.Context, ref ObjectRef) {
 			p.fail(ctx, ref, fmt.Errorf("deleting it: %w", err))
 			return
 		}
-		again := false
-		if ref, again = p.judgeAgain(ctx, ref); !again {
+		now, goes := p.judgeAgain(ctx, ref)
+		if !goes {
 			return
 		}
+		ref = now
 	}
 	p.errs = append(p.errs, &RetryableError{Object: ref, Err: fmt.Errorf(
 		"it was written to before each of %d deletes; it was not deleted", deleteTries)})

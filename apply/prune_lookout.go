@@ -11,9 +11,10 @@ import (
 // object, and a look takes a list for each recorded kind and namespace: so there is
 // one look now and then, not one in each round.
 type lookout struct {
-	kept  []Kept
-	wait  time.Duration
-	until time.Time // when to look again
+	kept     []Kept
+	partials partials // that are not released, among what is kept
+	wait     time.Duration
+	until    time.Time // when to look again
 }
 
 const (

@@ -19,11 +19,11 @@ type forgery struct {
 }
 
 func (f *forgery) RoundTrip(request *http.Request) (*http.Response, error) {
-	switch name := request.URL.Path[len("/api/v1/namespaces/shop/configmaps"):]; {
-	case name == "":
+	switch request.URL.Path[len("/api/v1/namespaces/shop/configmaps"):] {
+	case "":
 		f.lists++
 		return page("", append([]metav1.PartialObjectMetadata{member("a")}, f.forged...)...)(request)
-	case name == "/web":
+	case "/web":
 		return ok(setParent("ConfigMap"))(request)
 	}
 	return ok(named("ConfigMap", "a"))(request)

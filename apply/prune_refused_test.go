@@ -82,6 +82,7 @@ func TestPruneKeepsWhatIsStillWrittenTo(t *testing.T) {
 	sets := s.sets(apply.Policy{})
 	s.expect(
 		step{reads, ok(setParent("ConfigMap"))},
+		step{withPartials(announces("ConfigMap"), "ConfigMap/shop/b/part"), ok(setParent("ConfigMap"))},
 		step{`PATCH configmaps/b/part?fieldManager=` + manager + ` {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","namespace":"shop"}}`,
 			ok(named("ConfigMap", "b"))},
 		step{lists, page("", member("b"))},

@@ -41,12 +41,17 @@ import (
 // Errors are those of Apply but the ones about conflicts. What fails for the moment
 // is not tried again here. Repeating a Release is safe.
 func (a *Applier) Release(ctx context.Context, object ObjectRef) (Outcome, error) {
+	return a.releaseOf(ctx, object, func(string) bool { return true })
+}
+
+// releaseOf is a Release of these subresources; "" is the object itself.
+func (a *Applier) releaseOf(ctx context.Context, object ObjectRef, of func(subresource string) bool) (Outcome, error) {
 	ctx, call := a.begin(ctx)
-	action, err := call.release(ctx, object)
+	action, err := call.release(ctx, object, of)
 	return call.end(action, err)
 }
 
-func (c *call) release(ctx context.Context, object ObjectRef) (Action, error) {
+func (c *call) release(ctx context.Context, object ObjectRef, of func(subresource string) bool) (Action, error) {
 	c.ref, c.mustExist = object, true
 	if err := checkRef(c.client, object); err != nil {
 		return "", err
@@ -62,7 +67,7 @@ func (c *call) release(ctx context.Context, object ObjectRef) (Action, error) {
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 	released := Unchanged
 	exhausted, err := tries(ctx, func() error {
-		return c.inLane(ctx, func(ctx context.Context) error { return c.releaseEach(ctx, &released) })
+		return c.inLane(ctx, func(ctx context.Context) error { return c.releaseEach(ctx, of, &released) })
 	})
 	switch {
 	case exhausted:
@@ -76,7 +81,7 @@ func (c *call) release(ctx context.Context, object ObjectRef) (Action, error) {
 // releaseEach reads the object and gives up our entries one by one, the object
 // itself last: until then a failure leaves it as it is. A stale write is returned
 // for another try.
-func (c *call) releaseEach(ctx context.Context, released *Action) error {
+func (c *call) releaseEach(ctx context.Context, of func(subresource string) bool, released *Action) error {
 	defer func() { c.intent.subresource = "" }()
 	live, err := c.readLive(ctx)
 	if err == nil {
@@ -91,6 +96,9 @@ func (c *call) releaseEach(ctx context.Context, released *Action) error {
 		return &RefusedError{Object: c.ref, Err: fmt.Errorf("its managed fields: %w", err)}
 	}
 	for _, subresource := range c.ourSubresources(ownership) {
+		if !of(subresource) {
+			continue
+		}
 		c.intent.subresource = subresource
 		action, err := c.releaseEntry(ctx, live)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -196,5 +197,25 @@ func TestPruneWithTheParent(t *testing.T) {
 				t.Errorf("%s:\n got %s\nwant %s", test.reason, w, test.want)
 			}
 		})
+	}
+}
+
+// What is given up is told as well.
+func TestReleasedIsTold(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.owned("theirs", "taken")
+	w.config.Prune, w.config.Status = true, nil
+	intents := []apply.Intent{{Config: corev1ac.ConfigMap("theirs", "shop").WithData(map[string]string{"k": "v"}), MustExist: true}}
+	w.config.Emit = func(parentType) (reconciler.Emission, error) { return reconciler.Emission{Intents: intents}, nil }
+	r, err := reconciler.New(w.config)
+	w.must(err)
+	for range 2 {
+		_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}})
+		w.must(err)
+		intents = nil
+	}
+	want := []string{"Normal Released gave up the fields of ConfigMap shop/theirs, which are emitted no longer"}
+	if diff := cmp.Diff(want, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

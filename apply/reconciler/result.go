@@ -87,6 +87,9 @@ func (r *Reconciler[P]) tell(parent P, applied Applied) {
 	for _, object := range applied.Pruned.Deleted {
 		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is emitted no longer")
 	}
+	for _, object := range applied.Pruned.Released {
+		Event(r.Events, parent, corev1.EventTypeNormal, "Released", "gave up the fields of "+object.String()+", which are emitted no longer")
+	}
 	for _, kept := range applied.Pruned.Kept {
 		if !kept.Remembered {
 			Event(r.Events, parent, corev1.EventTypeWarning, "NotPruned", kept.String())

@@ -1,0 +1,111 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"coapply.dev/fieldowners"
+)
+
+// partialsAnnotation is on a parent, and names what its partial intents are for: a
+// JSON list of Kind.group/namespace/name, with /subresource where there is one.
+// KEP-3659 has no place for it, as these objects are no members.
+const partialsAnnotation = "coapply.dev/partial-intents"
+
+// partialsLimit bounds the annotation, in bytes: the annotations of an object have 256
+// KiB, and others' are among them. It is room for about two thousand intents.
+const partialsLimit = 128 << 10
+
+var partialsPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", partialsAnnotation))
+
+// partials are what partial intents are for.
+type partials = sets.Set[intentKey]
+
+func (k intentKey) String() string {
+	parts := []string{k.GroupKind.String(), k.Namespace, k.Name}
+	if k.subresource != "" {
+		parts = append(parts, k.subresource)
+	}
+	return strings.Join(parts, "/") // which no part of a URL contains
+}
+
+func parseIntentKey(text string) (intentKey, bool) {
+	parts := strings.Split(text, "/")
+	if len(parts) < 3 || len(parts) > 4 || parts[0] == "" || parts[2] == "" {
+		return intentKey{}, false
+	}
+	key := intentKey{objectKey: objectKey{
+		GroupKind: schema.ParseGroupKind(parts[0]), NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]},
+	}}
+	if len(parts) == 4 {
+		key.subresource = parts[3]
+	}
+	return key, true
+}
+
+func sortedPartials(p partials) []intentKey {
+	return slices.SortedFunc(maps.Keys(p), func(a, b intentKey) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// saysOf gives the annotation. A parent that has one keeps it, with an empty list:
+// what others may have put there is not left to stand.
+func saysOf(p partials, before string) (string, error) {
+	if len(p) == 0 && before == "" {
+		return "", nil
+	}
+	names := []string{}
+	for _, key := range sortedPartials(p) {
+		names = append(names, key.String())
+	}
+	raw, err := json.Marshal(names)
+	if err == nil && len(raw) > partialsLimit {
+		err = fmt.Errorf("%d partial intents, with MustExist or a Subresource, are more than its annotation %s can name in %d bytes",
+			len(p), partialsAnnotation, partialsLimit)
+	}
+	return string(raw), err
+}
+
+// recordedPartials reads the annotation of a parent that was read live. It is believed
+// as it was written by us: who may write to a parent could have us give up fields of
+// any other object otherwise.
+func (s *ApplySets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
+	says := parent.Annotations[partialsAnnotation]
+	if says == "" {
+		return partials{}
+	}
+	ownership, err := fieldowners.Parse(parent.ManagedFields)
+	ours := func(owner fieldowners.Manager) bool {
+		return owner.Name == s.parents.FieldManager() && owner.Subresource == "" && owner.Operation == metav1.ManagedFieldsOperationApply
+	}
+	if err != nil || !slices.ContainsFunc(ownership.OwnersOf(partialsPath), ours) {
+		return partials{}
+	}
+	var names []string
+	if err := json.Unmarshal([]byte(says), &names); err != nil {
+		return partials{}
+	}
+	recorded := partials{}
+	for _, name := range names {
+		if key, ok := parseIntentKey(name); ok {
+			recorded.Insert(key)
+		}
+	}
+	return recorded
+}
+
+// withPartials gives the record that names these.
+func (r *Round) withPartials(to record, p partials) (record, error) {
+	var err error
+	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {
+		return to, &IntentError{Object: r.parent, Err: err}
+	}
+	return to, nil
+}

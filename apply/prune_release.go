@@ -1,0 +1,57 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// releases reports whether the parent names partial intents that the round has none of,
+// but for those that are known not to be given up.
+func (r *Round) releases(known knownSet) bool {
+	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
+}
+
+// release gives up what partial intents set that are emitted no longer.
+func (p *pruning) release(ctx context.Context, released []intentKey) {
+	for _, key := range released {
+		if ctx.Err() != nil {
+			p.errs = append(p.errs, ctx.Err())
+			return
+		}
+		if err := p.releaseOne(ctx, key); err != nil {
+			p.errs = append(p.errs, err)
+		}
+	}
+}
+
+// releaseOne releases the one subresource, or the object itself without what its
+// subresources show: another intent for these may still be emitted. Where there is no
+// object there is nothing to give up; one that was recreated is released as well.
+func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
+	object := ObjectRef{GroupVersionKind: key.WithVersion(""), NamespacedName: key.NamespacedName}
+	mapping, err := p.sets.members.client.RESTMapper().RESTMapping(key.GroupKind)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil // a kind that is served no longer has no objects
+	case err != nil:
+		return Classify(ctx, object, fmt.Errorf("looking for its version: %w", err))
+	}
+	object.GroupVersionKind = mapping.GroupVersionKind
+	refused := (*RefusedError)(nil)
+	outcome, err := p.sets.members.releaseOf(ctx, object, func(subresource string) bool { return subresource == key.subresource })
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // nor has a version
+	case errors.As(err, &refused) && apierrors.IsInvalid(err):
+		p.unreleased.Insert(key)
+		p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: oneLine(refused.Err)})
+		return nil
+	case err == nil && outcome.Action == Configured:
+		p.pruned.Released = append(p.pruned.Released, outcome.Object)
+	}
+	return err
+}
