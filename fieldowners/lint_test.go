@@ -62,6 +62,50 @@ func TestLint(t *testing.T) {
 			update("us", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("us", a)}, nil},
 		{"another one's Update", []metav1.ManagedFieldsEntry{update("them", a), apply("us", a)}, nil},
 
+		{"a finalizer, and what a Go type spells otherwise", []metav1.ManagedFieldsEntry{
+			update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:b":{}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
+			"wide-update: operator/Update wrote a finalizer, and owns 2 fields of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
+				"and the next apply of helm that sets one otherwise conflicts; move them back, and have its author send only what changed: .spec.a, .spec.b",
+			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
+		{"the status of a kind without that subresource, of an object that was updated", []metav1.ManagedFieldsEntry{
+			update("operator", `{"f:data":{"f:k":{}},"f:spec":{"f:a":{}},"f:status":{"f:phase":{}}}`), update("client", `{"f:spec":{".":{},"f:b":{}}}`)}, []string{
+			"wide-update: operator/Update wrote the status, and owns 2 fields of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
+				"and an apply that sets one otherwise conflicts; move them back, and have its author send only what changed: .data.k, .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from operator --to MANAGER --path .data --path .spec"}},
+		{"all content was taken of one that applies", []metav1.ManagedFieldsEntry{
+			update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}},"f:status":{"f:phase":{}}}`), apply("helm", `{"f:metadata":{"f:labels":{"f:l":{}}}}`)}, []string{
+			"wide-update: operator/Update wrote a finalizer and the status, and owns 1 field of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
+				"and the next apply of helm that sets one otherwise conflicts; move them back, and have its author send only what changed: .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
+		{"a struct that the Go type added is nobody's; what is beside it was taken", []metav1.ManagedFieldsEntry{
+			update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:new":{".":{},"f:zero":{}}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
+			"wide-update: operator/Update wrote a finalizer, and owns 1 field of content as well: an update of the whole object takes every value that its Go type spells or defaults differently, " +
+				"and the next apply of helm that sets one otherwise conflicts; move them back, and have its author send only what changed: .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec"}},
+		{"a finalizer alone", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}},"f:labels":{"f:l":{}}}}`), apply("helm", ab)}, nil},
+		{"the object itself is no content", []metav1.ManagedFieldsEntry{update("operator", `{".":{},"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("helm", ab)}, nil},
+		{"content alone", []metav1.ManagedFieldsEntry{update("operator", `{"f:spec":{"f:b":{}}}`), apply("helm", a)}, nil},
+		{"the status, through its subresource", []metav1.ManagedFieldsEntry{
+			inVersion(update("operator", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status"), update("operator", `{"f:spec":{"f:b":{}}}`), apply("helm", a)}, nil},
+		{"what it owns with another one was not taken", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`), apply("helm", ab)}, nil},
+		{"nobody else writes content: it is the creator, as of a Job's pods", []metav1.ManagedFieldsEntry{
+			update("job-controller", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`),
+			inVersion(update("kubelet", `{"f:status":{"f:phase":{}}}`), "v1", "status"), update("marker", `{"f:metadata":{"f:labels":{"f:l":{}}}}`)}, nil},
+		{"it created a custom resource, with its spec", []metav1.ManagedFieldsEntry{
+			update("creator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{".":{},"f:a":{},"f:b":{}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, nil},
+		{"it made the list item, as who creates a pod does", []metav1.ManagedFieldsEntry{
+			update("creator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{}}}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, nil},
+		{"it made the map that the applier writes to: a claim that was created and is applied to", []metav1.ManagedFieldsEntry{
+			update("creator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:resources":{"f:requests":{".":{},"f:other":{}}}}}`), apply("helm", `{"f:spec":{"f:resources":{"f:requests":{"f:storage":{}}}}}`)}, nil},
+		{"a claim as it was created, bound by the control plane", []metav1.ManagedFieldsEntry{
+			update("creator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:resources":{"f:requests":{".":{},"f:storage":{}}}}}`), update("binder", `{"f:spec":{"f:volumeName":{}}}`)}, nil},
+		{"a pod that was created, and is only labelled by Apply", []metav1.ManagedFieldsEntry{
+			update("creator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:requests":{".":{},"f:storage":{}}}}`), apply("marker", `{"f:metadata":{"f:labels":{"f:l":{}}}}`)}, nil},
+		{"it applies as well, which is told above", []metav1.ManagedFieldsEntry{
+			update("us", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`), apply("us", `{"f:spec":{"f:b":{}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
+			"update-and-apply: us applies, and owns 1 field by Update, 0 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
+
 		{"the oldest were merged", []metav1.ManagedFieldsEntry{update("ancient-changes", ab), apply("us", `{"f:spec":{"f:c":{}}}`)}, []string{
 			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: who wrote 2 fields is not known any more: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from ancient-changes --to us"}},

@@ -152,6 +152,19 @@ func TestLintFinds(t *testing.T) {
 			"update-and-apply us/Update 2: kubectl fieldowners migrate TYPE/NAME --from us --to us",
 			migrate("us", "us"),
 		},
+		"wide-update": {
+			func(name string) apply.ObjectRef {
+				w.apply(name, "us", map[string]any{"k": "1", "fill": filler})
+				w.patch(liveAt(t, c, w.ref(name)), `{"metadata":{"finalizers":["example.com/x"]},"data":{"k":"1.0"}}`, "operator")
+				return w.ref(name)
+			},
+			"wide-update operator/Update 1: kubectl fieldowners migrate TYPE/NAME --from operator --to us --path .data",
+			func(ref apply.ObjectRef) {
+				from := apply.From{Manager: "operator", Paths: []string{".data"}}
+				transfer, err := newApplier(t, c, "us", apply.Policy{}).Migrate(t.Context(), ref, from)
+				transferred(t, transfer, err)
+			},
+		},
 		"ancient-changes": {
 			func(name string) apply.ObjectRef {
 				object := w.create(name, "m0", map[string]any{"fill": filler})
