@@ -46,6 +46,9 @@ func (r steadyRequest) prove(read steadyRead, schemas managedfields.TypeConverte
 	if err != nil {
 		return false, err
 	}
+	if emptiesWhatHolds(set, wanted.AsValue(), live.AsValue()) {
+		return false, errors.New("it sets nothing of what holds something, and the server clears of it what nobody owns")
+	}
 	return r.proveValues(wanted, set, live, read)
 }
 
@@ -87,4 +90,40 @@ func (r steadyRequest) proveValues(wanted *typed.TypedValue, set *fieldpath.Set,
 		return false, err
 	}
 	return false, r.proveForms(wanted, set, live, changes, read)
+}
+
+// emptiesWhatHolds reports whether a map or list is set to nothing, or null, and the
+// object has something in it: who owns that is not said by our entry.
+func emptiesWhatHolds(set *fieldpath.Set, wanted, live value.Value) bool {
+	empties := false
+	set.Leaves().Iterate(func(path fieldpath.Path) {
+		if want, ok := valueAt(wanted, path); ok && !empties && holds(want) == 0 {
+			there, ok := valueAt(live, path)
+			empties = ok && holds(there) > 0
+		}
+	})
+	return empties
+}
+
+func valueAt(of value.Value, path fieldpath.Path) (value.Value, bool) {
+	found := true
+	for _, element := range path {
+		if of, _, found = elementOf(of, element); !found {
+			return nil, false
+		}
+	}
+	return of, found
+}
+
+// holds counts what is in a map or a list; a scalar holds itself, and null nothing.
+func holds(of value.Value) int {
+	switch {
+	case of == nil || of.IsNull():
+		return 0
+	case of.IsMap():
+		return of.AsMap().Length()
+	case of.IsList():
+		return of.AsList().Length()
+	}
+	return 1
 }
