@@ -46,7 +46,7 @@ func (r steadyRequest) prove(read steadyRead, schemas managedfields.TypeConverte
 	if err != nil {
 		return false, err
 	}
-	if emptiesWhatHolds(set, wanted.AsValue(), live.AsValue()) {
+	if emptied := emptiedBy(set, wanted.AsValue(), live.AsValue()); len(emptied) > 0 && !allOwned(emptied, live, read) {
 		return false, errors.New("it sets nothing of what holds something, and the server clears of it what nobody owns")
 	}
 	return r.proveValues(wanted, set, live, read)
@@ -92,17 +92,41 @@ func (r steadyRequest) proveValues(wanted *typed.TypedValue, set *fieldpath.Set,
 	return false, r.proveForms(wanted, set, live, changes, read)
 }
 
-// emptiesWhatHolds reports whether a map or list is set to nothing, or null, and the
-// object has something in it: who owns that is not said by our entry.
-func emptiesWhatHolds(set *fieldpath.Set, wanted, live value.Value) bool {
-	empties := false
+// emptiedBy gives the maps and lists that are set to nothing, or null, and in which the
+// object has something.
+func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
 	set.Leaves().Iterate(func(path fieldpath.Path) {
-		if want, ok := valueAt(wanted, path); ok && !empties && holds(want) == 0 {
-			there, ok := valueAt(live, path)
-			empties = ok && holds(there) > 0
+		want, ok := valueAt(wanted, path)
+		there, ok2 := valueAt(live, path)
+		if ok && ok2 && holds(want) == 0 && holds(there) > 0 {
+			emptied = append(emptied, path.Copy())
 		}
 	})
-	return empties
+	return emptied
+}
+
+// allOwned reports whether everything below these paths is owned, as far as the entries
+// tell that were read.
+func allOwned(below []fieldpath.Path, live *typed.TypedValue, read steadyRead) bool {
+	rest, err := fieldsOf(live)
+	if err != nil {
+		return false
+	}
+	rest = rest.Leaves()
+	for _, entry := range read.GetManagedFields() {
+		theirs, err := parseFields(&entry)
+		if err != nil {
+			return false
+		}
+		rest = rest.Difference(theirs)
+	}
+	all := true
+	rest.Iterate(func(path fieldpath.Path) {
+		for _, top := range below {
+			all = all && (len(path) <= len(top) || !path[:len(top)].Equals(top))
+		}
+	})
+	return all
 }
 
 func valueAt(of value.Value, path fieldpath.Path) (value.Value, bool) {
