@@ -220,6 +220,16 @@ func TestPruneRequests(t *testing.T) {
 			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.UID = "uid-1" }))}},
 			kept:   []string{"ConfigMap shop/b is emitted no longer and was kept: it is the parent itself"},
 		},
+		"a label that we own by Update": {
+			reason: "not what an apply of a member makes",
+			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].Operation = "Update" }))}},
+			kept:   []string{"ConfigMap shop/b is emitted no longer and was kept: " + manager + " does not own its label " + apply.PartOfLabel},
+		},
+		"a label that we own through a subresource": {
+			reason: "not what an apply of a member makes",
+			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].Subresource = "status" }))}},
+			kept:   []string{"ConfigMap shop/b is emitted no longer and was kept: " + manager + " does not own its label " + apply.PartOfLabel},
+		},
 		"list fails": {reason: "nothing is known", steps: []step{{lists, fail(busy)}}, err: apply.ErrRetryable},
 		"second page fails": {
 			reason: "what is known goes, the rest is tried again",
