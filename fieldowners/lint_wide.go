@@ -80,9 +80,6 @@ func besideContent(entry Entry) string {
 
 // isContent tells of what is neither metadata nor status.
 func isContent(path Path) bool {
-	if len(path.elements) == 0 {
-		return false
-	}
 	first := path.elements[0].FieldName
 	return first != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first)
 }
