@@ -41,7 +41,8 @@ func encode(object client.Object) (map[string]any, error) {
 		return nil, err
 	}
 	var content map[string]any
-	return content, utiljson.Unmarshal(encoded, &content)
+	err = utiljson.Unmarshal(encoded, &content)
+	return content, err
 }
 
 // narrow returns the live object with what differs between before and after, and

@@ -91,12 +91,11 @@ var gadgetEdits = []narrowEdits{
 	func(r *rand.Rand, o client.Object) *narrowEdit {
 		n := int32(r.IntN(3))
 		return editSpec("replicas", func(s *gadgetSpec) { s.Replicas = n }, func(raw map[string]any) {
-			switch now := specOf(o).Replicas; {
-			case n == now:
-			case n == 0:
+			if n == specOf(o).Replicas {
+				return
+			}
+			if raw["replicas"] = int64(n); n == 0 {
 				delete(raw, "replicas")
-			default:
-				raw["replicas"] = int64(n)
 			}
 		})
 	},

@@ -24,7 +24,7 @@ import (
 // the fields named future: those of a server that is newer. V is which version it is.
 type gadget[V any] struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec   gadgetSpec   `json:"spec"`
 	Status gadgetStatus `json:"status,omitzero"`

@@ -149,8 +149,8 @@ func (w *narrowWorld) write(base narrowBase, first bool) error {
 		if err = w.c.Get(ctx, w.key, live); err == nil {
 			for _, part := range []string{"spec", "data"} {
 				added, _ := base.object[part].(map[string]any)
-				for name, value := range added {
-					below(live.Object, part)[name] = value
+				if len(added) > 0 {
+					maps.Copy(below(live.Object, part), added)
 				}
 			}
 			err = w.c.Update(ctx, live, owner)
@@ -178,7 +178,7 @@ func (w *narrowWorld) read() (*unstructured.Unstructured, error) {
 
 // narrowText gives what two writes of the same must have in common: all but the
 // resourceVersion and the times of managed fields entries.
-func narrowText(object *unstructured.Unstructured) (content string, owners string) {
+func narrowText(object *unstructured.Unstructured) (content, owners string) {
 	bare := object.DeepCopy()
 	var entries []string
 	for _, entry := range bare.GetManagedFields() {

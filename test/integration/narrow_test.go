@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -225,8 +226,12 @@ func (w *narrowWorld) control(ctx context.Context, read client.Object, verb narr
 	if err := put.UnmarshalJSON(encoded); err != nil {
 		return false, err
 	}
-	if w.put(ctx, put, verb.status) != nil {
-		return true, nil // not even valid
+	err = w.put(ctx, put, verb.status)
+	if apierrors.IsInvalid(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
 	}
 	got, gotOwners := narrowText(put)
 	wanted, wantedOwners := narrowText(want)
