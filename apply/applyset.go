@@ -41,9 +41,10 @@ import (
 // manager, in one process at a time: two can both read a member before either
 // applies it, and then take it from each other, until one of them starts again.
 //
-// Whatever step a process dies at, nothing is orphaned: the parent names a kind
-// and a namespace before the first member is applied there, and an object before the
-// first partial intent for it is, for as long as one may be left. Only what was emitted before there was a set is not known to it.
+// Whatever step a process dies at, nothing is orphaned. The parent names a kind and a
+// namespace before the first member is applied there, and an object before its first
+// partial intent is. The names stay as long as anything may be left. Only what was
+// emitted before there was a set is not known to it.
 //
 // A parent has one set and a set has one field manager: with a second reconciler
 // that prunes for the same parent, one of the two gets a RefusedError. The caller
@@ -52,8 +53,9 @@ import (
 // Cost beside the applies: once per member and process a read of its metadata, again
 // after it failed; once per parent and process a read of the parent and a list for
 // each recorded kind and namespace, again when something is emitted no longer, and
-// now and then, ten minutes apart in the end, while something is kept; a write to the parent before a first member of a kind or namespace or
-// a first partial intent for an object, and after the last. A steady state costs no request.
+// now and then, ten minutes apart in the end, while something is kept; a write to the
+// parent before a first member of a kind or namespace or a first partial intent for an
+// object, and after the last. A steady state costs no request.
 //
 // Rights: get and patch of parents; get, list and delete of members, where they are
 // recorded.

@@ -18,8 +18,9 @@ import (
 //		_, err = update.RemoveFinalizer(ctx, updater, parent, finalizer)
 //	}
 //
-// What partial intents of the parent set is released. What Prune keeps is kept here as well, listed in Pruned.Kept, and not waited for: an
-// object whose label is not ours, or that has owners and the parent is none of them.
+// It releases what partial intents of the parent set. What Prune keeps is kept here, too,
+// listed in Pruned.Kept, and not waited for: an object whose label is not ours, or that
+// has owners and the parent is none of them.
 // Members that the parent owns are deleted, not left to the garbage collector, also
 // where the parent is deleted with --cascade=orphan: that is about owner references,
 // and a set goes by its label. Members with finalizers are in Pruned.Left until they

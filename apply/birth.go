@@ -19,8 +19,8 @@ const neverWritten = "1"
 type birth struct {
 	belongs  func(client.Object) bool // nil: whatever has the name is adopted
 	absent   bool                     // nothing has the name, as far as is known: create exclusively
-	doubtful bool                     // the cache shows somebody else's object: look live first
-	pinned   bool                     // the uid that the intent is pinned to is not the caller's
+	doubtful bool                     // the cache does not show an object that may be applied to: read live first
+	pinned   bool                     // the uid that the intent is pinned to was found here, not given by the caller
 }
 
 // takes reports whether an object that is there may be applied to.
@@ -111,7 +111,7 @@ func (e *NotOursError) Error() string {
 	if e.Owner != "" {
 		controlled = ", controlled by the " + e.Owner
 	}
-	return fmt.Sprintf("%v is %v: it was there before and is %v%s; it was left alone, delete it or use another name",
+	return fmt.Sprintf("%v is %v: it was there before and is %v%s; it was left alone, delete it, use another name, or make it ours by its owner reference",
 		e.Object, ErrRefused, ErrNotOurs, controlled)
 }
 

@@ -66,7 +66,7 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 	}
 	if _, told := reads.failed.LoadOrStore(kind, &failedReads{next: time.Now().Add(readRetry)}); !told {
 		logr.FromContextOrDiscard(ctx).Error(err, "the cache does not give objects of this kind: are get, list and watch granted, "+
-			"in all namespaces unless the cache has fewer? Until it does, each intent of the kind is sent, and what must exist is read live",
+			"in all namespaces unless the cache has fewer? Until it does, each intent of the kind is sent, and what must exist or must be the caller's own is read live",
 			"resource", c.resource())
 	}
 	return errNotCached

@@ -18,8 +18,10 @@
 //  3. An object that was deleted is never brought back by an intent that is pinned
 //     to a uid or has MustExist, nor by what is left of an intent after it gave way,
 //     nor by Release, Migrate, Rename or Prune.
-//  4. The caller's configuration is never written to.
-//  5. Each class of failure has one typed error, see errors.go. An ownership
+//  4. An object that somebody else made is not adopted by an intent with Belongs,
+//     whenever it appears.
+//  5. The caller's configuration is never written to.
+//  6. Each class of failure has one typed error, see errors.go. An ownership
 //     conflict is never retried, and never taken for a stale write, though both
 //     are HTTP 409. What fails for the moment is tried three times.
 //
@@ -96,7 +98,8 @@
 // Applying takes get and patch on the resource, and create where an object may be
 // new; on its subresource, such as deployments/status, for what goes there. Migrate,
 // Rename and Release take no more. Prune lists and deletes. The cache takes list and
-// watch: where these are missing, each intent is sent, and what must exist is read live.
+// watch: where these are missing, each intent is sent, and what must exist or
+// must be the caller's own is read live.
 //
 // # Where to find what
 //

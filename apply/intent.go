@@ -23,7 +23,7 @@ type Intent struct {
 	// written to and may be used again.
 	Config runtime.ApplyConfiguration
 
-	// MustExist says that the object belongs to someone else: the intent is pinned
+	// MustExist says that someone else brings the object about: the intent is pinned
 	// to the uid of the object in the cache, and where there is none the Outcome is
 	// Absent. Partial intents need it, as the server cannot create an object from
 	// them and a late apply would bring back an object that was deleted.
@@ -38,7 +38,8 @@ type Intent struct {
 	//
 	// Belongs gets the object from the cache or past it, in the Go type that the client's
 	// scheme has for the kind, or as unstructured where it has none. It costs a look into
-	// the cache, and does not go with Subresource.
+	// the cache, and a live read where that shows somebody else's object or none of the
+	// kind. It does not go with Subresource.
 	Belongs func(object client.Object) bool
 
 	// UID pins the intent to one object, as a uid in Config does: where another one,

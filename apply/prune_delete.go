@@ -43,8 +43,8 @@ func (p *pruning) deleteDropped(ctx context.Context) {
 // and the delete.
 const deleteTries = 5
 
-// delete deletes a member as it was judged: who takes the label away, or puts an owner
-// in, a moment before has the object spared.
+// delete deletes a member as it was judged: an object whose label is taken off, or that
+// gets another owner, just before the delete is spared.
 func (p *pruning) delete(ctx context.Context, ref ObjectRef) {
 	ctx, leave, err := p.sets.members.config.Lanes.Enter(ctx, ref)
 	if err != nil {

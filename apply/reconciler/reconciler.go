@@ -69,8 +69,10 @@ type Config[P client.Object] struct {
 	// somebody else made, before or at the same moment, is left alone and named
 	// (apply.NotOursError, the reason NameTaken). nil takes for a child what has an owner
 	// reference with the parent's uid or, without any owner, what the applier's field
-	// manager has applied; it leaves intents with MustExist alone, while a function of
-	// yours is asked about these too.
+	// manager has applied.
+	//
+	// A function of yours is asked about the objects of intents with MustExist as well:
+	// one that it does not know is waited for, as Absent.
 	Belongs func(parent P, child client.Object) bool
 	// Prune deletes what a parent emitted before and no longer does: the parent and
 	// what it emits become an ApplySet, see apply.ApplySets for what that costs and

@@ -93,7 +93,7 @@ func same(before, after any, known goType) bool {
 	return reflect.DeepEqual(before, after) || known.sameQuantity(before, after)
 }
 
-// rebaseFields does it for a map or a struct. What is in neither before nor after is
+// rebaseFields is rebase for a map or a struct. What is in neither before nor after is
 // not known to the Go type, or is hidden by it, and stays.
 func rebaseFields(live, before, after map[string]any, known goType) map[string]any {
 	content := maps.Clone(live)

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// rebaseItems does it for a list. live and before have the same items by index. Each
+// rebaseItems is rebase for a list. live and before have the same items by index. Each
 // item of after becomes the one that it was, whatever was added, removed or moved beside
 // it, and is new where it was none of them.
 func rebaseItems(live, before, after []any, known goType) []any {

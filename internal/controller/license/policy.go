@@ -19,8 +19,8 @@ func policy() apply.Policy {
 		At(`.metadata.annotations["`+LimitsAnnotation+`"]`, apply.Force)
 }
 
-// belongs tells whether an object may be applied to: the Namespace is the User's, the
-// quota the License's.
+// belongs reports whether an object is one that the License may apply to: the User's
+// Namespace, or the License's own quota.
 func belongs(object client.Object) bool {
 	if _, ok := object.(*corev1.ResourceQuota); !ok {
 		return user.Owns(object)
