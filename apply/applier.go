@@ -64,6 +64,7 @@ type Applier struct {
 	metrics Metrics
 	reads   *cacheReads // of the client
 	seen    *seenVersions
+	made    *made
 	memory  *memory
 }
 
@@ -79,7 +80,7 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if config.Lanes == nil {
 		config.Lanes = NewLanes()
 	}
-	a := &Applier{client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c), seen: newSeenVersions(), memory: newMemory()}
+	a := &Applier{client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c), seen: newSeenVersions(), made: newMade(), memory: newMemory()}
 	if a.metrics == nil {
 		a.metrics = NoMetrics{}
 	}
@@ -105,7 +106,7 @@ func (a *Applier) FieldManager() string { return a.config.FieldManager }
 // other owner is and a new owner is to be rejected, what lands with that one
 // request is what had landed before.
 //
-// Errors are one of *IntentError, *ShrinkError, *ConflictError, *ContendedError,
+// Errors are one of *IntentError, *ShrinkError, *NotOursError, *ConflictError, *ContendedError,
 // *UIDMismatchError, *RetryableError, *RefusedError or the end of the context.
 // After each of them but a RetryableError or the end of the context, whose answer
 // may have been lost, nothing of the intent landed, with two exceptions: of one that
@@ -218,7 +219,7 @@ func (c *call) prepare(ctx context.Context, intent Intent) error {
 	}
 	cached, err := c.cached(ctx)
 	switch {
-	case c.mustExist && err == nil && !intent.takes(cached):
+	case c.mustExist && err == nil && !c.takes(intent, cached):
 		err = errAbsent
 	case c.birth.belongs != nil && (err == nil || errors.Is(err, errAbsent)):
 		c.expect(cached)

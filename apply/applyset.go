@@ -158,10 +158,11 @@ type Round struct {
 	emitted    scope  // of the members
 	members    map[objectKey]struct{}
 	intents    sets.Set[intentKey]
-	partial    partials           // those of intents that are no members
-	named      partials           // those that the parent names since the announcement
-	emittedAs  map[types.UID]bool // what was applied: whether as a member
-	complete   bool               // everything that is emitted stands
+	partial    partials            // those of intents that are no members
+	named      partials            // those that the parent names since the announcement
+	emittedAs  map[types.UID]bool  // what was applied: whether as a member
+	taken      map[objectKey]error // objects that are someone else's: their subresources are, too
+	complete   bool                // everything that is emitted stands
 }
 
 // Apply applies everything that the parent calls for: after the parent says where
@@ -207,7 +208,7 @@ func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func()
 func (s *ApplySets) newRound() *Round {
 	return &Round{
 		sets: s, emitted: newScope(), members: map[objectKey]struct{}{},
-		intents: sets.New[intentKey](), partial: partials{}, emittedAs: map[types.UID]bool{},
+		intents: sets.New[intentKey](), partial: partials{}, emittedAs: map[types.UID]bool{}, taken: map[objectKey]error{},
 	}
 }
 

@@ -92,8 +92,13 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome Outcome,
 		return Outcome{Object: one.object}, one.err
 	case one.member:
 		outcome, err = r.applyMember(ctx, one)
+	case one.Subresource != "" && r.taken[keyOf(one.object)] != nil:
+		return Outcome{Object: one.object}, r.taken[keyOf(one.object)]
 	default:
 		outcome, err = r.sets.members.Apply(ctx, one.Intent)
+	}
+	if errors.Is(err, ErrNotOurs) {
+		r.taken[keyOf(one.object)] = err
 	}
 	if uid := outcome.Object.UID; uid != "" {
 		r.emittedAs[uid] = r.emittedAs[uid] || one.member

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // What KEP-3659 puts on the members of an ApplySet and on its parent.
@@ -30,6 +31,14 @@ const (
 func ApplySetID(parent ObjectRef) string {
 	hash := sha256.Sum256([]byte(strings.Join([]string{parent.Name, parent.Namespace, parent.Kind, parent.Group}, ".")))
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(hash[:]) + "-v1"
+}
+
+// Has reports whether an object says by its label that it is a member of the parent's set.
+// The parent's kind is one that the applier's client knows.
+func (s *ApplySets) Has(parent, object client.Object) bool {
+	kind, err := s.parents.client.GroupVersionKindFor(parent)
+	id := ApplySetID(ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent)})
+	return err == nil && object.GetLabels()[PartOfLabel] == id
 }
 
 // record is what a parent says of its set; the zero value is that of a parent

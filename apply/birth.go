@@ -3,10 +3,13 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -23,19 +26,16 @@ type birth struct {
 	pinned   bool                     // the uid that the intent is pinned to was found here, not given by the caller
 }
 
-// takes reports whether an object that is there may be applied to.
-func (i Intent) takes(object client.Object) bool { return i.Belongs == nil || i.Belongs(object) }
-
 // expect settles by the cache which object it is about; cached is nil where it has none.
 // What the cache does not have yet may be what this applier made a moment ago.
 func (c *call) expect(cached client.Object) {
 	switch {
 	case c.intent.ref.UID != "": // the caller knows, and nothing is created
-		c.birth.doubtful = cached == nil || !c.birth.belongs(cached)
+		c.birth.doubtful = cached == nil || cached.GetUID() != c.intent.ref.UID || !c.belongs(cached)
 	case cached == nil:
-		made, known := c.seen.last(c.ref)
-		c.intent.ref.UID, c.birth.pinned, c.birth.absent = made.uid, known, !known
-	case c.birth.belongs(cached):
+		uid, known := c.made.lately(c.ref)
+		c.intent.ref.UID, c.birth.pinned, c.birth.absent = uid, known, !known
+	case c.belongs(cached):
 		c.intent.ref.UID, c.birth.pinned = cached.GetUID(), true
 	default:
 		c.birth.doubtful = true
@@ -43,7 +43,7 @@ func (c *call) expect(cached client.Object) {
 }
 
 // unexpected reports whether a refused apply says that the object is not the one that was
-// expected. (Who wins a race of preconditions is the ownership conflict.)
+// expected. (The server reports an ownership conflict before a failed precondition.)
 func (c *call) unexpected(refused error) bool {
 	return c.birth.belongs != nil && (c.birth.absent || c.birth.pinned) &&
 		(IsStaleWrite(refused) || isImmutableUID(refused) || c.birth.absent && IsOwnershipConflict(refused))
@@ -58,7 +58,7 @@ func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	case live == nil && !given:
 		c.intent.ref.UID, c.birth.pinned = "", false
 	case live == nil || given && c.intent.ref.UID != live.GetUID(): // the caller tells
-	case !c.birth.belongs(c.asKnown(live)):
+	case !c.belongs(live):
 		return &NotOursError{Object: c.ref.as(live), Owner: ownerOf(live)}
 	case !given:
 		c.intent.ref.UID, c.birth.pinned = live.GetUID(), true
@@ -66,14 +66,27 @@ func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// asKnown gives an object in the Go type that the client knows its kind by, if any: the
-// one that the cache would give.
-func (c *call) asKnown(live *unstructured.Unstructured) client.Object {
-	known := c.emptyObject()
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, known) != nil {
-		return live
+// belongs asks Intent.Belongs about an object in the Go type that the client knows its
+// kind by. Of one of which the caller has read the metadata alone it can tell nothing.
+func (c *call) belongs(object client.Object) bool {
+	return belongs(c.birth.belongs, object, c.emptyObject)
+}
+
+// takes reports whether an object that is there may be applied to.
+func (c *call) takes(intent Intent, object client.Object) bool {
+	return intent.Belongs == nil || belongs(intent.Belongs, object, c.emptyObject)
+}
+
+func belongs(ask func(client.Object) bool, object client.Object, empty func() client.Object) bool {
+	switch read := object.(type) {
+	case *metav1.PartialObjectMetadata:
+		return false
+	case runtime.Unstructured:
+		if known := empty(); runtime.DefaultUnstructuredConverter.FromUnstructured(read.UnstructuredContent(), known) == nil {
+			object = known
+		}
 	}
-	return known
+	return ask(object)
 }
 
 // uidGiven reports whether it is the caller who pinned the intent to a uid.
@@ -86,6 +99,35 @@ func (c *call) pinned() pin {
 		p.resourceVersion = neverWritten
 	}
 	return p
+}
+
+// made remembers for a moment the uids of objects that were applied as their manager's
+// own: the cache may not have them yet.
+type made struct{ byObject *lru.Cache }
+
+type madeObject struct {
+	uid types.UID
+	at  time.Time
+}
+
+// madeFor is how long a cache may lag. Later what it does not have is gone.
+const madeFor = 10 * time.Second
+
+func newMade() *made { return &made{lru.New(seenObjects)} }
+
+func (m *made) lately(ref ObjectRef) (uid types.UID, ok bool) {
+	found, _ := m.byObject.Get(keyOf(ref))
+	object, ok := found.(madeObject)
+	if !ok || time.Since(object.at) > madeFor {
+		return "", false
+	}
+	return object.uid, true
+}
+
+func (c *call) madeIt() {
+	if c.birth.belongs != nil && !c.dryRun && c.ref.UID != "" {
+		c.made.byObject.Add(keyOf(c.ref), madeObject{c.ref.UID, time.Now()})
+	}
 }
 
 func ownerOf(object metav1.Object) string {
@@ -111,7 +153,7 @@ func (e *NotOursError) Error() string {
 	if e.Owner != "" {
 		controlled = ", controlled by the " + e.Owner
 	}
-	return fmt.Sprintf("%v is %v: it was there before and is %v%s; it was left alone, delete it, use another name, or make it ours by its owner reference",
+	return fmt.Sprintf("%v is %v: an object of that name was there before and is %v%s; delete it, or use another name",
 		e.Object, ErrRefused, ErrNotOurs, controlled)
 }
 

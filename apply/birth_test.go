@@ -4,9 +4,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
@@ -129,6 +132,17 @@ func TestBirth(t *testing.T) {
 			intent: apply.Intent{Config: pinned, Belongs: isBornOurs}, cache: cache{}, steps: []step{{"GET", notFound()}},
 			err: apply.ErrUIDMismatch,
 		},
+		"with a uid of the caller's, and an earlier object in the cache": {
+			reason: "what was judged is not what is meant",
+			intent: apply.Intent{Config: pinned, Belongs: isBornOurs}, cache: cache{object: bornOurs("uid-1", "7")},
+			steps: []step{{"GET", ok(web("uid-0", "9"))}}, err: apply.ErrNotOurs,
+		},
+		"metadata alone was read": {
+			reason: "it may not tell; the live object does",
+			intent: apply.Intent{Config: threeReplicas(), Belongs: isBornOurs, Read: metadataOf(bornOurs("uid-1", "7"))}, cache: cache{},
+			steps:  []step{{exclusively, stale()}, {"GET", ok(bornOurs("uid-1", "7"))}, {"PATCH uid=uid-1", ok(bornOurs("uid-1", "8"))}},
+			action: apply.Configured, attempts: 2,
+		},
 		"must exist, and is somebody else's": {
 			reason: "waited for, until it is the one that is meant",
 			intent: apply.Intent{Config: threeReplicas(), Belongs: isBornOurs, MustExist: true}, cache: cache{object: web("uid-2", "7")},
@@ -163,6 +177,43 @@ func TestBirthTwice(t *testing.T) {
 	}
 }
 
+// TestBirthIsNoMemoryOfOthers: that something else was applied to an object, such as to a
+// subresource of it, does not make it ours.
+func TestBirthIsNoMemoryOfOthers(t *testing.T) {
+	s := newScript(t, []step{
+		{"PATCH", at("/status", ok(web("uid-2", "7")))},
+		{"PATCH resourceVersion=1", stale()}, {"GET", ok(web("uid-2", "7"))},
+	})
+	a := s.applier(apply.Policy{}, cache{})
+	status := appsv1ac.Deployment("web", "shop").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
+	if _, err := a.Apply(t.Context(), apply.Intent{Config: status, Subresource: "status"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Apply(t.Context(), apply.Intent{Config: threeReplicas(), Belongs: isBornOurs}); !errors.Is(err, apply.ErrNotOurs) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestBirthLongAgo: what the cache does not have by now is gone.
+func TestBirthLongAgo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t, []step{
+			{"PATCH resourceVersion=1", created(bornOurs("uid-1", "7"))}, {"PATCH resourceVersion=1", created(bornOurs("uid-2", "9"))},
+		})
+		a := s.applier(apply.Policy{}, cache{})
+		for range 2 {
+			if _, err := a.Apply(t.Context(), apply.Intent{Config: threeReplicas(), Belongs: isBornOurs}); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
+func metadataOf(object *appsv1.Deployment) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
+}
+
 func TestNotOursNamesTheOwner(t *testing.T) {
 	theirs := web("uid-2", "7")
 	theirs.OwnerReferences = []metav1.OwnerReference{{Kind: "Shop", Name: "corner", Controller: new(true)}}
@@ -172,7 +223,7 @@ func TestNotOursNamesTheOwner(t *testing.T) {
 	if !errors.As(err, &taken) || taken.Object.UID != "uid-2" || !errors.Is(err, apply.ErrRefused) || apply.ResultOf(err) != "Refused" {
 		t.Fatalf("error %#v", err)
 	}
-	if !strings.Contains(err.Error(), "Deployment shop/web is refused: it was there before and is someone else's, controlled by the Shop corner") {
+	if !strings.Contains(err.Error(), "Deployment shop/web is refused: an object of that name was there before and is someone else's, controlled by the Shop corner") {
 		t.Error(err)
 	}
 }

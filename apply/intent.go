@@ -39,7 +39,8 @@ type Intent struct {
 	// Belongs gets the object from the cache or past it, in the Go type that the client's
 	// scheme has for the kind, or as unstructured where it has none. It costs a look into
 	// the cache, and a live read where that shows somebody else's object or none of the
-	// kind. It does not go with Subresource.
+	// kind. It cannot be combined with
+	// Subresource, and must not write to the object.
 	Belongs func(object client.Object) bool
 
 	// UID pins the intent to one object, as a uid in Config does: where another one,

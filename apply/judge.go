@@ -24,7 +24,7 @@ func (c *call) judge(config runtime.ApplyConfiguration) Action {
 	answer := c.exchange.lastAnswer()
 	object := identityOf(answer, config)
 	c.ref.UID, c.ref.ResourceVersion = object.uid, object.resourceVersion
-	seenBefore := c.seen.replace(c.ref)
+	seenBefore := !c.dryRun && c.seen.replace(c.ref)
 	switch {
 	case answer.status == http.StatusCreated:
 		return Created
@@ -69,13 +69,6 @@ func newSeenVersions() *seenVersions { return &seenVersions{lru.New(seenObjects)
 type seenKey struct {
 	kind metav1.GroupVersionKind
 	name types.NamespacedName
-}
-
-// last gives what the last answer said of an object.
-func (s *seenVersions) last(ref ObjectRef) (last identity, ok bool) {
-	found, _ := s.byObject.Get(seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName})
-	last, ok = found.(identity)
-	return last, ok && last.uid != ""
 }
 
 // replace remembers the object's version and tells whether it was the last one

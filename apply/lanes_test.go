@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -136,6 +137,7 @@ func TestLaneHandOverMeetsGivingUp(t *testing.T) {
 				if n := inside.Add(1); n != 1 {
 					t.Errorf("%d are inside", n)
 				}
+				runtime.Gosched() // others come, wait, and give up
 				inside.Add(-1)
 				entered.Add(1)
 				leave()

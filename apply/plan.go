@@ -56,8 +56,8 @@ func (d Dropped) String() string { return d.Path.String() + ": " + d.fate() }
 // runs: the fake client of controller-runtime 0.25 ignores them where it applies,
 // and writes.
 //
-// An Apply that its policy or Config.MaxShrink would refuse is a Plan that says
-// so, not an error. Where the intent has a Body the server does not answer with
+// An Apply that its policy, Config.MaxShrink or Intent.Belongs would refuse is a Plan
+// that says so, not an error. Where the intent has a Body the server does not answer with
 // managed fields: who would gain or drop what is left out then, and Unchanged
 // speaks of values only.
 //
@@ -120,6 +120,9 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	after := c.landed()
 	if after == nil {
 		return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("the answer to a dry run is no object")}
+	}
+	if before == nil && after.GetResourceVersion() == neverWritten { // the server leaves the pin of a creation in its answer
+		after.SetResourceVersion("")
 	}
 	if versionOf(before) != after.GetResourceVersion() {
 		return Plan{}, &StaleWriteError{Object: c.intent.ref,

@@ -52,7 +52,7 @@ func TestPlan(t *testing.T) {
 	pinned.WithUID("uid-0")
 	forged := web("uid-1", "7")
 	forged.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x", FieldsType: "FieldsV9"}}
-	created := ownedWith("uid-9", "", 3)
+	dryCreated := ownedWith("uid-9", "", 3)
 	touched := ownedWith("uid-1", "7", 3)
 	touched.ManagedFields[1] = entry(manager, "Apply", "", `{"f:spec":{".":{},"f:replicas":{}}}`)
 	for reason, test := range map[string]struct {
@@ -64,7 +64,7 @@ func TestPlan(t *testing.T) {
 		err     error
 	}{
 		"created": {
-			steps: []step{{"GET", notFound()}, {"PATCH", ok(created)}}, want: apply.Created,
+			steps: []step{{"GET", notFound()}, {"PATCH", ok(dryCreated)}}, want: apply.Created,
 		},
 		"unchanged": {
 			steps: []step{{"GET", ok(ownedWith("uid-1", "7", 3))}, {"PATCH", ok(ownedWith("uid-1", "7", 3))}}, want: apply.Unchanged,
@@ -103,6 +103,14 @@ func TestPlan(t *testing.T) {
 		"recreated": {
 			intent: apply.Intent{Config: pinned}, err: apply.ErrUIDMismatch,
 			steps: []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-0", otherUID()}},
+		},
+		"ours from birth": { // the server leaves the pin of the creation in its answer
+			intent: apply.Intent{Config: threeReplicas(), Belongs: isBornOurs}, want: apply.Created,
+			steps: []step{{"GET", notFound()}, {"GET", notFound()}, {"PATCH resourceVersion=1", created(bornOurs("uid-dry", "1"))}},
+		},
+		"ours from birth, and taken": {
+			intent: apply.Intent{Config: threeReplicas(), Belongs: isBornOurs}, refused: apply.ErrNotOurs,
+			steps: []step{{"GET", ok(web("uid-2", "7"))}, {"GET", ok(web("uid-2", "7"))}, {"GET", ok(web("uid-2", "7"))}},
 		},
 		"managed fields that nobody can read": {
 			err: apply.ErrRefused, steps: []step{{"GET", ok(forged)}, {"PATCH", ok(forged)}},

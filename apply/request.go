@@ -43,6 +43,7 @@ func (c *call) send(ctx context.Context, form *encodedIntent, p pin, force bool)
 	}
 	c.answered = config
 	action := c.judge(config)
+	c.madeIt()
 	known(nil)
 	if c.did == "" && action != Unchanged && !c.dryRun {
 		c.did = action

@@ -117,7 +117,7 @@ func (c *call) stillProven(ctx context.Context, intent Intent) bool {
 	}
 	c.ref = ObjectRef{GroupVersionKind: before.kind.Value(), NamespacedName: before.name}
 	object := c.look(ctx, intent.Read)
-	if object == nil || !before.isOf(object, intent.UID) || !intent.takes(object) || !c.believes(object) {
+	if object == nil || !before.isOf(object, intent.UID) || !c.takes(intent, object) || !c.believes(object) {
 		return false
 	}
 	if object.GetResourceVersion() != before.resourceVersion {
@@ -138,7 +138,7 @@ func (c *call) becomesSteady(ctx context.Context, intent Intent) bool {
 		return false
 	}
 	object := c.look(ctx, intent.Read)
-	if object == nil || c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID() || !intent.takes(object) || !c.believes(object) {
+	if object == nil || c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID() || !c.takes(intent, object) || !c.believes(object) {
 		return false
 	}
 	if c.gaveWayBefore() {

@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"encoding/json"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,20 +23,37 @@ func (r *Reconciler[P]) emit(parent P) ([]apply.Intent, error) {
 		case r.Belongs != nil:
 			intents[i].Belongs = func(child client.Object) bool { return r.Belongs(parent, child) }
 		case !intent.MustExist:
-			intents[i].Belongs = func(child client.Object) bool { return isChild(parent, child, r.Applier.FieldManager()) }
+			intents[i].Belongs = func(object client.Object) bool { return r.isChild(parent, intent, object) }
 		}
 	}
 	return intents, nil
 }
 
 // isChild is what Config.Belongs is by default. The parent itself may be applied to, too.
-func isChild(parent, object client.Object, fieldManager string) bool {
-	if owners := object.GetOwnerReferences(); len(owners) > 0 {
-		isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
-		return slices.ContainsFunc(owners, isParent) || object.GetUID() == parent.GetUID()
-	}
+// That we applied something of an object without owners is no proof that it is the
+// parent's where to adopt it would have it deleted with the parent: the intent sets an
+// owner reference, which our objects have from birth, or the set's label.
+func (r *Reconciler[P]) isChild(parent P, intent apply.Intent, object client.Object) bool {
+	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+		return entry.Manager == r.Applier.FieldManager() && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 	}
-	return object.GetUID() == parent.GetUID() || slices.ContainsFunc(object.GetManagedFields(), applied)
+	owners := object.GetOwnerReferences()
+	switch {
+	case object.GetUID() == parent.GetUID():
+		return true
+	case len(owners) > 0:
+		return slices.ContainsFunc(owners, isParent)
+	case r.sets != nil:
+		return r.sets.Has(parent, object)
+	}
+	return slices.ContainsFunc(object.GetManagedFields(), applied) && !setsOwner(intent)
+}
+
+func setsOwner(intent apply.Intent) bool {
+	var config struct {
+		Metadata struct{ OwnerReferences []any }
+	}
+	encoded, err := json.Marshal(intent.Config)
+	return err != nil || json.Unmarshal(encoded, &config) != nil || len(config.Metadata.OwnerReferences) > 0
 }

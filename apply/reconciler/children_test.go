@@ -7,8 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
 )
 
@@ -27,8 +30,10 @@ func TestWhoseChildren(t *testing.T) {
 	for name, test := range map[string]struct {
 		object  metav1.ObjectMeta
 		belongs func(parentType, client.Object) bool
+		owner   bool // the intent sets an owner reference
 		want    bool
 	}{
+		"nobody's, applied by us, and to be owned": {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "")}, owner: true},
 		"the parent's":                       {object: metav1.ObjectMeta{OwnerReferences: owner("uid-1")}, want: true},
 		"of an earlier parent of the name":   {object: metav1.ObjectMeta{OwnerReferences: owner("uid-0")}},
 		"nobody's":                           {},
@@ -47,7 +52,14 @@ func TestWhoseChildren(t *testing.T) {
 			w.must(w.store.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: test.object}, client.FieldOwner("any")))
 			w.config.Belongs = test.belongs
 			w.config.Status = nil
-			w.config.Emit = func(parentType) (reconciler.Emission, error) { return emission("a"), nil }
+			w.config.Emit = func(parentType) (reconciler.Emission, error) {
+				if !test.owner {
+					return emission("a"), nil
+				}
+				config := corev1ac.ConfigMap("a", "shop").WithOwnerReferences(
+					metav1ac.OwnerReference().WithAPIVersion("apps/v1").WithKind("Deployment").WithName("web").WithUID("uid-1"))
+				return reconciler.Emission{Intents: []apply.Intent{{Config: config}}}, nil
+			}
 			result, err := w.reconcile(t.Context())
 			if err != nil {
 				t.Fatal(err)

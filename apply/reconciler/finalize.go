@@ -39,10 +39,10 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	r.tell(parent, Applied{Pruned: pruned})
 	several := (*apply.PruneError)(nil)
 	switch {
-	case errors.Is(err, apply.ErrUIDMismatch):
-		return true, reconcile.Result{}, nil // the parent is gone: there is no finalizer to hold
 	case errors.As(err, &several):
 		result, err = Requeue(ctx, several.Errs...) // each has its own time to be tried again
+	case errors.Is(err, apply.ErrUIDMismatch):
+		return true, reconcile.Result{}, nil // the parent is gone: there is no finalizer to hold
 	case err != nil:
 		result, err = Requeue(ctx, err)
 	case !done:

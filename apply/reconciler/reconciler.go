@@ -68,8 +68,9 @@ type Config[P client.Object] struct {
 	// child is the parent's from birth: it is created exclusively, and an object that
 	// somebody else made, before or at the same moment, is left alone and named
 	// (apply.NotOursError, the reason NameTaken). nil takes for a child what has an owner
-	// reference with the parent's uid or, without any owner, what the applier's field
-	// manager has applied.
+	// reference with the parent's uid. Without any owner it is what has the label of the
+	// parent's set or, with neither Prune nor an owner reference in the intent, what the
+	// applier's field manager has applied.
 	//
 	// A function of yours is asked about the objects of intents with MustExist as well:
 	// one that it does not know is waited for, as Absent.
@@ -218,7 +219,7 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 		return Applied{Errs: []error{fmt.Errorf("emitting: %w", err)}}
 	}
 	var applied Applied
-	seen := map[part]bool{}
+	seen := map[part]error{}
 	for _, intent := range intents {
 		outcome, err := r.applyOne(ctx, intent, seen)
 		applied.Outcomes = append(applied.Outcomes, outcome)
@@ -236,20 +237,25 @@ type part struct {
 }
 
 // applyOne applies an intent, unless there was one for the same object: each would
-// give up what only the other one lists.
-func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen map[part]bool) (apply.Outcome, error) {
+// give up what only the other one lists. Nor does it apply to a subresource of an object
+// that has just turned out to be someone else's.
+func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen map[part]error) (apply.Outcome, error) {
 	object, err := intent.Object()
 	if err != nil {
 		return apply.Outcome{Object: object}, err
 	}
 	object.UID = ""
 	this := part{object, intent.Subresource}
-	if seen[this] {
+	if taken := seen[part{object, ""}]; intent.Subresource != "" && errors.Is(taken, apply.ErrNotOurs) {
+		return apply.Outcome{Object: object}, taken
+	}
+	if _, twice := seen[this]; twice {
 		return apply.Outcome{Object: object}, &apply.IntentError{Object: object,
 			Err: errors.New("two intents for one object: a manager applies it once, with everything it wants")}
 	}
-	seen[this] = true
-	return r.Applier.Apply(ctx, intent)
+	outcome, err := r.Applier.Apply(ctx, intent)
+	seen[this] = err
+	return outcome, err
 }
 
 func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {

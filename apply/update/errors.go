@@ -17,7 +17,7 @@ var (
 	// later.
 	ErrExhausted = errors.New("gave up")
 	// ErrIdentityChanged says that mutate turned the object into another one: it
-	// changed its name, namespace, uid or resourceVersion. Nothing was written.
+	// changed its kind, name, namespace, uid or resourceVersion. Nothing was written.
 	ErrIdentityChanged = errors.New("mutate changed the identity of the object")
 	// ErrBeingDeleted says that an object that is being deleted takes no new
 	// finalizer. Nothing was written.

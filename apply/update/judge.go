@@ -84,7 +84,8 @@ func (c *call[T]) change(before, object T) error {
 	}
 	object.SetManagedFields(nil)
 	if object.GetName() != before.GetName() || object.GetNamespace() != before.GetNamespace() ||
-		object.GetUID() != before.GetUID() || object.GetResourceVersion() != before.GetResourceVersion() {
+		object.GetUID() != before.GetUID() || object.GetResourceVersion() != before.GetResourceVersion() ||
+		object.GetObjectKind().GroupVersionKind() != before.GetObjectKind().GroupVersionKind() {
 		return fmt.Errorf("changing %v: %w", c.ref, ErrIdentityChanged)
 	}
 	return nil

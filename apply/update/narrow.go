@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,7 +35,7 @@ func decode(live *unstructured.Unstructured, into client.Object) error {
 // encode returns a Go value as a typed PUT would send it.
 func encode(object client.Object) (map[string]any, error) {
 	if raw, ok := object.(runtime.Unstructured); ok {
-		return raw.UnstructuredContent(), nil
+		return maps.Clone(raw.UnstructuredContent()), nil
 	}
 	encoded, err := json.Marshal(object)
 	if err != nil {
@@ -61,8 +62,57 @@ func narrow(live *unstructured.Unstructured, before, after client.Object) (*unst
 		delete(was, identity)
 		delete(is, identity)
 	}
-	content := rebaseFields(live.Object, was, is, goType{reflect.TypeOf(after)})
-	return &unstructured.Unstructured{Object: content}, nil
+	known := goType{reflect.TypeOf(after)}
+	wanted := &unstructured.Unstructured{Object: rebaseFields(live.Object, was, is, known)}
+	return wanted, check(wanted, is, after, known)
+}
+
+// check holds that what is to be written reads back as what mutate made of the object. It
+// may not where a Go type reads items in another order than they have, or keys in
+// another form: its changes cannot be told from what is on the wire.
+func check(wanted *unstructured.Unstructured, is map[string]any, after client.Object, known goType) error {
+	if _, raw := after.(runtime.Unstructured); raw {
+		return nil // nothing is hidden from it
+	}
+	read := emptyLike(after)
+	if err := decode(wanted, read); err != nil {
+		return err
+	}
+	read.SetManagedFields(nil)
+	back, err := encode(read)
+	if err != nil {
+		return err
+	}
+	delete(back, "apiVersion")
+	delete(back, "kind")
+	if !alikeAs(back, is, known) {
+		return fmt.Errorf("what mutate changed cannot be carried over to the object: %T reads something of it in another order or form than the server has it; use *unstructured.Unstructured", after)
+	}
+	return nil
+}
+
+// alikeAs reports whether two values of a Go type are the same.
+func alikeAs(a, b any, known goType) bool {
+	if same(a, b, known) {
+		return true
+	}
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for name := range a {
+			if _, ok := b[name]; !ok || !alikeAs(a[name], b[name], known.field(name)) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, func(x, y any) bool { return alikeAs(x, y, known.item()) })
+	}
+	return false
 }
 
 // rebase returns live with the change from before to after. Where nothing changed that

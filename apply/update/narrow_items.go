@@ -49,7 +49,10 @@ func origins(before, after []any) []int {
 	}
 	for _, byKey := range []bool{true, false} {
 		for i := range after {
-			if j := mostAlike(before, taken, after[i], i, byKey); from[i] < 0 && j >= 0 {
+			if from[i] >= 0 {
+				continue
+			}
+			if j := mostAlike(before, taken, after[i], i, byKey); j >= 0 {
 				match(i, j)
 			}
 		}

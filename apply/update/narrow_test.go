@@ -1,6 +1,8 @@
 package update
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -168,6 +170,50 @@ func TestNarrowZeroStruct(t *testing.T) {
 func (t *thing) DeepCopyObject() runtime.Object {
 	copied := *t
 	return &copied
+}
+
+// sorted is a list that its Go type reads in another order than it has.
+type sorted []string
+
+func (s *sorted) UnmarshalJSON(raw []byte) error {
+	err := utiljson.Unmarshal(raw, (*[]string)(s))
+	slices.Sort(*s)
+	return err
+}
+
+type sorting struct {
+	thing
+
+	Names sorted         `json:"names,omitempty"`
+	Byte  map[int]string `json:"byte,omitempty"`
+}
+
+func (s *sorting) DeepCopyObject() runtime.Object {
+	copied := *s
+	return &copied
+}
+
+// TestNarrowRefuses: what cannot be carried over is an error, not another change.
+func TestNarrowRefuses(t *testing.T) {
+	for reason, c := range map[string]struct {
+		live   string
+		change func(*sorting)
+	}{
+		"items in another order": {`{"names":["c","a","b"]}`, func(s *sorting) { s.Names = s.Names[:2] }},
+		"keys in another form":   {`{"byte":{"01":"x","2":"y"}}`, func(s *sorting) { delete(s.Byte, 1) }},
+	} {
+		live := &unstructured.Unstructured{Object: parsed(t, c.live).(map[string]any)}
+		before, after := &sorting{}, &sorting{}
+		for _, into := range []client.Object{before, after} {
+			if err := decode(live, into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.change(after)
+		if wanted, err := narrow(live, before, after); err == nil || !strings.Contains(err.Error(), "*update.sorting") {
+			t.Errorf("%s: %v, %v", reason, wanted, err)
+		}
+	}
 }
 
 func parsed(t *testing.T, text string) any {

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -263,5 +265,29 @@ func wantUntouched(t *testing.T, p *platform, foreign client.Object, point int) 
 	}
 	if live.GetUID() != made || len(live.GetOwnerReferences()) > 0 || live.GetDeletionTimestamp() != nil {
 		t.Errorf("point %d: it was taken: %+v", point, live)
+	}
+}
+
+// TestPlanOfABirth: a plan of what is created exclusively is one of a creation, and leaves
+// nothing that the apply after it goes by.
+func TestPlanOfABirth(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, server(t))
+	namespace := newNamespace(t, c)
+	applier := newApplier(t, c, us, apply.Policy{})
+	intent := apply.Intent{
+		Config:  corev1ac.ConfigMap("a", namespace).WithData(map[string]string{"k": "v"}),
+		Belongs: func(object client.Object) bool { return object.GetLabels()["ours"] != "" },
+	}
+	plan, err := applier.Plan(t.Context(), intent)
+	if err != nil || plan.Action != apply.Created || plan.Object.ResourceVersion != "" {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	outcome, err := applier.Apply(t.Context(), intent)
+	if err != nil || outcome.Action != apply.Created || outcome.Attempts != 1 {
+		t.Errorf("%+v, %v", outcome, err)
+	}
+	if plan, err = applier.Plan(t.Context(), intent); err != nil || !errors.Is(plan.Refused, apply.ErrNotOurs) {
+		t.Errorf("%+v, %v; want it to say whose it is", plan, err)
 	}
 }

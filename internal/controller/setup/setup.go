@@ -42,8 +42,9 @@ type Options struct {
 type Writer struct {
 	FieldManager string
 	Policy       apply.Policy
-	// Within tells in which Namespaces something may be applied; none is in one that is
-	// not there or is being deleted. nil is in any. Namespaces must be watched for it.
+	// Within reports whether something may be applied in a Namespace; where it is not nil,
+	// nothing is in one that is not there or is being deleted. Namespaces must be watched
+	// for it.
 	Within func(namespace *corev1.Namespace) bool
 }
 

@@ -77,7 +77,7 @@ type mayWrite struct{ withinOnly }
 
 func (r mayWrite) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if err := r.mayWriteIn(ctx, key.Namespace); err != nil {
-		return err
+		return errors.New(err.Error()) // it is no answer of the server's about rights
 	}
 	return r.Client.Get(ctx, key, object, opts...)
 }
