@@ -64,6 +64,12 @@ func (s *ApplySets) Delete(ctx context.Context, parent client.Object) (pruned Pr
 // delete does not tell whether the object is gone.
 func (p *pruning) deleteAll(ctx context.Context) {
 	p.find(ctx)
+	if len(p.dropped) > 0 { // those of another parent of the name have the same label
+		if _, err := p.readParent(ctx); err != nil {
+			p.errs = append(p.errs, err)
+			return
+		}
+	}
 	p.deleteDropped(ctx)
 	if len(p.errs) > 0 || len(p.pruned.Deleted) == 0 {
 		return

@@ -39,21 +39,21 @@ func TestDelete(t *testing.T) {
 	}{
 		"all of them": {
 			steps: []step{
-				read, {lists, page("", member("a"), member("b", withOwner("ConfigMap", "uid-1")))},
+				read, {lists, page("", member("a"), member("b", withOwner("ConfigMap", "uid-1")))}, read,
 				{deletes("a"), deleted(200)}, {deletes("b"), deleted(200)}, {lists, page("")},
 			},
 			deleted: []string{"ConfigMap shop/a", "ConfigMap shop/b"}, done: true,
 		},
 		"the parent lost its label": {
-			steps:   []step{{reads, ok(unlabelled)}, {lists, page("", member("a"))}, {deletes("a"), deleted(200)}, {lists, page("")}},
+			steps:   []step{{reads, ok(unlabelled)}, {lists, page("", member("a"))}, read, {deletes("a"), deleted(200)}, {lists, page("")}},
 			deleted: []string{"ConfigMap shop/a"}, done: true,
 		},
 		"held by a finalizer": {
-			steps:   []step{read, {lists, page("", member("a"))}, {deletes("a"), deleted(200)}, {lists, page("", member("a", terminating))}},
+			steps:   []step{read, {lists, page("", member("a"))}, read, {deletes("a"), deleted(200)}, {lists, page("", member("a", terminating))}},
 			deleted: []string{"ConfigMap shop/a"}, left: []string{"ConfigMap shop/a"},
 		},
 		"applied meanwhile": {
-			steps:   []step{read, {lists, page("", member("a"))}, {deletes("a"), deleted(200)}, {lists, page("", member("c"))}},
+			steps:   []step{read, {lists, page("", member("a"))}, read, {deletes("a"), deleted(200)}, {lists, page("", member("c"))}},
 			deleted: []string{"ConfigMap shop/a"}, left: []string{"ConfigMap shop/c"},
 		},
 		"being deleted already": {
@@ -72,14 +72,17 @@ func TestDelete(t *testing.T) {
 		"cannot be listed":  {steps: []step{read, {lists, fail(apierrors.NewTooManyRequests("busy", 0))}}, err: apply.ErrRetryable},
 		"cannot be looked at": {
 			steps: []step{
-				read, {lists, page("", member("a"))}, {deletes("a"), deleted(200)},
+				read, {lists, page("", member("a"))}, read, {deletes("a"), deleted(200)},
 				{lists, fail(apierrors.NewTooManyRequests("busy", 0))},
 			},
 			deleted: []string{"ConfigMap shop/a"}, err: apply.ErrRetryable,
 		},
+		"recreated between the look and the deletes": { // by the name alone they are the new one's
+			steps: []step{read, {lists, page("", member("a"))}, {reads, ok(recreated)}}, err: apply.ErrUIDMismatch,
+		},
 		"cannot be deleted": {
 			steps: []step{
-				read, {lists, page("", member("a"), member("b"))},
+				read, {lists, page("", member("a"), member("b"))}, read,
 				{deletes("a"), fail(apierrors.NewForbidden(configMaps, "a", nil))}, {deletes("b"), deleted(200)},
 			},
 			deleted: []string{"ConfigMap shop/b"}, err: apply.ErrRefused,

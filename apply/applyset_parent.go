@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -116,7 +115,7 @@ func (c *call) applyAt(ctx context.Context, intent Intent, version string) (acti
 func (r *Round) readParent(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	live, err := r.sets.readMetadata(ctx, r.parent)
 	switch {
-	case apierrors.IsNotFound(err):
+	case isAbsent(err, r.parent):
 		return nil, &UIDMismatchError{Object: r.parent, Err: err}
 	case err != nil:
 		return nil, Classify(ctx, r.parent, fmt.Errorf("reading it: %w", err))

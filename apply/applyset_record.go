@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
 )
 
 // What KEP-3659 puts on the members of an ApplySet and on its parent.
@@ -33,12 +35,17 @@ func ApplySetID(parent ObjectRef) string {
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(hash[:]) + "-v1"
 }
 
-// Has reports whether an object says by its label that it is a member of the parent's set.
-// The parent's kind is one that the applier's client knows.
+// Has reports whether an object is a member of the parent's set: it has the label, which
+// the applier's field manager owns, as anybody can copy one. The parent's kind is one that
+// the applier's client knows.
 func (s *ApplySets) Has(parent, object client.Object) bool {
 	kind, err := s.parents.client.GroupVersionKindFor(parent)
 	id := ApplySetID(ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent)})
-	return err == nil && object.GetLabels()[PartOfLabel] == id
+	if err != nil || object.GetLabels()[PartOfLabel] != id {
+		return false
+	}
+	ownership, err := fieldowners.Parse(object.GetManagedFields())
+	return err == nil && s.ownsLabel(ownership)
 }
 
 // record is what a parent says of its set; the zero value is that of a parent

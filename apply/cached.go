@@ -33,6 +33,7 @@ type failedReads struct {
 
 const (
 	readPatience = time.Second
+	briefly      = 20 * time.Millisecond
 	readRetry    = time.Minute
 )
 
@@ -50,7 +51,7 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 	kind, patience := c.ref.GroupVersionKind, readPatience
 	before, stuck := reads.failed.Load(kind)
 	if stuck && !before.(*failedReads).mayWait() {
-		patience = 0 // an informer that has its objects gives them at once
+		patience = briefly // an informer that has its objects gives them at once
 	}
 	reading, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -63,6 +64,8 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 		return err
 	case ctx.Err() != nil || reading.Err() == nil && !apierrors.IsForbidden(err):
 		return err
+	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // a read that waits for a write of ours, or is slow
+		return errNotCached
 	}
 	if _, told := reads.failed.LoadOrStore(kind, &failedReads{next: time.Now().Add(readRetry)}); !told {
 		logr.FromContextOrDiscard(ctx).Error(err, "the cache does not give objects of this kind: are get, list and watch granted, "+

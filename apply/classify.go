@@ -117,10 +117,12 @@ func retryAfter(err error) (time.Duration, bool) {
 }
 
 // refusals are in the messages of the requests that the API server refuses by a 500
-// without a reason: an unknown field, a wrong type or a list key twice, and objects that
-// are too large for etcd. It answers alike while etcd dies, and only the message tells.
+// without a reason: an unknown field, a wrong type or a list key twice, the scale of a
+// custom resource, which server 1.36 cannot apply, and objects that are too large for
+// etcd. It answers alike while etcd dies, and only the message tells.
 var refusals = []string{
 	"failed to create typed patch object",
+	"request to convert CR to an invalid group/version",
 	"etcdserver: request is too large",
 	"trying to send message larger than max",
 }

@@ -83,7 +83,8 @@ func (p *pruning) deleteAt(ctx context.Context, ref ObjectRef) error {
 	p.sets.members.wroteElse(ref) // it may be emitted again at once
 	return p.sets.members.client.Delete(ctx, object,
 		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
-		client.PropagationPolicy(metav1.DeletePropagationBackground))
+		client.PropagationPolicy(metav1.DeletePropagationBackground),
+		client.DisableReadYourWritesConsistency) // else the client begins to watch the kind's metadata
 }
 
 // judgeAgain tells, of a member that is no longer what was judged, whether it is still

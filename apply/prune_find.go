@@ -44,6 +44,10 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 	// know before it starts again. Till then the kind stays recorded.
 	p.left.kinds.Insert(kind)
 	p.left.namespaces.Insert(namespaces...)
+	if p.all {
+		p.errs = append(p.errs, &RetryableError{Object: ObjectRef{GroupVersionKind: kind.WithVersion("")}, Err: fmt.Errorf(
+			"no version of %v that this process knows is served, and the set of %v may have members of it; start the process again", kind, p.parent)})
+	}
 }
 
 // findVersion tells whether the server has the kind in this version.
@@ -134,13 +138,17 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	if err != nil {
 		return "nobody can tell who set the label " + PartOfLabel + ": " + oneLine(err)
 	}
-	for _, owner := range ownership.OwnersOf(partOfPath) {
-		ours := owner.Name == p.sets.members.FieldManager() && owner.Subresource == ""
-		if ours && owner.Operation == metav1.ManagedFieldsOperationApply {
-			return ""
-		}
+	if p.sets.ownsLabel(ownership) {
+		return ""
 	}
 	return fmt.Sprintf("%s does not own its label %s", p.sets.members.FieldManager(), PartOfLabel)
+}
+
+// ownsLabel reports whether the label of a member is the applier's.
+func (s *ApplySets) ownsLabel(ownership fieldowners.Ownership) bool {
+	return slices.ContainsFunc(ownership.OwnersOf(partOfPath), func(owner fieldowners.Manager) bool {
+		return owner.Name == s.members.FieldManager() && owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == ""
+	})
 }
 
 // keep leaves an object and sees to it that it stays in sight.

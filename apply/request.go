@@ -171,15 +171,17 @@ func newObject(kind schema.GroupVersionKind, named ObjectRef) *unstructured.Unst
 	return object
 }
 
-// isAbsent tells a missing object from a missing kind, namespace or subresource,
-// whose 404 names something else.
+// isAbsent tells a missing object from a missing namespace or subresource, whose 404 names
+// something else, and from a kind or version that is not served: that 404 is no Status of
+// the server's, and the client makes one up.
 func isAbsent(err error, object ObjectRef) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
 		return false
 	}
 	details := status.Status().Details
-	return details != nil && details.Name == object.Name
+	return details != nil && details.Name == object.Name &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // landed gives the object as the server answered the last apply, or nil when that

@@ -46,10 +46,12 @@ func (r steadyRequest) prove(read steadyRead, schemas managedfields.TypeConverte
 	if err != nil {
 		return false, err
 	}
-	if emptied := emptiedBy(set, wanted.AsValue(), live.AsValue()); len(emptied) > 0 && !allOwned(emptied, live, read) {
+	emptied := emptiedBy(set, wanted.AsValue(), live.AsValue())
+	if len(emptied) > 0 && !allOwned(emptied, live, read) {
 		return false, errors.New("it sets nothing of what holds something, and the server clears of it what nobody owns")
 	}
-	return r.proveValues(wanted, set, live, read)
+	exactly, err = r.proveValues(wanted, set, live, read)
+	return exactly && len(emptied) == 0, err // of others' shares another version may have fewer
 }
 
 // compare is the part of the proof that needs no schema. It gives our entry, and what the

@@ -42,7 +42,7 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	case errors.As(err, &several):
 		result, err = Requeue(ctx, several.Errs...) // each has its own time to be tried again
 	case errors.Is(err, apply.ErrUIDMismatch):
-		return true, reconcile.Result{}, nil // the parent is gone: there is no finalizer to hold
+		return false, reconcile.Result{}, nil // the parent is gone: there is no finalizer to remove
 	case err != nil:
 		result, err = Requeue(ctx, err)
 	case !done:

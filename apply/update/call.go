@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
@@ -96,7 +97,8 @@ func (c *call[T]) try(ctx context.Context, this attempt) error {
 		log.V(1).Info("nothing to write")
 		return nil
 	}
-	if err := c.write(ctx, wanted); err != nil {
+	_, raw := any(object).(runtime.Unstructured)
+	if err := c.write(ctx, wanted, !raw); err != nil {
 		return c.writeFailed(ctx, log, live, err)
 	}
 	return c.written(log, this, live, wanted)

@@ -3,6 +3,7 @@ package update
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -29,15 +30,26 @@ type verb[T client.Object] struct {
 	name     string
 	invalid  error // refuses the call before its first attempt
 	mutate   func(T) error
-	write    func(context.Context, client.Object) error
+	write    func(context.Context, *unstructured.Unstructured, bool) error
 	verify   func(T) error // looks at the answer; may be nil
 	absentOK bool          // an absent object is success
 }
 
-func (u *Updater) put(ctx context.Context, object client.Object) error {
-	return u.config.Client.Update(ctx, object, client.FieldOwner(u.config.FieldManager))
+// put writes what is on the wire. A client with read-your-writes would begin to watch the
+// kind as unstructured objects for it; where the caller's reads are typed it is told not
+// to.
+func (u *Updater) put(ctx context.Context, object *unstructured.Unstructured, typed bool) error {
+	options := []client.UpdateOption{client.FieldOwner(u.config.FieldManager)}
+	if typed {
+		options = append(options, client.DisableReadYourWritesConsistency)
+	}
+	return u.config.Client.Update(ctx, object, options...)
 }
 
-func (u *Updater) putStatus(ctx context.Context, object client.Object) error {
-	return u.config.Client.Status().Update(ctx, object, client.FieldOwner(u.config.FieldManager))
+func (u *Updater) putStatus(ctx context.Context, object *unstructured.Unstructured, typed bool) error {
+	options := []client.SubResourceUpdateOption{client.FieldOwner(u.config.FieldManager)}
+	if typed {
+		options = append(options, client.DisableReadYourWritesConsistency)
+	}
+	return u.config.Client.Status().Update(ctx, object, options...)
 }
