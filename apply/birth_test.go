@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -225,5 +226,22 @@ func TestNotOursNamesTheOwner(t *testing.T) {
 	}
 	if !strings.Contains(err.Error(), "Deployment shop/web is refused: an object of that name was there before and is someone else's, controlled by the Shop corner") {
 		t.Error(err)
+	}
+}
+
+// TestBirthOfAnUnknownKind: Belongs gets it as it is, where the client has no Go type.
+func TestBirthOfAnUnknownKind(t *testing.T) {
+	gadget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Gadget",
+		"metadata": map[string]any{"namespace": "shop", "name": "web", "uid": "uid-1", "resourceVersion": "7", "labels": map[string]any{"born": "ours"}},
+	}}
+	asked := 0
+	belongs := func(object client.Object) bool {
+		asked++
+		_, raw := object.(*unstructured.Unstructured)
+		return raw && isBornOurs(object) && object.GetUID() == "uid-1"
+	}
+	if !apply.Belongs(belongs, gadget, func() client.Object { return &unstructured.Unstructured{} }) || asked != 1 {
+		t.Errorf("asked %d times", asked)
 	}
 }

@@ -37,3 +37,6 @@ func LanesOfSets(s *ApplySets) *Lanes {
 	}
 	return s.members.config.Lanes
 }
+
+// Belongs is for the tests of what Intent.Belongs is given.
+var Belongs = belongs
