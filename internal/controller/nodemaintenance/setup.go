@@ -19,9 +19,8 @@ import (
 // nodes do not answer holds up no other.
 const atATime = 10
 
-// Setup adds the reconciler. Nodes are not watched, as what becomes of one later is
-// no concern of a work that is done; and they are nobody's, so that the appliers are
-// not guarded against foreign objects as those of package setup are.
+// Setup adds the reconciler. Nodes are not watched, as what becomes of one later is no
+// concern of a work that is done. They are nobody's: intents for them have no Belongs.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(),
 		applying: applying{live: mgr.GetAPIReader()}, updating: updating{live: mgr.GetAPIReader()},
