@@ -43,7 +43,11 @@ func Predict(live, intent map[string]any, manager, subresource string) (Predicti
 	if err != nil {
 		return Prediction{}, err
 	}
-	p.without(slices.Concat(q.doubtReadings(p.Prediction, other.Prediction), q.doubtLists(), q.doubtVersions(p), q.doubtEntries(),
+	emptied, err := q.doubtEmptyLists(p.Prediction, other.Prediction)
+	if err != nil {
+		return Prediction{}, err
+	}
+	p.without(slices.Concat(q.doubtReadings(p.Prediction, other.Prediction), q.doubtLists(), emptied, q.doubtVersions(p), q.doubtEntries(),
 		q.doubtSubresource(), q.doubtPruning(p.after), q.doubtKubectl(p.Prediction), q.doubtStringData()))
 	if q.isSecret() {
 		p.conceal()

@@ -67,6 +67,24 @@ unsure:
 unsure:
   .spec.args: nobody owns items of this list, so managed fields do not tell whether it is merged or replaced; as a whole it is owned by other/Update
 `},
+	"an empty list beside what is dropped": {reason: "if its items are merged, their parent goes with it",
+		live: `{spec: {list: [], paused: true, replicas: 3}}`, owners: `us/Apply {"f:spec":{"f:paused":{}}}`,
+		intent: `{spec: {}}`, want: `
+dropped:
+  .spec.paused goes with its value true
+unsure:
+  .spec.list: it stays or goes with its parent: managed fields do not tell whether an empty list there is merged or replaced
+  .spec.replicas: it stays or goes with its parent: managed fields do not tell whether an empty list there is merged or replaced
+`},
+	"an empty list in place of what is dropped": {reason: "the same, with items that nobody owns",
+		live: `{spec: {list: [{a: b}], paused: true, replicas: 3}}`, owners: `us/Apply {"f:spec":{"f:paused":{}}}`,
+		intent: `{spec: {list: []}}`, want: `
+dropped:
+  .spec.paused goes with its value true
+unsure:
+  .spec.list: nobody owns items of this list, so managed fields do not tell whether it is merged or replaced
+  .spec.replicas: it stays or goes with its parent: managed fields do not tell whether an empty list there is merged or replaced
+`},
 	"an atomic map": {reason: "or one that was applied empty and has defaults", live: `{spec: {selector: {a: b}}}`,
 		owners: `other/Apply {"f:spec":{"f:selector":{}}}`, intent: `{spec: {selector: {a: c}, paused: true}}`, want: `
 changes:

@@ -12,22 +12,12 @@ import (
 func (q *question) doubtReadings(a, b Prediction) []Doubt {
 	var doubts []Doubt
 	seen := newCover()
-	find := func(some, others []statement) {
-		known := map[string][]statement{}
-		for _, f := range others {
-			known[f.text] = append(known[f.text], f)
-		}
-		for _, f := range some {
-			path := q.outermostOpen(f.path)
-			if !seen.covers(path) && !slices.ContainsFunc(known[f.text], f.equal) {
-				doubts = append(doubts, q.doubtReading(path))
-				seen.add(path)
-			}
+	for _, differs := range differing(a, b) {
+		if path := q.outermostOpen(differs); !seen.covers(path) {
+			doubts = append(doubts, q.doubtReading(path))
+			seen.add(path)
 		}
 	}
-	first, second := a.statements(), b.statements()
-	find(first, second)
-	find(second, first)
 	return doubts
 }
 

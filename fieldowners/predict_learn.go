@@ -18,6 +18,7 @@ type fieldType struct {
 	granular            bool // a map whose fields are owned one by one
 	atomic              bool // a map that is owned as one field
 	whole               bool // a list that is owned as one field
+	merged              bool // a list to be read as one whose items are owned one by one
 	named               bool // a list whose items have names
 	naming              naming
 	unnameable          bool           // a list with items that have not the names they should have

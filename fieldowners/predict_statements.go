@@ -53,6 +53,26 @@ func (p Prediction) statements() []statement {
 	return all
 }
 
+// differing lists the paths of what one prediction says and the other does not.
+func differing(a, b Prediction) []Path {
+	var paths []Path
+	add := func(some, others []statement) {
+		known := map[string][]statement{}
+		for _, s := range others {
+			known[s.text] = append(known[s.text], s)
+		}
+		for _, s := range some {
+			if !slices.ContainsFunc(known[s.text], s.equal) {
+				paths = append(paths, s.path)
+			}
+		}
+	}
+	first, second := a.statements(), b.statements()
+	add(first, second)
+	add(second, first)
+	return paths
+}
+
 // sort brings the lists into their order.
 func (p *Prediction) sort() {
 	slices.SortFunc(p.Conflicts, func(a, b Contested) int { return cmp.Or(a.Path.Compare(b.Path), a.Owner.compare(b.Owner)) })

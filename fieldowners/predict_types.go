@@ -84,7 +84,10 @@ func (p *fieldType) typeRef(openIsAtomic bool) schema.TypeRef {
 	}
 	if p.list {
 		atom.List = &schema.List{ElementRelationship: schema.Atomic, ElementType: p.items().typeRef(openIsAtomic)}
-		if p.hasItems() {
+		switch {
+		case p.merged:
+			atom.List.ElementRelationship = schema.Associative
+		case p.hasItems():
 			atom.List.ElementRelationship = schema.Associative
 			atom.List.Keys = p.naming.fields
 			p.setKeyDefaults(atom.List.ElementType)
