@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // intentKey names what an intent is for.
@@ -28,25 +27,35 @@ type preparedIntent struct {
 
 // prepare labels an intent if it is a member's, and takes down where that is.
 func (r *Round) prepare(intent Intent) preparedIntent {
-	encoded, err := encode(intent)
+	object, err := intent.Object()
 	if err != nil {
 		return preparedIntent{Intent: intent} // Apply says the same
 	}
-	prepared := preparedIntent{Intent: intent, object: encoded.ref}
-	key := intentKey{keyOf(encoded.ref), intent.Subresource}
+	prepared := preparedIntent{Intent: intent, object: object}
+	key := intentKey{keyOf(object), intent.Subresource}
 	if r.intents.Has(key) {
-		prepared.err = twoIntents(encoded.ref, intent.Subresource)
+		prepared.err = twoIntents(object, intent.Subresource)
 		return prepared
 	}
 	r.intents.Insert(key)
-	if prepared.Intent, err = r.label(intent, encoded); err != nil {
-		prepared.err = &IntentError{Object: encoded.ref, Err: err}
-		return prepared
+	prepared.member = isMember(intent)
+	switch {
+	case prepared.member && key.objectKey == keyOf(r.parent):
+		err = errors.New("the parent of a set is no member of it: an intent for the parent needs MustExist")
+	case prepared.member:
+		prepared.Config, err = withLabel(intent.Config, PartOfLabel, r.own.id)
+	default:
+		_, err = withLabel(intent.Config, PartOfLabel, r.own.id)
 	}
-	if prepared.member = isMember(intent); prepared.member {
-		r.emitted.add(encoded.ref, r.parent)
+	switch {
+	case errors.Is(err, ErrInvalidIntent):
+		prepared.err = err
+	case err != nil:
+		prepared.err = &IntentError{Object: object, Err: err}
+	case prepared.member:
+		r.emitted.add(object, r.parent)
 		r.members[key.objectKey] = struct{}{}
-	} else {
+	default:
 		r.partial.Insert(key)
 	}
 	return prepared
@@ -64,26 +73,6 @@ func twoIntents(object ObjectRef, subresource string) error {
 }
 
 func isMember(intent Intent) bool { return !intent.MustExist && intent.Subresource == "" }
-
-// label gives the intent of a member with the label, in the caller's own type, and
-// any other one as it is.
-func (r *Round) label(intent Intent, encoded *encodedIntent) (Intent, error) {
-	_, found, _ := unstructured.NestedFieldNoCopy(encoded.object, "metadata", "labels", PartOfLabel)
-	switch {
-	case found:
-		return intent, fmt.Errorf("it sets the label %s itself", PartOfLabel)
-	case !isMember(intent):
-		return intent, nil
-	case keyOf(encoded.ref) == keyOf(r.parent):
-		return intent, errors.New("the parent of a set is no member of it: an intent for the parent needs MustExist")
-	}
-	if err := unstructured.SetNestedField(encoded.object, r.own.id, "metadata", "labels", PartOfLabel); err != nil {
-		return intent, err
-	}
-	var err error
-	intent.Config, err = encoded.fresh(pin{})
-	return intent, err
-}
 
 // apply is one intent of a round.
 func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome Outcome, err error) {

@@ -112,8 +112,13 @@ func encode(intent Intent) (*encodedIntent, error) {
 }
 
 // Object names the object that the intent is for, as Migrate, Rename and Release
-// want it. The error is an *IntentError.
+// want it. The error is an *IntentError. What does not concern the name is not looked at:
+// Apply may find more to refuse.
 func (i Intent) Object() (ObjectRef, error) {
+	if ref, ok := refIn(i.Config); ok && (i.UID == "" || ref.UID == "" || i.UID == ref.UID) {
+		ref.UID = cmp.Or(i.UID, ref.UID)
+		return ref, nil
+	}
 	encoded, err := encode(i)
 	if err != nil {
 		return ObjectRef{}, err
@@ -200,27 +205,36 @@ func (e *encodedIntent) with(object map[string]any) *encodedIntent {
 	return &other
 }
 
-func (e *encodedIntent) identify() error {
+func (e *encodedIntent) identify() (err error) {
 	object := unstructured.Unstructured{Object: e.object}
-	version, err := schema.ParseGroupVersion(object.GetAPIVersion())
+	e.ref, err = refTo(object.GetAPIVersion(), object.GetKind(), object.GetNamespace(), object.GetName(), object.GetUID())
 	if err != nil {
 		return err
 	}
-	e.ref = ObjectRef{
-		GroupVersionKind: version.WithKind(object.GetKind()),
-		NamespacedName:   types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
-		UID:              object.GetUID(),
-	}
 	metadata, _, _ := unstructured.NestedMap(e.object, "metadata")
-	switch {
-	case e.ref.Kind == "" || e.ref.Version == "":
-		return errors.New("apiVersion and kind are needed; use the configuration's constructor")
-	case e.ref.Name == "":
-		return errors.New("a name is needed; apply cannot generate one")
-	case len(content.IsPathSegmentName(e.ref.Name)) > 0 || len(content.IsPathSegmentName(e.ref.Namespace)) > 0:
-		return fmt.Errorf("name %q in namespace %q cannot be part of a URL", e.ref.Name, e.ref.Namespace)
-	}
 	return refuseServerFields(metadata)
+}
+
+// refTo names an object as an intent has to. With an error it has what is known.
+func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, error) {
+	version, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return ObjectRef{}, err
+	}
+	ref := ObjectRef{
+		GroupVersionKind: version.WithKind(kind),
+		NamespacedName:   types.NamespacedName{Namespace: namespace, Name: name},
+		UID:              uid,
+	}
+	switch {
+	case ref.Kind == "" || ref.Version == "":
+		return ref, errors.New("apiVersion and kind are needed; use the configuration's constructor")
+	case ref.Name == "":
+		return ref, errors.New("a name is needed; apply cannot generate one")
+	case len(content.IsPathSegmentName(ref.Name)) > 0 || len(content.IsPathSegmentName(ref.Namespace)) > 0:
+		return ref, fmt.Errorf("name %q in namespace %q cannot be part of a URL", ref.Name, ref.Namespace)
+	}
+	return ref, nil
 }
 
 // refuseServerFields keeps out what only the server writes.

@@ -1,0 +1,111 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// refIn reads which object a configuration is for out of its fields, which takes a
+// hundredth of the time that encoding it takes. It reports false for a configuration
+// that is not valid, and for one whose fields do not surely say what its JSON says.
+func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
+	if kind, metadata, ok := generatedFields(configuration); ok {
+		if metadata == nil || metadata.ResourceVersion != nil {
+			return ObjectRef{}, false
+		}
+		return validRef(ptr.Deref(kind.APIVersion, ""), ptr.Deref(kind.Kind, ""), ptr.Deref(metadata.Namespace, ""),
+			ptr.Deref(metadata.Name, ""), ptr.Deref(metadata.UID, ""))
+	}
+	content, ok := looseContent(configuration)
+	metadata, isMap := content["metadata"].(map[string]any)
+	if !ok || !isMap || refuseServerFields(metadata) != nil {
+		return ObjectRef{}, false
+	}
+	for _, name := range []string{"namespace", "uid"} { // of another type they might encode as texts
+		if value, has := metadata[name]; has {
+			if _, isText := value.(string); !isText {
+				return ObjectRef{}, false
+			}
+		}
+	}
+	object := unstructured.Unstructured{Object: content}
+	return validRef(object.GetAPIVersion(), object.GetKind(), object.GetNamespace(), object.GetName(), object.GetUID())
+}
+
+// validRef refuses what JSON would write in another way, too.
+func validRef(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, bool) {
+	ref, err := refTo(apiVersion, kind, namespace, name, uid)
+	return ref, err == nil && utf8.ValidString(kind) && utf8.ValidString(namespace) && utf8.ValidString(name) && utf8.ValidString(string(uid))
+}
+
+// generatedFields gives the fields in which each generated configuration keeps its
+// kind and its metadata. metadata is nil where it has none.
+func generatedFields(configuration runtime.ApplyConfiguration) (kind *metav1ac.TypeMetaApplyConfiguration,
+	metadata *metav1ac.ObjectMetaApplyConfiguration, ok bool) {
+	config := reflect.ValueOf(configuration)
+	if _, own := configuration.(json.Marshaler); own || config.Kind() != reflect.Pointer || config.IsNil() {
+		return nil, nil, false
+	}
+	of := config.Elem()
+	if of.Kind() != reflect.Struct || of.NumField() < 2 || of.Type().Field(0).Type != kindFields || of.Type().Field(1).Type != metadataFields {
+		return nil, nil, false
+	}
+	kind, _ = reflect.TypeAssert[*metav1ac.TypeMetaApplyConfiguration](of.Field(0).Addr())
+	metadata, _ = reflect.TypeAssert[*metav1ac.ObjectMetaApplyConfiguration](of.Field(1))
+	return kind, metadata, true
+}
+
+var (
+	kindFields     = reflect.TypeFor[metav1ac.TypeMetaApplyConfiguration]()
+	metadataFields = reflect.TypeFor[*metav1ac.ObjectMetaApplyConfiguration]()
+)
+
+// looseContent is that of an unstructured configuration.
+func looseContent(configuration runtime.ApplyConfiguration) (map[string]any, bool) {
+	holder, isLoose := configuration.(unstructuredHolder)
+	if config := reflect.ValueOf(configuration); !isLoose || config.Kind() != reflect.Pointer || config.IsNil() || holdsNothing(config.Elem()) {
+		return nil, false
+	}
+	return holder.UnstructuredContent(), true
+}
+
+// withLabel gives a copy of the configuration, in its own type, that has the label as
+// well. One that has it already is refused. Of the copy only the label is its own.
+func withLabel(configuration runtime.ApplyConfiguration, name, value string) (runtime.ApplyConfiguration, error) {
+	taken := fmt.Errorf("it sets the label %s itself", name)
+	if _, metadata, ok := generatedFields(configuration); ok && metadata != nil {
+		if _, has := metadata.Labels[name]; has {
+			return nil, taken
+		}
+		labelled := *metadata
+		labelled.Labels = maps.Clone(metadata.Labels)
+		labelled.WithLabels(map[string]string{name: value})
+		config := reflect.ValueOf(configuration).Elem()
+		other := reflect.New(config.Type())
+		other.Elem().Set(config)
+		other.Elem().Field(1).Set(reflect.ValueOf(&labelled))
+		if applied, ok := reflect.TypeAssert[runtime.ApplyConfiguration](other); ok {
+			return applied, nil
+		}
+	}
+	encoded, err := encode(Intent{Config: configuration})
+	if err != nil {
+		return nil, err
+	}
+	if _, has, _ := unstructured.NestedFieldNoCopy(encoded.object, "metadata", "labels", name); has {
+		return nil, taken
+	}
+	if err := unstructured.SetNestedField(encoded.object, value, "metadata", "labels", name); err != nil {
+		return nil, err
+	}
+	return encoded.fresh(pin{})
+}

@@ -1,0 +1,169 @@
+package apply
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestObjectOfEachType: what the fields of a configuration say of its object is what
+// its JSON says, for every configuration of client-go, and so is its label.
+func TestObjectOfEachType(t *testing.T) {
+	fill := newFiller(1, 1)
+	names := []*string{nil, new(""), new("web"), new("shop"), new("web"), new("a/b")}
+	types, read, labelled := 0, 0, 0
+	for _, of := range configTypes(t) {
+		empty, isConfig := reflect.TypeAssert[runtime.ApplyConfiguration](reflect.New(of))
+		if _, _, ok := generatedFields(empty); !isConfig || !ok { // options are for no object
+			continue
+		}
+		types++
+		for range 60 {
+			value := reflect.New(of)
+			fill.fill(value.Elem(), 0)
+			config, _ := reflect.TypeAssert[runtime.ApplyConfiguration](value)
+			kind, metadata, _ := generatedFields(config)
+			kind.APIVersion, kind.Kind = pickOf(fill, new("apps/v1"), new("v1"), new("v1"), nil, new("a/b/c")), pickOf(fill, new("Thing"), new("Thing"), nil)
+			if metadata != nil {
+				metadata.Name, metadata.Namespace = pickOf(fill, names...), pickOf(fill, names...)
+				metadata.ResourceVersion = pickOf(fill, nil, nil, new("7"))
+			}
+			if sameRef(t, config) {
+				read++
+			}
+			if sameLabel(t, config) {
+				labelled++
+			}
+		}
+	}
+	if types < 150 || read < 300 || labelled < 300 {
+		t.Errorf("%d types; %d objects read, %d labelled: too few to prove anything", types, read, labelled)
+	}
+}
+
+// sameRef also reports whether the object was read from the fields.
+func sameRef(t *testing.T, config runtime.ApplyConfiguration) bool {
+	t.Helper()
+	encoded, err := encode(Intent{Config: config})
+	got, ok := refIn(config)
+	if ok && (err != nil || got != encoded.ref) {
+		t.Errorf("%T: read %v, encoded %v, %v", config, got, encoded, err)
+	}
+	return ok
+}
+
+func sameLabel(t *testing.T, config runtime.ApplyConfiguration) bool {
+	t.Helper()
+	before, _ := toJSON(config)
+	got, err := withLabel(config, "a/b", "c")
+	encoded, encodeErr := encode(Intent{Config: config})
+	if err != nil || encodeErr != nil {
+		return false
+	}
+	if err := unstructured.SetNestedField(encoded.object, "c", "metadata", "labels", "a/b"); err != nil {
+		t.Fatal(err)
+	}
+	again, err := encode(Intent{Config: got})
+	if err != nil || reflect.TypeOf(got) != reflect.TypeOf(config) {
+		t.Fatalf("%T became %T: %v", config, got, err)
+	}
+	if diff := cmp.Diff(encoded.object, again.object); diff != "" {
+		t.Errorf("%T: %s", config, diff)
+	}
+	if after, _ := toJSON(config); !bytes.Equal(before.raw, after.raw) {
+		t.Errorf("%T was written to", config)
+	}
+	return true
+}
+
+type (
+	word string
+	// ownJSON says something else in its JSON than in its first fields.
+	ownJSON struct {
+		metav1ac.TypeMetaApplyConfiguration
+		*metav1ac.ObjectMetaApplyConfiguration
+	}
+)
+
+func (*ownJSON) IsApplyConfiguration() {}
+func (*ownJSON) MarshalJSON() ([]byte, error) {
+	return []byte(`{"apiVersion":"v1","kind":"Other","metadata":{"name":"other"}}`), nil
+}
+
+// TestObjectOfOddConfigurations: where fields do not surely say what the JSON says, the
+// JSON is asked, and never is another object named.
+func TestObjectOfOddConfigurations(t *testing.T) {
+	odd := map[string]runtime.ApplyConfiguration{
+		"its own JSON": &ownJSON{*(&metav1ac.TypeMetaApplyConfiguration{}).WithAPIVersion("v1").WithKind("Thing"),
+			(&metav1ac.ObjectMetaApplyConfiguration{}).WithName("a")},
+		"nothing":         nil,
+		"a nil pointer":   (*corev1ac.ConfigMapApplyConfiguration)(nil),
+		"no unstructured": client.ApplyConfigurationFromUnstructured(nil),
+		"no metadata":     &corev1ac.ConfigMapApplyConfiguration{},
+	}
+	for i, metadata := range []any{
+		nil, "a", map[string]string{"name": "a"}, map[string]any{"name": word("a")}, map[string]any{"name": "a", "namespace": word("b")},
+		map[string]any{"name": "a", "uid": types.UID("u")}, map[string]any{"name": "a", "uid": nil}, map[string]any{"name": "a", "namespace": 3},
+		map[string]any{"name": "a", "resourceVersion": "3"}, map[string]any{"name": "a", "managedFields": []any{}}, map[string]any{"name": "a", "uid": "u"},
+	} {
+		for j, kind := range []any{"Thing", word("Thing"), nil} {
+			odd[fmt.Sprintf("unstructured %d %d", i, j)] = client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{
+				Object: map[string]any{"apiVersion": "v1", "kind": kind, "metadata": metadata}})
+		}
+	}
+	for name, config := range odd {
+		t.Run(name, func(t *testing.T) {
+			sameRef(t, config)
+			if name != "its own JSON" { // which leaves the label out, as it may
+				sameLabel(t, config)
+			}
+			got, err := Intent{Config: config}.Object()
+			encoded, want := encode(Intent{Config: config})
+			if fmt.Sprint(err) != fmt.Sprint(want) || err == nil && got != encoded.ref {
+				t.Errorf("got %v, %v; want %v, %v", got, err, encoded, want)
+			}
+		})
+	}
+}
+
+// TestObjectIsCheap holds that naming an object does not encode its configuration.
+func TestObjectIsCheap(t *testing.T) {
+	config := appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3))
+	for name, intent := range map[string]Intent{
+		"typed": {Config: config},
+		"unstructured": {Config: client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "shop"}}})},
+	} {
+		if got := testing.AllocsPerRun(100, func() { _, _ = intent.Object() }); got > 3 {
+			t.Errorf("%s: %v allocations, want 3 at most", name, got)
+		}
+	}
+	if got := testing.AllocsPerRun(100, func() { _, _ = withLabel(config, "a/b", "c") }); got > 12 {
+		t.Errorf("a label takes %v allocations, want 12 at most", got)
+	}
+}
+
+// TestObjectTwoUIDs: the same object by two uids is refused as Apply refuses it.
+func TestObjectTwoUIDs(t *testing.T) {
+	config := corev1ac.ConfigMap("a", "shop").WithUID("one")
+	if got, err := (Intent{Config: config, UID: "one"}).Object(); err != nil || got.UID != "one" {
+		t.Error(got, err)
+	}
+	if got, err := (Intent{Config: config, UID: "two"}).Object(); err == nil {
+		t.Errorf("two uids name %v", got)
+	}
+	if ptr.Deref(config.UID, "") != "one" {
+		t.Error("the configuration was written to")
+	}
+}
