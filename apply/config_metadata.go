@@ -47,6 +47,21 @@ func validRef(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRe
 	return ref, err == nil && utf8.ValidString(kind) && utf8.ValidString(namespace) && utf8.ValidString(name) && utf8.ValidString(string(uid))
 }
 
+// SetsOwner reports whether the intent gives its object an owner reference; true as well
+// where its configuration cannot be read.
+func (i Intent) SetsOwner() bool {
+	if _, metadata, ok := generatedFields(i.Config); ok {
+		return metadata != nil && len(metadata.OwnerReferences) > 0
+	}
+	encoded, err := encode(Intent{Config: i.Config})
+	if err != nil {
+		return true
+	}
+	owners, has, _ := unstructured.NestedFieldNoCopy(encoded.object, "metadata", "ownerReferences")
+	list, isList := owners.([]any)
+	return has && (!isList || len(list) > 0)
+}
+
 // generatedFields gives the fields in which each generated configuration keeps its
 // kind and its metadata. metadata is nil where it has none.
 func generatedFields(configuration runtime.ApplyConfiguration) (kind *metav1ac.TypeMetaApplyConfiguration,

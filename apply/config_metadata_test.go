@@ -154,6 +154,32 @@ func TestObjectIsCheap(t *testing.T) {
 	}
 }
 
+func TestIntentSetsOwner(t *testing.T) {
+	owner := metav1ac.OwnerReference().WithUID("u").WithName("a").WithKind("Shop").WithAPIVersion("v1")
+	untyped := func(metadata map[string]any) runtime.ApplyConfiguration {
+		metadata["name"] = "a"
+		return client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{
+			Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}})
+	}
+	for name, c := range map[string]struct {
+		config runtime.ApplyConfiguration
+		want   bool
+	}{
+		"none":                     {corev1ac.ConfigMap("a", "shop"), false},
+		"no metadata":              {&corev1ac.ConfigMapApplyConfiguration{}, false},
+		"one":                      {corev1ac.ConfigMap("a", "shop").WithOwnerReferences(owner), true},
+		"unstructured":             {untyped(map[string]any{"ownerReferences": []any{map[string]any{"uid": "u"}}}), true},
+		"unstructured, of Go type": {untyped(map[string]any{"ownerReferences": []map[string]string{{"uid": "u"}}}), true},
+		"unstructured, empty":      {untyped(map[string]any{"ownerReferences": []any{}}), false},
+		"unstructured, none":       {untyped(map[string]any{}), false},
+		"not to be read":           {nil, true},
+	} {
+		if got := (Intent{Config: c.config}).SetsOwner(); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // TestObjectTwoUIDs: the same object by two uids is refused as Apply refuses it.
 func TestObjectTwoUIDs(t *testing.T) {
 	config := corev1ac.ConfigMap("a", "shop").WithUID("one")

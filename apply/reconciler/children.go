@@ -1,7 +1,6 @@
 package reconciler
 
 import (
-	"encoding/json"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,13 +46,5 @@ func (r *Reconciler[P]) isChild(parent P, intent apply.Intent, object client.Obj
 	case r.sets != nil:
 		return r.sets.Has(parent, object)
 	}
-	return slices.ContainsFunc(object.GetManagedFields(), applied) && !setsOwner(intent)
-}
-
-func setsOwner(intent apply.Intent) bool {
-	var config struct {
-		Metadata struct{ OwnerReferences []any }
-	}
-	encoded, err := json.Marshal(intent.Config)
-	return err != nil || json.Unmarshal(encoded, &config) != nil || len(config.Metadata.OwnerReferences) > 0
+	return slices.ContainsFunc(object.GetManagedFields(), applied) && !intent.SetsOwner()
 }

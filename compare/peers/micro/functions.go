@@ -37,7 +37,12 @@ func (s *setup) functions(ctx context.Context) ([]one, error) {
 		}
 		all = append(all, one{endToEnd(p.Name), reconcile})
 	}
-	return all, nil
+	plain, err := s.reconciled(ctx, reconciled, "reconciled", false)
+	if err != nil {
+		return nil, err
+	}
+	pruning, err := s.reconciled(ctx, pruned, "pruned", true)
+	return append(all, plain, pruning), err
 }
 
 func endToEnd(peer string) string { return "end to end: " + peer }
