@@ -99,6 +99,20 @@ func (all *concessions) form(intent *encodedIntent) (left *encodedIntent, givesU
 	return intent.with(object), givesUp
 }
 
+// ownedAround answers for the parents of what gives way as owned does, which are all that
+// form asks about. It holds on to none of the object's managed fields.
+func (all *concessions) ownedAround() func(fieldowners.Path) bool {
+	owned := map[string]bool{}
+	for _, made := range all.made {
+		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {
+			if all.owned(parent) {
+				owned[parent.String()] = true
+			}
+		}
+	}
+	return func(parent fieldowners.Path) bool { return owned[parent.String()] }
+}
+
 func (all *concessions) conflicts() []Conflict {
 	var conflicts []Conflict
 	for _, made := range all.made {

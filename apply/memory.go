@@ -118,6 +118,7 @@ func (c *call) rememberAs(uid types.UID) {
 	for i := range held.made {
 		held.made[i].conflict.Remembered = true
 	}
+	held.owned = held.ownedAround()
 	held.keep = held.owned // what we have now is what this form keeps: sent again it gives up nothing
 	c.memory.byIntent.Add(c.intent.key(), remembered{uid, c.intent.hash(), held})
 }

@@ -58,6 +58,11 @@ func (p Path) HasPrefix(prefix Path) bool {
 	return n <= len(p.elements) && p.elements[:n].Equals(prefix.elements)
 }
 
+// Parent returns the path of what the field lies in; the root has none, and returns itself.
+func (p Path) Parent() Path {
+	return Path{elements: p.elements[:max(len(p.elements)-1, 0)]}
+}
+
 // Len counts the elements of the path; of two prefixes of one path the longer one
 // is the more specific.
 func (p Path) Len() int { return len(p.elements) }

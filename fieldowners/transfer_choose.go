@@ -68,7 +68,7 @@ func (s Source) covers(path Path) bool {
 // or the key field of such a list item.
 func (s Source) surrounds(path Path) bool {
 	return slices.ContainsFunc(s.Paths, func(moving Path) bool {
-		return moving.HasPrefix(path) || path.isKeyField() && moving.HasPrefix(path.parent())
+		return moving.HasPrefix(path) || path.isKeyField() && moving.HasPrefix(path.Parent())
 	})
 }
 
@@ -91,15 +91,13 @@ func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
 		if item.isKeyField() {
-			item = item.parent()
+			item = item.Parent()
 		}
 		return around.FromKeeps && !slices.ContainsFunc(wanted, func(m Handover) bool {
 			return !m.FromKeeps && m.From == around.From && m.Path.HasPrefix(item)
 		})
 	})
 }
-
-func (p Path) parent() Path { return Path{elements: p.elements[:len(p.elements)-1]} }
 
 // isKeyField tells whether the path names a field by which a list item is found.
 func (p Path) isKeyField() bool {
