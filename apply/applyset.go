@@ -34,8 +34,8 @@ import (
 // nothing; the parent names it, and when it is emitted no longer Prune releases what
 // it set, as Applier.Release does. One object, or one subresource of it, takes one intent a round.
 //
-// An object is in one set at most. A member that this process has not applied for
-// the parent yet is read first, past the cache, and one with the label of another
+// An object is in one set at most. A member that is to be written to, and that this process
+// has not applied for the parent yet, is read first, past the cache, and one with the label of another
 // set is a RefusedError, until that set has pruned it or the label is removed. So
 // whoever has it keeps it, also after a restart. That takes one ApplySets for a field
 // manager, in one process at a time: two can both read a member before either
@@ -50,9 +50,10 @@ import (
 // that prunes for the same parent, one of the two gets a RefusedError. The caller
 // applies one round at a time for a parent, as a controller does.
 //
-// Cost beside the applies: once per member and process a read of its metadata, again
-// after it failed; once per parent and process a read of the parent and a list for
-// each recorded kind and namespace, again when something is emitted no longer, and
+// Cost beside the applies: a read of a member's metadata before the first write to it in a process,
+// again after it failed; once per parent and process a read of the parent and a list for
+// each recorded kind and namespace, since only these tell what a process that ended in
+// between has left behind, again when something is emitted no longer, and
 // now and then, ten minutes apart in the end, while something is kept; a write to the
 // parent before a first member of a kind or namespace or a first partial intent for an
 // object, and after the last. A steady state costs no request.

@@ -98,17 +98,18 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome Outcome,
 // applyMember applies a member unless it is another set's. The server cannot tell
 // that: all sets of a process have one field manager, so that one takes the label of
 // another without a conflict, and the answer does not show what it was. Hence the
-// read, and nobody else of this process between it and the apply.
+// read, and nobody else of this process between it and the apply. Where nothing is to be
+// sent nothing is taken, and nothing read: a member that is as wanted has the label.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (Outcome, error) {
-	ctx, leave, err := r.sets.holding.Enter(ctx, one.object)
-	if err != nil {
-		return Outcome{Object: one.object}, err
-	}
-	defer leave()
-	if err := r.hold(ctx, one.object); err != nil {
-		return Outcome{Object: one.object}, err
-	}
-	outcome, err := r.sets.members.Apply(ctx, one.Intent)
+	leave := func() {}
+	defer func() { leave() }()
+	outcome, err := r.sets.members.applyAfter(ctx, one.Intent, func(ctx context.Context) (inside context.Context, err error) {
+		if inside, leave, err = r.sets.holding.Enter(ctx, one.object); err != nil {
+			leave = func() {}
+			return ctx, err
+		}
+		return inside, r.hold(inside, one.object)
+	})
 	if err != nil {
 		r.sets.holders.Remove(keyOf(one.object)) // nobody knows whether it has the label
 	}
