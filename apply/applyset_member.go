@@ -101,11 +101,14 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome Outcome,
 // read, and nobody else of this process between it and the apply. Where nothing is to be
 // sent nothing is taken, and nothing read: a member that is as wanted has the label.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (Outcome, error) {
-	leave := func() {}
-	defer func() { leave() }()
+	var leave func()
+	defer func() {
+		if leave != nil {
+			leave()
+		}
+	}()
 	outcome, err := r.sets.members.applyAfter(ctx, one.Intent, func(ctx context.Context) (inside context.Context, err error) {
 		if inside, leave, err = r.sets.holding.Enter(ctx, one.object); err != nil {
-			leave = func() {}
 			return ctx, err
 		}
 		return inside, r.hold(inside, one.object)
