@@ -21,8 +21,10 @@ type From struct {
 
 // Migrate shows what it takes to bring fields that were written by Update (by PUT,
 // POST or a patch that is no apply: client-side kubectl apply, a controller with
-// get-modify-update, "before-first-apply") under this applier's management, each
-// subresource for itself. Nothing is written before Transfer.Do.
+// get-modify-update, "before-first-apply") under this applier's management. What was
+// written through /scale comes into its entry of the object, as its next Apply would
+// else conflict with itself; the status keeps an entry of its own. Nothing is written
+// before Transfer.Do.
 //
 // Without it the first Apply co-owns those fields, and what later intents leave out
 // stays on the object for ever, because the Update entry still owns it.
@@ -50,6 +52,10 @@ func (a *Applier) Migrate(ctx context.Context, object ObjectRef, from ...From) (
 // several merge it into this one, and paths split it. The former manager must not
 // apply any more, or it takes the fields into shared ownership again.
 //
+// The applier's own name among from is for what it applied through a subresource such
+// as /scale, and is to apply with the object from now on: it comes into the entry of
+// the object.
+//
 // The next Apply of an intent with what was taken is Unchanged.
 func (a *Applier) Rename(ctx context.Context, object ObjectRef, from ...From) (*Transfer, error) {
 	return a.newTransfer(ctx, "Rename", metav1.ManagedFieldsOperationApply, object, from)
@@ -59,7 +65,7 @@ func (a *Applier) newTransfer(ctx context.Context, verb string, operation metav1
 	if err := checkRef(a.client, object); err != nil {
 		return nil, err
 	}
-	sources, err := a.sources(operation, from)
+	sources, err := sourcesOf(from)
 	if err != nil {
 		return nil, &IntentError{Object: object, Err: fmt.Errorf("%s: %w", verb, err)}
 	}
@@ -77,7 +83,7 @@ func (a *Applier) newTransfer(ctx context.Context, verb string, operation metav1
 	return t, nil
 }
 
-func (a *Applier) sources(operation metav1.ManagedFieldsOperationType, from []From) ([]fieldowners.Source, error) {
+func sourcesOf(from []From) ([]fieldowners.Source, error) {
 	if len(from) == 0 {
 		return nil, errors.New("name at least one manager whose fields are to be taken")
 	}
@@ -86,8 +92,6 @@ func (a *Applier) sources(operation metav1.ManagedFieldsOperationType, from []Fr
 		switch {
 		case f.Manager == "":
 			return nil, fmt.Errorf("From[%d]: the name of a manager is needed", i)
-		case f.Manager == a.config.FieldManager && operation == metav1.ManagedFieldsOperationApply:
-			return nil, fmt.Errorf("From[%d]: %s is the applier's own name", i, f.Manager)
 		case slices.ContainsFunc(sources, func(s fieldowners.Source) bool { return s.Manager == f.Manager }):
 			return nil, fmt.Errorf("From[%d]: %s is named twice; put all paths into one From", i, f.Manager)
 		}

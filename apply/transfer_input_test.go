@@ -36,7 +36,6 @@ func TestTransferInput(t *testing.T) {
 		"no manager":            {applier.Migrate, theWeb(""), nil, "Migrate: name at least one manager"},
 		"empty name":            {applier.Rename, theWeb(""), from(""), "Rename: From[0]: the name of a manager is needed"},
 		"twice":                 {applier.Rename, theWeb(""), append(from("a"), from("a")...), "From[1]: a is named twice; put all paths into one From"},
-		"renamed from itself":   {applier.Rename, theWeb(""), from(manager), "From[0]: coapply-test is the applier's own name"},
 		"bad path":              {applier.Migrate, theWeb(""), from("a", "spec"), `From[0] (a): path "spec": at offset 0`},
 		"the root":              {applier.Migrate, theWeb(""), from("a", ""), "an empty path; leave Paths empty to take all"},
 		"a path twice":          {applier.Migrate, theWeb(""), from("a", ".spec", ".spec"), "path .spec is named twice"},

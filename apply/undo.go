@@ -51,7 +51,7 @@ func (a *Applier) checkMoved(object ObjectRef, moved []fieldowners.Handover) err
 			return fmt.Errorf("moved[%d]: %s went to %s, not to %s/Apply", i, m.Path, m.To, a.config.FieldManager)
 		case m.From.Name == "" || m.From.Operation != metav1.ManagedFieldsOperationApply && m.From.Operation != metav1.ManagedFieldsOperationUpdate:
 			return fmt.Errorf("moved[%d]: %s came from %s, which is no field manager", i, m.Path, m.From)
-		case m.From.Subresource != m.To.Subresource:
+		case m.From.Subresource != m.To.Subresource && m.To.Subresource != "":
 			return fmt.Errorf("moved[%d]: %s went from one subresource to another", i, m.Path)
 		case m.From.APIVersion == "" || m.To.APIVersion == "":
 			return fmt.Errorf("moved[%d]: %s lacks an apiVersion", i, m.Path)

@@ -9,12 +9,19 @@ import (
 )
 
 // Transfer asks for fields to move from the entries of some managers to the Apply
-// entries of another one, each subresource for itself. Values do not change, and
-// no field that has an owner is left without one.
+// entries of another one. Values do not change, and no field that has an owner is
+// left without one.
 //
 // Valid uses: Update to Apply, so that a client-side writer can go over to
 // Server-Side Apply; Apply to Apply, to rename a manager, to merge several into
-// one, and to split one by paths.
+// one, and to split one by paths; To to itself by Apply, so that what it applied
+// through a subresource comes into its main entry.
+//
+// What was written through /scale, or another subresource for fields of the object,
+// goes to To's main entry: beside it, an entry for the subresource would be another
+// owner, and To's next apply would conflict with itself. Where To, or with Apply the
+// former manager, applies the field through the subresource and not with the object,
+// it stays apart, and so does the status.
 //
 // # What stays
 //

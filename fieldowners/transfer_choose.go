@@ -18,18 +18,17 @@ var (
 func (t Transfer) choose(plan *Plan, owners slots, source Source) []Handover {
 	var wanted []Handover
 	for _, owner := range owners {
-		to := Manager{
-			Name: t.To, Operation: metav1.ManagedFieldsOperationApply, Subresource: owner.Subresource, APIVersion: t.APIVersion,
-		}
-		if owner.Name != source.Manager || owner.Operation != t.Operation || owner == owners.of(to) {
+		if owner.Name != source.Manager || owner.Operation != t.Operation || owner == owners.of(t.receiver("")) {
 			continue
 		}
 		for _, path := range owner.Fields() {
+			to := t.receiver(t.through(owners, owner, path))
 			reason := ""
 			if t.Operation == metav1.ManagedFieldsOperationUpdate {
 				reason = source.inNoIntent(path)
 			}
 			switch {
+			case owner == owners.of(to): // has it already
 			case !source.covers(path):
 				if source.surrounds(path) {
 					wanted = append(wanted, Handover{Path: path, From: owner.Manager, To: to, FromKeeps: true})
@@ -43,6 +42,40 @@ func (t Transfer) choose(plan *Plan, owners slots, source Source) []Handover {
 		plan.Kept = append(plan.Kept, source.indivisible(owner.Entry)...)
 	}
 	return withoutLoneSurroundings(wanted)
+}
+
+func (t Transfer) receiver(subresource string) Manager {
+	return Manager{
+		Name: t.To, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource, APIVersion: t.APIVersion,
+	}
+}
+
+// through gives the subresource of the entry that is to get a field. "" is the main
+// entry. It gets what was written through /scale and the like: an entry of To's own
+// beside it would be another owner to the API server, and the next apply of the
+// object would conflict with it. Fields stay apart where they are applied through
+// the subresource, and not with the object.
+func (t Transfer) through(owners slots, owner *slot, path Path) string {
+	applied := func(name, subresource string) bool {
+		entry := owners.of(Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource})
+		return entry != nil && entry.Owns(path)
+	}
+	renamed := owner.Operation == metav1.ManagedFieldsOperationApply && owner.Name != t.To
+	switch {
+	case !isDetour(owner.Subresource, path):
+		return owner.Subresource
+	case applied(t.To, ""), applied(owner.Name, ""):
+		return ""
+	case renamed, owner.Name != t.To && applied(t.To, owner.Subresource):
+		return owner.Subresource
+	}
+	return ""
+}
+
+// isDetour reports whether a subresource, such as scale, writes a field that an apply
+// of the object sets as well. The status is written through its subresource alone.
+func isDetour(subresource string, path Path) bool {
+	return subresource != "" && subresource != "status" && !path.HasPrefix(status)
 }
 
 // inNoIntent says why a field that was written by Update is left to its owner: the

@@ -197,11 +197,53 @@ func TestTransfer(t *testing.T) {
 			entries:  list{owned("old Update v1", replicas), owned("old Apply v1", paused)},
 			want:     []string{"old Update v1 " + replicas, "us Apply v1 " + paused},
 		},
-		"each subresource for itself": {
-			reason:   "an apply of status owns status only",
+		"the status for itself, the scale with the object": {
+			reason:   "an apply of status owns status only; an entry of ours for the scale would conflict with our next apply",
 			transfer: migrate("us", "old"),
 			entries:  list{owned("old Update v1", paused), owned("old Update[status] v1", `{"f:status":{"f:phase":{}}}`), owned("old Update[scale] v1", replicas)},
-			want:     []string{"us Apply v1 " + paused, `us Apply[status] v1 {"f:status":{"f:phase":{}}}`, "us Apply[scale] v1 " + replicas},
+			want:     []string{"us Apply v1 " + both, `us Apply[status] v1 {"f:status":{"f:phase":{}}}`},
+		},
+		"status through another subresource": {
+			reason:   "an apply of the object cannot set it",
+			transfer: migrate("us", "old"),
+			entries:  list{owned("old Update[approval] v1", `{"f:status":{"f:phase":{}}}`), owned("us Apply v1", paused)},
+			want:     []string{`us Apply[approval] v1 {"f:status":{"f:phase":{}}}`, "us Apply v1 " + paused},
+		},
+		"to who applies the scale": {
+			reason:   "its next apply through the scale goes on owning it",
+			transfer: migrate("us", "old"),
+			entries:  list{owned("us Apply v1", paused), owned("us Apply[scale] v1", replicas), owned("old Update[scale] v1", replicas)},
+			want:     []string{"us Apply v1 " + paused, "us Apply[scale] v1 " + replicas},
+		},
+		"to who applies the field both ways": {
+			reason:   "the main entry is the one that counts",
+			transfer: migrate("us", "old"),
+			entries:  list{owned("us Apply v1", both), owned("us Apply[scale] v1", replicas), owned("old Update[scale] v1", replicas)},
+			want:     []string{"us Apply v1 " + both, "us Apply[scale] v1 " + replicas},
+		},
+		"renamed, and it applies the scale": {
+			reason:   "under its new name it applies as before",
+			transfer: rename("us", "old"),
+			entries:  list{owned("old Apply v1", paused), owned("old Apply[scale] v1", replicas)},
+			want:     []string{"us Apply v1 " + paused, "us Apply[scale] v1 " + replicas},
+		},
+		"renamed, and it conflicted with itself": {
+			reason:   "it does not under its new name",
+			transfer: rename("us", "old"),
+			entries:  list{owned("old Apply v1", both), owned("old Apply[scale] v1", replicas)},
+			want:     []string{"us Apply v1 " + both},
+		},
+		"what it applied through the scale": {
+			reason:   "the way out for a manager that conflicts with itself",
+			transfer: rename("us", "us"),
+			entries:  list{owned("us Apply v1", paused), owned("us Apply[scale] v1", replicas), owned("us Apply[status] v1", `{"f:status":{"f:phase":{}}}`)},
+			want:     []string{"us Apply v1 " + both, `us Apply[status] v1 {"f:status":{"f:phase":{}}}`},
+		},
+		"of itself, a part": {
+			reason:   "what is in the main entry stays there, and nothing is told of it",
+			transfer: rename("us", "us .spec.replicas.x"),
+			entries:  list{owned("us Apply v1", both)},
+			want:     []string{"us Apply v1 " + both},
 		},
 		"merge": {
 			reason:   "two managers become one",

@@ -33,14 +33,16 @@ func newMigrate(p *plugin) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate (TYPE/NAME ... --from MANAGER --to MANAGER | --undo FILE)",
 		Short: "Move fields from one manager to another, without a change of values",
-		Long: `Move fields from the managers named by --from to the Apply entries of --to, of the
-object and of each of its subresources. No value changes.
+		Long: `Move fields from the managers named by --from to the Apply entry of --to, those of the
+status to its entry of the status. What was written by kubectl scale goes with the
+rest, or the next apply of --to would conflict with --to itself. No value changes.
 
 It is for a writer that goes over from kubectl apply or from updates to Server-Side
 Apply (--operation Update, the default), and to rename a manager, to merge several or
-to split one by --path (--operation Apply). The former manager must not write any
-more. Fields that --to does not list in its next apply are deleted then; --path moves
-no others.
+to split one by --path (--operation Apply). With one name for --from and --to,
+--operation Apply moves what it applied through a subresource such as scale to its
+entry of the object. The former manager must not write any more. Fields that --to does
+not list in its next apply are deleted then; --path moves no others.
 
 Without --yes it shows what would move, and writes nothing. With --yes it first saves
 a file that undoes it, then moves everything in one write that is bound to the
@@ -114,11 +116,8 @@ func (m *migrateCommand) validate(args []string) (from []apply.From, err error) 
 		if err := checkManager(m.cmd, "from", name); err != nil {
 			return nil, err
 		}
-		switch {
-		case slices.Contains(m.from[:i], name):
+		if slices.Contains(m.from[:i], name) {
 			return nil, usageError(m.cmd, "--from names %s twice", name)
-		case name == m.to && operation == metav1.ManagedFieldsOperationApply:
-			return nil, usageError(m.cmd, "--from and --to are both %s: what it owns by Apply is its own already", name)
 		}
 		from = append(from, apply.From{Manager: name, Paths: paths})
 	}

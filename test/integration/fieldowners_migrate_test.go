@@ -93,7 +93,7 @@ var migrateCases = map[string]migrateCase{
 		owners: map[string]string{".spec.replicas": "ci/Apply", ".metadata.labels.team": "ci/Apply"},
 	},
 	"status": {
-		reason: "each subresource for itself", prepare: statusAs(clientSide),
+		reason: "the status for itself", prepare: statusAs(clientSide),
 		args:   []string{"--from", clientSide, "--to", "ci"},
 		shows:  []string{clientSide + "/Update[status] -> ci/Apply[status]:\n    .status.replicas\n"},
 		owners: map[string]string{".status.replicas": "ci/Apply[status]"},
