@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"coapply.dev/fieldowners"
@@ -24,6 +25,12 @@ type Conflict struct {
 	Theirs     any                 // the live value when it was read; nil when Path is the root
 	Decision   Decision
 
+	// Own tells that the other owner is another entry of the applier's own field
+	// manager: what it wrote by Update, or through another subresource. What it applied
+	// through a subresource, and now applies with the object, is always forced, as it is
+	// its own; any other such entry is forced if the policy says so, else rejected.
+	Own bool
+
 	// Remembered tells that the conflict with this owner was settled in an earlier
 	// apply, so that nobody need be told again. No request was spent on it.
 	Remembered bool
@@ -34,13 +41,23 @@ type Conflict struct {
 func (c Conflict) String() string {
 	field := c.Path.String()
 	if c.Path.IsRoot() {
-		return fmt.Sprintf("%s: owned by %s", c.ServerPath, c.Manager)
+		return fmt.Sprintf("%s: owned by %s", c.ServerPath, c.owner())
 	}
 	if c.Ours == nil { // their version's name of something that the intent sets
 		return fmt.Sprintf("%s, which is not in the intent by that name: owned by %s at %s with %s",
-			field, c.Manager, c.Manager.APIVersion, show(c.Theirs))
+			field, c.owner(), c.Manager.APIVersion, show(c.Theirs))
 	}
-	return fmt.Sprintf("%s to %s: owned by %s with %s", field, show(c.Ours), c.Manager, show(c.Theirs))
+	return fmt.Sprintf("%s to %s: owned by %s with %s", field, show(c.Ours), c.owner(), show(c.Theirs))
+}
+
+func (c Conflict) owner() string {
+	switch {
+	case !c.Own:
+		return c.Manager.String()
+	case c.Manager.Subresource == "":
+		return fmt.Sprintf("%s itself (by %s)", c.Manager.Name, c.Manager.Operation)
+	}
+	return fmt.Sprintf("%s itself (by %s through %s)", c.Manager.Name, c.Manager.Operation, c.Manager.Subresource)
 }
 
 // show gives a value on one short line.
@@ -63,8 +80,9 @@ func show(v any) string {
 }
 
 // describeConflicts turns the causes of a 409 into conflicts, matched against the
-// managed fields of the object read, and has the policy decide each.
-func describeConflicts(err error, intent *encodedIntent, live *unstructured.Unstructured, policy Policy) ([]Conflict, error) {
+// managed fields of the object read, and decides each.
+func (c *call) describeConflicts(err error, live *unstructured.Unstructured) ([]Conflict, error) {
+	intent := c.intent
 	ownership, parseErr := fieldowners.Parse(live.GetManagedFields())
 	if parseErr != nil {
 		return nil, fmt.Errorf("managed fields of %v: %w", intent.ref, parseErr)
@@ -79,7 +97,7 @@ func describeConflicts(err error, intent *encodedIntent, live *unstructured.Unst
 		if path, ok := matchPath(ownership, intent.object, &conflict.Manager, cause.Field); ok {
 			conflict.setPath(path, intent, live)
 		}
-		if conflict.Decision = policy.decide(conflict); !conflict.Decision.valid() {
+		if c.decideOn(&conflict); !conflict.Decision.valid() {
 			return nil, fmt.Errorf("the policy's function gave %v for %s: no such decision", conflict.Decision, cause.Field)
 		}
 		if _, set := conflict.Path.Nearest(intent.object); !set && conflict.Decision != Force {
@@ -88,6 +106,20 @@ func describeConflicts(err error, intent *encodedIntent, live *unstructured.Unst
 		conflicts = append(conflicts, conflict)
 	}
 	return conflicts, nil
+}
+
+// decideOn has the policy decide. Nothing gives way to another entry of our own name,
+// and what that entry applied through a subresource is ours to apply with the object.
+func (c *call) decideOn(conflict *Conflict) {
+	conflict.Own = conflict.Manager.Name == c.config.FieldManager
+	if conflict.Own && conflict.Manager.Operation == metav1.ManagedFieldsOperationApply && c.intent.subresource == "" {
+		conflict.Decision = Force
+		return
+	}
+	conflict.Decision = c.config.Policy.decide(*conflict)
+	if conflict.Own && (conflict.Decision == Relinquish || conflict.Decision == Share) {
+		conflict.Decision = Reject
+	}
 }
 
 // setPath fills in a field and both values, hidden if they must not be shown, and

@@ -96,16 +96,26 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	var parts []string
+	own := false
 	for _, c := range e.Conflicts {
 		if c.Decision == Reject {
 			parts = append(parts, c.String())
+			own = own || c.Own
 		}
 	}
 	object := e.Object.String()
 	if e.Subresource != "" {
 		object += " (" + e.Subresource + ")"
 	}
-	return fmt.Sprintf("%v on %s: %s cannot set %s", ErrConflict, object, e.FieldManager, strings.Join(parts, "; "))
+	message := fmt.Sprintf("%v on %s: %s cannot set %s", ErrConflict, object, e.FieldManager, strings.Join(parts, "; "))
+	switch {
+	case own && e.Subresource == "":
+		message += fmt.Sprintf("; `kubectl fieldowners migrate %s/%s --from %s --to %[3]s` makes one owner of the two",
+			strings.ToLower(e.Object.Kind), e.Object.Name, e.FieldManager)
+	case own:
+		message += "; set the field with the object or through " + e.Subresource + ", not both"
+	}
+	return message
 }
 
 // Unwrap gives ErrConflict and the server's answer.

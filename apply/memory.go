@@ -192,7 +192,7 @@ func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, object
 		if equal := conflict.setPath(made.conflict.Path, c.intent, object); equal {
 			return nil
 		}
-		conflict.Decision = c.config.Policy.decide(conflict)
+		c.decideOn(&conflict)
 		switch {
 		case !conflict.Decision.valid(), conflict.Decision == Reject:
 			return nil

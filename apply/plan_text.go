@@ -82,10 +82,10 @@ func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 
 func conflictItem(c Conflict) (head, tail string) {
 	if c.Path.IsRoot() {
-		return fmt.Sprintf("%v %s", c.Decision, c.ServerPath), "owned by " + c.Manager.String()
+		return fmt.Sprintf("%v %s", c.Decision, c.ServerPath), "owned by " + c.owner()
 	}
 	return fmt.Sprintf("%v %v", c.Decision, c.Path),
-		fmt.Sprintf("to %s, owned by %s with %s", brief(c.Ours), c.Manager, brief(c.Theirs))
+		fmt.Sprintf("to %s, owned by %s with %s", brief(c.Ours), c.owner(), brief(c.Theirs))
 }
 
 func changeText(c fieldowners.Change) string {

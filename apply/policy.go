@@ -61,7 +61,8 @@ type Match struct {
 }
 
 // Policy decides conflicts field by field. The zero value rejects every one. A
-// Policy is immutable: its methods give a new one.
+// Policy is immutable: its methods give a new one. Where the other owner is the
+// applier's own field manager, see Conflict.Own.
 //
 // A field may have several other owners. If one of them is rejected, so is the
 // intent; else it is relinquished if that is the decision for one of them, else

@@ -124,7 +124,7 @@ func (c *call) sendConceding(ctx context.Context, live *unstructured.Unstructure
 // gives a ConflictError if the policy rejects one of them, and else tells whether
 // the intent has to give way in more fields than before.
 func (c *call) decide(refused error, live *unstructured.Unstructured) (conceded bool, err error) {
-	found, err := describeConflicts(refused, c.intent, live, c.config.Policy)
+	found, err := c.describeConflicts(refused, live)
 	if err != nil {
 		return false, &RefusedError{Object: c.ref, Err: err}
 	}

@@ -79,7 +79,7 @@ func (r *Reconciler[P]) tell(parent P, applied Applied) {
 			continue
 		}
 		for _, conflict := range outcome.Conflicts {
-			if done, ok := settled[conflict.Decision]; ok && !conflict.Remembered {
+			if done, ok := settled[conflict.Decision]; ok && !conflict.Remembered && !conflict.Own {
 				Event(r.Events, parent, corev1.EventTypeNormal, done.reason, done.what+" "+conflict.String())
 			}
 		}
