@@ -60,6 +60,24 @@ func TestLint(t *testing.T) {
 		{"its status by Update, and its finalizer", []metav1.ManagedFieldsEntry{
 			inVersion(update("us", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status"),
 			update("us", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("us", a)}, nil},
+		{"it applies the object, and was migrated what was scaled", []metav1.ManagedFieldsEntry{
+			apply("us", a), inVersion(apply("us", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale")}, []string{
+			"self-conflict: us applies the object, and us/Apply[scale] owns 1 field: to the API server two owners, so that us conflicts with itself when it applies another value: .spec.replicas",
+			"kubectl fieldowners migrate TYPE/NAME --from us --to us --operation Apply"}},
+		{"kubectl apply --server-side, then kubectl scale", []metav1.ManagedFieldsEntry{
+			apply("kubectl", a), inVersion(update("kubectl", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale")}, []string{
+			"self-conflict: kubectl applies the object, and kubectl/Update[scale] owns 1 field: to the API server two owners, so that kubectl conflicts with itself when it applies another value: .spec.replicas",
+			"kubectl fieldowners migrate TYPE/NAME --from kubectl --to kubectl"}},
+		{"scaled to the value that it applies: told once", []metav1.ManagedFieldsEntry{
+			apply("kubectl", a), inVersion(update("kubectl", a), "apps/v1", "scale")}, []string{
+			"update-and-apply: kubectl applies, and owns 1 field by Update, 1 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from kubectl --to kubectl"}},
+		{"it applies through the scale and the status, and not the object", []metav1.ManagedFieldsEntry{
+			inVersion(apply("us", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale"), inVersion(apply("us", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status")}, nil},
+		{"it applies the object and the status", []metav1.ManagedFieldsEntry{
+			apply("us", a), inVersion(apply("us", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status")}, nil},
+		{"another one scales", []metav1.ManagedFieldsEntry{
+			apply("us", a), inVersion(update("hpa", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale")}, nil},
 		{"another one's Update", []metav1.ManagedFieldsEntry{update("them", a), apply("us", a)}, nil},
 
 		{"a finalizer, and what a Go type spells otherwise", []metav1.ManagedFieldsEntry{

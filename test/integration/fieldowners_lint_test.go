@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,6 +60,17 @@ func (w lintWorld) patch(object client.Object, patch, manager string) {
 	if err := w.client.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(manager)); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// applied has a manager apply a Deployment of two replicas.
+func (w lintWorld) applied(name, manager string) *appsv1.Deployment {
+	w.Helper()
+	config := deployment(name, w.namespace, "v1").WithAnnotations(map[string]string{"fill": filler})
+	config.Spec.WithReplicas(2)
+	if err := w.client.Apply(w.Context(), config, client.FieldOwner(manager)); err != nil {
+		w.Fatal(err)
+	}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace}}
 }
 
 // lint gives the findings about the live object, "RULE MANAGER REMEDY".
@@ -233,6 +245,28 @@ func TestLintFinds(t *testing.T) {
 			},
 			"duplicate-entry kubectl-client-side-apply/Update 0: kubectl fieldowners migrate TYPE/NAME --from kubectl-client-side-apply --to labels",
 			migrate(clientSide, "labels"),
+		},
+		"self-conflict-applied": {
+			func(name string) apply.ObjectRef {
+				w.applied(name, "us")
+				scaled := &client.SubResourceApplyOptions{SubResourceBody: autoscalingv1ac.Scale().WithName(name).WithNamespace(w.namespace).
+					WithSpec(autoscalingv1ac.ScaleSpec().WithReplicas(3))}
+				config := appsv1ac.Deployment(name, w.namespace)
+				if err := c.SubResource("scale").Apply(t.Context(), config, scaled, client.FieldOwner("us"), client.ForceOwnership); err != nil {
+					t.Fatal(err)
+				}
+				return deploymentRef(w.namespace, name)
+			},
+			"self-conflict us/Apply[scale] 1: kubectl fieldowners migrate TYPE/NAME --from us --to us --operation Apply",
+			merge("us", "us"),
+		},
+		"self-conflict-updated": {
+			func(name string) apply.ObjectRef {
+				scaleTo(t, c, w.applied(name, "kubectl"), "3", "kubectl")
+				return deploymentRef(w.namespace, name)
+			},
+			"self-conflict kubectl/Update[scale] 1: kubectl fieldowners migrate TYPE/NAME --from kubectl --to kubectl",
+			migrate("kubectl", "kubectl"),
 		},
 	} {
 		ref := s.make(name)
