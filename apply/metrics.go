@@ -22,7 +22,8 @@ type Metrics interface {
 type ApplyObservation struct {
 	FieldManager string
 	Kind         schema.GroupVersionKind
-	Result       string // the Action, or after an error its ResultOf
+	Object       ObjectRef // as Outcome.Object
+	Result       string    // the Action, or after an error its ResultOf
 	Requests     int
 	Attempts     int
 	Conflicts    map[Decision]int // by what was decided, without those settled in an earlier apply

@@ -62,8 +62,8 @@ func TestObservation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, metrics := newScript(t, test.steps), &observer{}
 				config := apply.Config{Policy: forcesReplicas, Metrics: metrics}
-				_, _ = s.applierOver(s.restConfig(true), config, cache{}).Apply(t.Context(), test.intent)
-				test.want.FieldManager = manager
+				outcome, _ := s.applierOver(s.restConfig(true), config, cache{}).Apply(t.Context(), test.intent)
+				test.want.FieldManager, test.want.Object = manager, outcome.Object
 				if diff := cmp.Diff([]apply.ApplyObservation{test.want}, metrics.seen); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}

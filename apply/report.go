@@ -29,6 +29,7 @@ func (c *call) report(outcome Outcome, err error, took time.Duration) {
 	c.metrics.ObserveApply(ApplyObservation{
 		FieldManager: c.config.FieldManager,
 		Kind:         c.ref.GroupVersionKind,
+		Object:       c.ref,
 		Result:       result,
 		Requests:     outcome.Requests,
 		Attempts:     outcome.Attempts,

@@ -72,6 +72,7 @@ func TestLoop(t *testing.T) {
 		coapply_fights_total{kind="Service",manager="coapply-test-ping",other="coapply-test-pong",reason="ReconcileLoop"} 1
 		coapply_fights_active{reason="OwnershipFight"} 0
 		coapply_fights_active{reason="ReconcileLoop"} 1
+		coapply_fights_active{reason="UnknownWriter"} 0
 	`)
 }
 
@@ -151,6 +152,7 @@ func TestNoFalseFights(t *testing.T) {
 	wantMetrics(t, whole, `
 		coapply_fights_active{reason="OwnershipFight"} 0
 		coapply_fights_active{reason="ReconcileLoop"} 0
+		coapply_fights_active{reason="UnknownWriter"} 0
 	`)
 }
 

@@ -212,6 +212,7 @@ func TestFight(t *testing.T) {
 		coapply_fights_total{kind="Deployment.apps",manager="coapply-devbox-power",other="kubectl-scale-bot",reason="OwnershipFight"} 1
 		coapply_fights_active{reason="OwnershipFight"} 0
 		coapply_fights_active{reason="ReconcileLoop"} 0
+		coapply_fights_active{reason="UnknownWriter"} 0
 	`)
 }
 
@@ -228,7 +229,7 @@ func wantMetrics(t *testing.T, p *platform, want string) {
 			counters = append(counters, line)
 		}
 	}
-	text.WriteString("# HELP coapply_fights_total Fights of two field managers for a field (OwnershipFight), and pairs of ours that answer each other without end (ReconcileLoop), when they began.\n# TYPE coapply_fights_total counter\n")
+	text.WriteString("# HELP coapply_fights_total Fights of two field managers for a field (OwnershipFight), pairs of ours that answer each other without end (ReconcileLoop), and such pairs of which one is somebody else under our name (UnknownWriter), when they began.\n# TYPE coapply_fights_total counter\n")
 	text.WriteString(strings.Join(counters, "\n") + "\n")
 	if err := testutil.CollectAndCompare(p.contention, strings.NewReader(text.String())); err != nil {
 		t.Error(err)

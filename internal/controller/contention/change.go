@@ -18,6 +18,8 @@ type Change struct {
 	// one; none where it was the second write of a manager in a second and changed no
 	// owner.
 	Writers []fieldowners.Manager
+	// Version is the resourceVersion that the write made; "" is not known.
+	Version string
 }
 
 // IsEmpty tells whether there is nothing to learn from it.

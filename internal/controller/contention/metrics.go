@@ -21,7 +21,7 @@ func newMetrics() *metrics {
 	return &metrics{
 		found: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "coapply", Name: "fights_total",
-			Help: "Fights of two field managers for a field (OwnershipFight), and pairs of ours that answer each other without end (ReconcileLoop), when they began.",
+			Help: "Fights of two field managers for a field (OwnershipFight), pairs of ours that answer each other without end (ReconcileLoop), and such pairs of which one is somebody else under our name (UnknownWriter), when they began.",
 		}, []string{"reason", "kind", "manager", "other"}),
 		active: prometheus.NewDesc("coapply_fights_active",
 			"Fights and loops that go on, or whose field ours has not dared to force again.", []string{"reason"}, nil),
@@ -61,7 +61,7 @@ func (s *State) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	for _, reason := range []string{ReasonFight, ReasonLoop} {
+	for _, reason := range []string{ReasonFight, ReasonLoop, ReasonStranger} {
 		n := 0
 		for _, r := range s.rows {
 			if r.Reason == reason && s.goesOn(r, now) {

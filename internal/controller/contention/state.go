@@ -32,6 +32,8 @@ type State struct {
 	fights *fieldowners.Fights
 	loops  *loops
 	rows   []*row
+
+	strangers strangers
 }
 
 // New gives a State.
@@ -79,6 +81,7 @@ func (s *State) Observe(object Object, change Change) []apply.ObjectRef {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
+	s.strangers.saw(object.UID, change, now)
 	changed := s.moved(object, change, now)
 	for _, f := range s.fights.Observe(string(object.UID), change.Fields, now) {
 		changed = s.fight(object, f, now) || changed
@@ -136,6 +139,7 @@ func (s *State) fight(object Object, f fieldowners.Fight, now time.Time) bool {
 	for _, m := range []fieldowners.Manager{a, b} {
 		if applies(m) {
 			r.Yields = append(r.Yields, m.Name)
+			r.Unsent = append(r.Unsent, s.strangers.of(m.Name, object.ObjectRef, now)...)
 		}
 	}
 	if len(r.Yields) > 0 {
@@ -173,6 +177,10 @@ func (s *State) loop(object Object, l loop, now time.Time) bool {
 			A: fieldowners.Manager{Name: l.a}, B: fieldowners.Manager{Name: l.b},
 		},
 		subject: object.subject(), family: object, news: true,
+	}
+	r.Unsent = append(s.strangers.of(l.a, l.inA, now), s.strangers.of(l.b, l.inB, now)...)
+	if len(r.Unsent) > 0 {
+		r.Reason = ReasonStranger
 	}
 	return s.begin(r, func(known *row) bool {
 		return known.subject == r.subject && known.A.Name == r.A.Name && known.B.Name == r.B.Name
@@ -222,7 +230,7 @@ func (r *row) tell(now time.Time) News {
 
 func (s *State) goesOn(r *row, now time.Time) bool {
 	switch {
-	case r.Reason == ReasonLoop:
+	case r.Reason != ReasonFight:
 		return s.loops.goesOn(r.family.familyUID(), r.A.Name, r.B.Name, now)
 	case r.breaker != nil:
 		return r.breaker.at(now) != over

@@ -1,7 +1,9 @@
 package contention
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,5 +103,39 @@ func TestForgetLoop(t *testing.T) {
 	}
 	if w.Forget(Object{ObjectRef: box, Parent: box}); len(w.loops.families) != 0 {
 		t.Error("the family is remembered")
+	}
+}
+
+// TestStrangerIsNoLoop has somebody else write under a name of ours: what is seen is
+// told, and not that two of ours answer each other.
+func TestStrangerIsNoLoop(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		sent   func(i int) bool // whether this process sent the i-th write
+		want   string           // reason of the trouble
+	}{
+		{"all are ours", func(int) bool { return true }, ReasonLoop},
+		{"an answer was lost, and another is late", func(i int) bool { return i != 4 }, ReasonLoop},
+		{"one of the two is somebody else", func(i int) bool { return i%2 == 0 }, ReasonStranger},
+	} {
+		w := newWorld(t, box)
+		counted := w.Sent(nil)
+		for i := range 40 {
+			w.clock = w.clock.Add(time.Second)
+			version := fmt.Sprint(i)
+			m := fieldowners.Manager{Name: []string{"coapply-ping", "coapply-pong"}[i%2], Operation: byApply}
+			w.Observe(w.object, Change{Writers: []fieldowners.Manager{m}, Version: version})
+			if test.sent(i) { // the watch may be faster than the answer
+				counted.ObserveApply(apply.ApplyObservation{Result: "Configured", Object: apply.ObjectRef{ResourceVersion: version}})
+			}
+		}
+		troubles, _, _ := w.Take(box)
+		if len(troubles) != 1 || troubles[0].Reason != test.want {
+			t.Errorf("%s: %v, want one %s", test.reason, troubles, test.want)
+		}
+		if said := "under the name coapply-pong, of values alone, were not sent by this process"; test.want == ReasonStranger &&
+			(len(troubles) != 1 || !strings.Contains(troubles[0].String(), said)) {
+			t.Errorf("%v, want %q", troubles, said)
+		}
 	}
 }

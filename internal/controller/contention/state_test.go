@@ -155,7 +155,7 @@ func TestFightFromBeginToEnd(t *testing.T) {
 		t.Errorf("over: %v, again in %v", troubles, next)
 	}
 	want := `
-		# HELP coapply_fights_total Fights of two field managers for a field (OwnershipFight), and pairs of ours that answer each other without end (ReconcileLoop), when they began.
+		# HELP coapply_fights_total Fights of two field managers for a field (OwnershipFight), pairs of ours that answer each other without end (ReconcileLoop), and such pairs of which one is somebody else under our name (UnknownWriter), when they began.
 		# TYPE coapply_fights_total counter
 		coapply_fights_total{kind="Deployment.apps",manager="coapply-power",other="bot",reason="OwnershipFight"} 1
 	`
@@ -253,7 +253,8 @@ func TestNobodyTakes(t *testing.T) {
 	active := func(fights, loops int) {
 		t.Helper()
 		want := fmt.Sprintf("# HELP coapply_fights_active Fights and loops that go on, or whose field ours has not dared to force again.\n"+
-			"# TYPE coapply_fights_active gauge\ncoapply_fights_active{reason=\"OwnershipFight\"} %d\ncoapply_fights_active{reason=\"ReconcileLoop\"} %d\n", fights, loops)
+			"# TYPE coapply_fights_active gauge\ncoapply_fights_active{reason=\"OwnershipFight\"} %d\ncoapply_fights_active{reason=\"ReconcileLoop\"} %d\n"+
+			"coapply_fights_active{reason=\"UnknownWriter\"} 0\n", fights, loops)
 		if err := testutil.CollectAndCompare(w.State, strings.NewReader(want), "coapply_fights_active"); err != nil {
 			t.Error(err)
 		}

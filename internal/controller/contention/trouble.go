@@ -2,7 +2,10 @@ package contention
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
@@ -12,6 +15,9 @@ import (
 const (
 	ReasonFight = "OwnershipFight"
 	ReasonLoop  = "ReconcileLoop"
+	// ReasonStranger is what looks like a loop, where somebody else writes as one of
+	// the two.
+	ReasonStranger = "UnknownWriter"
 )
 
 // Object is one that is watched.
@@ -40,10 +46,16 @@ type Trouble struct {
 	A, B   fieldowners.Manager // of a loop without operation
 	// Yields are those of ours that do not force the field meanwhile.
 	Yields []string
+	// Unsent are writes under our names that this process did not send, as they were
+	// when it began.
+	Unsent []Unsent
 }
 
 // String says who does what to whom. It stays the same while the trouble does.
 func (t Trouble) String() string {
+	if t.Reason == ReasonStranger {
+		return t.unsent()
+	}
 	if t.Reason == ReasonLoop {
 		return fmt.Sprintf("%s, in %v, and %s, in %v, answer each other without end", t.A.Name, t.Object, t.B.Name, t.Other)
 	}
@@ -54,7 +66,18 @@ func (t Trouble) String() string {
 	case 2:
 		text += "; neither forces it until the other stops"
 	}
+	if len(t.Unsent) > 0 {
+		text += "; " + t.unsent()
+	}
 	return text
+}
+
+func (t Trouble) unsent() string {
+	var texts []string
+	for _, u := range t.Unsent {
+		texts = append(texts, u.String())
+	}
+	return strings.Join(texts, "; ")
 }
 
 // News is a trouble that people should hear of: one that began, or a field that was
@@ -80,4 +103,18 @@ type row struct {
 
 func (r *row) is(reason string, object apply.ObjectRef, path fieldowners.Path, a, b fieldowners.Manager) bool {
 	return r.Reason == reason && r.Object.UID == object.UID && r.Path.Equal(path) && r.A == a && r.B == b
+}
+
+// HowToStop says what has a manager leave a field. Release is for appliers: it takes
+// nothing from who writes by Update.
+func HowToStop(m fieldowners.Manager) string {
+	switch {
+	case ours(m.Name):
+		return m.Name + " by the spec of its object or the flags of this manager"
+	case m.Operation == metav1.ManagedFieldsOperationApply:
+		return fmt.Sprintf("%s by taking it out of what it applies, or by kubectl fieldowners release once it has stopped", m.Name)
+	case m.Subresource == "scale":
+		return m.Name + ", which scales, by changing or deleting its autoscaler; there is nothing to release of an Update owner"
+	}
+	return m.Name + " by its configuration or by ending it; there is nothing to release of an Update owner"
 }

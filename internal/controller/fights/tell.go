@@ -29,7 +29,7 @@ func (t *teller) Reconcile(ctx context.Context, subject apply.ObjectRef) (reconc
 	troubles, news, next := t.state.Take(subject)
 	for _, n := range news {
 		t.event(n.Object, subject, n)
-		if n.Reason == contention.ReasonLoop && n.Other != n.Object {
+		if n.Reason != contention.ReasonFight && n.Other != n.Object {
 			t.event(n.Other, subject, n)
 		}
 		if n.Object != subject && n.Other != subject {
@@ -56,7 +56,7 @@ func (t *teller) event(regarding, related apply.ObjectRef, n contention.News) {
 // are one event that is counted, with the note of the first.
 func action(n contention.News) string {
 	switch {
-	case n.Reason == contention.ReasonLoop:
+	case n.Reason != contention.ReasonFight:
 		return "Watch " + n.A.Name
 	case n.Again:
 		return "ForceOnce " + n.Path.String()
@@ -81,8 +81,11 @@ func reference(ref apply.ObjectRef) *corev1.ObjectReference {
 
 // note says what happened and what to do.
 func note(n contention.News, perMinute int) string {
-	if n.Reason == contention.ReasonLoop {
+	switch n.Reason {
+	case contention.ReasonLoop:
 		return n.Trouble.String() + ": one of them has to stop writing what the other reads"
+	case contention.ReasonStranger:
+		return n.Trouble.String() + whoWrote
 	}
 	text := fmt.Sprintf("%s of %v: %s and %s took it from each other more than %d times in a minute", n.Path, n.Object, n.A, n.B, perMinute)
 	if n.Again {
@@ -91,5 +94,14 @@ func note(n contention.News, perMinute int) string {
 	if n.Next > 0 {
 		text += fmt.Sprintf(": %s will not force it for %v", strings.Join(n.Yields, " and "), n.Next)
 	}
-	return text + "; let one of the two stop writing it, by its configuration or by kubectl fieldowners release"
+	for _, unsent := range n.Unsent {
+		text += "; " + unsent.String()
+	}
+	if len(n.Unsent) > 0 {
+		return text + whoWrote
+	}
+	return text + "; let one of the two stop writing it: " + contention.HowToStop(n.A) + ", or " + contention.HowToStop(n.B)
 }
+
+// whoWrote is the next step where somebody may be using a name of ours.
+const whoWrote = "; the audit log of the API server says who sent them, and config/admission keeps others from using the name"

@@ -22,7 +22,12 @@ func TestNotes(t *testing.T) {
 	yields := fight
 	yields.Yields = []string{"coapply-x"}
 	loop := contention.Trouble{Reason: contention.ReasonLoop, Object: fight.Object, Other: fight.Object, A: fight.A, B: fight.B}
-	const todo = "; let one of the two stop writing it, by its configuration or by kubectl fieldowners release"
+	const todo = "; let one of the two stop writing it: coapply-x by the spec of its object or the flags of this manager, " +
+		"or hpa, which scales, by changing or deleting its autoscaler; there is nothing to release of an Update owner"
+	stranger := loop
+	stranger.Reason, stranger.Unsent = contention.ReasonStranger, []contention.Unsent{{Manager: "coapply-x", Object: fight.Object, Writes: 7}}
+	posed := yields
+	posed.Unsent = []contention.Unsent{{Manager: "coapply-x", Object: fight.Object, Writes: 3, Fields: []fieldowners.Path{fight.Path}}}
 	for _, test := range []struct {
 		news         contention.News
 		action, note string
@@ -35,6 +40,13 @@ func TestNotes(t *testing.T) {
 			".spec.replicas of Deployment shop/web, of coapply-x/Apply and hpa/Update[scale], was taken back after one more try: coapply-x will not force it for 2m0s" + todo},
 		{contention.News{Trouble: loop}, "Watch coapply-x",
 			"coapply-x, in Deployment shop/web, and hpa, in Deployment shop/web, answer each other without end: one of them has to stop writing what the other reads"},
+		{contention.News{Trouble: stranger}, "Watch coapply-x",
+			"7 writes in a minute to Deployment shop/web under the name coapply-x, of values alone, were not sent by this process: " +
+				"another process runs with this field manager, or somebody uses its name" + whoWrote},
+		{contention.News{Trouble: posed, Next: time.Minute}, "StopForcing .spec.replicas",
+			".spec.replicas of Deployment shop/web: coapply-x/Apply and hpa/Update[scale] took it from each other more than 5 times in a minute: coapply-x will not force it for 1m0s; " +
+				"3 writes in a minute to Deployment shop/web under the name coapply-x, of .spec.replicas, were not sent by this process: " +
+				"another process runs with this field manager, or somebody uses its name" + whoWrote},
 	} {
 		if got := action(test.news); got != test.action {
 			t.Errorf("action %q, want %q", got, test.action)

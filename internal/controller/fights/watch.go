@@ -55,6 +55,7 @@ func (w watcher) changed(ctx context.Context, before, after client.Object, q que
 		logr.FromContextOrDiscard(ctx).Error(err, "managed fields cannot be read", "object", object.String())
 		return
 	}
+	change.Version = after.GetResourceVersion()
 	if !change.IsEmpty() {
 		addAll(q, w.state.Observe(object, change))
 	}

@@ -61,7 +61,7 @@ func Writers(mgr ctrl.Manager, w Writer, options Options) (*apply.Applier, *upda
 		LiveReader:   mgr.GetAPIReader(),
 		Lanes:        options.Lanes,
 		Steady:       steady,
-		Metrics:      options.Metrics,
+		Metrics:      options.Contention.Sent(options.Metrics),
 	})
 	if err != nil {
 		return nil, nil, err
