@@ -11,9 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
 )
 
 // Config of an Applier.
@@ -39,6 +42,12 @@ type Config struct {
 	// 1) of the fields that this manager owns of an object is refused with a
 	// ShrinkError. It is judged by the object in the cache. 0 is no guard.
 	MaxShrink float64
+	// Contract says what is this manager's. An intent with Belongs takes that back from
+	// the owner whom the server makes up where managed fields were wiped
+	// (fieldowners.BeforeFirstApply), and from nobody else, before it is applied: otherwise
+	// what it changes conflicts, and what it leaves out stays. See Outcome.TakenBack. nil
+	// takes nothing back.
+	Contract Contract
 }
 
 func (c Config) validate() error {
@@ -66,6 +75,8 @@ type Applier struct {
 	seen    *seenVersions
 	made    *made
 	memory  *memory
+
+	contract map[schema.GroupKind][]fieldowners.Path // Config.Contract
 }
 
 // New gives an Applier. Reads of the client may come from a cache; it is used to
@@ -80,7 +91,11 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if config.Lanes == nil {
 		config.Lanes = NewLanes()
 	}
-	a := &Applier{client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c), seen: newSeenVersions(), made: newMade(), memory: newMemory()}
+	contract, err := config.Contract.parse()
+	if err != nil {
+		return nil, fmt.Errorf("apply: %w", err)
+	}
+	a := &Applier{contract: contract, client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c), seen: newSeenVersions(), made: newMade(), memory: newMemory()}
 	if a.metrics == nil {
 		a.metrics = NoMetrics{}
 	}
@@ -147,7 +162,8 @@ type call struct {
 	waited      time.Duration // for the lane
 	conflicts   []Conflict
 	concessions concessions // fields in which the intent gives way
-	birth       birth       // of an object that is ours from birth
+	takenBack   []fieldowners.Path
+	birth       birth // of an object that is ours from birth
 
 	before func(context.Context) (context.Context, error) // see applyAfter
 
@@ -194,6 +210,12 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 		return c.absentOr(c.classify(ctx, err))
 	}
 	action, err := c.applyOnce(ctx)
+	if c.lostMeanwhile(intent, err) {
+		if err := c.takeBack(ctx, intent); err != nil {
+			return c.absentOr(c.classify(ctx, err))
+		}
+		action, err = c.applyOnce(ctx)
+	}
 	for backoff := retryBackoff(); c.worthRetrying(err) && backoff.Steps > 1; {
 		if err := sleep(ctx, backoff.Step()); err != nil {
 			return "", err
@@ -243,6 +265,9 @@ func (c *call) prepare(ctx context.Context, intent Intent) error {
 	}
 	if guarded && err == nil {
 		err = c.guardShrinking(ctx, cached)
+	}
+	if err == nil && c.hasContract(intent) && c.takes(intent, cached) && (len(cached.GetManagedFields()) == 0 || len(c.lost(cached)) > 0) {
+		err = c.takeBack(ctx, intent)
 	}
 	if !c.mustExist && errors.Is(err, errAbsent) {
 		return nil

@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"coapply.dev/fieldowners"
 )
 
 // Action says what an apply did to the object.
@@ -57,4 +59,7 @@ type Outcome struct {
 	Requests  int        // HTTP requests sent, client-go's own retries included; see RecordExchange
 	Attempts  int        // applies sent
 	Conflicts []Conflict // settled or rejected, with their decisions
+	// TakenBack are the manager's own fields that were taken back from the owner whom the
+	// server made up when managed fields were wiped; see Config.Contract.
+	TakenBack []fieldowners.Path
 }

@@ -10,6 +10,7 @@ func (c *call) end(action Action, err error) (Outcome, error) {
 		Requests:  c.exchange.sentInAll(),
 		Attempts:  c.attempts,
 		Conflicts: c.conflicts,
+		TakenBack: c.takenBack,
 	}
 	c.report(outcome, err, time.Since(c.start))
 	return outcome, err

@@ -121,6 +121,9 @@ func (c *call) stillProven(ctx context.Context, intent Intent) bool {
 		return false
 	}
 	if object.GetResourceVersion() != before.resourceVersion {
+		if c.contract != nil && mayHaveLost(object) {
+			return false
+		}
 		now, ok := c.fingerprint(object, before.schema)
 		if !ok || !before.holdsFor(now) {
 			return false
@@ -139,6 +142,9 @@ func (c *call) becomesSteady(ctx context.Context, intent Intent) bool {
 	}
 	object := c.look(ctx, intent.Read)
 	if object == nil || c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID() || !c.takes(intent, object) || !c.believes(object) {
+		return false
+	}
+	if c.hasContract(intent) && len(c.lost(object)) > 0 {
 		return false
 	}
 	if c.gaveWayBefore() {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
 )
 
 // conflictRetry is how long a rejected conflict waits for the other owner to let
@@ -75,6 +76,9 @@ func (r *Reconciler[P]) tell(parent P, applied Applied) {
 		}
 	}
 	for _, outcome := range applied.Outcomes {
+		if len(outcome.TakenBack) > 0 {
+			Event(r.Events, parent, corev1.EventTypeNormal, "OwnershipRestored", takenBack(outcome))
+		}
 		if outcome.Action == "" {
 			continue
 		}
@@ -102,6 +106,20 @@ var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Force:      {"OwnershipForced", "set"},
 	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
 	apply.Share:      {"OwnershipShared", "shares the value, and did not set"},
+}
+
+// takenBack says why it was nobody's.
+func takenBack(outcome apply.Outcome) string {
+	const most = 5
+	var fields []string
+	for _, path := range outcome.TakenBack[:min(most, len(outcome.TakenBack))] {
+		fields = append(fields, path.String())
+	}
+	if more := len(outcome.TakenBack) - most; more > 0 {
+		fields = append(fields, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("took back %s of %v: its managed fields had been wiped, and the API server had made up the owner %s",
+		strings.Join(fields, ", "), outcome.Object, fieldowners.BeforeFirstApply)
 }
 
 // noteLimit is what the events API allows, in bytes.

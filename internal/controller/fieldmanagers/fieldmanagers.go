@@ -4,7 +4,13 @@
 // refuses two of one name and two that claim one field.
 package fieldmanagers
 
-import "slices"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/apply"
+)
 
 // The field managers. A name is for ever: renaming one leaves its fields behind
 // under the old name.
@@ -41,6 +47,18 @@ func All() []Claim {
 		all = append(all, claims...)
 	}
 	return all
+}
+
+// Contract gives what a manager applies, by kind.
+func Contract(manager string) apply.Contract {
+	contract := apply.Contract{}
+	for _, claim := range All() {
+		if claim.Manager == manager && !claim.Fallback {
+			kind := schema.ParseGroupKind(claim.Kind)
+			contract[kind] = append(contract[kind], claim.Paths...)
+		}
+	}
+	return contract
 }
 
 // Names lists every field manager, once.

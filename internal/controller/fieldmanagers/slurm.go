@@ -4,13 +4,18 @@ var slurm = []Claim{
 	{Manager: SlurmController, Kind: "StatefulSet.apps", Paths: []string{
 		".metadata.labels",
 		".metadata.ownerReferences",
-		".spec",
+		".spec.replicas",
+		".spec.serviceName",
+		".spec.podManagementPolicy",
+		".spec.selector",
+		".spec.template.metadata.labels",
+		".spec.template.spec.automountServiceAccountToken",
+		`.spec.template.spec.containers[name="slurmctld"].name`,
+		`.spec.template.spec.containers[name="slurmctld"].image`,
+		`.spec.template.spec.containers[name="slurmctld"].ports`,
+		`.spec.template.spec.containers[name="slurmctld"].resources`,
 	}},
-	{Manager: SlurmController, Kind: "Service", Shared: ownService, Paths: []string{
-		".metadata.labels",
-		".metadata.ownerReferences",
-		".spec",
-	}},
+	{Manager: SlurmController, Kind: "Service", Shared: ownService, Paths: serviceFields},
 	{Manager: SlurmController, Kind: "SlurmController.platform.coapply.dev", Fallback: true, Paths: []string{
 		".status.serviceName",
 		`.status.conditions[type="Applied"]`,
@@ -20,7 +25,11 @@ var slurm = []Claim{
 	{Manager: NodeSet, Kind: "Pod", Paths: []string{
 		".metadata.labels",
 		".metadata.ownerReferences",
-		".spec",
+		".spec.automountServiceAccountToken",
+		`.spec.containers[name="slurmd"].name`,
+		`.spec.containers[name="slurmd"].image`,
+		`.spec.containers[name="slurmd"].env`,
+		`.spec.containers[name="slurmd"].resources`,
 	}},
 	{Manager: NodeSet, Kind: "NodeSet.platform.coapply.dev", Fallback: true, Paths: []string{
 		".status.observedGeneration",

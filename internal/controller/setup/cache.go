@@ -12,7 +12,8 @@ import (
 // and those of whoever shares a field with us. Metadata keeps all of them, as the fight
 // detector has to see who else owns what, and nobody else reads metadata alone.
 func Cache() cache.Options {
-	keepOwn := fieldowners.KeepOwn(fieldmanagers.Names()...)
+	// What the server made up an owner of, where managed fields were wiped, is taken back.
+	keepOwn := fieldowners.KeepOwn(append(fieldmanagers.Names(), fieldowners.BeforeFirstApply)...)
 	return cache.Options{
 		// A reader without an informer is a watch that someone forgot to set up.
 		ReaderFailOnMissingInformer: true,

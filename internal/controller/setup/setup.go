@@ -19,6 +19,7 @@ import (
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/apply/update"
 	"coapply.dev/internal/controller/contention"
+	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 // Options are common to all reconcilers.
@@ -62,6 +63,7 @@ func Writers(mgr ctrl.Manager, w Writer, options Options) (*apply.Applier, *upda
 		Lanes:        options.Lanes,
 		Steady:       steady,
 		Metrics:      options.Contention.Sent(options.Metrics),
+		Contract:     fieldmanagers.Contract(w.FieldManager),
 	})
 	if err != nil {
 		return nil, nil, err

@@ -44,6 +44,14 @@ func (c withinOnly) Apply(ctx context.Context, config runtime.ApplyConfiguration
 	return c.Client.Apply(ctx, config, opts...)
 }
 
+// Patch, by which fields are taken back, is refused alike.
+func (c withinOnly) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if err := c.mayWriteIn(ctx, object.GetNamespace()); err != nil {
+		return err
+	}
+	return c.Client.Patch(ctx, object, patch, opts...)
+}
+
 // mayWriteIn refuses a Namespace that is not as the writer says it must be.
 func (c withinOnly) mayWriteIn(ctx context.Context, name string) error {
 	if name == "" {

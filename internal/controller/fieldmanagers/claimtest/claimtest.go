@@ -77,18 +77,38 @@ func decode(t *testing.T, config runtime.ApplyConfiguration) unstructured.Unstru
 	return object
 }
 
-// wanted lists the map paths of an intent, down to its first lists, and each of its
-// conditions, as several managers have their own in one list.
+// itemsBy are lists of which managers claim items, with what tells these apart, and
+// whether they claim parts of an item.
+var itemsBy = map[string]struct {
+	key   string
+	parts bool
+}{
+	`["conditions"]`: {"type", false},
+	`["containers"]`: {"name", true},
+}
+
+// wanted lists the map paths of an intent, down to its first lists but for those of
+// itemsBy.
 func wanted(object map[string]any) []fieldowners.Path {
 	var paths []fieldowners.Path
 	var walk func(prefix string, v any)
 	walk = func(prefix string, v any) {
-		if list, ok := v.([]any); ok && strings.HasSuffix(prefix, `["conditions"]`) {
-			for _, item := range list {
-				conditionType, _ := json.Marshal(item.(map[string]any)["type"])
-				paths = append(paths, fieldowners.MustParsePath(prefix+"[type="+string(conditionType)+"]"))
+		if list, ok := v.([]any); ok {
+			for name, by := range itemsBy {
+				if !strings.HasSuffix(prefix, name) {
+					continue
+				}
+				for _, item := range list {
+					key, _ := json.Marshal(item.(map[string]any)[by.key])
+					at := prefix + "[" + by.key + "=" + string(key) + "]"
+					if by.parts {
+						walk(at, item)
+					} else {
+						paths = append(paths, fieldowners.MustParsePath(at))
+					}
+				}
+				return
 			}
-			return
 		}
 		fields, ok := v.(map[string]any)
 		if !ok {

@@ -1,0 +1,97 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
+)
+
+// takeBack moves what is the manager's by its contract from the owner whom the server
+// makes up where managed fields were wiped. No value changes. The apply that follows
+// gives up what the intent does not want any more.
+func (c *call) takeBack(ctx context.Context, intent Intent) error {
+	live, err := c.readOwn(ctx, intent)
+	if err == nil && live != nil && len(live.GetManagedFields()) == 0 {
+		if err = c.showMadeUp(ctx, live); err == nil {
+			live, err = c.readOwn(ctx, intent)
+		}
+	}
+	if err != nil || live == nil {
+		return err
+	}
+	lost := c.lost(live)
+	if len(lost) == 0 {
+		return nil
+	}
+	from := From{Manager: fieldowners.BeforeFirstApply}
+	for _, path := range lost {
+		from.Paths = append(from.Paths, path.String())
+	}
+	transfer, err := c.newTransfer(ctx, "Take back", metav1.ManagedFieldsOperationUpdate, c.ref.as(live), []From{from})
+	if err == nil {
+		_, err = transfer.Do(ctx)
+	}
+	if IsStaleWrite(err) { // others wrote meanwhile, and something else is to be moved
+		err = &RetryableError{Object: c.ref, Err: err}
+	}
+	if err != nil {
+		return fmt.Errorf("taking fields back from %s: %w", fieldowners.BeforeFirstApply, err)
+	}
+	c.takenBack, c.did, c.looked = lost, Configured, nil
+	c.log.Info("took fields back: managed fields had been wiped", "from", fieldowners.BeforeFirstApply, "fields", len(lost))
+	return nil
+}
+
+// readOwn reads the object live; nil is that it is not the manager's own, which the apply
+// tells.
+func (c *call) readOwn(ctx context.Context, intent Intent) (*unstructured.Unstructured, error) {
+	live, err := c.readLive(ctx)
+	switch {
+	case errors.Is(err, errAbsent):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case live.GetUID() == "", live.GetResourceVersion() == "", c.uidGiven() && live.GetUID() != c.intent.ref.UID, !c.takes(intent, live):
+		return nil, nil
+	}
+	return live, nil
+}
+
+// showMadeUp has the server make up the owner of an object that has no managed fields, by
+// an apply of nothing. It is in that owner's name, as one in ours would give up what is
+// ours, should there be anything that the read did not show.
+func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) error {
+	named := newObject(c.ref.GroupVersionKind, c.ref)
+	named.SetUID(live.GetUID())
+	named.SetResourceVersion(live.GetResourceVersion())
+	return c.inLane(ctx, func(ctx context.Context) error {
+		c.attempts++
+		c.exchange.calling()
+		err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(named), client.FieldOwner(fieldowners.BeforeFirstApply))
+		c.exchange.called(err)
+		if IsStaleWrite(err) {
+			return &RetryableError{Object: c.ref, Err: err}
+		}
+		return c.intent.withoutValues(err)
+	})
+}
+
+// lostMeanwhile reports whether managed fields were wiped since the cache saw the object.
+func (c *call) lostMeanwhile(intent Intent, err error) bool {
+	conflict := (*ConflictError)(nil)
+	if !errors.As(err, &conflict) || !c.hasContract(intent) || len(c.takenBack) > 0 {
+		return false
+	}
+	for _, conflict := range conflict.Conflicts {
+		if conflict.Decision == Reject && conflict.Manager.Name == fieldowners.BeforeFirstApply && c.isMine(conflict.Path) {
+			return true
+		}
+	}
+	return false
+}
