@@ -84,7 +84,7 @@ func (d *demonstration) start(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := d.platform.startManager(ctx, "Reject"); err != nil {
+	if err := d.platform.startManager(ctx, "Reject", stderr); err != nil {
 		return err
 	}
 	d.measured.add("control plane, CRDs, RBAC and manager ready", time.Since(start))

@@ -88,7 +88,7 @@ func (d *demonstration) scaleUnderReject(ctx context.Context, _ io.Writer) error
 	return nil
 }
 
-func (d *demonstration) scaleUnderForce(ctx context.Context, _ io.Writer) error {
+func (d *demonstration) scaleUnderForce(ctx context.Context, stderr io.Writer) error {
 	d.show.step("The manager is told to Force the replicas, and only them",
 		"It is started again with --replicas-conflict Force. Power takes the field",
 		"back: an unforced apply tells what there is to take, and the forced one is",
@@ -102,7 +102,7 @@ func (d *demonstration) scaleUnderForce(ctx context.Context, _ io.Writer) error 
 		return err
 	}
 	start := time.Now()
-	if err := d.platform.startManager(ctx, "Force"); err != nil {
+	if err := d.platform.startManager(ctx, "Force", stderr); err != nil {
 		return err
 	}
 	if _, err := d.waitFor(ctx, "alpha", "power has its field again", conditionIs(v1alpha1.ConditionPowerApplied, "True", "Applied")); err != nil {

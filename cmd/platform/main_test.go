@@ -2,8 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -42,6 +47,41 @@ func TestHelp(t *testing.T) {
 		if text := stdout.String(); !strings.Contains(text, "Examples:") || !strings.Contains(text, "platform "+sub) {
 			t.Errorf("%s --help has no example:\n%s", sub, text)
 		}
+	}
+}
+
+// interrupter is a terminal whose reader presses Ctrl-C once a text has come.
+type interrupter struct {
+	bytes.Buffer
+	text      string
+	interrupt context.CancelFunc
+}
+
+func (i *interrupter) Write(p []byte) (int, error) {
+	n, err := i.Buffer.Write(p)
+	if strings.Contains(i.String(), i.text) {
+		i.interrupt()
+	}
+	return n, err
+}
+
+// TestManagerThatEnds: the data of a platform outlives its manager.
+func TestManagerThatEnds(t *testing.T) {
+	ctx, interrupt := context.WithTimeout(t.Context(), time.Minute)
+	defer interrupt()
+	log := filepath.Join(t.TempDir(), "manager.log")
+	if err := os.WriteFile(log, []byte("leader election lost\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := &manager{log: log, exited: make(chan struct{}), err: errors.New("exit status 1")}
+	close(m.exited)
+	out := &interrupter{text: "stay until Ctrl-C", interrupt: interrupt}
+	m.stay(ctx, out)
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		t.Errorf("it ended before Ctrl-C, or never said that it waits for it: %q", out)
+	}
+	if text := out.String(); !strings.Contains(text, "exit status 1") || !strings.Contains(text, "leader election lost") {
+		t.Errorf("it does not say why the manager ended: %q", text)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -15,8 +16,9 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/apimachinery/pkg/types"
+
+	"coapply.dev/internal/localcluster"
 )
 
 const serviceAccount = "coapply-manager"
@@ -24,20 +26,32 @@ const serviceAccount = "coapply-manager"
 // manager is cmd/manager as a program of its own.
 type manager struct {
 	process *os.Process
-	probes  string // address of /readyz
-	metrics string // address of /metrics
-	log     string // file
+	probes  string                // address of /readyz
+	metrics string                // address of /metrics
+	log     string                // file
+	account *localcluster.Account // whose token is renewed while the manager runs
 	exited  chan struct{}
 	err     error // of the process; to be read after exited is closed
 }
 
 // startManager runs bin/manager, which lies beside this program, with the rights
-// of its service account, and waits until it is ready.
-func (p *platform) startManager(ctx context.Context, replicasConflict string) error {
-	kubeconfig, err := p.managerKubeconfig(ctx)
+// of its service account, and waits until it is ready. What goes wrong while its token
+// is renewed goes to log.
+func (p *platform) startManager(ctx context.Context, replicasConflict string, log io.Writer) error {
+	account, err := p.cluster.ActAs(ctx, types.NamespacedName{Namespace: namespace, Name: serviceAccount}, localcluster.DefaultRenewal, log)
 	if err != nil {
 		return err
 	}
+	if err := p.launchManager(account.Kubeconfig, replicasConflict); err != nil {
+		account.Stop()
+		return err
+	}
+	p.manager.account = account
+	return p.manager.waitReady(ctx)
+}
+
+// launchManager starts the process.
+func (p *platform) launchManager(kubeconfig, replicasConflict string) error {
 	addresses, err := freeAddresses(2)
 	if err != nil {
 		return err
@@ -64,7 +78,7 @@ func (p *platform) startManager(ctx context.Context, replicasConflict string) er
 		m.err = cmd.Wait()
 	}()
 	p.manager = m
-	return m.waitReady(ctx)
+	return nil
 }
 
 func (m *manager) waitReady(ctx context.Context) error {
@@ -91,6 +105,18 @@ func (m *manager) waitReady(ctx context.Context) error {
 	}
 }
 
+// stay returns when the context ends. A manager that ends by itself is told to log,
+// and takes nothing with it: what people have created is theirs.
+func (m *manager) stay(ctx context.Context, log io.Writer) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-m.exited:
+		fmt.Fprintf(log, "%v\nThe control plane and its data stay until Ctrl-C.\n", m.failure())
+	}
+	<-ctx.Done()
+}
+
 // failure says why a manager ended that nobody asked to.
 func (m *manager) failure() error {
 	return fmt.Errorf("the manager ended: %w\n%s", m.err, m.lastLines())
@@ -112,6 +138,7 @@ func (p *platform) stopManager() error {
 		return nil
 	}
 	p.manager = nil
+	defer m.account.Stop()
 	select {
 	case <-m.exited:
 		return nil // whoever waited for it has said why
@@ -130,30 +157,6 @@ func (p *platform) stopManager() error {
 		return fmt.Errorf("the manager did not end well: %w\n%s", m.err, m.lastLines())
 	}
 	return nil
-}
-
-// managerKubeconfig writes a kubeconfig with a token of the manager's service
-// account, so that it runs with the rights of config/rbac.
-func (p *platform) managerKubeconfig(ctx context.Context) (string, error) {
-	token, err := p.token(ctx, serviceAccount)
-	if err != nil {
-		return "", err
-	}
-	admin := p.cluster.Config()
-	kubeconfig := clientcmdapi.NewConfig()
-	cluster := clientcmdapi.NewCluster()
-	cluster.Server, cluster.CertificateAuthorityData, cluster.CertificateAuthority = admin.Host, admin.CAData, admin.CAFile
-	user := clientcmdapi.NewAuthInfo()
-	user.Token = token
-	current := clientcmdapi.NewContext()
-	current.Cluster, current.AuthInfo, current.Namespace = "local", serviceAccount, namespace
-	kubeconfig.Clusters["local"], kubeconfig.AuthInfos[serviceAccount], kubeconfig.Contexts["local"] = cluster, user, current
-	kubeconfig.CurrentContext = "local"
-	path := filepath.Join(p.cluster.Dir(), "manager.kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
-		return "", fmt.Errorf("writing the manager's kubeconfig: %w", err)
-	}
-	return path, nil
 }
 
 func (p *platform) token(ctx context.Context, account string) (string, error) {

@@ -157,7 +157,7 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop(ctx)) }()
-	if err := p.startManager(ctx, options.replicasConflict); err != nil {
+	if err := p.startManager(ctx, options.replicasConflict, stderr); err != nil {
 		return err
 	}
 	if _, err := p.kubectl(ctx, "apply", "--server-side", "--kustomize", filepath.Join(p.config, "samples")); err != nil {
@@ -172,13 +172,9 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
   kubectl fieldowners deployment
 
 Logs of the manager: %s
-Ctrl-C ends it and deletes its data, and so does uninstalling its manager or CRDs.
+Ctrl-C ends it and deletes its data.
 `, p.cluster.Kubeconfig(), filepath.Dir(p.program), p.cluster.Binaries().Kubectl, p.manager.log)
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(stderr, "stopping")
-		return nil
-	case <-p.manager.exited:
-		return p.manager.failure()
-	}
+	p.manager.stay(ctx, stderr)
+	fmt.Fprintln(stderr, "stopping")
+	return nil
 }

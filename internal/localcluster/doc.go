@@ -4,7 +4,7 @@
 // [Ensure] compiles etcd, the kube- components, kubectl and kwok from the modules pinned in tools/cluster and
 // tools/kwok, once per version, into the user's cache folder. [Start] runs a whole cluster (kwokctl drives it, kwok
 // plays the kubelet of its nodes). [StartAPIServer] runs etcd and kube-apiserver alone (envtest drives them).
-// [Clean] gives the disk space back.
+// [Cluster.ActAs] lets a program act as a service account for as long as it runs. [Clean] gives the disk space back.
 //
 //	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: "demo", Nodes: 3, Log: os.Stderr})
 //	if err != nil {
