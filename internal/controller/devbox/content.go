@@ -21,7 +21,7 @@ func SetupContent(mgr ctrl.Manager, options setup.Options) error {
 		return err
 	}
 	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Devbox{}, builder.WithPredicates(setup.Worth(contentDependsOn...)))
+		For(&v1alpha1.Devbox{}, builder.WithPredicates(setup.Worth(fieldmanagers.DevboxContent, contentDependsOn...)))
 	return setup.Complete(controller, "devbox-content", reconciler.Config[*v1alpha1.Devbox]{
 		Client:  mgr.GetClient(),
 		Applier: applier,

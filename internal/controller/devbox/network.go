@@ -26,7 +26,7 @@ func SetupNetwork(mgr ctrl.Manager, options setup.Options) error {
 		return err
 	}
 	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling())).
+		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling(fieldmanagers.DevboxNetwork))).
 		Owns(&corev1.Service{})
 	return setup.Complete(controller, "devbox-network", reconciler.Config[*v1alpha1.Devbox]{
 		Client:  mgr.GetClient(),

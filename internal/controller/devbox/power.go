@@ -24,9 +24,10 @@ func SetupPower(mgr ctrl.Manager, options setup.Options) error {
 		return err
 	}
 	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling())).
+		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling(fieldmanagers.DevboxPower))).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, setup.ControllerChanged())))
+			predicate.GenerationChangedPredicate{}, setup.ControllerChanged(),
+			setup.BesidesStatus(func(d *appsv1.Deployment) any { return d.Status }))))
 	return setup.Complete(controller, "devbox-power", reconciler.Config[*v1alpha1.Devbox]{
 		Client:  mgr.GetClient(),
 		Applier: applier,

@@ -9,6 +9,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
 )
 
@@ -32,7 +33,10 @@ func TestWorthReconciling(t *testing.T) {
 		{"a finalizer came", func(b *v1alpha1.Devbox) { b.Finalizers = []string{Finalizer} }, false},
 	} {
 		update := event.UpdateEvent{ObjectOld: sample(), ObjectNew: with(test.change)}
-		if got := worthReconciling().Update(update); got != test.want {
+		entries := []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.DevboxPower, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
+		update.ObjectOld.SetManagedFields(entries)
+		update.ObjectNew.SetManagedFields(entries)
+		if got := worthReconciling(fieldmanagers.DevboxPower).Update(update); got != test.want {
 			t.Errorf("%s: reconciles is %t", test.reason, got)
 		}
 	}
@@ -54,7 +58,10 @@ func TestContentDependsOn(t *testing.T) {
 		{"its last container's status says more", func(b *v1alpha1.Devbox) { b.Status.LastContainerStatus = &corev1.ContainerStatus{Name: "devbox"} }, false},
 	} {
 		update := event.UpdateEvent{ObjectOld: sample(), ObjectNew: with(test.change)}
-		if got := setup.Worth(contentDependsOn...).Update(update); got != test.want {
+		entries := []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.DevboxContent, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
+		update.ObjectOld.SetManagedFields(entries)
+		update.ObjectNew.SetManagedFields(entries)
+		if got := setup.Worth(fieldmanagers.DevboxContent, contentDependsOn...).Update(update); got != test.want {
 			t.Errorf("%s: reconciles is %t", test.reason, got)
 		}
 	}

@@ -30,7 +30,8 @@ func belongsTo(object metav1.Object, box *v1alpha1.Devbox) bool {
 	return metav1.IsControlledBy(object, box)
 }
 
-// worthReconciling lets a Devbox's spec, content and pause through.
-func worthReconciling() predicate.Predicate {
-	return setup.Worth(func(box *v1alpha1.Devbox) any { return box.Status.ContentID })
+// worthReconciling lets a Devbox's spec, content and pause through, and that something of
+// a field manager's was taken.
+func worthReconciling(fieldManager string) predicate.Predicate {
+	return setup.Worth(fieldManager, func(box *v1alpha1.Devbox) any { return box.Status.ContentID })
 }

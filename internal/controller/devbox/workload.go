@@ -32,7 +32,7 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 	}
 	w := workload{client: mgr.GetClient(), live: mgr.GetAPIReader(), updater: updater}
 	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling())).
+		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling(fieldmanagers.DevboxWorkload))).
 		Owns(&appsv1.Deployment{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(devboxOfPod))
 	return setup.Complete(controller, "devbox-workload", reconciler.Config[*v1alpha1.Devbox]{

@@ -18,6 +18,7 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/internal/controller/contention"
 	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/setup"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[apply.ObjectRef]
@@ -59,15 +60,23 @@ func (w watcher) changed(ctx context.Context, before, after client.Object, q que
 	if !change.IsEmpty() {
 		addAll(q, w.state.Observe(object, change))
 	}
+	if w.ofOurs() && marked(before) && setup.Lost(fieldmanagers.Fights).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+		q.Add(object.ObjectRef) // somebody took our condition out
+	}
 }
 
 // found looks at a condition that was left behind.
 func (w watcher) found(object client.Object, q queue) {
-	if w.ofOurs() && slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == fieldmanagers.Fights
-	}) {
+	if w.ofOurs() && marked(object) {
 		q.AddAfter(w.ref(object), w.state.CoolDown)
 	}
+}
+
+// marked reports whether an object has our condition.
+func marked(object client.Object) bool {
+	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == fieldmanagers.Fights
+	})
 }
 
 func (w watcher) gone(object client.Object, q queue) {

@@ -139,6 +139,25 @@ func TestAnotherOfItsName(t *testing.T) {
 	}
 }
 
+// TestConditionTaken has somebody else take our condition out, and write beside it.
+func TestConditionTaken(t *testing.T) {
+	for _, test := range []struct {
+		reason, before, after string
+		looks                 bool
+	}{
+		{"taken out", "coapply-fights", "somebody", true},
+		{"as it was", "coapply-fights", "coapply-fights", false},
+		{"never ours", "somebody", "another", false},
+	} {
+		q := newQueue(t)
+		w := watcher{ours("Devbox"), nil, newState(t)}
+		w.changed(context.Background(), owned("x", test.before, ""), owned("x", test.after, ""), q)
+		if (q.Len() == 1) != test.looks {
+			t.Errorf("%s: %d to look at", test.reason, q.Len())
+		}
+	}
+}
+
 // TestLeftBehind has objects with and without our mark when the watch begins.
 func TestLeftBehind(t *testing.T) {
 	for _, test := range []struct {

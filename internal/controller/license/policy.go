@@ -7,6 +7,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/controller/user"
 )
@@ -29,9 +30,10 @@ func belongs(object client.Object) bool {
 	return setup.ControlledBy(object, kind, name) || setup.Orphaned(object, user.OwnerLabel, name)
 }
 
-// worthReconciling lets a License's spec and pause through, and what it emits from.
+// worthReconciling lets a License's spec and pause through, what it emits from, and that
+// something of its status was taken.
 func worthReconciling() predicate.Predicate {
-	return setup.Worth(
+	return setup.Worth(fieldmanagers.License,
 		func(l *v1alpha1.License) any { return l.Status.Phase },
 		func(l *v1alpha1.License) any { return l.Status.Limits },
 		func(l *v1alpha1.License) any { return l.Status.Namespace },
@@ -48,22 +50,25 @@ func namespaceChanged() predicate.Predicate {
 	})
 }
 
-// namespaceDrifted lets through what the License owns of a Namespace.
+// namespaceDrifted lets through what the License owns of a Namespace, and who owns it.
 func namespaceDrifted() predicate.Predicate {
-	return setup.Changed(func(object client.Object) any {
-		return [2]string{object.GetLabels()[Label], object.GetAnnotations()[LimitsAnnotation]}
-	})
+	return predicate.Or(
+		setup.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),
+		setup.Changed(func(object client.Object) any {
+			return [2]string{object.GetLabels()[Label], object.GetAnnotations()[LimitsAnnotation]}
+		}))
 }
 
 // quotaDrifted keeps to the License's own quota, and leaves out its status, which
 // changes with every pod.
 func quotaDrifted() predicate.Predicate {
 	ours := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == Quota })
-	return predicate.And(ours, setup.Changed(func(object client.Object) any {
+	besides := setup.BesidesStatus(func(quota *corev1.ResourceQuota) any { return quota.Status })
+	return predicate.And(ours, predicate.Or(besides, setup.Changed(func(object client.Object) any {
 		quota, ok := object.(*corev1.ResourceQuota)
 		if !ok {
 			return nil
 		}
 		return []any{quota.Spec, quota.Labels, quota.OwnerReferences}
-	}))
+	})))
 }

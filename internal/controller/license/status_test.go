@@ -18,6 +18,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 func readerOf(t *testing.T, objects ...client.Object) client.Reader {
@@ -113,6 +114,9 @@ func TestWorthReconciling(t *testing.T) {
 		{"a condition came", func(l *v1alpha1.License) { l.Status.Conditions = []metav1.Condition{{Type: "Applied"}} }, false},
 	} {
 		update := event.UpdateEvent{ObjectOld: in(v1alpha1.LicenseActive), ObjectNew: with(test.change)}
+		entries := []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.License, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
+		update.ObjectOld.SetManagedFields(entries)
+		update.ObjectNew.SetManagedFields(entries)
 		if got := worthReconciling().Update(update); got != test.want {
 			t.Errorf("%s: reconciles is %t", test.reason, got)
 		}

@@ -40,7 +40,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		return fmt.Errorf("nodemaintenance: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.NodeMaintenance{}, builder.WithPredicates(setup.Worth[*v1alpha1.NodeMaintenance]())).
+		For(&v1alpha1.NodeMaintenance{}, builder.WithPredicates(setup.Worth[*v1alpha1.NodeMaintenance](fieldmanagers.NodeMaintenance))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: atATime}).
 		Named("nodemaintenance").
 		Complete(r)

@@ -7,13 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
@@ -93,37 +89,4 @@ func Complete[P client.Object](builder *ctrl.Builder, name string, config reconc
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
-}
-
-// Worth lets those changes of a parent through that a reconciler acts on: its spec
-// (and deletion), the pause, and what else is named, such as a field of its status
-// that it emits from. The rest of its status changes with every write of the others.
-// Children and drift come by their own watches.
-func Worth[P client.Object](fields ...func(P) any) predicate.Predicate {
-	worth := []predicate.Predicate{
-		predicate.GenerationChangedPredicate{},
-		Changed(func(object client.Object) any { return object.GetAnnotations()[reconciler.PausedAnnotation] }),
-	}
-	for _, field := range fields {
-		worth = append(worth, Changed(func(object client.Object) any {
-			if parent, ok := object.(P); ok {
-				return field(parent)
-			}
-			return nil
-		}))
-	}
-	return predicate.Or(worth...)
-}
-
-// Changed lets through that something of an object is not as it was.
-func Changed(of func(client.Object) any) predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !equality.Semantic.DeepEqual(of(e.ObjectOld), of(e.ObjectNew))
-	}}
-}
-
-// ControllerChanged lets through that an object comes to, or goes from, its
-// controller, which does not change its generation.
-func ControllerChanged() predicate.Predicate {
-	return Changed(func(object client.Object) any { return metav1.GetControllerOf(object) })
 }

@@ -31,7 +31,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	}
 	byName := handler.EnqueueRequestsFromMapFunc(named)
 	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.SlurmController{}, builder.WithPredicates(setup.Worth[*v1alpha1.SlurmController]())).
+		For(&v1alpha1.SlurmController{}, builder.WithPredicates(setup.Worth[*v1alpha1.SlurmController](fieldmanagers.SlurmController))).
 		Watches(&appsv1.StatefulSet{}, byName).
 		Watches(&corev1.Service{}, byName)
 	return setup.Complete(controller, "slurmcontroller", reconciler.Config[*v1alpha1.SlurmController]{

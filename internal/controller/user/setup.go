@@ -66,8 +66,8 @@ func requests(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
 }
 
-// worthReconciling lets through a User's spec, pause, and that its Namespace is there
-// or no more.
+// worthReconciling lets through a User's spec, pause, that its Namespace is there or no
+// more, and that something of its status was taken.
 func worthReconciling() predicate.Predicate {
-	return setup.Worth(func(user *v1alpha1.User) any { return user.Status.Namespace })
+	return setup.Worth(fieldmanagers.User, func(user *v1alpha1.User) any { return user.Status.Namespace })
 }

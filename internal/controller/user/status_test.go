@@ -15,6 +15,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 func TestConditionOf(t *testing.T) {
@@ -120,6 +121,9 @@ func TestWorthReconciling(t *testing.T) {
 		}, false},
 	} {
 		update := event.UpdateEvent{ObjectOld: sample(), ObjectNew: with(test.change)}
+		entries := []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.User, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
+		update.ObjectOld.SetManagedFields(entries)
+		update.ObjectNew.SetManagedFields(entries)
 		if got := worthReconciling().Update(update); got != test.want {
 			t.Errorf("%s: reconciles is %t", test.reason, got)
 		}
