@@ -33,10 +33,11 @@ func newGet(p *plugin) *cobra.Command {
 		Short: "Show objects with the owners of each field (the default command)",
 		Long: `Show objects with the owners of each field.
 
-The tree is the object as YAML, with the owners of each field as a comment behind it:
-several names own the field together; (names) in parentheses own that a map, a list or
-a list item exists; nobody stands where the API server recorded no owner, as for its
-own defaults. Fields without a comment are kept by the API server itself.
+The tree is the object as YAML, with the owners of each field as a comment behind it,
+by which operation they wrote, and how long ago: several names own the field together;
+(names) in parentheses own that a map, a list or a list item exists; nobody stands
+where the API server recorded no owner, as for its own defaults. Fields without a
+comment are kept by the API server itself. On a narrow terminal the names stand alone.
 
 Files are read as they are, without a cluster. Save them with --show-managed-fields.`,
 		Example: `  kubectl fieldowners deployment/web

@@ -3,6 +3,7 @@ package ownerview
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"coapply.dev/fieldowners"
 )
@@ -11,6 +12,7 @@ import (
 // tells them apart.
 type labels struct {
 	managers []fieldowners.Manager
+	now      time.Time
 }
 
 func labelsOf(o *Object) labels {
@@ -24,15 +26,31 @@ func labelsOf(o *Object) labels {
 // of gives the name and the subresource, and the operation where another manager of
 // the object has that name too.
 func (l labels) of(m fieldowners.Manager) string {
+	operation := ""
+	if slices.ContainsFunc(l.managers, func(other fieldowners.Manager) bool {
+		return other.Name == m.Name && other.Subresource == m.Subresource && other.Operation != m.Operation
+	}) {
+		operation = "/" + Safe(string(m.Operation))
+	}
+	return label(m, operation)
+}
+
+// detailed gives the operation, and how long ago the manager last wrote if that was
+// recorded.
+func (l labels) detailed(m fieldowners.Manager) string {
+	text := label(m, "/"+Safe(string(m.Operation)))
+	if m.Time.IsZero() {
+		return text
+	}
+	return text + " " + Age(m.Time, l.now)
+}
+
+func label(m fieldowners.Manager, operation string) string {
 	text := Safe(m.Name)
 	if text == "" {
 		text = `""`
 	}
-	if slices.ContainsFunc(l.managers, func(other fieldowners.Manager) bool {
-		return other.Name == m.Name && other.Subresource == m.Subresource && other.Operation != m.Operation
-	}) {
-		text += "/" + string(m.Operation)
-	}
+	text += operation
 	if m.Subresource != "" {
 		text += "[" + Safe(m.Subresource) + "]"
 	}

@@ -14,6 +14,8 @@ type Line struct {
 	Nobody    bool                  // the field is a value that nobody owns
 	Item      []fieldowners.Manager // of the list item that begins here, where that says more
 	Context   bool                  // the filter did not ask for it; it shows where something is
+
+	line line
 }
 
 // Lines gives the object as YAML, and the owned fields that are not in it. Both are
@@ -26,17 +28,17 @@ func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field
 	if !ok {
 		return nil, nil
 	}
-	for i := range chosen.below {
-		for _, l := range yamlLines(&chosen.below[i], &missing) {
-			said := Line{Text: l.text}
-			if l.field != nil && !o.Absent {
-				said = l.said()
-				said.Nobody = said.Nobody && o.knowsAll()
-			}
-			lines = append(lines, said)
+	var w yamlWriter
+	w.all(w.content(&chosen), "", 0)
+	for _, l := range w.lines {
+		said := Line{Text: l.text, line: l}
+		if l.field != nil && !o.Absent {
+			said = l.said()
+			said.Nobody = said.Nobody && o.knowsAll()
 		}
+		lines = append(lines, said)
 	}
-	return lines, missing
+	return lines, w.missing
 }
 
 // Label gives the name by which a manager of the object is shown.
@@ -44,7 +46,7 @@ func (o *Object) Label(m fieldowners.Manager) string { return labelsOf(o).of(m) 
 
 // said tells what is to be said about the line of a field.
 func (l line) said() Line {
-	said := Line{Text: l.text, Context: !l.field.matches && len(l.field.below) == 0}
+	said := Line{Text: l.text, line: l, Context: !l.field.matches && len(l.field.below) == 0}
 	if !l.field.matches {
 		return said
 	}
@@ -59,4 +61,9 @@ func (l line) said() Line {
 		said.Item = item
 	}
 	return said
+}
+
+// wholeFrom tells whether everything below the field belongs to its owners.
+func wholeFrom(field fieldowners.Field) bool {
+	return !slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
 }

@@ -3,7 +3,6 @@ package ownerview
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,17 +18,9 @@ type Screen struct {
 	NoHeaders bool
 }
 
-// line is one line of YAML with the field that it shows, nil for the further lines
-// of a text.
-type line struct {
-	text  string
-	field *shown
-	item  *shown // the list item that begins on this line
-}
-
 // Tree writes the object as YAML, with the owners of each field behind it as a
-// comment, after a legend of the managers. Without NoHeaders and Width it is valid
-// YAML. It tells whether there was anything to show.
+// comment, after a legend of the managers. It is valid YAML, in which only a text that
+// is wider than the screen is cut. Tree reports whether there was anything to show.
 func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 	lines, missing := o.Lines(filter)
 	if len(lines)+len(missing) == 0 {
@@ -39,6 +30,7 @@ func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 		s.legend(w, o)
 	}
 	labels := labelsOf(o)
+	labels.now = s.Now
 	column := s.column(lines)
 	for _, l := range lines {
 		s.line(w, labels, l, column)
@@ -101,143 +93,25 @@ func (s Screen) column(lines []Line) int {
 	return column + 2
 }
 
+// line writes a line with its owners: in their column, further to the right behind a
+// longer text, or below it where the screen has no room for both.
 func (s Screen) line(w io.Writer, labels labels, l Line, column int) {
-	text, limit := l.Text, s.Width
-	if l.owned() {
-		limit = column - 2
-	}
-	if s.Width > 0 {
-		text = CutOff(text, limit)
-	}
-	gap := strings.Repeat(" ", max(column-utf8.RuneCountInString(text), 2))
+	text := l.line.fit(s.Width)
+	width := utf8.RuneCountInString(text)
 	if l.Context {
 		text = s.Palette.Faint(text)
 	}
-	if l.owned() {
-		text += gap + "# " + s.owners(labels, l, s.Width-column-len("# "))
+	if !l.owned() {
+		fmt.Fprintln(w, text)
+		return
 	}
-	fmt.Fprintln(w, text)
-}
-
-func (l Line) owned() bool { return len(l.Owners)+len(l.Item) > 0 || l.Nobody }
-
-// owners gives the comment of a line: who owns the field; in parentheses who owns
-// that a map, a list or a list item exists. On a screen without room for all it
-// counts those left out.
-func (s Screen) owners(labels labels, l Line, room int) string {
-	most := len(l.Owners) + len(l.Item)
-	plain := Screen{}
-	for s.Width > 0 && most > 1 && utf8.RuneCountInString(plain.ownersAtMost(labels, l, most)) > room {
-		most--
+	at := max(column, width+2)
+	room := s.Width - at - len("# ")
+	gap := strings.Repeat(" ", at-width)
+	below := at > column && !l.line.block && s.Width > 0 // a comment below would belong to a block
+	if below && utf8.RuneCountInString(Screen{Width: s.Width}.owners(labels, l, room)) > room {
+		room = s.Width - column - len("# ")
+		gap = "\n" + strings.Repeat(" ", column)
 	}
-	return s.ownersAtMost(labels, l, most)
-}
-
-func (s Screen) ownersAtMost(labels labels, l Line, most int) string {
-	owned, left := s.names(labels, l.Owners, most)
-	item, leftOfItem := s.names(labels, l.Item, most-len(l.Owners))
-	switch {
-	case l.Nobody:
-		owned = s.Palette.Faint("nobody")
-	case l.Existence:
-		owned = "(" + owned + ")"
-	}
-	if item != "" {
-		owned = strings.TrimSpace(owned + " (item: " + item + ")")
-	}
-	if left += leftOfItem; left > 0 {
-		owned += fmt.Sprintf(" +%d", left)
-	}
-	return owned
-}
-
-// wholeFrom tells whether everything below the field belongs to its owners.
-func wholeFrom(field fieldowners.Field) bool {
-	return !slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
-}
-
-// names gives the first of the managers, and how many others there are.
-func (s Screen) names(labels labels, managers []fieldowners.Manager, most int) (names string, left int) {
-	shown := managers[:max(min(most, len(managers)), 0)]
-	var texts []string
-	for _, m := range shown {
-		texts = append(texts, s.Palette.manager(labels.index(m), labels.of(m)))
-	}
-	return strings.Join(texts, ", "), len(managers) - len(shown)
-}
-
-// yamlLines writes a field and what is below it. The quoting and the lines of long
-// texts are the YAML library's.
-func yamlLines(field *shown, missing *[]fieldowners.Field) []line {
-	if !field.Exists {
-		for lost := range field.All() {
-			if len(lost.Owners) > 0 {
-				*missing = append(*missing, lost)
-			}
-		}
-		return nil
-	}
-	steps := field.Path.Elements()
-	name := steps[len(steps)-1].Field
-	var below []line
-	for i := range field.below {
-		below = append(below, yamlLines(&field.below[i], missing)...)
-	}
-	switch {
-	case len(field.Fields) == 0 || len(below) == 0:
-		return scalarLines(name, field)
-	case name != nil:
-		key := strings.TrimSuffix(scalarText(name, nil), " null")
-		if _, isList := field.Value.([]any); !isList {
-			below = indent(below)
-		}
-		return append([]line{{text: key, field: field}}, below...)
-	}
-	below = indent(below)
-	below[0].text = "- " + below[0].text[2:]
-	if below[0].item == nil {
-		below[0].item = field
-	}
-	return below
-}
-
-func scalarLines(name *string, field *shown) []line {
-	var lines []line
-	for i, text := range strings.Split(scalarText(name, field.Value), "\n") {
-		l := line{text: text}
-		if i == 0 {
-			l.field = field
-		}
-		lines = append(lines, l)
-	}
-	return lines
-}
-
-// scalarText gives a value with its key, if it has one, or as an item of a list.
-func scalarText(name *string, v any) string {
-	var content any = []any{v}
-	if name != nil {
-		content = map[string]any{*name: v}
-	}
-	text, err := YAML(content)
-	switch {
-	case err != nil: // it was read from JSON or YAML
-		return "# " + Safe(err.Error())
-	case text[0] != '{' && text[0] != '[':
-		return strings.TrimSuffix(string(text), "\n")
-	}
-	// What YAML left to JSON goes on in blocks.
-	value, _ := JSON(v)
-	if name == nil {
-		return "- " + string(value)
-	}
-	key, _ := JSON(*name)
-	return string(key) + ": " + string(value)
-}
-
-func indent(lines []line) []line {
-	for i := range lines {
-		lines[i].text = "  " + lines[i].text
-	}
-	return lines
+	fmt.Fprintln(w, text+gap+"# "+s.owners(labels, l, room))
 }

@@ -34,32 +34,13 @@ func recorded(t *testing.T) map[string]map[string]any {
 	return objects
 }
 
-func parsed(t *testing.T, text string) map[string]any {
+func parsed(t failing, text string) map[string]any {
 	t.Helper()
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	return content
-}
-
-// TestTreeIsTheObject reads the tree as YAML again.
-func TestTreeIsTheObject(t *testing.T) {
-	objects := recorded(t)
-	objects["odd"] = parsed(t, `{"kind": "A: b #c", "apiVersion": "v1", "": 1, "a": {"b": {}, "c": [], "d": [[1, [2, 3]], [], {"x": {"y": [{"z": null}]}}]},
-"text": "a\n\n  b # c\n", "tail": "x\n\n", "odd keys": {"a: b": 1, "- c": 2, "#": 3, "é\n": 4, "true": 5, "1": 6}, "values": ["- a", "null", "#", "", " a", null, true, 1.5]}`)
-	for name, content := range objects {
-		var text bytes.Buffer
-		if !(ownerview.Screen{}).Tree(&text, ownerview.New(content), ownerview.Filter{}) {
-			t.Errorf("%s: nothing to show", name)
-		}
-		if metadata, ok := content["metadata"].(map[string]any); ok {
-			delete(metadata, "managedFields")
-		}
-		if diff := cmp.Diff(content, parsed(t, text.String())); diff != "" {
-			t.Errorf("%s (-object +tree):\n%s\n%s", name, diff, text.String())
-		}
-	}
 }
 
 // TestTreeFitsTheScreen holds lines to the width as long as the names of owners leave
@@ -75,6 +56,53 @@ func TestTreeFitsTheScreen(t *testing.T) {
 					t.Errorf("%s: %d columns of %d: %s", name, n, width, line)
 				}
 			}
+		}
+	}
+}
+
+// TestTreeSaysHowAndWhen has operation and age beside each field where the screen has
+// room for them, the names alone where it has not, and owners below what is too wide
+// for both.
+func TestTreeSaysHowAndWhen(t *testing.T) {
+	o := ownerview.New(parsed(t, `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  managedFields:
+  - {manager: ci, operation: Apply, apiVersion: v1, time: "2026-01-02T03:00:00Z", fieldsType: FieldsV1, fieldsV1: {"f:data": {".": {}, "f:a": {}, "f:image": {}}}}
+  - {manager: autoscaler, operation: Update, apiVersion: v1, subresource: scale, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:a": {}}}}
+data: {a: b, image: registry.example.com/a/path/that/goes/on:1.2.3}
+`))
+	now := time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC)
+	for width, want := range map[int]string{
+		0: `
+data:                                                    # (ci/Apply 5m)
+  a: b                                                   # autoscaler/Update[scale], ci/Apply 5m
+  image: registry.example.com/a/path/that/goes/on:1.2.3  # ci/Apply 5m
+`,
+		80: `
+data:            # (ci/Apply 5m)
+  a: b           # autoscaler/Update[scale], ci/Apply 5m
+  image: registry.example.com/a/path/that/goes/on:1.2.3  # ci/Apply 5m
+`,
+		55: `
+data:            # (ci/Apply 5m)
+  a: b           # autoscaler[scale], ci
+  image: registry.example.com/a/path/that/goes/on:1.2.3
+                 # ci/Apply 5m
+`,
+		38: `
+data:            # (ci/Apply 5m)
+  a: b           # autoscaler[scale] +1
+  image: registry.example.com/a/path/…
+                 # ci/Apply 5m
+`,
+	} {
+		var text bytes.Buffer
+		ownerview.Screen{Width: width, Now: now, NoHeaders: true}.Tree(&text, o, ownerview.Filter{})
+		if !strings.Contains("\n"+text.String(), want) {
+			t.Errorf("%d columns: want%sgot\n%s", width, want, text.String())
 		}
 	}
 }
