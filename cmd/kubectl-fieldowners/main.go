@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
+	_ "coapply.dev/cmd/kubectl-fieldowners/internal/english" // kubectl loads no translations
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
