@@ -81,7 +81,7 @@ func (s Subject) String() string {
 // They tell which fields the server means, since its own strings are ambiguous, and
 // both values. The live object tells as well whether client-side apply wrote it, which
 // kubectl would take over; without it, only an owner's name does. They are of one
-// object, so they explain one answer and not several.
+// object, so they explain one answer and not several: for these there is ExplainEach.
 //
 // What is no conflict is an error that says what it is instead: a stale write, a
 // create of what exists, another failure, a text that was cut off.
@@ -93,10 +93,32 @@ func Explain(answer []byte, live, intent map[string]any) ([]Explanation, error) 
 	if len(answers) > 1 && (live != nil || intent != nil) {
 		return nil, fmt.Errorf("the text has the answers for %d objects, and does not say which of them the live object or the intent is: give one answer, or neither of the two", len(answers))
 	}
+	return explainAll(answers, func(Explanation) (map[string]any, map[string]any, error) { return live, intent, nil })
+}
+
+// ExplainEach is Explain for a text with the answers for several objects. objects gives
+// the live object and the intent of each answer, nil where it does not know them, from
+// what is explained without them.
+func ExplainEach(answer []byte, objects func(Explanation) (live, intent map[string]any, err error)) ([]Explanation, error) {
+	answers, err := readAnswers(answer)
+	if err != nil {
+		return nil, err
+	}
+	return explainAll(answers, objects)
+}
+
+func explainAll(answers []conflictAnswer, objects func(Explanation) (live, intent map[string]any, err error)) ([]Explanation, error) {
 	var explanations []Explanation
 	for _, a := range answers {
-		e, err := a.explain(live, intent)
+		e, err := a.explain(nil, nil)
 		if err != nil {
+			return nil, err
+		}
+		live, intent, err := objects(e)
+		if err != nil {
+			return nil, err
+		}
+		if e, err = a.explain(live, intent); err != nil {
 			return nil, err
 		}
 		explanations = append(explanations, e)

@@ -74,8 +74,9 @@ func ownershipOf(object map[string]any) (Ownership, error) {
 
 // locate finds which field the server means: one that the owner's entry names so,
 // best one that the intent sets; where the entry does not say, as of the owner
-// before-first-apply, one that the intent or else the live object has. Two of one
-// name ({"a.b": 1} and {"a": {"b": 1}}) are neither. The owner is completed with
+// before-first-apply, one that the intent or else the live object has; where none of
+// these has any, what the name means in every object. Two of one name ({"a.b": 1} and
+// {"a": {"b": 1}}) are neither. The owner is completed with
 // what its entry says.
 func (c *Contention) locate(fields map[string][]Owned, live, intent map[string]any) {
 	var owned, wanted []Path
@@ -102,6 +103,9 @@ func (c *Contention) locate(fields map[string][]Owned, live, intent map[string]a
 	}
 	if len(candidates) == 0 {
 		candidates = Locate(live, c.ServerPath)
+	}
+	if path, certain := certainPath(c.ServerPath); certain && len(candidates) == 0 {
+		candidates = []Path{path}
 	}
 	slices.SortFunc(candidates, Path.Compare)
 	if candidates = slices.CompactFunc(candidates, Path.Equal); len(candidates) == 1 {

@@ -33,7 +33,7 @@ const twoOfOne = "Apply failed with 2 conflicts: conflicts with \"one\":\n- .dat
 // kubectl really write is in test/integration.
 func TestExplainReads(t *testing.T) {
 	edit := []string{".data.x: owned by edit/Update"}
-	one := []string{".data.x: owned by one/Apply", ".metadata.annotations.a.b/c: owned by one/Apply"}
+	one := []string{".data.x: owned by one/Apply", `.metadata.annotations["a.b/c"]: owned by one/Apply`}
 	for _, c := range []struct {
 		reason, answer string
 		want           [][]string

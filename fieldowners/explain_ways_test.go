@@ -25,7 +25,7 @@ import (
 func waysFixture(t *testing.T) fieldowners.Explanation {
 	t.Helper()
 	answer := "Apply failed with 6 conflicts: conflicts with \"before-first-apply\" using v1:\n- .data.a.b\n- .data.`\n" +
-		"conflicts with \"m\":\n- .data.a.b\n- .data.gone\n- .data.lost\nconflicts with \"\" using v1:\n- .data.gone\n"
+		"conflicts with \"m\":\n- .data.a.b\n- .data.gone.x\n- .data.lost.x\nconflicts with \"\" using v1:\n- .data.gone.x\n"
 	live := configMap(nil, map[string]any{"a.b": "1", "`": "2"})
 	explanations, err := fieldowners.Explain([]byte(answer), live, nil)
 	if err != nil {

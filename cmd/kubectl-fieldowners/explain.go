@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,9 @@ type explainCommand struct {
 
 	file, live, intent string
 	output             string
+
+	lives, intents []map[string]any // of the files
+	answers        int
 }
 
 var explainOutputs = []string{"text", "json", "yaml"}
@@ -33,9 +35,10 @@ It reads what kubectl apply --server-side printed, the API server's Status as JS
 YAML, or a line of a log that quotes either, from stdin or a file. No cluster is asked.
 
 The API server's own names of fields are ambiguous, and it tells no values. --live (the
-object, with --show-managed-fields) and --intent (what was applied) tell both. --live
-tells as well whether kubectl apply would take the object over from client-side apply,
-and delete what the file does not list; without it, only an owner's name does.
+object, with --show-managed-fields) and --intent (what was applied) tell both. kubectl
+does not name the object: of several in a file, the one is meant that has the fields.
+--live tells as well whether kubectl apply would take the object over from client-side
+apply, and delete what the file does not list; without it, only an owner's name does.
 
 Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
 		Example: `  kubectl apply --server-side -f web.yaml 2>&1 | kubectl fieldowners explain --intent web.yaml
@@ -46,8 +49,8 @@ Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&e.file, "filename", "f", "", "read the answer from a `file`, - for stdin (the default)")
-	flags.StringVar(&e.live, "live", "", "a `file` with the live object")
-	flags.StringVar(&e.intent, "intent", "", "a `file` with what was applied; of several objects the one that --live has")
+	flags.StringVar(&e.live, "live", "", "a `file` with the live object, or several")
+	flags.StringVar(&e.intent, "intent", "", "a `file` with what was applied, also of several objects")
 	flags.StringVarP(&e.output, "output", "o", "text", "text, json or yaml")
 	completeValues(cmd, "output", explainOutputs...)
 	return cmd
@@ -61,11 +64,13 @@ func (e *explainCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	live, intent, err := e.objects()
-	if err != nil {
+	if err := e.readObjects(); err != nil {
 		return err
 	}
-	explanations, err := fieldowners.Explain(answer, live, intent)
+	explanations, err := fieldowners.Explain(answer, nil, nil)
+	if e.answers = len(explanations); err == nil && len(e.lives)+len(e.intents) > 0 {
+		explanations, err = fieldowners.ExplainEach(answer, e.objectsOf)
+	}
 	if err != nil {
 		return errors.New(ownerview.Safe(err.Error()))
 	}
@@ -94,48 +99,4 @@ func (e *explainCommand) validate(cmd *cobra.Command) error {
 		e.file = "-"
 	}
 	return nil
-}
-
-// objects reads the live object and the intent that is about it.
-func (e *explainCommand) objects() (live, intent map[string]any, err error) {
-	if live, err = e.object(e.live, nil); err != nil {
-		return nil, nil, err
-	}
-	if live != nil {
-		if o := ownerview.New(live); o.Absent {
-			e.tell(o)
-		}
-	}
-	intent, err = e.object(e.intent, live)
-	return live, intent, err
-}
-
-// object reads a file of one object, or of several of which one is that of another
-// file.
-func (e *explainCommand) object(file string, like map[string]any) (map[string]any, error) {
-	if file == "" {
-		return nil, nil
-	}
-	var found []map[string]any
-	err := e.readFiles([]string{file}, func(_ string, object map[string]any) error {
-		found = append(found, object)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if all := len(found); all > 1 && like != nil {
-		wanted := ownerview.New(like)
-		found = slices.DeleteFunc(found, func(object map[string]any) bool {
-			o := ownerview.New(object)
-			return o.GroupKind() != wanted.GroupKind() || o.Name != wanted.Name || o.Namespace != "" && o.Namespace != wanted.Namespace
-		})
-		if len(found) == 0 {
-			return nil, fmt.Errorf("%s: none of its %d objects is %s", file, all, wanted)
-		}
-	}
-	if len(found) > 1 {
-		return nil, fmt.Errorf("%s: %d objects, and one is needed: that of the conflict", file, len(found))
-	}
-	return found[0], nil
 }
