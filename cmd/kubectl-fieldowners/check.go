@@ -22,11 +22,12 @@ type checkCommand struct {
 	live        []string
 	manager     string
 	subresource string
-	server      serverFlag
+	dryRun      string
 	output      string
 	sarif       bool
 	saved       []map[string]any // of --live
-	client      client.Client    // for --server
+	client      client.Client    // for --dry-run=server
+	schemas     kindSchemas
 }
 
 var checkOutputs = []string{"text", "json", "yaml", "sarif"}
@@ -40,22 +41,18 @@ func newCheck(p *plugin) *cobra.Command {
 conflict, with whom and with which values; which would be shared, and which the
 manager would give up because the file lists them no longer. Nothing is written.
 
-It predicts from the managed fields of the live objects. These do not tell
-everything: what they leave open is said, not guessed. --server asks the API server
-instead, by a dry run, in which validation and admission take part; that needs the
-right to patch. For its address, which is --server elsewhere, write --server=URL here.
+It predicts from the managed fields of the live objects, and looks the fields up in the
+API server's schemas. These do not tell everything: what they leave open is said to be
+not certain, and not guessed. --dry-run=server asks the API server instead, with
+validation and admission; that needs the right to patch.
 
-Exit codes: 0 no conflict (there may be doubts, on stderr), 1 conflicts, 2 an error.`,
+Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server would refuse the
+file; 3 no conflict as far as can be told, but something is not certain.`,
 		Example: `  kubectl fieldowners check -f web.yaml --field-manager ci
-  kubectl kustomize . | kubectl fieldowners check -f - --field-manager ci --server
+  kubectl kustomize . | kubectl fieldowners check -f - --field-manager ci --dry-run=server
   kubectl fieldowners check -f web.yaml --field-manager ci --live saved.yaml   # no cluster
   kubectl fieldowners check -f web.yaml --field-manager ci --sarif > check.sarif`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && c.server.ask && strings.Contains(args[0], "://") {
-				return usageError(cmd, "an address of the API server is written --server=%s here", args[0])
-			}
-			return noArgs(cmd, args)
-		},
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -65,33 +62,10 @@ Exit codes: 0 no conflict (there may be doubts, on stderr), 1 conflicts, 2 an er
 	flags.StringVar(&c.subresource, "subresource", "", "the `subresource` they would be applied to, such as status")
 	flags.StringVarP(&c.output, "output", "o", "text", strings.Join(checkOutputs, ", "))
 	flags.BoolVar(&c.sarif, "sarif", false, "the same as -o sarif: SARIF 2.1.0, for what shows findings beside the code")
-	flags.Var(&c.server, "server", "ask the API server by a dry run; --server=`URL` is its address")
-	flags.Lookup("server").NoOptDefVal = askServer
-	flags.StringVarP(&c.server.address, "server-address", "s", "", "the same as --server=`URL`, for kubectl's -s")
+	flags.StringVar(&c.dryRun, "dry-run", "none", `"server" asks the API server by a dry run, "none" predicts`)
 	completeValues(cmd, "output", checkOutputs...)
+	completeValues(cmd, "dry-run", "none", "server")
 	return cmd
-}
-
-const askServer = "dry-run"
-
-// serverFlag is --server: without a value a switch, with one kubectl's own flag.
-type serverFlag struct {
-	ask     bool
-	address string
-}
-
-func (f *serverFlag) String() string { return f.address }
-func (f *serverFlag) Type() string   { return "string" }
-func (f *serverFlag) Set(text string) error {
-	switch text {
-	case askServer, "true":
-		f.ask = true
-	case "false":
-		f.ask = false
-	default:
-		f.address = text
-	}
-	return nil
 }
 
 func (c *checkCommand) run(cmd *cobra.Command) error {
@@ -101,27 +75,30 @@ func (c *checkCommand) run(cmd *cobra.Command) error {
 	if c.sarif {
 		c.output = "sarif"
 	}
-	if c.server.address != "" {
-		c.config.APIServer = &c.server.address
-	}
 	if err := c.readSaved(); err != nil {
 		return err
 	}
-	if c.server.ask {
+	switch {
+	case c.asksServer():
 		var err error
 		if c.client, err = c.connect(); err != nil {
 			return err
 		}
+	case len(c.live) == 0:
+		c.schemas = c.readSchemas()
 	}
 	items, failed, err := c.checkFiles(cmd.Context())
 	if err == nil {
 		err = c.print(items)
 	}
-	if failed && (err == nil || errors.Is(err, errFound)) {
+	if failed && (err == nil || errors.Is(err, errFound) || errors.Is(err, errUnsure)) {
 		err = errSaid
 	}
 	return err
 }
+
+// asksServer tells whether the API server is asked by a dry run.
+func (c *checkCommand) asksServer() bool { return c.dryRun == "server" }
 
 // checkFiles checks object by object. One that cannot be checked is said on stderr and
 // does not keep the others from it.
@@ -155,8 +132,10 @@ func (c *checkCommand) validate(cmd *cobra.Command) error {
 		return usageError(cmd, "who would apply it? Name the field manager by --field-manager (kubectl apply --server-side is %q unless told otherwise)", "kubectl")
 	case !slices.Contains(checkOutputs, c.output):
 		return usageError(cmd, "-o is %q, want one of %s", c.output, strings.Join(checkOutputs, ", "))
-	case c.server.ask && len(c.live) > 0:
-		return usageError(cmd, "--server asks the API server, so --live has no part in it")
+	case c.dryRun != "none" && c.dryRun != "server":
+		return usageError(cmd, "--dry-run is %q, want server, or none to predict", c.dryRun)
+	case c.asksServer() && len(c.live) > 0:
+		return usageError(cmd, "--dry-run=server asks the API server, so --live has no part in it")
 	case slices.Contains(c.files, "-") && slices.Contains(c.live, "-"):
 		return usageError(cmd, "stdin can be either -f or --live")
 	case c.sarif && cmd.Flags().Changed("output") && c.output != "sarif":
@@ -180,7 +159,7 @@ func (c *checkCommand) check(ctx context.Context, d document, places []int, inte
 	if nameOf(intent) == "" {
 		return checkItem{}, errors.New("metadata.name is missing")
 	}
-	if c.server.ask {
+	if c.asksServer() {
 		return c.checkByServer(ctx, d, places, intent)
 	}
 	live, err := c.liveOf(intent)
@@ -195,7 +174,9 @@ func (c *checkCommand) check(ctx context.Context, d document, places []int, inte
 		return checkItem{}, err
 	}
 	item := newCheckItem(d, places, intent, live)
-	item.predicted(prediction)
+	if c.lookUp(&item, intent, live); len(item.Refused) == 0 {
+		item.predicted(prediction)
+	}
 	return item, nil
 }
 

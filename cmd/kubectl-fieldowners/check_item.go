@@ -30,12 +30,23 @@ type checkItem struct {
 	Changes    []checkChange   `json:"changes"` // of fields that nobody else owns
 	Unsure     []checkUnsure   `json:"unsure"`
 
+	// Refused are fields that the kind does not have, or not so: the API server refuses
+	// the whole object, and nothing else is told of it.
+	Refused []checkRefused `json:"refused,omitempty"`
+
 	// Takeover is what kubectl apply would do beside that.
 	Takeover *checkTakeover `json:"kubectlTakesOver,omitempty"`
 
 	// crowd is what Lint says of an object with many managers.
 	crowd string
 	lines fieldLines
+	root  fieldowners.Field // the intent
+}
+
+type checkRefused struct {
+	Path   string `json:"path"`
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
 }
 
 type checkConflict struct {
@@ -86,7 +97,8 @@ func newCheckItem(d document, places []int, intent, live map[string]any) checkIt
 		item.crowd = crowdOf(live)
 	}
 	item.Takeover = takeover(ownership, intent)
-	item.lines = newFieldLines(d, places, ownership.Join(intent))
+	item.root = ownership.Join(intent)
+	item.lines = newFieldLines(d, places, item.root)
 	item.Line = item.lines.first
 	return item
 }
@@ -141,4 +153,8 @@ func (i *checkItem) predicted(p fieldowners.Prediction) {
 	for _, d := range p.Unsure {
 		i.Unsure = append(i.Unsure, checkUnsure{d.Path.String(), i.lines.of(d.Path), d.Reason, d.Sharing})
 	}
+}
+
+func (i *checkItem) doubt(path fieldowners.Path, reason string) {
+	i.Unsure = append(i.Unsure, checkUnsure{Path: path.String(), Line: i.lines.of(path), Reason: reason})
 }

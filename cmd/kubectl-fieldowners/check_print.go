@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,8 +10,9 @@ import (
 )
 
 func (c *checkCommand) print(items []checkItem) error {
-	conflicts, unsure, takeovers := 0, 0, 0
+	conflicts, unsure, takeovers, refused := 0, 0, 0, 0
 	for _, item := range items {
+		refused += len(item.Refused)
 		conflicts += len(item.Conflicts)
 		unsure += len(unsureTexts(item.Unsure))
 		if item.Takeover != nil {
@@ -26,13 +28,13 @@ func (c *checkCommand) print(items []checkItem) error {
 	case "sarif":
 		err = c.structured("json", newSarif(c.manager, items))
 	default:
-		err = c.structured(c.output, checkList{FieldManager: c.manager, Server: c.server.ask, Items: items})
+		err = c.structured(c.output, checkList{FieldManager: c.manager, Server: c.asksServer(), Items: items})
 	}
 	if err != nil {
 		return err
 	}
 	if unsure > 0 {
-		fmt.Fprintf(c.ErrOut, "warning: managed fields alone do not tell all, see %q: --server asks the API server\n", "not certain")
+		fmt.Fprintf(c.ErrOut, "warning: managed fields alone do not tell all, see %q: --dry-run=server asks the API server\n", "not certain")
 	}
 	if takeovers > 0 {
 		fmt.Fprintln(c.ErrOut, "warning: kubectl apply would remove more than an apply of these files does")
@@ -42,8 +44,13 @@ func (c *checkCommand) print(items []checkItem) error {
 			fmt.Fprintf(c.ErrOut, "warning: %s: %s\n", ownerview.Safe(item.Kind+" "+item.Name), item.crowd)
 		}
 	}
-	if conflicts > 0 {
+	switch {
+	case refused > 0:
+		return errors.New("the API server would refuse what is wrong in these files")
+	case conflicts > 0:
 		return errFound
+	case unsure > 0:
+		return errUnsure
 	}
 	return nil
 }
@@ -57,6 +64,8 @@ func (c *checkCommand) text(item checkItem) {
 	}
 	verdict := "no conflict"
 	switch n := len(item.Conflicts); {
+	case len(item.Refused) > 0:
+		verdict = "refused"
 	case n == 1:
 		verdict = "1 conflict"
 	case n > 1:
@@ -64,13 +73,19 @@ func (c *checkCommand) text(item checkItem) {
 	case item.Creates:
 		verdict = "no conflict, it would be created"
 	}
+	if len(item.Refused)+len(item.Conflicts) == 0 && len(unsureTexts(item.Unsure)) > 0 {
+		verdict += ", but not certain"
+	}
 	fmt.Fprintln(c.Out, palette.Strong(ownerview.Safe(item.Kind+" "+name)+": "+verdict))
+	for _, r := range item.Refused {
+		fmt.Fprintf(c.Out, "  %s:%d: %s: %s\n", ownerview.Safe(item.File), r.Line, ownerview.Safe(r.Path), r.Reason)
+	}
 	for _, conflict := range item.Conflicts {
 		fmt.Fprintf(c.Out, "  %s:%d: %s\n", ownerview.Safe(item.File), conflict.Line, ownerview.Safe(conflict.Path))
 		fmt.Fprintf(c.Out, "      %s wants %s, %s has %s\n",
 			ownerview.Safe(c.manager), short(conflict.Ours), conflict.Owner.String(), short(conflict.Theirs))
 	}
-	if c.server.ask && len(item.Conflicts) > 0 {
+	if c.asksServer() && len(item.Conflicts) > 0 {
 		fmt.Fprintln(c.Out, "  (of a conflicting apply the API server tells nothing else)")
 	}
 	c.texts("becomes shared", append(sharedTexts(item.Shared), perhapsShared(item.Unsure)...))

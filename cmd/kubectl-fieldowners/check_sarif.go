@@ -57,6 +57,7 @@ type (
 
 const (
 	ruleConflict = "ownership-conflict"
+	ruleRefused  = "refused-field"
 	ruleUnsure   = "not-certain"
 	ruleTakeover = "kubectl-takeover"
 )
@@ -71,6 +72,9 @@ func newSarif(manager string, items []checkItem) sarifLog {
 	}
 	for _, item := range items {
 		object := item.Kind + " " + item.Name
+		for _, r := range item.Refused {
+			add(item, ruleRefused, "error", r.Line, fmt.Sprintf("%s: the API server refuses %s: %s", object, r.Path, r.Reason))
+		}
 		for _, c := range item.Conflicts {
 			add(item, ruleConflict, "error", c.Line, fmt.Sprintf("%s: %s cannot set %s to %s: owned by %s with %s",
 				object, manager, c.Path, short(c.Ours), c.Owner, short(c.Theirs)))
@@ -88,8 +92,10 @@ func newSarif(manager string, items []checkItem) sarifLog {
 	rules := []sarifRule{
 		{ruleConflict, sarifText{"Another field manager owns the field with another value"},
 			sarifText{"Leave the field out, set it to the owner's value to share it, or force the apply to take it."}},
-		{ruleUnsure, sarifText{"Managed fields do not tell what an apply does here"},
-			sarifText{"Ask the API server: kubectl fieldowners check --server."}},
+		{ruleRefused, sarifText{"The kind has no such field, or not of this type"},
+			sarifText{"Correct the name: kubectl explain lists the fields of a kind."}},
+		{ruleUnsure, sarifText{"What is known does not tell what an apply does here"},
+			sarifText{"Ask the API server: kubectl fieldowners check --dry-run=server."}},
 		{ruleTakeover, sarifText{"kubectl apply removes more than the file gives up"},
 			sarifText{"List the fields in the file, or apply it with another client than kubectl."}},
 	}

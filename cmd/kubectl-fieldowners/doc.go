@@ -6,5 +6,6 @@
 //	kubectl fieldowners check -f web.yaml --field-manager ci
 //
 // Every command reads files as well as a cluster. Exit codes are those of kubectl
-// diff: 0 when nothing was found, 1 when something was, 2 for an error.
+// diff: 0 when nothing was found, 1 when something was, 2 for an error; and 3 where check
+// found nothing but is not certain.
 package main

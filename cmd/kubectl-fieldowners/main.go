@@ -22,11 +22,12 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// The exit codes of kubectl diff, and a shell's for an interrupt.
+// The exit codes of kubectl diff, one of our own, and a shell's for an interrupt.
 const (
 	exitNothing     = 0
 	exitFound       = 1
 	exitError       = 2
+	exitUnsure      = 3
 	exitInterrupted = 130
 )
 
@@ -43,7 +44,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := newRoot(genericiooptions.IOStreams{In: stdin, Out: out, ErrOut: stderr})
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	err := root.ExecuteContext(ctx)
-	if out.err != nil && (err == nil || errors.Is(err, errFound)) {
+	if out.err != nil && (err == nil || errors.Is(err, errFound) || errors.Is(err, errUnsure)) {
 		err = fmt.Errorf("what was found could not be written: %w", out.err)
 	}
 	return exitCode(ctx, err, stderr)
@@ -68,6 +69,10 @@ func (o *output) Write(text []byte) (int, error) {
 // stdout already.
 var errFound = errors.New("found")
 
+// errUnsure ends a command that found nothing, but cannot be certain of it. What is
+// open stands on stdout already.
+var errUnsure = errors.New("not certain")
+
 // errSaid ends a command that has said on stderr what went wrong.
 var errSaid = errors.New("said")
 
@@ -77,6 +82,8 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 		return exitNothing
 	case errors.Is(err, errFound):
 		return exitFound
+	case errors.Is(err, errUnsure):
+		return exitUnsure
 	case errors.Is(err, errSaid):
 		return exitError
 	case ctx.Err() != nil:

@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
 // writtenFile writes a file for the plugin.
@@ -50,7 +53,7 @@ func TestCheck(t *testing.T) {
 	appliedFile(t, "first", service)
 	wanted := writtenFile(t, "wanted.yaml", strings.Replace(strings.Replace(service, "8443", "9443", 1), "team: a", "team: b", 1))
 
-	for _, asked := range [][]string{nil, {"--server"}} {
+	for _, asked := range [][]string{nil, {"--dry-run=server"}} {
 		stdout, stderr, code := plugin(t, append([]string{"check", "-f", wanted, "--field-manager", "second", "-o", "json"}, asked...)...)
 		var list struct {
 			Items []struct {
@@ -99,9 +102,59 @@ func TestCheckIsRefused(t *testing.T) {
 		{"a field that the kind does not have", `{apiVersion: v1, kind: ConfigMap, metadata: {name: check-refused}, dota: {a: b}}`, "dota"},
 		{"a namespace that does not exist", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}, data: {a: b}}`, "nowhere"},
 	} {
-		stdout, stderr, code := plugin(t, "check", "--server", "-f", writtenFile(t, "wrong.yaml", test.content), "--field-manager", "ci")
+		stdout, stderr, code := plugin(t, "check", "--dry-run=server", "-f", writtenFile(t, "wrong.yaml", test.content), "--field-manager", "ci")
 		if code != 2 || !strings.HasPrefix(stderr, "error: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, test.wants) {
 			t.Errorf("%s: exit code %d\n%s%s", test.reason, code, stdout, stderr)
+		}
+	}
+}
+
+// TestCheckLooksFieldsUp holds what is looked up in the API server's schemas against
+// what the server itself says of the same file.
+func TestCheckLooksFieldsUp(t *testing.T) {
+	namespace := newNamespace(t, newClient(t, server(t)))
+	deployment := func(spec string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: looked-up, namespace: " + namespace + "}\nspec:\n  selector: {matchLabels: {a: b}}\n" +
+			"  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i, resources: {limits: {cpu: 1, memory: 1Gi}}, ports: [{containerPort: 80}]}]}}\n" + spec
+	}
+	group := strings.TrimPrefix(namespace, "test-") + ".example.com"
+	custom := func(spec string) string {
+		return "{apiVersion: " + group + "/v1, kind: Widget, metadata: {name: looked-up, namespace: " + namespace + "}, spec: " + spec + "}"
+	}
+	crd := widgets(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Widget"})
+	crd.Spec.Versions[0].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"size": {Type: "integer"}, "any": {Type: "object", XPreserveUnknownFields: new(true)},
+		}},
+	}}
+	if _, err := envtest.InstallCRDs(server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
+		t.Fatal(err)
+	}
+	known := writtenFile(t, "known.yaml", custom("{size: 1}"))
+	waitFor(t, "the schema of the custom resource", func() string {
+		stdout, stderr, code := plugin(t, "check", "-f", known, "--field-manager", "ci")
+		if code == 0 {
+			return ""
+		}
+		return stdout + stderr
+	})
+	for _, test := range []struct{ reason, content, wants string }{
+		{"all is there", deployment("  replicas: 3\n"), ""},
+		{"a misspelt field", deployment("  replicaz: 3\n"), "wrong.yaml:7: .spec.replicaz: there is no such field"},
+		{"two of them", deployment("  replicaz: 3\n  pausd: true\n"), ".spec.pausd: there is no such field"},
+		{"a wrong type", deployment("  replicas: many\n"), "wrong.yaml:7: .spec.replicas: expected numeric"},
+		{"in a list", deployment("  strategy: {type: Recreate, rollingUpdat: {}}\n"), ".spec.strategy.rollingUpdat: there is no such field"},
+		{"in an associative list", strings.Replace(deployment(""), "image: i", "imagee: i", 1), `.spec.template.spec.containers[name="c"].imagee`},
+		{"the key of a map", `{apiVersion: v1, kind: ConfigMap, metadata: {name: looked-up, namespace: ` + namespace + `, labels: {x: z}}, data: {replicaz: "3"}}`, ""},
+		{"a value of a Secret", `{apiVersion: v1, kind: Secret, metadata: {name: looked-up, namespace: ` + namespace + `}, stringData: {password: 12345678}}`, ".stringData.password: expected string"},
+		{"of a custom resource", custom("{size: 1, sise: 2}"), ".spec.sise: there is no such field"},
+		{"of a custom resource, where any field may be", custom("{size: 1, any: {sise: 2}}"), ""},
+	} {
+		file := writtenFile(t, "wrong.yaml", test.content)
+		_, said, asked := plugin(t, "check", "--dry-run=server", "-f", file, "--field-manager", "ci")
+		stdout, stderr, code := plugin(t, "check", "-f", file, "--field-manager", "ci")
+		if code != asked || (code == 2) != (test.wants != "") || !strings.Contains(stdout, test.wants) || strings.Contains(stdout+stderr, "12345678") {
+			t.Errorf("%s: exit code %d, by the server %d, want %q\n%s%s%s", test.reason, code, asked, test.wants, stdout, stderr, said)
 		}
 	}
 }
