@@ -161,7 +161,8 @@ type call struct {
 	attempts    int
 	waited      time.Duration // for the lane
 	conflicts   []Conflict
-	concessions concessions // fields in which the intent gives way
+	unread      []*fieldowners.EntryError // of the last object that conflicts were judged by
+	concessions concessions               // fields in which the intent gives way
 	takenBack   []fieldowners.Path
 	birth       birth // of an object that is ours from birth
 

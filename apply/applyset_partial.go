@@ -81,11 +81,11 @@ func (s *ApplySets) recordedPartials(parent *metav1.PartialObjectMetadata) parti
 	if says == "" {
 		return partials{}
 	}
-	ownership, err := fieldowners.Parse(parent.ManagedFields)
+	ownership, _ := fieldowners.ParseReadable(parent.ManagedFields)
 	ours := func(owner fieldowners.Manager) bool {
 		return owner.Name == s.parents.FieldManager() && owner.Subresource == "" && owner.Operation == metav1.ManagedFieldsOperationApply
 	}
-	if err != nil || !slices.ContainsFunc(ownership.OwnersOf(partialsPath), ours) {
+	if !slices.ContainsFunc(ownership.OwnersOf(partialsPath), ours) {
 		return partials{}
 	}
 	var names []string

@@ -44,8 +44,8 @@ func (s *ApplySets) Has(parent, object client.Object) bool {
 	if err != nil || object.GetLabels()[PartOfLabel] != id {
 		return false
 	}
-	ownership, err := fieldowners.Parse(object.GetManagedFields())
-	return err == nil && s.ownsLabel(ownership)
+	ownership, _ := fieldowners.ParseReadable(object.GetManagedFields())
+	return s.ownsLabel(ownership)
 }
 
 // record is what a parent says of its set; the zero value is that of a parent

@@ -83,10 +83,7 @@ func show(v any) string {
 // managed fields of the object read, and decides each.
 func (c *call) describeConflicts(err error, live *unstructured.Unstructured) ([]Conflict, error) {
 	intent := c.intent
-	ownership, parseErr := fieldowners.Parse(live.GetManagedFields())
-	if parseErr != nil {
-		return nil, fmt.Errorf("managed fields of %v: %w", intent.ref, parseErr)
-	}
+	ownership := c.readableOwners(live)
 	var conflicts []Conflict
 	for _, cause := range conflictCauses(err) {
 		manager, causeErr := fieldowners.ParseCause(cause.Message)
@@ -106,6 +103,15 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured) ([]
 		conflicts = append(conflicts, conflict)
 	}
 	return conflicts, nil
+}
+
+// readableOwners tells of what cannot be read, and goes on without it.
+func (c *call) readableOwners(live *unstructured.Unstructured) (ownership fieldowners.Ownership) {
+	ownership, c.unread = fieldowners.ParseReadable(live.GetManagedFields())
+	for _, unread := range c.unread {
+		c.log.Info("an entry of the managed fields cannot be read; its fields count as nobody's", "error", unread.Error())
+	}
+	return ownership
 }
 
 // decideOn has the policy decide. Nothing gives way to another entry of our own name,

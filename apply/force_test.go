@@ -86,14 +86,19 @@ func TestConflict(t *testing.T) {
 			attempts: 1, err: apply.ErrRefused,
 		},
 		"unreadable managed fields": {
-			reason: "what cannot be judged is not forced",
-			policy: force,
-			steps: []step{{"PATCH", conflict(hpaReplicas)}, {"GET", func(r *http.Request) (*http.Response, error) {
-				live := web("uid-1", "7")
-				live.ManagedFields[0].FieldsType = "FieldsV2"
-				return ok(live)(r)
-			}}},
-			attempts: 1, err: apply.ErrRefused,
+			reason: "the server's answer names owner and field: who forges an entry does not keep us from it",
+			policy: forcesReplicas,
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)},
+				{"GET", func(r *http.Request) (*http.Response, error) {
+					live := web("uid-1", "7")
+					live.ManagedFields[0].FieldsType = "FieldsV2"
+					return ok(live)(r)
+				}},
+				{"PATCH", conflict(hpaReplicas)},
+				{"PATCH uid=uid-1 resourceVersion=7 force", ok(web("uid-1", "8"))},
+			},
+			action: apply.Configured, attempts: 3, conflicts: []string{forcedReplicas},
 		},
 		"unreadable object": {
 			reason: "no permission to get",

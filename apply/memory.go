@@ -143,10 +143,7 @@ func (c *call) worthRemembering(answer *unstructured.Unstructured) bool {
 // the concessions up to date with the object. Without managed fields it cannot
 // tell, and nothing but the shared values changes.
 func (c *call) stillCalledFor(object *unstructured.Unstructured) bool {
-	ownership, err := fieldowners.Parse(object.GetManagedFields())
-	if err != nil {
-		return false
-	}
+	ownership, _ := fieldowners.ParseReadable(object.GetManagedFields())
 	held := c.noneBy(ownership)
 	if len(object.GetManagedFields()) == 0 {
 		held.made = c.concessions.made

@@ -62,4 +62,9 @@ type Outcome struct {
 	// TakenBack are the manager's own fields that were taken back from the owner whom the
 	// server made up when managed fields were wiped; see Config.Contract.
 	TakenBack []fieldowners.Path
+
+	// Unread are entries of the managed fields that could not be read when conflicts were
+	// judged, as somebody who forges them leaves them. What they own counts as nobody's,
+	// but for what the API server's answer says.
+	Unread []*fieldowners.EntryError
 }

@@ -20,11 +20,11 @@ func (c *call) compare(before, after *unstructured.Unstructured) (Plan, error) {
 		before = &unstructured.Unstructured{}
 	} else {
 		var err error
-		if held, err = fieldowners.Parse(before.GetManagedFields()); err != nil {
+		if held, err = c.readable(before.GetManagedFields()); err != nil {
 			return Plan{}, &RefusedError{Object: c.intent.ref, Err: fmt.Errorf("its managed fields: %w", err)}
 		}
 	}
-	owned, err := fieldowners.Parse(after.GetManagedFields())
+	owned, err := c.readable(after.GetManagedFields())
 	if err != nil {
 		return Plan{}, &RefusedError{Object: c.intent.ref, Err: fmt.Errorf("managed fields of the answer: %w", err)}
 	}

@@ -51,7 +51,7 @@ func TestPlan(t *testing.T) {
 	pinned := threeReplicas()
 	pinned.WithUID("uid-0")
 	forged := web("uid-1", "7")
-	forged.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x", FieldsType: "FieldsV9"}}
+	forged.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, FieldsType: "FieldsV9"}}
 	dryCreated := ownedWith("uid-9", "", 3)
 	touched := ownedWith("uid-1", "7", 3)
 	touched.ManagedFields[1] = entry(manager, "Apply", "", `{"f:spec":{".":{},"f:replicas":{}}}`)
@@ -112,7 +112,7 @@ func TestPlan(t *testing.T) {
 			intent: apply.Intent{Config: threeReplicas(), Belongs: isBornOurs}, refused: apply.ErrNotOurs,
 			steps: []step{{"GET", ok(web("uid-2", "7"))}, {"GET", ok(web("uid-2", "7"))}, {"GET", ok(web("uid-2", "7"))}},
 		},
-		"managed fields that nobody can read": {
+		"managed fields of ours that nobody can read": {
 			err: apply.ErrRefused, steps: []step{{"GET", ok(forged)}, {"PATCH", ok(forged)}},
 		},
 		"an answer with such managed fields": {

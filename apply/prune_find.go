@@ -134,7 +134,7 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	case len(owners) > 0 && !slices.ContainsFunc(owners, isParent):
 		return fmt.Sprintf("its owner is not the parent but the %s %s", owners[0].Kind, owners[0].Name)
 	}
-	ownership, err := fieldowners.Parse(object.ManagedFields)
+	ownership, err := p.sets.members.readable(object.ManagedFields)
 	if err != nil {
 		return "nobody can tell who set the label " + PartOfLabel + ": " + oneLine(err)
 	}

@@ -91,7 +91,7 @@ func (c *call) releaseEach(ctx context.Context, of func(subresource string) bool
 		return c.classify(ctx, err)
 	}
 	c.ref.UID, c.ref.ResourceVersion = live.GetUID(), live.GetResourceVersion()
-	ownership, err := fieldowners.Parse(live.GetManagedFields())
+	ownership, err := c.readable(live.GetManagedFields())
 	if err != nil {
 		return &RefusedError{Object: c.ref, Err: fmt.Errorf("its managed fields: %w", err)}
 	}

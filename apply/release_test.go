@@ -32,7 +32,7 @@ func webAt(uid types.UID) apply.ObjectRef {
 
 func TestRelease(t *testing.T) {
 	forged := ours("uid-1", "7")
-	forged.ManagedFields = append(forged.ManagedFields, metav1.ManagedFieldsEntry{Manager: "x", FieldsType: "FieldsV9"})
+	forged.ManagedFields = append(forged.ManagedFields, metav1.ManagedFieldsEntry{Manager: manager, FieldsType: "FieldsV9"})
 	for reason, test := range map[string]struct {
 		object   apply.ObjectRef
 		steps    []step
@@ -91,10 +91,10 @@ func TestRelease(t *testing.T) {
 			object: webAt(""), err: apply.ErrRefused, attempts: 1,
 			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", invalid("required")}},
 		},
-		"managed fields that nobody can read": {object: webAt(""), err: apply.ErrRefused, steps: []step{{"GET", ok(forged)}}},
-		"no uid to pin to":                    {object: webAt(""), err: apply.ErrRefused, steps: []step{{"GET", ok(ours("", "7", ""))}}},
-		"no answer":                           {object: webAt(""), err: apply.ErrRetryable, steps: []step{{"GET", fail(apierrors.NewServiceUnavailable("no leader"))}}},
-		"no name":                             {object: apply.ObjectRef{GroupVersionKind: webAt("").GroupVersionKind}, err: apply.ErrInvalidIntent},
+		"managed fields of ours that nobody can read": {object: webAt(""), err: apply.ErrRefused, steps: []step{{"GET", ok(forged)}}},
+		"no uid to pin to":                            {object: webAt(""), err: apply.ErrRefused, steps: []step{{"GET", ok(ours("", "7", ""))}}},
+		"no answer":                                   {object: webAt(""), err: apply.ErrRetryable, steps: []step{{"GET", fail(apierrors.NewServiceUnavailable("no leader"))}}},
+		"no name":                                     {object: apply.ObjectRef{GroupVersionKind: webAt("").GroupVersionKind}, err: apply.ErrInvalidIntent},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			s := newScript(t, test.steps)

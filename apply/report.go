@@ -11,6 +11,7 @@ func (c *call) end(action Action, err error) (Outcome, error) {
 		Attempts:  c.attempts,
 		Conflicts: c.conflicts,
 		TakenBack: c.takenBack,
+		Unread:    c.unread,
 	}
 	c.report(outcome, err, time.Since(c.start))
 	return outcome, err

@@ -65,10 +65,7 @@ func (c *call) statusLanded() error {
 	if answer == nil || len(answer.GetManagedFields()) == 0 {
 		return nil // nobody can tell
 	}
-	ownership, err := fieldowners.Parse(answer.GetManagedFields())
-	if err != nil {
-		return &RefusedError{Object: c.ref, Err: fmt.Errorf("it landed, and its managed fields cannot be read: %w", err)}
-	}
+	ownership, _ := fieldowners.ParseReadable(answer.GetManagedFields())
 	for _, entry := range ownership.Entries() {
 		if c.isOurs(entry.Manager) && slices.ContainsFunc(entry.Fields(), isStatus) {
 			return nil

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"coapply.dev/fieldowners"
 )
 
 // settle is one try of step 6: refused is the ownership conflict of an unforced apply
@@ -67,11 +65,7 @@ func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, re
 			}
 		}
 		if !c.stillCalledFor(live) { // another object, or others own the fields now: judge anew
-			ownership, err := fieldowners.Parse(live.GetManagedFields())
-			if err != nil {
-				return "", &RefusedError{Object: c.ref, Err: fmt.Errorf("managed fields of %v: %w", c.ref, err)}
-			}
-			c.concessions = c.noneBy(ownership)
+			c.concessions = c.noneBy(c.readableOwners(live))
 		}
 	}
 	for {

@@ -21,7 +21,7 @@ func (c *call) guardShrinking(ctx context.Context, cached client.Object) error {
 		}
 		managed = live.GetManagedFields()
 	}
-	ownership, err := fieldowners.Parse(managed)
+	ownership, err := c.readable(managed)
 	if err != nil {
 		return err
 	}

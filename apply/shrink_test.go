@@ -51,7 +51,10 @@ func TestShrinkGuard(t *testing.T) {
 			[]step{{"GET", ok(ofOurs("apps/v1"))}}, "3 of its 4",
 		},
 		"unreadable": {
-			"what cannot be judged does not pass", threeReplicas(), withBrokenEntry(ofOurs("apps/v1")), false, nil, "managedFields[3]",
+			"what cannot be judged does not pass", threeReplicas(), withBrokenEntry(manager, ofOurs("apps/v1")), false, nil, "managedFields[3]",
+		},
+		"unreadable, of another manager": {
+			"who forges an entry does not keep us from what is ours", threeReplicas(), withBrokenEntry("broken", ofOurs("apps/v1")), false, nil, "3 of its 4",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +74,7 @@ func TestShrinkGuard(t *testing.T) {
 	}
 }
 
-func withBrokenEntry(deployment *appsv1.Deployment) *appsv1.Deployment {
-	deployment.ManagedFields = append(deployment.ManagedFields, metav1.ManagedFieldsEntry{Manager: "broken"})
+func withBrokenEntry(name string, deployment *appsv1.Deployment) *appsv1.Deployment {
+	deployment.ManagedFields = append(deployment.ManagedFields, metav1.ManagedFieldsEntry{Manager: name})
 	return deployment
 }

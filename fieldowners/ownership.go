@@ -129,15 +129,27 @@ func (e *EntryError) Unwrap() error { return e.Err }
 // come with, unless an entry is longer than 64 KiB, and as long as they are among the
 // last few MiB that were asked for.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
+	ownership, unread := ParseReadable(entries)
+	if len(unread) > 0 {
+		return Ownership{}, unread[0]
+	}
+	return ownership, nil
+}
+
+// ParseReadable is Parse for who goes on with what can be read, and says what cannot:
+// anybody who may patch an object can forge an entry, such as one nested deeper than
+// 1,000 levels, which the API server takes. What such an entry owns is in no Ownership.
+func ParseReadable(entries []metav1.ManagedFieldsEntry) (readable Ownership, unread []*EntryError) {
 	all := make([]Entry, 0, len(entries))
 	for i, raw := range entries {
 		entry, err := parseEntry(raw)
 		if err != nil {
-			return Ownership{}, &EntryError{Index: i, Manager: raw.Manager, Err: err}
+			unread = append(unread, &EntryError{Index: i, Manager: raw.Manager, Err: err})
+			continue
 		}
 		all = append(all, entry)
 	}
-	return newOwnership(all), nil
+	return newOwnership(all), unread
 }
 
 // newOwnership orders entries and merges those of one identity.

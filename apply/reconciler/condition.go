@@ -17,6 +17,9 @@ const (
 	ReasonOwnershipConflict = "OwnershipConflict"
 	// ReasonNameTaken is where an object of a wanted name is someone else's, see apply.ErrNotOurs.
 	ReasonNameTaken = "NameTaken"
+	// ReasonManagedFieldsUnreadable is of events alone: an object has an entry that nobody
+	// can read, see apply.Outcome.
+	ReasonManagedFieldsUnreadable = "ManagedFieldsUnreadable"
 )
 
 // Condition says in the parent's status what became of an emission: True when

@@ -79,6 +79,11 @@ func (r *Reconciler[P]) tell(parent P, applied Applied) {
 		if len(outcome.TakenBack) > 0 {
 			Event(r.Events, parent, corev1.EventTypeNormal, "OwnershipRestored", takenBack(outcome))
 		}
+		for _, unread := range outcome.Unread {
+			Event(r.Events, parent, corev1.EventTypeWarning, ReasonManagedFieldsUnreadable, fmt.Sprintf(
+				"%v: %v; what it owns counts as nobody's. kubectl fieldowners audit lists such entries, and a patch of metadata.managedFields without it removes it",
+				outcome.Object, unread))
+		}
 		if outcome.Action == "" {
 			continue
 		}

@@ -87,15 +87,14 @@ func (u *Updater) verifyRemoved(answer client.Object, finalizer string) error {
 		return err
 	}
 	remains := &FinalizerRemainsError{Object: ref, Finalizer: finalizer}
-	ownership, err := fieldowners.Parse(answer.GetManagedFields())
-	if err != nil {
-		return errors.Join(remains, err)
-	}
+	ownership, unread := fieldowners.ParseReadable(answer.GetManagedFields())
 	path, err := fieldowners.ParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer))
 	if err != nil {
 		return errors.Join(remains, err)
 	}
-	remains.Managers = ownership.OwnersOf(path)
+	if remains.Managers = ownership.OwnersOf(path); len(remains.Managers) == 0 && len(unread) > 0 {
+		return errors.Join(remains, unread[0])
+	}
 	return remains
 }
 

@@ -189,21 +189,10 @@ func (f *follower) page(ctx context.Context, o metav1.ListOptions) (*metav1.Part
 
 func (f *follower) read(object *metav1.PartialObjectMetadata) watched {
 	w := watched{namespace: object.Namespace, name: object.Name, uid: object.UID, version: object.ResourceVersion}
-	ownership, err := fieldowners.Parse(object.ManagedFields)
-	if err == nil {
-		w.ownership = ownership
-		return w
-	}
-	var readable []metav1.ManagedFieldsEntry
-	for i := range object.ManagedFields {
-		if _, err := fieldowners.Parse(object.ManagedFields[i : i+1]); err == nil {
-			readable = append(readable, object.ManagedFields[i])
-		}
-	}
-	f.report.unread(f.watchTarget.object(w), err)
-	w.ownership, err = fieldowners.Parse(readable)
-	if err != nil { // each could be read
-		f.report.unread(f.watchTarget.object(w), err)
+	ownership, unread := fieldowners.ParseReadable(object.ManagedFields)
+	w.ownership = ownership
+	for _, entry := range unread {
+		f.report.unread(f.watchTarget.object(w), entry)
 	}
 	return w
 }

@@ -26,9 +26,11 @@ type mark struct {
 // who took a cordon and did not come to release it leaves behind, is in no answer of
 // the server but its managed fields.
 func marksOf(node *corev1.Node) ([]mark, error) {
-	ownership, err := fieldowners.Parse(node.ManagedFields)
-	if err != nil {
-		return nil, fmt.Errorf("the managed fields of node %s: %w", node.Name, err)
+	ownership, unread := fieldowners.ParseReadable(node.ManagedFields)
+	for _, entry := range unread {
+		if entry.Manager == fieldmanagers.NodeMaintenance {
+			return nil, fmt.Errorf("the managed fields of node %s: %w", node.Name, entry)
+		}
 	}
 	var marks []mark
 	for _, annotation := range []string{"", Annotation, ReasonAnnotation} {
