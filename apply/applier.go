@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -164,6 +165,8 @@ type call struct {
 	unread      []*fieldowners.EntryError // of the last object that conflicts were judged by
 	concessions concessions               // fields in which the intent gives way
 	takenBack   []fieldowners.Path
+	shared      []fieldowners.Shared // with others, and the policy rejects a conflict with them
+	answer      *unstructured.Unstructured
 	birth       birth // of an object that is ours from birth
 
 	before func(context.Context) (context.Context, error) // see applyAfter
@@ -229,6 +232,7 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 	if action == Unchanged && c.did != "" {
 		action = c.did // by an earlier request of this call
 	}
+	c.compareAnswer()
 	return action, c.statusLanded()
 }
 

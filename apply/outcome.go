@@ -59,6 +59,11 @@ type Outcome struct {
 	Requests  int        // HTTP requests sent, client-go's own retries included; see RecordExchange
 	Attempts  int        // applies sent
 	Conflicts []Conflict // settled or rejected, with their decisions
+	// Shared are the fields of the intent that others own as well, at the value that is
+	// wanted, where the policy rejects a conflict with them: the next other value that is
+	// wanted is one. It takes RecordExchange, or unstructured intents, to know them after a
+	// request.
+	Shared []fieldowners.Shared
 	// TakenBack are the manager's own fields that were taken back from the owner whom the
 	// server made up when managed fields were wiped; see Config.Contract.
 	TakenBack []fieldowners.Path

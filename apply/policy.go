@@ -232,6 +232,13 @@ func (p Policy) decide(conflict Conflict) Decision {
 	return decision
 }
 
+// rejects reports whether a conflict on a field that is shared would be rejected. ForceIf
+// is not asked: it may answer differently by then.
+func (p Policy) rejects(conflict Conflict) bool {
+	p.mayForce = nil
+	return p.decide(conflict) == Reject
+}
+
 // byRules has the closest rule decide.
 func (p Policy) byRules(conflict Conflict) Decision {
 	decision, closest := p.otherwise, rule{}

@@ -26,7 +26,7 @@ func (c *call) send(ctx context.Context, form *encodedIntent, p pin, force bool)
 		return "", err
 	}
 	c.attempts++
-	c.looked = nil
+	c.looked, c.answer = nil, nil
 	known := c.sending()
 	c.exchange.calling()
 	err = c.intent.withoutValues(c.apply(ctx, config, force))
@@ -184,13 +184,15 @@ func isAbsent(err error, object ObjectRef) bool {
 // landed gives the object as the server answered the last apply, or nil when that
 // is not known: a typed configuration has no managed fields.
 func (c *call) landed() *unstructured.Unstructured {
+	if c.answer != nil {
+		return c.answer
+	}
 	answer := &unstructured.Unstructured{}
 	if recorded := c.exchange.lastAnswer(); recorded.status != 0 && answer.UnmarshalJSON(recorded.body) == nil {
-		return answer
-	}
-	if holder, ok := c.answered.(unstructuredHolder); ok {
+		c.answer = answer
+	} else if holder, ok := c.answered.(unstructuredHolder); ok {
 		answer.Object = holder.UnstructuredContent()
-		return answer
+		c.answer = answer
 	}
-	return nil
+	return c.answer
 }

@@ -128,8 +128,11 @@ func (c *call) stillProven(ctx context.Context, intent Intent) bool {
 		if !ok || !before.holdsFor(now) {
 			return false
 		}
+		now.shared = c.sharedIn(object, c.provenAs.subresource)
 		s.proven.put(c.provenAs, now)
+		before = now
 	}
+	c.tellShared(before.shared, object)
 	c.ref = refOf(c.ref, object)
 	return true
 }
@@ -155,8 +158,10 @@ func (c *call) becomesSteady(ctx context.Context, intent Intent) bool {
 		c.log.V(1).Info("not steady", "because", c.intent.whyNot(err))
 		return false
 	}
+	shared := c.sharedIn(object, c.intent.subresource)
+	c.tellShared(shared, object)
 	if now, ok := c.fingerprint(object, by); ok {
-		now.onlyThis = !exactly
+		now.onlyThis, now.shared = !exactly, shared
 		s.proven.put(c.provenAs, now)
 	}
 	c.ref = refOf(c.ref, object)

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"coapply.dev/fieldowners"
 )
 
 // proven is an object as it was when nothing of the intent was left to do.
@@ -24,6 +26,7 @@ type proven struct {
 	values          uint64 // hash of the values that it owns
 	onlyThis        bool   // of another version nothing is known
 	schema          *knownSchema
+	shared          []fieldowners.Shared // with others
 }
 
 // isOf reports whether a read is of the object that was proven, and of the one that the

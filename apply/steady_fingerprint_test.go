@@ -2,6 +2,7 @@ package apply
 
 import (
 	"hash/maphash"
+	"reflect"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -69,7 +70,7 @@ func fingerprintOf(t *testing.T, prints *fingerprints, p *proofCase) (*proven, b
 	t.Helper()
 	first, ok := prints.of(p.request, p.read, p.schemas)
 	again, ok2 := prints.of(p.request, p.read, p.schemas)
-	if ok != ok2 || ok && *first != *again {
+	if ok != ok2 || ok && !reflect.DeepEqual(first, again) {
 		t.Errorf("asked twice: %v, %v, %v, %v", first, ok, again, ok2)
 	}
 	return first, ok

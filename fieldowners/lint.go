@@ -33,6 +33,8 @@ const (
 	RuleUpdateAndApply Rule = "update-and-apply"
 	// RuleSelfConflict: a manager applies, and owns fields through a subresource as well.
 	RuleSelfConflict Rule = "self-conflict"
+	// RuleSharedByUpdate: a manager that wrote by Update owns values together with an applier.
+	RuleSharedByUpdate Rule = "shared-by-update"
 	// RuleWideUpdate: a manager updates a finalizer or the status, and owns what it did
 	// not have to write as well.
 	RuleWideUpdate Rule = "wide-update"
@@ -92,7 +94,8 @@ func Lint(entries []metav1.ManagedFieldsEntry, facts LintFacts) ([]Finding, erro
 	l.mainApplier = sync.OnceValue(l.findMainApplier)
 	var findings []Finding
 	for _, rule := range []func() []Finding{
-		l.beforeFirstApply, l.clientSideApply, l.updateAndApply, l.selfConflicts, l.wideUpdate, l.ancientChanges,
+		l.beforeFirstApply, l.clientSideApply, l.updateAndApply, l.selfConflicts, l.sharedByUpdate,
+		l.wideUpdate, l.ancientChanges,
 		l.unserved, l.duplicates, l.ownsNothing, l.manyManagers, l.large,
 	} {
 		found := rule()

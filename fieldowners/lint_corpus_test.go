@@ -45,6 +45,7 @@ func TestLintCorpus(t *testing.T) {
 	}
 	want := map[string]string{
 		"ancient-changes":    "ancient-changes ancient-changes/Update;",
+		"autoscaler":         "shared-by-update operator/Update;",
 		"before-first-apply": "before-first-apply before-first-apply/Update;",
 		"deployment":         "client-side-apply kubectl-client-side-apply/Update;",
 		"released":           "owns-nothing empty/Apply;",

@@ -35,7 +35,12 @@ func TestLint(t *testing.T) {
 		{"nothing is known", nil, nil},
 		{"one manager", []metav1.ManagedFieldsEntry{apply("us", abc)}, nil},
 		{"two appliers that share", []metav1.ManagedFieldsEntry{apply("us", ab), apply("them", abc)}, nil},
-		{"an updater and an applier that share: the updater is alive", []metav1.ManagedFieldsEntry{update("old", ab), apply("us", a)}, nil},
+		{"an updater and an applier that share", []metav1.ManagedFieldsEntry{update("old", ab), apply("us", a)}, []string{
+			"shared-by-update: old/Update owns 1 field together with us/Apply: the next other value that us applies conflicts, unless it forces; move what old does not write any more: .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from old --to us --path .spec.a"}},
+		{"the key of an item, and a member of a set, have no other value", []metav1.ManagedFieldsEntry{
+			update("old", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:b":{}}}}}`),
+			apply("us", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:a":{}}}}}`)}, nil},
 
 		{"before-first-apply shares with an applier", []metav1.ManagedFieldsEntry{update("before-first-apply", abc), apply("us", ab)}, []string{
 			"before-first-apply: before-first-apply/Update owns 2 fields together with us/Apply: what an applier leaves out stays on the object: .spec.a, .spec.b",
@@ -78,7 +83,7 @@ func TestLint(t *testing.T) {
 			apply("us", a), inVersion(apply("us", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status")}, nil},
 		{"another one scales", []metav1.ManagedFieldsEntry{
 			apply("us", a), inVersion(update("hpa", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale")}, nil},
-		{"another one's Update", []metav1.ManagedFieldsEntry{update("them", a), apply("us", a)}, nil},
+		{"another one's Update", []metav1.ManagedFieldsEntry{update("them", a), apply("us", `{"f:spec":{"f:b":{}}}`)}, nil},
 
 		{"a finalizer, and what a Go type spells otherwise", []metav1.ManagedFieldsEntry{
 			update("operator", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{},"f:b":{}}}`), apply("helm", `{"f:spec":{"f:c":{}}}`)}, []string{
@@ -105,7 +110,9 @@ func TestLint(t *testing.T) {
 		{"content alone", []metav1.ManagedFieldsEntry{update("operator", `{"f:spec":{"f:b":{}}}`), apply("helm", a)}, nil},
 		{"the status, through its subresource", []metav1.ManagedFieldsEntry{
 			inVersion(update("operator", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status"), update("operator", `{"f:spec":{"f:b":{}}}`), apply("helm", a)}, nil},
-		{"what it owns with another one was not taken", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`), apply("helm", ab)}, nil},
+		{"what it owns with another one was not taken", []metav1.ManagedFieldsEntry{update("operator", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`), apply("helm", ab)}, []string{
+			"shared-by-update: operator/Update owns 1 field together with helm/Apply: the next other value that helm applies conflicts, unless it forces; move what operator does not write any more: .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from operator --to helm --path .spec.a"}},
 		{"nobody else writes content: it is the creator, as of a Job's pods", []metav1.ManagedFieldsEntry{
 			update("job-controller", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}},"f:spec":{"f:a":{}}}`),
 			inVersion(update("kubelet", `{"f:status":{"f:phase":{}}}`), "v1", "status"), update("marker", `{"f:metadata":{"f:labels":{"f:l":{}}}}`)}, nil},
@@ -164,7 +171,7 @@ func TestLint(t *testing.T) {
 // TestLintFacts holds the rules that need more than the entries.
 func TestLintFacts(t *testing.T) {
 	apply := exampleEntry("us", "Apply", `{"f:spec":{"f:a":{}}}`)
-	former := inVersion(exampleEntry("old", "Update", `{"f:spec":{"f:b":{}}}`), "apps/v1alpha1", "")
+	former := inVersion(exampleEntry("old", "Update", `{"f:spec":{"f:c":{}}}`), "apps/v1alpha1", "")
 	formerApply := inVersion(exampleEntry("gone", "Apply", `{"f:spec":{"f:b":{}}}`), "apps/v1alpha1", "")
 	entries := []metav1.ManagedFieldsEntry{apply, former, formerApply}
 	encoded, err := json.Marshal(entries)

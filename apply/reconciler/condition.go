@@ -11,7 +11,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// Reasons of a condition, and of an event.
+// Reasons of a condition, the first two of an event as well.
 const (
 	// ReasonOwnershipConflict is where others own fields that are wanted otherwise.
 	ReasonOwnershipConflict = "OwnershipConflict"
@@ -20,21 +20,28 @@ const (
 	// ReasonManagedFieldsUnreadable is of events alone: an object has an entry that nobody
 	// can read, see apply.Outcome.
 	ReasonManagedFieldsUnreadable = "ManagedFieldsUnreadable"
+	// ReasonLeftToOthers is where everything was applied but for fields that are left to
+	// others, or have their values: by the decisions Relinquish and Share.
+	ReasonLeftToOthers = "LeftToOthers"
+	// ReasonShared is where everything was applied, and others own a field too whose next
+	// other value would be rejected. The message says how to end that.
+	ReasonShared = "Shared"
 )
 
 // Condition says in the parent's status what became of an emission: True when
-// every intent stands, Unknown while an object is waited for, False otherwise,
+// every intent was applied, Unknown while an object is waited for, False otherwise,
 // with a reason from a fixed set and a message that stays the same as long as the
-// trouble does. Set it with meta.SetStatusCondition, which keeps
-// lastTransitionTime while the status does not change.
+// trouble does. Where it is True the message names the fields that were left to others,
+// and those that others share at the wanted value: another one would be rejected. Set it
+// with meta.SetStatusCondition, which keeps lastTransitionTime while the status does not
+// change.
 func Condition(conditionType string, generation int64, applied Applied) metav1.Condition {
 	condition := metav1.Condition{
 		Type:               conditionType,
 		Status:             metav1.ConditionTrue,
-		Reason:             "Applied",
-		Message:            "every intent stands",
 		ObservedGeneration: generation,
 	}
+	condition.Reason, condition.Message = landed(applied.Outcomes)
 	if err := errors.Join(applied.Errs...); err != nil {
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = reason(err, applied.Errs)

@@ -51,7 +51,7 @@ func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 		}
 	}
 	after := wait.Jitter(cmp.Or(asked, conflict), 0.2)
-	logr.FromContextOrDiscard(ctx).Info("not all of it stands", "error", err.Error(), "retryAfter", after)
+	logr.FromContextOrDiscard(ctx).Info("not everything was applied", "error", err.Error(), "retryAfter", after)
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
@@ -115,16 +115,8 @@ var settled = map[apply.Decision]struct{ reason, what string }{
 
 // takenBack says why it was nobody's.
 func takenBack(outcome apply.Outcome) string {
-	const most = 5
-	var fields []string
-	for _, path := range outcome.TakenBack[:min(most, len(outcome.TakenBack))] {
-		fields = append(fields, path.String())
-	}
-	if more := len(outcome.TakenBack) - most; more > 0 {
-		fields = append(fields, fmt.Sprintf("and %d more", more))
-	}
 	return fmt.Sprintf("took back %s of %v: its managed fields had been wiped, and the API server had made up the owner %s",
-		strings.Join(fields, ", "), outcome.Object, fieldowners.BeforeFirstApply)
+		joined(outcome.TakenBack), outcome.Object, fieldowners.BeforeFirstApply)
 }
 
 // noteLimit is what the events API allows, in bytes.

@@ -11,13 +11,16 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/fieldowners"
 )
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
@@ -62,7 +65,7 @@ func TestRequeue(t *testing.T) {
 			if after := result.RequeueAfter; after < test.after || after > test.after*6/5 {
 				t.Errorf("after %v, want %v", after, test.after)
 			}
-			if logged := contains(log.String(), "not all of it stands"); logged != (test.err == nil) {
+			if logged := contains(log.String(), "not everything was applied"); logged != (test.err == nil) {
 				t.Errorf("what is no error of the reconcile is in the log, and what is one is not twice: %s", log.String())
 			}
 		})
@@ -132,6 +135,9 @@ func TestCondition(t *testing.T) {
 		return &apply.RetryableError{Err: errors.New("read 127.0.0.1:" + port + ": reset")}
 	}
 	contended := func(n int) error { return &apply.ContendedError{Attempts: n} }
+	web := apply.ObjectRef{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}
+	kubectl := fieldowners.Manager{Name: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"}
+	replicas := fieldowners.MustParsePath(".spec.replicas")
 	outcome := func(action apply.Action, kind string) (o apply.Outcome) {
 		o.Action, o.Object.Kind = action, kind
 		return o
@@ -140,9 +146,17 @@ func TestCondition(t *testing.T) {
 		applied reconciler.Applied
 		want    string
 	}{
-		"nothing": {reconciler.Applied{}, "True Applied every intent stands"},
+		"nothing": {reconciler.Applied{}, "True Applied everything is applied"},
 		"stands": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Created, ""), outcome(apply.Unchanged, "")}},
-			"True Applied every intent stands"},
+			"True Applied everything is applied"},
+		"left to others": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Unchanged, Conflicts: []apply.Conflict{
+			{Path: replicas, Manager: kubectl, Decision: apply.Relinquish, Remembered: true},
+			{Path: replicas, Manager: kubectl, Decision: apply.Force}}}}},
+			"True LeftToOthers applied, but for fields that are left to others; .spec.replicas of Deployment shop/web is left to kubectl/Update[scale]"},
+		"shared": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Unchanged, Shared: []fieldowners.Shared{
+			{Path: replicas, By: fieldowners.Manager{Name: "us", Operation: "Apply"}, With: kubectl}}}}},
+			"True Shared everything is applied; .spec.replicas of Deployment shop/web shared with kubectl/Update[scale], so that another value will be rejected; " +
+				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas"},
 		"absent": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Absent, "Deployment"), outcome(apply.Created, "")}},
 			"Unknown Absent waiting for the Deployment to exist"},
 		"conflict": {reconciler.Applied{Errs: []error{conflict}},

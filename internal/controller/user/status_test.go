@@ -30,7 +30,7 @@ func TestConditionOf(t *testing.T) {
 		status    metav1.ConditionStatus
 		message   string
 	}{
-		{"all of it stands", complete(), there, reconciler.Applied{}, metav1.ConditionTrue, "stands"},
+		{"everything is applied", complete(), there, reconciler.Applied{}, metav1.ConditionTrue, "everything is applied"},
 		{"nothing is in the Namespace yet", sample(), there, reconciler.Applied{}, metav1.ConditionUnknown, "is next"},
 		{"refused", sample(), nil, failed, metav1.ConditionFalse, "someone else's"},
 		{"being deleted", complete(), going, reconciler.Applied{}, metav1.ConditionFalse, "being deleted"},

@@ -1,0 +1,69 @@
+package reconciler
+
+import (
+	"fmt"
+	"strings"
+
+	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
+)
+
+// landed says of intents that were all applied what of them is not as a reader would
+// think: fields that were left to others, and those that others share.
+func landed(outcomes []apply.Outcome) (reason, message string) {
+	var left, shared []string
+	for _, outcome := range outcomes {
+		for _, conflict := range outcome.Conflicts {
+			switch conflict.Decision {
+			case apply.Relinquish:
+				left = append(left, fmt.Sprintf("%s of %v is left to %v", conflict.Path, outcome.Object, conflict.Manager))
+			case apply.Share:
+				left = append(left, fmt.Sprintf("%s of %v has the value of %v, and is shared with it", conflict.Path, outcome.Object, conflict.Manager))
+			}
+		}
+		shared = append(shared, sharing(outcome)...)
+	}
+	reason, message = "Applied", "everything is applied"
+	if len(shared) > 0 {
+		reason = ReasonShared
+	}
+	if len(left) > 0 {
+		reason = ReasonLeftToOthers
+		message = "applied, but for fields that are left to others"
+	}
+	return reason, truncated(strings.Join(append(append([]string{message}, left...), shared...), "; "))
+}
+
+// sharing says with whom fields of an object are shared, and how to end that.
+func sharing(outcome apply.Outcome) (texts []string) {
+	paths := map[fieldowners.Manager][]fieldowners.Path{}
+	var others []fieldowners.Shared // one a manager
+	for _, field := range outcome.Shared {
+		if len(paths[field.With]) == 0 {
+			others = append(others, field)
+		}
+		paths[field.With] = append(paths[field.With], field.Path)
+	}
+	object := outcome.Object
+	subject := fieldowners.Subject{Group: object.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
+	for _, other := range others {
+		fields := paths[other.With]
+		command := strings.Replace(fieldowners.EndSharing(other.By, other.With, fields), fieldowners.Placeholder, subject.Target(), 1)
+		texts = append(texts, fmt.Sprintf("%s of %v shared with %v, so that another value will be rejected; if %s does not write there any more: %s",
+			joined(fields), object, other.With, other.With.Name, command))
+	}
+	return texts
+}
+
+// joined names a few fields.
+func joined(fields []fieldowners.Path) string {
+	const most = 5
+	var texts []string
+	for _, path := range fields[:min(most, len(fields))] {
+		texts = append(texts, path.String())
+	}
+	if more := len(fields) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, ", ")
+}

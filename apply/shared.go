@@ -1,0 +1,52 @@
+package apply
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
+)
+
+// compareAnswer looks in the answer of an apply that landed for what people should know
+// of it.
+func (c *call) compareAnswer() {
+	if c.dryRun || c.intent.hasBody() {
+		return
+	}
+	answer := c.landed()
+	if answer == nil {
+		return
+	}
+	c.tellShared(c.sharedIn(answer, c.intent.subresource), answer)
+}
+
+func (c *call) sharedIn(object client.Object, subresource string) []fieldowners.Shared {
+	return fieldowners.SharedBy(object.GetManagedFields(), c.config.FieldManager, subresource)
+}
+
+// tellShared keeps what Outcome.Shared tells of fields that are shared.
+func (c *call) tellShared(shared []fieldowners.Shared, object client.Object) {
+	c.shared = nil
+	if len(shared) == 0 {
+		return
+	}
+	var values map[string]any
+	if c.config.Policy.ask != nil { // nothing else looks at them
+		read, err := asUnstructured(object)
+		if err != nil {
+			return
+		}
+		values = read.Object
+	}
+	secret := (&encodedIntent{ref: c.ref}).secret()
+	for _, field := range shared {
+		value, _ := field.Path.Value(values)
+		if secret {
+			value = hide(value)
+		}
+		conflict := Conflict{Object: refOf(c.ref, object), Manager: field.With, Path: field.Path,
+			ServerPath: field.Path.ServerString(), Ours: value, Theirs: value}
+		if c.config.Policy.rejects(conflict) {
+			c.shared = append(c.shared, field)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package fieldowners
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+)
+
+// Shared is a value that a manager applied, and that another one owns as well: the next
+// other value that the manager applies is a conflict with that one.
+type Shared struct {
+	Path Path
+	By   Manager // the applier
+	With Manager
+}
+
+// String gives the field and its other owner.
+func (s Shared) String() string { return fmt.Sprintf("%s with %s", s.Path, s.With) }
+
+// EndSharing is the command that makes fields the applier's alone which it shares with
+// one other manager, with Placeholder for the object. A manager that writes such a field
+// again takes it back, or conflicts.
+func EndSharing(by, with Manager, paths []Path) string {
+	command := []string{migrateCommand(with.Name, by.Name)}
+	for _, path := range paths {
+		command = append(command, "--path", shellQuote(path.String()))
+	}
+	if with.Operation == metav1.ManagedFieldsOperationApply {
+		command = append(command, "--operation Apply")
+	}
+	return strings.Join(command, " ")
+}
+
+// SharedBy lists the values that an applier shares, in the order of paths, then of the
+// other owners. Existence, of a list item or of a member of a set, and the fields that an
+// item is known by have no other value and are left out. So are entries that cannot be
+// read.
+func SharedBy(entries []metav1.ManagedFieldsEntry, applier, subresource string) []Shared {
+	isOwn := func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == applier && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == subresource
+	}
+	at := slices.IndexFunc(entries, isOwn)
+	if at < 0 || len(entries) < 2 {
+		return nil
+	}
+	own, err := parseEntry(entries[at])
+	if err != nil {
+		return nil
+	}
+	near := newSharing(entries[at : at+1])
+	var shared []Shared
+	for i, theirs := range entries {
+		if i == at || near.apart(theirs) {
+			continue
+		}
+		entry, err := parseEntry(theirs)
+		if err != nil {
+			continue
+		}
+		for _, path := range valuesOf(own.fields.Leaves().Intersection(entry.fields)) {
+			shared = append(shared, Shared{path, own.Manager, entry.Manager})
+		}
+	}
+	slices.SortStableFunc(shared, func(a, b Shared) int {
+		if by := a.Path.Compare(b.Path); by != 0 {
+			return by
+		}
+		return a.With.compare(b.With)
+	})
+	return shared
+}
+
+// valuesOf lists the fields of a set that can have another value.
+func valuesOf(set *fieldpath.Set) []Path {
+	return slices.DeleteFunc(Entry{fields: set}.Fields(), func(path Path) bool {
+		n := len(path.elements)
+		return n == 0 || path.elements[n-1].FieldName == nil || path.isKeyField()
+	})
+}

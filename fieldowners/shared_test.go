@@ -1,0 +1,38 @@
+package fieldowners_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+func TestSharedBy(t *testing.T) {
+	ours := exampleEntry("us", "Apply", `{"f:metadata":{"f:finalizers":{"v:\"x\"":{}}},"f:spec":{"f:a":{},"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:b":{}}}}}`)
+	all := `{"f:metadata":{"f:finalizers":{"v:\"x\"":{}}},"f:spec":{"f:a":{},"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:b":{}}}}}`
+	for _, test := range []struct {
+		reason string
+		others []metav1.ManagedFieldsEntry
+		want   []string
+	}{
+		{"nobody else", nil, nil},
+		{"another field", []metav1.ManagedFieldsEntry{exampleEntry("them", "Update", `{"f:spec":{"f:c":{}}}`)}, nil},
+		{"values alone: no members, no keys, no existence", []metav1.ManagedFieldsEntry{exampleEntry("them", "Update", all)},
+			[]string{".spec.a with them/Update", `.spec.l[name="n"].b with them/Update`}},
+		{"several others, by Apply as well", []metav1.ManagedFieldsEntry{exampleEntry("z", "Apply", `{"f:spec":{"f:a":{}}}`), exampleEntry("b", "Update", `{"f:spec":{"f:a":{}}}`)},
+			[]string{".spec.a with b/Update", ".spec.a with z/Apply"}},
+		{"ourselves, by Update", []metav1.ManagedFieldsEntry{exampleEntry("us", "Update", `{"f:spec":{"f:a":{}}}`)}, []string{".spec.a with us/Update"}},
+		{"an entry that cannot be read", []metav1.ManagedFieldsEntry{exampleEntry("bad", "Update", `{"f:spec":{"x:a":{}}}`), exampleEntry("them", "Update", `{"f:spec":{"f:a":{}}}`)},
+			[]string{".spec.a with them/Update"}},
+	} {
+		var got []string
+		for _, shared := range fieldowners.SharedBy(append([]metav1.ManagedFieldsEntry{ours}, test.others...), "us", "") {
+			got = append(got, shared.String())
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
+	}
+}

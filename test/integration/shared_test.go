@@ -1,0 +1,136 @@
+package integration
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+)
+
+// waitForReason waits until a condition of a Devbox has a reason and a message that
+// contains a text, and gives it.
+func (p *platform) waitForReason(t *testing.T, name, conditionType, reason, says string) *metav1.Condition {
+	t.Helper()
+	var box v1alpha1.Devbox
+	var condition *metav1.Condition
+	waitFor(t, conditionType+" is "+reason, func() string {
+		p.get(t, name, &box)
+		condition = meta.FindStatusCondition(box.Status.Conditions, conditionType)
+		if condition == nil || condition.Reason != reason || !strings.Contains(condition.Message, says) ||
+			condition.ObservedGeneration != box.Generation {
+			return condition.String()
+		}
+		return ""
+	})
+	return condition
+}
+
+// wayOut is the command that a condition names.
+var wayOut = regexp.MustCompile(`kubectl fieldowners migrate [^;]*`)
+
+// typed runs a command line of kubectl as a person would, with the plugin.
+func (p *platform) typed(t *testing.T, line string) (stdout string) {
+	t.Helper()
+	prepared := kubectlCommand(t, cluster(t).Config())
+	command := exec.CommandContext(t.Context(), "sh", "-c", line)
+	command.Env = append(slices.Clone(prepared.Env), "PATH="+filepath.Dir(prepared.Path)+":"+pathOf(prepared.Env))
+	stdout, stderr, code := outputOf(t, command)
+	if code > 1 || code == 1 && stderr != "" { // 1 without a word says that audit found something
+		t.Fatalf("%s: exit code %d\n%s%s", line, code, stdout, stderr)
+	}
+	return stdout
+}
+
+func pathOf(env []string) (path string) {
+	for _, variable := range env {
+		if value, ok := strings.CutPrefix(variable, "PATH="); ok {
+			path = value
+		}
+	}
+	return path
+}
+
+// TestLeftoverCoOwner: what a person changed and set back is shared with the person for
+// good. The condition says so before it stops anything, audit lists it, and the command
+// that both name ends it.
+func TestLeftoverCoOwner(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t, apply.Reject)
+	in := " --namespace " + p.namespace
+	for name, c := range map[string]struct {
+		condition, path, other string
+		away, back, after      func(box string)
+		landed                 func(*appsv1.Deployment) bool
+	}{
+		"scaled": {
+			v1alpha1.ConditionPowerApplied, ".spec.replicas", "kubectl/Update[scale]",
+			func(box string) { p.typed(t, "kubectl scale --replicas=2 deployment/"+box+in) },
+			func(box string) { p.typed(t, "kubectl scale --replicas=1 deployment/"+box+in) },
+			func(box string) { p.set(t, box, v1alpha1.DevboxStopped) },
+			func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 0 },
+		},
+		"undone": {
+			v1alpha1.ConditionWorkloadApplied, `.spec.template.spec.containers[name="devbox"].image`, "kubectl/Update",
+			func(box string) { p.typed(t, "kubectl rollout undo deployment/"+box+in) },
+			func(box string) {
+				p.patch(t, &v1alpha1.Devbox{}, box, `{"spec":{"image":"registry.example.com/dev:1"}}`)
+			},
+			func(box string) {
+				p.patch(t, &v1alpha1.Devbox{}, box, `{"spec":{"image":"registry.example.com/dev:3"}}`)
+			},
+			func(d *appsv1.Deployment) bool {
+				return d.Spec.Template.Spec.Containers[0].Image == "registry.example.com/dev:3"
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.create(t, name)
+			p.waitForPhase(t, name, v1alpha1.PhaseRunning)
+			p.patch(t, &v1alpha1.Devbox{}, name, `{"spec":{"image":"registry.example.com/dev:2"}}`)
+			var deployment appsv1.Deployment
+			waitFor(t, "the second image", func() string {
+				p.get(t, name, &deployment)
+				if image := deployment.Spec.Template.Spec.Containers[0].Image; image != "registry.example.com/dev:2" ||
+					deployment.Annotations["deployment.kubernetes.io/revision"] != "2" {
+					return fmt.Sprint(image, deployment.Annotations)
+				}
+				return ""
+			})
+			p.waitForReason(t, name, c.condition, "Applied", "everything is applied")
+			c.away(name)
+			p.waitForReason(t, name, c.condition, reconciler.ReasonOwnershipConflict, c.other)
+			c.back(name)
+			condition := p.waitForReason(t, name, c.condition, reconciler.ReasonShared,
+				c.path+" of Deployment "+p.namespace+"/"+name+" shared with "+c.other)
+			if condition.Status != metav1.ConditionTrue {
+				t.Errorf("%v", condition)
+			}
+			audit := p.typed(t, "kubectl fieldowners audit deployments -o json"+in)
+			if !strings.Contains(audit, "shared-by-update") {
+				t.Errorf("audit does not list it:\n%s", audit)
+			}
+			command := wayOut.FindString(condition.Message)
+			t.Log(command)
+			p.typed(t, command+" --yes")
+			c.after(name)
+			waitFor(t, "what was in the way", func() string {
+				if p.get(t, name, &deployment); !c.landed(&deployment) {
+					return fmt.Sprint(p.get(t, name, &v1alpha1.Devbox{}).(*v1alpha1.Devbox).Status.Conditions)
+				}
+				return ""
+			})
+			p.waitForReason(t, name, c.condition, "Applied", "everything is applied")
+		})
+	}
+}
