@@ -9,7 +9,8 @@ const (
 	// ConditionApplied says whether what is emitted for the object stands. A Devbox has
 	// one for each of its reconcilers instead.
 	ConditionApplied = "Applied"
-	// ConditionReady says whether the object does what it is for.
+	// ConditionReady says whether the object is as its spec wants it: with the status's
+	// observedGeneration it is what kstatus, and so Helm, Flux and kapp, wait for.
 	ConditionReady = "Ready"
 	// ConditionContended is True while a field of the object, or of something that
 	// belongs to it, is taken by two field managers from each other, or while two of our

@@ -101,10 +101,16 @@ const (
 	ConditionNetworkApplied = "NetworkApplied"
 )
 
-// DevboxStatus is written in parts: phase, lastContainerStatus and lastContentID by
-// the workload reconciler, network by the network reconciler, contentID by the
-// content reconciler, one condition by each of them that applies something.
+// DevboxStatus is written in parts: observedGeneration, phase, lastContainerStatus,
+// lastContentID and the condition Ready by the workload reconciler, network by the network
+// reconciler, contentID by the content reconciler, one condition by each of them that
+// applies something.
 type DevboxStatus struct {
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// phase is what the devbox is doing.
 	// +optional
 	Phase DevboxPhase `json:"phase,omitempty"`
@@ -129,7 +135,8 @@ type DevboxStatus struct {
 	// +optional
 	Network *DevboxNetworkStatus `json:"network,omitempty"`
 
-	// conditions, one type per reconciler.
+	// conditions: one type per reconciler, and Ready while the devbox is what the spec
+	// wants: running on its present spec with a pod that is ready, or at rest.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -175,6 +182,7 @@ type Devbox struct {
 
 	// status is the state found.
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status DevboxStatus `json:"status,omitzero"`
 }
 

@@ -45,6 +45,11 @@ const (
 
 // LicenseStatus is the state found.
 type LicenseStatus struct {
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// phase is what the license is worth now.
 	// +optional
 	Phase LicensePhase `json:"phase,omitempty"`
@@ -58,7 +63,8 @@ type LicenseStatus struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// conditions: Applied, which says whether the quota is as the limits want it.
+	// conditions: Applied, which says whether the quota is as the limits want it, and
+	// Ready, which says the same to kstatus, with the phase as its reason.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -90,6 +96,7 @@ type License struct {
 
 	// status is the state found.
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status LicenseStatus `json:"status,omitzero"`
 }
 

@@ -128,6 +128,11 @@ type NodeStatus struct {
 
 // NodeMaintenanceStatus is how far the work is.
 type NodeMaintenanceStatus struct {
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// nodes that are worked on, each with its result.
 	// +optional
 	// +listType=map
@@ -157,7 +162,8 @@ type NodeMaintenanceStatus struct {
 
 	// conditions: Complete, False with the reason InProgress as long as a node is
 	// Pending, then True with the reason Succeeded, Failed (one node or more could not
-	// be done), NoNodes, TooManyNodes or InvalidSelector.
+	// be done), NoNodes, TooManyNodes or InvalidSelector; and Ready once it is complete and
+	// no node failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -194,6 +200,7 @@ type NodeMaintenance struct {
 
 	// status is how far it is.
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status NodeMaintenanceStatus `json:"status,omitzero"`
 }
 

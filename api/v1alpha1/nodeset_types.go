@@ -44,7 +44,8 @@ type NodeSetSpec struct {
 
 // NodeSetStatus is the state found.
 type NodeSetStatus struct {
-	// observedGeneration is the generation of the spec that the rest is about.
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -107,6 +108,7 @@ type NodeSet struct {
 
 	// status is the state found.
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status NodeSetStatus `json:"status,omitzero"`
 }
 

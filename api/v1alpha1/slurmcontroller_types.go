@@ -28,6 +28,11 @@ type SlurmControllerSpec struct {
 
 // SlurmControllerStatus is the state found.
 type SlurmControllerStatus struct {
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// serviceName is how login and REST clients reach slurmctld.
 	// +optional
 	ServiceName string `json:"serviceName,omitempty"`
@@ -63,6 +68,7 @@ type SlurmController struct {
 
 	// status is the state found.
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status SlurmControllerStatus `json:"status,omitzero"`
 }
 

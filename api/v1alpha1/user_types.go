@@ -22,6 +22,11 @@ type AuditLog struct {
 
 // UserStatus is the state found.
 type UserStatus struct {
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// namespace is the user's own while it is there: not while one of that name is
 	// someone else's or is being deleted.
 	// +optional
@@ -32,7 +37,7 @@ type UserStatus struct {
 	AuditLog AuditLog `json:"auditLog,omitzero"`
 
 	// conditions: Applied, which says whether Namespace, ServiceAccount and RoleBinding
-	// are as they should be.
+	// are as they should be, and Ready, which says the same to kstatus.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -64,6 +69,7 @@ type User struct {
 
 	// status is the state found.
 	// +optional
+	// +default={"observedGeneration": -1}
 	Status UserStatus `json:"status,omitzero"`
 }
 

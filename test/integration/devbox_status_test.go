@@ -33,7 +33,7 @@ func TestStatusWritersAtOnce(t *testing.T) {
 		if want := content(i / 10 * 10); box.Status.ContentID != want {
 			t.Fatalf("change %d: contentID is %q, want %q", i, box.Status.ContentID, want)
 		}
-		if s := box.Status; s.Network == nil || s.Phase == "" || len(s.Conditions) != 3 {
+		if s := box.Status; s.Network == nil || s.Phase == "" || len(s.Conditions) != 4 {
 			t.Fatalf("change %d: status is %+v", i, s)
 		}
 	}

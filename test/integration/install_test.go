@@ -159,7 +159,7 @@ func (i *installation) waitConverged(t *testing.T) {
 }
 
 // unmetConditions looks at those that say whether what is emitted stands, whether the
-// work is done, and whether it is ready. A Devbox at rest is ready for nothing.
+// work is done, and whether it is ready.
 func unmetConditions(object map[string]any) string {
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	if len(conditions) == 0 {

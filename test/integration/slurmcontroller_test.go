@@ -182,7 +182,14 @@ func TestSlurmControllerForeignService(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.createSlurm(t, "slurm")
-	p.waitForSlurm(t, "slurm", v1alpha1.ConditionReady, metav1.ConditionTrue)
+	waitFor(t, "slurmctld runs", func() string {
+		var set appsv1.StatefulSet
+		if err := p.client.Get(t.Context(), client.ObjectKey{Namespace: p.namespace, Name: "slurm"}, &set); err != nil || set.Status.ReadyReplicas != 1 {
+			return fmt.Sprint(err, set.Status)
+		}
+		return ""
+	})
+	p.waitForSlurm(t, "slurm", v1alpha1.ConditionReady, metav1.ConditionFalse)
 	controller := p.waitForSlurm(t, "slurm", v1alpha1.ConditionApplied, metav1.ConditionFalse)
 	if controller.Status.ServiceName != "" {
 		t.Errorf("status.serviceName is %q, which is someone else's", controller.Status.ServiceName)

@@ -31,7 +31,8 @@ func belongsTo(object metav1.Object, box *v1alpha1.Devbox) bool {
 }
 
 // worthReconciling lets a Devbox's spec, content and pause through, and that something of
-// a field manager's was taken.
-func worthReconciling(fieldManager string) predicate.Predicate {
-	return setup.Worth(fieldManager, func(box *v1alpha1.Devbox) any { return box.Status.ContentID })
+// a field manager's was taken, and what else is named.
+func worthReconciling(fieldManager string, fields ...func(*v1alpha1.Devbox) any) predicate.Predicate {
+	content := func(box *v1alpha1.Devbox) any { return box.Status.ContentID }
+	return setup.Worth(fieldManager, append(fields, content)...)
 }

@@ -32,7 +32,7 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 	}
 	w := workload{client: mgr.GetClient(), live: mgr.GetAPIReader(), updater: updater}
 	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling(fieldmanagers.DevboxWorkload))).
+		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling(fieldmanagers.DevboxWorkload, readyDependsOn...))).
 		Owns(&appsv1.Deployment{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(devboxOfPod))
 	return setup.Complete(controller, "devbox-workload", reconciler.Config[*v1alpha1.Devbox]{
@@ -76,6 +76,10 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 	last := lastEnded(ownPods(box, ended))
 	phase := phaseOf(box, ownPods(box, pods))
 	condition := workloadCondition(box, applied)
+	deployment, err := w.deployment(ctx, box)
+	if err != nil {
+		return none, err
+	}
 	return reconciler.Report[*v1alpha1.Devbox]{
 		Change: func(box *v1alpha1.Devbox) error {
 			box.Status.Phase = phase
@@ -86,10 +90,22 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 				box.Status.LastContentID = "" // dropped
 			}
 			meta.SetStatusCondition(&box.Status.Conditions, condition)
+			box.Status.ObservedGeneration = condition.ObservedGeneration
+			meta.SetStatusCondition(&box.Status.Conditions, readyOf(condition.ObservedGeneration, box, deployment))
 			return nil
 		},
 		Then: func(ctx context.Context) error { return w.letGo(ctx, box, ended) },
 	}, nil
+}
+
+// deployment gives the Devbox's own; nil is that there is none.
+func (w workload) deployment(ctx context.Context, box *v1alpha1.Devbox) (*appsv1.Deployment, error) {
+	var deployment appsv1.Deployment
+	err := w.client.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
+	if err != nil || !belongsTo(&deployment, box) {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return &deployment, nil
 }
 
 // workloadCondition says that the content is waited for, where nothing was emitted

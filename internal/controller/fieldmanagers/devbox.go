@@ -32,10 +32,12 @@ var devbox = []Claim{
 
 	{Manager: DevboxWorkload, Kind: "Devbox.platform.coapply.dev", Fallback: true, Paths: []string{
 		`.metadata.finalizers[="platform.coapply.dev/devbox-workload"]`,
+		".status.observedGeneration",
 		".status.phase",
 		".status.lastContainerStatus",
 		".status.lastContentID",
 		`.status.conditions[type="WorkloadApplied"]`,
+		`.status.conditions[type="Ready"]`,
 	}},
 	{Manager: DevboxPower, Kind: "Devbox.platform.coapply.dev", Fallback: true, Paths: []string{
 		`.status.conditions[type="PowerApplied"]`,

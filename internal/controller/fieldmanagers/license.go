@@ -14,9 +14,11 @@ var license = []Claim{
 
 	{Manager: License, Kind: "License.platform.coapply.dev", Fallback: true, Paths: []string{
 		`.metadata.finalizers[="platform.coapply.dev/license"]`,
+		".status.observedGeneration",
 		".status.phase",
 		".status.limits",
 		".status.namespace",
 		`.status.conditions[type="Applied"]`,
+		`.status.conditions[type="Ready"]`,
 	}},
 }

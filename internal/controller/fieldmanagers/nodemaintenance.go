@@ -12,6 +12,7 @@ var nodeMaintenance = []Claim{
 	{Manager: NodeMaintenance, Kind: "Node", Paths: nodeMarks},
 	{Manager: NodeMaintenance, Kind: "Node", Fallback: true, Paths: nodeMarks},
 	{Manager: NodeMaintenance, Kind: "NodeMaintenance.platform.coapply.dev", Fallback: true, Paths: []string{
+		".status.observedGeneration",
 		".status.nodes",
 		".status.total",
 		".status.succeeded",
@@ -19,5 +20,6 @@ var nodeMaintenance = []Claim{
 		".status.startTime",
 		".status.completionTime",
 		`.status.conditions[type="Complete"]`,
+		`.status.conditions[type="Ready"]`,
 	}},
 }

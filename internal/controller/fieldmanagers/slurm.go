@@ -17,6 +17,7 @@ var slurm = []Claim{
 	}},
 	{Manager: SlurmController, Kind: "Service", Shared: ownService, Paths: serviceFields},
 	{Manager: SlurmController, Kind: "SlurmController.platform.coapply.dev", Fallback: true, Paths: []string{
+		".status.observedGeneration",
 		".status.serviceName",
 		`.status.conditions[type="Applied"]`,
 		`.status.conditions[type="Ready"]`,

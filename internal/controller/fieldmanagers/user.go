@@ -22,8 +22,10 @@ var user = []Claim{
 	}},
 
 	{Manager: User, Kind: "User.platform.coapply.dev", Fallback: true, Paths: []string{
+		".status.observedGeneration",
 		".status.namespace",
 		".status.auditLog",
 		`.status.conditions[type="Applied"]`,
+		`.status.conditions[type="Ready"]`,
 	}},
 }

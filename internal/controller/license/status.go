@@ -13,6 +13,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/controller/user"
 )
 
@@ -43,7 +44,9 @@ func (s status) report(ctx context.Context, license *v1alpha1.License, applied r
 			license.Status.Phase = worth.Phase
 			license.Status.Limits = worth.Limits.DeepCopy()
 			license.Status.Namespace = worth.Namespace
+			license.Status.ObservedGeneration = condition.ObservedGeneration
 			meta.SetStatusCondition(&license.Status.Conditions, condition)
+			meta.SetStatusCondition(&license.Status.Conditions, setup.Ready(condition, string(worth.Phase), "the quota is what the license is worth now"))
 			return nil
 		},
 		Then: func(context.Context) error {

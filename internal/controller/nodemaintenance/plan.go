@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/setup"
 )
 
 // Reasons of the condition Complete.
@@ -125,8 +126,25 @@ func say(work *v1alpha1.NodeMaintenance, status metav1.ConditionStatus, reason, 
 		ObservedGeneration: work.Generation,
 		LastTransitionTime: metav1.Time{Time: now},
 	})
+	sayReady(work)
+}
+
+// sayReady follows from the condition Complete.
+func sayReady(work *v1alpha1.NodeMaintenance) {
+	end := *meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
+	ready := setup.Ready(end, end.Reason, end.Message)
+	if end.Reason != succeeded && end.Reason != noNodes {
+		ready.Status = metav1.ConditionFalse
+	}
+	work.Status.ObservedGeneration = end.ObservedGeneration
+	meta.SetStatusCondition(&work.Status.Conditions, ready)
 }
 
 func isComplete(work *v1alpha1.NodeMaintenance) bool {
 	return meta.IsStatusConditionTrue(work.Status.Conditions, v1alpha1.ConditionComplete)
+}
+
+// isTold reports whether the rest of the status follows from the condition Complete.
+func isTold(work *v1alpha1.NodeMaintenance) bool {
+	return work.Status.ObservedGeneration == work.Generation && meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionReady) != nil
 }

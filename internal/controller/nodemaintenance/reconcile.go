@@ -42,7 +42,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	switch {
-	case isComplete(&work), work.DeletionTimestamp != nil:
+	case work.DeletionTimestamp != nil, isComplete(&work) && isTold(&work):
 		return reconcile.Result{}, nil
 	case work.Annotations[reconciler.PausedAnnotation] == "true":
 		logr.FromContextOrDiscard(ctx).Info("paused", "annotation", reconciler.PausedAnnotation)
@@ -72,7 +72,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // proceed does what is next, and gives what the status then says.
 func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
-	if work.Status.StartTime == nil {
+	switch {
+	case isComplete(work):
+		return func(work *v1alpha1.NodeMaintenance) error {
+			if isComplete(work) {
+				sayReady(work)
+			}
+			return nil
+		}, nil
+	case work.Status.StartTime == nil:
 		return r.pick(ctx, work)
 	}
 	results := r.work(ctx, work)

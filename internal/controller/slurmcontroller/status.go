@@ -11,6 +11,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/setup"
 )
 
 type statusReader struct{ client client.Reader }
@@ -37,9 +38,10 @@ func (r statusReader) status(
 	}
 	conditions := []metav1.Condition{
 		reconciler.Condition(v1alpha1.ConditionApplied, controller.Generation, applied),
-		ready(controller.Generation, runs && hasReadyPod(&set)),
 	}
+	conditions = append(conditions, ready(conditions[0], runs && hasReadyPod(&set)))
 	return reconciler.Report[*v1alpha1.SlurmController]{Change: func(controller *v1alpha1.SlurmController) error {
+		controller.Status.ObservedGeneration = conditions[0].ObservedGeneration
 		controller.Status.ServiceName = serviceName
 		for _, condition := range conditions {
 			meta.SetStatusCondition(&controller.Status.Conditions, condition)
@@ -57,18 +59,18 @@ func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmControl
 	return metav1.IsControlledBy(object, controller), nil
 }
 
-// hasReadyPod believes what the StatefulSet says of its present spec only.
+// hasReadyPod believes what the StatefulSet says of its present spec only, and a pod of an
+// earlier one is not the pod.
 func hasReadyPod(set *appsv1.StatefulSet) bool {
-	return set.Status.ObservedGeneration >= set.Generation && set.Status.ReadyReplicas > 0
+	return set.Status.ObservedGeneration >= set.Generation && set.Status.ReadyReplicas > 0 && set.Status.UpdatedReplicas > 0
 }
 
-func ready(generation int64, isReady bool) metav1.Condition {
-	condition := metav1.Condition{
-		Type: v1alpha1.ConditionReady, ObservedGeneration: generation,
-		Status: metav1.ConditionFalse, Reason: "PodNotReady", Message: "slurmctld's pod is missing or not ready",
-	}
-	if isReady {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, "PodReady", "slurmctld's pod is ready"
+// ready goes by what is emitted as well: a pod that is ready may be one of a spec that did
+// not land.
+func ready(applied metav1.Condition, isReady bool) metav1.Condition {
+	condition := setup.Ready(applied, "PodReady", "slurmctld's pod is ready")
+	if condition.Status == metav1.ConditionTrue && !isReady {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "PodNotReady", "slurmctld's pod is missing or not ready"
 	}
 	return condition
 }

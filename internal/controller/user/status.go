@@ -10,6 +10,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/internal/controller/setup"
 )
 
 type status struct{ client client.Reader }
@@ -23,7 +24,9 @@ func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconci
 	}
 	condition := conditionOf(user, namespace, applied)
 	return reconciler.Report[*v1alpha1.User]{Change: func(user *v1alpha1.User) error {
+		user.Status.ObservedGeneration = condition.ObservedGeneration
 		meta.SetStatusCondition(&user.Status.Conditions, condition)
+		meta.SetStatusCondition(&user.Status.Conditions, setup.Ready(condition, "NamespaceStands", "the Namespace and what belongs into it stand"))
 		user.Status.Namespace = ""
 		if !isThere(namespace) {
 			return nil

@@ -47,6 +47,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: dev.coapply.api.v1alpha1.DevboxStatus
+      default:
+        observedGeneration: -1
 - name: dev.coapply.api.v1alpha1.DevboxNetwork
   map:
     fields:
@@ -111,6 +113,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: network
       type:
         namedType: dev.coapply.api.v1alpha1.DevboxNetworkStatus
+    - name: observedGeneration
+      type:
+        scalar: numeric
     - name: phase
       type:
         namedType: dev.coapply.api.v1alpha1.DevboxPhase
@@ -134,6 +139,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: dev.coapply.api.v1alpha1.LicenseStatus
+      default:
+        observedGeneration: -1
 - name: dev.coapply.api.v1alpha1.LicensePhase
   scalar: string
 - name: dev.coapply.api.v1alpha1.LicenseSpec
@@ -165,6 +172,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: namespace
       type:
         scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
     - name: phase
       type:
         namedType: dev.coapply.api.v1alpha1.LicensePhase
@@ -190,6 +200,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: dev.coapply.api.v1alpha1.NodeMaintenanceStatus
+      default:
+        observedGeneration: -1
 - name: dev.coapply.api.v1alpha1.NodeMaintenanceSpec
   map:
     fields:
@@ -248,6 +260,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: observedGeneration
+      type:
+        scalar: numeric
     - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -307,6 +322,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: dev.coapply.api.v1alpha1.NodeSetStatus
+      default:
+        observedGeneration: -1
 - name: dev.coapply.api.v1alpha1.NodeSetSpec
   map:
     fields:
@@ -404,6 +421,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: dev.coapply.api.v1alpha1.SlurmControllerStatus
+      default:
+        observedGeneration: -1
 - name: dev.coapply.api.v1alpha1.SlurmControllerSpec
   map:
     fields:
@@ -428,6 +447,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
     - name: serviceName
       type:
         scalar: string
@@ -449,6 +471,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: dev.coapply.api.v1alpha1.UserStatus
+      default:
+        observedGeneration: -1
 - name: dev.coapply.api.v1alpha1.UserSpec
   map:
     fields:
@@ -472,6 +496,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: namespace
       type:
         scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
 - name: dev.coapply.api.v1alpha1.WriteStrategy
   scalar: string
 - name: io.k8s.api.core.v1.ContainerState

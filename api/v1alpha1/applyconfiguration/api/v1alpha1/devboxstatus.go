@@ -11,10 +11,14 @@ import (
 // DevboxStatusApplyConfiguration represents a declarative configuration of the DevboxStatus type for use
 // with apply.
 //
-// DevboxStatus is written in parts: phase, lastContainerStatus and lastContentID by
-// the workload reconciler, network by the network reconciler, contentID by the
-// content reconciler, one condition by each of them that applies something.
+// DevboxStatus is written in parts: observedGeneration, phase, lastContainerStatus,
+// lastContentID and the condition Ready by the workload reconciler, network by the network
+// reconciler, contentID by the content reconciler, one condition by each of them that
+// applies something.
 type DevboxStatusApplyConfiguration struct {
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// phase is what the devbox is doing.
 	Phase *apiv1alpha1.DevboxPhase `json:"phase,omitempty"`
 	// lastContainerStatus is the container's status in the last pod that ended.
@@ -27,7 +31,8 @@ type DevboxStatusApplyConfiguration struct {
 	LastContentID *string `json:"lastContentID,omitempty"`
 	// network is where the devbox is reached.
 	Network *DevboxNetworkStatusApplyConfiguration `json:"network,omitempty"`
-	// conditions, one type per reconciler.
+	// conditions: one type per reconciler, and Ready while the devbox is what the spec
+	// wants: running on its present spec with a pod that is ready, or at rest.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
@@ -35,6 +40,14 @@ type DevboxStatusApplyConfiguration struct {
 // apply.
 func DevboxStatus() *DevboxStatusApplyConfiguration {
 	return &DevboxStatusApplyConfiguration{}
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *DevboxStatusApplyConfiguration) WithObservedGeneration(value int64) *DevboxStatusApplyConfiguration {
+	b.ObservedGeneration = &value
+	return b
 }
 
 // WithPhase sets the Phase field in the declarative configuration to the given value

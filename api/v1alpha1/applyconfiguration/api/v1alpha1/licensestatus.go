@@ -13,6 +13,9 @@ import (
 //
 // LicenseStatus is the state found.
 type LicenseStatusApplyConfiguration struct {
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// phase is what the license is worth now.
 	Phase *apiv1alpha1.LicensePhase `json:"phase,omitempty"`
 	// limits are those that hold now: the spec's, and while the license is not Active no
@@ -20,7 +23,8 @@ type LicenseStatusApplyConfiguration struct {
 	Limits *v1.ResourceList `json:"limits,omitempty"`
 	// namespace is that of the User of the same name, while it is there.
 	Namespace *string `json:"namespace,omitempty"`
-	// conditions: Applied, which says whether the quota is as the limits want it.
+	// conditions: Applied, which says whether the quota is as the limits want it, and
+	// Ready, which says the same to kstatus, with the phase as its reason.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
@@ -28,6 +32,14 @@ type LicenseStatusApplyConfiguration struct {
 // apply.
 func LicenseStatus() *LicenseStatusApplyConfiguration {
 	return &LicenseStatusApplyConfiguration{}
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *LicenseStatusApplyConfiguration) WithObservedGeneration(value int64) *LicenseStatusApplyConfiguration {
+	b.ObservedGeneration = &value
+	return b
 }
 
 // WithPhase sets the Phase field in the declarative configuration to the given value

@@ -12,6 +12,9 @@ import (
 //
 // NodeMaintenanceStatus is how far the work is.
 type NodeMaintenanceStatusApplyConfiguration struct {
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// nodes that are worked on, each with its result.
 	Nodes []NodeStatusApplyConfiguration `json:"nodes,omitempty"`
 	// total number of nodes.
@@ -26,7 +29,8 @@ type NodeMaintenanceStatusApplyConfiguration struct {
 	CompletionTime *v1.Time `json:"completionTime,omitempty"`
 	// conditions: Complete, False with the reason InProgress as long as a node is
 	// Pending, then True with the reason Succeeded, Failed (one node or more could not
-	// be done), NoNodes, TooManyNodes or InvalidSelector.
+	// be done), NoNodes, TooManyNodes or InvalidSelector; and Ready once it is complete and
+	// no node failed.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
@@ -34,6 +38,14 @@ type NodeMaintenanceStatusApplyConfiguration struct {
 // apply.
 func NodeMaintenanceStatus() *NodeMaintenanceStatusApplyConfiguration {
 	return &NodeMaintenanceStatusApplyConfiguration{}
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *NodeMaintenanceStatusApplyConfiguration) WithObservedGeneration(value int64) *NodeMaintenanceStatusApplyConfiguration {
+	b.ObservedGeneration = &value
+	return b
 }
 
 // WithNodes adds the given value to the Nodes field in the declarative configuration

@@ -11,7 +11,8 @@ import (
 //
 // NodeSetStatus is the state found.
 type NodeSetStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the rest is about.
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// replicas is how many pods there are that have neither finished nor are being
 	// deleted.

@@ -11,6 +11,9 @@ import (
 //
 // SlurmControllerStatus is the state found.
 type SlurmControllerStatusApplyConfiguration struct {
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// serviceName is how login and REST clients reach slurmctld.
 	ServiceName *string `json:"serviceName,omitempty"`
 	// conditions: Applied, and Ready while slurmctld's pod is.
@@ -21,6 +24,14 @@ type SlurmControllerStatusApplyConfiguration struct {
 // apply.
 func SlurmControllerStatus() *SlurmControllerStatusApplyConfiguration {
 	return &SlurmControllerStatusApplyConfiguration{}
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *SlurmControllerStatusApplyConfiguration) WithObservedGeneration(value int64) *SlurmControllerStatusApplyConfiguration {
+	b.ObservedGeneration = &value
+	return b
 }
 
 // WithServiceName sets the ServiceName field in the declarative configuration to the given value

@@ -11,13 +11,16 @@ import (
 //
 // UserStatus is the state found.
 type UserStatusApplyConfiguration struct {
+	// observedGeneration is the generation of the spec that the rest is about, -1 before
+	// there is any of it.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// namespace is the user's own while it is there: not while one of that name is
 	// someone else's or is being deleted.
 	Namespace *string `json:"namespace,omitempty"`
 	// auditLog is set once.
 	AuditLog *AuditLogApplyConfiguration `json:"auditLog,omitempty"`
 	// conditions: Applied, which says whether Namespace, ServiceAccount and RoleBinding
-	// are as they should be.
+	// are as they should be, and Ready, which says the same to kstatus.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
@@ -25,6 +28,14 @@ type UserStatusApplyConfiguration struct {
 // apply.
 func UserStatus() *UserStatusApplyConfiguration {
 	return &UserStatusApplyConfiguration{}
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *UserStatusApplyConfiguration) WithObservedGeneration(value int64) *UserStatusApplyConfiguration {
+	b.ObservedGeneration = &value
+	return b
 }
 
 // WithNamespace sets the Namespace field in the declarative configuration to the given value

@@ -1,0 +1,80 @@
+package devbox
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/api/v1alpha1"
+)
+
+// readyOf says whether a Devbox is what its spec wants: every reconciler stands by this
+// generation, and the pod is ready, or there is none and none is wanted. Of the Devbox it
+// reads the conditions and the phase; deployment is its own, nil where there is none.
+func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployment) metav1.Condition {
+	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: generation}
+	for _, conditionType := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied} {
+		applied := meta.FindStatusCondition(box.Status.Conditions, conditionType)
+		switch {
+		case applied == nil || applied.ObservedGeneration < generation:
+			ready.Reason, ready.Message = "Applying", conditionType+" has yet to be said of this spec"
+			return ready
+		case applied.Status != metav1.ConditionTrue:
+			ready.Reason, ready.Message = applied.Reason, fmt.Sprintf("%s is %s", conditionType, applied.Status)
+			return ready
+		}
+	}
+	if !isToRun(box) {
+		return atRest(ready, box.Status.Phase)
+	}
+	if deployment == nil {
+		ready.Reason, ready.Message = "PodNotReady", "there is no Deployment"
+		return ready
+	}
+	return rolledOut(ready, box.Status.Phase, deployment)
+}
+
+// readyDependsOn is what readyOf reads that others than the workload reconciler write.
+var readyDependsOn = []func(*v1alpha1.Devbox) any{
+	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionPowerApplied) },
+	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
+}
+
+// said gives of a condition what does not differ each time that it is said.
+func said(box *v1alpha1.Devbox, conditionType string) [3]string {
+	condition := meta.FindStatusCondition(box.Status.Conditions, conditionType)
+	if condition == nil {
+		return [3]string{}
+	}
+	return [3]string{string(condition.Status), condition.Reason, fmt.Sprint(condition.ObservedGeneration)}
+}
+
+func atRest(ready metav1.Condition, phase v1alpha1.DevboxPhase) metav1.Condition {
+	ready.Reason, ready.Message = string(phase), "there is a pod that has yet to end"
+	if phase == v1alpha1.PhaseStopped || phase == v1alpha1.PhaseShutdown {
+		ready.Status, ready.Message = metav1.ConditionTrue, "there is no pod, as the spec wants it"
+	}
+	return ready
+}
+
+// rolledOut tells what keeps the Deployment from having its pod, such as a quota, in its
+// own words.
+func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *appsv1.Deployment) metav1.Condition {
+	status := deployment.Status
+	for _, condition := range status.Conditions {
+		fails := condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue
+		late := condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse
+		if fails || late {
+			ready.Reason, ready.Message = condition.Reason, condition.Message
+			return ready
+		}
+	}
+	ready.Reason, ready.Message = "PodNotReady", "the pod is missing, not ready, or one of an earlier spec"
+	if phase == v1alpha1.PhaseRunning && status.ObservedGeneration >= deployment.Generation && status.UpdatedReplicas > 0 && status.AvailableReplicas > 0 {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, "PodReady", "the pod is ready"
+	}
+	return ready
+}
