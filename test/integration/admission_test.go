@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/api/v1alpha1"
 	"coapply.dev/internal/localcluster"
 )
 
@@ -48,8 +49,8 @@ func newGuarded(t *testing.T) *guarded {
 	all := &rbacv1.ClusterRole{ // nobody fills the role admin here
 		ObjectMeta: metav1.ObjectMeta{Name: "all"},
 		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{"", "apps"}, Verbs: []string{"*"},
-			Resources: []string{"pods", "configmaps", "deployments", "deployments/scale", "deployments/status"},
+			APIGroups: []string{"", "apps", v1alpha1.SchemeGroupVersion.Group}, Verbs: []string{"*"},
+			Resources: []string{"pods", "pods/resize", "pods/ephemeralcontainers", "devboxes", "configmaps", "deployments", "deployments/scale", "deployments/status"},
 		}},
 	}
 	if err := admin.Create(t.Context(), all); err != nil {
@@ -174,6 +175,8 @@ type attempt struct {
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
+	t.Run("metadata has a size", func(t *testing.T) { testMetadataSize(t, g) })
+	t.Run("namespaces", func(t *testing.T) { testNamespaces(t, g) })
 	for _, w := range append(g.spoofs(t), g.ordinary(t)...) {
 		g.start(t)
 		err := w.send()
@@ -213,6 +216,12 @@ func (g *guarded) spoofs(t *testing.T) []attempt {
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 			}, client.FieldOwner(powerManager))
 		}},
+		{"resize a pod under our name", true, func() error {
+			return g.subresource(t, "resize", `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"20m"}}}]}}`)
+		}},
+		{"debug a pod under our name", true, func() error {
+			return g.subresource(t, "ephemeralcontainers", `{"spec":{"ephemeralContainers":[{"name":"debug","image":"i"}]}}`)
+		}},
 		{"patch under our name", true, func() error {
 			return g.merge(t, g.person, `{"spec":{"replicas":4}}`, client.FieldOwner(powerManager))
 		}},
@@ -235,6 +244,24 @@ func (g *guarded) spoofs(t *testing.T) []attempt {
 			})
 		}},
 	}
+}
+
+// subresource patches one of a pod of the manager's.
+func (g *guarded) subresource(t *testing.T, name, body string) error {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.namespace, Name: "sub-" + name},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": quantity("10m")}}}}},
+	}
+	if err := g.granted.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	patch := client.RawPatch(types.StrategicMergePatchType, []byte(body))
+	if err := g.person.SubResource(name).Patch(t.Context(), pod, patch, client.FieldOwner("person"), client.DryRunAll); err != nil {
+		t.Fatalf("%s under a name of one's own: %v", name, err)
+	}
+	return g.person.SubResource(name).Patch(t.Context(), pod, patch, client.FieldOwner(powerManager))
 }
 
 // ordinary is what others do every day.
