@@ -1,0 +1,158 @@
+// Command migrate goes over from get-modify-update to intents with one Deployment, a step a
+// process: look, migrate, apply. docs/migrating.md goes through it; test/integration runs
+// it on a real API server.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"coapply.dev/apply"
+)
+
+func main() {
+	config, err := ctrl.GetConfig()
+	if err == nil {
+		err = run(ctrl.SetupSignalHandler(), config, os.Args[1:])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "migrate:", err)
+		os.Exit(1)
+	}
+}
+
+// run does one step with one Deployment: look, migrate or apply.
+func run(ctx context.Context, config *rest.Config, args []string) (err error) {
+	steps := map[string]func(context.Context, *apply.Applier, apply.Intent) error{"look": look, "migrate": goOver, "apply": firstApply}
+	if len(args) < 3 || steps[args[0]] == nil {
+		return errors.New("usage: migrate look|migrate|apply NAMESPACE NAME [PATH ...]")
+	}
+	if len(args) > 3 {
+		paths = args[3:]
+	}
+	config = rest.CopyConfig(config)
+	config.Wrap(apply.RecordExchange) // before any client is made: outcomes tell Unchanged from Configured
+	shop, err := cluster.New(config)
+	if err != nil {
+		return err
+	}
+	applier, err := newApplier(shop)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- shop.Start(ctx) }() // the cache: without it every read of the client fails
+	defer func() { stop(); err = errors.Join(err, <-ended) }()
+	return steps[args[0]](ctx, applier, apply.Intent{Config: web(args[1], args[2])})
+}
+
+// newApplier takes a manager as well, which is a cluster too.
+func newApplier(shop cluster.Cluster) (*apply.Applier, error) {
+	schemas, err := discovery.NewDiscoveryClientForConfigAndClient(shop.GetConfig(), shop.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	steady, err := apply.NewSteadyState(shop.GetCache(), schemas.OpenAPIV3())
+	if err != nil {
+		return nil, err
+	}
+	return apply.New(shop.GetClient(), apply.Config{
+		FieldManager: "example-workload",
+		LiveReader:   shop.GetAPIReader(),
+		Steady:       steady, // Unchanged in a new process too, which has seen no answer yet
+		MaxShrink:    0.5,    // the guard of step 5
+	})
+}
+
+func look(ctx context.Context, applier *apply.Applier, intent apply.Intent) error {
+	plan, err := applier.Plan(ctx, intent)
+	if err != nil {
+		return err // the server would refuse the intent, or could not be asked
+	}
+	fmt.Print(plan)
+	return plan.Refused // conflicts: where Emit and the live object differ
+}
+
+// oldName is who wrote the object, and paths are where Emit has its fields and the old
+// code had them.
+const oldName = "manager"
+
+var paths = []string{".metadata.labels", ".metadata.annotations", ".metadata.ownerReferences", ".spec"}
+
+// goOver brings the fields of one object under the applier, or leaves it as it was.
+func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) error {
+	object, err := intent.Object()
+	if err != nil {
+		return err
+	}
+	transfer, err := applier.Migrate(ctx, object, apply.From{Manager: oldName, Paths: paths})
+	if err != nil {
+		return err
+	}
+	fmt.Print(transfer) // nothing is written yet
+	undo, err := transfer.Do(ctx)
+	if err != nil {
+		return err // call goOver again: what has moved by then does not move twice
+	}
+	intent.MayShrink = true // to see past the guard what would go
+	plan, err := applier.Plan(ctx, intent)
+	if err == nil {
+		err = errors.Join(plan.Refused, notClean(plan))
+	}
+	if err != nil {
+		fmt.Print(plan)
+		_, undone := undo.Do(ctx)
+		return errors.Join(err, undone)
+	}
+	return nil
+}
+
+// notClean says why the first Apply should not follow yet.
+func notClean(plan apply.Plan) error {
+	var why []string
+	for _, change := range plan.Changes {
+		why = append(why, change.String())
+	}
+	for _, shared := range plan.Shared {
+		if shared.Manager.Name == oldName {
+			why = append(why, fmt.Sprintf("%s would stay shared with %s", shared.Path, shared.Manager))
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%v is left as it was: add to Emit what would change, and to paths what would stay shared: %s",
+		plan.Object, strings.Join(why, "; "))
+}
+
+func firstApply(ctx context.Context, applier *apply.Applier, intent apply.Intent) error {
+	intent.MayShrink = true
+	outcome, err := applier.Apply(ctx, intent)
+	fmt.Println(outcome.Action)
+	return err
+}
+
+// web stands for Emit.
+func web(namespace, name string) *appsv1ac.DeploymentApplyConfiguration {
+	labels := map[string]string{"app": name}
+	return appsv1ac.Deployment(name, namespace).WithLabels(labels).
+		WithAnnotations(map[string]string{"example.com/team": "shop"}).
+		WithSpec(appsv1ac.DeploymentSpec().
+			WithReplicas(1).
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(labels)).
+			WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).
+				WithSpec(corev1ac.PodSpec().WithContainers(
+					corev1ac.Container().WithName("web").WithImage("example.com/web:1")))))
+}
