@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -191,6 +192,12 @@ func TestNewRefuses(t *testing.T) {
 		if _, err := reconciler.New(config); err == nil || !contains(err.Error(), says) {
 			t.Errorf("%v; want it to say %q", err, says)
 		}
+	}
+	if _, err := reconciler.New(reconciler.Config[*unstructured.Unstructured]{}); err == nil || !contains(err.Error(), "which says no kind") {
+		t.Errorf("an unstructured parent: %v", err)
+	}
+	if _, err := reconciler.New(reconciler.Config[*metav1.PartialObjectMetadata]{}); err == nil || !contains(err.Error(), "which says no kind") {
+		t.Errorf("metadata for a parent: %v", err)
 	}
 	_, err := reconciler.New(reconciler.Config[client.Object]{})
 	if err == nil || !contains(err.Error(), "want a pointer to a struct") {

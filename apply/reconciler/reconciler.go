@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -112,8 +113,11 @@ func (c Config[P]) validate() error {
 	needed(c.Finalizer == "" && c.Cleanup != nil, "Finalizer, for Cleanup,")
 	needed(c.Finalizer == "" && c.Prune, "Finalizer, for Prune: what a parent emitted is deleted before it goes,")
 	needed(c.Finalizer != "" && c.Cleanup == nil && !c.Prune, "Cleanup or Prune, for the finalizer,")
-	if p := reflect.TypeFor[P](); p.Kind() != reflect.Pointer || p.Elem().Kind() != reflect.Struct {
+	switch p := reflect.TypeFor[P](); {
+	case p.Kind() != reflect.Pointer || p.Elem().Kind() != reflect.Struct:
 		errs = append(errs, fmt.Errorf("the parent's type is %v, want a pointer to a struct", p))
+	case p.Implements(reflect.TypeFor[runtime.Unstructured]()), p == reflect.TypeFor[*metav1.PartialObjectMetadata]():
+		errs = append(errs, fmt.Errorf("the parent's type is %v, which says no kind: want the Go type of the parent's kind", p))
 	}
 	return errors.Join(errs...)
 }
@@ -125,7 +129,8 @@ type Reconciler[P client.Object] struct {
 	sets *apply.ApplySets // nil: nothing is pruned
 }
 
-// New gives a Reconciler.
+// New gives a Reconciler. P is the Go type of the parent's kind; one that stands for any
+// kind, as *unstructured.Unstructured does, is refused.
 func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
