@@ -83,7 +83,7 @@ func (o *options) flagGroups() []flagGroup {
 	flags = group("Logging")
 	o.logFormat = choice{value: "json", of: []string{"json", "text"}}
 	flags.Var(&o.logFormat, "log-format", "json, one object a line, or text for reading; logs go to stderr")
-	flags.Var(&o.logLevel, "log-level", "error, info, debug or a verbosity from 0 (info) to 10")
+	flags.Var(&o.logLevel, "log-level", "error, info, debug or a verbosity from 0 (info) to 10; bodies of requests are logged at none")
 	return groups
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"strconv"
@@ -15,7 +16,9 @@ import (
 // newLogger makes the one logger. Errors carry no stack: it would be
 // controller-runtime's own and say nothing. A panic in a reconciler logs its own.
 func newLogger(format string, level logLevel, w io.Writer) logr.Logger {
-	options := &slog.HandlerOptions{Level: slog.Level(level), ReplaceAttr: plainLevel}
+	options := &slog.HandlerOptions{Level: slog.Level(level), ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		return noBody(plainLevel(groups, a))
+	}}
 	if format == "text" {
 		return logr.FromSlogHandler(slog.NewTextHandler(w, options))
 	}
@@ -26,6 +29,15 @@ func newLogger(format string, level logLevel, w io.Writer) logr.Logger {
 func plainLevel(groups []string, a slog.Attr) slog.Attr {
 	if level, ok := a.Value.Any().(slog.Level); ok && len(groups) == 0 && a.Key == slog.LevelKey && level < slog.LevelInfo {
 		a.Value = slog.StringValue(slog.LevelDebug.String())
+	}
+	return a
+}
+
+// noBody keeps the bodies of requests and answers out, which client-go logs from verbosity 8
+// on: a TokenReview has the bearer token of whoever reads the metrics.
+func noBody(a slog.Attr) slog.Attr {
+	if a.Key == "body" {
+		a.Value = slog.StringValue(fmt.Sprintf("%d bytes, not logged: there may be credentials in them", len(a.Value.String())))
 	}
 	return a
 }

@@ -47,6 +47,17 @@ func TestLogger(t *testing.T) {
 	}
 }
 
+// TestNoBodyIsLogged: one of a request may hold a token.
+func TestNoBodyIsLogged(t *testing.T) {
+	for _, format := range []string{"json", "text"} {
+		var out bytes.Buffer
+		newLogger(format, -maxVerbosity, &out).V(8).Info("Request Body", "body", `{"token":"secret"}`, "url", "https://host")
+		if got := out.String(); strings.Contains(got, "secret") || !strings.Contains(got, "18 bytes") || !strings.Contains(got, "https://host") {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+}
+
 func TestLastWord(t *testing.T) {
 	var out bytes.Buffer
 	w := &lastWord{w: &out}

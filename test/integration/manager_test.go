@@ -177,13 +177,14 @@ func TestManagerReplicas(t *testing.T) {
 	second.stop(t)
 }
 
-// TestManagerMetrics: served over HTTPS to whoever may read them, and to no other.
+// TestManagerMetrics: served over HTTPS to whoever may read them, and to no other. No log
+// level shows the token that they come with.
 func TestManagerMetrics(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, cluster(t).Config())
 	namespace := newNamespace(t, c)
 	metrics, probes := freeAddress(t), freeAddress(t)
-	p := startManager(t, cluster(t).Kubeconfig(), "--leader-elect=false", "--controllers=devbox-network",
+	p := startManager(t, cluster(t).Kubeconfig(), "--leader-elect=false", "--controllers=devbox-network", "--log-level=10",
 		"--metrics-bind-address", metrics, "--health-probe-bind-address", probes)
 	waitFor(t, "ready", func() string { return ready(probes) })
 	waitFor(t, "serves metrics", func() string { return listening(metrics) }) // not part of readiness
@@ -208,20 +209,32 @@ func TestManagerMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	strangers, readers := token(t, c, stranger), token(t, c, reader)
 	for _, test := range []struct {
-		who   string
-		token string
-		want  int
+		who    string
+		scheme string
+		token  string
+		want   int
 	}{
-		{"nobody", "", http.StatusUnauthorized},
-		{"someone without the right", token(t, c, stranger), http.StatusForbidden},
-		{"someone with the right", token(t, c, reader), http.StatusOK},
+		{"nobody", "https", "", http.StatusUnauthorized},
+		{"someone without the right", "https", strangers, http.StatusForbidden},
+		{"someone with the right", "https", readers, http.StatusOK},
+		{"someone with the right, in plain text", "http", readers, http.StatusBadRequest},
 	} {
-		if got := getMetrics(t, metrics, test.token); got != test.want {
+		if got := getMetrics(t, test.scheme+"://"+metrics, test.token); got != test.want {
 			t.Errorf("%s gets %d, want %d", test.who, got, test.want)
 		}
 	}
 	p.stop(t)
+	log := p.stderr.String()
+	if !strings.Contains(log, "/tokenreviews") {
+		t.Error("no TokenReview is in the log, not to mention its body")
+	}
+	for _, secret := range []string{strangers, readers} {
+		if strings.Contains(log, secret) {
+			t.Error("a bearer token is in the log")
+		}
+	}
 }
 
 func token(t *testing.T, c client.Client, account client.ObjectKey) string {
@@ -234,9 +247,9 @@ func token(t *testing.T, c client.Client, account client.ObjectKey) string {
 	return request.Status.Token
 }
 
-func getMetrics(t *testing.T, address, token string) int {
+func getMetrics(t *testing.T, server, token string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/metrics", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/metrics", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
