@@ -24,6 +24,10 @@
 //   - Fields, kinds and namespaces that are not there are accepted, and so is a
 //     Body of another kind than the subresource has.
 //   - Lists of custom resources are atomic to it.
+//   - Of a kind in its scheme it applies what the Go type makes of the configuration,
+//     zero values included. So an apply of less, such as that of a parent with
+//     reconciler.Config.Prune, conflicts about each field without omitempty that
+//     somebody owns. Give such a field omitempty (the CRD may require it all the same).
 //   - Its RESTMapper knows no kinds, which Round.Prune needs: give it one that was
 //     made with their group versions (WithRESTMapper).
 //
