@@ -166,7 +166,9 @@ type call struct {
 	concessions concessions               // fields in which the intent gives way
 	takenBack   []fieldowners.Path
 	shared      []fieldowners.Shared // with others, and the policy rejects a conflict with them
+	sent        *encodedIntent       // with the last request
 	answer      *unstructured.Unstructured
+	differ      []Difference
 	birth       birth // of an object that is ours from birth
 
 	before func(context.Context) (context.Context, error) // see applyAfter

@@ -59,6 +59,10 @@ type Outcome struct {
 	Requests  int        // HTTP requests sent, client-go's own retries included; see RecordExchange
 	Attempts  int        // applies sent
 	Conflicts []Conflict // settled or rejected, with their decisions
+	// Differ are the fields of an intent that landed which the server's answer does not have
+	// as wanted, as where admission rewrites them. It takes RecordExchange, or unstructured
+	// intents. Such an intent is sent each time.
+	Differ []Difference
 	// Shared are the fields of the intent that others own as well, at the value that is
 	// wanted, where the policy rejects a conflict with them: the next other value that is
 	// wanted is one. It takes RecordExchange, or unstructured intents, to know them after a

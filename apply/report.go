@@ -10,6 +10,7 @@ func (c *call) end(action Action, err error) (Outcome, error) {
 		Requests:  c.exchange.sentInAll(),
 		Attempts:  c.attempts,
 		Conflicts: c.conflicts,
+		Differ:    c.differ,
 		Shared:    c.shared,
 		TakenBack: c.takenBack,
 		Unread:    c.unread,

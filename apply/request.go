@@ -26,7 +26,7 @@ func (c *call) send(ctx context.Context, form *encodedIntent, p pin, force bool)
 		return "", err
 	}
 	c.attempts++
-	c.looked, c.answer = nil, nil
+	c.looked, c.answer, c.sent = nil, nil, form
 	known := c.sending()
 	c.exchange.calling()
 	err = c.intent.withoutValues(c.apply(ctx, config, force))

@@ -6,19 +6,6 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// compareAnswer looks in the answer of an apply that landed for what people should know
-// of it.
-func (c *call) compareAnswer() {
-	if c.dryRun || c.intent.hasBody() {
-		return
-	}
-	answer := c.landed()
-	if answer == nil {
-		return
-	}
-	c.tellShared(c.sharedIn(answer, c.intent.subresource), answer)
-}
-
 func (c *call) sharedIn(object client.Object, subresource string) []fieldowners.Shared {
 	return fieldowners.SharedBy(object.GetManagedFields(), c.config.FieldManager, subresource)
 }

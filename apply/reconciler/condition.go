@@ -20,6 +20,9 @@ const (
 	// ReasonManagedFieldsUnreadable is of events alone: an object has an entry that nobody
 	// can read, see apply.Outcome.
 	ReasonManagedFieldsUnreadable = "ManagedFieldsUnreadable"
+	// ReasonNotAsWanted is where everything was applied, and the server has a field
+	// otherwise, as admission has rewritten it.
+	ReasonNotAsWanted = "NotAsWanted"
 	// ReasonLeftToOthers is where everything was applied but for fields that are left to
 	// others, or have their values: by the decisions Relinquish and Share.
 	ReasonLeftToOthers = "LeftToOthers"
@@ -31,10 +34,10 @@ const (
 // Condition says in the parent's status what became of an emission: True when
 // every intent was applied, Unknown while an object is waited for, False otherwise,
 // with a reason from a fixed set and a message that stays the same as long as the
-// trouble does. Where it is True the message names the fields that were left to others,
-// and those that others share at the wanted value: another one would be rejected. Set it
-// with meta.SetStatusCondition, which keeps lastTransitionTime while the status does not
-// change.
+// trouble does. Where it is True the message names the fields that the server has
+// otherwise, that were left to others, and that others share at the wanted value:
+// another one would be rejected. Set it with meta.SetStatusCondition, which keeps
+// lastTransitionTime while the status does not change.
 func Condition(conditionType string, generation int64, applied Applied) metav1.Condition {
 	condition := metav1.Condition{
 		Type:               conditionType,

@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"coapply.dev/apply"
@@ -9,10 +10,14 @@ import (
 )
 
 // landed says of intents that were all applied what of them is not as a reader would
-// think: fields that were left to others, and those that others share.
+// think: fields that the server has otherwise, that were left to others, and that others
+// share.
 func landed(outcomes []apply.Outcome) (reason, message string) {
-	var left, shared []string
+	var differ, left, shared []string
 	for _, outcome := range outcomes {
+		for _, field := range outcome.Differ {
+			differ = append(differ, fmt.Sprintf("of %v %v", outcome.Object, field))
+		}
 		for _, conflict := range outcome.Conflicts {
 			switch conflict.Decision {
 			case apply.Relinquish:
@@ -31,7 +36,11 @@ func landed(outcomes []apply.Outcome) (reason, message string) {
 		reason = ReasonLeftToOthers
 		message = "applied, but for fields that are left to others"
 	}
-	return reason, truncated(strings.Join(append(append([]string{message}, left...), shared...), "; "))
+	if len(differ) > 0 {
+		reason = ReasonNotAsWanted
+		message = "applied, but not all of it is as wanted"
+	}
+	return reason, truncated(strings.Join(slices.Concat([]string{message}, differ, left, shared), "; "))
 }
 
 // sharing says with whom fields of an object are shared, and how to end that.

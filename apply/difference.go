@@ -1,0 +1,160 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/fieldowners"
+)
+
+// Difference is a field of an intent that landed, and that the server's answer does not
+// have as wanted.
+type Difference struct {
+	Path         fieldowners.Path
+	Wanted, Live any // hidden where values must not be shown; nil is that there is none
+	// By is who owns the field as well. Without one it was admission, or the server itself.
+	By []fieldowners.Manager
+}
+
+// String gives the field, both values, and who it was.
+func (d Difference) String() string {
+	live := "absent"
+	if d.Live != nil {
+		live = show(d.Live)
+	}
+	who := "admission or the API server"
+	if len(d.By) > 0 {
+		who = d.By[0].String()
+	}
+	return fmt.Sprintf("%s is %s, not %s as wanted: changed by %s", d.Path, live, show(d.Wanted), who)
+}
+
+// differences compares what was sent with what the server made of it, field by field of
+// our entry. Another spelling of a quantity is no difference, nor is what is zero from what
+// is absent. What a Secret takes in as stringData it never shows.
+func (c *call) differences(answer *unstructured.Unstructured) []Difference {
+	var found []Difference
+	entries := readable(answer.GetManagedFields())
+	for _, entry := range entries {
+		if !c.isOurs(entry.Manager) {
+			continue
+		}
+		for _, path := range entry.Leaves() {
+			wanted, set := path.Value(c.sent.object)
+			live, has := path.Value(answer.Object)
+			if !set || has && sameMeaning(wanted, live) || !has && isZero(wanted) || c.intent.secret() && path.HasPrefix(stringData) {
+				continue
+			}
+			difference := Difference{Path: path, Wanted: wanted, Live: live}
+			if c.intent.secret() {
+				difference.Wanted, difference.Live = hide(wanted), hide(live)
+			}
+			for _, other := range entries {
+				if other.Owns(path) && !c.isOurs(other.Manager) {
+					difference.By = append(difference.By, other.Manager)
+				}
+			}
+			found = append(found, difference)
+		}
+	}
+	return found
+}
+
+var stringData = fieldowners.MustParsePath(".stringData")
+
+// sameMeaning reports whether the server has a value as it was wanted. What it adds to the
+// items of a list that is owned as a whole, as defaults, is no difference.
+func sameMeaning(wanted, live any) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		there, ok := live.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name, value := range wanted {
+			at, has := there[name]
+			if has && !sameMeaning(value, at) || !has && !isZero(value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		there, ok := live.([]any)
+		if !ok || len(wanted) != len(there) {
+			return false
+		}
+		for i := range wanted {
+			if !sameMeaning(wanted[i], there[i]) {
+				return false
+			}
+		}
+		return true
+	case string:
+		there, ok := live.(string)
+		return ok && (wanted == there || sameQuantity(wanted, there))
+	case nil:
+		return true // the server drops it
+	}
+	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
+}
+
+// sameNumber compares 1 and 1.0.
+func sameNumber(a, b any) bool {
+	number := func(v any) (float64, bool) {
+		switch v := v.(type) {
+		case int64:
+			return float64(v), true
+		case float64:
+			return v, true
+		case json.Number:
+			f, err := v.Float64()
+			return f, err == nil
+		}
+		return 0, false
+	}
+	first, ok := number(a)
+	second, ok2 := number(b)
+	return ok && ok2 && first == second
+}
+
+// isZero reports whether a value may be left out for what it says.
+func isZero(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case nil:
+		return true
+	}
+	return reflect.ValueOf(v).IsZero()
+}
+
+// compareAnswer looks in the answer of an apply that landed for what people should know
+// of it: who shares a field, and what is not as wanted.
+func (c *call) compareAnswer() {
+	if c.dryRun || c.intent.hasBody() {
+		return
+	}
+	answer := c.landed()
+	if answer == nil {
+		return
+	}
+	c.tellShared(c.sharedIn(answer, c.intent.subresource), answer)
+	c.differ = c.differences(answer)
+}
+
+// readable gives the entries that can be read: what others have forged hides nothing of
+// ours.
+func readable(entries []metav1.ManagedFieldsEntry) (all []fieldowners.Entry) {
+	for _, entry := range entries {
+		if ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{entry}); err == nil {
+			all = append(all, ownership.Entries()...)
+		}
+	}
+	return all
+}

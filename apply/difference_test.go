@@ -1,0 +1,32 @@
+package apply
+
+import "testing"
+
+func TestSameMeaning(t *testing.T) {
+	type m = map[string]any
+	type l = []any
+	for _, test := range []struct {
+		reason       string
+		wanted, live any
+		same         bool
+	}{
+		{"a value", "a", "a", true},
+		{"another value", "a", "b", false},
+		{"another spelling of a quantity", "1000m", "1", true},
+		{"another quantity", "1000m", "2", false},
+		{"a number that the server decodes otherwise", int64(1), 1.0, true},
+		{"another number", int64(1), int64(2), false},
+		{"another type", int64(80), "80", false},
+		{"null, which the server drops", nil, m{"a": "b"}, true},
+		{"defaults beside it, in an item of an atomic list", l{m{"key": "a"}}, l{m{"key": "a", "operator": "Exists"}}, true},
+		{"another value in an item", l{m{"key": "a"}}, l{m{"key": "b"}}, false},
+		{"an item more", l{"a"}, l{"a", "b"}, false},
+		{"zero, and left out", m{"a": false, "b": "x"}, m{"b": "x"}, true},
+		{"not zero, and left out", m{"a": true}, m{}, false},
+		{"another shape", m{"a": "b"}, "a", false},
+	} {
+		if got := sameMeaning(test.wanted, test.live); got != test.same {
+			t.Errorf("%s: %v", test.reason, got)
+		}
+	}
+}
