@@ -27,7 +27,8 @@
 //
 // An ownership conflict that the policy rejects is in the status, in an event and in the
 // log, and is tried again a minute later or when parent or child change; it is no error of
-// the reconcile, as nothing heals it by retrying at once. One that is settled is in an
+// the reconcile, as nothing heals it by retrying at once. While it stays the same it is
+// logged and told once. One that is settled is in an
 // event, once. An object that is someone else's (apply.ErrNotOurs) is treated as a rejected
 // conflict. A Namespace that is being deleted takes nothing new: that is in the status and
 // in the log, and is tried again a minute later, without an event: a parent in it goes as

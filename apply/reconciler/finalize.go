@@ -36,7 +36,7 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Resul
 
 func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool, result reconcile.Result, err error) {
 	pruned, done, err := r.sets.Delete(ctx, parent)
-	r.tell(parent, Applied{Pruned: pruned})
+	r.tell(parent, Applied{Pruned: pruned}, false)
 	several := (*apply.PruneError)(nil)
 	switch {
 	case errors.As(err, &several):

@@ -38,7 +38,7 @@ func landed(outcomes []apply.Outcome) (reason, message string) {
 	}
 	if len(differ) > 0 {
 		reason = ReasonNotAsWanted
-		message = "applied, but not all of it is as wanted"
+		message = "applied, but some fields are not as wanted"
 	}
 	return reason, truncated(strings.Join(slices.Concat([]string{message}, differ, left, shared), "; "))
 }

@@ -127,6 +127,7 @@ type Reconciler[P client.Object] struct {
 	Config[P]
 
 	sets *apply.ApplySets // nil: nothing is pruned
+	news news
 }
 
 // New gives a Reconciler. P is the Go type of the parent's kind; one that stands for any
@@ -135,7 +136,7 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
 	}
-	r := &Reconciler[P]{Config: config}
+	r := &Reconciler[P]{Config: config, news: newNews()}
 	if !config.Prune {
 		return r, nil
 	}
@@ -171,9 +172,10 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 		return result, err
 	}
 	applied := r.apply(ctx, parent)
-	r.tell(parent, applied)
+	isNew := r.news.isNew(parent.GetUID(), applied.Errs)
+	r.tell(parent, applied, isNew)
 	after, err := r.writeStatus(ctx, parent, applied)
-	result, err := Requeue(ctx, append(slices.Clone(applied.Errs), err)...)
+	result, err := requeue(ctx, isNew || err != nil, append(slices.Clone(applied.Errs), err)...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
 		result.RequeueAfter = after
 	}
@@ -313,7 +315,11 @@ func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) er
 		return err
 	case report.Apply != nil:
 		outcome, err := r.Applier.Apply(ctx, apply.Intent{Config: report.Apply, Subresource: "status", UID: parent.GetUID()})
-		r.tell(parent, Applied{Outcomes: []apply.Outcome{outcome}, Errs: []error{err}})
+		of := struct {
+			parent types.UID
+			part   string
+		}{parent.GetUID(), "status"}
+		r.tell(parent, Applied{Outcomes: []apply.Outcome{outcome}, Errs: []error{err}}, r.news.isNew(of, []error{err}))
 		return err
 	}
 	return nil

@@ -30,6 +30,11 @@ const conflictRetry = time.Minute
 // for decides, or else that of a conflict; otherwise the rate limiter does,
 // and no error is lost. nil errors are none.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
+	return requeue(ctx, true, errs...)
+}
+
+// requeue says nothing of what is no news in the log, but at level 1.
+func requeue(ctx context.Context, isNew bool, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {
 		return reconcile.Result{}, nil
@@ -51,8 +56,26 @@ func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 		}
 	}
 	after := wait.Jitter(cmp.Or(asked, conflict), 0.2)
-	logr.FromContextOrDiscard(ctx).Info("not everything was applied", "error", err.Error(), "retryAfter", after)
+	log := logr.FromContextOrDiscard(ctx)
+	if !isNew {
+		log = log.V(1)
+	}
+	log.Info(notApplied(errs), "error", err.Error(), "retryAfter", after)
 	return reconcile.Result{RequeueAfter: after}, nil
+}
+
+// notApplied counts: each of these errors is about an object.
+func notApplied(errs []error) string {
+	n := 0
+	for _, err := range errs {
+		if err != nil {
+			n++
+		}
+	}
+	if n == 1 {
+		return "1 object was not applied"
+	}
+	return fmt.Sprintf("%d objects were not applied", n)
 }
 
 // terminating tells whether a Namespace takes nothing new because it is being deleted:
@@ -63,12 +86,15 @@ func terminating(err error) bool {
 
 // tell records events for conflicts, rejected and settled, for objects that are someone
 // else's, and for what was pruned and what was not. What is settled or kept as before
-// is not told again.
-func (r *Reconciler[P]) tell(parent P, applied Applied) {
+// is not told again, nor are errors that are no news.
+func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	if r.Events == nil {
 		return
 	}
 	for _, err := range applied.Errs {
+		if !isNew {
+			break
+		}
 		if conflict := (*apply.ConflictError)(nil); errors.As(err, &conflict) {
 			Event(r.Events, parent, corev1.EventTypeWarning, ReasonOwnershipConflict, conflict.Error())
 		} else if errors.Is(err, apply.ErrNotOurs) {

@@ -3,6 +3,7 @@ package reconciler_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
@@ -65,7 +68,7 @@ func TestRequeue(t *testing.T) {
 			if after := result.RequeueAfter; after < test.after || after > test.after*6/5 {
 				t.Errorf("after %v, want %v", after, test.after)
 			}
-			if logged := contains(log.String(), "not everything was applied"); logged != (test.err == nil) {
+			if logged := strings.Contains(log.String(), " not applied"); logged != (test.err == nil) {
 				t.Errorf("what is no error of the reconcile is in the log, and what is one is not twice: %s", log.String())
 			}
 		})
@@ -96,6 +99,44 @@ func TestEvents(t *testing.T) {
 	w.config.Events = nil // nobody is told
 	if _, err := w.reconcile(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestConflictThatStays: it is told and logged once, again when it changes, and anew when
+// it comes back.
+func TestConflictThatStays(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	r, err := reconciler.New(w.config)
+	w.must(err)
+	logged := 0
+	ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) {
+		if strings.Contains(args, "not applied") {
+			logged++
+		}
+	}, funcr.Options{}))
+	both := []string{"a", "b"}
+	for i, step := range []struct {
+		conflicts []string
+		want      int // events and lines more
+	}{{both, 2}, {both, 0}, {both, 0}, {both[:1], 1}, {both[:1], 0}, {nil, 0}, {both[:1], 1}} {
+		clear(w.fails)
+		for _, name := range step.conflicts {
+			w.fails["apply "+name] = conflictOver("k")
+		}
+		for _, name := range both { // the others are gone from what is free, and back in what is not
+			w.must(client.IgnoreNotFound(w.store.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}})))
+			if slices.Contains(step.conflicts, name) {
+				w.owned(name, "k")
+			}
+		}
+		before := logged
+		if _, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+		told := slices.DeleteFunc(w.told(), func(event string) bool { return !strings.Contains(event, "OwnershipConflict") })
+		if len(told) != step.want || (logged > before) != (step.want > 0) {
+			t.Errorf("%d: told %q, and logged %d lines", i, told, logged-before)
+		}
 	}
 }
 

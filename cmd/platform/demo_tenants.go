@@ -42,7 +42,7 @@ func (d *demonstration) tenant(ctx context.Context, _ io.Writer) error {
 	if err := d.enforced(ctx, quota); err != nil {
 		return err
 	}
-	_, err := await(ctx, d, client.ObjectKey{Name: person}, "all of it stands", func(u *v1alpha1.User) string {
+	_, err := await(ctx, d, client.ObjectKey{Name: person}, "everything is applied", func(u *v1alpha1.User) string {
 		return unlessCondition(u.Status.Conditions, v1alpha1.ConditionApplied, "True", "Applied")
 	})
 	if err != nil {

@@ -134,3 +134,17 @@ func TestLeftoverCoOwner(t *testing.T) {
 		})
 	}
 }
+
+// TestRelinquishedIsNamed: under Relinquish the condition says whose the replicas are for
+// as long as they are, also when nothing is sent any more.
+func TestRelinquishedIsNamed(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t, apply.Relinquish)
+	p.create(t, "box")
+	p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
+	kubectl(t, "scale", "--namespace", p.namespace, "deployment/box", "--replicas=2")
+	says := ".spec.replicas of Deployment " + p.namespace + "/box is left to kubectl/Update[scale]"
+	p.waitForReason(t, "box", v1alpha1.ConditionPowerApplied, reconciler.ReasonLeftToOthers, says)
+	p.patch(t, &v1alpha1.Devbox{}, "box", `{"spec":{"network":{"port":8080}}}`)
+	p.waitForReason(t, "box", v1alpha1.ConditionPowerApplied, reconciler.ReasonLeftToOthers, says)
+}
