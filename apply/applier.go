@@ -38,6 +38,10 @@ type Config struct {
 	Steady *SteadyState
 	// Metrics may be nil.
 	Metrics Metrics
+	// Hide reports whether the values of a field are left out of what people read: errors,
+	// events, conditions and logs. nil is HiddenByDefault. Values of Secrets are hidden
+	// whatever it says. It must be safe for concurrent use.
+	Hide func(object ObjectRef, path fieldowners.Path) bool
 	// MaxShrink guards against incomplete intents, the most common accident with
 	// Server-Side Apply: an intent that gives up more than this share (above 0, up to
 	// 1) of the fields that this manager owns of an object is refused with a

@@ -31,13 +31,17 @@ type Conflict struct {
 	// its own; any other such entry is forced if the policy says so, else rejected.
 	Own bool
 
+	// Hidden says that String leaves both values out, see Config.Hide. Those of a Secret
+	// are not in the Conflict at all.
+	Hidden bool
+
 	// Remembered tells that the conflict with this owner was settled in an earlier
 	// apply, so that nobody need be told again. No request was spent on it.
 	Remembered bool
 }
 
-// String gives the field, our value, and the owner with its value. Values of
-// Secrets are not in it.
+// String gives the field, our value, and the owner with its value, unless values are
+// hidden.
 func (c Conflict) String() string {
 	field := c.Path.String()
 	if c.Path.IsRoot() {
@@ -45,9 +49,9 @@ func (c Conflict) String() string {
 	}
 	if c.Ours == nil { // their version's name of something that the intent sets
 		return fmt.Sprintf("%s, which is not in the intent by that name: owned by %s at %s with %s",
-			field, c.owner(), c.Manager.APIVersion, show(c.Theirs))
+			field, c.owner(), c.Manager.APIVersion, showUnless(c.Hidden, c.Theirs))
 	}
-	return fmt.Sprintf("%s to %s: owned by %s with %s", field, show(c.Ours), c.owner(), show(c.Theirs))
+	return fmt.Sprintf("%s to %s: owned by %s with %s", field, showUnless(c.Hidden, c.Ours), c.owner(), showUnless(c.Hidden, c.Theirs))
 }
 
 func (c Conflict) owner() string {
@@ -92,7 +96,7 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured) ([]
 		}
 		conflict := Conflict{Object: intent.ref.as(live), Manager: manager, ServerPath: cause.Field}
 		if path, ok := matchPath(ownership, intent.object, &conflict.Manager, cause.Field); ok {
-			conflict.setPath(path, intent, live)
+			conflict.setPath(path, intent, live, c.config)
 		}
 		if c.decideOn(&conflict); !conflict.Decision.valid() {
 			return nil, fmt.Errorf("the policy's function gave %v for %s: no such decision", conflict.Decision, cause.Field)
@@ -130,11 +134,12 @@ func (c *call) decideOn(conflict *Conflict) {
 
 // setPath fills in a field and both values, hidden if they must not be shown, and
 // tells whether they are equal.
-func (c *Conflict) setPath(path fieldowners.Path, intent *encodedIntent, live *unstructured.Unstructured) (equal bool) {
+func (c *Conflict) setPath(path fieldowners.Path, intent *encodedIntent, live *unstructured.Unstructured, config Config) (equal bool) {
 	c.Path = path
 	c.Ours, _ = path.Value(intent.object)
 	c.Theirs, _ = path.Value(live.Object)
 	equal = reflect.DeepEqual(c.Ours, c.Theirs)
+	c.Hidden = config.hides(c.Object, path, c.Ours, c.Theirs)
 	if intent.secret() {
 		c.Ours, c.Theirs = hide(c.Ours), hide(c.Theirs)
 	}

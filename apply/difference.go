@@ -15,7 +15,8 @@ import (
 // have as wanted.
 type Difference struct {
 	Path         fieldowners.Path
-	Wanted, Live any // hidden where values must not be shown; nil is that there is none
+	Wanted, Live any  // nil is that there is none; those of a Secret are not in it
+	Hidden       bool // String leaves both values out, see Config.Hide
 	// By is who owns the field as well. Without one it was admission, or the server itself.
 	By []fieldowners.Manager
 }
@@ -24,13 +25,13 @@ type Difference struct {
 func (d Difference) String() string {
 	live := "absent"
 	if d.Live != nil {
-		live = show(d.Live)
+		live = showUnless(d.Hidden, d.Live)
 	}
 	who := "admission or the API server"
 	if len(d.By) > 0 {
 		who = d.By[0].String()
 	}
-	return fmt.Sprintf("%s is %s, not %s as wanted: changed by %s", d.Path, live, show(d.Wanted), who)
+	return fmt.Sprintf("%s is %s, not %s as wanted: changed by %s", d.Path, live, showUnless(d.Hidden, d.Wanted), who)
 }
 
 // differences compares what was sent with what the server made of it, field by field of
@@ -49,7 +50,7 @@ func (c *call) differences(answer *unstructured.Unstructured) []Difference {
 			if !set || has && sameMeaning(wanted, live) || !has && isZero(wanted) || c.intent.secret() && path.HasPrefix(stringData) {
 				continue
 			}
-			difference := Difference{Path: path, Wanted: wanted, Live: live}
+			difference := Difference{Path: path, Wanted: wanted, Live: live, Hidden: c.config.hides(c.ref, path, wanted, live)}
 			if c.intent.secret() {
 				difference.Wanted, difference.Live = hide(wanted), hide(live)
 			}

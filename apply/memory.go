@@ -186,7 +186,7 @@ func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, object
 			continue
 		}
 		conflict := Conflict{Object: c.intent.ref.as(object), Manager: owner, ServerPath: made.conflict.ServerPath}
-		if equal := conflict.setPath(made.conflict.Path, c.intent, object); equal {
+		if equal := conflict.setPath(made.conflict.Path, c.intent, object, c.config); equal {
 			return nil
 		}
 		c.decideOn(&conflict)

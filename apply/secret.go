@@ -25,7 +25,7 @@ func hide(v any) any {
 
 // secret tells whether values of the intent must not be shown.
 func (e *encodedIntent) secret() bool {
-	return e.ref.Group == "" && e.ref.Kind == "Secret"
+	return isSecret(e.ref)
 }
 
 // whyNot gives the text of an error of ours, which may quote values.

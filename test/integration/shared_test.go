@@ -44,6 +44,7 @@ func (p *platform) typed(t *testing.T, line string) (stdout string) {
 	t.Helper()
 	prepared := kubectlCommand(t, cluster(t).Config())
 	command := exec.CommandContext(t.Context(), "sh", "-c", line)
+	command.Dir = t.TempDir() // for what undoes a migrate
 	command.Env = append(slices.Clone(prepared.Env), "PATH="+filepath.Dir(prepared.Path)+":"+pathOf(prepared.Env))
 	stdout, stderr, code := outputOf(t, command)
 	if code > 1 || code == 1 && stderr != "" { // 1 without a word says that audit found something

@@ -1,0 +1,58 @@
+package apply
+
+import (
+	"slices"
+
+	"coapply.dev/fieldowners"
+)
+
+// HiddenByDefault reports whether the values of a field are left out of errors, events,
+// conditions and logs: of everything in a Secret, and of what often has credentials in any
+// other kind, env, args and data, with all below. A ConfigMap's values are shown. See
+// Config.Hide.
+func HiddenByDefault(object ObjectRef, path fieldowners.Path) bool {
+	switch {
+	case isSecret(object):
+		return true
+	case object.Group == "" && object.Kind == "ConfigMap":
+		return false
+	}
+	return slices.ContainsFunc(path.Elements(), func(step fieldowners.Element) bool { return step.Field != nil && isDelicate(*step.Field) })
+}
+
+func isSecret(object ObjectRef) bool { return object.Group == "" && object.Kind == "Secret" }
+
+func isDelicate(name string) bool { return slices.Contains([]string{"env", "args", "data"}, name) }
+
+// hides reports whether values of a field must not be shown: it is hidden, or lies in a
+// value that has such a field below it.
+func (c Config) hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
+	if isSecret(object) {
+		return true
+	}
+	if c.Hide != nil {
+		return c.Hide(object, path)
+	}
+	if object.Group == "" && object.Kind == "ConfigMap" {
+		return false
+	}
+	return HiddenByDefault(object, path) || slices.ContainsFunc(values, func(value any) bool {
+		return within(value, func(below any) bool {
+			fields, _ := below.(map[string]any)
+			for name := range fields {
+				if isDelicate(name) {
+					return true
+				}
+			}
+			return false
+		})
+	})
+}
+
+// showUnless gives a value on one short line, or that it is hidden.
+func showUnless(isHidden bool, value any) string {
+	if isHidden {
+		return show(hide(value))
+	}
+	return show(value)
+}

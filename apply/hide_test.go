@@ -1,0 +1,48 @@
+package apply
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/fieldowners"
+)
+
+func TestHiddenValues(t *testing.T) {
+	kind := func(group, kind string) ObjectRef {
+		return ObjectRef{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}}
+	}
+	deployment, never := kind("apps", "Deployment"), func(ObjectRef, fieldowners.Path) bool { return false }
+	container := `.spec.template.spec.containers[name="a"]`
+	for _, test := range []struct {
+		reason string
+		object ObjectRef
+		path   string
+		value  any
+		hide   func(ObjectRef, fieldowners.Path) bool
+		want   bool
+	}{
+		{"an image", deployment, container + ".image", "secret", nil, false},
+		{"a variable", deployment, container + `.env[name="P"].value`, "secret", nil, true},
+		{"arguments", deployment, container + ".args", []any{"secret"}, nil, true},
+		{"data of any kind", kind("example.com", "Vault"), ".spec.data.password", "secret", nil, true},
+		{"a list owned as a whole, with variables below", kind("example.com", "Job"), ".spec.containers", []any{map[string]any{"env": "secret"}}, nil, true},
+		{"a label that is called so", kind("example.com", "Job"), `.metadata.labels["database"]`, "secret", nil, false},
+		{"a ConfigMap", kind("", "ConfigMap"), ".data.k", "secret", nil, false},
+		{"another group's ConfigMap", kind("example.com", "ConfigMap"), ".data.k", "secret", nil, true},
+		{"a Secret", kind("", "Secret"), ".metadata.labels.a", "secret", nil, true},
+		{"a hook that shows", deployment, container + ".args", []any{"secret"}, never, false},
+		{"a Secret, whatever the hook says", kind("", "Secret"), ".data.k", "secret", never, true},
+	} {
+		path := fieldowners.MustParsePath(test.path)
+		hidden := Config{Hide: test.hide}.hides(test.object, path, test.value)
+		conflict := Conflict{Object: test.object, Path: path, Ours: test.value, Theirs: test.value, Hidden: hidden}
+		difference := Difference{Path: path, Wanted: test.value, Live: test.value, Hidden: hidden}
+		for _, text := range []string{conflict.String(), difference.String()} {
+			if hidden != test.want || strings.Contains(text, "secret") == test.want {
+				t.Errorf("%s: hidden is %v: %s", test.reason, hidden, text)
+			}
+		}
+	}
+}
