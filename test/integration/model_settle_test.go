@@ -55,6 +55,19 @@ func (p modelPolicy) decision(c clash) apply.Decision {
 	return best.decision
 }
 
+// decisionOf never gives way to another entry of the applier's own name, and takes what
+// that name applied through a subresource.
+func (p modelPolicy) decisionOf(by identity, c clash) apply.Decision {
+	decision, own := p.decision(c), c.Owner.Name == by.Name
+	switch {
+	case own && c.Owner.Operation == "Apply" && by.Subresource == "":
+		return apply.Force
+	case own && (decision == apply.Relinquish || decision == apply.Share):
+		return apply.Reject
+	}
+	return decision
+}
+
 // policy is the same for package apply.
 func (p modelPolicy) policy() apply.Policy {
 	policy := apply.OnConflict(p.otherwise)
@@ -141,7 +154,7 @@ func (m *model) settle(by identity, config tree, policy modelPolicy) verdict {
 	decided := map[string]apply.Decision{}
 	for i := range v.Clashes {
 		c := &v.Clashes[i]
-		c.Decision = policy.decision(*c)
+		c.Decision = policy.decisionOf(by, *c)
 		before, again := decided[c.Path]
 		decided[c.Path] = c.Decision
 		if again {
