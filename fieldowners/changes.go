@@ -83,7 +83,7 @@ func (c *comparison) compare(at fieldpath.Path, place string, before, after pres
 	if !before.exists && !after.exists || before.exists && after.exists && equalValues(before.value, after.value) {
 		return
 	}
-	deep := len(at) >= maxDepth
+	deep := len(at) >= MaxDepth
 	if !deep && (c.compareMaps(at, place, before, after) || c.compareLists(at, place, before, after)) {
 		return
 	}

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// maxDepth bounds what is read of a hostile list; the fields of real objects end
-// after some ten levels.
-const maxDepth = 1000
+// MaxDepth is how many levels of fields are told apart, in managed fields and in objects;
+// those of real objects end after some ten levels.
+const MaxDepth = 1000
 
 // fieldsReader reads FieldsV1, in which the API server writes a set of fields:
 // objects in objects, whose keys are path elements or ".", the field itself.
@@ -41,8 +41,8 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 // object reads one object into a set and tells whether it says that the field it
 // stands for is owned itself, as an empty one does.
 func (r *fieldsReader) object(into *fieldpath.Set, depth int) (self bool, err error) {
-	if depth > maxDepth {
-		return false, r.fail(r.at, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+	if depth > MaxDepth {
+		return false, r.fail(r.at, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
 	}
 	if !r.take('{') {
 		return false, r.unexpected(`an object, "{"`)

@@ -59,7 +59,7 @@ func (j *joining) join(at place) Field {
 
 // below lists what the value consists of, as far down as managed fields are read.
 func (j *joining) below(at place) []place {
-	if len(at.path) >= maxDepth {
+	if len(at.path) >= MaxDepth {
 		return nil
 	}
 	var found []place

@@ -52,8 +52,8 @@ func (p *fieldType) below(element fieldpath.PathElement) *fieldType {
 // see learns what kinds of values stand where. It refuses what JSON cannot have
 // given.
 func (p *fieldType) see(v any, at fieldpath.Path, depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("nested deeper than %d levels", maxDepth)
+	if depth > MaxDepth {
+		return fmt.Errorf("nested deeper than %d levels", MaxDepth)
 	}
 	switch v := v.(type) {
 	case nil:

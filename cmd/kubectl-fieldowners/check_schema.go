@@ -76,7 +76,7 @@ func (c *checkCommand) lookUp(item *checkItem, intent, live map[string]any) {
 			return
 		}
 	}
-	if scheme.Scheme.Recognizes(kind) {
+	if _, known := scheme.Scheme.AllKnownTypes()[kind]; known {
 		wrong, _ := wrongFields(applyconfigurations.NewTypeConverter(scheme.Scheme), object)
 		for _, w := range wrong {
 			item.doubt(w.path, w.reason+" in the Kubernetes of this plugin, and the API server's schema is not at hand")
@@ -142,7 +142,7 @@ func newFields(intent fieldowners.Field, live map[string]any) (found []fieldowne
 	}
 	for _, field := range intent.Fields {
 		if name := field.Path.String(); name != ".apiVersion" && name != ".kind" && name != ".metadata" {
-			walk(fieldowners.Field{Fields: []fieldowners.Field{field}}, []any{map[string]any(live)})
+			walk(fieldowners.Field{Fields: []fieldowners.Field{field}}, []any{live})
 		}
 	}
 	return found

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,18 +13,35 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
 // readFiles reads the objects of files, "-" for stdin: YAML with any number of
-// documents, JSON, and Lists, whose items are given one by one. Errors name file and
-// line, and quote nothing of what they are about: it may be a Secret.
+// documents, JSON, and Lists, whose items are given one by one. One document is in memory
+// at a time, and one item of it as an object. Errors name file and line, and quote
+// nothing of what they are about: it may be a Secret.
 func (p *plugin) readFiles(paths []string, each func(source string, object map[string]any) error) error {
-	return p.readDocuments(paths, func(d document, object map[string]any) error {
-		return flatten(fmt.Sprintf("%s, line %d", d.source, d.line), object, each)
+	return p.eachDocument(paths, func(d document) (found bool, err error) {
+		source := fmt.Sprintf("%s, line %d", d.source, d.line)
+		one := func(source string, object map[string]any) error {
+			select {
+			case <-p.done:
+				return context.Canceled
+			default:
+				return each(source, object)
+			}
+		}
+		if list, is := d.list(); is {
+			return true, list.each(source, one)
+		}
+		object, err := decode(d.source, d.line, d.text)
+		if object == nil || err != nil {
+			return false, err
+		}
+		return true, flatten(source, object, one)
 	})
 }
 
@@ -36,78 +54,111 @@ type document struct {
 
 // readDocuments is readFiles with Lists as they stand.
 func (p *plugin) readDocuments(paths []string, each func(d document, object map[string]any) error) error {
+	return p.eachDocument(paths, func(d document) (found bool, err error) {
+		object, err := decode(d.source, d.line, d.text)
+		if object == nil || err != nil {
+			return false, err
+		}
+		return true, each(d, object)
+	})
+}
+
+// eachDocument reads files document by document; read tells whether there is anything
+// in one.
+func (p *plugin) eachDocument(paths []string, read func(document) (found bool, err error)) error {
 	for _, path := range paths {
-		source, content, err := p.readFile(path)
+		source, content, err := p.open(path)
 		if err != nil {
 			return err
 		}
-		found := 0
+		some := false
 		err = documents(content, func(line int, text []byte) error {
-			object, err := decode(source, line, text)
-			if object == nil || err != nil {
-				return err
-			}
+			found, err := read(document{source, line, text})
+			some = some || found
 			select {
 			case <-p.done:
 				return context.Canceled
 			default:
+				return err
 			}
-			found++
-			return each(document{source, line, text}, object)
 		})
+		_ = content.Close() // it was only read
 		switch {
 		case err != nil:
 			return err
-		case found == 0:
+		case !some:
 			return fmt.Errorf("%s: no object in it", source)
 		}
 	}
 	return nil
 }
 
+// readFile reads the whole of a file that has no objects.
 func (p *plugin) readFile(path string) (source string, content []byte, err error) {
+	source, file, err := p.open(path)
+	if err != nil {
+		return source, nil, err
+	}
+	defer file.Close()
+	content, err = io.ReadAll(file)
+	return source, content, err
+}
+
+func (p *plugin) open(path string) (source string, content io.ReadCloser, err error) {
 	if path == "-" {
 		if waitingForInput(p.In) {
 			fmt.Fprintln(p.ErrOut, "reading objects from the terminal; Ctrl-D ends them")
 		}
-		content, err = p.readStdin()
-		return "stdin", content, err
+		return "stdin", p.openStdin(), nil
 	}
-	content, err = os.ReadFile(path)
+	file, err := os.Open(path)
 	if notThere := (*os.PathError)(nil); errors.As(err, &notThere) {
 		return path, nil, fmt.Errorf("%s: %w", path, notThere.Err)
 	}
-	return path, content, err
+	return path, file, err
 }
 
-// readStdin gives up when the command is interrupted. What still reads then ends with
+// openStdin gives up when the command is interrupted. What still reads then ends with
 // the process.
-func (p *plugin) readStdin() ([]byte, error) {
-	type result struct {
-		content []byte
-		err     error
-	}
-	read := make(chan result, 1)
+func (p *plugin) openStdin() io.ReadCloser {
+	out, in := io.Pipe()
 	go func() {
-		content, err := io.ReadAll(p.In)
-		read <- result{content, err}
+		_, err := io.Copy(in, p.In)
+		in.CloseWithError(err)
 	}()
-	select {
-	case r := <-read:
-		return r.content, r.err
-	case <-p.done:
-		return nil, context.Canceled
-	}
+	stop := make(chan struct{})
+	go func() {
+		select {
+		case <-p.done:
+			out.CloseWithError(context.Canceled)
+		case <-stop:
+		}
+	}()
+	return stdin{out, sync.OnceFunc(func() { close(stop) })}
+}
+
+type stdin struct {
+	*io.PipeReader
+
+	stop func()
+}
+
+func (s stdin) Close() error {
+	s.stop()
+	return s.PipeReader.Close()
 }
 
 // documents splits YAML at its separators, which no indented text can contain, and
 // gives each document with its first line.
-func documents(content []byte, each func(line int, text []byte) error) error {
+func documents(content io.Reader, each func(line int, text []byte) error) error {
+	lines := bufio.NewReader(content)
 	start := 1
 	var current []byte
-	line := 0
-	for text := range bytes.Lines(content) {
-		line++
+	for line := 1; ; line++ {
+		text, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
 		if rest, is := separator(text); is {
 			if err := each(start, current); err != nil {
 				return err
@@ -116,11 +167,13 @@ func documents(content []byte, each func(line int, text []byte) error) error {
 			if content := bytes.TrimSpace(rest); len(content) > 0 && content[0] != '#' {
 				current, start = slices.Clone(rest), line
 			}
-			continue
+		} else {
+			current = append(current, text...)
 		}
-		current = append(current, text...)
+		if err != nil {
+			return each(start, current)
+		}
 	}
-	return each(start, current)
 }
 
 // separator tells whether a document begins on the line, and gives what of it stands
@@ -197,40 +250,4 @@ func kindOfValue(v any) string {
 		return "a text"
 	}
 	return "a single value"
-}
-
-// flatten gives the items of a List, or the object itself.
-func flatten(source string, object map[string]any, each func(string, map[string]any) error) error {
-	return flattenAt(source, nil, object, func(source string, _ []int, object map[string]any) error { return each(source, object) })
-}
-
-// flattenAt also gives the places that lead to an item through the Lists around it.
-func flattenAt(source string, places []int, object map[string]any, each func(string, []int, map[string]any) error) error {
-	kind, _ := object["kind"].(string)
-	apiVersion, _ := object["apiVersion"].(string)
-	items, isList := object["items"].([]any)
-	if !isList || !strings.HasSuffix(kind, "List") {
-		if kind == "" || apiVersion == "" {
-			return fmt.Errorf("%s: apiVersion or kind is missing: no Kubernetes object", source)
-		}
-		if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
-			return fmt.Errorf("%s: apiVersion is not of the form group/version: no Kubernetes object", source)
-		}
-		return each(source, places, object)
-	}
-	for i, raw := range items {
-		at := fmt.Sprintf("%s, item %d", source, i)
-		item, isMap := raw.(map[string]any)
-		if !isMap {
-			return fmt.Errorf("%s: no object, but %s", at, kindOfValue(raw))
-		}
-		// The items of a typed list, as the API gives it, leave out what they are.
-		if ofKind := strings.TrimSuffix(kind, "List"); item["kind"] == nil && ofKind != "" {
-			item["apiVersion"], item["kind"] = apiVersion, ofKind
-		}
-		if err := flattenAt(at, append(slices.Clone(places), i), item, each); err != nil {
-			return err
-		}
-	}
-	return nil
 }

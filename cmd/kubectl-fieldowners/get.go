@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
 )
 
 type getCommand struct {
@@ -127,6 +128,9 @@ func operation(cmd *cobra.Command, text string) (metav1.ManagedFieldsOperationTy
 func (p *plugin) tell(o *ownerview.Object) (complete bool) {
 	for _, err := range o.Unread {
 		fmt.Fprintf(p.ErrOut, "error: %s: %s\n", o, ownerview.Safe(err.Error()))
+	}
+	if o.Deep {
+		fmt.Fprintf(p.ErrOut, "warning: %s: nested deeper than %d levels: what lies below is shown as one value\n", o, fieldowners.MaxDepth)
 	}
 	if o.Absent {
 		fmt.Fprintf(p.ErrOut, "%s: managedFields absent: ask with --show-managed-fields\n", o)

@@ -24,13 +24,18 @@ type getPrinter struct {
 	noPath     error // why --path named no field of an object
 	pathSeen   bool  // an object has the field of --path
 	managers   map[string]bool
-	list       ownerview.List
+	items      itemWriter
+	failed     error      // an item could not be printed
 	rows       [][]string // of a table, with namespace and object first
 	pages      []ownerpage.Shown
+	lines      int // of the pages
+	leftOut    int // objects for which a page has no room
 }
 
 func (g *getCommand) newPrinter() *getPrinter {
-	return &getPrinter{getCommand: g, screen: g.screen(g.noHeaders), list: ownerview.List{Items: []ownerview.Item{}}, managers: map[string]bool{}}
+	return &getPrinter{
+		getCommand: g, screen: g.screen(g.noHeaders), items: itemWriter{out: g.Out, output: g.output}, managers: map[string]bool{},
+	}
 }
 
 func (p *getPrinter) print(o *ownerview.Object) {
@@ -78,14 +83,19 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 		}
 		fmt.Fprintln(p.Out, o.Resource())
 	case "html":
-		if lines, missing := o.Lines(filter); !filter.IsEmpty() && len(lines)+len(missing) == 0 {
+		lines, missing := o.Lines(filter)
+		if !filter.IsEmpty() && len(lines)+len(missing) == 0 {
 			return false
+		}
+		if p.lines += len(lines) + len(missing); p.lines > ownerpage.MaxLines && len(p.pages) > 0 {
+			p.leftOut++
+			return true
 		}
 		p.pages = append(p.pages, ownerpage.Shown{Object: o, Filter: filter})
 	default:
 		item := o.Item(filter)
-		if filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 || item.ManagedFieldsAbsent {
-			p.list.Items = append(p.list.Items, item)
+		if p.failed == nil && (filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 || item.ManagedFieldsAbsent) {
+			p.failed = p.items.add(item)
 		}
 		return len(item.Fields) > 0
 	}
@@ -96,16 +106,21 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	switch p.output {
 	case "json", "yaml":
-		if err := p.structured(p.output, p.list); err != nil {
-			return err
+		if p.failed != nil {
+			return p.failed
 		}
+		return p.items.end()
 	case "table", "wide":
 		p.table()
 	case "html":
 		if reading != nil && p.objects == 0 { // there is nothing to tell but the error
 			return nil
 		}
-		return ownerpage.Objects(p.Out, p.about(cmd, p.files, reading), p.pages)
+		about := p.about(cmd, p.files, reading)
+		if about.ObjectsLeftOut = p.leftOut; p.leftOut > 0 {
+			fmt.Fprintf(p.ErrOut, "warning: a page has %d lines at most, so %d objects are left out: name fewer, or narrow them by --path or --manager\n", ownerpage.MaxLines, p.leftOut)
+		}
+		return ownerpage.Objects(p.Out, about, p.pages)
 	}
 	return nil
 }

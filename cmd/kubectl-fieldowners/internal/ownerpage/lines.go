@@ -17,6 +17,9 @@ type line struct {
 	Class        string
 }
 
+// MaxLines is how many lines of objects a page has: a browser takes seconds for more.
+const MaxLines = 20_000
+
 // Columns of text before the owners; page.css has a class for each fourth.
 const minColumn, maxColumn = 36, 76
 

@@ -19,6 +19,8 @@ type About struct {
 	Time     time.Time // of the page
 	Source   string    // where the objects were read
 	Narrowed string    // what of them was asked for; empty is everything
+	// ObjectsLeftOut is how many objects the page has no room for.
+	ObjectsLeftOut int
 	// Incomplete says why not everything that was asked for could be read.
 	Incomplete error
 }
@@ -62,7 +64,7 @@ func parse(content string) *template.Template {
 		"POLICY", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+"'; form-action 'none'; base-uri 'none'",
 	).Replace(frame)
 	return template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
-		"safe": safe, "text": text, "count": count, "of": plural,
+		"safe": safe, "text": text, "count": count, "of": plural, "maxLines": func() int { return MaxLines },
 	}).Parse(whole)).Parse(content))
 }
 

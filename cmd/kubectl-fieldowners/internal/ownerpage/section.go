@@ -21,6 +21,7 @@ type section struct {
 	Bar      bar
 	Managers []manager
 	Lines    []line
+	More     int    // lines for which a page has no room
 	Column   string // the class that says where owners begin
 	Shared   []field
 	Unowned  []field
@@ -63,6 +64,8 @@ func newSection(known *badges, about About, number int, o Shown) section {
 		}
 	}
 	lines, missing := o.Lines(o.Filter)
+	s.More = max(len(lines)-MaxLines, 0)
+	lines = lines[:len(lines)-s.More]
 	s.Lines, s.Column = linesOf(names, lines)
 	for _, f := range missing {
 		s.Missing = append(s.Missing, field{text(f.Path.String()), names.managers(slices.Concat(f.Owners, f.Whole), false)})

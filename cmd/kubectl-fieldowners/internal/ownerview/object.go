@@ -26,6 +26,9 @@ type Object struct {
 	// owns anything: they may have been left out on the way.
 	Absent bool
 
+	// Deep tells that fields lie deeper than they are told apart.
+	Deep bool
+
 	Ownership fieldowners.Ownership
 	Root      fieldowners.Field
 }
@@ -44,6 +47,9 @@ func New(content map[string]any) *Object {
 		o.Unread = append(o.Unread, err)
 	}
 	o.Root = o.Ownership.Join(withoutSecrets(o.GroupVersionKind, content))
+	for field := range o.Root.All() {
+		o.Deep = o.Deep || field.IsLeaf() && field.Path.Len() == fieldowners.MaxDepth && !isScalar(field.Value)
+	}
 	return o
 }
 
@@ -67,6 +73,16 @@ func (o *Object) Resource() string {
 		kind += "." + o.Group
 	}
 	return Safe(kind + "/" + o.Name)
+}
+
+func isScalar(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return true
 }
 
 const (

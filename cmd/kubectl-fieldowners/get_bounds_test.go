@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+func file(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "objects")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func got(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if code := run(t.Context(), append([]string{"get"}, args...), strings.NewReader(""), &out, &errOut); code != 0 {
+		t.Errorf("%v: exit code %d: %s", args, code, errOut.String())
+	}
+	return out.String(), errOut.String()
+}
+
+const managed = `"managedFields": [{"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}}}}]`
+
+// configMaps are so many, each with so many values, all with the same end.
+func configMaps(n, keys int, pad string) []string {
+	var items []string
+	for i := range n {
+		var data []string
+		for k := range keys {
+			data = append(data, fmt.Sprintf(`"a%d": "value %d%s"`, k, k, pad))
+		}
+		items = append(items, fmt.Sprintf(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c%d", %s}, "data": {%s}}`, i, managed, strings.Join(data, ", ")))
+	}
+	return items
+}
+
+// TestGetOfDeepObjects has 9,000 levels, of which a page would show every one further to
+// the right.
+func TestGetOfDeepObjects(t *testing.T) {
+	const levels = 9000
+	object := `{"apiVersion": "v1", "kind": "Deep", "metadata": {"name": "a", ` + managed + `}, "data": ` + strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels) + "}"
+	path := file(t, object)
+	for _, output := range getOutputs {
+		stdout, stderr := got(t, "-f", path, "-o", output)
+		if len(stdout) > 3<<20 || stderr != "warning: Deep a: nested deeper than 1000 levels: what lies below is shown as one value\n" {
+			t.Errorf("-o %s: %d bytes, stderr %q", output, len(stdout), stderr)
+		}
+	}
+}
+
+// TestPageIsBounded has more objects than a page has room for, and one object that has
+// more lines.
+func TestPageIsBounded(t *testing.T) {
+	many, _ := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": raw(configMaps(30, 1000, ""))})
+	for _, test := range []struct{ content, page, stderr string }{
+		{string(many), "11 objects</strong> left out", "warning: a page has 20000 lines at most, so 11 objects are left out"},
+		{configMaps(1, ownerpage.MaxLines+5, "")[0], "more lines: narrow", ""},
+	} {
+		page, stderr := got(t, "-f", file(t, test.content), "-o", "html")
+		page = strings.ReplaceAll(page, "objects left out.</strong>", "objects</strong> left out")
+		if lines := strings.Count(page, "<code><span>"); lines > ownerpage.MaxLines || lines < 15000 || !strings.Contains(page, test.page) || !strings.HasPrefix(stderr, test.stderr) {
+			t.Errorf("%d lines, stderr %q, want %q and %q", lines, stderr, test.page, test.stderr)
+		}
+	}
+}
+
+func raw(items []string) (all []json.RawMessage) {
+	for _, item := range items {
+		all = append(all, json.RawMessage(item))
+	}
+	return all
+}
+
+// TestListsItemByItem reads Lists in each form, and again as a whole.
+func TestListsItemByItem(t *testing.T) {
+	items := configMaps(500, 2, strings.Repeat(" text", 300))
+	asJSON, _ := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{}, "items": raw(items)})
+	asYAML, _ := yaml.JSONToYAML(asJSON)
+	anchored := strings.Replace(string(asYAML), "value 1", "&x value 1", 1)
+	typed := strings.NewReplacer("kind: List", "kind: ConfigMapList", "  kind: ConfigMap\n", "").Replace(string(asYAML))
+	want, _ := got(t, "-f", file(t, strings.Join(items, "\n---\n")), "-o", "json")
+	for name, content := range map[string]string{"JSON": string(asJSON), "YAML": string(asYAML), "an anchor": anchored, "a typed list": typed} {
+		if len(content) < long {
+			t.Fatalf("%s: %d bytes are read as a whole anyway", name, len(content))
+		}
+		l, is := document{text: []byte(content), line: 1}.list()
+		if is == (name == "an anchor") || is && len(l.items) != len(items) {
+			t.Errorf("%s: %d items, %t", name, len(l.items), is)
+		}
+		if stdout, _ := got(t, "-f", file(t, content), "-o", "json"); stdout != want {
+			t.Errorf("%s: other objects than one by one", name)
+		}
+	}
+}
+
+// TestGetMemory holds what a long list takes while it is printed to a few times its size.
+func TestGetMemory(t *testing.T) {
+	content, _ := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": raw(configMaps(1000, 20, strings.Repeat(" text", 20)))})
+	path := file(t, string(content))
+	for _, output := range []string{"tree", "json", "yaml"} {
+		before := liveHeap()
+		out := &measured{}
+		if code := run(t.Context(), []string{"get", "-f", path, "-o", output}, nil, out, io.Discard); code != 0 {
+			t.Fatalf("exit code %d", code)
+		}
+		if used, most := out.peak-min(before, out.peak), uint64(5*len(content)); used > most {
+			t.Errorf("-o %s: %d KiB for a list of %d KiB", output, used>>10, len(content)>>10)
+		}
+	}
+}
+
+// measured asks for the live heap after each megabyte.
+type measured struct {
+	bytes int
+	peak  uint64
+}
+
+func (m *measured) Write(text []byte) (int, error) {
+	const every = 1 << 20
+	if before := m.bytes / every; m.bytes == 0 || (m.bytes+len(text))/every > before {
+		m.peak = max(m.peak, liveHeap())
+	}
+	m.bytes += len(text)
+	return len(text), nil
+}
+
+// TestItemsAsAWhole prints items one by one as they were printed in one list.
+func TestItemsAsAWhole(t *testing.T) {
+	items := []ownerview.Item{}
+	for i := range 3 {
+		for _, output := range []string{"json", "yaml"} {
+			var whole, single bytes.Buffer
+			p := &plugin{}
+			p.Out = &whole
+			w := itemWriter{out: &single, output: output}
+			for _, item := range items {
+				if err := w.add(item); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(w.end(), p.structured(output, ownerview.List{Items: items})); err != nil {
+				t.Fatal(err)
+			}
+			var want, got any
+			if err := errors.Join(yaml.Unmarshal(whole.Bytes(), &want), yaml.Unmarshal(single.Bytes(), &got)); err != nil {
+				t.Errorf("%d items, %s: %v in\n%s", i, output, err, single.String())
+			}
+			if diff := cmp.Diff(want, got); diff != "" || output == "json" && whole.String() != single.String() {
+				t.Errorf("%d items, %s (-whole +one by one):\n%s\n%s", i, output, diff, single.String())
+			}
+		}
+		items = append(items, ownerview.Item{Name: fmt.Sprint("a<&>\u202e", i), Managers: []ownerview.ManagerItem{}, Errors: []string{"x\ny"}})
+	}
+}
