@@ -46,8 +46,9 @@ func (l linting) isUnserved(apiVersion string) bool {
 }
 
 // unserved finds entries that the API server cannot read. While the definition still
-// has the version, served or not, nothing happens. Once it has not, the next write
-// empties the managed fields, and an apply is refused.
+// has the version, served or not, nothing happens. Once it has not, an apply is refused,
+// and the next plain write empties the managed fields (up to Kubernetes 1.36) or leaves
+// them as they were, without its own (from 1.37 on: kubernetes#136949).
 func (l linting) unserved() []Finding {
 	var found []Finding
 	for _, entry := range l.ownership.entries {
@@ -55,8 +56,8 @@ func (l linting) unserved() []Finding {
 			continue
 		}
 		f := newFinding(RuleUnservedVersion, []Manager{entry.Manager}, entry.Leaves())
-		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its definition does not have the version at all, "+
-			"the next write makes the API server drop all managed fields of the object, and applies are refused",
+		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its definition does not have the version at all, applies are refused, and "+
+			"the next plain write drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on)",
 			entry.Manager, fieldCount(f.Fields), entry.APIVersion)
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
 			f.Message += "; applying in a served version before heals it"
