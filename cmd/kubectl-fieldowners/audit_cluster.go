@@ -26,7 +26,8 @@ func (a *auditCommand) readCluster(ctx context.Context, args []string) error {
 	progress := &r.progress
 	progress.kinds = len(kinds)
 	if is, width := terminalOf(a.ErrOut); is {
-		progress.out, progress.width = a.ErrOut, width
+		progress.out, _ = a.ErrOut.(*statusLine)
+		progress.width = width
 	}
 	defer progress.end()
 	defer r.noteRefused()

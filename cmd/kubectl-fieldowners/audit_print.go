@@ -13,8 +13,9 @@ import (
 
 // note says on stderr what must not be missed, whatever the output.
 func (a *auditCommand) note(r owneraudit.Report) {
-	for _, problem := range r.Problems {
-		fmt.Fprintln(a.ErrOut, "error:", ownerview.Visible(problem))
+	_, width := terminalOf(a.ErrOut)
+	for _, problem := range r.Problems { // which may name all kinds
+		fmt.Fprintln(a.ErrOut, ownerview.Wrap("error: "+ownerview.Visible(problem), "", width))
 	}
 	if more := r.ProblemCount - len(r.Problems); more > 0 {
 		fmt.Fprintf(a.ErrOut, "error: and %d more\n", more)

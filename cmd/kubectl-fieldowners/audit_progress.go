@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
@@ -11,7 +10,7 @@ import (
 // auditProgress says on one line of a terminal how far an audit is. A bar would need
 // a total, which the server tells of one kind at a time, and not of every one.
 type auditProgress struct {
-	out      io.Writer // nil: nothing is said
+	out      *statusLine // nil: nothing is said
 	width    int
 	kind     string
 	number   int // of the kind
@@ -44,14 +43,12 @@ func (p *auditProgress) say(text string) {
 	}
 	p.lastSaid = time.Now()
 	line := fmt.Sprintf("reading %s%s (kind %d of %d)", ownerview.Safe(p.kind), text, p.number, p.kinds)
-	fmt.Fprint(p.out, clearLine, ownerview.Shorten(line, p.width-1))
+	p.out.show(ownerview.Shorten(line, p.width-1))
 }
-
-const clearLine = "\r\x1b[K"
 
 // end takes the line away.
 func (p *auditProgress) end() {
 	if p.out != nil {
-		fmt.Fprint(p.out, clearLine)
+		p.out.show("")
 	}
 }

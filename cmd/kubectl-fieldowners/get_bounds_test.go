@@ -169,3 +169,16 @@ func TestItemsAsAWhole(t *testing.T) {
 		items = append(items, ownerview.Item{Name: fmt.Sprint("a<&>\u202e", i), Managers: []ownerview.ManagerItem{}, Errors: []string{"x\ny"}})
 	}
 }
+
+// TestWideIsWhole has a path that is wider than the screen.
+func TestWideIsWhole(t *testing.T) {
+	var out bytes.Buffer
+	g := &getCommand{plugin: &plugin{}, output: "wide"}
+	g.Out = &out
+	path := ".spec.template.spec.containers[name=\"web\"].env[name=\"A_NAME\"].valueFrom.fieldRef.fieldPath"
+	p := &getPrinter{getCommand: g, screen: ownerview.Screen{Width: 80}, objects: 1}
+	p.rows = [][]string{{"shop", "deployment.apps/web", path, "kubectl-client-side-apply", "Update", "", "apps/v1", "3d", `"status.podIP"`}}
+	if p.table(); !strings.Contains(out.String(), path+" ") {
+		t.Errorf("the path is cut in\n%s", out.String())
+	}
+}

@@ -174,6 +174,10 @@ func (p *getPrinter) table() {
 		rows[i] = rows[i][left:]
 	}
 	if len(rows) > 0 {
-		p.screen.Table(p.Out, header, rows)
+		screen := p.screen
+		if p.output == "wide" { // as kubectl's, it is as wide as what stands in it
+			screen.Width = 0
+		}
+		screen.Table(p.Out, header, rows)
 	}
 }

@@ -41,6 +41,7 @@ func main() {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	klog.SetLogger(logr.Discard()) // what client libraries have to say comes back as errors
 	out := &output{Writer: stdout}
+	stderr = &statusLine{Writer: stderr}
 	root := newRoot(genericiooptions.IOStreams{In: stdin, Out: out, ErrOut: stderr})
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	err := root.ExecuteContext(ctx)

@@ -21,6 +21,7 @@ func (p *plugin) about(cmd *cobra.Command, files []string, incomplete error) own
 		about.Source = p.where(cmd)
 		return about
 	}
+	about.Files = true
 	names := slices.Clone(files)
 	for i := range names {
 		if names[i] == "-" {

@@ -23,8 +23,11 @@ func (p *plugin) screen(noHeaders bool) ownerview.Screen {
 
 // terminalOf tells whether a stream is a terminal, and its width.
 func terminalOf(stream any) (is bool, width int) {
-	if out, is := stream.(*output); is {
-		stream = out.Writer
+	switch wrapped := stream.(type) {
+	case *output:
+		stream = wrapped.Writer
+	case *statusLine:
+		stream = wrapped.Writer
 	}
 	file, isFile := stream.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {

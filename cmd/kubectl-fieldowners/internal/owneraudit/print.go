@@ -18,9 +18,13 @@ func Print(w io.Writer, r Report, screen ownerview.Screen, wide bool) {
 	if len(r.Managers) == 0 {
 		return
 	}
-	printManagers(w, r.Managers, screen, wide)
+	table := screen
+	if wide { // as kubectl's, it is as wide as what stands in it
+		table.Width = 0
+	}
+	printManagers(w, r.Managers, table, wide)
 	printFindings(w, r.Findings, screen)
-	printOverlaps(w, r.Overlaps, screen, wide)
+	printOverlaps(w, r.Overlaps, table, wide)
 }
 
 func printManagers(w io.Writer, managers []ManagerRow, screen ownerview.Screen, wide bool) {

@@ -18,6 +18,7 @@ type About struct {
 	Version  string    // of the plugin
 	Time     time.Time // of the page
 	Source   string    // where the objects were read
+	Files    bool      // they were read from files, and not from a cluster
 	Narrowed string    // what of them was asked for; empty is everything
 	// ObjectsLeftOut is how many objects the page has no room for.
 	ObjectsLeftOut int
