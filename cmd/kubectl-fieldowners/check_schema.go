@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,37 +91,85 @@ func (c *checkCommand) lookUp(item *checkItem, intent, live map[string]any) {
 
 // wrongField is a field that a schema does not allow.
 type wrongField struct {
-	path   fieldowners.Path
-	reason string
+	path    fieldowners.Path
+	reason  string
+	unknown bool // the schema does not have it at all
 }
 
 // wrongLine is a line of structured-merge-diff's typed.ValidationErrors.
 var wrongLine = regexp.MustCompile(`^\s*(\S.*?): (field not declared in schema|duplicate entries for key|expected [a-z]+)`)
 
-// wrongFields lists what is wrong with an object; known tells whether the schema has its
-// kind. Reasons quote no values.
+// maxWrong is about how many wrong fields of an object are told: each is a look at the
+// whole.
+const maxWrong = 50
+
+// wrongFields lists what is wrong with an object, in the order of paths; known tells
+// whether the schema has its kind. Of a map that has several unknown fields the schema
+// names one, any of them, so what it names is taken out and the rest is asked for again.
 func wrongFields(converter managedfields.TypeConverter, object *unstructured.Unstructured) (wrong []wrongField, known bool) {
-	_, err := converter.ObjectToTyped(object)
-	if err == nil {
-		return nil, true
+	rest := object.DeepCopy()
+	for len(wrong) < maxWrong {
+		_, err := converter.ObjectToTyped(rest)
+		if err == nil {
+			break
+		}
+		found := wrongIn(rest.Object, err)
+		if wrong = append(wrong, found...); len(found) == 0 {
+			return wrong, len(wrong) > 0
+		}
+		taken := false
+		for _, w := range found {
+			taken = w.unknown && remove(rest.Object, w.path) || taken
+		}
+		if !taken {
+			break
+		}
 	}
+	slices.SortFunc(wrong, func(a, b wrongField) int { return a.path.Compare(b.path) })
+	return wrong, true
+}
+
+// wrongIn reads an error of the schema. It quotes no values.
+func wrongIn(object map[string]any, err error) (wrong []wrongField) {
 	for line := range strings.Lines(err.Error()) {
 		match := wrongLine.FindStringSubmatch(line)
 		if match == nil {
 			continue
 		}
-		w := wrongField{reason: match[2]}
-		if w.reason == "field not declared in schema" {
+		w := wrongField{reason: match[2], unknown: match[2] == "field not declared in schema"}
+		if w.unknown {
 			w.reason = "there is no such field"
 		}
-		if located := fieldowners.Locate(object.Object, match[1]); len(located) > 0 {
+		if located := fieldowners.Locate(object, match[1]); len(located) > 0 {
 			w.path = located[0]
 		} else if path, err := fieldowners.ParsePath(match[1]); err == nil {
 			w.path = path
 		}
 		wrong = append(wrong, w)
 	}
-	return wrong, len(wrong) > 0
+	return wrong
+}
+
+// remove takes a field out of the map that has it.
+func remove(object map[string]any, path fieldowners.Path) (removed bool) {
+	steps := path.Elements()
+	if len(steps) == 0 || steps[len(steps)-1].Field == nil {
+		return false
+	}
+	var above strings.Builder
+	for _, step := range steps[:len(steps)-1] {
+		above.WriteString(step.Text)
+	}
+	parent, err := fieldowners.ParsePath(above.String())
+	if err != nil {
+		return false
+	}
+	value, _ := parent.Value(object)
+	fields, _ := value.(map[string]any)
+	name := *steps[len(steps)-1].Field
+	_, removed = fields[name]
+	delete(fields, name)
+	return removed
 }
 
 // newFields are the topmost fields of an intent for which a live object has no example:
