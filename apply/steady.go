@@ -128,7 +128,9 @@ func (c *call) stillProven(ctx context.Context, intent Intent) bool {
 		if !ok || !before.holdsFor(now) {
 			return false
 		}
-		now.shared = c.sharedIn(object, c.provenAs.subresource)
+		if now.shared = before.shared; now.owners != before.owners {
+			now.shared = c.sharedIn(object, c.provenAs.subresource)
+		}
 		s.proven.put(c.provenAs, now)
 		before = now
 	}

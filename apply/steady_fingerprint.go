@@ -26,6 +26,7 @@ type proven struct {
 	values          uint64 // hash of the values that it owns
 	onlyThis        bool   // of another version nothing is known
 	schema          *knownSchema
+	owners          uint64               // hash of all managed fields, on which shared depends
 	shared          []fieldowners.Shared // with others
 }
 
@@ -85,7 +86,25 @@ func (f *fingerprints) of(request steadyRequest, read steadyRead, by managedfiel
 		resourceVersion: read.GetResourceVersion(),
 		entry:           hash,
 		values:          values.sum,
+		owners:          f.ownersIn(read.GetManagedFields()),
 	}, true
+}
+
+// ownersIn hashes who owns what, whenever it was written.
+func (f *fingerprints) ownersIn(entries []metav1.ManagedFieldsEntry) uint64 {
+	var hash maphash.Hash
+	hash.SetSeed(f.seed)
+	for _, entry := range entries {
+		for _, text := range []string{entry.Manager, string(entry.Operation), entry.Subresource, entry.APIVersion} {
+			_, _ = hash.WriteString(text)
+			_ = hash.WriteByte(0)
+		}
+		if entry.FieldsV1 != nil {
+			_, _ = hash.Write(entry.FieldsV1.GetRawBytes())
+		}
+		_ = hash.WriteByte(0)
+	}
+	return hash.Sum64()
 }
 
 func (f *fingerprints) setOf(entry *metav1.ManagedFieldsEntry) (hash uint64, set *fieldpath.Set, err error) {
