@@ -24,19 +24,20 @@ func isSecret(object ObjectRef) bool { return object.Group == "" && object.Kind 
 
 func isDelicate(name string) bool { return slices.Contains([]string{"env", "args", "data"}, name) }
 
-// hides reports whether values of a field must not be shown: it is hidden, or lies in a
-// value that has such a field below it.
+// hides reports whether values of a field must not be shown: it is hidden, or has a field
+// below it that is by default, whatever Config.Hide says of the path.
 func (c Config) hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
-	if isSecret(object) {
-		return true
-	}
+	hides := HiddenByDefault
 	if c.Hide != nil {
-		return c.Hide(object, path)
+		hides = c.Hide
 	}
-	if object.Group == "" && object.Kind == "ConfigMap" {
+	switch {
+	case isSecret(object), hides(object, path):
+		return true
+	case object.Group == "" && object.Kind == "ConfigMap":
 		return false
 	}
-	return HiddenByDefault(object, path) || slices.ContainsFunc(values, func(value any) bool {
+	return slices.ContainsFunc(values, func(value any) bool {
 		return within(value, func(below any) bool {
 			fields, _ := below.(map[string]any)
 			for name := range fields {

@@ -85,7 +85,7 @@ func conflictItem(c Conflict) (head, tail string) {
 		return fmt.Sprintf("%v %s", c.Decision, c.ServerPath), "owned by " + c.owner()
 	}
 	return fmt.Sprintf("%v %v", c.Decision, c.Path),
-		fmt.Sprintf("to %s, owned by %s with %s", brief(c.Ours), c.owner(), brief(c.Theirs))
+		fmt.Sprintf("to %s, owned by %s with %s", briefUnless(c.Hidden, c.Ours), c.owner(), briefUnless(c.Hidden, c.Theirs))
 }
 
 func changeText(c fieldowners.Change) string {
@@ -117,6 +117,13 @@ func (d Dropped) fate() string {
 }
 
 // brief gives a value such that two of them stand on a line.
+func briefUnless(isHidden bool, v any) string {
+	if isHidden {
+		return brief(hide(v))
+	}
+	return brief(v)
+}
+
 func brief(v any) string {
 	const limit = 33
 	text := []rune(show(v))
