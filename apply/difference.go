@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -83,9 +84,9 @@ func sameMeaning(wanted, live any) bool {
 			}
 		}
 		return true
-	case []any:
+	case []any: // admission may add items at its end
 		there, ok := live.([]any)
-		if !ok || len(wanted) != len(there) {
+		if !ok || len(wanted) > len(there) {
 			return false
 		}
 		for i := range wanted {
@@ -100,7 +101,21 @@ func sameMeaning(wanted, live any) bool {
 	case nil:
 		return true // the server drops it
 	}
+	if there, isText := live.(string); isText { // a quantity may be written as a number
+		number, isNumber := decimal(wanted)
+		return isNumber && sameQuantity(number, there)
+	}
 	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
+}
+
+func decimal(v any) (text string, isNumber bool) {
+	switch v := v.(type) {
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	}
+	return "", false
 }
 
 // sameNumber compares 1 and 1.0.
