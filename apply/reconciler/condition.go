@@ -76,17 +76,21 @@ func reason(err error, each []error) string {
 func message(errs []error) string {
 	var parts []string
 	for _, err := range errs {
-		retryable, contended := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil)
-		switch { // their texts differ each time, by a port or a count; the log has them
-		case errors.As(err, &retryable):
-			parts = append(parts, fmt.Sprintf("writing %v failed for the moment", retryable.Object))
-		case errors.As(err, &contended):
-			parts = append(parts, fmt.Sprintf("%v is changed by others all the time", contended.Object))
-		default:
-			parts = append(parts, err.Error())
-		}
+		parts = append(parts, messageOf(err))
 	}
 	return truncated(strings.Join(parts, "; "))
+}
+
+// messageOf leaves out what differs each time, such as a port or a count; the log has it.
+func messageOf(err error) string {
+	retryable, contended := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil)
+	switch {
+	case errors.As(err, &retryable):
+		return fmt.Sprintf("writing %v failed for the moment", retryable.Object)
+	case errors.As(err, &contended):
+		return fmt.Sprintf("%v is changed by others all the time", contended.Object)
+	}
+	return err.Error()
 }
 
 // truncated keeps a message well within the 32 KiB that a condition may have.

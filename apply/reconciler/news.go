@@ -24,7 +24,9 @@ func (n news) isNew(parent any, errs []error) bool {
 		return false
 	}
 	text := fnv.New64a()
-	text.Write([]byte(message(errs)))
+	for _, err := range errs {
+		text.Write([]byte(messageOf(err) + "\n"))
+	}
 	before, known := n.byParent.Get(parent)
 	n.byParent.Add(parent, text.Sum64())
 	return !known || before != text.Sum64()
