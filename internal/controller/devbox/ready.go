@@ -34,7 +34,9 @@ func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployme
 		ready.Reason, ready.Message = "PodNotReady", "there is no Deployment"
 		return ready
 	}
-	return rolledOut(ready, box.Status.Phase, deployment)
+	before := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionReady)
+	wasReady := before != nil && before.Status == metav1.ConditionTrue && before.ObservedGeneration == generation
+	return rolledOut(ready, box.Status.Phase, deployment, wasReady)
 }
 
 // readyDependsOn is what readyOf reads that others than the workload reconciler write.
@@ -61,8 +63,9 @@ func atRest(ready metav1.Condition, phase v1alpha1.DevboxPhase) metav1.Condition
 }
 
 // rolledOut tells what keeps the Deployment from having its pod, such as a quota, in its
-// own words.
-func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *appsv1.Deployment) metav1.Condition {
+// own words. A Devbox that was ready stays so while the Deployment controller has yet to
+// look: somebody's annotation gives a Deployment another generation, too.
+func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *appsv1.Deployment, wasReady bool) metav1.Condition {
 	status := deployment.Status
 	for _, condition := range status.Conditions {
 		fails := condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue
@@ -73,7 +76,8 @@ func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *a
 		}
 	}
 	ready.Reason, ready.Message = "PodNotReady", "the pod is missing, not ready, or one of an earlier spec"
-	if phase == v1alpha1.PhaseRunning && status.ObservedGeneration >= deployment.Generation && status.UpdatedReplicas > 0 && status.AvailableReplicas > 0 {
+	looked := status.ObservedGeneration >= deployment.Generation
+	if phase == v1alpha1.PhaseRunning && (looked || wasReady) && status.UpdatedReplicas > 0 && status.AvailableReplicas > 0 {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, "PodReady", "the pod is ready"
 	}
 	return ready
