@@ -224,7 +224,9 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 		if err := c.takeBack(ctx, intent); err != nil {
 			return c.absentOr(c.classify(ctx, err))
 		}
-		action, err = c.applyOnce(ctx)
+		if len(c.takenBack) > 0 {
+			action, err = c.applyOnce(ctx)
+		}
 	}
 	for backoff := retryBackoff(); c.worthRetrying(err) && backoff.Steps > 1; {
 		if err := sleep(ctx, backoff.Step()); err != nil {

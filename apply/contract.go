@@ -15,6 +15,10 @@ import (
 // in the notation of fieldowners.ParsePath. Labels, annotations, owner references and
 // finalizers are everybody's: where one of these is named as a whole, what the intent
 // sets of it is the manager's.
+//
+// Where a whole map of values is named, such as .data, keys that others had put there
+// before the wipe are the manager's as well, and go with its next apply. Plan takes
+// nothing back: it says what conflicts.
 type Contract map[schema.GroupKind][]string
 
 func (c Contract) parse() (map[schema.GroupKind][]fieldowners.Path, error) {
@@ -38,6 +42,10 @@ func (c *call) hasContract(intent Intent) bool {
 // lost lists the fields that are the manager's by its contract, and owned by the owner
 // whom the server made up.
 func (c *call) lost(object client.Object) []fieldowners.Path {
+	return c.lostOf(object, fieldowners.Entry.Fields)
+}
+
+func (c *call) lostOf(object client.Object, fields func(fieldowners.Entry) []fieldowners.Path) []fieldowners.Path {
 	var lost []fieldowners.Path
 	for _, entry := range object.GetManagedFields() {
 		if !isMadeUp(entry) || entry.APIVersion != c.ref.GroupVersion().String() {
@@ -48,7 +56,7 @@ func (c *call) lost(object client.Object) []fieldowners.Path {
 			continue // whoever needs to read it tells
 		}
 		for _, made := range ownership.Entries() {
-			lost = append(lost, slices.DeleteFunc(made.Fields(), func(path fieldowners.Path) bool { return !c.isMine(path) })...)
+			lost = append(lost, slices.DeleteFunc(fields(made), func(path fieldowners.Path) bool { return !c.isMine(path) })...)
 		}
 	}
 	return lost

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/fieldowners"
 )
@@ -83,6 +84,9 @@ func (c *call) recall() (known remembered, ok bool) {
 	if uid := c.intent.ref.UID; !ok || uid != "" && uid != known.uid {
 		return remembered{}, false
 	}
+	if c.looked != nil && c.ownsRelinquished(c.looked, known.concessions.made) {
+		return remembered{}, false // what is left of the intent would have the server remove it
+	}
 	if c.config.Policy.dependsOnOwner() && known.intent != c.intent.hash() {
 		return remembered{}, false
 	}
@@ -91,6 +95,17 @@ func (c *call) recall() (known remembered, ok bool) {
 		return !set // the intent does not want it any more
 	})
 	return known, len(known.concessions.made) > 0
+}
+
+// ownsRelinquished reports whether a field that was relinquished is ours by now, as after
+// somebody migrated it to us.
+func (c *call) ownsRelinquished(object client.Object, made []concession) bool {
+	for _, entry := range readable(object.GetManagedFields()) {
+		if c.isOurs(entry.Manager) && slices.ContainsFunc(made, func(m concession) bool { return m.leaveOut && entry.Owns(m.conflict.Path) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // remember keeps the concessions of an apply that landed, as far as its answer

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/fieldowners"
@@ -26,6 +27,9 @@ func (c *call) tellShared(shared []fieldowners.Shared, object client.Object) {
 	}
 	secret := (&encodedIntent{ref: c.ref}).secret()
 	for _, field := range shared {
+		if field.With.Name == c.config.FieldManager && field.With.Operation == metav1.ManagedFieldsOperationApply {
+			continue // ours through a subresource: the next apply takes it, see decideOn
+		}
 		value, _ := field.Path.Value(values)
 		if secret {
 			value = hide(value)

@@ -25,7 +25,19 @@ func (c *call) guardShrinking(ctx context.Context, cached client.Object) error {
 	if err != nil {
 		return err
 	}
-	owned := c.ownedLeaves(ownership)
+	return c.guardDropping(c.ownedLeaves(ownership))
+}
+
+// guardTakingBack judges an intent by what is ours and by what is about to be taken back.
+func (c *call) guardTakingBack(live client.Object) error {
+	ownership, err := c.readable(live.GetManagedFields())
+	if err != nil {
+		return err
+	}
+	return c.guardDropping(append(c.ownedLeaves(ownership), c.lostOf(live, fieldowners.Entry.Leaves)...))
+}
+
+func (c *call) guardDropping(owned []fieldowners.Path) error {
 	var dropped []fieldowners.Path
 	for _, path := range owned {
 		if _, set := path.Nearest(c.intent.object); !set {

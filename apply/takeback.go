@@ -29,6 +29,11 @@ func (c *call) takeBack(ctx context.Context, intent Intent) error {
 	if len(lost) == 0 {
 		return nil
 	}
+	if c.config.MaxShrink > 0 && !intent.MayShrink {
+		if err := c.guardTakingBack(live); err != nil {
+			return err
+		}
+	}
 	from := From{Manager: fieldowners.BeforeFirstApply}
 	for _, path := range lost {
 		from.Paths = append(from.Paths, path.String())
@@ -40,9 +45,14 @@ func (c *call) takeBack(ctx context.Context, intent Intent) error {
 	if IsStaleWrite(err) { // others wrote meanwhile, and something else is to be moved
 		err = &RetryableError{Object: c.ref, Err: err}
 	}
+	if errors.Is(err, ErrRefused) { // as where a policy forbids to write managed fields: what conflicts is still told
+		c.log.Info("fields cannot be taken back", "from", fieldowners.BeforeFirstApply, "error", err.Error())
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("taking fields back from %s: %w", fieldowners.BeforeFirstApply, err)
 	}
+	c.forget() // a form without what is ours now would have the server remove it
 	c.takenBack, c.did, c.looked = lost, Configured, nil
 	c.log.Info("took fields back: managed fields had been wiped", "from", fieldowners.BeforeFirstApply, "fields", len(lost))
 	return nil

@@ -1,0 +1,191 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"coapply.dev/apply"
+)
+
+// TestTakeBackOfWhatGaveWay: a field gave way, and then the managed fields are wiped. It is
+// ours by the contract, and never has a value that nobody wanted.
+func TestTakeBackOfWhatGaveWay(t *testing.T) {
+	for _, decision := range []apply.Decision{apply.Relinquish, apply.Share} {
+		t.Run(decision.String(), func(t *testing.T) {
+			plain := newClient(t, server(t))
+			namespace := newNamespace(t, plain)
+			var seen []string
+			look := func() {
+				live := &appsv1.Deployment{}
+				if err := plain.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "a"}, live); err == nil {
+					seen = append(seen, fmt.Sprint(*live.Spec.Replicas))
+				}
+			}
+			watching, err := client.NewWithWatch(recordedConfig(t), client.Options{Scheme: scheme})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := interceptor.NewClient(watching, interceptor.Funcs{
+				Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+					err := c.Apply(ctx, o, options...)
+					look()
+					return err
+				}})
+			us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Policy: apply.OnConflict(decision), Contract: apply.Contract{
+				schema.GroupKind{Group: "apps", Kind: "Deployment"}: {".spec.replicas"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			config := deployment("a", namespace, "v1")
+			config.Spec.WithReplicas(3)
+			intent := apply.Intent{Config: config, Belongs: everything}
+			do := func() apply.Outcome {
+				outcome, err := us.Apply(t.Context(), intent)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return outcome
+			}
+			do()
+			live := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
+			if err := plain.Patch(t.Context(), live, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":50}}`)), client.FieldOwner("hpa")); err != nil {
+				t.Fatal(err)
+			}
+			t.Log(do().Conflicts)
+			t.Log(do().Conflicts)
+			wipeFields(t, plain, live)
+			seen = nil
+			outcome := do()
+			t.Logf("after the wipe replicas went 50 -> %v; taken back %v, requests %d, conflicts %v", seen, outcome.TakenBack, outcome.Requests, outcome.Conflicts)
+			for _, s := range seen {
+				if s != "50" && s != "3" {
+					t.Errorf("replicas became %s, which nobody wanted", s)
+				}
+			}
+		})
+	}
+}
+
+// TestTakeBackOfTooMuch: an incomplete intent is refused after a wipe as before it.
+func TestTakeBackOfTooMuch(t *testing.T) {
+	c := newClient(t, server(t))
+	namespace := newNamespace(t, c)
+	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, MaxShrink: 0.5, Contract: apply.Contract{{Kind: "ConfigMap"}: {".data"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := map[string]string{}
+	for i := range 10 {
+		data[fmt.Sprint("k", i)] = "x"
+	}
+	if _, err := us.Apply(t.Context(), apply.Intent{Config: corev1ac.ConfigMap("a", namespace).WithData(data), Belongs: everything}); err != nil {
+		t.Fatal(err)
+	}
+	less := apply.Intent{Config: corev1ac.ConfigMap("a", namespace).WithData(map[string]string{"k0": "x"}), Belongs: everything}
+	_, err = us.Apply(t.Context(), less)
+	t.Logf("before the wipe: %v", err)
+	live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
+	wipeFields(t, c, live)
+	_, err = us.Apply(t.Context(), less)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+		t.Fatal(err)
+	}
+	if shrink := (*apply.ShrinkError)(nil); !errors.As(err, &shrink) {
+		t.Errorf("after the wipe: %v; data %v", err, live.Data)
+	}
+}
+
+// TestTakeBackBesideAForgedEntry: where nothing can be taken back, what does not conflict is
+// applied all the same.
+func TestTakeBackBesideAForgedEntry(t *testing.T) {
+	c := newClient(t, server(t))
+	namespace := newNamespace(t, c)
+	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Contract: apply.Contract{
+		schema.GroupKind{Group: "apps", Kind: "Deployment"}: {".spec.replicas"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := deployment("a", namespace, "v1")
+	config.Spec.WithReplicas(3)
+	intent := apply.Intent{Config: config, Belongs: everything}
+	if _, err := us.Apply(t.Context(), intent); err != nil {
+		t.Fatal(err)
+	}
+	live := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
+	wipeFields(t, c, live)
+	if err := c.Apply(t.Context(), replicas("a", namespace, 3), client.FieldOwner("them")); err != nil {
+		t.Fatal(err)
+	}
+	forgeDeepEntry(t, c, deploymentRef(namespace, "a"))
+	outcome, err := us.Apply(t.Context(), intent) // nothing is even wanted otherwise
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+	t.Logf("%+v", outcome.TakenBack)
+}
+
+// TestTakeBackForbidden: so it is where a policy forbids to write managed fields.
+func TestTakeBackForbidden(t *testing.T) {
+	watching, err := client.NewWithWatch(recordedConfig(t), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := interceptor.NewClient(watching, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+			if p.Type() == "application/json-patch+json" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, o.GetName(), errors.New("a policy: managedFields are not to be written"))
+			}
+			return c.Patch(ctx, o, p, options...)
+		}})
+	namespace := newNamespace(t, c)
+	for _, contract := range []apply.Contract{nil, {{Kind: "ConfigMap"}: {".data"}}} {
+		us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Contract: contract})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprint("a", len(contract))
+		intent := apply.Intent{Config: corev1ac.ConfigMap(name, namespace).WithData(map[string]string{"a": "b"}), Belongs: everything}
+		if _, err := us.Apply(t.Context(), intent); err != nil {
+			t.Fatal(err)
+		}
+		wipeFields(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+		_, err = us.Apply(t.Context(), intent)
+		t.Logf("contract %v: %v", contract, err)
+		intent.Config = corev1ac.ConfigMap(name, namespace).WithData(map[string]string{"a": "b", "new": "c"})
+		if _, err = us.Apply(t.Context(), intent); err != nil {
+			t.Errorf("contract %v, a new key: %v", contract, err)
+		}
+	}
+}
+
+// wipeFields has an object lose its managed fields.
+func wipeFields(t *testing.T, c client.Client, object client.Object) {
+	t.Helper()
+	if err := c.Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"managedFields":[{}]}}`))); err != nil {
+		t.Fatal(err)
+	}
+	if len(object.GetManagedFields()) > 0 {
+		t.Fatal("not wiped")
+	}
+}
+
+func recordedConfig(t *testing.T) *rest.Config {
+	config := rest.CopyConfig(server(t))
+	config.Wrap(apply.RecordExchange)
+	return config
+}
+
+func everything(client.Object) bool { return true }
