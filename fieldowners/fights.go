@@ -17,8 +17,8 @@ const (
 
 // Fights notices managers that take a field from each other more often than a set
 // number of times in a minute. It sees ownership only: writers that share one name,
-// operation and subresource are one manager, and a manager that deletes a field of
-// another takes it from nobody.
+// operation and subresource are one manager. Observe takes no account of a manager that
+// deletes another's field; ObserveWrite does.
 //
 // It has no clock: times come with what it is shown. It remembers a minute, and of
 // the fields that moved the last 10,000. It is not safe for concurrent use. It is made by
@@ -42,11 +42,26 @@ type Fight struct {
 	// Since is the first of the moves that made it a fight. It stays until the fight
 	// ends.
 	Since time.Time
+	// Deleted reports whether one of the two deleted the field, rather than set it. A
+	// zero A is somebody who deleted it and whom managed fields do not name.
+	Deleted bool
 }
 
 // String says who fights about what.
 func (f Fight) String() string {
-	return fmt.Sprintf("%s of %s: %s and %s took it from each other %d times in a minute", f.Path, f.Object, f.A, f.B, f.Times)
+	return fmt.Sprintf("%s of %s: %s", f.Path, f.Object, f.Message())
+}
+
+// Message says who fights, and how often the field went back and forth.
+func (f Fight) Message() string {
+	times := fmt.Sprintf("%d times in a minute", f.Times)
+	switch {
+	case f.A == Manager{}:
+		return fmt.Sprintf("%s set it, and somebody whom managed fields do not name, or itself, deleted it, %s", f.B, times)
+	case f.Deleted:
+		return fmt.Sprintf("%s and %s in turn set and deleted it, %s", f.A, f.B, times)
+	}
+	return fmt.Sprintf("%s and %s took it from each other %s", f.A, f.B, times)
 }
 
 // NewFights gives a Fights to which more than so many moves in a minute are a fight.
@@ -73,8 +88,12 @@ func (f *Fights) Observe(object string, d Difference, at time.Time) []Fight {
 	if f.recent == nil {
 		return nil
 	}
+	return f.count(object, movesOf(d), at)
+}
+
+func (f *Fights) count(object string, moves []*fieldMove, at time.Time) []Fight {
 	var found []Fight
-	for _, m := range movesOf(d) {
+	for _, m := range moves {
 		c := f.contest(object, m.path, at)
 		if at.After(c.latest) {
 			c.latest = at

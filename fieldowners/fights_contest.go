@@ -14,6 +14,7 @@ type contest struct {
 	path      Path
 	latest    time.Time
 	moves     int
+	deletedBy *Manager  // nil: the last move was no deletion
 	holders   []*holder // the one that was seen last comes last
 	exchanges []*exchange
 }
@@ -25,10 +26,12 @@ type holder struct {
 	took, lost int // the last move in which it did; 0 is never
 }
 
-// fieldMove is one field going over, in one step, from some managers to others.
+// fieldMove is one field going over, in one step, from some managers to others, or being
+// deleted by one.
 type fieldMove struct {
 	path     Path
 	from, to []Manager
+	deleted  bool
 }
 
 // movesOf puts together what Diff tells for each pair of managers.
@@ -57,6 +60,10 @@ func withManager(all []Manager, m Manager) []Manager {
 // move counts one, and gives the exchanges that it was part of.
 func (c *contest) move(m *fieldMove) []*exchange {
 	c.moves++
+	c.deletedBy = nil
+	if m.deleted {
+		c.deletedBy = &m.to[0]
+	}
 	var touched []*exchange
 	from := make([]*holder, len(m.from))
 	for i, manager := range m.from {
@@ -71,6 +78,7 @@ func (c *contest) move(m *fieldMove) []*exchange {
 			}
 			e := c.exchange(other.Manager, to.Manager)
 			e.count(c.latest, e.b.sameWriter(to.Manager))
+			e.deleted = e.deleted || m.deleted
 			touched = append(touched, e)
 		}
 	}
@@ -127,6 +135,7 @@ type exchange struct {
 	a, b        Manager
 	counts      []movesInSecond // oldest first, within the window
 	since, told time.Time       // zero: no fight, never told
+	deleted     bool            // the field, by one of the two
 }
 
 type movesInSecond struct {
@@ -181,5 +190,5 @@ func (e *exchange) times(at time.Time) int {
 }
 
 func (e *exchange) fight(c *contest, at time.Time) Fight {
-	return Fight{Object: c.key.object, Path: c.path, A: e.a, B: e.b, Times: e.times(at), Since: e.since}
+	return Fight{Object: c.key.object, Path: c.path, A: e.a, B: e.b, Times: e.times(at), Since: e.since, Deleted: e.deleted}
 }

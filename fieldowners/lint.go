@@ -50,6 +50,11 @@ const (
 	RuleManyManagers Rule = "many-managers"
 	// RuleLargeManagedFields: more than half of the object is managed fields.
 	RuleLargeManagedFields Rule = "large-managed-fields"
+	// RuleFight: two managers take a field from each other, or set and delete it in turn.
+	// Lint gives neither this nor the next: only who watches sees them (Fights, Loops).
+	RuleFight Rule = "fight"
+	// RuleLoop: two managers write in turn, and take nothing from each other.
+	RuleLoop Rule = "loop"
 )
 
 // Finding is one thing about an object's managed fields that will surprise somebody.

@@ -11,6 +11,9 @@ import (
 // DefaultPerMinute is that of Config Sync (KNV2005).
 const DefaultPerMinute = 5
 
+// window is the sliding time in which writes are counted, as that of fights and loops.
+const window = time.Minute
+
 // Config of a State. What is 0 has its default.
 type Config struct {
 	// PerMinute is how often a field may go from one manager to the other and back in

@@ -30,7 +30,7 @@ type State struct {
 
 	mu     sync.Mutex
 	fights *fieldowners.Fights
-	loops  *loops
+	loops  *fieldowners.Loops[apply.ObjectRef]
 	rows   []*row
 
 	strangers strangers
@@ -45,7 +45,11 @@ func New(config Config) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("contention: PerMinute: %w", err)
 	}
-	return &State{Config: config, fights: fights, loops: newLoops(config.Turns), metrics: newMetrics()}, nil
+	loops, err := fieldowners.NewLoops[apply.ObjectRef](config.Turns, window)
+	if err != nil {
+		return nil, fmt.Errorf("contention: Turns: %w", err)
+	}
+	return &State{Config: config, fights: fights, loops: loops, metrics: newMetrics()}, nil
 }
 
 // Guard has the policy of a manager ask before it forces.
@@ -150,12 +154,12 @@ func (s *State) fight(object Object, f fieldowners.Fight, now time.Time) bool {
 
 // write shows the loops who wrote. The writes of several managers that are seen as
 // one have no order.
-func (s *State) write(object Object, change Change, now time.Time) []loop {
+func (s *State) write(object Object, change Change, now time.Time) []fieldowners.Loop[apply.ObjectRef] {
 	var names []string
 	for _, m := range change.Writers {
 		switch {
 		case !ours(m.Name) && m.Subresource != "status":
-			s.loops.interrupted(object.familyUID())
+			s.loops.Interrupted(string(object.familyUID()))
 			return nil
 		case ours(m.Name) && m.Name != fieldmanagers.Fights && !slices.Contains(names, m.Name):
 			names = append(names, m.Name)
@@ -164,21 +168,21 @@ func (s *State) write(object Object, change Change, now time.Time) []loop {
 	if len(names) != 1 {
 		return nil
 	}
-	return s.loops.wrote(object.familyUID(), names[0], object.ObjectRef, now)
+	return s.loops.Wrote(string(object.familyUID()), names[0], object.ObjectRef, now)
 }
 
 func (o Object) familyUID() types.UID { return o.subject().UID }
 
 // loop puts a loop on record. Two that fight for a field write in turn as well.
-func (s *State) loop(object Object, l loop, now time.Time) bool {
+func (s *State) loop(object Object, l fieldowners.Loop[apply.ObjectRef], now time.Time) bool {
 	r := &row{
 		Trouble: Trouble{
-			Reason: ReasonLoop, Object: l.inA, Other: l.inB,
-			A: fieldowners.Manager{Name: l.a}, B: fieldowners.Manager{Name: l.b},
+			Reason: ReasonLoop, Object: l.InA, Other: l.InB,
+			A: fieldowners.Manager{Name: l.A}, B: fieldowners.Manager{Name: l.B},
 		},
 		subject: object.subject(), family: object, news: true,
 	}
-	r.Unsent = append(s.strangers.of(l.a, l.inA, now), s.strangers.of(l.b, l.inB, now)...)
+	r.Unsent = append(s.strangers.of(l.A, l.InA, now), s.strangers.of(l.B, l.InB, now)...)
 	if len(r.Unsent) > 0 {
 		r.Reason = ReasonStranger
 	}
@@ -231,7 +235,7 @@ func (r *row) tell(now time.Time) News {
 func (s *State) goesOn(r *row, now time.Time) bool {
 	switch {
 	case r.Reason != ReasonFight:
-		return s.loops.goesOn(r.family.familyUID(), r.A.Name, r.B.Name, now)
+		return s.loops.GoesOn(string(r.family.familyUID()), r.A.Name, r.B.Name, now)
 	case r.breaker != nil:
 		return r.breaker.at(now) != over
 	}
@@ -245,7 +249,7 @@ func (s *State) Forget(object Object) []apply.ObjectRef {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fights.Forget(string(object.UID))
-	s.loops.forget(object.UID)
+	s.loops.Forget(string(object.UID))
 	var subjects []apply.ObjectRef
 	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool {
 		gone := r.Object.UID == object.UID || r.Other.UID == object.UID || r.subject.UID == object.UID

@@ -101,7 +101,7 @@ func TestForgetLoop(t *testing.T) {
 	if subjects := w.Forget(child); !slices.Equal(subjects, []apply.ObjectRef{box}) || len(w.rows) != 0 {
 		t.Errorf("%v is to be looked at, %d troubles are left", subjects, len(w.rows))
 	}
-	if w.Forget(Object{ObjectRef: box, Parent: box}); len(w.loops.families) != 0 {
+	if w.Forget(Object{ObjectRef: box, Parent: box}); w.loops.GoesOn(string(box.UID), "coapply-ping", "coapply-pong", w.clock) {
 		t.Error("the family is remembered")
 	}
 }
