@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ type auditCommand struct {
 	files     []string
 	output    string
 	noHeaders bool
+	lookFor   time.Duration
 
 	audit *owneraudit.Audit
 }
@@ -46,11 +48,19 @@ FIELDS are those that a manager names nothing below. SHARED of them have other o
 too. That is legal: all of them set the same value. Who sets another one by Apply is
 then in conflict; who does by Update takes the field. It is no finding.
 
+With --for it then watches the same kinds for a while, which no list can replace, and
+adds fights and loops, as kubectl fieldowners watch knows them: managers that take a
+field from each other, or set and delete it in turn, more than five times, or write in
+turn ten times each, for which 30s is enough as a rule. What is kept of objects that
+change meanwhile is bounded: 10,000 of each kind. With -o name such an object may be
+named twice.
+
 Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 		Example: `  kubectl fieldowners audit                       # all kinds of the namespace
   kubectl fieldowners audit -A                    # the whole cluster
   kubectl fieldowners audit deployments,pods -A -l team=shop -o wide
   kubectl fieldowners audit deployments -o name   # those with findings
+  kubectl fieldowners audit deployments -A --for 30s   # and who fights meanwhile
   kubectl fieldowners audit -A -o html > audit.html
   kubectl get all -o yaml --show-managed-fields | kubectl fieldowners audit -f -`,
 		Args: cobra.ArbitraryArgs,
@@ -60,6 +70,7 @@ Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 	flags.StringSliceVarP(&a.files, "filename", "f", nil, "read objects from `files`, - for stdin, instead of a cluster")
 	flags.StringVarP(&a.output, "output", "o", "table", strings.Join(auditOutputs, ", "))
 	flags.BoolVar(&a.noHeaders, "no-headers", false, "leave out the headers of tables")
+	flags.DurationVar(&a.lookFor, "for", 0, "watch for this `time` as well, such as 30s, and find managers that fight")
 	a.addFlags(cmd)
 	completeValues(cmd, "output", auditOutputs...)
 	p.completeTypes(cmd)
@@ -77,6 +88,10 @@ func (a *auditCommand) validate(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, "%q beside -f: objects come either from files or from a cluster", args[0])
 	case len(a.files) > 0 && (a.selector != "" || a.fieldSelector != "" || a.allNamespaces):
 		return usageError(cmd, "-l, --field-selector and -A select objects of a cluster, not of files")
+	case a.lookFor < 0:
+		return usageError(cmd, "--for is %v, want a time to come, such as 30s", a.lookFor)
+	case len(a.files) > 0 && a.lookFor > 0:
+		return usageError(cmd, "--for watches a cluster, -f reads files")
 	case !slices.Contains(auditOutputs, a.output):
 		return usageError(cmd, "-o is %q, want one of %s", a.output, strings.Join(auditOutputs, ", "))
 	}

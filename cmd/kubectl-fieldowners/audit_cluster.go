@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,7 +49,10 @@ func (a *auditCommand) readCluster(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}
-	return nil
+	if a.lookFor == 0 {
+		return nil
+	}
+	return r.look(ctx, slices.DeleteFunc(kinds, func(k auditKind) bool { return slices.Contains(r.refused, k.String()) }))
 }
 
 // clusterAudit reads the kinds of a cluster for an audit.

@@ -37,6 +37,14 @@ func (p *auditProgress) page(objects int, remaining *int64) {
 	p.say(text)
 }
 
+// looking tells how long the kinds are still watched.
+func (p *auditProgress) looking(left time.Duration) {
+	if p.out != nil {
+		line := fmt.Sprintf("watching %d kinds for fights: %v left", p.kinds, max(0, left.Round(time.Second)))
+		fmt.Fprint(p.out, clearLine, ownerview.Shorten(line, p.width-1))
+	}
+}
+
 func (p *auditProgress) say(text string) {
 	if p.out == nil || time.Since(p.lastSaid) < saySeldom {
 		return

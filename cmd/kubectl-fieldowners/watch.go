@@ -13,6 +13,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
+// fightsPerMinute is how many moves of a field are no fight yet.
+const fightsPerMinute = 5
+
 type watchCommand struct {
 	*plugin
 	selection
@@ -37,27 +40,38 @@ beside others or from nobody, or lost it to nobody; objects that come and go hav
 line too. With -l or --field-selector an object may also enter or leave the selection.
 
 FIGHT marks two managers that took a field from each other more than
---fights-per-minute times in a minute, directly or by way of a third. A fight that
-goes on is told of once a minute. Writers that share one name, operation and
-subresource are one manager: a fight among them does not show.
+--fights-per-minute times in a minute, directly or by way of a third, or of which one
+sets a field again and again and another one deletes it. Managed fields name who
+deletes only if it writes something else as well.
+
+LOOP marks two managers that wrote in turn, each within two seconds of the other, ten
+times each in a minute, and took nothing from each other: each may answer what the
+other wrote. Writes of statuses are not counted.
+
+A fight or loop that goes on is told of once a minute. Writers that share one name,
+operation and subresource are one manager: a fight among them does not show.
 
 Nothing is missed when the connection breaks: the watch goes on where it was. Only
 where the API server has forgotten what came since (410 Gone), what is shown is the
 sum of what came, marked so, and a line on stderr says from when to when.
 
 Only metadata is read. With -o json each line is one object:
-  time, type        moved, gained, lost, created, deleted, entered, left, fight
-                    or interrupted; time is the API server's where it records one
+  time, type        moved, gained, lost, created, deleted, entered, left, fight,
+                    loop or interrupted; time is the API server's where it records one
   apiVersion, kind, namespace, name, uid, resourceVersion
   path, serverPath  of moved, gained, lost and fight
   from, to          of moved, lost (from) and gained (to): name, operation, subresource
-  managers          of created and entered: all owners; of fight: the two
-  times, since      of fight: moves in a minute, and the first of them
+  managers          of created and entered: all owners; of fight and loop: the two,
+                    or the one who is named
+  times, since      of fight: moves in a minute, and the first of them; times of
+                    loop: turns in a minute
+  fields            of loop: a few fields of each of the managers
   sum               true: what came in between is not known
   fromResourceVersion, since    of interrupted: what was seen last, and when
 Fields may be added; none is renamed, removed or given another meaning.
 
-It ends by Ctrl-C (exit code 130), or after --timeout: 0, or 1 if there was a fight.`,
+It ends by Ctrl-C (exit code 130), or after --timeout: 0, or 1 if there was a
+fight or a loop.`,
 		Example: `  kubectl fieldowners watch deployment/web
   kubectl fieldowners watch deployments,statefulsets -A --only-fights
   kubectl fieldowners watch deployment/web --path .spec.replicas --timeout 5m`,
@@ -68,8 +82,8 @@ It ends by Ctrl-C (exit code 130), or after --timeout: 0, or 1 if there was a fi
 	flags.StringVarP(&w.output, "output", "o", "text", "text or json")
 	flags.StringVar(&w.path, "path", "", "only this `field` and what is below it, such as .spec.replicas or "+examplePath)
 	flags.StringSliceVar(&w.managers, "manager", nil, "only what one of these field `managers` gains or loses")
-	flags.IntVar(&w.perMinute, "fights-per-minute", 5, "more moves of a field between two managers than this are a fight")
-	flags.BoolVar(&w.onlyFights, "only-fights", false, "only fights")
+	flags.IntVar(&w.perMinute, "fights-per-minute", fightsPerMinute, "more moves of a field between two managers than this are a fight")
+	flags.BoolVar(&w.onlyFights, "only-fights", false, "only fights and loops")
 	flags.DurationVar(&w.timeout, "timeout", 0, "end after this `time`, such as 5m; 0 is never")
 	w.selection.addFlags(cmd)
 	p.completeObjects(cmd)
@@ -79,8 +93,12 @@ It ends by Ctrl-C (exit code 130), or after --timeout: 0, or 1 if there was a fi
 
 func (w *watchCommand) validate(cmd *cobra.Command, args []string) (*watchReport, error) {
 	fights, err := fieldowners.NewFights(w.perMinute)
+	loops, wrong := newLoops()
+	if wrong != nil {
+		return nil, wrong
+	}
 	report := &watchReport{
-		out: w.Out, errOut: w.ErrOut, json: w.output == "json", fights: fights,
+		out: w.Out, errOut: w.ErrOut, json: w.output == "json", fights: fights, loops: loops,
 		managers: w.managers, onlyFights: w.onlyFights, bySelector: w.selector != "" || w.fieldSelector != "",
 	}
 	switch {

@@ -26,6 +26,9 @@ type follower struct {
 	watchTarget
 	client metadata.ResourceInterface
 	report *watchReport
+	// sparse has it keep only the objects that change, and at most maxSparse of them: the
+	// first change of each is not looked at.
+	sparse bool
 
 	known   map[types.NamespacedName]watched
 	version string    // up to which everything was seen
@@ -43,6 +46,9 @@ type watched struct {
 	ownership       fieldowners.Ownership
 }
 
+// maxSparse bounds the objects of one target that a sparse follower keeps.
+const maxSparse = 10_000
+
 // listTimeout bounds one page; the API server gives up after a minute itself.
 const listTimeout = 90 * time.Second
 
@@ -59,7 +65,9 @@ func (f *follower) follow(ctx context.Context) error {
 		return fmt.Errorf("%s: objects of this type cannot be watched: the API server gives them no resourceVersion", f)
 	}
 	f.known, f.version, f.seen, f.behind = known, version, time.Now(), nil
-	f.report.say("watching %s, objects now: %d", f, len(known))
+	if !f.sparse {
+		f.report.say("watching %s, objects now: %d", f, len(known))
+	}
 	for {
 		if err := f.watch(ctx); !isGone(err) {
 			return err
@@ -109,7 +117,7 @@ func (f *follower) see(event watch.EventType, object *metav1.PartialObjectMetada
 		if step.before != nil {
 			step.before.version = after.version
 		}
-	} else {
+	} else if step.before != nil || !f.sparse || len(f.known) < maxSparse {
 		f.known[key] = after
 		step.after = &after
 	}
@@ -166,10 +174,16 @@ func (f *follower) list(ctx context.Context) (known map[types.NamespacedName]wat
 func (f *follower) pages(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
 	known = map[types.NamespacedName]watched{}
 	options := f.options(metav1.ListOptions{Limit: pageSize})
+	if f.sparse {
+		options.Limit = 1 // the version is all that is asked for
+	}
 	for {
 		page, err := f.page(ctx, options)
 		if err != nil {
 			return nil, "", err
+		}
+		if f.sparse {
+			return known, page.ResourceVersion, nil
 		}
 		for i := range page.Items {
 			object := &page.Items[i]

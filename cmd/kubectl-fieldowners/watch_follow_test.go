@@ -199,12 +199,13 @@ func followOnce(t *testing.T, s *watchServer) (stdout, stderr string, err, resul
 	if err != nil {
 		t.Fatal(err)
 	}
+	loops, _ := newLoops()
 	fights, err := fieldowners.NewFights(3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out, errOut bytes.Buffer
-	report := &watchReport{out: &out, errOut: &errOut, fights: fights}
+	report := &watchReport{out: &out, errOut: &errOut, fights: fights, loops: loops}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.end = cancel
 	err = follow(ctx, client, []watchTarget{{

@@ -24,6 +24,8 @@ type watchReport struct {
 
 	mu     sync.Mutex
 	fights *fieldowners.Fights
+	loops  *fieldowners.Loops[fieldowners.Manager]
+	found  func(watchEvent) // nil: events are printed
 	fought bool
 	failed bool            // to read something
 	told   map[string]bool // what that was
@@ -50,18 +52,22 @@ func (r *watchReport) step(s watchStep) error {
 
 func (r *watchReport) changed(s watchStep) []watchEvent {
 	d := fieldowners.Diff(s.before.ownership, s.after.ownership)
-	if d.IsEmpty() {
-		return nil
-	}
-	s.at = s.written(d)
+	writers := fieldowners.Writers(s.before.ownership, s.after.ownership)
+	s.at = s.written(writers)
 	var events []watchEvent
 	if !r.onlyFights {
 		events = slices.DeleteFunc(s.moves(d), func(e watchEvent) bool { return !r.asksFor(e) })
 	}
-	for _, fight := range r.fights.Observe(string(s.after.uid), d, s.at) {
+	for _, fight := range r.fights.ObserveWrite(string(s.after.uid), s.before.ownership, s.after.ownership, s.at) {
 		if e := s.fight(fight); r.asksFor(e) {
-			r.fought = true
 			events = append(events, e)
+			r.fought = true
+		}
+	}
+	for _, loop := range r.wrote(s, writers) {
+		if e := s.loop(loop); r.asksFor(e) {
+			events = append(events, e)
+			r.fought = true
 		}
 	}
 	return events
@@ -81,6 +87,7 @@ func (r *watchReport) came(s watchStep) []watchEvent {
 
 func (r *watchReport) went(s watchStep) []watchEvent {
 	r.fights.Forget(string(s.before.uid))
+	r.loops.Forget(string(s.before.uid))
 	e := s.event("deleted")
 	if r.bySelector {
 		e.Type = "left"
@@ -171,6 +178,12 @@ func (r *watchReport) result() error {
 }
 
 func (r *watchReport) print(events []watchEvent) error {
+	if r.found != nil {
+		for _, e := range events {
+			r.found(e)
+		}
+		return nil
+	}
 	var lines strings.Builder
 	for _, e := range events {
 		if !r.json {

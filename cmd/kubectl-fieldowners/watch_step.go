@@ -40,8 +40,11 @@ type watchEvent struct {
 	Times int        `json:"times,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
 
-	path   fieldowners.Path
-	object string // in sentences
+	Fields [][]string `json:"fields,omitempty"`
+
+	path    fieldowners.Path
+	object  string // in sentences
+	message string // of fight and loop: who does what, and how often
 }
 
 // parts takes a step apart where an object has gone and another has come under its
@@ -94,30 +97,30 @@ func (s watchStep) moves(d fieldowners.Difference) []watchEvent {
 func (s watchStep) fight(f fieldowners.Fight) watchEvent {
 	e := s.event("fight")
 	e.path, e.Path, e.ServerPath = f.Path, f.Path.String(), f.Path.ServerString()
-	e.Managers = []ownerview.OwnerItem{*ownerItem(&f.A), *ownerItem(&f.B)}
-	e.Times, e.Since = f.Times, new(f.Since.UTC())
+	for _, m := range []fieldowners.Manager{f.A, f.B} {
+		if m != (fieldowners.Manager{}) { // who deletes a field may have left no name
+			e.Managers = append(e.Managers, *ownerItem(&m))
+		}
+	}
+	e.Times, e.Since, e.message = f.Times, new(f.Since.UTC()), f.Message()
 	return e
 }
 
 // written gives the time at which the API server recorded a write, where it did:
 // what comes after an interruption has not happened all at once. An entry that was
 // rewritten by hand may bring any time; one before the last write is not believed.
-func (s watchStep) written(d fieldowners.Difference) time.Time {
-	var gained time.Time
-	for _, m := range d.Moved {
-		gained = latest(gained, m.To.Time)
+func (s watchStep) written(writers []fieldowners.Manager) time.Time {
+	var wrote, before time.Time
+	for _, m := range writers {
+		wrote = latest(wrote, m.Time)
 	}
-	for _, o := range d.Gained {
-		gained = latest(gained, o.Manager.Time)
-	}
-	var before time.Time
 	for _, entry := range s.before.ownership.Entries() {
 		before = latest(before, entry.Time)
 	}
-	if gained.IsZero() || gained.Before(before) {
+	if wrote.IsZero() || wrote.Before(before) {
 		return s.at
 	}
-	return gained
+	return wrote
 }
 
 func latest(a, b time.Time) time.Time {

@@ -47,6 +47,7 @@ func TestWatchNarrows(t *testing.T) {
 		report := test.report
 		report.out, report.json = &out, true
 		report.fights, _ = fieldowners.NewFights(5)
+		report.loops, _ = newLoops()
 		for _, step := range steps {
 			step.target = target
 			if err := report.step(step); err != nil {

@@ -22,8 +22,10 @@ func (e watchEvent) text() string {
 	case "created", "entered":
 		line += ": " + e.Type + ", owned by " + watchedOwners(e.Managers, ", ")
 	case "fight":
-		return fmt.Sprintf("%s FIGHT %s %s: %s took it from each other %d times in a minute, since %s",
-			e.Time.Format(time.RFC3339), e.object, path, watchedOwners(e.Managers, " and "), e.Times, e.Since.Format(time.RFC3339))
+		return fmt.Sprintf("%s FIGHT %s %s: %s, since %s",
+			e.Time.Format(time.RFC3339), e.object, path, ownerview.Safe(e.message), e.Since.Format(time.RFC3339))
+	case "loop":
+		return fmt.Sprintf("%s LOOP %s: %s", e.Time.Format(time.RFC3339), e.object, ownerview.Safe(e.message))
 	default:
 		line += ": " + e.Type
 	}

@@ -15,6 +15,10 @@ type findingKey struct {
 	remedy  string // it names other managers as well
 }
 
+// Found counts findings about an object that somebody else made: those of an object in one
+// call, so that it counts once.
+func (a *Audit) Found(object Ref, findings []fieldowners.Finding) { a.countFindings(object, findings) }
+
 // countFindings counts an object once for each rule, manager and remedy.
 func (a *Audit) countFindings(object Ref, findings []fieldowners.Finding) {
 	counted := map[findingKey]bool{}
