@@ -25,7 +25,7 @@ type auditLook struct {
 	found    map[owneraudit.Ref][]fieldowners.Finding
 	count    int
 	problems []error
-	mu       sync.Mutex // of problems; the report serializes the rest
+	mu       sync.Mutex // of problems; the rest is written under the lock of the report
 }
 
 // look adds what it sees to the audit, also where the context ends first.
