@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
 
@@ -32,7 +33,7 @@ type Config struct {
 	LiveReader client.Reader
 	// Lanes are those of the process: give the same to all appliers and updaters, so
 	// that they write to an object one after another. nil is a set of its own.
-	Lanes *Lanes
+	Lanes *lanes.Set
 	// Steady tells which intents need no request. All appliers of a process share one;
 	// nil sends each intent.
 	Steady *SteadyState
@@ -94,7 +95,7 @@ func New(c client.Client, config Config) (*Applier, error) {
 		return nil, fmt.Errorf("apply: %w", err)
 	}
 	if config.Lanes == nil {
-		config.Lanes = NewLanes()
+		config.Lanes = lanes.New()
 	}
 	contract, err := config.Contract.parse()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
 
@@ -65,8 +66,8 @@ type ApplySets struct {
 	parents *Applier   // writes the set's label and annotations, under a name of its own
 	known   *lru.Cache // by the parent's uid: knownSet
 	latest  *lru.Cache // by the parent's uid: the last *Round that began
-	holders *lru.Cache // by objectKey: the id of the set that it was applied for last
-	holding *Lanes     // around the look at who has a member and its apply, which enters the object's own lane
+	holders *lru.Cache // by lanes.Key: the id of the set that it was applied for last
+	holding *lanes.Set // around the look at who has a member and its apply, which enters the object's own lane
 }
 
 // How many parents and members are remembered: one that is not costs its reads again.
@@ -100,7 +101,7 @@ func NewApplySets(applier *Applier) (*ApplySets, error) {
 	}
 	return &ApplySets{
 		members: members, parents: parents,
-		holding: NewLanes(), known: lru.New(knownSets), latest: lru.New(knownSets), holders: lru.New(knownMembers),
+		holding: lanes.New(), known: lru.New(knownSets), latest: lru.New(knownSets), holders: lru.New(knownMembers),
 	}, nil
 }
 
@@ -138,7 +139,7 @@ type knownSet struct {
 	record record // what the parent says
 	// applied are the members applied since the set held no other ones, but for kept
 	// ones; without complete there may be more.
-	applied  map[objectKey]struct{}
+	applied  map[lanes.Key]struct{}
 	complete bool
 	lookout  lookout  // for kept objects
 	partials partials // that the parent names, by what we wrote
@@ -157,12 +158,12 @@ type Round struct {
 	own        record // the set's, without a scope
 	recorded   record // what the parent says since the announcement
 	emitted    scope  // of the members
-	members    map[objectKey]struct{}
+	members    map[lanes.Key]struct{}
 	intents    sets.Set[intentKey]
 	partial    partials            // those of intents that are no members
 	named      partials            // those that the parent names since the announcement
 	emittedAs  map[types.UID]bool  // what was applied: whether as a member
-	taken      map[objectKey]error // objects that are someone else's: their subresources are, too
+	taken      map[lanes.Key]error // objects that are someone else's: their subresources are, too
 	complete   bool                // everything that is emitted stands
 }
 
@@ -208,8 +209,8 @@ func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func()
 
 func (s *ApplySets) newRound() *Round {
 	return &Round{
-		sets: s, emitted: newScope(), members: map[objectKey]struct{}{},
-		intents: sets.New[intentKey](), partial: partials{}, emittedAs: map[types.UID]bool{}, taken: map[objectKey]error{},
+		sets: s, emitted: newScope(), members: map[lanes.Key]struct{}{},
+		intents: sets.New[intentKey](), partial: partials{}, emittedAs: map[types.UID]bool{}, taken: map[lanes.Key]error{},
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *ApplySets) Delete(ctx context.Context, parent client.Object) (pruned Pr
 	p.deleteAll(ctx)
 	r.named = s.recordedPartials(live)
 	for key := range r.named {
-		if key.objectKey == keyOf(r.parent) {
+		if key.Key == r.parent.Key() {
 			r.named.Delete(key) // it goes
 		}
 	}

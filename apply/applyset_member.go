@@ -7,11 +7,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"coapply.dev/apply/lanes"
 )
 
 // intentKey names what an intent is for.
 type intentKey struct {
-	objectKey
+	lanes.Key
 
 	subresource string
 }
@@ -32,7 +34,7 @@ func (r *Round) prepare(intent Intent) preparedIntent {
 		return preparedIntent{Intent: intent} // Apply says the same
 	}
 	prepared := preparedIntent{Intent: intent, object: object}
-	key := intentKey{keyOf(object), intent.Subresource}
+	key := intentKey{object.Key(), intent.Subresource}
 	if r.intents.Has(key) {
 		prepared.err = twoIntents(object, intent.Subresource)
 		return prepared
@@ -40,7 +42,7 @@ func (r *Round) prepare(intent Intent) preparedIntent {
 	r.intents.Insert(key)
 	prepared.member = isMember(intent)
 	switch {
-	case prepared.member && key.objectKey == keyOf(r.parent):
+	case prepared.member && key.Key == r.parent.Key():
 		err = errors.New("the parent of a set is no member of it: an intent for the parent needs MustExist")
 	case prepared.member:
 		prepared.Config, err = withLabel(intent.Config, PartOfLabel, r.own.id)
@@ -54,7 +56,7 @@ func (r *Round) prepare(intent Intent) preparedIntent {
 		prepared.err = &IntentError{Object: object, Err: err}
 	case prepared.member:
 		r.emitted.add(object, r.parent)
-		r.members[key.objectKey] = struct{}{}
+		r.members[key.Key] = struct{}{}
 	default:
 		r.partial.Insert(key)
 	}
@@ -81,13 +83,13 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome Outcome,
 		return Outcome{Object: one.object}, one.err
 	case one.member:
 		outcome, err = r.applyMember(ctx, one)
-	case one.Subresource != "" && r.taken[keyOf(one.object)] != nil:
-		return Outcome{Object: one.object}, r.taken[keyOf(one.object)]
+	case one.Subresource != "" && r.taken[one.object.Key()] != nil:
+		return Outcome{Object: one.object}, r.taken[one.object.Key()]
 	default:
 		outcome, err = r.sets.members.Apply(ctx, one.Intent)
 	}
 	if errors.Is(err, ErrNotOurs) {
-		r.taken[keyOf(one.object)] = err
+		r.taken[one.object.Key()] = err
 	}
 	if uid := outcome.Object.UID; uid != "" {
 		r.emittedAs[uid] = r.emittedAs[uid] || one.member
@@ -108,13 +110,13 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (Outcome, e
 		}
 	}()
 	outcome, err := r.sets.members.applyAfter(ctx, one.Intent, func(ctx context.Context) (inside context.Context, err error) {
-		if inside, leave, err = r.sets.holding.Enter(ctx, one.object); err != nil {
+		if inside, leave, err = r.sets.holding.Enter(ctx, one.object.Key()); err != nil {
 			return ctx, err
 		}
 		return inside, r.hold(inside, one.object)
 	})
 	if err != nil {
-		r.sets.holders.Remove(keyOf(one.object)) // nobody knows whether it has the label
+		r.sets.holders.Remove(one.object.Key()) // nobody knows whether it has the label
 	}
 	return outcome, err
 }
@@ -123,7 +125,7 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (Outcome, e
 // the object is read past the cache, which may not have what another parent's round
 // applied a moment ago, and which would begin to watch the kind.
 func (r *Round) hold(ctx context.Context, object ObjectRef) error {
-	key := keyOf(object)
+	key := object.Key()
 	if holder, _ := r.sets.holders.Get(key); holder == r.own.id {
 		return nil
 	}

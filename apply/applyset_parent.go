@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/lanes"
 )
 
 // announce makes the parent name every place where members may be, and each object
@@ -39,7 +41,7 @@ func (r *Round) announce(ctx context.Context) error {
 	}
 	applied := maps.Clone(known.applied)
 	if applied == nil {
-		applied = map[objectKey]struct{}{}
+		applied = map[lanes.Key]struct{}{}
 	}
 	maps.Copy(applied, r.members)
 	r.sets.known.Add(r.parent.UID, knownSet{

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
 
@@ -42,7 +43,7 @@ func parseIntentKey(text string) (intentKey, bool) {
 	if len(parts) < 3 || len(parts) > 4 || parts[0] == "" || parts[2] == "" {
 		return intentKey{}, false
 	}
-	key := intentKey{objectKey: objectKey{
+	key := intentKey{Key: lanes.Key{
 		GroupKind: schema.ParseGroupKind(parts[0]), NamespacedName: types.NamespacedName{Namespace: parts[1], Name: parts[2]},
 	}}
 	if len(parts) == 4 {

@@ -56,7 +56,7 @@ func (c *call) inLane(ctx context.Context, do func(context.Context) error) error
 		return do(ctx)
 	}
 	start := time.Now()
-	inside, leave, err := c.config.Lanes.Enter(ctx, c.ref)
+	inside, leave, err := c.config.Lanes.Enter(ctx, c.ref.Key())
 	c.waited += time.Since(start)
 	if err != nil {
 		return err

@@ -116,7 +116,7 @@ const madeFor = 10 * time.Second
 func newMade() *made { return &made{lru.New(seenObjects)} }
 
 func (m *made) lately(ref ObjectRef) (uid types.UID, ok bool) {
-	found, _ := m.byObject.Get(keyOf(ref))
+	found, _ := m.byObject.Get(ref.Key())
 	object, ok := found.(madeObject)
 	if !ok || time.Since(object.at) > madeFor {
 		return "", false
@@ -126,7 +126,7 @@ func (m *made) lately(ref ObjectRef) (uid types.UID, ok bool) {
 
 func (c *call) madeIt() {
 	if c.birth.belongs != nil && !c.dryRun && c.ref.UID != "" {
-		c.made.byObject.Add(keyOf(c.ref), madeObject{c.ref.UID, time.Now()})
+		c.made.byObject.Add(c.ref.Key(), madeObject{c.ref.UID, time.Now()})
 	}
 }
 

@@ -32,7 +32,7 @@
 // else. Lanes let the writers of one process take turns instead. Give one set, by
 // Config.Lanes of this package and of apply/update, to all of them:
 //
-//	lanes := apply.NewLanes() // one a process
+//	lanes := lanes.New() // one a process
 //
 // The lane is held from the first request of a try to its last, not while the call
 // backs off. Every intent is sent; none is merged with another one or dropped.
@@ -104,7 +104,7 @@
 // # Where to find what
 //
 // The steps of an apply are in applier.go, in order: the steady-state check is
-// steady.go and what is named after it, lanes.go the lanes, and attempt.go what is
+// steady.go and what is named after it, the lanes are package lanes, and attempt.go what is
 // done inside; settle.go, concession.go and memory.go are the sixth step. Each other
 // verb has a file of its own.
 package apply

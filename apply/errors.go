@@ -31,9 +31,6 @@ var (
 	// ErrUIDMismatch says that the object was deleted or recreated: what has this
 	// name now is not the object that was meant. It was not touched.
 	ErrUIDMismatch = errors.New("uid mismatch")
-	// ErrReentry says that a write was begun inside of another write to the same
-	// object, for which it would have waited without end. It was not sent.
-	ErrReentry = errors.New("write within a write")
 	// ErrRetryable says that the server or the way to it failed for the moment. The
 	// write may have landed: an answer that says nothing known is no refusal.
 	ErrRetryable = errors.New("retryable")
@@ -166,19 +163,6 @@ func (e *UIDMismatchError) Error() string {
 
 // Unwrap gives ErrUIDMismatch and the server's answer.
 func (e *UIDMismatchError) Unwrap() []error { return []error{ErrUIDMismatch, e.Err} }
-
-// ReentryError is ErrReentry with the object.
-type ReentryError struct {
-	Object ObjectRef
-}
-
-func (e *ReentryError) Error() string {
-	return fmt.Sprintf("%v: %v is being written by the caller itself, who is inside its lane; leave the lane first, or let that write return",
-		ErrReentry, e.Object)
-}
-
-// Unwrap gives ErrReentry.
-func (e *ReentryError) Unwrap() error { return ErrReentry }
 
 // RetryableError is ErrRetryable with the wait that the server asked for.
 type RetryableError struct {

@@ -13,7 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 )
+
+func enter(ctx context.Context, t *testing.T, set *lanes.Set, object apply.ObjectRef) (inside context.Context, leave func()) {
+	t.Helper()
+	inside, leave, err := set.Enter(ctx, object.Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inside, leave
+}
 
 // TestLaneIsFreeDuringBackOff has another writer wait for the lane from the first
 // request on: every request is sent inside the lane, and he gets his turn where the
@@ -44,7 +54,7 @@ func TestLaneIsFreeDuringBackOff(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lanes, hadHisTurn, sent := apply.NewLanes(), false, 0
+				lanes, hadHisTurn, sent := lanes.New(), false, 0
 				for i := range test.steps {
 					answer := test.steps[i].answer
 					test.steps[i].answer = func(request *http.Request) (*http.Response, error) {
@@ -56,8 +66,8 @@ func TestLaneIsFreeDuringBackOff(t *testing.T) {
 							}()
 						}
 						synctest.Wait()
-						if lanes.Taken() != 1 || hadHisTurn != (sent > test.before) {
-							t.Errorf("request %d: %d inside, the other had his turn: %t", sent, lanes.Taken(), hadHisTurn)
+						if lanes.Busy() != 1 || hadHisTurn != (sent > test.before) {
+							t.Errorf("request %d: %d inside, the other had his turn: %t", sent, lanes.Busy(), hadHisTurn)
 						}
 						return answer(request)
 					}
@@ -68,8 +78,8 @@ func TestLaneIsFreeDuringBackOff(t *testing.T) {
 					t.Error(err)
 				}
 				synctest.Wait()
-				if !hadHisTurn || lanes.Taken() != 0 {
-					t.Errorf("the other had his turn: %t; %d inside in the end", hadHisTurn, lanes.Taken())
+				if !hadHisTurn || lanes.Busy() != 0 {
+					t.Errorf("the other had his turn: %t; %d inside in the end", hadHisTurn, lanes.Busy())
 				}
 			})
 		})
@@ -92,18 +102,18 @@ func TestVerbsWaitForTheLane(t *testing.T) {
 	for reason, verb := range map[string]func(context.Context, *apply.Applier) error{"Apply": applies3, "Release": releases} {
 		t.Run(reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lanes := apply.NewLanes()
-				inside, leave := enter(t.Context(), t, lanes, webAt(""))
+				set := lanes.New()
+				inside, leave := enter(t.Context(), t, set, webAt(""))
 				defer leave()
 				s := newScript(t, nil)
 				seen := &observer{}
-				applier := s.applierOver(s.restConfig(true), apply.Config{Lanes: lanes, Metrics: seen}, nil)
+				applier := s.applierOver(s.restConfig(true), apply.Config{Lanes: set, Metrics: seen}, nil)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				if err := verb(ctx, applier); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("outside: %v", err)
 				}
-				if err := verb(inside, applier); !errors.Is(err, apply.ErrReentry) {
+				if err := verb(inside, applier); !errors.Is(err, lanes.ErrReentry) {
 					t.Errorf("inside: %v", err)
 				}
 				if len(seen.seen) != 2 || seen.seen[0].Waited != time.Minute || seen.seen[1].Waited != 0 {
@@ -116,7 +126,7 @@ func TestVerbsWaitForTheLane(t *testing.T) {
 
 // TestPlanWaitsForNobody, as it changes nothing.
 func TestPlanWaitsForNobody(t *testing.T) {
-	lanes := apply.NewLanes()
+	lanes := lanes.New()
 	_, leave := enter(t.Context(), t, lanes, webAt(""))
 	defer leave()
 	s := newScript(t, []step{{"GET", fail(apierrors.NewForbidden(deployments, "web", nil))}})
@@ -155,7 +165,7 @@ func TestPruneWaitsForTheLane(t *testing.T) {
 		NamespacedName: types.NamespacedName{Namespace: "shop", Name: "b"}}
 	inside, leave := enter(t.Context(), t, apply.LanesOfSets(sets), object)
 	defer leave()
-	if _, err := round.Prune(inside); !errors.Is(err, apply.ErrReentry) {
+	if _, err := round.Prune(inside); !errors.Is(err, lanes.ErrReentry) {
 		t.Errorf("inside: %v", err)
 	}
 }

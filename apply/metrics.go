@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/apply/lanes"
 )
 
 // Metrics receives one observation for each Apply and one for each call of
@@ -60,7 +62,7 @@ func ResultOf(err error) string {
 		return "UIDMismatch"
 	case errors.Is(err, ErrStaleWrite):
 		return "StaleWrite"
-	case errors.Is(err, ErrReentry):
+	case errors.Is(err, lanes.ErrReentry):
 		return "Reentry"
 	case errors.Is(err, ErrRetryable):
 		return "Retryable"

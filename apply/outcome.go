@@ -1,12 +1,11 @@
 package apply
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
 
@@ -38,12 +37,11 @@ type ObjectRef struct {
 
 // String gives Kind namespace/name; no uid and no resourceVersion, so that equal
 // problems read equal. What is not known is left out.
-func (r ObjectRef) String() string {
-	name := r.Name
-	if r.Namespace != "" {
-		name = r.NamespacedName.String()
-	}
-	return strings.TrimSpace(r.Kind + " " + name)
+func (r ObjectRef) String() string { return r.Key().String() }
+
+// Key names the object for its lane: whatever its version or uid is.
+func (r ObjectRef) Key() lanes.Key {
+	return lanes.Key{GroupKind: r.GroupKind(), NamespacedName: r.NamespacedName}
 }
 
 // as is the object as it was read.

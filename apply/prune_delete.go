@@ -46,7 +46,7 @@ const deleteTries = 5
 // delete deletes a member as it was judged: an object whose label is taken off, or that
 // gets another owner, just before the delete is spared.
 func (p *pruning) delete(ctx context.Context, ref ObjectRef) {
-	ctx, leave, err := p.sets.members.config.Lanes.Enter(ctx, ref)
+	ctx, leave, err := p.sets.members.config.Lanes.Enter(ctx, ref.Key())
 	if err != nil {
 		p.errs = append(p.errs, err)
 		return

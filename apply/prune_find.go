@@ -99,7 +99,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
 		UID: object.UID, ResourceVersion: object.ResourceVersion,
 	}
-	if _, emitted := p.members[keyOf(ref)]; emitted || p.emittedAs[ref.UID] {
+	if _, emitted := p.members[ref.Key()]; emitted || p.emittedAs[ref.UID] {
 		return
 	}
 	if p.goes(ref, object) {

@@ -56,5 +56,5 @@ func (l lookout) mark(kept []Kept) {
 }
 
 func (k Kept) same(other Kept) bool {
-	return k.Object.UID == other.Object.UID && k.Reason == other.Reason && keyOf(k.Object) == keyOf(other.Object)
+	return k.Object.UID == other.Object.UID && k.Reason == other.Reason && k.Object.Key() == other.Object.Key()
 }

@@ -86,7 +86,7 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 		}
 	}
 	exhausted, err := tries(ctx, func() (err error) {
-		inside, leave, err := t.applier.config.Lanes.Enter(ctx, t.object)
+		inside, leave, err := t.applier.config.Lanes.Enter(ctx, t.object.Key())
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ func (c *call[T]) run(ctx context.Context) error {
 // write: a lane around the write alone would not help.
 func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func(), err error) {
 	start := time.Now()
-	inside, leave, err = c.config.Lanes.Enter(ctx, c.ref)
+	inside, leave, err = c.config.Lanes.Enter(ctx, c.ref.Key())
 	c.waited += time.Since(start)
 	return inside, leave, err
 }

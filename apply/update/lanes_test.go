@@ -8,17 +8,19 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/update"
 )
 
 // taking gives an updater and the way into its lane.
 func (s *server) taking(t *testing.T, backoff wait.Backoff) (u *update.Updater, enter func() (leave func())) {
 	t.Helper()
-	lanes := apply.NewLanes()
+	lanes := lanes.New()
 	u, err := update.New(update.Config{
 		Client: s.client, LiveReader: s.client, FieldManager: "test", Backoff: backoff, Metrics: s, Lanes: lanes,
 	})
@@ -29,7 +31,7 @@ func (s *server) taking(t *testing.T, backoff wait.Backoff) (u *update.Updater, 
 		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), NamespacedName: client.ObjectKeyFromObject(pod()),
 	}
 	return u, func() func() {
-		_, leave, err := lanes.Enter(t.Context(), object)
+		_, leave, err := lanes.Enter(t.Context(), object.Key())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,21 +153,21 @@ func TestAPanicLeavesTheLane(t *testing.T) {
 // It would wait for itself.
 func TestFromInsideTheLane(t *testing.T) {
 	s := newServer(pod())
-	lanes := apply.NewLanes()
-	u, err := update.New(update.Config{Client: s.client, LiveReader: s.client, FieldManager: "test", Lanes: lanes})
+	set := lanes.New()
+	u, err := update.New(update.Config{Client: s.client, LiveReader: s.client, FieldManager: "test", Lanes: set})
 	if err != nil {
 		t.Fatal(err)
 	}
 	object := cached(t, s, pod())
-	inside, leave, err := lanes.Enter(t.Context(), apply.ObjectRef{
-		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), NamespacedName: client.ObjectKeyFromObject(object),
+	inside, leave, err := set.Enter(t.Context(), lanes.Key{
+		GroupKind: schema.GroupKind{Kind: "Pod"}, NamespacedName: client.ObjectKeyFromObject(object),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer leave()
 	result, err := update.Do(inside, u, object, label)
-	if !errors.Is(err, apply.ErrReentry) || result.Attempts != 0 || s.sent() != "" {
+	if !errors.Is(err, lanes.ErrReentry) || result.Attempts != 0 || s.sent() != "" {
 		t.Errorf("%+v, %v, sent %q; want ErrReentry before any request", result, err, s.sent())
 	}
 }

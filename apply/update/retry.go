@@ -47,7 +47,7 @@ type attempt struct {
 
 var errNoSteps = errors.New("the backoff has no steps")
 
-// enter waits for an attempt's turn in a lane, as apply.Lanes.Enter does.
+// enter waits for an attempt's turn in a lane, as lanes.Set.Enter does.
 type enter func(context.Context) (inside context.Context, leave func(), err error)
 
 func noLane(ctx context.Context) (context.Context, func(), error) { return ctx, func() {}, ctx.Err() }

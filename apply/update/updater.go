@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 )
 
 // Config of an Updater.
@@ -29,7 +30,7 @@ type Config struct {
 	// Lanes are those of the process: give the same to all updaters and appliers, so
 	// that they write to an object one after another and never make each other's writes
 	// stale. nil is a set of its own.
-	Lanes *apply.Lanes
+	Lanes *lanes.Set
 	// Metrics may be nil.
 	Metrics apply.Metrics
 }
@@ -71,7 +72,7 @@ func New(config Config) (*Updater, error) {
 		config.Backoff = DefaultRetry
 	}
 	if config.Lanes == nil {
-		config.Lanes = apply.NewLanes()
+		config.Lanes = lanes.New()
 	}
 	if config.Metrics == nil {
 		config.Metrics = apply.NoMetrics{}

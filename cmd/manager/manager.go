@@ -23,6 +23,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/metrics"
 	"coapply.dev/internal/controller"
 	"coapply.dev/internal/controller/contention"
@@ -111,7 +112,7 @@ func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
 	if err != nil {
 		return err
 	}
-	shared := setup.Options{Lanes: apply.NewLanes(), Metrics: counted, Replicas: o.replicasDecision()}
+	shared := setup.Options{Lanes: lanes.New(), Metrics: counted, Replicas: o.replicasDecision()}
 	if shared.Steady, err = setup.NewSteady(mgr); err != nil {
 		return err
 	}

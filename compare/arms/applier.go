@@ -8,13 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/compare"
 )
 
 // applier has one Applier for each field manager, all with the lanes and the steady-state check of the process. Nobody
 // else can have read inside of a lane, so that a barrier stands before it.
 func applier(s compare.Session) writer {
-	byManager := appliers{lanes: apply.NewLanes()}
+	byManager := appliers{lanes: lanes.New()}
 	byManager.steady, byManager.unfit = apply.NewSteadyState(s.Cache, s.Schemas)
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)
@@ -56,7 +57,7 @@ func seen(ctx context.Context, cache client.Reader, intent compare.Intent) clien
 
 // appliers are those of one process, by field manager.
 type appliers struct {
-	lanes     *apply.Lanes
+	lanes     *lanes.Set
 	steady    *apply.SteadyState
 	unfit     error // why there is no steady
 	mu        sync.Mutex

@@ -7,13 +7,14 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/compare"
 )
 
 // gmuLanes lets one writer of this process at a time read and write an object. The lane is free during back-off. Nobody
 // else can have read inside of a lane, so that a barrier between read and write stands before it.
 func gmuLanes(s compare.Session) writer {
-	lanes := apply.NewLanes()
+	lanes := lanes.New()
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
 		if err := intent.Pause(ctx); err != nil {
 			return receipt, err
@@ -23,7 +24,7 @@ func gmuLanes(s compare.Session) writer {
 			NamespacedName:   types.NamespacedName{Namespace: intent.Namespace, Name: intent.Name},
 		}
 		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-			inside, leave, err := lanes.Enter(ctx, object)
+			inside, leave, err := lanes.Enter(ctx, object.Key())
 			if err != nil {
 				return unsent(err)
 			}

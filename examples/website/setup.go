@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/apply/update"
 )
@@ -54,7 +55,7 @@ func Setup(mgr ctrl.Manager) error {
 func newReconciler(
 	c client.Client, live client.Reader, steady *apply.SteadyState, told events.EventRecorder,
 ) (*reconciler.Reconciler[*Website], error) {
-	lanes := apply.NewLanes()
+	lanes := lanes.New()
 	applier, err := apply.New(c, apply.Config{FieldManager: FieldManager, Policy: policy, LiveReader: live, Lanes: lanes, Steady: steady})
 	if err != nil {
 		return nil, err

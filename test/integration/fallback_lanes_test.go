@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/update"
 )
 
@@ -24,7 +25,7 @@ func TestLanesOfTheFallback(t *testing.T) {
 	t.Parallel()
 	const writers = 12 // of each verb
 	var counted turns
-	c, lanes := counted.client(t), apply.NewLanes()
+	c, lanes := counted.client(t), lanes.New()
 	object := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(t, c), Name: "hot"}}
 	object.Spec.Ports = []corev1.ServicePort{{Port: 80}}
 	for i := range writers {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 )
 
 // turns counts the writes that are on their way, and the answers of each status.
@@ -63,7 +64,7 @@ func TestLanesOfManyWriters(t *testing.T) {
 	const managers, writers, each = 4, 64, 3
 	var counted turns
 	c := counted.client(t)
-	namespace, lanes := newNamespace(t, newClient(t, server(t))), apply.NewLanes()
+	namespace, lanes := newNamespace(t, newClient(t, server(t))), lanes.New()
 	var appliers [managers]*apply.Applier
 	for i := range appliers {
 		var err error

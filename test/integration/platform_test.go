@@ -18,6 +18,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/internal/controller"
 	"coapply.dev/internal/controller/contention"
 	"coapply.dev/internal/controller/setup"
@@ -71,7 +72,7 @@ func (p *platform) run(t *testing.T, restConfig *rest.Config, replicas apply.Dec
 // start runs the manager until it is ended. A platform without a namespace has every
 // reconciler, also those that are clusterWide.
 func (p *platform) start(restConfig *rest.Config, options setup.Options) (end func() error, err error) {
-	options.Lanes = apply.NewLanes() // one a process, as cmd/manager has it
+	options.Lanes = lanes.New() // one a process, as cmd/manager has it
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.Wrap(p.writes.wrap)
 	restConfig.Wrap(apply.RecordExchange)

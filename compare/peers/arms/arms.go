@@ -15,13 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/compare"
 )
 
 // All gives the arms.
 func All() []compare.Arm {
 	return []compare.Arm{
-		{Name: LanesOnly, Summary: "coapply's Applier with lanes, without the steady-state check", New: made(lanes)},
+		{Name: LanesOnly, Summary: "coapply's Applier with lanes, without the steady-state check", New: made(inLanes)},
 		{Name: RetryForever, Summary: "get-modify-update in client-go's RetryOnConflict: DefaultRetry without an end", New: made(gmuForever)},
 		{Name: "flux-ssa", Summary: "fluxcd/pkg/ssa: GET, dry run, compare, apply if they differ", New: made(flux)},
 	}
@@ -74,10 +75,10 @@ func configured(intent compare.Intent) *unstructured.Unstructured {
 	return object
 }
 
-// lanes is the Applier of each field manager, with one set of lanes for all of them.
-func lanes(s compare.Session) writer {
+// inLanes is the Applier of each field manager, with one set of lanes for all of them.
+func inLanes(s compare.Session) writer {
 	var appliers perManager[*apply.Applier]
-	shared := apply.NewLanes()
+	shared := lanes.New()
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		a, err := appliers.of(intent.Manager, func() (*apply.Applier, error) {
 			c := s.Client(intent.Manager)

@@ -24,6 +24,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/internal/controller"
 	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/localcluster"
@@ -163,7 +164,7 @@ func runReconcilers(t *testing.T, cluster *localcluster.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := setup.Options{Lanes: apply.NewLanes(), Replicas: apply.Force}
+	options := setup.Options{Lanes: lanes.New(), Replicas: apply.Force}
 	if options.Steady, err = setup.NewSteady(mgr); err != nil {
 		t.Fatal(err)
 	}

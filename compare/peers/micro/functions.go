@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/compare/peers/deployment"
 	"coapply.dev/compare/peers/peer"
 )
@@ -48,11 +49,11 @@ func (s *setup) functions(ctx context.Context) ([]one, error) {
 func endToEnd(peer string) string { return "end to end: " + peer }
 
 func (s *setup) lane() one {
-	lanes := apply.NewLanes()
+	lanes := lanes.New()
 	object := apply.ObjectRef{GroupVersionKind: deployment.Kind}
 	object.Namespace, object.Name = s.world.Namespace, s.name
 	return one{lane, func(ctx context.Context, _ int) error {
-		_, leave, err := lanes.Enter(ctx, object)
+		_, leave, err := lanes.Enter(ctx, object.Key())
 		if err == nil {
 			leave()
 		}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/apply/update"
 	"coapply.dev/compare/peers/deployment"
@@ -34,7 +35,7 @@ func (s *setup) reconciled(ctx context.Context, name, parent string, prune bool)
 	if err != nil {
 		return one{}, err
 	}
-	lanes := apply.NewLanes()
+	lanes := lanes.New()
 	applier, err := apply.New(process.Client, apply.Config{FieldManager: process.Manager, LiveReader: process.Live, Lanes: lanes, Steady: steady})
 	if err != nil {
 		return one{}, err

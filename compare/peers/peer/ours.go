@@ -6,6 +6,7 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 )
 
 // ours is one applier of a process; the lanes and the steady-state check would be shared with the process's others.
@@ -15,7 +16,7 @@ func ours(p Process) (Reconcile, error) {
 		return nil, err
 	}
 	applier, err := apply.New(p.Client, apply.Config{
-		FieldManager: p.Manager, LiveReader: p.Live, Lanes: apply.NewLanes(), Steady: steady,
+		FieldManager: p.Manager, LiveReader: p.Live, Lanes: lanes.New(), Steady: steady,
 	})
 	if err != nil {
 		return nil, err

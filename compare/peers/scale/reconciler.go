@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/compare/peers/deployment"
 )
 
@@ -44,7 +45,7 @@ func (m *manager) setUp(mgr ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
-	lanes := apply.NewLanes()
+	lanes := lanes.New()
 	seeded := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetNamespace() == m.Namespace })
 	for j := range deployment.Managers {
 		r := &reconciler{

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/apply/update"
 	"coapply.dev/internal/controller/contention"
@@ -22,7 +23,7 @@ import (
 type Options struct {
 	// Lanes are those of the process, for all that its reconcilers write. nil: each
 	// Applier and Updater has its own.
-	Lanes *apply.Lanes
+	Lanes *lanes.Set
 	// Steady is NewSteady's, for all that they apply. nil sends each intent.
 	Steady *apply.SteadyState
 	// Metrics may be nil.

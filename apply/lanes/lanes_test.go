@@ -1,4 +1,4 @@
-package apply_test
+package lanes_test
 
 import (
 	"context"
@@ -15,19 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 )
 
-func deploymentNamed(name string) apply.ObjectRef {
-	return apply.ObjectRef{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
-		NamespacedName:   types.NamespacedName{Namespace: "default", Name: name},
+func deploymentNamed(name string) lanes.Key {
+	return lanes.Key{
+		GroupKind:      schema.GroupKind{Group: "apps", Kind: "Deployment"},
+		NamespacedName: types.NamespacedName{Namespace: "default", Name: name},
 	}
 }
 
-func enter(ctx context.Context, t *testing.T, lanes *apply.Lanes, object apply.ObjectRef) (inside context.Context, leave func()) {
+func enter(ctx context.Context, t *testing.T, set *lanes.Set, object lanes.Key) (inside context.Context, leave func()) {
 	t.Helper()
-	inside, leave, err := lanes.Enter(ctx, object)
+	inside, leave, err := set.Enter(ctx, object)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +36,12 @@ func enter(ctx context.Context, t *testing.T, lanes *apply.Lanes, object apply.O
 
 func TestLaneServesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lanes, object := apply.NewLanes(), deploymentNamed("web")
-		_, leave := enter(t.Context(), t, lanes, object)
+		set, object := lanes.New(), deploymentNamed("web")
+		_, leave := enter(t.Context(), t, set, object)
 		var order []int
 		for i := range 5 {
 			go func() {
-				_, leave, err := lanes.Enter(t.Context(), object)
+				_, leave, err := set.Enter(t.Context(), object)
 				if err != nil {
 					t.Error(err)
 				}
@@ -55,7 +55,7 @@ func TestLaneServesInOrder(t *testing.T) {
 		}
 		leave()
 		// Who comes now comes last, though none of those who wait has run yet.
-		_, leave = enter(t.Context(), t, lanes, object)
+		_, leave = enter(t.Context(), t, set, object)
 		leave()
 		if want := []int{0, 1, 2, 3, 4}; !slices.Equal(order, want) {
 			t.Errorf("served in the order %v before who came last", order)
@@ -66,8 +66,8 @@ func TestLaneServesInOrder(t *testing.T) {
 func TestLaneOfWhoGivesUpWaiting(t *testing.T) {
 	for _, at := range []int{0, 2, 4} { // the first in the queue, one in the middle, the last
 		synctest.Test(t, func(t *testing.T) {
-			lanes, object := apply.NewLanes(), deploymentNamed("web")
-			_, leave := enter(t.Context(), t, lanes, object)
+			set, object := lanes.New(), deploymentNamed("web")
+			_, leave := enter(t.Context(), t, set, object)
 			var order []int
 			var gaveUp error
 			waits, cancel := context.WithCancel(t.Context())
@@ -77,7 +77,7 @@ func TestLaneOfWhoGivesUpWaiting(t *testing.T) {
 					ctx = waits
 				}
 				go func() {
-					_, leave, err := lanes.Enter(ctx, object)
+					_, leave, err := set.Enter(ctx, object)
 					defer leave()
 					if err != nil {
 						gaveUp = err
@@ -89,10 +89,10 @@ func TestLaneOfWhoGivesUpWaiting(t *testing.T) {
 			}
 			cancel()
 			synctest.Wait()
-			if !errors.Is(gaveUp, context.Canceled) || apply.ResultOf(gaveUp) != "Cancelled" || !strings.Contains(gaveUp.Error(), "Deployment default/web") {
+			if !errors.Is(gaveUp, context.Canceled) || !strings.Contains(gaveUp.Error(), "Deployment default/web") {
 				t.Errorf("number %d gave up with %v", at, gaveUp)
 			}
-			if inQueue := lanes.Queued(object); inQueue != 5 {
+			if inQueue := set.Queued(object); inQueue != 5 {
 				t.Errorf("%d want the lane, want 5: who gave up left a trace", inQueue)
 			}
 			leave()
@@ -105,15 +105,15 @@ func TestLaneOfWhoGivesUpWaiting(t *testing.T) {
 }
 
 func TestLaneIsNotEnteredAfterTheEnd(t *testing.T) {
-	lanes, object := apply.NewLanes(), deploymentNamed("web")
+	set, object := lanes.New(), deploymentNamed("web")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, leave, err := lanes.Enter(ended, object)
+	_, leave, err := set.Enter(ended, object)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	leave() // harmless
-	if n := lanes.Taken(); n != 0 {
+	if n := set.Busy(); n != 0 {
 		t.Errorf("%d lanes are taken", n)
 	}
 }
@@ -121,7 +121,7 @@ func TestLaneIsNotEnteredAfterTheEnd(t *testing.T) {
 // TestLaneHandOverMeetsGivingUp has everybody give up at about the time when it is
 // his turn: nobody is inside with another one, and the lane is free in the end.
 func TestLaneHandOverMeetsGivingUp(t *testing.T) {
-	lanes, object := apply.NewLanes(), deploymentNamed("web")
+	set, object := lanes.New(), deploymentNamed("web")
 	var inside, entered, gaveUp atomic.Int32
 	var all sync.WaitGroup
 	for range 8 {
@@ -129,7 +129,7 @@ func TestLaneHandOverMeetsGivingUp(t *testing.T) {
 			for range 2000 {
 				ctx, cancel := context.WithCancel(t.Context())
 				go cancel()
-				_, leave, err := lanes.Enter(ctx, object)
+				_, leave, err := set.Enter(ctx, object)
 				if err != nil {
 					gaveUp.Add(1)
 					continue
@@ -148,49 +148,47 @@ func TestLaneHandOverMeetsGivingUp(t *testing.T) {
 	if entered.Load() == 0 || gaveUp.Load() == 0 {
 		t.Errorf("%d entered, %d gave up: nothing was tried", entered.Load(), gaveUp.Load())
 	}
-	if n := lanes.Taken(); n != 0 {
+	if n := set.Busy(); n != 0 {
 		t.Errorf("%d lanes are taken", n)
 	}
 }
 
 func TestLaneEnteredFromInside(t *testing.T) {
-	lanes, object, other := apply.NewLanes(), deploymentNamed("web"), deploymentNamed("api")
-	inside, leave := enter(t.Context(), t, lanes, object)
-	insideBoth, leaveOther := enter(inside, t, lanes, other)
+	set, object, other := lanes.New(), deploymentNamed("web"), deploymentNamed("api")
+	inside, leave := enter(t.Context(), t, set, object)
+	insideBoth, leaveOther := enter(inside, t, set, other)
 	derived, cancel := context.WithCancel(insideBoth)
 	defer cancel()
 	for reason, ctx := range map[string]context.Context{"itself": inside, "of another lane inside": insideBoth, "derived": derived} {
-		again := object
-		again.Version, again.UID = "v2", "another" // it is the name that counts
-		_, leave, err := lanes.Enter(ctx, again)
+		_, leave, err := set.Enter(ctx, object)
 		leave() // harmless
-		var reentry *apply.ReentryError
-		if !errors.As(err, &reentry) || !errors.Is(err, apply.ErrReentry) || apply.ResultOf(err) != "Reentry" || reentry.Object != again {
+		var reentry *lanes.ReentryError
+		if !errors.As(err, &reentry) || !errors.Is(err, lanes.ErrReentry) || reentry.Object != object {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}
-	_, leaveOtherSet := enter(inside, t, apply.NewLanes(), object) // not the same lane
+	_, leaveOtherSet := enter(inside, t, lanes.New(), object) // not the same lane
 	leaveOtherSet()
 	leaveOther()
 	leave()
 	leave()
-	_, leave = enter(inside, t, lanes, object) // who left is outside
+	_, leave = enter(inside, t, set, object) // who left is outside
 	leave()
-	if n := lanes.Taken(); n != 0 {
+	if n := set.Busy(); n != 0 {
 		t.Errorf("%d lanes are taken", n)
 	}
 }
 
 func TestLeavingALaneTwiceFreesNobodyElses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lanes, object := apply.NewLanes(), deploymentNamed("web")
-		_, leave := enter(t.Context(), t, lanes, object)
+		set, object := lanes.New(), deploymentNamed("web")
+		_, leave := enter(t.Context(), t, set, object)
 		leave()
-		_, leaveNext := enter(t.Context(), t, lanes, object)
+		_, leaveNext := enter(t.Context(), t, set, object)
 		leave()
 		entered := false
 		go func() {
-			_, leave, _ := lanes.Enter(t.Context(), object)
+			_, leave, _ := set.Enter(t.Context(), object)
 			entered = true
 			leave()
 		}()
@@ -203,44 +201,44 @@ func TestLeavingALaneTwiceFreesNobodyElses(t *testing.T) {
 }
 
 func TestLaneIsFreeAfterAPanic(t *testing.T) {
-	lanes, object := apply.NewLanes(), deploymentNamed("web")
+	set, object := lanes.New(), deploymentNamed("web")
 	func() {
 		defer func() { _ = recover() }()
-		_, leave := enter(t.Context(), t, lanes, object)
+		_, leave := enter(t.Context(), t, set, object)
 		defer leave()
 		panic("in a write")
 	}()
-	if n := lanes.Taken(); n != 0 {
+	if n := set.Busy(); n != 0 {
 		t.Errorf("%d lanes are taken", n)
 	}
 }
 
 func TestLanesKeepNothingOfIdleObjects(t *testing.T) {
-	lanes := apply.NewLanes()
+	set := lanes.New()
 	for round := range 2 { // all at once, then again
 		var leaves []func()
 		for i := range 10_000 {
-			_, leave := enter(t.Context(), t, lanes, deploymentNamed(fmt.Sprint("web-", i)))
+			_, leave := enter(t.Context(), t, set, deploymentNamed(fmt.Sprint("web-", i)))
 			leaves = append(leaves, leave) // and nobody waited for another one
 		}
-		if n := lanes.Taken(); n != 10_000 {
+		if n := set.Busy(); n != 10_000 {
 			t.Errorf("%d lanes are taken", n)
 		}
 		for _, leave := range leaves {
 			leave()
 		}
-		if lanes.Taken() != 0 || lanes.HoldsRoom() {
-			t.Errorf("round %d: %d lanes are taken, room held: %t", round, lanes.Taken(), lanes.HoldsRoom())
+		if set.Busy() != 0 || set.HoldsRoom() {
+			t.Errorf("round %d: %d lanes are taken, room held: %t", round, set.Busy(), set.HoldsRoom())
 		}
 	}
 }
 
 func BenchmarkLane(b *testing.B) {
-	lanes, object, ctx := apply.NewLanes(), deploymentNamed("web"), b.Context()
+	set, object, ctx := lanes.New(), deploymentNamed("web"), b.Context()
 	b.Run("uncontended", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, leave, err := lanes.Enter(ctx, object)
+			_, leave, err := set.Enter(ctx, object)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -253,7 +251,7 @@ func BenchmarkLane(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			mine := deploymentNamed(fmt.Sprint("web-", next.Add(1)))
 			for pb.Next() {
-				if _, leave, err := lanes.Enter(ctx, mine); err == nil {
+				if _, leave, err := set.Enter(ctx, mine); err == nil {
 					leave()
 				}
 			}
@@ -264,7 +262,7 @@ func BenchmarkLane(b *testing.B) {
 		b.SetParallelism(64)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				if _, leave, err := lanes.Enter(ctx, object); err == nil {
+				if _, leave, err := set.Enter(ctx, object); err == nil {
 					leave()
 				}
 			}
@@ -274,9 +272,9 @@ func BenchmarkLane(b *testing.B) {
 
 // TestLaneCosts holds the allocations of an uncontended lane.
 func TestLaneCosts(t *testing.T) {
-	lanes, object := apply.NewLanes(), deploymentNamed("web")
+	set, object := lanes.New(), deploymentNamed("web")
 	allocations := testing.AllocsPerRun(1000, func() {
-		_, leave, err := lanes.Enter(t.Context(), object)
+		_, leave, err := set.Enter(t.Context(), object)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,10 @@
-package apply
+package lanes
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -10,37 +12,51 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Lanes let one writer at a time write to an object, first come, first served.
-// Give one to all appliers and updaters of a process: what they write to one object
-// does not make the API server repeat it then, and is never a stale write because
-// of each other. Writes to different objects do not wait for each other. Only the
-// other processes' writes still meet ours at the server.
-//
-// An object is known by its group, kind, namespace and name, whatever its version
-// or uid is. Nothing is kept of an object that nobody is writing to. Lanes are safe
-// for concurrent use; the zero value is ready.
-type Lanes struct {
+// Set is the lanes of a process. It is safe for concurrent use; the zero value is ready.
+type Set struct {
 	mu    sync.Mutex
-	taken map[objectKey]*visit // who is inside; the others wait in its ring
-	grown bool                 // taken has held more than keptRoom
+	taken map[Key]*visit // who is inside; the others wait in its ring
+	grown bool           // taken has held more than keptRoom
 }
 
 // keptRoom is for how many objects the map may keep its room when nobody is inside:
 // a map does not give room back.
 const keptRoom = 64
 
-// NewLanes gives a set of lanes, one a process.
-func NewLanes() *Lanes { return &Lanes{} }
+// New returns a set of lanes without writers.
+func New() *Set { return &Set{} }
 
-// objectKey names an object, in whatever version.
-type objectKey struct {
+// Key names an object, whatever its version or uid is.
+type Key struct {
 	schema.GroupKind
 	types.NamespacedName
 }
 
-func keyOf(object ObjectRef) objectKey {
-	return objectKey{object.GroupKind(), object.NamespacedName}
+// String returns the kind and the name, such as "Deployment shop/web".
+func (k Key) String() string {
+	name := k.Name
+	if k.Namespace != "" {
+		name = k.NamespacedName.String()
+	}
+	return strings.TrimSpace(k.Kind + " " + name)
 }
+
+// ErrReentry says that a write was begun inside of another write to the same
+// object by the same caller, for which it would wait for ever. Nothing was sent.
+var ErrReentry = errors.New("write within a write")
+
+// ReentryError is ErrReentry with the object.
+type ReentryError struct {
+	Object Key
+}
+
+func (e *ReentryError) Error() string {
+	return fmt.Sprintf("%v: %v is being written by the caller itself, who is inside its lane; leave the lane first, or let that write return",
+		ErrReentry, e.Object)
+}
+
+// Unwrap returns ErrReentry.
+func (e *ReentryError) Unwrap() error { return ErrReentry }
 
 // Enter waits until nobody else is inside the lane of the object. The caller reads
 // and writes the object, under inside, which is ctx and tells that it is inside; and
@@ -57,20 +73,27 @@ func keyOf(object ObjectRef) objectKey {
 // outside. Entering another object's lane from inside is allowed, and needs an order
 // that everybody keeps to: two that are each inside of what the other one waits for
 // wait until their contexts end.
-func (l *Lanes) Enter(ctx context.Context, object ObjectRef) (inside context.Context, leave func(), err error) {
-	v, err := l.enter(ctx, object)
+func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, leave func(), err error) {
+	v, err := s.enter(ctx, object)
 	return v, v.leave, err // short enough to be inlined, so that leave is not allocated
+}
+
+// Busy returns how many objects are being written to.
+func (s *Set) Busy() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.taken)
 }
 
 // visit is one caller of Enter, and the context that it gets.
 type visit struct {
 	context.Context
 
-	lanes  *Lanes
-	object objectKey
+	lanes  *Set
+	object Key
 	left   atomic.Bool
 
-	// Under Lanes.mu: the ring of those who want the lane, in the order of their
+	// Under Set.mu: the ring of those who want the lane, in the order of their
 	// coming; the first one is inside.
 	next, prev *visit
 	turn       chan struct{} // closed when the lane is handed over; nil without a wait
@@ -78,7 +101,7 @@ type visit struct {
 
 type visitKey struct{}
 
-// Value gives the visit itself to those who ask whether they are inside.
+// Value returns the visit itself to those who ask whether they are inside.
 func (v *visit) Value(key any) any {
 	if _, ok := key.(visitKey); ok {
 		return v
@@ -92,11 +115,11 @@ func visitOf(ctx context.Context) *visit {
 	return v
 }
 
-// enter gives a visit after an error as well, one that has left.
-func (l *Lanes) enter(ctx context.Context, object ObjectRef) (*visit, error) {
-	v := &visit{Context: ctx, lanes: l, object: keyOf(object)}
+// enter returns a visit after an error as well, one that has left.
+func (s *Set) enter(ctx context.Context, object Key) (*visit, error) {
+	v := &visit{Context: ctx, lanes: s, object: object}
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
-		if outer.lanes == l && outer.object == v.object && !outer.left.Load() {
+		if outer.lanes == s && outer.object == v.object && !outer.left.Load() {
 			v.left.Store(true)
 			return v, &ReentryError{Object: object}
 		}
@@ -105,7 +128,7 @@ func (l *Lanes) enter(ctx context.Context, object ObjectRef) (*visit, error) {
 		v.left.Store(true)
 		return v, waiting(object, err)
 	}
-	if l.queue(v) {
+	if s.queue(v) {
 		return v, nil
 	}
 	select {
@@ -117,27 +140,27 @@ func (l *Lanes) enter(ctx context.Context, object ObjectRef) (*visit, error) {
 	}
 }
 
-func waiting(object ObjectRef, err error) error {
+func waiting(object Key, err error) error {
 	return fmt.Errorf("waiting to write %v: %w", object, err)
 }
 
-// queue puts a visit behind all others, and tells whether it is inside at once.
-func (l *Lanes) queue(v *visit) (inside bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	first := l.taken[v.object]
+// queue puts a visit behind all others, and reports whether it is inside at once.
+func (s *Set) queue(v *visit) (inside bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.taken[v.object]
 	if first != nil {
 		v.turn = make(chan struct{})
 		v.next, v.prev = first, first.prev
 		v.next.prev, v.prev.next = v, v
 		return false
 	}
-	if l.taken == nil {
-		l.taken = map[objectKey]*visit{}
+	if s.taken == nil {
+		s.taken = map[Key]*visit{}
 	}
 	v.next, v.prev = v, v
-	l.taken[v.object] = v
-	l.grown = l.grown || len(l.taken) > keptRoom
+	s.taken[v.object] = v
+	s.grown = s.grown || len(s.taken) > keptRoom
 	return true
 }
 
@@ -146,17 +169,17 @@ func (v *visit) leave() {
 	if v.left.Swap(true) {
 		return
 	}
-	l := v.lanes
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	s := v.lanes
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case v.next == v:
-		delete(l.taken, v.object)
-		if l.grown && len(l.taken) == 0 {
-			l.taken, l.grown = nil, false
+		delete(s.taken, v.object)
+		if s.grown && len(s.taken) == 0 {
+			s.taken, s.grown = nil, false
 		}
-	case l.taken[v.object] == v:
-		l.taken[v.object] = v.next
+	case s.taken[v.object] == v:
+		s.taken[v.object] = v.next
 		close(v.next.turn)
 	}
 	v.next.prev, v.prev.next = v.prev, v.next
