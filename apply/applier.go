@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/lanes"
+	"coapply.dev/apply/steady"
 	"coapply.dev/fieldowners"
 )
 
@@ -178,7 +179,7 @@ type call struct {
 
 	before func(context.Context) (context.Context, error) // see applyAfter
 
-	provenAs provenKey     // what the steady-state check remembers it as
+	provenAs steady.Key    // what the steady-state check remembers it as
 	looked   client.Object // what it judges by; never written to
 
 	// readVersion is the resourceVersion that an object that must exist was read at.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"coapply.dev/apply/internal/wire"
 )
 
 // refIn reads which object a configuration is for out of its fields, which takes a
@@ -86,8 +88,8 @@ var (
 
 // looseContent is that of an unstructured configuration.
 func looseContent(configuration runtime.ApplyConfiguration) (map[string]any, bool) {
-	holder, isLoose := configuration.(unstructuredHolder)
-	if config := reflect.ValueOf(configuration); !isLoose || config.Kind() != reflect.Pointer || config.IsNil() || holdsNothing(config.Elem()) {
+	holder, isLoose := configuration.(wire.Unstructured)
+	if config := reflect.ValueOf(configuration); !isLoose || config.Kind() != reflect.Pointer || config.IsNil() || wire.HoldsNothing(config.Elem()) {
 		return nil, false
 	}
 	return holder.UnstructuredContent(), true

@@ -15,15 +15,18 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/internal/samples"
+	"coapply.dev/apply/internal/wire"
 )
 
 // TestObjectOfEachType: what the fields of a configuration say of its object is what
 // its JSON says, for every configuration of client-go, and so is its label.
 func TestObjectOfEachType(t *testing.T) {
-	fill := newFiller(1, 1)
+	fill := samples.NewFiller(1, 1)
 	names := []*string{nil, new(""), new("web"), new("shop"), new("web"), new("a/b")}
 	types, read, labelled := 0, 0, 0
-	for _, of := range configTypes(t) {
+	for _, of := range samples.ConfigTypes() {
 		empty, isConfig := reflect.TypeAssert[runtime.ApplyConfiguration](reflect.New(of))
 		if _, _, ok := generatedFields(empty); !isConfig || !ok { // options are for no object
 			continue
@@ -31,13 +34,13 @@ func TestObjectOfEachType(t *testing.T) {
 		types++
 		for range 60 {
 			value := reflect.New(of)
-			fill.fill(value.Elem(), 0)
+			fill.Fill(value.Elem(), 0)
 			config, _ := reflect.TypeAssert[runtime.ApplyConfiguration](value)
 			kind, metadata, _ := generatedFields(config)
-			kind.APIVersion, kind.Kind = pickOf(fill, new("apps/v1"), new("v1"), new("v1"), nil, new("a/b/c")), pickOf(fill, new("Thing"), new("Thing"), nil)
+			kind.APIVersion, kind.Kind = samples.Pick(fill, new("apps/v1"), new("v1"), new("v1"), nil, new("a/b/c")), samples.Pick(fill, new("Thing"), new("Thing"), nil)
 			if metadata != nil {
-				metadata.Name, metadata.Namespace = pickOf(fill, names...), pickOf(fill, names...)
-				metadata.ResourceVersion = pickOf(fill, nil, nil, new("7"))
+				metadata.Name, metadata.Namespace = samples.Pick(fill, names...), samples.Pick(fill, names...)
+				metadata.ResourceVersion = samples.Pick(fill, nil, nil, new("7"))
 			}
 			if sameRef(t, config) {
 				read++
@@ -65,7 +68,7 @@ func sameRef(t *testing.T, config runtime.ApplyConfiguration) bool {
 
 func sameLabel(t *testing.T, config runtime.ApplyConfiguration) bool {
 	t.Helper()
-	before, _ := toJSON(config)
+	before, _ := wire.Encode(config)
 	got, err := withLabel(config, "a/b", "c")
 	encoded, encodeErr := encode(Intent{Config: config})
 	if err != nil || encodeErr != nil {
@@ -81,7 +84,7 @@ func sameLabel(t *testing.T, config runtime.ApplyConfiguration) bool {
 	if diff := cmp.Diff(encoded.object, again.object); diff != "" {
 		t.Errorf("%T: %s", config, diff)
 	}
-	if after, _ := toJSON(config); !bytes.Equal(before.raw, after.raw) {
+	if after, _ := wire.Encode(config); !bytes.Equal(before.JSON, after.JSON) {
 		t.Errorf("%T was written to", config)
 	}
 	return true

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"coapply.dev/apply/internal/content"
 	"coapply.dev/fieldowners"
 )
 
@@ -97,13 +98,13 @@ func sameMeaning(wanted, live any) bool {
 		return true
 	case string:
 		there, ok := live.(string)
-		return ok && (wanted == there || sameQuantity(wanted, there))
+		return ok && (wanted == there || content.SameQuantity(wanted, there))
 	case nil:
 		return true // the server drops it
 	}
 	if there, isText := live.(string); isText { // a quantity may be written as a number
 		number, isNumber := decimal(wanted)
-		return isNumber && sameQuantity(number, there)
+		return isNumber && content.SameQuantity(number, there)
 	}
 	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
 }

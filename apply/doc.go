@@ -104,7 +104,7 @@
 // # Where to find what
 //
 // The steps of an apply are in applier.go, in order: the steady-state check is
-// steady.go and what is named after it, the lanes are package lanes, and attempt.go what is
+// steady.go and package steady, the lanes are package lanes, and attempt.go what is
 // done inside; settle.go, concession.go and memory.go are the sixth step. Each other
 // verb has a file of its own.
 package apply

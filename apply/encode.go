@@ -11,50 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/internal/wire"
 )
 
-// jsonConfig is a configuration as JSON. The same content has the same bytes.
-type jsonConfig struct {
-	kind reflect.Type // of the caller's configuration; nil for an unstructured one
-	raw  []byte
-}
-
-// toJSON encodes a configuration. Unstructured content takes this way as well: it may
-// hold what a deep copy panics on, such as an int.
-func toJSON(configuration runtime.ApplyConfiguration) (jsonConfig, error) {
-	config := reflect.ValueOf(configuration)
-	if !config.IsValid() || config.Kind() != reflect.Pointer || config.IsNil() {
-		return jsonConfig{}, fmt.Errorf("the configuration is %T, want a non-nil pointer", configuration)
-	}
-	kind, content := config.Type().Elem(), any(configuration)
-	if holder, ok := configuration.(unstructuredHolder); ok {
-		if holdsNothing(config.Elem()) {
-			return jsonConfig{}, errors.New("the configuration holds a nil *unstructured.Unstructured")
-		}
-		kind, content = nil, holder.UnstructuredContent()
-	}
-	raw, err := json.Marshal(content)
-	return jsonConfig{kind, raw}, err
-}
-
 // decode takes the content of a configuration.
-func (e *encodedIntent) decode(config jsonConfig) error {
-	e.kind, e.object = config.kind, nil
-	return utiljson.Unmarshal(config.raw, &e.object)
-}
-
-// unstructuredHolder is what client.ApplyConfigurationFromUnstructured's private
-// type has and typed configurations have not.
-type unstructuredHolder interface {
-	UnstructuredContent() map[string]any
-}
-
-func holdsNothing(holder reflect.Value) bool {
-	if holder.Kind() != reflect.Struct {
-		return false
-	}
-	held := holder.FieldByName("Unstructured")
-	return held.IsValid() && held.Kind() == reflect.Pointer && held.IsNil()
+func (e *encodedIntent) decode(config wire.Body) error {
+	e.kind, e.object = config.Type, nil
+	return utiljson.Unmarshal(config.JSON, &e.object)
 }
 
 // pin is what an apply is bound to; the zero value is none.

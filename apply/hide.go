@@ -3,6 +3,7 @@ package apply
 import (
 	"slices"
 
+	"coapply.dev/apply/internal/content"
 	"coapply.dev/fieldowners"
 )
 
@@ -38,7 +39,7 @@ func (c Config) hides(object ObjectRef, path fieldowners.Path, values ...any) bo
 		return false
 	}
 	return slices.ContainsFunc(values, func(value any) bool {
-		return within(value, func(below any) bool {
+		return content.Within(value, func(below any) bool {
 			fields, _ := below.(map[string]any)
 			for name := range fields {
 				if isDelicate(name) {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/internal/wire"
 )
 
 // Intent is an apply configuration with how to apply it. Its conflicts are
@@ -83,7 +85,7 @@ type encodedIntent struct {
 // encode is step 1: JSON once, and everything refused that no server should see.
 func encode(intent Intent) (*encodedIntent, error) {
 	encoded := &encodedIntent{subresource: intent.Subresource}
-	config, err := toJSON(intent.Config)
+	config, err := wire.Encode(intent.Config)
 	if err == nil {
 		err = encoded.decode(config)
 	}
@@ -165,7 +167,7 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 			return fmt.Errorf("with a Body the configuration only names the object; it sets %s", name)
 		}
 	}
-	config, err := toJSON(body)
+	config, err := wire.Encode(body)
 	if err == nil {
 		err = e.decode(config)
 	}

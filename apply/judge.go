@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
+
+	"coapply.dev/apply/internal/wire"
 )
 
 // judge reads from the answer of a successful apply what it did.
@@ -38,7 +40,7 @@ func (c *call) judge(config runtime.ApplyConfiguration) Action {
 // as recorded, or as the client has it where nothing is recorded or it is not JSON.
 // The apply has landed: what cannot be read is left out and fails nothing.
 func identityOf(answer answer, config runtime.ApplyConfiguration) identity {
-	if holder, ok := config.(unstructuredHolder); ok {
+	if holder, ok := config.(wire.Unstructured); ok {
 		decoded := unstructured.Unstructured{Object: holder.UnstructuredContent()}
 		return identity{decoded.GetUID(), decoded.GetResourceVersion()}
 	}

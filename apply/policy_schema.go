@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -18,7 +19,7 @@ func checkPaths(rules []rule, kinds []runtime.ApplyConfiguration) error {
 	var types []reflect.Type
 	for _, kind := range kinds {
 		t := reflect.TypeOf(kind)
-		if _, untyped := kind.(unstructuredHolder); untyped || t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		if _, untyped := kind.(wire.Unstructured); untyped || t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 			return fmt.Errorf("policy: %T is no typed apply configuration, so it has no schema to check paths by", kind)
 		}
 		types = append(types, t)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -190,7 +191,7 @@ func (c *call) landed() *unstructured.Unstructured {
 	answer := &unstructured.Unstructured{}
 	if recorded := c.exchange.lastAnswer(); recorded.status != 0 && answer.UnmarshalJSON(recorded.body) == nil {
 		c.answer = answer
-	} else if holder, ok := c.answered.(unstructuredHolder); ok {
+	} else if holder, ok := c.answered.(wire.Unstructured); ok {
 		answer.Object = holder.UnstructuredContent()
 		c.answer = answer
 	}

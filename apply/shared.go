@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/content"
 	"coapply.dev/fieldowners"
 )
 
@@ -19,7 +20,7 @@ func (c *call) tellShared(shared []fieldowners.Shared, object client.Object) {
 	}
 	var values map[string]any
 	if c.config.Policy.ask != nil { // nothing else looks at them
-		read, err := asUnstructured(object)
+		read, err := content.Copy(object)
 		if err != nil {
 			return
 		}

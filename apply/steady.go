@@ -3,11 +3,15 @@ package apply
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"reflect"
 
 	"k8s.io/client-go/openapi"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/internal/recent"
+	"coapply.dev/apply/internal/schemas"
+	"coapply.dev/apply/steady"
+	"coapply.dev/fieldowners"
 )
 
 // SteadyState tells of an intent that applying it would change nothing, without a
@@ -37,19 +41,24 @@ import (
 // The memory takes about 250 bytes for each intent, and is bounded.
 type SteadyState struct {
 	reads   *cacheReads
-	schemas *schemas
-	seeds   [2]maphash.Seed
-	proven  *recent[provenKey, *proven]
-	written *recent[writtenKey, written]
-	prints  *fingerprints
+	schemas *schemas.Set
+	keys    steady.Keys
+	prints  *steady.Prints
+	proven  *recent.Cache[steady.Key, *proven]
+	written *recent.Cache[writtenKey, written]
 }
 
-// How many intents and sets are remembered at least.
-const (
-	rememberedIntents = 1 << 16
-	rememberedSets    = 256
-	rememberedSetSize = 1 << 14 // bytes of the entry
-)
+// rememberedIntents is how many intents are remembered at least.
+const rememberedIntents = 1 << 16
+
+// proven is what was proven of an intent.
+type proven struct {
+	*steady.Print
+
+	onlyThis bool // of another version nothing is known
+	schema   *schemas.Known
+	shared   []fieldowners.Shared // with others
+}
 
 // NewSteadyState gives a SteadyState. The reader is a cache: mgr.GetCache(), or a
 // client that reads from it. Objects are read without being copied, as typed objects
@@ -76,14 +85,13 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	if server == nil {
 		return nil, errors.New("apply: the API server's schemas are needed, from discoveryClient.OpenAPIV3()")
 	}
-	seeds := [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 	return &SteadyState{
 		reads:   newCacheReads(reader),
-		schemas: newSchemas(server),
-		seeds:   seeds,
-		proven:  newRecent[provenKey, *proven](rememberedIntents),
-		written: newRecent[writtenKey, written](rememberedIntents),
-		prints:  newFingerprints(seeds[0]),
+		schemas: schemas.New(server),
+		keys:    steady.NewKeys(),
+		prints:  steady.NewPrints(),
+		proven:  recent.New[steady.Key, *proven](rememberedIntents),
+		written: recent.New[writtenKey, written](rememberedIntents),
 	}, nil
 }
 
@@ -102,7 +110,7 @@ func (c *call) stillSteady(ctx context.Context, intent Intent) bool {
 		return false
 	}
 	var ok bool
-	if c.provenAs, ok = s.keyOf(intent.Config, c.config.FieldManager, intent.Subresource); !ok {
+	if c.provenAs, ok = s.keys.Of(intent.Config, c.config.FieldManager, intent.Subresource); !ok {
 		return false
 	}
 	return c.stillProven(ctx, intent)
@@ -111,27 +119,27 @@ func (c *call) stillSteady(ctx context.Context, intent Intent) bool {
 // stillProven is the check alone.
 func (c *call) stillProven(ctx context.Context, intent Intent) bool {
 	s := c.config.Steady
-	before, ok := s.proven.get(c.provenAs)
-	if !ok || !s.schemas.good(ctx, before.schema, c.start) {
+	before, ok := s.proven.Get(c.provenAs)
+	if !ok || !s.schemas.Good(ctx, before.schema, c.start) {
 		return false
 	}
-	c.ref = ObjectRef{GroupVersionKind: before.kind.Value(), NamespacedName: before.name}
+	c.ref = ObjectRef{GroupVersionKind: before.Kind(), NamespacedName: before.Name}
 	object := c.look(ctx, intent.Read)
-	if object == nil || !before.isOf(object, intent.UID) || !c.takes(intent, object) || !c.believes(object) {
+	if object == nil || !before.IsOf(object, intent.UID) || !c.takes(intent, object) || !c.believes(object) {
 		return false
 	}
-	if object.GetResourceVersion() != before.resourceVersion {
+	if object.GetResourceVersion() != before.ResourceVersion {
 		if c.contract != nil && mayHaveLost(object) {
 			return false
 		}
 		now, ok := c.fingerprint(object, before.schema)
-		if !ok || !before.holdsFor(now) {
+		if !ok || before.onlyThis || !before.HoldsFor(now.Print) {
 			return false
 		}
-		if now.shared = before.shared; now.owners != before.owners {
-			now.shared = c.sharedIn(object, c.provenAs.subresource)
+		if now.shared = before.shared; !now.SameOwners(before.Print) {
+			now.shared = c.sharedIn(object, c.provenAs.Subresource)
 		}
-		s.proven.put(c.provenAs, now)
+		s.proven.Put(c.provenAs, now)
 		before = now
 	}
 	c.tellShared(before.shared, object)
@@ -164,7 +172,7 @@ func (c *call) becomesSteady(ctx context.Context, intent Intent) bool {
 	c.tellShared(shared, object)
 	if now, ok := c.fingerprint(object, by); ok {
 		now.onlyThis, now.shared = !exactly, shared
-		s.proven.put(c.provenAs, now)
+		s.proven.Put(c.provenAs, now)
 	}
 	c.ref = refOf(c.ref, object)
 	return true
@@ -196,4 +204,60 @@ func (c *call) look(ctx context.Context, given client.Object) client.Object {
 func isRead(given client.Object, ref ObjectRef) bool {
 	at := reflect.ValueOf(given)
 	return at.Kind() == reflect.Pointer && !at.IsNil() && client.ObjectKeyFromObject(given) == ref.NamespacedName
+}
+
+// ReadBy gives the same check, with the same memory, that reads objects by another
+// reader, such as one that hides objects which an applier is not to write to: what is
+// not read is not proven. nil stays nil.
+func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
+	if s == nil {
+		return nil
+	}
+	other := *s
+	other.reads = s.reads.by(reader)
+	return &other
+}
+
+// request gives what is applied as the proof wants it; config may be nil.
+func (c *call) request(config map[string]any) steady.Request {
+	return steady.Request{
+		Manager:     c.config.FieldManager,
+		Subresource: c.provenAs.Subresource,
+		Kind:        c.ref.GroupVersionKind,
+		Config:      config,
+		GoType:      c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind],
+	}
+}
+
+func (c *call) asRead(object client.Object) (steady.Read, error) {
+	kind, err := c.client.GroupVersionKindFor(object)
+	return steady.Read{Object: object, Kind: kind}, err
+}
+
+// prove proves of the object what is left of the intent, by the server's schemas.
+func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Object) (exactly bool, by *schemas.Known, err error) {
+	read, err := c.asRead(object)
+	if err != nil {
+		return false, nil, err
+	}
+	request := c.request(form.object)
+	if err := request.Compare(read); err != nil { // no schema is asked for in vain
+		return false, nil, err
+	}
+	by, err = c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
+	if err != nil {
+		return false, nil, err
+	}
+	exactly, err = request.Prove(read, by.Converter)
+	return exactly, by, err
+}
+
+// fingerprint takes that of an object, where what it depends on can be seen.
+func (c *call) fingerprint(object client.Object, by *schemas.Known) (now *proven, ok bool) {
+	read, err := c.asRead(object)
+	if err != nil {
+		return nil, false
+	}
+	found, ok := c.config.Steady.prints.Of(c.request(nil), read, by.Converter)
+	return &proven{Print: found, schema: by}, ok
 }

@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+
+	"coapply.dev/apply/internal/recent"
+	"coapply.dev/apply/steady"
 )
 
 // BenchmarkSteady is the steady-state check of a Deployment with four managers.
@@ -13,16 +16,16 @@ func BenchmarkSteady(b *testing.B) {
 	cache.deployment = applied(b, a)
 	versions := [2]*appsv1.Deployment{cache.deployment, cache.deployment.DeepCopy()}
 	versions[1].ResourceVersion, versions[1].Status.Replicas = "1001", 3
-	key, ok := a.config.Steady.keyOf(shop(), "shop", "")
+	key, ok := a.config.Steady.keys.Of(shop(), "shop", "")
 	if !ok {
 		b.Fatal("no key")
 	}
-	steady := func(b *testing.B, intent Intent) {
+	unchanged := func(b *testing.B, intent Intent) {
 		if outcome, err := a.Apply(b.Context(), intent); err != nil || outcome.Action != Unchanged {
 			b.Fatal(outcome, err)
 		}
 	}
-	steady(b, Intent{Config: shop()})
+	unchanged(b, Intent{Config: shop()})
 	check := func(name string, read func(i int) *appsv1.Deployment) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -41,14 +44,14 @@ func BenchmarkSteady(b *testing.B) {
 	b.Run("reconcile", func(b *testing.B) { // get, emit, encode, check
 		b.ReportAllocs()
 		for b.Loop() {
-			steady(b, Intent{Config: shop()})
+			unchanged(b, Intent{Config: shop()})
 		}
 	})
 	b.Run("proof", func(b *testing.B) { // of an intent and an object not seen before
 		b.ReportAllocs()
 		for b.Loop() {
-			a.config.Steady.proven = newRecent[provenKey, *proven](1)
-			steady(b, Intent{Config: shop()})
+			a.config.Steady.proven = recent.New[steady.Key, *proven](1)
+			unchanged(b, Intent{Config: shop()})
 		}
 	})
 }

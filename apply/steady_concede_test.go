@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/apply/internal/content"
+	"coapply.dev/apply/internal/recent"
 	"coapply.dev/fieldowners"
 )
 
@@ -24,7 +26,7 @@ func TestSteadyGaveWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, err := asUnstructured(cache.deployment)
+	live, err := content.Copy(cache.deployment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,7 @@ func TestSteadyGaveWay(t *testing.T) {
 		t.Fatal("the replicas are not the autoscaler's")
 	}
 	c.rememberAs(live.GetUID())
-	a.config.Steady.written = newRecent[writtenKey, written](1) // the test's server never answers
+	a.config.Steady.written = recent.New[writtenKey, written](1) // the test's server never answers
 
 	want := func(what string, remembered ...bool) {
 		t.Helper()

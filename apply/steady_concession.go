@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/internal/content"
 )
 
 // gaveWayBefore tells whether fields of the intent were relinquished or shared.
@@ -19,8 +21,8 @@ func (c *call) gaveWayBefore() bool {
 // mind.
 func (c *call) stillGivesWay(ctx context.Context, object client.Object) bool {
 	known, _ := c.recall()
-	read, err := asUnstructured(object)
-	if err != nil || known.uid != object.GetUID() || len(read.GetManagedFields()) == 0 || within(c.intent.object, isEmptyList) {
+	read, err := content.Copy(object)
+	if err != nil || known.uid != object.GetUID() || len(read.GetManagedFields()) == 0 || content.Within(c.intent.object, isEmptyList) {
 		return false
 	}
 	c.concessions = known.concessions

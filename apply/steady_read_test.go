@@ -13,8 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/openapi/openapitest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/internal/recent"
+	"coapply.dev/apply/internal/schemas"
+	"coapply.dev/apply/steady"
 )
 
 // wrapped is how some projects keep unstructured objects.
@@ -68,7 +73,7 @@ func TestSteadyDryRun(t *testing.T) {
 		if action, err := call.run(t.Context(), Intent{Config: shop()}); err == nil {
 			t.Errorf("%v without a dry run", action)
 		}
-		a.config.Steady.proven = newRecent[provenKey, *proven](1)
+		a.config.Steady.proven = recent.New[steady.Key, *proven](1)
 	}
 }
 
@@ -91,13 +96,38 @@ func TestSteadySecret(t *testing.T) {
 	}
 }
 
+// countingServer counts what is asked of it.
+type countingServer struct {
+	openapi.Client
+	paths, documents int
+}
+
+func (s *countingServer) Paths() (map[string]openapi.GroupVersion, error) {
+	s.paths++
+	all, err := s.Client.Paths()
+	for path, version := range all {
+		all[path] = countedVersion{version, s}
+	}
+	return all, err
+}
+
+type countedVersion struct {
+	openapi.GroupVersion
+	server *countingServer
+}
+
+func (v countedVersion) Schema(contentType string) ([]byte, error) {
+	v.server.documents++
+	return v.GroupVersion.Schema(contentType)
+}
+
 // TestSteadyExpires: what was proven by schemas that have changed since is proven anew.
 func TestSteadyExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache := &shopCache{}
 		a := newShopApplier(t, cache)
-		server := &apiServer{Client: openapitest.NewEmbeddedFileClient()}
-		a.config.Steady.schemas = newSchemas(server)
+		server := &countingServer{Client: openapitest.NewEmbeddedFileClient()}
+		a.config.Steady.schemas = schemas.New(server)
 		cache.deployment = applied(t, a)
 		wantSteady(t, a, Intent{Config: shop()}, true)
 		for version := range 20 { // others write all the time
@@ -122,27 +152,14 @@ func TestSteadyKubectl(t *testing.T) {
 	wantSteady(t, a, Intent{Config: shop()}, false)
 }
 
-// TestSteadyHugeEntry: the memory is bounded in bytes as well.
-func TestSteadyHugeEntry(t *testing.T) {
-	cache := &shopCache{}
-	a := newShopApplier(t, cache)
-	cache.deployment = applied(t, a)
-	huge := &cache.deployment.ManagedFields[2]
-	huge.FieldsV1 = metav1.NewFieldsV1(huge.FieldsV1.GetRawString() + strings.Repeat(" ", rememberedSetSize))
-	wantSteady(t, a, Intent{Config: shop()}, true)
-	if n := len(a.config.Steady.prints.sets.young); n != 0 {
-		t.Errorf("%d sets are remembered", n)
-	}
-}
-
 // TestNoSchemaInVain: what can be told without the server's schemas does not ask for them.
 func TestNoSchemaInVain(t *testing.T) {
 	cache := &shopCache{}
 	a := newShopApplier(t, cache)
 	cache.deployment = applied(t, a)
 	cache.deployment.ManagedFields = nil
-	server := &apiServer{Client: openapitest.NewEmbeddedFileClient()}
-	a.config.Steady.schemas = newSchemas(server)
+	server := &countingServer{Client: openapitest.NewEmbeddedFileClient()}
+	a.config.Steady.schemas = schemas.New(server)
 	wantSteady(t, a, Intent{Config: shop()}, false)
 	if server.paths != 0 || server.documents != 0 {
 		t.Errorf("it was asked %d times for paths and %d for documents", server.paths, server.documents)

@@ -4,55 +4,28 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/openapi/openapitest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"coapply.dev/apply/internal/samples"
+	"coapply.dev/apply/internal/schemas"
 )
 
 // shop is a Deployment as a reconciler emits it.
-func shop() *appsv1ac.DeploymentApplyConfiguration {
-	labels := map[string]string{"app": "web", "tier": "shop"}
-	return appsv1ac.Deployment("web", "shop").
-		WithLabels(labels).
-		WithSpec(appsv1ac.DeploymentSpec().
-			WithRevisionHistoryLimit(5).
-			WithSelector(metav1ac.LabelSelector().WithMatchLabels(labels)).
-			WithTemplate(corev1ac.PodTemplateSpec().
-				WithLabels(labels).
-				WithSpec(corev1ac.PodSpec().
-					WithServiceAccountName("shop").
-					WithTerminationGracePeriodSeconds(20).
-					WithVolumes(corev1ac.Volume().WithName("tmp").WithEmptyDir(corev1ac.EmptyDirVolumeSource())).
-					WithContainers(corev1ac.Container().
-						WithName("web").
-						WithImage("registry.example.com/shop:1.2.3").
-						WithArgs("serve", "--port=8080").
-						WithPorts(corev1ac.ContainerPort().WithName("http").WithContainerPort(8080)).
-						WithEnv(
-							corev1ac.EnvVar().WithName("LEVEL").WithValue("info"),
-							corev1ac.EnvVar().WithName("REGION").WithValue("west"),
-						).
-						WithReadinessProbe(corev1ac.Probe().WithHTTPGet(
-							corev1ac.HTTPGetAction().WithPath("/ready").WithPort(intstr.FromString("http")))).
-						WithVolumeMounts(corev1ac.VolumeMount().WithName("tmp").WithMountPath("/tmp")).
-						WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
-							"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi"),
-						})),
-					))))
-}
+var shop = samples.Shop
 
 // errSent is what the server of these tests answers.
 var errSent = errors.New("it was sent")
@@ -97,6 +70,20 @@ func (c *shopCache) Get(_ context.Context, _ client.ObjectKey, object client.Obj
 	return nil
 }
 
+// mustKnow waits for as long as a busy machine takes.
+func mustKnow(t testing.TB, s *schemas.Set, version schema.GroupVersion) *schemas.Known {
+	t.Helper()
+	known, err := s.Of(t.Context(), version)
+	for deadline := time.Now().Add(time.Minute); errors.Is(err, schemas.ErrNotYet) && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+		known, err = s.Of(t.Context(), version)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known
+}
+
 // applied is the Deployment as the server has it after an apply of the shop's: its
 // defaults set, with the managed fields of the shop and three others.
 func applied(t testing.TB, a *Applier) *appsv1.Deployment {
@@ -106,15 +93,17 @@ func applied(t testing.TB, a *Applier) *appsv1.Deployment {
 		t.Fatal(err)
 	}
 	known := mustKnow(t, a.config.Steady.schemas, appsv1.SchemeGroupVersion)
-	wanted, err := known.converter.ObjectToTyped(&unstructured.Unstructured{Object: encoded.object})
+	wanted, err := known.Converter.ObjectToTyped(&unstructured.Unstructured{Object: encoded.object})
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := fieldsOf(wanted)
+	all, err := wanted.ToFieldSet()
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields, err := set.ToJSON()
+	fields, err := all.Difference(fieldpath.NewSet(
+		fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
+		fieldpath.MakePathOrDie("metadata", "name"), fieldpath.MakePathOrDie("metadata", "namespace"))).ToJSON()
 	if err != nil {
 		t.Fatal(err)
 	}

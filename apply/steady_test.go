@@ -191,7 +191,8 @@ func TestSteadyFormShared(t *testing.T) {
 	wantSteady(t, a, Intent{Config: intent.Config, Read: shared}, true)
 	shared = shared.DeepCopy()
 	shared.ResourceVersion = "1002"
-	shared.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(fieldsOfContainer(`"f:resources":{"f:requests":{"f:cpu":{}}}`))
+	shared.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(
+		`{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:resources":{"f:requests":{"f:cpu":{}}}}}}}}}`)
 	wantSteady(t, a, Intent{Config: intent.Config, Read: shared}, false)
 }
 

@@ -1,0 +1,160 @@
+package steady
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"hash/maphash"
+	"math"
+	"reflect"
+	"sync"
+)
+
+var contents = sync.Pool{New: func() any { return &contentBytes{} }}
+
+// contentBytes are what a value holds, as bytes from which it could be read again.
+type contentBytes struct{ bytes []byte }
+
+// What the bytes begin with: that they are JSON, or the number of the type's shape.
+const (
+	isJSON     = 0
+	firstShape = 1
+)
+
+func (c *contentBytes) reset(first uint64) { c.bytes = binary.AppendUvarint(c.bytes[:0], first) }
+
+// read fails for what only encoding/json knows to write, or that it refuses.
+func (c *contentBytes) read(config reflect.Value, seed maphash.Seed) bool {
+	shape := shapeOf(config.Type())
+	c.reset(shape.number)
+	return c.add(shape, config, seed, 0)
+}
+
+func (c *contentBytes) number(n uint64) { c.bytes = binary.AppendUvarint(c.bytes, n) }
+
+func (c *contentBytes) text(s string) {
+	c.number(uint64(len(s)))
+	c.bytes = append(c.bytes, s...)
+}
+
+// deepest is where a value is taken to contain itself.
+const deepest = 1000
+
+func (c *contentBytes) add(s *shape, v reflect.Value, seed maphash.Seed, depth int) bool {
+	if depth > deepest {
+		return false
+	}
+	switch s.reading {
+	case itself:
+		return c.addItself(v)
+	case text:
+		c.text(v.String())
+	case boolean:
+		c.number(oneIf(v.Bool()))
+	case integer:
+		c.number(uint64(v.Int()))
+	case unsigned:
+		c.number(v.Uint())
+	case float:
+		c.number(math.Float64bits(v.Float()))
+		return !math.IsNaN(v.Float()) && !math.IsInf(v.Float(), 0)
+	case pointer:
+		c.number(oneIf(!v.IsNil()))
+		return v.IsNil() || c.add(s.elem, v.Elem(), seed, depth+1)
+	case bytesOf:
+		c.number(oneIf(!v.IsNil())) // [] is not null
+		c.text(string(v.Bytes()))
+	case list:
+		return c.addList(s, v, seed, depth)
+	case mapping:
+		return c.addMap(s, v, seed, depth)
+	case structure:
+		return c.addStruct(s, v, seed, depth)
+	default:
+		return false
+	}
+	return true
+}
+
+func oneIf(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// addItself has the value be written where it stands: what the pointer's method would
+// write and the value's not is written so only where there is a pointer to be had.
+func (c *contentBytes) addItself(v reflect.Value) bool {
+	if v.CanAddr() {
+		v = v.Addr()
+	}
+	encoded, err := json.Marshal(v.Interface())
+	c.text(string(encoded))
+	return err == nil
+}
+
+func (c *contentBytes) addList(s *shape, v reflect.Value, seed maphash.Seed, depth int) bool {
+	if v.IsNil() {
+		c.number(0)
+		return true
+	}
+	c.number(uint64(v.Len()) + 1)
+	for i := range v.Len() {
+		if !c.add(s.elem, v.Index(i), seed, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// addMap adds the entries as one sum, so that their order is none.
+func (c *contentBytes) addMap(s *shape, v reflect.Value, seed maphash.Seed, depth int) bool {
+	if v.IsNil() {
+		c.number(0)
+		return true
+	}
+	var sum, other uint64
+	start := len(c.bytes)
+	entries := v.MapRange()
+	for entries.Next() {
+		c.text(entries.Key().String())
+		if !c.add(s.elem, entries.Value(), seed, depth+1) {
+			return false
+		}
+		hash := maphash.Bytes(seed, c.bytes[start:])
+		sum, other = sum+hash, other^hash*0x9e3779b97f4a7c15
+		c.bytes = c.bytes[:start]
+	}
+	c.number(uint64(v.Len()) + 1)
+	c.number(sum)
+	c.number(other)
+	return true
+}
+
+func (c *contentBytes) addStruct(s *shape, v reflect.Value, seed maphash.Seed, depth int) bool {
+	for _, field := range s.fields {
+		value := v.Field(field.index)
+		if field.isUnset(value) {
+			continue
+		}
+		c.number(uint64(field.index) + 1)
+		if !c.add(field.shape, value, seed, depth+1) {
+			return false
+		}
+	}
+	c.number(0)
+	return true
+}
+
+// isUnset tells of what has but one value that is zero. (-0 is zero to reflect.)
+func (s *shape) isUnset(v reflect.Value) bool {
+	switch s.reading {
+	case pointer, list, mapping, bytesOf:
+		return v.IsNil()
+	case text:
+		return v.Len() == 0
+	case boolean, integer, unsigned:
+		return v.IsZero()
+	}
+	return false
+}

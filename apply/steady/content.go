@@ -1,0 +1,36 @@
+package steady
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// contentOf gives an object as a value, with its kind and without its managed fields.
+// What changes is a copy.
+func (r Request) contentOf(read Read) (value.Value, error) {
+	if read.Kind != r.Kind {
+		return nil, fmt.Errorf("it was read as %v", read.Kind)
+	}
+	object := read.Object
+	if read, ok := object.(runtime.Unstructured); ok { // types that embed an unstructured.Unstructured, too
+		content := maps.Clone(read.UnstructuredContent())
+		if metadata, ok := content["metadata"].(map[string]any); ok {
+			metadata = maps.Clone(metadata)
+			delete(metadata, "managedFields")
+			content["metadata"] = metadata
+		}
+		return value.NewValueInterface(content), nil
+	}
+	shallow := reflect.New(reflect.TypeOf(object).Elem())
+	shallow.Elem().Set(reflect.ValueOf(object).Elem())
+	if copied, ok := reflect.TypeAssert[client.Object](shallow); ok {
+		copied.SetManagedFields(nil)
+		copied.GetObjectKind().SetGroupVersionKind(r.Kind) // typed objects are read without
+	}
+	return value.NewValueReflect(shallow.Interface())
+}

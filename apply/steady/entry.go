@@ -1,0 +1,66 @@
+package steady
+
+import (
+	"bytes"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// ownEntry gives our entry if there is exactly one of any apiVersion, and it is of ours.
+func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
+	var own *metav1.ManagedFieldsEntry
+	entries := read.GetManagedFields()
+	for i := range entries {
+		if !r.isOwn(entries[i]) {
+			continue
+		}
+		if own != nil {
+			return nil
+		}
+		own = &entries[i]
+	}
+	if own == nil || own.FieldsV1 == nil || own.APIVersion != r.Kind.GroupVersion().String() {
+		return nil
+	}
+	return own
+}
+
+func (r Request) isOwn(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == r.Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == r.Subresource
+}
+
+func parseFields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	set := &fieldpath.Set{}
+	if entry.FieldsV1 == nil {
+		return set, nil
+	}
+	err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes()))
+	return set, err
+}
+
+// fieldsOf gives the set that the server would keep for what is applied.
+func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
+	set, err := applied.ToFieldSet()
+	if err != nil {
+		return nil, err
+	}
+	return set.Difference(neverOwned), nil
+}
+
+// neverOwned is what the server takes out of every set of fields.
+var neverOwned = fieldpath.NewSet(
+	fieldpath.MakePathOrDie("apiVersion"),
+	fieldpath.MakePathOrDie("kind"),
+	fieldpath.MakePathOrDie("metadata"),
+	fieldpath.MakePathOrDie("metadata", "name"),
+	fieldpath.MakePathOrDie("metadata", "namespace"),
+	fieldpath.MakePathOrDie("metadata", "creationTimestamp"),
+	fieldpath.MakePathOrDie("metadata", "selfLink"),
+	fieldpath.MakePathOrDie("metadata", "uid"),
+	fieldpath.MakePathOrDie("metadata", "clusterName"),
+	fieldpath.MakePathOrDie("metadata", "generation"),
+	fieldpath.MakePathOrDie("metadata", "managedFields"),
+	fieldpath.MakePathOrDie("metadata", "resourceVersion"),
+)

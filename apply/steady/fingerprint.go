@@ -1,0 +1,147 @@
+package steady
+
+import (
+	"hash/maphash"
+	"reflect"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"coapply.dev/apply/internal/recent"
+)
+
+// Print is an object as it was when nothing of the intent was left to do, as hashes of
+// what the proof depends on.
+type Print struct {
+	Name            types.NamespacedName
+	UID             types.UID
+	ResourceVersion string
+
+	kind   unique.Handle[schema.GroupVersionKind]
+	entry  uint64 // of the managed fields entry
+	values uint64 // of the values that it owns
+	owners uint64 // of all managed fields
+}
+
+// Kind returns the kind of the object.
+func (p *Print) Kind() schema.GroupVersionKind { return p.kind.Value() }
+
+// IsOf reports whether a read is of the object that was proven, and of the one that the
+// intent is pinned to, if it is to one.
+func (p *Print) IsOf(read client.Object, pinned types.UID) bool {
+	return read.GetUID() == p.UID && (pinned == "" || pinned == p.UID)
+}
+
+// HoldsFor reports whether what was proven of one version holds for another one. A proof
+// that found a value in another form than the intent's holds for its version alone.
+func (p *Print) HoldsFor(now *Print) bool { return now.entry == p.entry && now.values == p.values }
+
+// SameOwners reports whether the managed fields of both are the same, but for their times.
+func (p *Print) SameOwners(now *Print) bool { return now.owners == p.owners }
+
+// Prints hash what a proof depends on: our entry, and the values that it owns. They
+// remember what many entries have in common, as those of a reconciler are often alike.
+type Prints struct {
+	seed  maphash.Seed
+	sets  *recent.Cache[uint64, *fieldpath.Set] // by the hash of an entry
+	views *recent.Cache[viewKey, bool]
+}
+
+// How many sets are remembered at least, and how large they may be.
+const (
+	rememberedSets    = 256
+	rememberedSetSize = 1 << 14 // bytes of the entry
+)
+
+// viewKey is a set of fields, of a kind, by a schema, as it is seen through a Go type.
+type viewKey struct {
+	entry  uint64
+	kind   schema.GroupVersionKind
+	by     managedfields.TypeConverter
+	goType reflect.Type
+}
+
+// NewPrints returns Prints that remember nothing.
+func NewPrints() *Prints {
+	return &Prints{maphash.MakeSeed(), recent.New[uint64, *fieldpath.Set](rememberedSets), recent.New[viewKey, bool](rememberedSets)}
+}
+
+// Of fails where one of the values cannot be found, or is not shown as it is stored.
+func (f *Prints) Of(request Request, read Read, by managedfields.TypeConverter) (*Print, bool) {
+	entry := request.ownEntry(read)
+	if entry == nil {
+		return nil, false
+	}
+	hash, set, err := f.setOf(entry)
+	if err != nil || f.hidden(viewKey{hash, request.Kind, by, reflect.TypeOf(read.Object)}, read, set) {
+		return nil, false
+	}
+	content, err := request.contentOf(read)
+	if err != nil {
+		return nil, false
+	}
+	values := valueHash{seed: f.seed}
+	if !values.owned(set, content) {
+		return nil, false
+	}
+	return &Print{
+		kind:            unique.Make(request.Kind),
+		Name:            client.ObjectKeyFromObject(read),
+		UID:             read.GetUID(),
+		ResourceVersion: read.GetResourceVersion(),
+		entry:           hash,
+		values:          values.sum,
+		owners:          f.ownersIn(read.GetManagedFields()),
+	}, true
+}
+
+// ownersIn hashes who owns what, whenever it was written.
+func (f *Prints) ownersIn(entries []metav1.ManagedFieldsEntry) uint64 {
+	var hash maphash.Hash
+	hash.SetSeed(f.seed)
+	for _, entry := range entries {
+		for _, text := range []string{entry.Manager, string(entry.Operation), entry.Subresource, entry.APIVersion} {
+			_, _ = hash.WriteString(text)
+			_ = hash.WriteByte(0)
+		}
+		if entry.FieldsV1 != nil {
+			_, _ = hash.Write(entry.FieldsV1.GetRawBytes())
+		}
+		_ = hash.WriteByte(0)
+	}
+	return hash.Sum64()
+}
+
+func (f *Prints) setOf(entry *metav1.ManagedFieldsEntry) (hash uint64, set *fieldpath.Set, err error) {
+	raw := entry.FieldsV1.GetRawBytes()
+	hash = maphash.Bytes(f.seed, raw)
+	set, known := f.sets.Get(hash)
+	if known {
+		return hash, set, nil
+	}
+	set, err = parseFields(entry)
+	if err == nil && len(raw) <= rememberedSetSize {
+		f.sets.Put(hash, set)
+	}
+	return hash, set, err
+}
+
+// hidden reports whether the read may hide a value of the set, though another one may
+// have shown it.
+func (f *Prints) hidden(key viewKey, read Read, set *fieldpath.Set) bool {
+	hidden, known := f.views.Get(key)
+	if !known {
+		empty := &unstructured.Unstructured{}
+		empty.SetGroupVersionKind(key.kind)
+		typed, err := key.by.ObjectToTyped(empty)
+		hidden = err != nil || read.hides(set, typed.Schema(), typed.TypeRef())
+		f.views.Put(key, hidden)
+	}
+	return hidden
+}

@@ -1,0 +1,167 @@
+package steady
+
+import (
+	"hash/maphash"
+	"reflect"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+)
+
+// TestFingerprint: that of another object is another one where what we own has another
+// value, or another place.
+func TestFingerprint(t *testing.T) {
+	schemas := schemasOf(t, serverModels(t, "apis/apps/v1"))
+	base := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, finalizers: [a.b/c, a.b/d], labels: {app: web}}\n" +
+		"spec: {minReadySeconds: 1, template: {spec: {containers: [{name: a, args: [-a, -b]}, {name: b, tty: true}], nodeSelector: {k: v, l: w}}}}\n"
+	prints := NewPrints()
+	before, ok := fingerprintOf(t, prints, newProof(t, schemas, base))
+	if !ok {
+		t.Fatal("it has none")
+	}
+	for name, c := range map[string]struct {
+		path  []string
+		value any
+		same  bool
+	}{
+		"nothing":                    {[]string{"metadata", "name"}, "web", true},
+		"a value of another":         {[]string{"spec", "paused"}, true, true},
+		"a label":                    {[]string{"metadata", "labels", "app"}, "other", false},
+		"a label of another":         {[]string{"metadata", "labels", "other"}, "other", true},
+		"a number":                   {[]string{"spec", "minReadySeconds"}, int64(2), false},
+		"a number as text":           {[]string{"spec", "minReadySeconds"}, "1", false},
+		"items of a set turned":      {[]string{"metadata", "finalizers"}, []any{"a.b/d", "a.b/c"}, false},
+		"an item of a set gone":      {[]string{"metadata", "finalizers"}, []any{"a.b/c"}, false},
+		"an item of a set more":      {[]string{"metadata", "finalizers"}, []any{"a.b/c", "a.b/d", "a.b/e"}, true},
+		"an item in between":         {[]string{"metadata", "finalizers"}, []any{"a.b/c", "a.b/e", "a.b/d"}, false},
+		"an atomic map":              {[]string{"spec", "template", "spec", "nodeSelector"}, map[string]any{"k": "w", "l": "v"}, false},
+		"an atomic map, with a null": {[]string{"spec", "template", "spec", "nodeSelector"}, map[string]any{"k": "v", "l": nil}, false},
+		"items turned":               {[]string{"spec", "template", "spec", "containers"}, []any{item("name", "b", "tty", true), item("name", "a", "args", []any{"-a", "-b"})}, false},
+		"an atomic list turned":      {[]string{"spec", "template", "spec", "containers"}, []any{item("name", "a", "args", []any{"-b", "-a"}), item("name", "b", "tty", true)}, false},
+		"a truth":                    {[]string{"spec", "template", "spec", "containers"}, []any{item("name", "a", "args", []any{"-a", "-b"}), item("name", "b", "tty", false)}, false},
+		"one with a field more":      {[]string{"spec", "template", "spec", "containers"}, []any{item("name", "a", "args", []any{"-a", "-b"}, "tty", true), item("name", "b", "tty", true)}, true},
+		"nothing is there":           {[]string{"spec", "template"}, nil, false},
+	} {
+		changed := newProof(t, schemas, base)
+		raw := changed.read.Object.(*unstructured.Unstructured).Object //nolint:forcetypeassert // newProof's
+		if err := unstructured.SetNestedField(raw, c.value, c.path...); err != nil {
+			t.Fatal(name, err)
+		}
+		now, ok := fingerprintOf(t, prints, changed)
+		if same := ok && before.HoldsFor(now); same != c.same {
+			t.Errorf("%s: the same %v, want %v", name, same, c.same)
+		}
+	}
+}
+
+func item(pairs ...any) map[string]any {
+	fields := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		fields[pairs[i].(string)] = pairs[i+1] //nolint:forcetypeassert // by the caller
+	}
+	return fields
+}
+
+func fingerprintOf(t *testing.T, prints *Prints, p *proofCase) (*Print, bool) {
+	t.Helper()
+	first, ok := prints.Of(p.request, p.read, p.schemas)
+	again, ok2 := prints.Of(p.request, p.read, p.schemas)
+	if ok != ok2 || ok && !reflect.DeepEqual(first, again) {
+		t.Errorf("asked twice: %v, %v, %v, %v", first, ok, again, ok2)
+	}
+	return first, ok
+}
+
+// TestNoFingerprint: what was proven by another read is not seen by this one.
+func TestNoFingerprint(t *testing.T) {
+	newer, gadgets := schemasOf(t, newerModels(t)), gadgetSchemas(t)
+	atomic := func() *proofCase { return newProof(t, newer, tolerates("{key: a}"), tolerates("{key: a, newer: 1}")) }
+	quantity := func() *proofCase { return newProof(t, gadgets, gadgetOf("{size: '1'}")) }
+	prints := NewPrints()
+	for name, c := range map[string]struct {
+		*proofCase
+
+		want bool
+	}{
+		"an atomic with a newer":   {atomic(), true},
+		"typed: that hides it":     {atomic().readAs(t, &appsv1.Deployment{}), false},
+		"a quantity":               {quantity(), true},
+		"typed: that hides a form": {quantity().readAs(t, &gadget{}), false},
+		"typed: that shows it":     {newProof(t, gadgets, gadgetOf("{name: a}")).readAs(t, &gadget{}), true},
+		"a field is not there":     {newProof(t, gadgets, gadgetOf("{name: a, depth: 1}"), gadgetOf("{name: a}")), false},
+		"nor is what holds it":     {newProof(t, gadgets, gadgetOf("{tree: {}, table: {a: {}}}"), gadgetOf("{tree: {}}")), false},
+		"metadata alone":           {quantity().readAs(t, &metav1.PartialObjectMetadata{}), false},
+		"of another kind":          {quantity().asks(func(r *Request) { r.Kind.Version = "v1"; r.Kind.Kind = "Other" }), false},
+		"without an entry":         {quantity().entries(none), false},
+		"with two":                 {quantity().entries(twice), false},
+	} {
+		if _, ok := fingerprintOf(t, prints, c.proofCase); ok != c.want {
+			t.Errorf("%s: %v", name, ok)
+		}
+	}
+}
+
+// TestFingerprintSchemas: a set is looked at again by other schemas.
+func TestFingerprintSchemas(t *testing.T) {
+	prints := NewPrints()
+	for _, c := range []struct {
+		schemas managedfields.TypeConverter
+		want    bool
+	}{
+		{schemasOf(t, serverModels(t, "apis/apps/v1")), true},
+		{schemasOf(t, newerModels(t)), false},
+	} {
+		if _, ok := fingerprintOf(t, prints, newProof(t, c.schemas, tolerates("{key: a}")).readAs(t, &appsv1.Deployment{})); ok != c.want {
+			t.Errorf("it is %v", ok)
+		}
+	}
+}
+
+// TestHugeEntry: the memory is bounded in bytes as well.
+func TestHugeEntry(t *testing.T) {
+	prints, p := NewPrints(), newProof(t, gadgetSchemas(t), gadgetOf("{name: a}"))
+	for padding, remembered := range map[int]bool{0: true, rememberedSetSize: false} {
+		raw := ""
+		p.entries(func(all []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+			raw = all[1].FieldsV1.GetRawString() + strings.Repeat(" ", padding)
+			all[1].FieldsV1 = metav1.NewFieldsV1(raw)
+			return all
+		})
+		if _, ok := prints.Of(p.request, p.read, p.schemas); !ok {
+			t.Errorf("%d bytes more: it has none", padding)
+		}
+		if _, ok := prints.sets.Get(maphash.String(prints.seed, raw)); ok != remembered {
+			t.Errorf("%d bytes more: remembered %v", padding, ok)
+		}
+	}
+}
+
+func TestProven(t *testing.T) {
+	before := &Print{UID: "1", entry: 1, values: 1}
+	for _, c := range []struct {
+		read, pinned types.UID
+		want         bool
+	}{{"1", "", true}, {"1", "1", true}, {"2", "", false}, {"1", "2", false}, {"2", "2", false}, {"", "", false}} {
+		read := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{UID: c.read}}
+		if got := before.IsOf(read, c.pinned); got != c.want {
+			t.Errorf("a read of %q, pinned to %q: %v", c.read, c.pinned, got)
+		}
+	}
+	for name, c := range map[string]struct {
+		before, now Print
+		want        bool
+	}{
+		"the same":      {Print{entry: 1, values: 1}, Print{entry: 1, values: 1}, true},
+		"another entry": {Print{entry: 1, values: 1}, Print{entry: 2, values: 1}, false},
+		"other values":  {Print{entry: 1, values: 1}, Print{entry: 1, values: 2}, false},
+	} {
+		if got := c.before.HoldsFor(&c.now); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

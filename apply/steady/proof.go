@@ -1,0 +1,164 @@
+package steady
+
+import (
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"coapply.dev/apply/internal/content"
+)
+
+// Prove returns an error that says what the apply would change, or why that is not
+// known. exactly says that no value differs even in form.
+//
+// It is what the API server does (structured-merge-diff's Updater.Apply), by the same
+// library and by its own schemas: the request's field set replaces that of our entry,
+// and what is applied is merged into the object. If the set is the same and the merge
+// changes nothing, nothing can be in conflict, and nothing is given up.
+func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly bool, err error) {
+	entry, held, err := r.compare(read)
+	if err != nil {
+		return false, err
+	}
+	wanted, err := schemas.ObjectToTyped(&unstructured.Unstructured{Object: r.Config})
+	if err != nil {
+		return false, err
+	}
+	set, err := fieldsOf(wanted)
+	if err != nil {
+		return false, err
+	}
+	owned, err := parseFields(entry)
+	if err != nil {
+		return false, err
+	}
+	if !owned.Equals(set) {
+		return false, errors.New("its fields are not those that we own")
+	}
+	if read.hides(set, wanted.Schema(), wanted.TypeRef()) {
+		return false, fmt.Errorf("%T may not show all that is stored, or not in the form in which it is; read it as unstructured", read.Object)
+	}
+	live, err := typed.AsTyped(held, wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates) // as the server reads it
+	if err != nil {
+		return false, err
+	}
+	emptied := emptiedBy(set, wanted.AsValue(), live.AsValue())
+	if len(emptied) > 0 && !allOwned(emptied, live, read) {
+		return false, errors.New("it sets nothing of what holds something, and the server clears of it what nobody owns")
+	}
+	exactly, err = r.proveValues(wanted, set, live, read)
+	return exactly && len(emptied) == 0, err // of others' shares another version may have fewer
+}
+
+// Compare returns an error where no schema is needed to know that the apply is not proven
+// to change nothing.
+func (r Request) Compare(read Read) error {
+	_, _, err := r.compare(read)
+	return err
+}
+
+// compare is the part of the proof that needs no schema. It gives our entry, and what the
+// object holds.
+func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
+	if r.Manager == "kubectl" {
+		return nil, nil, errors.New("the server writes kubectl's own annotation, too")
+	}
+	if entry = r.ownEntry(read); entry == nil {
+		return nil, nil, errors.New("it has not one entry of ours, of this apiVersion")
+	}
+	if r.Subresource == "" && r.Config[status] != nil {
+		return nil, nil, errors.New("it sets the status, which the server may drop")
+	}
+	if content.Within(r.Config, hasEmptyItem) {
+		return nil, nil, errors.New("it has a list item that sets nothing, not even its key")
+	}
+	if held, err = r.contentOf(read); err != nil {
+		return nil, nil, err
+	}
+	if differs(r.Config, held) {
+		return nil, nil, errors.New("its values are not those of the intent")
+	}
+	return entry, held, nil
+}
+
+// proveValues merges what is wanted into the object.
+func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, read Read) (exactly bool, err error) {
+	merged, err := live.Merge(wanted)
+	if err != nil {
+		return false, err
+	}
+	if value.Equals(merged.AsValue(), live.AsValue()) {
+		return true, nil
+	}
+	changes, err := live.Compare(merged)
+	if err != nil {
+		return false, err
+	}
+	return false, r.proveForms(wanted, set, live, changes, read)
+}
+
+// emptiedBy gives the maps and lists that are set to nothing, or null, and in which the
+// object has something.
+func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
+	set.Leaves().Iterate(func(path fieldpath.Path) {
+		want, ok := valueAt(wanted, path)
+		there, ok2 := valueAt(live, path)
+		if ok && ok2 && holds(want) == 0 && holds(there) > 0 {
+			emptied = append(emptied, path.Copy())
+		}
+	})
+	return emptied
+}
+
+// allOwned reports whether everything below these paths is owned, as far as the entries
+// tell that were read.
+func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
+	rest, err := fieldsOf(live)
+	if err != nil {
+		return false
+	}
+	rest = rest.Leaves()
+	for _, entry := range read.GetManagedFields() {
+		theirs, err := parseFields(&entry)
+		if err != nil {
+			return false
+		}
+		rest = rest.Difference(theirs)
+	}
+	all := true
+	rest.Iterate(func(path fieldpath.Path) {
+		for _, top := range below {
+			all = all && (len(path) <= len(top) || !path[:len(top)].Equals(top))
+		}
+	})
+	return all
+}
+
+func valueAt(of value.Value, path fieldpath.Path) (value.Value, bool) {
+	found := true
+	for _, element := range path {
+		if of, _, found = elementOf(of, element); !found {
+			return nil, false
+		}
+	}
+	return of, found
+}
+
+// holds counts what is in a map or a list; a scalar holds itself, and null nothing.
+func holds(of value.Value) int {
+	switch {
+	case of == nil || of.IsNull():
+		return 0
+	case of.IsMap():
+		return of.AsMap().Length()
+	case of.IsList():
+		return of.AsList().Length()
+	}
+	return 1
+}

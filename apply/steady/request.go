@@ -1,0 +1,26 @@
+package steady
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Request is an apply as the proof sees it.
+type Request struct {
+	Manager     string
+	Subresource string // "" or status
+	Kind        schema.GroupVersionKind
+	Config      map[string]any // what is applied
+	GoType      reflect.Type   // of the kind, as the client's scheme knows it; nil where it does not
+}
+
+// Read is an object as it was read. It may be the cache's own and is not written to.
+type Read struct {
+	client.Object
+
+	Kind schema.GroupVersionKind // as the client's scheme knows the Go type
+}
+
+const status = "status"

@@ -1,0 +1,65 @@
+package steady
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// serverGroups are those whose kinds the API server compiles in. It reads what it stores
+// into the Go types of serverPackages, and writes it as they do. A package alone says
+// nothing: VerticalPodAutoscaler is a custom resource, and its type is in k8s.io/ too.
+var serverGroups = []string{
+	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
+	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io",
+	"events.k8s.io", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "lifecycle.k8s.io", "networking.k8s.io",
+	"node.k8s.io", "policy", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io",
+	"storagemigration.k8s.io",
+}
+
+var serverPackages = []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/kube-aggregator/pkg/apis/"}
+
+// isServersOwn reports whether a Go type is the one by which the API server itself knows
+// a kind.
+func isServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
+	return slices.Contains(serverGroups, kind.Group) && slices.ContainsFunc(serverPackages, func(prefix string) bool {
+		return strings.HasPrefix(goType.PkgPath(), prefix)
+	})
+}
+
+// fieldType finds a field by its name in JSON, also in what is embedded; nil: there is
+// none.
+func fieldType(t reflect.Type, name string) reflect.Type {
+	for field := range t.Fields() {
+		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch embedded := pointedAt(field.Type); {
+		case tag == name:
+			return field.Type
+		case tag == "" && field.Anonymous && embedded.Kind() == reflect.Struct:
+			if found := fieldType(embedded, name); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// hasOwnForm reports whether a type reads and writes itself. An IntOrString stays the
+// one that it is.
+func hasOwnForm(t reflect.Type) bool {
+	pointer := reflect.PointerTo(t)
+	return t != reflect.TypeFor[intstr.IntOrString]() &&
+		(pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()))
+}
+
+func pointedAt(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}

@@ -1,0 +1,156 @@
+package steady
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// hides reports whether a field of the set, or part of its value, may be hidden by the
+// Go type that the object was read as.
+//
+// A server that is newer than the type has fields which the type does not. And a type
+// may hide the form of a value: the server keeps the text that a custom resource was
+// given, 1024Mi, which a resource.Quantity shows as 1Gi; to apply 1Gi would change it.
+// The server's own kinds are stored in the form in which its own types show them.
+func (r Read) hides(set *fieldpath.Set, server *schema.Schema, of schema.TypeRef) bool {
+	if _, raw := r.Object.(runtime.Unstructured); raw {
+		return false
+	}
+	goType := pointedAt(reflect.TypeOf(r.Object))
+	v := view{server, map[shown]bool{}}
+	return !v.shows(set, seen{goType, of, isServersOwn(r.Kind, goType)})
+}
+
+// view compares Go types with the server's schema.
+type view struct {
+	server  *schema.Schema
+	visited map[shown]bool // types may contain themselves
+}
+
+// seen is a value by what is known of it on both sides.
+type seen struct {
+	goType reflect.Type
+	of     schema.TypeRef
+	exact  bool // in the form in which it is stored
+}
+
+type shown struct {
+	goType reflect.Type
+	name   string
+	exact  bool
+}
+
+// shows reports whether all of a set below a value is shown.
+func (v view) shows(set *fieldpath.Set, at seen) bool {
+	at.goType = pointedAt(at.goType)
+	if hasOwnForm(at.goType) {
+		return at.exact
+	}
+	all := true
+	set.Members.Iterate(func(element fieldpath.PathElement) {
+		if _, above := set.Children.Get(element); above || !all {
+			return
+		}
+		below, ok := v.below(at, element)
+		all = ok && v.showsWhole(below)
+	})
+	set.Children.Iterate(func(element fieldpath.PathElement) {
+		if !all {
+			return
+		}
+		fields, _ := set.Children.Get(element)
+		below, ok := v.below(at, element)
+		all = ok && v.shows(fields, below)
+	})
+	return all
+}
+
+// below takes one step of a path. It is not ok where one of the sides does not have it,
+// or the type does not have what an item is known by.
+func (v view) below(at seen, element fieldpath.PathElement) (below seen, ok bool) {
+	atom, found := v.server.Resolve(at.of)
+	list := at.goType.Kind() == reflect.Slice || at.goType.Kind() == reflect.Array
+	switch {
+	case !found:
+		return seen{}, false
+	case element.FieldName != nil:
+		return v.field(at, atom, *element.FieldName)
+	case !list || atom.List == nil:
+		return seen{}, false
+	}
+	item := pointedAt(at.goType.Elem())
+	for _, key := range atom.Keys {
+		if item.Kind() != reflect.Struct || fieldType(item, key) == nil {
+			return seen{}, false
+		}
+	}
+	return seen{item, atom.List.ElementType, at.exact}, true
+}
+
+func (v view) field(at seen, atom schema.Atom, name string) (below seen, ok bool) {
+	if atom.Map == nil {
+		return seen{}, false
+	}
+	below = seen{of: atom.Map.ElementType, exact: at.exact}
+	if known, found := atom.FindField(name); found {
+		below.of = known.Type
+	}
+	switch at.goType.Kind() {
+	case reflect.Map:
+		below.goType = at.goType.Elem()
+	case reflect.Struct:
+		below.goType = fieldType(at.goType, name)
+	}
+	return below, below.goType != nil
+}
+
+// showsWhole reports whether a value is shown with all that the server may keep below it.
+func (v view) showsWhole(at seen) bool {
+	goType := pointedAt(at.goType)
+	atom, ok := v.server.Resolve(at.of)
+	switch {
+	case !ok:
+		return false
+	case goType.Kind() == reflect.Interface, goType == reflect.TypeFor[intstr.IntOrString]():
+		return true
+	case hasOwnForm(goType):
+		return at.exact
+	}
+	if at.of.NamedType != nil {
+		this := shown{goType, *at.of.NamedType, at.exact}
+		if v.visited[this] {
+			return true
+		}
+		v.visited[this] = true
+	}
+	switch goType.Kind() {
+	case reflect.Slice, reflect.Array:
+		if goType.Elem().Kind() == reflect.Uint8 { // base64 has several forms
+			return at.exact
+		}
+		return atom.List != nil && v.showsWhole(seen{goType.Elem(), atom.List.ElementType, at.exact})
+	case reflect.Map, reflect.Struct:
+		return atom.Map != nil && v.showsFields(seen{goType, at.of, at.exact}, atom.Map)
+	}
+	return true // what it cannot tell it cannot be read into
+}
+
+func (v view) showsFields(at seen, server *schema.Map) bool {
+	for _, field := range server.Fields {
+		below, ok := v.field(at, schema.Atom{Map: server}, field.Name)
+		if !ok || !v.showsWhole(below) {
+			return false
+		}
+	}
+	switch unknown, open := v.server.Resolve(server.ElementType); {
+	case !open || unknown == schema.Atom{}:
+		return true
+	case at.goType.Kind() == reflect.Struct: // may be stored, and has no field
+		return false
+	}
+	return v.showsWhole(seen{at.goType.Elem(), server.ElementType, at.exact})
+}

@@ -1,0 +1,118 @@
+package steady
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// gadgetType is a gadget that sets nothing, by the server's schema.
+func gadgetType(t *testing.T) *typed.TypedValue {
+	t.Helper()
+	empty := &unstructured.Unstructured{}
+	empty.SetGroupVersionKind(gadgetKind)
+	of, err := gadgetSchemas(t).ObjectToTyped(empty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of
+}
+
+func TestHides(t *testing.T) {
+	part, slot := fieldpath.KeyByFields("name", "a"), fieldpath.KeyByFields("key", "a", "newer", "a")
+	for name, c := range map[string]struct {
+		path  []any
+		hides bool
+	}{
+		"a text":                     {[]any{"spec", "name"}, false},
+		"a number, embedded":         {[]any{"spec", "depth"}, false},
+		"a text or a number":         {[]any{"spec", "port"}, false},
+		"a label":                    {[]any{"metadata", "labels", "a"}, false},
+		"a text of a map":            {[]any{"spec", "labels", "a"}, false},
+		"a map as one":               {[]any{"spec", "pick"}, false},
+		"a text of an item":          {[]any{"spec", "parts", part, "name"}, false},
+		"texts of an item":           {[]any{"spec", "parts", part, "tags"}, false},
+		"a finalizer":                {[]any{"metadata", "finalizers", value.NewValueInterface("x")}, false},
+		"anything, as JSON":          {[]any{"spec", "free"}, false},
+		"what contains itself":       {[]any{"spec", "tree"}, false},
+		"a quantity":                 {[]any{"spec", "size"}, true},
+		"a duration":                 {[]any{"spec", "wait"}, true},
+		"a quantity of a map":        {[]any{"spec", "limits", "cpu"}, true},
+		"quantities as one":          {[]any{"spec", "limits"}, true},
+		"a time of an item":          {[]any{"spec", "parts", part, "made"}, true},
+		"items as one":               {[]any{"spec", "parts"}, true},
+		"bytes":                      {[]any{"spec", "blob"}, true},
+		"anything":                   {[]any{"spec", "any", "a"}, true},
+		"below a text":               {[]any{"spec", "name", "a"}, true},
+		"what nobody knows":          {[]any{"spec", "unknown"}, true},
+		"a newer field":              {[]any{"spec", "newer"}, true},
+		"a newer field of metadata":  {[]any{"metadata", "newer"}, true},
+		"a newer field of an item":   {[]any{"spec", "parts", part, "newer"}, true},
+		"an atomic list of newer":    {[]any{"spec", "rules"}, true},
+		"an atomic map with a newer": {[]any{"spec", "rule"}, true},
+		"the same of an item":        {[]any{"spec", "parts", part, "next"}, true},
+		"the same of a map":          {[]any{"spec", "table", "a"}, true},
+		"an open map":                {[]any{"spec", "open"}, true},
+		"a newer key":                {[]any{"spec", "slots", slot, "value"}, true},
+	} {
+		set := fieldpath.NewSet(fieldpath.MakePathOrDie(c.path...))
+		of := gadgetType(t)
+		if got := (Read{&gadget{}, gadgetKind}).hides(set, of.Schema(), of.TypeRef()); got != c.hides {
+			t.Errorf("%s: %v", name, got)
+		}
+		if (Read{&unstructured.Unstructured{}, gadgetKind}).hides(set, of.Schema(), of.TypeRef()) {
+			t.Errorf("%s of an unstructured object", name)
+		}
+		partial := Read{&metav1.PartialObjectMetadata{}, gadgetKind}
+		if got, want := partial.hides(set, of.Schema(), of.TypeRef()), c.hides || c.path[0] != "metadata"; got != want {
+			t.Errorf("%s of metadata alone: %v", name, got)
+		}
+	}
+}
+
+// TestServersOwn: neither the package of a type nor the group of a kind is enough.
+func TestServersOwn(t *testing.T) {
+	deployment, crd := reflect.TypeFor[appsv1.Deployment](), reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]()
+	for _, c := range []struct {
+		group  string
+		goType reflect.Type
+		want   bool
+	}{
+		{"apps", deployment, true},
+		{"apiextensions.k8s.io", crd, true},
+		{"autoscaling.k8s.io", deployment, false}, // VerticalPodAutoscaler's, whose type is in k8s.io/autoscaler
+		{"snapshot.storage.k8s.io", deployment, false},
+		{"apps", reflect.TypeFor[gadget](), false},
+		{"apps", reflect.TypeFor[metav1.PartialObjectMetadata](), false},
+	} {
+		if got := isServersOwn(schema.GroupVersionKind{Group: c.group, Version: "v1", Kind: "X"}, c.goType); got != c.want {
+			t.Errorf("%v of %q: %v", c.goType, c.group, got)
+		}
+	}
+}
+
+// TestServerGroups: the list is that of client-go, without what is no API of the server's.
+func TestServerGroups(t *testing.T) {
+	notServed := []string{"extensions", "imagepolicy.k8s.io", "__internal"}
+	var groups []string
+	for kind := range scheme.Scheme.AllKnownTypes() {
+		if !slices.Contains(groups, kind.Group) && !slices.Contains(notServed, kind.Group) {
+			groups = append(groups, kind.Group)
+		}
+	}
+	groups = append(groups, "apiextensions.k8s.io", "apiregistration.k8s.io")
+	slices.Sort(groups)
+	if listed := slices.Sorted(slices.Values(serverGroups)); !slices.Equal(groups, listed) {
+		t.Errorf("client-go and the server have %q, listed are %q", groups, listed)
+	}
+}

@@ -1,0 +1,74 @@
+package apply
+
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// writtenKey is what one manager writes of an object.
+type writtenKey struct {
+	kind        schema.GroupKind
+	name        types.NamespacedName
+	manager     string
+	subresource string
+}
+
+// written is the last that is known of our own writes there.
+type written struct {
+	resourceVersion uint64 // of the last answer; 0: none
+	unsure          bool   // one was sent whose answer is not known
+}
+
+func (c *call) writtenKey(subresource string) writtenKey {
+	return writtenKey{c.ref.GroupKind(), c.ref.NamespacedName, c.config.FieldManager, subresource}
+}
+
+// wroteElse has no read of an object believed until an apply to it has answered: what
+// was written is no apply, or a delete.
+func (a *Applier) wroteElse(object ObjectRef) {
+	s := a.config.Steady
+	if s == nil {
+		return
+	}
+	for _, subresource := range []string{"", statusSubresource} {
+		key := writtenKey{object.GroupKind(), object.NamespacedName, a.config.FieldManager, subresource}
+		before, _ := s.written.Get(key)
+		s.written.Put(key, written{before.resourceVersion, true})
+	}
+}
+
+// believes tells whether a read shows our own last write: what was proven of an object
+// before it says nothing of the object after it. That resourceVersions can be compared
+// is KEP-5504.
+func (c *call) believes(object client.Object) bool {
+	before, ok := c.config.Steady.written.Get(c.writtenKey(c.provenAs.Subresource))
+	if !ok {
+		return true
+	}
+	read, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	return err == nil && !before.unsure && read >= before.resourceVersion
+}
+
+// sending has no read believed until the answer is known. known tells how it ended.
+func (c *call) sending() (known func(err error)) {
+	s := c.config.Steady
+	if s == nil || c.dryRun || c.intent.hasBody() {
+		return func(error) {}
+	}
+	key := c.writtenKey(c.intent.subresource)
+	before, _ := s.written.Get(key)
+	s.written.Put(key, written{before.resourceVersion, true})
+	return func(err error) {
+		after := written{before.resourceVersion, before.unsure}
+		if err == nil {
+			version, parseErr := strconv.ParseUint(c.ref.ResourceVersion, 10, 64)
+			after = written{max(version, before.resourceVersion), parseErr != nil}
+		} else if result := ResultOf(err); result == "Retryable" || result == "Cancelled" {
+			after.unsure = true
+		}
+		s.written.Put(key, after)
+	}
+}

@@ -1,0 +1,131 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestOwnWrites: no object is believed that was read before our own last write to it.
+func TestOwnWrites(t *testing.T) {
+	refused := Classify(t.Context(), ObjectRef{}, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "web", errors.New("no")))
+	lost := Classify(t.Context(), ObjectRef{}, apierrors.NewTimeoutError("no answer", 0))
+	died := Classify(t.Context(), ObjectRef{}, &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "rpc error: code = Unavailable desc = EOF"}})
+	for name, c := range map[string]struct {
+		writes  []error // nil: at version 2000
+		read    string
+		believe bool
+	}{
+		"never written":         {nil, "1000", true},
+		"read before the write": {[]error{nil}, "1999", false},
+		"read at the write":     {[]error{nil}, "2000", true},
+		"read after the write":  {[]error{nil}, "10000", true},
+		"not to be compared":    {[]error{nil}, "x", false},
+		"a refused write":       {[]error{refused}, "1000", true},
+		"a lost answer":         {[]error{lost}, "9999", false},
+		"etcd died":             {[]error{died}, "9999", false},
+		"cancelled":             {[]error{context.Canceled}, "9999", false},
+		"lost, then refused":    {[]error{lost, refused}, "9999", false},
+		"lost, then landed":     {[]error{lost, nil}, "2000", true},
+		"landed, then refused":  {[]error{nil, refused}, "1999", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache := &shopCache{}
+			a := newShopApplier(t, cache)
+			read := applied(t, a)
+			read.ResourceVersion = c.read
+			_, call := a.begin(t.Context())
+			encoded, err := encode(Intent{Config: shop()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			call.intent, call.ref = encoded, encoded.ref
+			for _, write := range c.writes {
+				known := call.sending()
+				if call.believes(read) {
+					t.Error("while a write is on its way")
+				}
+				call.ref.ResourceVersion = "2000"
+				known(write)
+			}
+			if got := call.believes(read); got != c.believe {
+				t.Errorf("version %s is believed: %v", c.read, got)
+			}
+		})
+	}
+}
+
+// TestPrunedIsNotBelieved: the cache still has what was just deleted, and it is emitted
+// again.
+func TestPrunedIsNotBelieved(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	sets, err := NewApplySets(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSteady(t, a, Intent{Config: shop()}, true)
+	p := &pruning{Round: &Round{sets: sets}}
+	p.delete(t.Context(), ObjectRef{
+		GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		NamespacedName:   client.ObjectKeyFromObject(cache.deployment), UID: cache.deployment.UID,
+	})
+	if len(p.errs) > 0 {
+		t.Fatal(p.errs)
+	}
+	wantSteady(t, a, Intent{Config: shop()}, false)
+}
+
+// liveShop gives the same Deployment past the cache.
+type liveShop struct{ *shopCache }
+
+func (l liveShop) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(mustUnstructured(l.deployment), object)
+}
+
+func mustUnstructured(object any) map[string]any {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		panic(err)
+	}
+	return content
+}
+
+// TestOtherWrites: a cache that has not seen a delete or a transfer of ours is not
+// believed either.
+func TestOtherWrites(t *testing.T) {
+	ref := ObjectRef{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), UID: "ab8ef7f6-2d0c-4d4e-b2ab-fdf7bf4d2b35"}
+	ref.Namespace, ref.Name = "shop", "web"
+	for name, write := range map[string]func(*Applier){
+		"prune": func(a *Applier) {
+			(&pruning{Round: &Round{sets: &ApplySets{members: a}}}).delete(t.Context(), ref)
+		},
+		"transfer": func(a *Applier) {
+			transfer, err := a.Rename(t.Context(), ref, From{Manager: "autoscaler"})
+			if err != nil || len(transfer.Moves()) != 1 {
+				t.Fatal(transfer, err)
+			}
+			if _, err := transfer.Do(t.Context()); err == nil { // the tests' server has nothing
+				t.Error("no error")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache := &shopCache{}
+			a := newShopApplier(t, cache)
+			a.config.LiveReader = liveShop{cache}
+			cache.deployment = applied(t, a)
+			wantSteady(t, a, Intent{Config: shop()}, true)
+			write(a)
+			wantSteady(t, a, Intent{Config: shop()}, false)
+		})
+	}
+}
