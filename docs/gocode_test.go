@@ -25,6 +25,8 @@ import (
 var imported = map[string]string{
 	"apply":           "coapply.dev/apply",
 	"applytest":       "coapply.dev/apply/applytest",
+	"lanes":           "coapply.dev/apply/lanes",
+	"steady":          "coapply.dev/apply/steady",
 	"appsv1":          "k8s.io/api/apps/v1",
 	"appsv1ac":        "k8s.io/client-go/applyconfigurations/apps/v1",
 	"autoscalingv1ac": "k8s.io/client-go/applyconfigurations/autoscaling/v1",
