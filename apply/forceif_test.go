@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
 )
 
 // TestForceIf has what may be forced depend on more than the conflict.
@@ -61,6 +62,19 @@ func TestForceIf(t *testing.T) {
 	for _, c := range asked {
 		if o := c.Object; o.String() != "Deployment shop/web" || o.UID != "uid-1" || o.ResourceVersion != "7" {
 			t.Errorf("asked about %v %s at %s, want Deployment shop/web uid-1 at 7", o, o.UID, o.ResourceVersion)
+		}
+	}
+}
+
+// TestForces: what ForceIf says today does not count.
+func TestForces(t *testing.T) {
+	policy := apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Force).ForceIf(func(apply.Conflict) bool {
+		t.Error("it was asked")
+		return false
+	})
+	for path, want := range map[string]bool{".spec.replicas": true, ".spec.paused": false} {
+		if got := policy.Forces(apply.Conflict{Path: fieldowners.MustParsePath(path)}); got != want {
+			t.Errorf("%s: %v", path, got)
 		}
 	}
 }

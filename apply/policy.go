@@ -239,6 +239,13 @@ func (p Policy) rejects(conflict Conflict) bool {
 	return p.decide(conflict) == Reject
 }
 
+// Forces reports whether the policy decides to force a field, ForceIf aside: that may
+// answer differently each time.
+func (p Policy) Forces(conflict Conflict) bool {
+	p.mayForce = nil
+	return p.decide(conflict) == Force
+}
+
 // byRules has the closest rule decide.
 func (p Policy) byRules(conflict Conflict) Decision {
 	decision, closest := p.otherwise, rule{}
