@@ -1,12 +1,18 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
 	"coapply.dev/internal/controller/contention"
 )
 
@@ -30,9 +36,63 @@ func TestStrangerUnderOurName(t *testing.T) {
 	})
 	says := []string{" writes in a minute to Deployment " + p.namespace + "/box under the name " + name + ", of .spec.replicas, ",
 		"were not sent by this process", "somebody uses its name"}
-	p.waitForContended(t, "box", metav1.ConditionTrue, says...)
+	p.waitForContended(t, "box", metav1.ConditionTrue, append(says, "coapply-devbox-power does not force it until the other stops")...)
 	p.waitForEvent(t, "Deployment", "box", contention.ReasonFight, append(says, "the audit log of the API server", "config/admission")...)
+	p.waitForEvent(t, "Deployment", "box", contention.ReasonStranger, says...)
 	if c := p.contended(t, "box"); c != nil {
 		t.Log(c.Message)
 	}
+}
+
+// TestImpostorAlone has another process write values as a manager of ours: no field moves,
+// and no manager answers. Managed fields that a person moves to it are no such writes.
+func TestImpostorAlone(t *testing.T) {
+	t.Parallel()
+	p := startFightsIn(t, newNamespace(t, newClient(t, cluster(t).Config())), contention.Config{})
+	const name = "coapply-devbox-workload"
+	for _, box := range []string{"moved", "posed"} {
+		p.create(t, box)
+		p.waitForPhase(t, box, v1alpha1.PhaseRunning)
+	}
+	person := newApplier(t, p.client, name, apply.Policy{})
+	for i := range 5 {
+		note := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/note-%d":"x"}}}`, i))
+		if err := p.client.Patch(t.Context(), p.get(t, "moved", &appsv1.Deployment{}), note, client.FieldOwner("person")); err != nil {
+			t.Fatal(err)
+		}
+		moves, err := person.Migrate(t.Context(), apply.ObjectRef{
+			GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), NamespacedName: types.NamespacedName{Namespace: p.namespace, Name: "moved"}}, apply.From{Manager: "person"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := moves.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 30 {
+		live := p.get(t, "posed", &appsv1.Deployment{}).(*appsv1.Deployment)
+		posed, err := appsv1ac.ExtractDeployment(live, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		posed.Spec.Template.Spec.Containers[0].WithImage(fmt.Sprint("registry.example.com/other:", i%2))
+		if err := p.client.Apply(t.Context(), posed, client.FieldOwner(name), client.ForceOwnership); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(150 * time.Millisecond) // managed fields tell a write or two a second apart
+	}
+	says := []string{" writes in a minute to Deployment " + p.namespace + "/posed under the name " + name + ", of values alone, ",
+		"were not sent by this process", "somebody uses its name"}
+	p.waitForContended(t, "posed", metav1.ConditionTrue, append(says, "UnknownWriter: ")...)
+	p.waitForEvent(t, "Deployment", "posed", contention.ReasonStranger, append(says, "the audit log of the API server", "config/admission")...)
+	p.waitForEvent(t, "Devbox", "posed", contention.ReasonStranger, says...)
+	if c := p.contended(t, "moved"); c != nil {
+		t.Errorf("a person moved managed fields, and is told as an impostor: %v", c)
+	}
+	wantMetrics(t, p, `
+		coapply_fights_total{kind="Deployment.apps",manager="coapply-devbox-workload",other="",reason="UnknownWriter"} 1
+		coapply_fights_active{reason="OwnershipFight"} 0
+		coapply_fights_active{reason="ReconcileLoop"} 0
+		coapply_fights_active{reason="UnknownWriter"} 1
+	`)
 }

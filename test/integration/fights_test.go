@@ -229,7 +229,7 @@ func wantMetrics(t *testing.T, p *platform, want string) {
 			counters = append(counters, line)
 		}
 	}
-	text.WriteString("# HELP coapply_fights_total Fights of two field managers for a field (OwnershipFight), pairs of ours that answer each other without end (ReconcileLoop), and such pairs of which one is somebody else under our name (UnknownWriter), when they began.\n# TYPE coapply_fights_total counter\n")
+	text.WriteString("# HELP coapply_fights_total Fights of two field managers for a field (OwnershipFight), pairs of ours that answer each other without end (ReconcileLoop), and managers of ours under whose name somebody else writes (UnknownWriter; other is empty), when they began.\n# TYPE coapply_fights_total counter\n")
 	text.WriteString(strings.Join(counters, "\n") + "\n")
 	if err := testutil.CollectAndCompare(p.contention, strings.NewReader(text.String())); err != nil {
 		t.Error(err)

@@ -18,12 +18,64 @@ type Change struct {
 	// one; none where it was the second write of a manager in a second and changed no
 	// owner.
 	Writers []fieldowners.Manager
+	// Stamped reports whether a writer's entry has a later time than any entry had. What
+	// rewrites managed fields alone, as kubectl fieldowners migrate does, only moves times.
+	Stamped bool
 	// Version is the resourceVersion that the write made; "" is not known.
 	Version string
+	// Generation reports whether the write gave the object another generation.
+	Generation bool
+	// Again is who wrote for the second time in a second and changed no owner, where the
+	// generation tells that somebody did. The zero value is not known.
+	Again fieldowners.Manager
 }
 
 // IsEmpty tells whether there is nothing to learn from it.
-func (c Change) IsEmpty() bool { return c.Fields.IsEmpty() && len(c.Writers) == 0 }
+func (c Change) IsEmpty() bool {
+	return c.Fields.IsEmpty() && len(c.Writers) == 0 && c.Again == (fieldowners.Manager{})
+}
+
+// Seen compares an object before and after a write.
+func Seen(before, after metav1.Object) (Change, error) {
+	change, err := Between(before.GetManagedFields(), after.GetManagedFields())
+	if err != nil {
+		return Change{}, err
+	}
+	change.Version = after.GetResourceVersion()
+	change.Generation = before.GetGeneration() != after.GetGeneration()
+	if change.Generation && change.IsEmpty() {
+		change.Again = lastWriter(after.GetManagedFields())
+	}
+	return change, nil
+}
+
+// lastWriter is the one manager whose entry has the latest time; the zero value is that
+// there are several. A status gives no object another generation.
+func lastWriter(all entries) (last fieldowners.Manager) {
+	newest := newestOf(all)
+	for _, entry := range all {
+		switch m := managerOf(entry); {
+		case m.Subresource == "status":
+		case newest == nil || !newest.Equal(entry.Time) || m == last:
+		case last != fieldowners.Manager{}:
+			return fieldowners.Manager{}
+		default:
+			last = m
+		}
+	}
+	return last
+}
+
+// newestOf gives the latest time of all entries; nil is not known.
+func newestOf(all entries) *metav1.Time {
+	var newest *metav1.Time
+	for i := range all {
+		if newest == nil || newest.Before(all[i].Time) {
+			newest = all[i].Time
+		}
+	}
+	return newest
+}
 
 type entries = []metav1.ManagedFieldsEntry
 
@@ -32,12 +84,14 @@ type entries = []metav1.ManagedFieldsEntry
 func Between(before, after entries) (Change, error) {
 	var change Change
 	var was, is entries // of the managers whose fields changed
+	newest := newestOf(before)
 	for i, entry := range after {
 		if indexOf(after[:i], entry) >= 0 {
 			continue
 		}
-		if !latest(before, entry).Equal(latest(after, entry)) {
+		if last := latest(after, entry); !latest(before, entry).Equal(last) {
 			change.wrote(managerOf(entry))
+			change.Stamped = change.Stamped || newest.Before(last)
 		}
 		if !sameFields(before, after, entry) {
 			was, is = append(was, of(before, entry)...), append(is, of(after, entry)...)

@@ -32,6 +32,13 @@
 //   - A write of somebody else, but to a status, begins the count anew: what a person
 //     or a foreign controller drives is no loop of ours.
 //
+// # Unknown writers
+//
+// Somebody else applies under the name of a manager that this process runs: the watch shows
+// resourceVersions that no apply of ours was answered with (State.Sent). A write counts
+// where it is certain that it set values, and once its answer would have come. Fights
+// and loops do not say so; it is told beside them.
+//
 // # Bounds
 //
 // 1,000 troubles at a time, 1,000 families, a minute of the past. What is idle is

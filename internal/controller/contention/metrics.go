@@ -21,7 +21,7 @@ func newMetrics() *metrics {
 	return &metrics{
 		found: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "coapply", Name: "fights_total",
-			Help: "Fights of two field managers for a field (OwnershipFight), pairs of ours that answer each other without end (ReconcileLoop), and such pairs of which one is somebody else under our name (UnknownWriter), when they began.",
+			Help: "Fights of two field managers for a field (OwnershipFight), pairs of ours that answer each other without end (ReconcileLoop), and managers of ours under whose name somebody else writes (UnknownWriter; other is empty), when they began.",
 		}, []string{"reason", "kind", "manager", "other"}),
 		active: prometheus.NewDesc("coapply_fights_active",
 			"Fights and loops that go on, or whose field ours has not dared to force again.", []string{"reason"}, nil),
@@ -35,7 +35,10 @@ func (m *metrics) count(t Trouble) {
 	if !ours(manager) && ours(other) {
 		manager, other = other, manager
 	}
-	m.found.WithLabelValues(t.Reason, t.Object.GroupKind().String(), m.label(manager), m.label(other)).Inc()
+	if other != "" {
+		other = m.label(other)
+	}
+	m.found.WithLabelValues(t.Reason, t.Object.GroupKind().String(), m.label(manager), other).Inc()
 }
 
 func (m *metrics) label(name string) string {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"coapply.dev/apply"
@@ -28,10 +29,11 @@ type State struct {
 
 	metrics *metrics
 
-	mu     sync.Mutex
-	fights *fieldowners.Fights
-	loops  *fieldowners.Loops[apply.ObjectRef]
-	rows   []*row
+	mu       sync.Mutex
+	fights   *fieldowners.Fights
+	loops    *fieldowners.Loops[apply.ObjectRef]
+	rows     []*row
+	policies map[string][]apply.Policy // by manager, which may apply with several
 
 	strangers strangers
 }
@@ -49,7 +51,8 @@ func New(config Config) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("contention: Turns: %w", err)
 	}
-	return &State{Config: config, fights: fights, loops: loops, metrics: newMetrics()}, nil
+	return &State{Config: config, fights: fights, loops: loops, metrics: newMetrics(),
+		policies: map[string][]apply.Policy{}, strangers: strangers{runs: map[string]bool{}}}, nil
 }
 
 // Guard has the policy of a manager ask before it forces.
@@ -57,6 +60,9 @@ func (s *State) Guard(manager string, policy apply.Policy) apply.Policy {
 	if s == nil {
 		return policy
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.policies[manager] = append(s.policies[manager], policy)
 	return policy.ForceIf(func(c apply.Conflict) bool { return s.mayForce(manager, c) })
 }
 
@@ -85,8 +91,8 @@ func (s *State) Observe(object Object, change Change) []apply.ObjectRef {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	s.strangers.saw(object.UID, change, now)
-	changed := s.moved(object, change, now)
+	changed := s.strangers.saw(object, change, now)
+	changed = s.moved(object, change, now) || changed
 	for _, f := range s.fights.Observe(string(object.UID), change.Fields, now) {
 		changed = s.fight(object, f, now) || changed
 	}
@@ -140,16 +146,20 @@ func (s *State) fight(object Object, f fieldowners.Fight, now time.Time) bool {
 		Trouble: Trouble{Reason: ReasonFight, Object: object.ObjectRef, Path: f.Path, A: a, B: b},
 		subject: object.subject(), family: object, news: true,
 	}
-	for _, m := range []fieldowners.Manager{a, b} {
-		if applies(m) {
-			r.Yields = append(r.Yields, m.Name)
-			r.Unsent = append(r.Unsent, s.strangers.of(m.Name, object.ObjectRef, now)...)
+	for _, pair := range [][2]fieldowners.Manager{{a, b}, {b, a}} {
+		if s.mightForce(pair[0], apply.Conflict{Object: object.ObjectRef, Manager: pair[1], Path: f.Path}) {
+			r.Yields = append(r.Yields, pair[0].Name)
 		}
 	}
 	if len(r.Yields) > 0 {
 		r.breaker = newBreaker(&s.Config, now)
 	}
 	return s.begin(r, func(r *row) bool { return r.is(ReasonFight, object.ObjectRef, f.Path, a, b) }, now)
+}
+
+// mightForce reports whether a manager is ours and a policy of it forces the field.
+func (s *State) mightForce(m fieldowners.Manager, conflict apply.Conflict) bool {
+	return applies(m) && slices.ContainsFunc(s.policies[m.Name], func(p apply.Policy) bool { return p.Forces(conflict) })
 }
 
 // write shows the loops who wrote. The writes of several managers that are seen as
@@ -173,8 +183,12 @@ func (s *State) write(object Object, change Change, now time.Time) []fieldowners
 
 func (o Object) familyUID() types.UID { return o.subject().UID }
 
-// loop puts a loop on record. Two that fight for a field write in turn as well.
+// loop puts a loop on record. Two that fight for a field write in turn as well. Where
+// one of the two is somebody else under our name, strange tells that, and it is no loop.
 func (s *State) loop(object Object, l fieldowners.Loop[apply.ObjectRef], now time.Time) bool {
+	if (s.strangers.of(l.A, l.InA, now, 0) == nil) != (s.strangers.of(l.B, l.InB, now, 0) == nil) {
+		return false
+	}
 	r := &row{
 		Trouble: Trouble{
 			Reason: ReasonLoop, Object: l.InA, Other: l.InB,
@@ -182,13 +196,33 @@ func (s *State) loop(object Object, l fieldowners.Loop[apply.ObjectRef], now tim
 		},
 		subject: object.subject(), family: object, news: true,
 	}
-	r.Unsent = append(s.strangers.of(l.A, l.InA, now), s.strangers.of(l.B, l.InB, now)...)
-	if len(r.Unsent) > 0 {
-		r.Reason = ReasonStranger
-	}
 	return s.begin(r, func(known *row) bool {
-		return known.subject == r.subject && known.A.Name == r.A.Name && known.B.Name == r.B.Name
+		return known.Reason != ReasonStranger && known.subject == r.subject && known.A.Name == r.A.Name && known.B.Name == r.B.Name
 	}, now)
+}
+
+// strange puts on record who writes to a subject's objects as one of ours. An answer may
+// yet come that makes a write ours: in what time to look again, 0 is not at all.
+func (s *State) strange(subject apply.ObjectRef, now time.Time) (next time.Duration) {
+	for _, w := range s.strangers.about(subject) {
+		object := w.object.ObjectRef
+		unsent := s.strangers.of(w.manager, object, now, answerTime)
+		if unsent == nil {
+			if s.strangers.of(w.manager, object, now, 0) != nil {
+				next = answerTime
+			}
+			continue
+		}
+		r := &row{
+			Trouble: Trouble{Reason: ReasonStranger, Object: object, Unsent: unsent,
+				A: fieldowners.Manager{Name: w.manager, Operation: metav1.ManagedFieldsOperationApply}},
+			subject: subject, family: w.object, news: true,
+		}
+		s.begin(r, func(r *row) bool {
+			return r.Reason == ReasonStranger && r.Object.UID == object.UID && r.A.Name == w.manager
+		}, now)
+	}
+	return next
 }
 
 // Take gives what goes on about a subject, in a stable order, what people have not
@@ -198,6 +232,7 @@ func (s *State) Take(subject apply.ObjectRef) (troubles []Trouble, news []News, 
 	defer s.mu.Unlock()
 	now := s.now()
 	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return r.subject == subject && !s.goesOn(r, now) })
+	next = s.strange(subject, now)
 	for _, r := range s.rows {
 		if r.subject != subject {
 			continue
@@ -214,7 +249,7 @@ func (s *State) Take(subject apply.ObjectRef) (troubles []Trouble, news []News, 
 			if !r.again {
 				s.metrics.count(r.Trouble)
 			}
-			news = append(news, r.tell(now))
+			news = append(news, s.tell(r, now))
 		}
 	}
 	slices.SortStableFunc(troubles, func(x, y Trouble) int {
@@ -223,8 +258,13 @@ func (s *State) Take(subject apply.ObjectRef) (troubles []Trouble, news []News, 
 	return troubles, news, next
 }
 
-func (r *row) tell(now time.Time) News {
+func (s *State) tell(r *row, now time.Time) News {
 	n := News{Trouble: r.Trouble, Again: r.again}
+	if r.Reason == ReasonFight {
+		for _, m := range []fieldowners.Manager{r.A, r.B} {
+			n.Unsent = append(n.Unsent, s.strangers.of(m.Name, r.Object, now, 0)...)
+		}
+	}
 	if r.breaker != nil {
 		n.Next = r.breaker.until.Sub(now).Round(time.Second)
 	}
@@ -234,7 +274,9 @@ func (r *row) tell(now time.Time) News {
 
 func (s *State) goesOn(r *row, now time.Time) bool {
 	switch {
-	case r.Reason != ReasonFight:
+	case r.Reason == ReasonStranger:
+		return s.strangers.of(r.A.Name, r.Object, now, 0) != nil
+	case r.Reason == ReasonLoop:
 		return s.loops.GoesOn(string(r.family.familyUID()), r.A.Name, r.B.Name, now)
 	case r.breaker != nil:
 		return r.breaker.at(now) != over
@@ -250,6 +292,7 @@ func (s *State) Forget(object Object) []apply.ObjectRef {
 	defer s.mu.Unlock()
 	s.fights.Forget(string(object.UID))
 	s.loops.Forget(string(object.UID))
+	s.strangers.forget(object.UID)
 	var subjects []apply.ObjectRef
 	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool {
 		gone := r.Object.UID == object.UID || r.Other.UID == object.UID || r.subject.UID == object.UID

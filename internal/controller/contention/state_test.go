@@ -42,6 +42,11 @@ func newWorld(t *testing.T, parent apply.ObjectRef) *world {
 	if w.State, err = New(Config{now: func() time.Time { return w.clock }, jitter: sameJitter}); err != nil {
 		t.Fatal(err)
 	}
+	for _, manager := range []string{"coapply-power", "coapply-other", "coapply-ping", "coapply-pong"} {
+		w.Guard(manager, apply.OnConflict(apply.Force))
+		w.Sent(manager, nil)
+	}
+	w.Lead()
 	return w
 }
 
@@ -155,7 +160,7 @@ func TestFightFromBeginToEnd(t *testing.T) {
 		t.Errorf("over: %v, again in %v", troubles, next)
 	}
 	want := `
-		# HELP coapply_fights_total Fights of two field managers for a field (OwnershipFight), pairs of ours that answer each other without end (ReconcileLoop), and such pairs of which one is somebody else under our name (UnknownWriter), when they began.
+		# HELP coapply_fights_total Fights of two field managers for a field (OwnershipFight), pairs of ours that answer each other without end (ReconcileLoop), and managers of ours under whose name somebody else writes (UnknownWriter; other is empty), when they began.
 		# TYPE coapply_fights_total counter
 		coapply_fights_total{kind="Deployment.apps",manager="coapply-power",other="bot",reason="OwnershipFight"} 1
 	`

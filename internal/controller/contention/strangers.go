@@ -15,14 +15,19 @@ import (
 const (
 	// maxSent and maxUnsent bound the writes that are remembered.
 	maxSent, maxUnsent = 10_000, 1000
-	// fewUnsent is up to how many writes in a minute are told of nobody: an answer that
-	// was lost, or that comes later than the watch.
+	// fewUnsent is up to how many writes in a minute are told of nobody: their answers
+	// were lost.
 	fewUnsent = 2
+	// answerTime is how much later than the watch an answer may come: until then a write
+	// may be ours.
+	answerTime = 5 * time.Second
 )
 
 // strangers finds writes under our names that this process did not send, by the
 // resourceVersions that its applies were answered with. It has no clock.
 type strangers struct {
+	leads  bool            // before, the writes under our names are those of whoever leads
+	runs   map[string]bool // managers of this process; another one may run the others
 	sent   map[string]bool
 	order  []string // of sent, the oldest first
 	unsent []unsentWrite
@@ -30,7 +35,7 @@ type strangers struct {
 
 type unsentWrite struct {
 	at      time.Time
-	uid     types.UID
+	object  Object
 	manager string
 	version string
 	fields  []fieldowners.Path
@@ -62,7 +67,7 @@ func (u Unsent) String() string {
 		"another process runs with this field manager, or somebody uses its name", u.Writes, u.Object, u.Manager, fields)
 }
 
-// answered notes a write that this process sent.
+// answered notes a write that this process sent, which the watch may have shown before.
 func (s *strangers) answered(version string) {
 	if version == "" || s.sent[version] {
 		return
@@ -76,26 +81,43 @@ func (s *strangers) answered(version string) {
 	}
 	s.sent[version] = true
 	s.order = append(s.order, version)
+	s.unsent = slices.DeleteFunc(s.unsent, func(w unsentWrite) bool { return w.version == version })
 }
 
 // saw is shown a change. One that several wrote, or that is no apply of ours, is
-// passed over: what is written by get-modify-update is not answered for here.
-func (s *strangers) saw(uid types.UID, change Change, at time.Time) {
-	if len(change.Writers) != 1 || !applies(change.Writers[0]) || change.Version == "" || s.sent[change.Version] {
-		return
+// passed over: what is written by get-modify-update is not answered for here. So is one
+// that may have rewritten managed fields and no value. It reports whether there are now
+// more writes than a few.
+func (s *strangers) saw(object Object, change Change, at time.Time) bool {
+	manager, ok := change.applier()
+	if !ok || !s.leads || !s.runs[manager] || change.Version == "" || s.sent[change.Version] {
+		return false
 	}
 	s.unsent = slices.DeleteFunc(s.unsent, func(w unsentWrite) bool { return at.Sub(w.at) >= window })
-	if len(s.unsent) < maxUnsent {
-		s.unsent = append(s.unsent, unsentWrite{at, uid, change.Writers[0].Name, change.Version, change.fields()})
+	if len(s.unsent) >= maxUnsent {
+		return false
 	}
+	s.unsent = append(s.unsent, unsentWrite{at, object, manager, change.Version, change.fields()})
+	found := s.of(manager, object.ObjectRef, at, 0)
+	return len(found) > 0 && found[0].Writes == fewUnsent+1
 }
 
-// of gives what others wrote to an object as a manager, in the minute before. A write
-// may be seen before its answer is: it is looked up again.
-func (s *strangers) of(manager string, object apply.ObjectRef, at time.Time) []Unsent {
+// applier is the manager of ours that applied a change, where that is certain.
+func (c Change) applier() (string, bool) {
+	writer := c.Again
+	if len(c.Writers) == 1 {
+		writer = c.Writers[0]
+	}
+	return writer.Name, len(c.Writers) <= 1 && applies(writer) && (c.Stamped || c.Generation)
+}
+
+// of gives what others wrote to an object as a manager, in the minute before and at
+// least so long ago. Nothing is up to a few writes.
+func (s *strangers) of(manager string, object apply.ObjectRef, at time.Time, ago time.Duration) []Unsent {
 	found := Unsent{Manager: manager, Object: object}
 	for _, w := range s.unsent {
-		if w.manager != manager || w.uid != object.UID || s.sent[w.version] || at.Sub(w.at) >= window {
+		age := at.Sub(w.at)
+		if w.manager != manager || w.object.UID != object.UID || age >= window || age < ago {
 			continue
 		}
 		found.Writes++
@@ -107,6 +129,22 @@ func (s *strangers) of(manager string, object apply.ObjectRef, at time.Time) []U
 	slices.SortFunc(found.Fields, fieldowners.Path.Compare)
 	found.Fields = slices.CompactFunc(found.Fields, fieldowners.Path.Equal)
 	return []Unsent{found}
+}
+
+// about gives the first unsent write of each manager to each object of a subject.
+func (s *strangers) about(subject apply.ObjectRef) (firsts []unsentWrite) {
+	for _, w := range s.unsent {
+		same := func(first unsentWrite) bool { return first.manager == w.manager && first.object.UID == w.object.UID }
+		if w.object.subject() == subject && !slices.ContainsFunc(firsts, same) {
+			firsts = append(firsts, w)
+		}
+	}
+	return firsts
+}
+
+// forget drops what was written to an object that is gone.
+func (s *strangers) forget(uid types.UID) {
+	s.unsent = slices.DeleteFunc(s.unsent, func(w unsentWrite) bool { return w.object.UID == uid })
 }
 
 // fields are those that changed owners, a few of them.
@@ -121,11 +159,23 @@ func (c Change) fields() (paths []fieldowners.Path) {
 	return paths[:min(most, len(paths))]
 }
 
-// Sent has the applies that are observed count as those of this process.
-func (s *State) Sent(metrics apply.Metrics) apply.Metrics {
+// Lead is called when this process begins to write under our names. What is written
+// under them before is another process's, which had the lead.
+func (s *State) Lead() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.strangers.leads = true
+}
+
+// Sent says that this process runs a manager, and has the applies that are observed count
+// as sent.
+func (s *State) Sent(manager string, metrics apply.Metrics) apply.Metrics {
 	if s == nil {
 		return metrics
 	}
+	s.mu.Lock()
+	s.strangers.runs[manager] = true
+	s.mu.Unlock()
 	if metrics == nil {
 		metrics = apply.NoMetrics{}
 	}

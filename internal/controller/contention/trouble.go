@@ -8,15 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
 	"coapply.dev/fieldowners"
+	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 // The reasons of events and of the condition Contended.
 const (
 	ReasonFight = "OwnershipFight"
 	ReasonLoop  = "ReconcileLoop"
-	// ReasonStranger is what looks like a loop, where somebody else writes as one of
-	// the two.
+	// ReasonStranger is that somebody else writes under the name of one of ours.
 	ReasonStranger = "UnknownWriter"
 )
 
@@ -37,17 +38,17 @@ func (o Object) subject() apply.ObjectRef {
 	return o.ObjectRef
 }
 
-// Trouble is a fight or a loop that goes on.
+// Trouble is a fight, a loop or an unknown writer that goes on.
 type Trouble struct {
 	Reason string
 	Object apply.ObjectRef // the contested one; of a loop the one where A wrote
 	Other  apply.ObjectRef // of a loop: the one where B wrote
 	Path   fieldowners.Path
-	A, B   fieldowners.Manager // of a loop without operation
-	// Yields are those of ours that do not force the field meanwhile.
+	A, B   fieldowners.Manager // of a loop without operation; of an unknown writer A alone
+	// Yields are those of ours that would force the field, and do not meanwhile.
 	Yields []string
-	// Unsent are writes under our names that this process did not send, as they were
-	// when it began.
+	// Unsent are writes under our names that this process did not send: of an unknown
+	// writer as they were when it began, of a fight as they are when it is told.
 	Unsent []Unsent
 }
 
@@ -65,9 +66,6 @@ func (t Trouble) String() string {
 		text += "; " + t.Yields[0] + " does not force it until the other stops"
 	case 2:
 		text += "; neither forces it until the other stops"
-	}
-	if len(t.Unsent) > 0 {
-		text += "; " + t.unsent()
 	}
 	return text
 }
@@ -105,16 +103,22 @@ func (r *row) is(reason string, object apply.ObjectRef, path fieldowners.Path, a
 	return r.Reason == reason && r.Object.UID == object.UID && r.Path.Equal(path) && r.A == a && r.B == b
 }
 
-// HowToStop says what has a manager leave a field. Release is for appliers: it takes
-// nothing from who writes by Update.
+// HowToStop says how a manager is brought to leave a field. Release is for appliers: it
+// takes nothing from who writes by Update.
 func HowToStop(m fieldowners.Manager) string {
+	const released = "; kubectl fieldowners release does nothing for an Update owner"
 	switch {
+	case m.Name == fieldmanagers.DevboxPower:
+		return m.Name + ": set spec.state of the Devbox to what is wanted, or start this manager with --replicas-conflict=Reject"
 	case ours(m.Name):
-		return m.Name + " by the spec of its object or the flags of this manager"
+		return fmt.Sprintf("%s: change the spec of the object that it reconciles, or pause that object with the annotation %s: \"true\"",
+			m.Name, reconciler.PausedAnnotation)
 	case m.Operation == metav1.ManagedFieldsOperationApply:
-		return fmt.Sprintf("%s by taking it out of what it applies, or by kubectl fieldowners release once it has stopped", m.Name)
+		return m.Name + ": take the field out of what it applies; once it has stopped, kubectl fieldowners release gives up what it applied"
+	case m.Subresource == "scale" && strings.HasPrefix(m.Name, "kubectl"):
+		return m.Name + ": end whatever runs kubectl scale" + released
 	case m.Subresource == "scale":
-		return m.Name + ", which scales, by changing or deleting its autoscaler; there is nothing to release of an Update owner"
+		return m.Name + ": change or delete the autoscaler" + released
 	}
-	return m.Name + " by its configuration or by ending it; there is nothing to release of an Update owner"
+	return m.Name + ": change its configuration, or end it" + released
 }

@@ -1,6 +1,7 @@
 package fights
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 
 	"coapply.dev/apply"
+	"coapply.dev/internal/controller/contention"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
 )
@@ -31,13 +33,16 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		LiveReader:   mgr.GetAPIReader(),
 		Lanes:        options.Lanes,
 		Steady:       options.Steady,
-		Metrics:      options.Metrics,
+		Metrics:      options.Contention.Sent(fieldmanagers.Fights, options.Metrics),
 	})
 	if err != nil {
 		return fmt.Errorf("fights: %w", err)
 	}
 	wide, err := clusterWide(mgr.GetRESTMapper(), kinds)
 	if err != nil {
+		return fmt.Errorf("fights: %w", err)
+	}
+	if err := mgr.Add(leading{options.Contention}); err != nil {
 		return fmt.Errorf("fights: %w", err)
 	}
 	controller := builder.TypedControllerManagedBy[apply.ObjectRef](mgr).Named("fights")
@@ -52,6 +57,16 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		applier: applier,
 		events:  mgr.GetEventRecorder(fieldmanagers.Fights),
 	})
+}
+
+// leading tells when this process gets the lead, as whatever is started by default waits
+// for it.
+type leading struct{ state *contention.State }
+
+// Start implements manager.Runnable.
+func (l leading) Start(context.Context) error {
+	l.state.Lead()
+	return nil
 }
 
 // watched are the kinds that our managers apply to, each in the version that the

@@ -29,7 +29,7 @@ func (t *teller) Reconcile(ctx context.Context, subject apply.ObjectRef) (reconc
 	troubles, news, next := t.state.Take(subject)
 	for _, n := range news {
 		t.event(n.Object, subject, n)
-		if n.Reason != contention.ReasonFight && n.Other != n.Object {
+		if n.Reason == contention.ReasonLoop && n.Other != n.Object {
 			t.event(n.Other, subject, n)
 		}
 		if n.Object != subject && n.Other != subject {
@@ -100,7 +100,7 @@ func note(n contention.News, perMinute int) string {
 	if len(n.Unsent) > 0 {
 		return text + whoWrote
 	}
-	return text + "; let one of the two stop writing it: " + contention.HowToStop(n.A) + ", or " + contention.HowToStop(n.B)
+	return text + "; stop one of the two. " + contention.HowToStop(n.A) + ". " + contention.HowToStop(n.B)
 }
 
 // whoWrote is the next step where somebody may be using a name of ours.

@@ -22,10 +22,11 @@ func TestNotes(t *testing.T) {
 	yields := fight
 	yields.Yields = []string{"coapply-x"}
 	loop := contention.Trouble{Reason: contention.ReasonLoop, Object: fight.Object, Other: fight.Object, A: fight.A, B: fight.B}
-	const todo = "; let one of the two stop writing it: coapply-x by the spec of its object or the flags of this manager, " +
-		"or hpa, which scales, by changing or deleting its autoscaler; there is nothing to release of an Update owner"
-	stranger := loop
-	stranger.Reason, stranger.Unsent = contention.ReasonStranger, []contention.Unsent{{Manager: "coapply-x", Object: fight.Object, Writes: 7}}
+	const todo = "; stop one of the two. coapply-x: change the spec of the object that it reconciles, " +
+		"or pause that object with the annotation coapply.dev/paused: \"true\". " +
+		"hpa: change or delete the autoscaler; kubectl fieldowners release does nothing for an Update owner"
+	stranger := contention.Trouble{Reason: contention.ReasonStranger, Object: fight.Object, A: fight.A,
+		Unsent: []contention.Unsent{{Manager: "coapply-x", Object: fight.Object, Writes: 7}}}
 	posed := yields
 	posed.Unsent = []contention.Unsent{{Manager: "coapply-x", Object: fight.Object, Writes: 3, Fields: []fieldowners.Path{fight.Path}}}
 	for _, test := range []struct {

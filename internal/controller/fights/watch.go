@@ -51,12 +51,11 @@ func (w watcher) changed(ctx context.Context, before, after client.Object, q que
 	if !concernsUs(object, before) && !concernsUs(object, after) {
 		return
 	}
-	change, err := contention.Between(before.GetManagedFields(), after.GetManagedFields())
+	change, err := contention.Seen(before, after)
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "managed fields cannot be read", "object", object.String())
 		return
 	}
-	change.Version = after.GetResourceVersion()
 	if !change.IsEmpty() {
 		addAll(q, w.state.Observe(object, change))
 	}

@@ -49,7 +49,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 func applier(mgr ctrl.Manager, policy apply.Policy, options setup.Options) (*apply.Applier, error) {
 	return apply.New(mgr.GetClient(), apply.Config{
 		FieldManager: fieldmanagers.NodeMaintenance, Policy: options.Contention.Guard(fieldmanagers.NodeMaintenance, policy),
-		LiveReader: mgr.GetAPIReader(), Lanes: options.Lanes, Metrics: options.Contention.Sent(options.Metrics),
+		LiveReader: mgr.GetAPIReader(), Lanes: options.Lanes, Metrics: options.Contention.Sent(fieldmanagers.NodeMaintenance, options.Metrics),
 	})
 }
 

@@ -59,7 +59,7 @@ func Writers(mgr ctrl.Manager, w Writer, options Options) (*apply.Applier, *upda
 		LiveReader:   mgr.GetAPIReader(),
 		Lanes:        options.Lanes,
 		Steady:       steady,
-		Metrics:      options.Contention.Sent(options.Metrics),
+		Metrics:      options.Contention.Sent(w.FieldManager, options.Metrics),
 		Contract:     fieldmanagers.Contract(w.FieldManager),
 	})
 	if err != nil {

@@ -1,0 +1,28 @@
+package contention
+
+import (
+	"testing"
+
+	"coapply.dev/fieldowners"
+)
+
+// TestHowToStop: each manager has an instruction that works for it.
+func TestHowToStop(t *testing.T) {
+	const nothing = "; kubectl fieldowners release does nothing for an Update owner"
+	for want, m := range map[string]fieldowners.Manager{
+		"coapply-devbox-power: set spec.state of the Devbox to what is wanted, or start this manager with --replicas-conflict=Reject": {
+			Name: "coapply-devbox-power", Operation: byApply},
+		`coapply-user: change the spec of the object that it reconciles, or pause that object with the annotation coapply.dev/paused: "true"`: {
+			Name: "coapply-user", Operation: byApply},
+		"ci: take the field out of what it applies; once it has stopped, kubectl fieldowners release gives up what it applied": {
+			Name: "ci", Operation: byApply},
+		"kubectl: end whatever runs kubectl scale" + nothing: {Name: "kubectl", Operation: byUpdate, Subresource: "scale"},
+		"kube-controller-manager: change or delete the autoscaler" + nothing: {
+			Name: "kube-controller-manager", Operation: byUpdate, Subresource: "scale"},
+		"bot: change its configuration, or end it" + nothing: {Name: "bot", Operation: byUpdate},
+	} {
+		if got := HowToStop(m); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
