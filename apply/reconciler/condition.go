@@ -83,12 +83,14 @@ func message(errs []error) string {
 
 // messageOf leaves out what differs each time, such as a port or a count; the log has it.
 func messageOf(err error) string {
-	retryable, contended := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil)
+	retryable, contended, conflict := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil), (*apply.ConflictError)(nil)
 	switch {
 	case errors.As(err, &retryable):
 		return fmt.Sprintf("writing %v failed for the moment", retryable.Object)
 	case errors.As(err, &contended):
 		return fmt.Sprintf("%v is changed by others all the time", contended.Object)
+	case errors.As(err, &conflict):
+		return strings.Join(append([]string{err.Error()}, wayOut(conflict)...), "; ")
 	}
 	return err.Error()
 }

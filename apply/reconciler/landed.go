@@ -53,15 +53,26 @@ func sharing(outcome apply.Outcome) (texts []string) {
 		}
 		paths[field.With] = append(paths[field.With], field.Path)
 	}
-	object := outcome.Object
-	subject := fieldowners.Subject{Group: object.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
 	for _, other := range others {
 		fields := paths[other.With]
-		command := strings.Replace(fieldowners.EndSharing(other.By, other.With, fields), fieldowners.Placeholder, subject.Target(), 1)
-		texts = append(texts, fmt.Sprintf("%s of %v shared with %v, so that another value will be rejected; if %s does not write there any more: %s",
-			joined(fields), object, other.With, other.With.Name, command))
+		texts = append(texts, fmt.Sprintf("%s of %v %s shared with %v, so that another value will be rejected; if %s does not write there any more: %s",
+			joined(fields), outcome.Object, are(fields), other.With, other.With.Name, migration(outcome.Object, other.By, other.With, fields)))
 	}
 	return texts
+}
+
+func are(fields []fieldowners.Path) string {
+	if len(fields) == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// migration is the command that makes fields a manager's alone. Without --yes it only shows
+// what would move.
+func migration(object apply.ObjectRef, to, from fieldowners.Manager, fields []fieldowners.Path) string {
+	subject := fieldowners.Subject{Group: object.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
+	return strings.Replace(fieldowners.EndSharing(to, from, fields), fieldowners.Placeholder, subject.Target(), 1) + " --yes"
 }
 
 // joined names a few fields.

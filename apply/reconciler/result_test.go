@@ -178,7 +178,15 @@ func TestCondition(t *testing.T) {
 	contended := func(n int) error { return &apply.ContendedError{Attempts: n} }
 	web := apply.ObjectRef{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}
 	kubectl := fieldowners.Manager{Name: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"}
-	replicas := fieldowners.MustParsePath(".spec.replicas")
+	ci, us := fieldowners.Manager{Name: "ci", Operation: metav1.ManagedFieldsOperationApply}, fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationApply}
+	replicas, paused := fieldowners.MustParsePath(".spec.replicas"), fieldowners.MustParsePath(".spec.paused")
+	owned := func(by fieldowners.Manager, paths ...fieldowners.Path) error {
+		conflict := &apply.ConflictError{Object: web, FieldManager: "us"}
+		for _, path := range paths {
+			conflict.Conflicts = append(conflict.Conflicts, apply.Conflict{Path: path, Manager: by, Ours: 1, Theirs: 2})
+		}
+		return conflict
+	}
 	outcome := func(action apply.Action, kind string) (o apply.Outcome) {
 		o.Action, o.Object.Kind = action, kind
 		return o
@@ -195,9 +203,22 @@ func TestCondition(t *testing.T) {
 			{Path: replicas, Manager: kubectl, Decision: apply.Force}}}}},
 			"True LeftToOthers applied, but for fields that are left to others; .spec.replicas of Deployment shop/web is left to kubectl/Update[scale]"},
 		"shared": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Unchanged, Shared: []fieldowners.Shared{
-			{Path: replicas, By: fieldowners.Manager{Name: "us", Operation: "Apply"}, With: kubectl}}}}},
-			"True Shared everything is applied; .spec.replicas of Deployment shop/web shared with kubectl/Update[scale], so that another value will be rejected; " +
-				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas"},
+			{Path: replicas, By: us, With: kubectl}}}}},
+			"True Shared everything is applied; .spec.replicas of Deployment shop/web is shared with kubectl/Update[scale], so that another value will be rejected; " +
+				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
+		"several are shared": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Unchanged, Shared: []fieldowners.Shared{
+			{Path: replicas, By: us, With: kubectl}, {Path: paused, By: us, With: kubectl}}}}},
+			"True Shared everything is applied; .spec.replicas, .spec.paused of Deployment shop/web are shared with kubectl/Update[scale], so that another value will be rejected; " +
+				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --path .spec.paused --yes"},
+		"an Update owner": {reconciler.Applied{Errs: []error{owned(kubectl, replicas)}},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by kubectl/Update[scale] with 2; " +
+				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
+		"an Apply owner": {reconciler.Applied{Errs: []error{owned(ci, replicas)}},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; " +
+				"to let us set .spec.replicas, take it out of what ci applies"},
+		"an Apply owner of several": {reconciler.Applied{Errs: []error{owned(ci, replicas, paused)}},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; .spec.paused to 1: owned by ci/Apply with 2; " +
+				"to let us set .spec.replicas, .spec.paused, take them out of what ci applies"},
 		"absent": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Absent, "Deployment"), outcome(apply.Created, "")}},
 			"Unknown Absent waiting for the Deployment to exist"},
 		"conflict": {reconciler.Applied{Errs: []error{conflict}},

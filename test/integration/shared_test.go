@@ -70,19 +70,19 @@ func TestLeftoverCoOwner(t *testing.T) {
 	p := startPlatform(t, apply.Reject)
 	in := " --namespace " + p.namespace
 	for name, c := range map[string]struct {
-		condition, path, other string
-		away, back, after      func(box string)
-		landed                 func(*appsv1.Deployment) bool
+		condition, path, verb, other string
+		away, back, after            func(box string)
+		landed                       func(*appsv1.Deployment) bool
 	}{
 		"scaled": {
-			v1alpha1.ConditionPowerApplied, ".spec.replicas", "kubectl/Update[scale]",
+			v1alpha1.ConditionPowerApplied, ".spec.replicas", "is", "kubectl/Update[scale]",
 			func(box string) { p.typed(t, "kubectl scale --replicas=2 deployment/"+box+in) },
 			func(box string) { p.typed(t, "kubectl scale --replicas=1 deployment/"+box+in) },
 			func(box string) { p.set(t, box, v1alpha1.DevboxStopped) },
 			func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 0 },
 		},
 		"undone": {
-			v1alpha1.ConditionWorkloadApplied, `.spec.template.spec.containers[name="devbox"].image`, "kubectl/Update",
+			v1alpha1.ConditionWorkloadApplied, `.spec.template.spec.containers[name="devbox"].image`, "are", "kubectl/Update",
 			func(box string) { p.typed(t, "kubectl rollout undo deployment/"+box+in) },
 			func(box string) {
 				p.patch(t, &v1alpha1.Devbox{}, box, `{"spec":{"image":"registry.example.com/dev:1"}}`)
@@ -113,7 +113,7 @@ func TestLeftoverCoOwner(t *testing.T) {
 			p.waitForReason(t, name, c.condition, reconciler.ReasonOwnershipConflict, c.other)
 			c.back(name)
 			condition := p.waitForReason(t, name, c.condition, reconciler.ReasonShared,
-				c.path+" of Deployment "+p.namespace+"/"+name+" shared with "+c.other)
+				c.path+" of Deployment "+p.namespace+"/"+name+" "+c.verb+" shared with "+c.other)
 			if condition.Status != metav1.ConditionTrue {
 				t.Errorf("%v", condition)
 			}
@@ -123,7 +123,7 @@ func TestLeftoverCoOwner(t *testing.T) {
 			}
 			command := wayOut.FindString(condition.Message)
 			t.Log(command)
-			p.typed(t, command+" --yes")
+			p.typed(t, command)
 			c.after(name)
 			waitFor(t, "what was in the way", func() string {
 				if p.get(t, name, &deployment); !c.landed(&deployment) {
@@ -148,4 +148,21 @@ func TestRelinquishedIsNamed(t *testing.T) {
 	p.waitForReason(t, "box", v1alpha1.ConditionPowerApplied, reconciler.ReasonLeftToOthers, says)
 	p.patch(t, &v1alpha1.Devbox{}, "box", `{"spec":{"network":{"port":8080}}}`)
 	p.waitForReason(t, "box", v1alpha1.ConditionPowerApplied, reconciler.ReasonLeftToOthers, says)
+}
+
+// TestWayOutOfAConflict: the command that the condition names lets the reconciler set what
+// a person took.
+func TestWayOutOfAConflict(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t, apply.Reject)
+	p.create(t, "box")
+	p.waitForPhase(t, "box", v1alpha1.PhaseRunning)
+	p.typed(t, "kubectl scale --replicas=2 deployment/box --namespace "+p.namespace)
+	condition := p.waitForReason(t, "box", v1alpha1.ConditionPowerApplied, reconciler.ReasonOwnershipConflict, "owned by kubectl/Update[scale] with 2")
+	ready := p.waitForReason(t, "box", v1alpha1.ConditionReady, reconciler.ReasonOwnershipConflict, condition.Message)
+	p.typed(t, wayOut.FindString(ready.Message))
+	p.waitForReason(t, "box", v1alpha1.ConditionPowerApplied, "Applied", "everything is applied")
+	if n := p.replicas(t, "box"); n != 1 {
+		t.Errorf("%d replicas, want the Devbox's 1", n)
+	}
 }

@@ -20,10 +20,10 @@ func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployme
 		applied := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 		switch {
 		case applied == nil || applied.ObservedGeneration < generation:
-			ready.Reason, ready.Message = "Applying", conditionType+" has yet to be said of this spec"
+			ready.Reason, ready.Message = "Applying", "waiting for "+conditionType+" to report on the current spec"
 			return ready
 		case applied.Status != metav1.ConditionTrue:
-			ready.Reason, ready.Message = applied.Reason, fmt.Sprintf("%s is %s", conditionType, applied.Status)
+			ready.Reason, ready.Message = applied.Reason, fmt.Sprintf("%s is %s: %s", conditionType, applied.Status, applied.Message)
 			return ready
 		}
 	}
@@ -46,16 +46,16 @@ var readyDependsOn = []func(*v1alpha1.Devbox) any{
 }
 
 // said gives of a condition what does not differ each time that it is said.
-func said(box *v1alpha1.Devbox, conditionType string) [3]string {
+func said(box *v1alpha1.Devbox, conditionType string) [4]string {
 	condition := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 	if condition == nil {
-		return [3]string{}
+		return [4]string{}
 	}
-	return [3]string{string(condition.Status), condition.Reason, fmt.Sprint(condition.ObservedGeneration)}
+	return [4]string{string(condition.Status), condition.Reason, condition.Message, fmt.Sprint(condition.ObservedGeneration)}
 }
 
 func atRest(ready metav1.Condition, phase v1alpha1.DevboxPhase) metav1.Condition {
-	ready.Reason, ready.Message = string(phase), "there is a pod that has yet to end"
+	ready.Reason, ready.Message = string(phase), "a pod of the Devbox has not ended yet"
 	if phase == v1alpha1.PhaseStopped || phase == v1alpha1.PhaseShutdown {
 		ready.Status, ready.Message = metav1.ConditionTrue, "there is no pod, as the spec wants it"
 	}
