@@ -15,7 +15,21 @@ import (
 // takeBack moves what is the manager's by its contract from the owner whom the server
 // makes up where managed fields were wiped. No value changes. The apply that follows
 // gives up what the intent does not want any more.
+//
+// It is done inside the object's lane, as the object's other managers of this process take
+// theirs back at the same moment. Where those of other processes overtake it, it looks again.
 func (c *call) takeBack(ctx context.Context, intent Intent) error {
+	exhausted, err := tries(ctx, func() error {
+		return c.inLane(ctx, func(ctx context.Context) error { return c.takeBackOnce(ctx, intent) })
+	})
+	if exhausted {
+		return &ContendedError{Object: c.ref, Attempts: c.attempts, Err: err}
+	}
+	return err
+}
+
+// takeBackOnce is one try of it. A stale write is returned for another.
+func (c *call) takeBackOnce(ctx context.Context, intent Intent) error {
 	live, err := c.readOwn(ctx, intent)
 	if err == nil && live != nil && len(live.GetManagedFields()) == 0 {
 		if err = c.showMadeUp(ctx, live); err == nil {
@@ -34,17 +48,7 @@ func (c *call) takeBack(ctx context.Context, intent Intent) error {
 			return err
 		}
 	}
-	from := From{Manager: fieldowners.BeforeFirstApply}
-	for _, path := range lost {
-		from.Paths = append(from.Paths, path.String())
-	}
-	transfer, err := c.newTransfer(ctx, "Take back", metav1.ManagedFieldsOperationUpdate, c.ref.as(live), []From{from})
-	if err == nil {
-		_, err = transfer.Do(ctx)
-	}
-	if IsStaleWrite(err) { // others wrote meanwhile, and something else is to be moved
-		err = &RetryableError{Object: c.ref, Err: err}
-	}
+	err = c.move(ctx, lost, c.ref.as(live))
 	if errors.Is(err, ErrRefused) { // as where a policy forbids to write managed fields: what conflicts is still told
 		c.log.Info("fields cannot be taken back", "from", fieldowners.BeforeFirstApply, "error", err.Error())
 		return nil
@@ -56,6 +60,19 @@ func (c *call) takeBack(ctx context.Context, intent Intent) error {
 	c.takenBack, c.did, c.looked = lost, Configured, nil
 	c.log.Info("took fields back: managed fields had been wiped", "from", fieldowners.BeforeFirstApply, "fields", len(lost))
 	return nil
+}
+
+// move is one write, of the object as it is now.
+func (c *call) move(ctx context.Context, lost []fieldowners.Path, object ObjectRef) error {
+	from := From{Manager: fieldowners.BeforeFirstApply}
+	for _, path := range lost {
+		from.Paths = append(from.Paths, path.String())
+	}
+	transfer, err := c.newTransfer(ctx, "Take back", metav1.ManagedFieldsOperationUpdate, object, []From{from})
+	if err == nil {
+		_, err = transfer.write(ctx, transfer.shown)
+	}
+	return err
 }
 
 // readOwn reads the object live; nil is that it is not the manager's own, which the apply
@@ -80,16 +97,11 @@ func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) 
 	named := newObject(c.ref.GroupVersionKind, c.ref)
 	named.SetUID(live.GetUID())
 	named.SetResourceVersion(live.GetResourceVersion())
-	return c.inLane(ctx, func(ctx context.Context) error {
-		c.attempts++
-		c.exchange.calling()
-		err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(named), client.FieldOwner(fieldowners.BeforeFirstApply))
-		c.exchange.called(err)
-		if IsStaleWrite(err) {
-			return &RetryableError{Object: c.ref, Err: err}
-		}
-		return c.intent.withoutValues(err)
-	})
+	c.attempts++
+	c.exchange.calling()
+	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(named), client.FieldOwner(fieldowners.BeforeFirstApply))
+	c.exchange.called(err)
+	return c.intent.withoutValues(err)
 }
 
 // lostMeanwhile reports whether managed fields were wiped since the cache saw the object.
