@@ -62,8 +62,11 @@ func (c *call) lostOf(object client.Object, fields func(fieldowners.Entry) []fie
 	return lost
 }
 
+// isMadeUp reports whether an entry is of the owner whom the server made up. Where the
+// first apply after the wipe was one of /scale, its fields are those of /scale.
 func isMadeUp(entry metav1.ManagedFieldsEntry) bool {
-	return entry.Manager == fieldowners.BeforeFirstApply && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
+	return entry.Manager == fieldowners.BeforeFirstApply && entry.Operation == metav1.ManagedFieldsOperationUpdate &&
+		entry.Subresource != statusSubresource
 }
 
 // mayHaveLost reports whether the server made up an owner in an object, whatever it owns.

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -135,6 +137,46 @@ func TestTakeBackBesideAForgedEntry(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	t.Logf("%+v", outcome.TakenBack)
+}
+
+// TestTakeBackOfScale: the first apply after the wipe is one of /scale, and so are the
+// fields of the owner whom the server makes up.
+func TestTakeBackOfScale(t *testing.T) {
+	c := newClient(t, server(t))
+	namespace := newNamespace(t, c)
+	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Contract: apply.Contract{
+		schema.GroupKind{Group: "apps", Kind: "Deployment"}: {".spec.replicas"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := deployment("a", namespace, "v1")
+	config.Spec.WithReplicas(3)
+	intent := apply.Intent{Config: config, Belongs: everything}
+	if _, err := us.Apply(t.Context(), intent); err != nil {
+		t.Fatal(err)
+	}
+	live := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
+	wipeFields(t, c, live)
+	scaler := newApplier(t, c, "scaler", apply.Policy{})
+	named := appsv1ac.Deployment("a", namespace)
+	scale := autoscalingv1ac.Scale().WithName("a").WithNamespace(namespace).WithSpec(autoscalingv1ac.ScaleSpec().WithReplicas(3))
+	if _, err := scaler.Apply(t.Context(), apply.Intent{Config: named, Subresource: "scale", Body: scale}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scaler.Release(t.Context(), deploymentRef(namespace, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(ownersOf(t, c, namespace, "a", ".spec.replicas")); got != "[before-first-apply/Update[scale]]" {
+		t.Fatalf("replicas are owned by %s", got)
+	}
+	config.Spec.WithReplicas(4)
+	outcome, err := us.Apply(t.Context(), intent)
+	if err != nil || fmt.Sprint(outcome.TakenBack) != "[.spec.replicas]" {
+		t.Errorf("taken back: %v, %v", outcome.TakenBack, err)
+	}
+	if got := fmt.Sprint(ownersOf(t, c, namespace, "a", ".spec.replicas")); got != "[us/Apply]" {
+		t.Errorf("replicas are owned by %s", got)
+	}
 }
 
 // TestTakeBackForbidden: so it is where a policy forbids to write managed fields.
