@@ -221,10 +221,16 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 	if err := c.prepare(ctx, intent); err != nil {
 		return c.absentOr(c.classify(ctx, err))
 	}
+	if c.plansToTakeBack() {
+		return Configured, nil
+	}
 	action, err := c.applyOnce(ctx)
 	if c.lostMeanwhile(intent, err) {
 		if err := c.takeBack(ctx, intent); err != nil {
 			return c.absentOr(c.classify(ctx, err))
+		}
+		if c.plansToTakeBack() {
+			return Configured, nil
 		}
 		if len(c.takenBack) > 0 {
 			action, err = c.applyOnce(ctx)

@@ -17,8 +17,7 @@ import (
 // sets of it is the manager's.
 //
 // Where a whole map of values is named, such as .data, keys that others had put there
-// before the wipe are the manager's as well, and go with its next apply. Plan takes
-// nothing back: it says what conflicts.
+// before the wipe are the manager's as well, and go with its next apply.
 type Contract map[schema.GroupKind][]string
 
 func (c Contract) parse() (map[schema.GroupKind][]fieldowners.Path, error) {
@@ -36,7 +35,7 @@ func (c Contract) parse() (map[schema.GroupKind][]fieldowners.Path, error) {
 // hasContract reports whether the intent may take back what is its manager's: the object
 // is the manager's own, and the contract says what of it.
 func (c *call) hasContract(intent Intent) bool {
-	return intent.Belongs != nil && !c.dryRun && intent.Subresource == "" && len(c.contract[c.ref.GroupKind()]) > 0
+	return intent.Belongs != nil && intent.Subresource == "" && len(c.contract[c.ref.GroupKind()]) > 0
 }
 
 // lost lists the fields that are the manager's by its contract, and owned by the owner

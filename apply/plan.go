@@ -23,6 +23,11 @@ type Plan struct {
 	// Refused is the *ConflictError or *ShrinkError that Apply would return.
 	Refused error
 
+	// TakenBack are fields that Apply would take back first, from the owner whom the server
+	// made up when managed fields were wiped; see Config.Contract. What it changes after
+	// that no dry run tells: all that is below is empty then.
+	TakenBack []fieldowners.Path
+
 	Conflicts []Conflict           // with their decisions
 	Changes   []fieldowners.Change // of values, defaults of the server included
 
@@ -57,7 +62,8 @@ func (d Dropped) String() string { return d.Path.String() + ": " + d.fate() }
 // and writes.
 //
 // An Apply that its policy, Config.MaxShrink or Intent.Belongs would refuse is a Plan
-// that says so, not an error. Where the intent has a Body the server does not answer with
+// that says so, not an error. Where managed fields were wiped, and Apply would take fields
+// back first, the plan says which, and no more: see Plan.TakenBack. Where the intent has a Body the server does not answer with
 // managed fields: who would gain or drop what is left out then, and Unchanged
 // speaks of values only.
 //
@@ -95,7 +101,7 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	log := c.log
 	exhausted, err := tries(ctx, func() (err error) {
-		c.log = log
+		c.log, c.takenBack = log, nil
 		plan, err = c.planOnce(ctx, intent)
 		return err
 	})
@@ -114,8 +120,13 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 		return Plan{}, c.classify(ctx, err)
 	}
 	action, err := c.run(ctx, intent)
-	if err != nil || action == Absent {
+	switch {
+	case err != nil || action == Absent:
 		return c.planWithout(before, action, err)
+	case c.plansToTakeBack() && c.ref.ResourceVersion != versionOf(before):
+		return Plan{}, &StaleWriteError{Object: c.intent.ref, Err: errors.New("it changed between two reads")}
+	case c.plansToTakeBack():
+		return c.planWithout(before, action, nil)
 	}
 	after := c.landed()
 	if after == nil {
@@ -159,6 +170,6 @@ func (c *call) planWithout(before *unstructured.Unstructured, action Action, err
 		return Plan{}, err
 	}
 	plan := c.newPlan(before)
-	plan.Action, plan.Refused = action, err
+	plan.Action, plan.Refused, plan.TakenBack = action, err, c.takenBack
 	return plan, nil
 }

@@ -32,9 +32,7 @@ func (c *call) takeBack(ctx context.Context, intent Intent) error {
 func (c *call) takeBackOnce(ctx context.Context, intent Intent) error {
 	live, err := c.readOwn(ctx, intent)
 	if err == nil && live != nil && len(live.GetManagedFields()) == 0 {
-		if err = c.showMadeUp(ctx, live); err == nil {
-			live, err = c.readOwn(ctx, intent)
-		}
+		live, err = c.showMadeUp(ctx, live)
 	}
 	if err != nil || live == nil {
 		return err
@@ -47,6 +45,10 @@ func (c *call) takeBackOnce(ctx context.Context, intent Intent) error {
 		if err := c.guardTakingBack(live); err != nil {
 			return err
 		}
+	}
+	if c.dryRun { // the fields stay where they are
+		c.ref, c.takenBack, c.conflicts = c.ref.as(live), lost, nil
+		return nil
 	}
 	err = c.move(ctx, lost, c.ref.as(live))
 	if errors.Is(err, ErrRefused) { // as where a policy forbids to write managed fields: what conflicts is still told
@@ -91,18 +93,26 @@ func (c *call) readOwn(ctx context.Context, intent Intent) (*unstructured.Unstru
 }
 
 // showMadeUp has the server make up the owner of an object that has no managed fields, by
-// an apply of nothing. It is in that owner's name, as one in ours would give up what is
+// an apply of nothing, and returns the object with it. It is in that owner's name, as one in ours would give up what is
 // ours, should there be anything that the read did not show.
-func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) error {
+func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	named := newObject(c.ref.GroupVersionKind, c.ref)
 	named.SetUID(live.GetUID())
 	named.SetResourceVersion(live.GetResourceVersion())
+	options := client.ApplyOptions{FieldManager: fieldowners.BeforeFirstApply}
+	if c.dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
 	c.attempts++
 	c.exchange.calling()
-	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(named), client.FieldOwner(fieldowners.BeforeFirstApply))
+	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(named), &options)
 	c.exchange.called(err)
-	return c.intent.withoutValues(err)
+	return named, c.intent.withoutValues(err)
 }
+
+// plansToTakeBack reports whether a plan ends here: only where fields are taken back can
+// the server tell what an apply changes after that.
+func (c *call) plansToTakeBack() bool { return c.dryRun && len(c.takenBack) > 0 }
 
 // lostMeanwhile reports whether managed fields were wiped since the cache saw the object.
 func (c *call) lostMeanwhile(intent Intent, err error) bool {

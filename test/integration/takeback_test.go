@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -231,3 +233,54 @@ func recordedConfig(t *testing.T) *rest.Config {
 }
 
 func everything(client.Object) bool { return true }
+
+// TestPlanOfTakingBack: a plan names what Apply would take back, and writes nothing.
+func TestPlanOfTakingBack(t *testing.T) {
+	t.Parallel()
+	watched := &dryRuns{t: t}
+	config := rest.CopyConfig(server(t))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { watched.next = next; return watched })
+	c := newClient(t, config)
+	namespace := newNamespace(t, c)
+	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, MaxShrink: 0.5, Contract: apply.Contract{{Kind: "ConfigMap"}: {".data"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	intent := func(data map[string]string) apply.Intent {
+		return apply.Intent{Config: corev1ac.ConfigMap("a", namespace).WithData(data), Belongs: everything}
+	}
+	if _, err := us.Apply(t.Context(), intent(map[string]string{"a": "1", "b": "1", "c": "1"})); err != nil {
+		t.Fatal(err)
+	}
+	live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
+	other := newApplier(t, c, "other", apply.Policy{})
+	wanted, tooLittle := intent(map[string]string{"a": "2", "b": "1"}), intent(map[string]string{"a": "2"})
+	for _, made := range []bool{false, true} { // whether the server has made up the owner already
+		wipeFields(t, c, live)
+		if made {
+			if _, err := other.Apply(t.Context(), apply.Intent{Config: corev1ac.ConfigMap("a", namespace).WithLabels(map[string]string{"x": "y"})}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		watched.watch(true)
+		plan, err := us.Plan(t.Context(), wanted)
+		if err != nil || plan.Refused != nil || plan.Action != apply.Configured || fmt.Sprint(plan.TakenBack) != "[.data .data.a .data.b .data.c]" {
+			t.Errorf("made up: %v: %+v, %v", made, plan, err)
+		}
+		if len(plan.Conflicts)+len(plan.Changes)+len(plan.Taken) > 0 || !strings.Contains(plan.String(), ".data.a from before-first-apply") {
+			t.Errorf("made up: %v:\n%v", made, plan)
+		}
+		var shrinks *apply.ShrinkError
+		if plan, err := us.Plan(t.Context(), tooLittle); err != nil || !errors.As(plan.Refused, &shrinks) {
+			t.Errorf("made up: %v: an incomplete intent: %+v, %v", made, plan, err)
+		}
+		watched.watch(false)
+	}
+	outcome, err := us.Apply(t.Context(), wanted)
+	if err != nil || fmt.Sprint(outcome.TakenBack) != "[.data .data.a .data.b .data.c]" {
+		t.Errorf("taken back: %v, %v", outcome.TakenBack, err)
+	}
+	if plan, err := us.Plan(t.Context(), wanted); err != nil || plan.Action != apply.Unchanged || len(plan.TakenBack) > 0 {
+		t.Errorf("afterwards: %+v, %v", plan, err)
+	}
+}
