@@ -161,7 +161,7 @@ func (c *call) compareAnswer() {
 	if answer == nil {
 		return
 	}
-	c.tellShared(c.sharedIn(answer, c.intent.subresource), answer)
+	c.tellShared(c.sharedIn(answer, c.intent.subresource))
 	c.differ = c.differences(answer)
 }
 

@@ -64,7 +64,8 @@ type Outcome struct {
 	// Shared are the fields of the intent that others own as well, at the value that is
 	// wanted, where the policy rejects a conflict with them: the next other value that is
 	// wanted is one. It takes RecordExchange, or unstructured intents, to know them after a
-	// request.
+	// request. The rules alone say so: of a conflict that is not there yet Policy.ForceIf is
+	// not asked, and with Policy.Func nothing is known.
 	Shared []fieldowners.Shared
 	// TakenBack are the manager's own fields that were taken back from the owner whom the
 	// server made up when managed fields were wiped; see Config.Contract.

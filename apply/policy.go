@@ -113,7 +113,8 @@ func (p Policy) When(match Match, decision Decision) Policy {
 // for the same one. A Conflict whose Path is the root could not be matched to a
 // field (see Conflict.ServerPath) and can only be rejected or forced. Values of
 // Secrets are hidden from it. A decision that there is not makes Apply fail with a
-// RefusedError.
+// RefusedError. Where it decides, nothing is told in Outcome.Shared: without a conflict it
+// is not asked.
 func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	switch {
 	case decide == nil:
@@ -230,13 +231,6 @@ func (p Policy) decide(conflict Conflict) Decision {
 		return Reject
 	}
 	return decision
-}
-
-// rejects reports whether a conflict on a field that is shared would be rejected. ForceIf
-// is not asked: it may answer differently by then.
-func (p Policy) rejects(conflict Conflict) bool {
-	p.mayForce = nil
-	return p.decide(conflict) == Reject
 }
 
 // Forces reports whether the policy decides to force a field, ForceIf aside: that may

@@ -142,7 +142,7 @@ func (c *call) stillProven(ctx context.Context, intent Intent) bool {
 		s.proven.Put(c.provenAs, now)
 		before = now
 	}
-	c.tellShared(before.shared, object)
+	c.tellShared(before.shared)
 	c.ref = refOf(c.ref, object)
 	return true
 }
@@ -169,7 +169,7 @@ func (c *call) becomesSteady(ctx context.Context, intent Intent) bool {
 		return false
 	}
 	shared := c.sharedIn(object, c.intent.subresource)
-	c.tellShared(shared, object)
+	c.tellShared(shared)
 	if now, ok := c.fingerprint(object, by); ok {
 		now.onlyThis, now.shared = !exactly, shared
 		s.proven.Put(c.provenAs, now)

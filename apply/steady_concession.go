@@ -38,7 +38,7 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) bool {
 		return false
 	}
 	c.conflicts = merge(c.concessions.conflicts(), nil)
-	c.tellShared(c.sharedIn(object, c.intent.subresource), object)
+	c.tellShared(c.sharedIn(object, c.intent.subresource))
 	if slices.ContainsFunc(c.conflicts, func(found Conflict) bool { return !found.Remembered }) {
 		c.rememberAs(object.GetUID()) // another owner has joined: told once
 	}

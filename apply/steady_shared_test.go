@@ -29,6 +29,12 @@ func TestSteadyShared(t *testing.T) {
 	cache.deployment = joined
 	want("kubectl sets the same value", 1)
 	want("and again, at the same version", 1)
+	a.config.Policy = Policy{}.Func(func(conflict Conflict) (Decision, bool) {
+		t.Errorf("the policy was asked about %v, and nothing conflicts", conflict)
+		return Reject, true
+	})
+	want("where a function decides", 0)
+	a.config.Policy = Policy{}
 	cache.deployment = left
 	want("kubectl let go", 0)
 }
