@@ -3,6 +3,7 @@ package apply
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -15,6 +16,7 @@ type concession struct {
 	at       fieldowners.Path // what of the intent gives way
 	adopted  any              // the live value of a shared field
 	leaveOut bool
+	unread   unreadFields // of the owner, where they cannot be read; zero else
 }
 
 // concessions are those of one object, and to the owners that it has.
@@ -29,7 +31,9 @@ type concessions struct {
 // concede gives way in one conflict, which is about a field that the intent sets.
 func (all *concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) {
 	at, _ := conflict.Path.Nearest(intent.object)
-	all.made = append(all.made, newConcession(conflict, at, live))
+	made := newConcession(conflict, at, live)
+	made.unread = unreadFieldsOf(live.GetManagedFields(), conflict.Manager)
+	all.made = append(all.made, made)
 }
 
 // newConcession adopts the live value for a shared field. One that the live object
@@ -48,12 +52,34 @@ func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Un
 func (all *concessions) adopt(live *unstructured.Unstructured) {
 	for i, made := range all.made {
 		all.made[i] = newConcession(made.conflict, made.at, live)
+		all.made[i].unread = made.unread
 	}
 }
 
 // has tells whether the intent gave way in this conflict before.
 func (all *concessions) has(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
+}
+
+// unreadOf is what is known of the owner of a field whose fields cannot be read.
+func (all *concessions) unreadOf(conflict Conflict) unreadFields {
+	for _, made := range all.made {
+		if made.conflict.sameField(conflict) {
+			return made.unread
+		}
+	}
+	return unreadFields{}
+}
+
+// unreadOwners gives the owners of a field of which the server said so, whose fields cannot
+// be read and are the same as then.
+func (all *concessions) unreadOwners(field concession, entries []metav1.ManagedFieldsEntry) (owners []fieldowners.Manager) {
+	for _, made := range all.made {
+		if made.sameField(field) && made.unread != (unreadFields{}) && made.unread == unreadFieldsOf(entries, made.conflict.Manager) {
+			owners = append(owners, made.conflict.Manager)
+		}
+	}
+	return owners
 }
 
 // remembers tells whether it did so in an earlier apply.

@@ -157,10 +157,15 @@ func (c *call) worthRemembering(answer *unstructured.Unstructured) bool {
 // in this object against our value and the policy would decide as before. It brings
 // the concessions up to date with the object. Without managed fields it cannot
 // tell, and nothing but the shared values changes.
+//
+// An owner whose fields cannot be read, as somebody who forges them leaves them, owns a
+// field if the server has said so in a conflict, for as long as its fields are the same.
 func (c *call) stillCalledFor(object *unstructured.Unstructured) bool {
-	ownership, _ := fieldowners.ParseReadable(object.GetManagedFields())
+	entries := object.GetManagedFields()
+	ownership, unread := fieldowners.ParseReadable(entries)
+	c.unread = unread
 	held := c.noneBy(ownership)
-	if len(object.GetManagedFields()) == 0 {
+	if len(entries) == 0 {
 		held.made = c.concessions.made
 		held.adopt(object)
 		c.concessions = held
@@ -170,11 +175,12 @@ func (c *call) stillCalledFor(object *unstructured.Unstructured) bool {
 		if slices.ContainsFunc(held.made, made.sameField) { // of another owner of the field
 			continue
 		}
-		owners := c.heldAgainst(made, ownership.OwnersOf(made.conflict.Path), object)
-		if len(owners) == 0 {
+		owners := slices.Concat(ownership.OwnersOf(made.conflict.Path), c.concessions.unreadOwners(made, entries))
+		against := c.heldAgainst(made, owners, object)
+		if len(against) == 0 {
 			return false
 		}
-		held.made = append(held.made, owners...)
+		held.made = append(held.made, against...)
 	}
 	c.concessions = held
 	return true
@@ -213,7 +219,9 @@ func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, object
 		}
 		conflict.Remembered = c.concessions.remembers(conflict)
 		relinquish = relinquish || conflict.Decision == Relinquish
-		held = append(held, newConcession(conflict, made.at, object))
+		against := newConcession(conflict, made.at, object)
+		against.unread = c.concessions.unreadOf(conflict)
+		held = append(held, against)
 	}
 	if relinquish != relinquished {
 		return nil

@@ -72,7 +72,7 @@ type Outcome struct {
 	TakenBack []fieldowners.Path
 
 	// Unread are entries of the managed fields that could not be read when conflicts were
-	// judged, as somebody who forges them leaves them. What they own counts as nobody's,
-	// but for what the API server's answer says.
+	// judged, or were as before: somebody who forges them leaves them so. What they own
+	// counts as nobody's, but for what the API server's answer says.
 	Unread []*fieldowners.EntryError
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"crypto/sha256"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"
@@ -16,4 +17,35 @@ func (a *Applier) readable(entries []metav1.ManagedFieldsEntry) (fieldowners.Own
 		}
 	}
 	return ownership, nil
+}
+
+// unreadFields is a hash of fields that cannot be read: while it stays, so do the fields.
+type unreadFields [sha256.Size]byte
+
+// unreadFieldsOf is zero where all that the manager owns can be read.
+func unreadFieldsOf(entries []metav1.ManagedFieldsEntry, manager fieldowners.Manager) (fields unreadFields) {
+	for _, entry := range entries {
+		if entry.Manager != manager.Name || entry.Operation != manager.Operation || entry.Subresource != manager.Subresource {
+			continue
+		}
+		if _, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{entry}); err == nil {
+			continue
+		}
+		text := append(fields[:], entry.APIVersion...)
+		if entry.FieldsV1 != nil {
+			text = append(text, entry.FieldsV1.GetRawBytes()...)
+		}
+		fields = sha256.Sum256(text)
+	}
+	return fields
+}
+
+// namesUnread reports whether a conflict is with an owner whose fields cannot be read.
+func namesUnread(refused error, entries []metav1.ManagedFieldsEntry) bool {
+	for _, cause := range conflictCauses(refused) {
+		if manager, err := fieldowners.ParseCause(cause.Message); err == nil && unreadFieldsOf(entries, manager) != (unreadFields{}) {
+			return true
+		}
+	}
+	return false
 }

@@ -59,7 +59,9 @@ func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, re
 	if live == nil {
 		c.concessions = concessions{} // nothing is left to give way to
 	} else {
-		if refused != nil { // saves an apply where the first answer suffices
+		// The first answer saves an apply, where it is known that its owners are still those
+		// of the object read: whose fields cannot be read has to be named again after the read.
+		if refused != nil && !namesUnread(refused, live.GetManagedFields()) {
 			if _, err := c.decide(refused, live); err != nil {
 				return "", err
 			}

@@ -4,30 +4,40 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 )
 
 // news remembers what trouble was told of each parent last, so that trouble that stays
 // is logged and told once, and again when it changes. A process that starts anew tells
 // it anew.
-type news struct{ byParent *lru.Cache }
+type news struct{ byTrouble *lru.Cache }
 
-const rememberedParents = 4096
+// trouble is a kind of it that a parent may have.
+type trouble struct {
+	parent types.UID
+	part   string // what was applied: "" is what was emitted
+	what   string
+}
 
-func newNews() news { return news{lru.New(rememberedParents)} }
+const statusPart = "status"
+
+const rememberedTroubles = 8192
+
+func newNews() news { return news{lru.New(rememberedTroubles)} }
 
 // isNew reports whether errors differ from those of the last time. None are no news.
-func (n news) isNew(parent any, errs []error) bool {
+func (n news) isNew(of trouble, errs []error) bool {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {
-		n.byParent.Remove(parent)
+		n.byTrouble.Remove(of)
 		return false
 	}
 	text := fnv.New64a()
 	for _, err := range errs {
 		text.Write([]byte(messageOf(err) + "\n"))
 	}
-	before, known := n.byParent.Get(parent)
-	n.byParent.Add(parent, text.Sum64())
+	before, known := n.byTrouble.Get(of)
+	n.byTrouble.Add(of, text.Sum64())
 	return !known || before != text.Sum64()
 }

@@ -172,8 +172,9 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 		return result, err
 	}
 	applied := r.apply(ctx, parent)
-	isNew := r.news.isNew(parent.GetUID(), applied.Errs)
+	isNew := r.news.isNew(trouble{parent.GetUID(), "", "errors"}, applied.Errs)
 	r.tell(parent, applied, isNew)
+	r.tellUnread(trouble{parent.GetUID(), "", "unread"}, parent, applied.Outcomes)
 	after, err := r.writeStatus(ctx, parent, applied)
 	result, err := requeue(ctx, isNew || err != nil, append(slices.Clone(applied.Errs), err)...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
@@ -314,12 +315,11 @@ func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) er
 		_, err := update.Status(ctx, r.Updater, parent, report.Change)
 		return err
 	case report.Apply != nil:
-		outcome, err := r.Applier.Apply(ctx, apply.Intent{Config: report.Apply, Subresource: "status", UID: parent.GetUID()})
-		of := struct {
-			parent types.UID
-			part   string
-		}{parent.GetUID(), "status"}
-		r.tell(parent, Applied{Outcomes: []apply.Outcome{outcome}, Errs: []error{err}}, r.news.isNew(of, []error{err}))
+		outcome, err := r.Applier.Apply(ctx, apply.Intent{Config: report.Apply, Subresource: statusPart, UID: parent.GetUID()})
+		of := trouble{parent.GetUID(), statusPart, "errors"}
+		outcomes := []apply.Outcome{outcome}
+		r.tell(parent, Applied{Outcomes: outcomes, Errs: []error{err}}, r.news.isNew(of, []error{err}))
+		r.tellUnread(trouble{parent.GetUID(), statusPart, "unread"}, parent, outcomes)
 		return err
 	}
 	return nil

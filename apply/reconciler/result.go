@@ -105,11 +105,6 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 		if len(outcome.TakenBack) > 0 {
 			Event(r.Events, parent, corev1.EventTypeNormal, "OwnershipRestored", takenBack(outcome))
 		}
-		for _, unread := range outcome.Unread {
-			Event(r.Events, parent, corev1.EventTypeWarning, ReasonManagedFieldsUnreadable, fmt.Sprintf(
-				"%v: %v; what it owns counts as nobody's. kubectl fieldowners audit lists such entries, and a patch of metadata.managedFields without it removes it",
-				outcome.Object, unread))
-		}
 		if outcome.Action == "" {
 			continue
 		}
@@ -128,6 +123,27 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	for _, kept := range applied.Pruned.Kept {
 		if !kept.Remembered {
 			Event(r.Events, parent, corev1.EventTypeWarning, "NotPruned", kept.String())
+		}
+	}
+}
+
+// tellUnread names entries of managed fields that cannot be read, unless they are no news.
+// Their places in the list are none.
+func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcome) {
+	var all []error
+	for _, outcome := range outcomes {
+		for _, unread := range outcome.Unread {
+			all = append(all, fmt.Errorf("%v: %s: %w", outcome.Object, unread.Manager, unread.Err))
+		}
+	}
+	if isNew := r.news.isNew(of, all); !isNew || r.Events == nil {
+		return
+	}
+	for _, outcome := range outcomes {
+		for _, unread := range outcome.Unread {
+			Event(r.Events, parent, corev1.EventTypeWarning, ReasonManagedFieldsUnreadable, fmt.Sprintf(
+				"%v: %v; what it owns counts as nobody's. kubectl fieldowners audit lists such entries, and a patch of metadata.managedFields without it removes it",
+				outcome.Object, unread))
 		}
 	}
 }
