@@ -217,6 +217,12 @@ func TestManagerMetrics(t *testing.T) {
 		want   int
 	}{
 		{"nobody", "https", "", http.StatusUnauthorized},
+		{"an empty token", "https", " ", http.StatusUnauthorized},
+		{"a token that nobody issued", "https", "nonsense", http.StatusUnauthorized},
+		{"a token that is cut", "https", readers[:len(readers)-8], http.StatusUnauthorized},
+		{"a token with a tab", "https", "non\tsense", http.StatusUnauthorized},
+		{"a token that is not UTF-8", "https", "\xff\xfe", http.StatusUnauthorized},
+		{"a token of a megabyte", "https", strings.Repeat("x", 1_000_000), http.StatusUnauthorized},
 		{"someone without the right", "https", strangers, http.StatusForbidden},
 		{"someone with the right", "https", readers, http.StatusOK},
 		{"someone with the right, in plain text", "http", readers, http.StatusBadRequest},
@@ -227,6 +233,9 @@ func TestManagerMetrics(t *testing.T) {
 	}
 	p.stop(t)
 	log := p.stderr.String()
+	if strings.Contains(log, "Authentication failed") {
+		t.Error("what somebody sent in place of a token is logged as an error of ours")
+	}
 	if !strings.Contains(log, "/tokenreviews") {
 		t.Error("no TokenReview is in the log, not to mention its body")
 	}
