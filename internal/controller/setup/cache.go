@@ -1,6 +1,8 @@
 package setup
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,21 +13,23 @@ import (
 )
 
 // Cache is how a manager caches what the reconcilers read: of the managed fields, ours
-// and those of whoever shares a field with us; of the annotations, ours. Whoever may make
-// an object decides how large the others are. Nothing that we write is taken from the
-// cache: applies send what is emitted, and updates read live.
+// and those of whoever shares a field with us, as far as there is room; of the annotations,
+// ours. Whoever may make an object decides how large the others are. Nothing that we write
+// is taken from the cache: applies send what is emitted, and updates read live.
 func Cache() cache.Options {
 	// What the server made up an owner of, where managed fields were wiped, is taken back.
-	keepOwn := fieldowners.KeepOwn(append(fieldmanagers.Names(), fieldowners.BeforeFirstApply)...)
+	ours := fieldmanagers.Names()
+	keepOwn := fieldowners.KeepOwn(append(slices.Clone(ours), fieldowners.BeforeFirstApply)...)
 	return cache.Options{
 		// A reader without an informer is a watch that someone forgot to set up.
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform: func(object any) (any, error) {
 			if metadata, ok := object.(*metav1.PartialObjectMetadata); ok {
-				return ownersOnly(metadata), nil
+				return ownersOnly(metadata, ours), nil
 			}
 			if object, ok := object.(metav1.Object); ok {
 				object.SetAnnotations(ownAnnotations(object.GetAnnotations()))
+				boundForeign(object, ours)
 			}
 			return keepOwn(object)
 		},
@@ -35,9 +39,48 @@ func Cache() cache.Options {
 // ownersOnly leaves of an object's metadata what the fight detector looks at, who owns
 // what and whose it is; nobody else reads metadata alone. The rest is cached once, with the
 // whole object.
-func ownersOnly(object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+func ownersOnly(object *metav1.PartialObjectMetadata, ours []string) *metav1.PartialObjectMetadata {
 	object.Annotations, object.Labels, object.Finalizers = nil, nil, nil
+	boundForeign(object, ours)
 	return object
+}
+
+// maxForeign is how many bytes of an object's managed fields are cached that are not ours.
+// Thirty managers of a large Deployment have as much.
+const maxForeign = 64 << 10
+
+// boundForeign drops the largest foreign entries of an object until the rest fits. Whoever
+// may apply may have as many managers as an object has room for, in etcd 1.5 MiB. What is
+// dropped is not seen by the fight detector, and is not told as shared.
+func boundForeign(object metav1.Object, ours []string) {
+	entries := object.GetManagedFields()
+	var foreign []int
+	size := 0
+	for i := range entries {
+		if !slices.Contains(ours, entries[i].Manager) {
+			foreign = append(foreign, i)
+			size += entries[i].Size()
+		}
+	}
+	if size <= maxForeign {
+		return
+	}
+	slices.SortStableFunc(foreign, func(a, b int) int { return cmp.Compare(entries[b].Size(), entries[a].Size()) })
+	drop := make([]bool, len(entries))
+	for _, i := range foreign {
+		if size <= maxForeign {
+			break
+		}
+		drop[i] = true
+		size -= entries[i].Size()
+	}
+	kept := make([]metav1.ManagedFieldsEntry, 0, len(entries)) // of its own, so that the memory of the rest is free
+	for i := range entries {
+		if !drop[i] {
+			kept = append(kept, entries[i])
+		}
+	}
+	object.SetManagedFields(slices.Clip(kept))
 }
 
 // ownAnnotations are those of a domain of ours; an intent sets no other. They are in a map
