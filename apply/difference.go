@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -50,6 +52,9 @@ func (c *call) differences(answer *unstructured.Unstructured) []Difference {
 			wanted, set := path.Value(c.sent.object)
 			live, has := path.Value(answer.Object)
 			if !set || has && sameMeaning(wanted, live) || !has && isZero(wanted) || c.intent.secret() && path.HasPrefix(stringData) {
+				continue
+			}
+			if sameBytes(wanted, live) && isBytes(c.typeOfKind(), path) {
 				continue
 			}
 			difference := Difference{Path: path, Wanted: wanted, Live: live, Hidden: c.config.hides(c.ref, path, wanted, live)}
@@ -107,6 +112,48 @@ func sameMeaning(wanted, live any) bool {
 		return isNumber && content.SameQuantity(number, there)
 	}
 	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
+}
+
+// sameBytes reports whether two texts are the same bytes in base64. The API server takes line
+// breaks in it, and gives them back without.
+func sameBytes(wanted, live any) bool {
+	first, isText := wanted.(string)
+	second, isText2 := live.(string)
+	if !isText || !isText2 {
+		return false
+	}
+	a, err := base64.StdEncoding.DecodeString(first)
+	b, err2 := base64.StdEncoding.DecodeString(second)
+	return err == nil && err2 == nil && bytes.Equal(a, b)
+}
+
+// typeOfKind is the Go type by which the API server itself knows the kind of the object; nil:
+// there is none, or our client does not have it. A custom resource is kept as it was sent.
+func (c *call) typeOfKind() reflect.Type {
+	goType := c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind]
+	if goType == nil || !isServersOwn(c.ref.GroupVersionKind, goType) {
+		return nil
+	}
+	return goType
+}
+
+// isBytes reports whether a field is bytes (format: byte in the API server's schema), by the
+// Go type of its object.
+func isBytes(of reflect.Type, path fieldowners.Path) bool {
+	for _, element := range path.Elements() {
+		if of == nil {
+			return false
+		}
+		switch of = pointedAt(of); {
+		case element.Field == nil && of.Kind() == reflect.Slice, element.Field != nil && of.Kind() == reflect.Map:
+			of = of.Elem()
+		case element.Field != nil && of.Kind() == reflect.Struct:
+			of = fieldType(of, *element.Field)
+		default:
+			return false
+		}
+	}
+	return of == reflect.TypeFor[[]byte]()
 }
 
 func decimal(v any) (text string, isNumber bool) {
