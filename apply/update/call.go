@@ -94,14 +94,17 @@ func (c *call[T]) try(ctx context.Context, this attempt) error {
 		return err
 	case wanted == nil:
 		c.result.Object = object
+		c.written.knows(live, false)
 		log.V(1).Info("nothing to write")
 		return nil
 	}
 	_, raw := any(object).(runtime.Unstructured)
+	c.written.sending(live)
 	if err := c.write(ctx, wanted, !raw); err != nil {
 		return c.writeFailed(ctx, log, live, err)
 	}
-	return c.written(log, this, live, wanted)
+	c.written.knows(wanted, true)
+	return c.landed(log, this, live, wanted)
 }
 
 // read returns the live object as the server has it. A typed read would hide what its
@@ -131,7 +134,7 @@ func (c *call[T]) writeFailed(ctx context.Context, log logr.Logger, live *unstru
 	return c.failed(ctx, "writing", err)
 }
 
-func (c *call[T]) written(log logr.Logger, this attempt, live, answered *unstructured.Unstructured) error {
+func (c *call[T]) landed(log logr.Logger, this attempt, live, answered *unstructured.Unstructured) error {
 	// The answer to the removal of the last finalizer of an object being deleted
 	// keeps the old resourceVersion.
 	c.result.Changed = answered.GetResourceVersion() != live.GetResourceVersion() ||

@@ -14,13 +14,15 @@
 //  2. The object handed in decides one thing: whether there is anything to write.
 //     When mutate changes nothing of a copy of it (nil and empty are alike), no
 //     request is sent and no attempt is made, so that a steady state costs nothing;
-//     what is old in that object arrives as the next event. That there is something
+//     what others wrote since arrives as the next event. That is not asked of an object
+//     from before the updater's own last write to it: it may look as wanted because
+//     that write is not in the cache yet, and is read live. That there is something
 //     to write is never taken from it: every attempt, the first as well, reads live
 //     and asks mutate again. So a write costs a read and a PUT, however far the
 //     cache lags, and one that somebody else has made meanwhile costs the read
 //     alone. An object without uid or resourceVersion is a name only, and is not
 //     looked at.
-//  3. mutate is called once on the copy and once an attempt, on that attempt's
+//  3. mutate is called once on the copy, if that is looked at, and once an attempt, on that attempt's
 //     object, and sees no managed fields. Its error ends an attempt and the call;
 //     on the copy it decides nothing, as it may come of what is old there. Only
 //     ErrIdentityChanged ends the call at once.

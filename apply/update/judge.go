@@ -14,10 +14,13 @@ import (
 // settled without a request. That there is something is not believed, nor an error
 // of mutate: both may come of what is old in a cache, and the attempts see it live.
 // Only an object that is not the same any more is the fault of mutate, whatever it
-// is given.
+// is given. That there is nothing is believed of an object that shows our own last write.
 func (c *call[T]) look() (settled bool, err error) {
 	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
 		return false, nil // a name only
+	}
+	if !c.written.shows(c.given) {
+		return false, nil
 	}
 	object := copyOf(c.given)
 	_, changed, err := c.judge(object)

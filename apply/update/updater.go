@@ -60,7 +60,8 @@ func (c Config) validate() error {
 // Updater writes objects by get-modify-update under one field manager: see Do,
 // Status, EnsureFinalizer and RemoveFinalizer. It is safe for concurrent use.
 type Updater struct {
-	config Config
+	config  Config
+	written lastWritten
 }
 
 // New gives an Updater.
