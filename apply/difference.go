@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"coapply.dev/apply/internal/content"
+	"coapply.dev/apply/internal/gotypes"
 	"coapply.dev/fieldowners"
 )
 
@@ -131,7 +132,7 @@ func sameBytes(wanted, live any) bool {
 // there is none, or our client does not have it. A custom resource is kept as it was sent.
 func (c *call) typeOfKind() reflect.Type {
 	goType := c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind]
-	if goType == nil || !isServersOwn(c.ref.GroupVersionKind, goType) {
+	if goType == nil || !gotypes.IsServersOwn(c.ref.GroupVersionKind, goType) {
 		return nil
 	}
 	return goType
@@ -144,11 +145,11 @@ func isBytes(of reflect.Type, path fieldowners.Path) bool {
 		if of == nil {
 			return false
 		}
-		switch of = pointedAt(of); {
+		switch of = gotypes.PointedAt(of); {
 		case element.Field == nil && of.Kind() == reflect.Slice, element.Field != nil && of.Kind() == reflect.Map:
 			of = of.Elem()
 		case element.Field != nil && of.Kind() == reflect.Struct:
-			of = fieldType(of, *element.Field)
+			of = gotypes.FieldType(of, *element.Field)
 		default:
 			return false
 		}

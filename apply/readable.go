@@ -2,6 +2,7 @@ package apply
 
 import (
 	"crypto/sha256"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"

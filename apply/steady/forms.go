@@ -8,6 +8,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"coapply.dev/apply/internal/gotypes"
 )
 
 // proveForms holds that values differ in their form only: the server reads what it
@@ -45,7 +47,7 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 // known to be the server's, or does not know a field: an older type leaves that out,
 // whatever its value is.
 func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (normal *typed.TypedValue, dropped *fieldpath.Set, ok bool) {
-	if r.GoType == nil || !isServersOwn(r.Kind, r.GoType) {
+	if r.GoType == nil || !gotypes.IsServersOwn(r.Kind, r.GoType) {
 		return nil, nil, false
 	}
 	own := reflect.New(r.GoType).Interface()

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"coapply.dev/apply/internal/gotypes"
 )
 
 // hides reports whether a field of the set, or part of its value, may be hidden by the
@@ -20,9 +22,9 @@ func (r Read) hides(set *fieldpath.Set, server *schema.Schema, of schema.TypeRef
 	if _, raw := r.Object.(runtime.Unstructured); raw {
 		return false
 	}
-	goType := pointedAt(reflect.TypeOf(r.Object))
+	goType := gotypes.PointedAt(reflect.TypeOf(r.Object))
 	v := view{server, map[shown]bool{}}
-	return !v.shows(set, seen{goType, of, isServersOwn(r.Kind, goType)})
+	return !v.shows(set, seen{goType, of, gotypes.IsServersOwn(r.Kind, goType)})
 }
 
 // view compares Go types with the server's schema.
@@ -46,8 +48,8 @@ type shown struct {
 
 // shows reports whether all of a set below a value is shown.
 func (v view) shows(set *fieldpath.Set, at seen) bool {
-	at.goType = pointedAt(at.goType)
-	if hasOwnForm(at.goType) {
+	at.goType = gotypes.PointedAt(at.goType)
+	if gotypes.HasOwnForm(at.goType) {
 		return at.exact
 	}
 	all := true
@@ -82,9 +84,9 @@ func (v view) below(at seen, element fieldpath.PathElement) (below seen, ok bool
 	case !list || atom.List == nil:
 		return seen{}, false
 	}
-	item := pointedAt(at.goType.Elem())
+	item := gotypes.PointedAt(at.goType.Elem())
 	for _, key := range atom.Keys {
-		if item.Kind() != reflect.Struct || fieldType(item, key) == nil {
+		if item.Kind() != reflect.Struct || gotypes.FieldType(item, key) == nil {
 			return seen{}, false
 		}
 	}
@@ -103,21 +105,21 @@ func (v view) field(at seen, atom schema.Atom, name string) (below seen, ok bool
 	case reflect.Map:
 		below.goType = at.goType.Elem()
 	case reflect.Struct:
-		below.goType = fieldType(at.goType, name)
+		below.goType = gotypes.FieldType(at.goType, name)
 	}
 	return below, below.goType != nil
 }
 
 // showsWhole reports whether a value is shown with all that the server may keep below it.
 func (v view) showsWhole(at seen) bool {
-	goType := pointedAt(at.goType)
+	goType := gotypes.PointedAt(at.goType)
 	atom, ok := v.server.Resolve(at.of)
 	switch {
 	case !ok:
 		return false
 	case goType.Kind() == reflect.Interface, goType == reflect.TypeFor[intstr.IntOrString]():
 		return true
-	case hasOwnForm(goType):
+	case gotypes.HasOwnForm(goType):
 		return at.exact
 	}
 	if at.of.NamedType != nil {

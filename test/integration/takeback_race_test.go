@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
 
@@ -30,7 +31,7 @@ type wipedPair struct {
 }
 
 // newWipedPair makes the appliers with clients of their own.
-func newWipedPair(t *testing.T, name, namespace string, plain, firstClient, anotherClient client.Client, lanes *apply.Lanes) *wipedPair {
+func newWipedPair(t *testing.T, name, namespace string, plain, firstClient, anotherClient client.Client, lanes *lanes.Set) *wipedPair {
 	t.Helper()
 	applier := func(c client.Client, key string) *apply.Applier {
 		a, err := apply.New(c, apply.Config{FieldManager: key, LiveReader: c, Lanes: lanes,
@@ -137,7 +138,7 @@ func TestTakeBackTakesTurns(t *testing.T) {
 	config := rest.CopyConfig(server(t))
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return answers409{next, &stale} })
 	c, plain := newClient(t, config), newClient(t, server(t))
-	namespace, lanes := newNamespace(t, plain), apply.NewLanes()
+	namespace, lanes := newNamespace(t, plain), lanes.New()
 	for i := range 10 {
 		p := newWipedPair(t, fmt.Sprint("a", i), namespace, plain, c, c, lanes)
 		var both sync.WaitGroup

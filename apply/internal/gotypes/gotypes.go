@@ -1,4 +1,5 @@
-package steady
+// Package gotypes says what the Go type of a kind tells of what the API server stores.
+package gotypes
 
 import (
 	"encoding"
@@ -24,24 +25,24 @@ var serverGroups = []string{
 
 var serverPackages = []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/kube-aggregator/pkg/apis/"}
 
-// isServersOwn reports whether a Go type is the one by which the API server itself knows
+// IsServersOwn reports whether a Go type is the one by which the API server itself knows
 // a kind.
-func isServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
+func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 	return slices.Contains(serverGroups, kind.Group) && slices.ContainsFunc(serverPackages, func(prefix string) bool {
 		return strings.HasPrefix(goType.PkgPath(), prefix)
 	})
 }
 
-// fieldType finds a field by its name in JSON, also in what is embedded; nil: there is
+// FieldType finds a field by its name in JSON, also in what is embedded; nil: there is
 // none.
-func fieldType(t reflect.Type, name string) reflect.Type {
+func FieldType(t reflect.Type, name string) reflect.Type {
 	for field := range t.Fields() {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch embedded := pointedAt(field.Type); {
+		switch embedded := PointedAt(field.Type); {
 		case tag == name:
 			return field.Type
 		case tag == "" && field.Anonymous && embedded.Kind() == reflect.Struct:
-			if found := fieldType(embedded, name); found != nil {
+			if found := FieldType(embedded, name); found != nil {
 				return found
 			}
 		}
@@ -49,15 +50,16 @@ func fieldType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// hasOwnForm reports whether a type reads and writes itself. An IntOrString stays the
+// HasOwnForm reports whether a type reads and writes itself. An IntOrString stays the
 // one that it is.
-func hasOwnForm(t reflect.Type) bool {
+func HasOwnForm(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return t != reflect.TypeFor[intstr.IntOrString]() &&
 		(pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()))
 }
 
-func pointedAt(t reflect.Type) reflect.Type {
+// PointedAt returns what is not a pointer.
+func PointedAt(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
