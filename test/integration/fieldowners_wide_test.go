@@ -81,7 +81,7 @@ func TestAuditFindsWideUpdate(t *testing.T) {
 	if advice == nil {
 		t.Fatalf("there is no advice:\n%s", found)
 	}
-	todo := strings.Replace(advice[1], "TYPE/NAME", "devbox/wide", 1) + " --yes -n " + namespace
+	todo := advice[1] + " --yes"
 	migrate := kubectlCommand(t, config, strings.Fields(todo)...)
 	migrate.Dir = t.TempDir() // for what undoes it
 	if stdout, stderr, code := outputOf(t, migrate); code != 0 {

@@ -88,7 +88,7 @@ func printFindings(w io.Writer, findings []Finding, screen ownerview.Screen) {
 		if more := f.Objects - len(f.Examples); more > 0 {
 			fmt.Fprintf(w, "  and %d more\n", more)
 		}
-		say("what to do: %s", ownerview.Safe(f.Remedy))
+		say("what to do: %s", ownerview.Safe(f.ToDo()))
 	}
 }
 

@@ -1,6 +1,7 @@
 package owneraudit
 
 import (
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,6 +73,14 @@ type Finding struct {
 	Remedy   string    `json:"remedy"`
 }
 
+// ToDo is the remedy with the object's name, where it is about one object.
+func (f Finding) ToDo() string {
+	if f.Objects != 1 || len(f.Examples) != 1 {
+		return f.Remedy
+	}
+	return strings.Replace(f.Remedy, fieldowners.Placeholder, f.Examples[0].subject().Target(), 1)
+}
+
 // Example is one object of a finding, and what was found there.
 type Example struct {
 	Ref
@@ -86,6 +95,14 @@ type Ref struct {
 	Namespace  string `json:"namespace"`
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
+}
+
+func (r Ref) subject() fieldowners.Subject {
+	group, _, found := strings.Cut(r.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	return fieldowners.Subject{Group: group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 // Overlap is two managers that own fields together. That is legal: both set them to

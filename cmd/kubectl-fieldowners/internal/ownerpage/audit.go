@@ -108,13 +108,13 @@ func rulesOf(findings []owneraudit.Finding) []rule {
 	var rules []rule
 	for _, f := range findings {
 		if len(rules) == 0 || rules[len(rules)-1].Name != f.Rule {
-			rules = append(rules, rule{Name: f.Rule, Remedy: f.Remedy})
+			rules = append(rules, rule{Name: f.Rule, Remedy: f.ToDo()})
 		}
 		last := &rules[len(rules)-1]
-		if last.Remedy != f.Remedy {
+		if last.Remedy != f.ToDo() {
 			last.Remedy = ""
 		}
-		row := finding{Manager: f.Manager, Objects: f.Objects, Remedy: f.Remedy}
+		row := finding{Manager: f.Manager, Objects: f.Objects, Remedy: f.ToDo()}
 		for _, e := range f.Examples {
 			row.Examples = append(row.Examples, example{safe(e.Ref.String()), text(e.Message)})
 		}
