@@ -162,8 +162,8 @@ type NodeMaintenanceStatus struct {
 
 	// conditions: Complete, False with the reason InProgress as long as a node is
 	// Pending, then True with the reason Succeeded, Failed (one node or more could not
-	// be done), NoNodes, TooManyNodes or InvalidSelector; and Ready once it is complete and
-	// no node failed.
+	// be done), NoNodes, TooManyNodes or InvalidSelector; Ready once it is complete and no
+	// node failed; and Stalled where it is complete and not Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -175,6 +175,10 @@ const MaxNodes = 1000
 
 // ConditionComplete says whether every node of a NodeMaintenance has its result.
 const ConditionComplete = "Complete"
+
+// ConditionStalled is True on a NodeMaintenance that ended and did not do what it was for:
+// kstatus, and so Helm, Flux and kapp, report it as failed. Absent means no.
+const ConditionStalled = "Stalled"
 
 // NodeMaintenance cordons or uncordons nodes, once, a few at a time.
 //

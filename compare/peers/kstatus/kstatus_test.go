@@ -52,6 +52,13 @@ func TestKstatus(t *testing.T) {
 	waitFor(t, c, short, status.InProgressStatus, "exceeded quota")
 	waitFor(t, c, orphan, status.InProgressStatus, "waiting for the User")
 
+	failed := &v1alpha1.NodeMaintenance{ObjectMeta: metav1.ObjectMeta{Name: "fails"},
+		Spec: v1alpha1.NodeMaintenanceSpec{Action: v1alpha1.Uncordon, Nodes: []string{"absent"}}}
+	if err := c.Create(t.Context(), failed); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, c, failed, status.FailedStatus, "the first is absent: not found")
+
 	if err := c.Delete(t.Context(), quota()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,5 +21,6 @@ var nodeMaintenance = []Claim{
 		".status.completionTime",
 		`.status.conditions[type="Complete"]`,
 		`.status.conditions[type="Ready"]`,
+		`.status.conditions[type="Stalled"]`,
 	}},
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -100,7 +101,7 @@ func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 			free--
 		}
 	}
-	say(work, metav1.ConditionFalse, inProgress, "nodes have yet to be done", now)
+	say(work, metav1.ConditionFalse, inProgress, "some nodes are not done yet", now)
 }
 
 // whyFailed names the first; status.nodes has the others, too.
@@ -129,15 +130,22 @@ func say(work *v1alpha1.NodeMaintenance, status metav1.ConditionStatus, reason, 
 	sayReady(work)
 }
 
-// sayReady follows from the condition Complete.
+// sayReady follows from the condition Complete. What ended otherwise than wanted is Stalled:
+// kstatus, and so Helm and Flux, wait for it no longer.
 func sayReady(work *v1alpha1.NodeMaintenance) {
 	end := *meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
 	ready := setup.Ready(end, end.Reason, end.Message)
-	if end.Reason != succeeded && end.Reason != noNodes {
-		ready.Status = metav1.ConditionFalse
-	}
 	work.Status.ObservedGeneration = end.ObservedGeneration
+	if end.Status != metav1.ConditionTrue || end.Reason == succeeded || end.Reason == noNodes {
+		meta.SetStatusCondition(&work.Status.Conditions, ready)
+		meta.RemoveStatusCondition(&work.Status.Conditions, v1alpha1.ConditionStalled)
+		return
+	}
+	ready.Status = metav1.ConditionFalse
+	stalled := end
+	stalled.Type = v1alpha1.ConditionStalled
 	meta.SetStatusCondition(&work.Status.Conditions, ready)
+	meta.SetStatusCondition(&work.Status.Conditions, stalled)
 }
 
 func isComplete(work *v1alpha1.NodeMaintenance) bool {
@@ -146,5 +154,7 @@ func isComplete(work *v1alpha1.NodeMaintenance) bool {
 
 // isTold reports whether the rest of the status follows from the condition Complete.
 func isTold(work *v1alpha1.NodeMaintenance) bool {
-	return work.Status.ObservedGeneration == work.Generation && meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionReady) != nil
+	told := work.DeepCopy()
+	sayReady(told)
+	return equality.Semantic.DeepEqual(told.Status, work.Status)
 }

@@ -95,6 +95,10 @@ func TestPlanEnds(t *testing.T) {
 			begin(w, []string{"a"}, noon)
 			fold(w, []v1alpha1.NodeStatus{result("a", v1alpha1.NodeSucceeded, 0)}, noon)
 		}, "a=Succeeded 1+0 of 1 True/Succeeded"},
+		{"one of them not", func(w *v1alpha1.NodeMaintenance) {
+			begin(w, []string{"a"}, noon)
+			fold(w, []v1alpha1.NodeStatus{result("a", v1alpha1.NodeFailed, 1)}, noon)
+		}, "a=Failed(1) 0+1 of 1 True/Failed"},
 		{"somebody made up the counts", func(w *v1alpha1.NodeMaintenance) {
 			begin(w, []string{"a"}, noon)
 			w.Status.Total, w.Status.Succeeded = 7, 5
@@ -113,6 +117,15 @@ func TestPlanEnds(t *testing.T) {
 		}
 		if work.Status.StartTime == nil || work.Status.CompletionTime == nil {
 			t.Errorf("%s: from %v to %v", test.reason, work.Status.StartTime, work.Status.CompletionTime)
+		}
+		ready := meta.IsStatusConditionTrue(work.Status.Conditions, v1alpha1.ConditionReady)
+		if stalled := meta.IsStatusConditionTrue(work.Status.Conditions, v1alpha1.ConditionStalled); stalled == ready || !isTold(work) {
+			t.Errorf("%s: ready is %v, stalled is %v, told is %v", test.reason, ready, stalled, isTold(work))
+		}
+		meta.RemoveStatusCondition(&work.Status.Conditions, v1alpha1.ConditionReady)
+		meta.RemoveStatusCondition(&work.Status.Conditions, v1alpha1.ConditionStalled)
+		if isTold(work) {
+			t.Errorf("%s: told without the conditions", test.reason)
 		}
 	}
 }

@@ -55,14 +55,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	recorded, err := update.Status(ctx, r.status, &work, change)
+	ends := false // whether the write that lands, the last one, ends the work
+	recorded, err := update.Status(ctx, r.status, &work, func(work *v1alpha1.NodeMaintenance) error {
+		ended := work.Status.CompletionTime != nil
+		err := change(work)
+		ends = !ended && work.Status.CompletionTime != nil
+		return err
+	})
 	switch {
 	case apierrors.IsNotFound(err), errors.Is(err, apply.ErrUIDMismatch): // it is gone
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("status: %w", err)
 	case isComplete(recorded.Object):
-		if recorded.Changed { // else another manager has told it
+		if recorded.Changed && ends { // else it was told before, or by another manager
 			r.tell(recorded.Object)
 		}
 		return reconcile.Result{}, nil

@@ -29,8 +29,8 @@ type NodeMaintenanceStatusApplyConfiguration struct {
 	CompletionTime *v1.Time `json:"completionTime,omitempty"`
 	// conditions: Complete, False with the reason InProgress as long as a node is
 	// Pending, then True with the reason Succeeded, Failed (one node or more could not
-	// be done), NoNodes, TooManyNodes or InvalidSelector; and Ready once it is complete and
-	// no node failed.
+	// be done), NoNodes, TooManyNodes or InvalidSelector; Ready once it is complete and no
+	// node failed; and Stalled where it is complete and not Ready.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
