@@ -31,7 +31,7 @@ type LicenseSpec struct {
 	Limits corev1.ResourceList `json:"limits"`
 }
 
-// LicensePhase is what a License is worth now.
+// LicensePhase says which limits of a License hold now.
 type LicensePhase string
 
 const (
@@ -50,7 +50,7 @@ type LicenseStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// phase is what the license is worth now.
+	// phase says which limits hold now.
 	// +optional
 	Phase LicensePhase `json:"phase,omitempty"`
 

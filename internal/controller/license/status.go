@@ -46,7 +46,7 @@ func (s status) report(ctx context.Context, license *v1alpha1.License, applied r
 			license.Status.Namespace = worth.Namespace
 			license.Status.ObservedGeneration = condition.ObservedGeneration
 			meta.SetStatusCondition(&license.Status.Conditions, condition)
-			meta.SetStatusCondition(&license.Status.Conditions, setup.Ready(condition, string(worth.Phase), "the quota is what the license is worth now"))
+			meta.SetStatusCondition(&license.Status.Conditions, setup.Ready(condition, string(worth.Phase), "the ResourceQuota has the limits of the current phase"))
 			return nil
 		},
 		Then: func(context.Context) error {
@@ -99,7 +99,7 @@ func conditionOf(license *v1alpha1.License, worth v1alpha1.LicenseStatus, applie
 	case !equality.Semantic.DeepEqual(emitted, worth):
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = "Changing"
-		condition.Message = "what the license is worth has changed; the quota is next"
+		condition.Message = "the phase or its limits have changed; the ResourceQuota is changed next"
 	}
 	return condition
 }

@@ -26,7 +26,7 @@ func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconci
 	return reconciler.Report[*v1alpha1.User]{Change: func(user *v1alpha1.User) error {
 		user.Status.ObservedGeneration = condition.ObservedGeneration
 		meta.SetStatusCondition(&user.Status.Conditions, condition)
-		meta.SetStatusCondition(&user.Status.Conditions, setup.Ready(condition, "NamespaceStands", "the Namespace and what belongs into it stand"))
+		meta.SetStatusCondition(&user.Status.Conditions, setup.Ready(condition, "NamespaceStands", "the Namespace, its ServiceAccount and its RoleBinding are as wanted"))
 		user.Status.Namespace = ""
 		if !isThere(namespace) {
 			return nil
@@ -64,7 +64,7 @@ func conditionOf(user *v1alpha1.User, namespace *corev1.Namespace, applied recon
 	case condition.Status == metav1.ConditionTrue && !namespaceStands(user):
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = "NamespaceOnly"
-		condition.Message = "the Namespace stands; what goes into it is next"
+		condition.Message = "the Namespace exists; its ServiceAccount and its RoleBinding are made next"
 	}
 	return condition
 }

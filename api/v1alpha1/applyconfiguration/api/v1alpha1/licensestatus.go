@@ -16,7 +16,7 @@ type LicenseStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that the rest is about, -1 before
 	// there is any of it.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// phase is what the license is worth now.
+	// phase says which limits hold now.
 	Phase *apiv1alpha1.LicensePhase `json:"phase,omitempty"`
 	// limits are those that hold now: the spec's, and while the license is not Active no
 	// pods at all in place of the spec's.
