@@ -124,7 +124,9 @@ func (a *Applier) FieldManager() string { return a.config.FieldManager }
 // In which fields an intent gave way is remembered: the next Apply starts with what
 // was left of it, and one request is enough for as long as the other owners stay.
 // The server's answer shows when they let go; the whole intent is sent then. That
-// takes RecordExchange, or unstructured intents. Where the policy depends on who the
+// takes RecordExchange, or unstructured intents. A field that another process migrates to
+// this manager meanwhile is missing for one write, unless the object is read before:
+// for Steady, MaxShrink, or an intent with Belongs or MustExist. Where the policy depends on who the
 // other owner is and a new owner is to be rejected, what lands with that one
 // request is what had landed before.
 //
@@ -297,12 +299,16 @@ func (c *call) prepare(ctx context.Context, intent Intent) error {
 }
 
 // cached gives the object as the steady-state check has read it, or else as the client
-// reads it.
+// reads it; recall judges by it, too.
 func (c *call) cached(ctx context.Context) (client.Object, error) {
 	if c.looked != nil {
 		return c.looked, nil
 	}
-	return c.readCached(ctx)
+	object, err := c.readCached(ctx)
+	if err == nil {
+		c.looked = object
+	}
+	return object, err
 }
 
 // errAbsent says that there is no object to apply to.

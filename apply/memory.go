@@ -41,6 +41,13 @@ func (e *encodedIntent) key() memoryKey {
 	return memoryKey{metav1.GroupVersionKind(e.ref.GroupVersionKind), e.ref.NamespacedName, e.subresource}
 }
 
+// forget is for whoever writes to an object otherwise than by applying an intent.
+func (m *memory) forget(object ObjectRef) {
+	for _, subresource := range []string{"", statusSubresource} {
+		m.byIntent.Remove(memoryKey{metav1.GroupVersionKind(object.GroupVersionKind), object.NamespacedName, subresource})
+	}
+}
+
 // hash is the same for the same content.
 func (e *encodedIntent) hash() [sha256.Size]byte {
 	raw, err := json.Marshal(e.object) // it came from JSON
@@ -98,7 +105,11 @@ func (c *call) recall() (known remembered, ok bool) {
 }
 
 // ownsRelinquished reports whether a field that was relinquished is ours by now, as after
-// somebody migrated it to us.
+// another process migrated it to us. (What this applier has migrated itself it has forgotten.)
+//
+// Without a read nobody knows: an intent without MustExist and Belongs, of an applier
+// without Steady and MaxShrink, is sent as it was left, and its answer tells that the field
+// went. To read for it would cost each such apply a request.
 func (c *call) ownsRelinquished(object client.Object, made []concession) bool {
 	for _, entry := range readable(object.GetManagedFields()) {
 		if c.isOurs(entry.Manager) && slices.ContainsFunc(made, func(m concession) bool { return m.leaveOut && entry.Owns(m.conflict.Path) }) {
