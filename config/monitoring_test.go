@@ -11,9 +11,10 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
+	"coapply.dev/apply/contention"
 	"coapply.dev/apply/metrics"
 	_ "coapply.dev/internal/controller" // controller-runtime registers its own when it is linked
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/internal/controller/fights"
 )
 
 type ruleFile struct {
@@ -96,7 +97,7 @@ func registered(t *testing.T) map[string]bool {
 	if _, err := metrics.New(ctrlmetrics.Registry); err != nil {
 		t.Fatal(err)
 	}
-	fights, err := contention.New(contention.Config{PerMinute: contention.DefaultPerMinute})
+	contended, err := contention.New(fights.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func registered(t *testing.T) map[string]bool {
 	}
 	descriptions := make(chan *prometheus.Desc, 1000)
 	registry.Describe(descriptions)
-	fights.Describe(descriptions)
+	contended.Describe(descriptions)
 	close(descriptions)
 	names := map[string]bool{}
 	for description := range descriptions {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/apply/contention"
 )
 
 // options are the flags.

@@ -22,11 +22,12 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/apply/contention"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/metrics"
 	"coapply.dev/internal/controller"
-	"coapply.dev/internal/controller/contention"
 	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/controller/setup"
 )
 
@@ -134,7 +135,9 @@ func (o *options) contention(registry prometheus.Registerer) (*contention.State,
 	if o.fightsPerMinute == 0 {
 		return nil, nil
 	}
-	state, err := contention.New(contention.Config{PerMinute: o.fightsPerMinute})
+	config := fights.Config()
+	config.PerMinute = o.fightsPerMinute
+	state, err := contention.New(config)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/apply/contention"
 )
 
 func (d *demonstration) fight(ctx context.Context, _ io.Writer) error {

@@ -18,8 +18,8 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/apply/contention"
 	"coapply.dev/apply/reconciler"
-	"coapply.dev/internal/controller/contention"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/controller/setup"
@@ -33,7 +33,7 @@ func TestLoop(t *testing.T) {
 	restConfig.Wrap(apply.RecordExchange)
 	p := &platform{client: newClient(t, restConfig), writes: &writeLog{}, applies: &applyLog{}}
 	p.namespace = newNamespace(t, p.client)
-	state, err := contention.New(contention.Config{})
+	state, err := contention.New(fights.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/apply/contention"
 )
 
 // TestStrangerUnderOurName has somebody take the replicas under the name of a manager

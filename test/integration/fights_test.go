@@ -20,7 +20,8 @@ import (
 	"coapply.dev/api/v1alpha1"
 	v1alpha1ac "coapply.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/apply/contention"
+	"coapply.dev/internal/controller/fights"
 )
 
 // startFights runs the reconcilers of namespaced kinds and the fight detector, with
@@ -37,6 +38,8 @@ func startFightsIn(t *testing.T, namespace string, config contention.Config) *pl
 	restConfig := cluster(t).Config()
 	p := &platform{client: newClient(t, restConfig), namespace: namespace, writes: &writeLog{}, applies: &applyLog{}}
 	var err error
+	of := fights.Config()
+	config.Ours, config.Tells, config.HowToStop = of.Ours, of.Tells, of.HowToStop
 	p.contention, err = contention.New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -18,9 +18,10 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/contention"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/internal/controller"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/localcluster"
 )
@@ -126,7 +127,7 @@ var sharedPlatform = sync.OnceValues(func() (*platform, error) {
 	restConfig := c.Config()
 	restConfig.Wrap(apply.RecordExchange)
 	p := &platform{config: c.Config, writes: &writeLog{}, applies: &applyLog{}}
-	if p.contention, err = contention.New(contention.Config{}); err != nil {
+	if p.contention, err = contention.New(fights.Config()); err != nil {
 		return nil, err
 	}
 	if p.client, err = client.New(restConfig, client.Options{Scheme: scheme}); err != nil {

@@ -19,7 +19,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/apply/contention"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/fieldmanagers/claimtest"
 )

@@ -15,7 +15,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/apply/contention"
 )
 
 // reasonCalm is the condition's reason when it is over.

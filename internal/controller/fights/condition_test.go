@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/contention"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/controller/contention"
 )
 
 // stubReader gives an object of a uid, or an error.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/apply/contention"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
 )

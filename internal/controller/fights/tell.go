@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/apply/contention"
+	"coapply.dev/fieldowners"
 )
 
 // teller tells people what goes on about one object of ours, or about one that
@@ -49,7 +50,7 @@ func (t *teller) event(regarding, related apply.ObjectRef, n contention.News) {
 	if related != regarding {
 		other = reference(related)
 	}
-	t.events.Eventf(reference(regarding), other, corev1.EventTypeWarning, n.Reason, cut(action(n), 128), "%s", cut(note(n, t.state.PerMinute), 1024))
+	t.events.Eventf(reference(regarding), other, corev1.EventTypeWarning, n.Reason, cut(action(n), 128), "%s", cut(note(n, t.state.PerMinute, t.state.HowToStop), 1024))
 }
 
 // action tells events apart: those of one object that have the same reason and action
@@ -80,7 +81,7 @@ func reference(ref apply.ObjectRef) *corev1.ObjectReference {
 }
 
 // note says what happened and what to do.
-func note(n contention.News, perMinute int) string {
+func note(n contention.News, perMinute int, howToStop func(fieldowners.Manager) string) string {
 	switch n.Reason {
 	case contention.ReasonLoop:
 		return n.Trouble.String() + ": one of them has to stop writing what the other reads"
@@ -100,7 +101,7 @@ func note(n contention.News, perMinute int) string {
 	if len(n.Unsent) > 0 {
 		return text + whoWrote
 	}
-	return text + "; stop one of the two. " + contention.HowToStop(n.A) + ". " + contention.HowToStop(n.B)
+	return text + "; stop one of the two. " + howToStop(n.A) + ". " + howToStop(n.B)
 }
 
 // whoWrote is the next step where somebody may be using a name of ours.

@@ -8,8 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/apply/contention"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/controller/contention"
 )
 
 func TestNotes(t *testing.T) {
@@ -29,6 +29,10 @@ func TestNotes(t *testing.T) {
 		Unsent: []contention.Unsent{{Manager: "coapply-x", Object: fight.Object, Writes: 7}}}
 	posed := yields
 	posed.Unsent = []contention.Unsent{{Manager: "coapply-x", Object: fight.Object, Writes: 3, Fields: []fieldowners.Path{fight.Path}}}
+	state, err := contention.New(Config())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		news         contention.News
 		action, note string
@@ -52,7 +56,7 @@ func TestNotes(t *testing.T) {
 		if got := action(test.news); got != test.action {
 			t.Errorf("action %q, want %q", got, test.action)
 		}
-		if got := note(test.news, 5); got != test.note {
+		if got := note(test.news, 5, state.HowToStop); got != test.note {
 			t.Errorf("got  %s\nwant %s", got, test.note)
 		}
 	}

@@ -3,7 +3,6 @@ package fights
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/apply/contention"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
 )
@@ -122,6 +121,6 @@ func ofOurs(kind schema.GroupVersionKind) bool {
 // anything of it.
 func concernsUs(described contention.Object, object client.Object) bool {
 	return described.Parent.Name != "" || slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return strings.HasPrefix(entry.Manager, fieldmanagers.Prefix)
+		return isOurs(entry.Manager)
 	})
 }

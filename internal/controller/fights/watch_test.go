@@ -13,7 +13,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/contention"
+	"coapply.dev/apply/contention"
 )
 
 var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -39,7 +39,7 @@ func owned(uid, manager, controller string) *metav1.PartialObjectMetadata {
 
 func newState(t *testing.T) *contention.State {
 	t.Helper()
-	state, err := contention.New(contention.Config{})
+	state, err := contention.New(Config())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/contention"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/apply/update"
-	"coapply.dev/internal/controller/contention"
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"coapply.dev/fieldowners"
 )
 
 // DefaultPerMinute is that of Config Sync (KNV2005).
@@ -16,6 +18,15 @@ const window = time.Minute
 
 // Config of a State. What is 0 has its default.
 type Config struct {
+	// Ours reports whether a field manager is one of ours: of this process, or of another
+	// one of the same owner. nil knows those that State.Guard was called for.
+	Ours func(manager string) bool
+	// Tells are managers of ours that write what goes on, such as a condition, and so
+	// answer no one: they are in no loop.
+	Tells []string
+	// HowToStop says how a manager of ours is brought to leave a field; "" or nil leaves
+	// that to State.HowToStop.
+	HowToStop func(fieldowners.Manager) string
 	// PerMinute is how often a field may go from one manager to the other and back in
 	// a minute, each way counted, before it is a fight.
 	PerMinute int

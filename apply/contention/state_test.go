@@ -39,7 +39,10 @@ func newWorld(t *testing.T, parent apply.ObjectRef) *world {
 		NamespacedName:   types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "web",
 	}}
 	var err error
-	if w.State, err = New(Config{now: func() time.Time { return w.clock }, jitter: sameJitter}); err != nil {
+	if w.State, err = New(Config{
+		Ours: func(name string) bool { return strings.HasPrefix(name, "coapply-") }, Tells: []string{"coapply-fights"},
+		now: func() time.Time { return w.clock }, jitter: sameJitter,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, manager := range []string{"coapply-power", "coapply-other", "coapply-ping", "coapply-pong"} {

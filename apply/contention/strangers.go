@@ -102,7 +102,7 @@ func (s *strangers) saw(object Object, change Change, at time.Time) bool {
 	return len(found) > 0 && found[0].Writes == fewUnsent+1
 }
 
-// applier is the manager of ours that applied a change, where that is certain.
+// applier is the manager that applied a change, where that is certain.
 func (c Change) applier() (string, bool) {
 	writer := c.Again
 	if len(c.Writers) == 1 {

@@ -9,11 +9,17 @@ import (
 // TestHowToStop: each manager has an instruction that works for it.
 func TestHowToStop(t *testing.T) {
 	const nothing = "; kubectl fieldowners release does nothing for an Update owner"
+	state, err := New(Config{HowToStop: func(m fieldowners.Manager) string {
+		if m.Name == "ours" {
+			return "pause it"
+		}
+		return ""
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, m := range map[string]fieldowners.Manager{
-		"coapply-devbox-power: set spec.state of the Devbox to what is wanted, or start this manager with --replicas-conflict=Reject": {
-			Name: "coapply-devbox-power", Operation: byApply},
-		`coapply-user: change the spec of the object that it reconciles, or pause that object with the annotation coapply.dev/paused: "true"`: {
-			Name: "coapply-user", Operation: byApply},
+		"ours: pause it": {Name: "ours", Operation: byApply},
 		"ci: take the field out of what it applies; once it has stopped, kubectl fieldowners release gives up what it applied": {
 			Name: "ci", Operation: byApply},
 		"kubectl: end whatever runs kubectl scale" + nothing: {Name: "kubectl", Operation: byUpdate, Subresource: "scale"},
@@ -21,7 +27,7 @@ func TestHowToStop(t *testing.T) {
 			Name: "kube-controller-manager", Operation: byUpdate, Subresource: "scale"},
 		"bot: change its configuration, or end it" + nothing: {Name: "bot", Operation: byUpdate},
 	} {
-		if got := HowToStop(m); got != want {
+		if got := state.HowToStop(m); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

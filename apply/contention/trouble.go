@@ -8,9 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 // The reasons of events and of the condition Contended.
@@ -105,14 +103,14 @@ func (r *row) is(reason string, object apply.ObjectRef, path fieldowners.Path, a
 
 // HowToStop says how a manager is brought to leave a field. Release is for appliers: it
 // takes nothing from who writes by Update.
-func HowToStop(m fieldowners.Manager) string {
+func (s *State) HowToStop(m fieldowners.Manager) string {
+	if s.Config.HowToStop != nil {
+		if how := s.Config.HowToStop(m); how != "" {
+			return m.Name + ": " + how
+		}
+	}
 	const released = "; kubectl fieldowners release does nothing for an Update owner"
 	switch {
-	case m.Name == fieldmanagers.DevboxPower:
-		return m.Name + ": set spec.state of the Devbox to what is wanted, or start this manager with --replicas-conflict=Reject"
-	case ours(m.Name):
-		return fmt.Sprintf("%s: change the spec of the object that it reconciles, or pause that object with the annotation %s: \"true\"",
-			m.Name, reconciler.PausedAnnotation)
 	case m.Operation == metav1.ManagedFieldsOperationApply:
 		return m.Name + ": take the field out of what it applies; once it has stopped, kubectl fieldowners release gives up what it applied"
 	case m.Subresource == "scale" && strings.HasPrefix(m.Name, "kubectl"):

@@ -1,7 +1,29 @@
 // Package contention knows which managers are in each other's way: it is shown each
 // change of managed fields, and says what goes on, and which fields ours may not
-// force meanwhile. It has no client; package fights shows it what the watches see and
-// tells people.
+// force meanwhile. It has no client: give it what watches of metadata see, and tell people
+// what it says.
+//
+// # Contract
+//
+//  1. One State a process. Every Applier has its policy guarded by State.Guard and its
+//     Metrics wrapped by State.Sent.
+//  2. Each change of a watched object goes to State.Observe, in the order of the watch, as
+//     Seen compares it; an object that is gone to State.Forget. Both return the objects to
+//     look at with State.Take.
+//  3. State.Take returns what goes on about an object, what people have not heard of yet,
+//     and when to look again.
+//  4. A breaker stops a force, never an apply that is not forced.
+//
+// Valid:
+//
+//	state, err := contention.New(contention.Config{})
+//	applier, err := apply.New(c, apply.Config{
+//		FieldManager: "shop-web", LiveReader: live,
+//		Policy:  state.Guard("shop-web", policy),
+//		Metrics: state.Sent("shop-web", nil),
+//	})
+//
+// Invalid: changes shown by a work queue. It keeps no order, and merges changes.
 //
 // # Fights
 //

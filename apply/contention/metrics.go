@@ -30,7 +30,7 @@ func newMetrics() *metrics {
 }
 
 // count counts what began. The manager is ours where one is.
-func (m *metrics) count(t Trouble) {
+func (m *metrics) count(t Trouble, ours func(string) bool) {
 	manager, other := t.A.Name, t.B.Name
 	if !ours(manager) && ours(other) {
 		manager, other = other, manager

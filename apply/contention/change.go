@@ -2,12 +2,10 @@ package contention
 
 import (
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 // Change is what managed fields show of a write.
@@ -189,13 +187,4 @@ func latest(all entries, like metav1.ManagedFieldsEntry) *metav1.Time {
 		all = all[i+1:]
 	}
 	return last
-}
-
-// ours tells whether a field manager is one of the platform. config/admission
-// reserves the prefix.
-func ours(name string) bool { return strings.HasPrefix(name, fieldmanagers.Prefix) }
-
-// applies tells whether a manager is one of ours that a breaker can stop.
-func applies(m fieldowners.Manager) bool {
-	return ours(m.Name) && m.Operation == metav1.ManagedFieldsOperationApply
 }

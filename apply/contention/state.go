@@ -13,7 +13,6 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 // maxTroubles bounds how many go on at a time; those beyond it are not seen.
@@ -54,6 +53,18 @@ func New(config Config) (*State, error) {
 	return &State{Config: config, fights: fights, loops: loops, metrics: newMetrics(),
 		policies: map[string][]apply.Policy{}, strangers: strangers{runs: map[string]bool{}}}, nil
 }
+
+// ours reports whether a field manager is one of ours.
+func (s *State) ours(name string) bool {
+	if s.Ours != nil {
+		return s.Ours(name)
+	}
+	_, guarded := s.policies[name]
+	return guarded
+}
+
+// applies reports whether a manager is one that a breaker can stop, if it is ours.
+func applies(m fieldowners.Manager) bool { return m.Operation == metav1.ManagedFieldsOperationApply }
 
 // Guard has the policy of a manager ask before it forces.
 func (s *State) Guard(manager string, policy apply.Policy) apply.Policy {
@@ -139,7 +150,7 @@ func (s *State) moved(object Object, change Change, now time.Time) (opened bool)
 // fight puts a fight on record that concerns us.
 func (s *State) fight(object Object, f fieldowners.Fight, now time.Time) bool {
 	a, b := plain(f.A), plain(f.B)
-	if object.Parent.Name == "" && !ours(a.Name) && !ours(b.Name) {
+	if object.Parent.Name == "" && !s.ours(a.Name) && !s.ours(b.Name) {
 		return false
 	}
 	r := &row{
@@ -159,7 +170,7 @@ func (s *State) fight(object Object, f fieldowners.Fight, now time.Time) bool {
 
 // mightForce reports whether a manager is ours and a policy of it forces the field.
 func (s *State) mightForce(m fieldowners.Manager, conflict apply.Conflict) bool {
-	return applies(m) && slices.ContainsFunc(s.policies[m.Name], func(p apply.Policy) bool { return p.Forces(conflict) })
+	return s.ours(m.Name) && applies(m) && slices.ContainsFunc(s.policies[m.Name], func(p apply.Policy) bool { return p.Forces(conflict) })
 }
 
 // write shows the loops who wrote. The writes of several managers that are seen as
@@ -168,10 +179,10 @@ func (s *State) write(object Object, change Change, now time.Time) []fieldowners
 	var names []string
 	for _, m := range change.Writers {
 		switch {
-		case !ours(m.Name) && m.Subresource != "status":
+		case !s.ours(m.Name) && m.Subresource != "status":
 			s.loops.Interrupted(string(object.familyUID()))
 			return nil
-		case ours(m.Name) && m.Name != fieldmanagers.Fights && !slices.Contains(names, m.Name):
+		case s.ours(m.Name) && !slices.Contains(s.Tells, m.Name) && !slices.Contains(names, m.Name):
 			names = append(names, m.Name)
 		}
 	}
@@ -247,7 +258,7 @@ func (s *State) Take(subject apply.ObjectRef) (troubles []Trouble, news []News, 
 		}
 		if r.news {
 			if !r.again {
-				s.metrics.count(r.Trouble)
+				s.metrics.count(r.Trouble, s.ours)
 			}
 			news = append(news, s.tell(r, now))
 		}
