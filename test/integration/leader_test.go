@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -131,6 +132,9 @@ func (p *platform) waitForAll(t *testing.T, n int) {
 			}
 			if missing := unlessApplied(&box); missing != "" {
 				return missing
+			}
+			if !meta.IsStatusConditionTrue(box.Status.Conditions, v1alpha1.ConditionReady) { // written after the others
+				return box.Name + " is not ready"
 			}
 		}
 		var set v1alpha1.NodeSet
