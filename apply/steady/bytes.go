@@ -113,21 +113,42 @@ func (c *contentBytes) addMap(s *shape, v reflect.Value, seed maphash.Seed, dept
 		c.number(0)
 		return true
 	}
-	var sum, other uint64
-	start := len(c.bytes)
+	sum := mapSum{start: len(c.bytes)}
+	if labels, ok := reflect.TypeAssert[map[string]string](v); ok { // without a copy of each entry
+		for key, value := range labels {
+			c.text(key)
+			c.text(value)
+			sum.take(c, seed)
+		}
+		return sum.end(c, v.Len())
+	}
 	entries := v.MapRange()
 	for entries.Next() {
 		c.text(entries.Key().String())
 		if !c.add(s.elem, entries.Value(), seed, depth+1) {
 			return false
 		}
-		hash := maphash.Bytes(seed, c.bytes[start:])
-		sum, other = sum+hash, other^hash*0x9e3779b97f4a7c15
-		c.bytes = c.bytes[:start]
+		sum.take(c, seed)
 	}
-	c.number(uint64(v.Len()) + 1)
-	c.number(sum)
-	c.number(other)
+	return sum.end(c, v.Len())
+}
+
+// mapSum is that of a map's entries, each of which is written at the start and taken away.
+type mapSum struct {
+	start      int
+	sum, other uint64
+}
+
+func (m *mapSum) take(c *contentBytes, seed maphash.Seed) {
+	hash := maphash.Bytes(seed, c.bytes[m.start:])
+	m.sum, m.other = m.sum+hash, m.other^hash*0x9e3779b97f4a7c15
+	c.bytes = c.bytes[:m.start]
+}
+
+func (m *mapSum) end(c *contentBytes, entries int) bool {
+	c.number(uint64(entries) + 1)
+	c.number(m.sum)
+	c.number(m.other)
 	return true
 }
 
