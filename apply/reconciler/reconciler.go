@@ -151,11 +151,10 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 // package comment for the order and for what becomes of errors.
 func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P)
-	err := r.Client.Get(ctx, request.NamespacedName, parent)
-	switch {
-	case apierrors.IsNotFound(err):
-		return Requeue(ctx, r.gone(ctx, request.NamespacedName))
-	case err != nil:
+	if err := r.Client.Get(ctx, request.NamespacedName, parent); err != nil {
+		if apierrors.IsNotFound(err) {
+			err = r.gone(ctx, request.NamespacedName)
+		}
 		return Requeue(ctx, err)
 	}
 	if ended, result, err := r.ends(ctx, parent); ended {
