@@ -22,9 +22,9 @@
 //     cache lags, and one that somebody else has made meanwhile costs the read
 //     alone. An object without uid or resourceVersion is a name only, and is not
 //     looked at.
-//  3. mutate is called once on the copy, if that is looked at, and once an attempt, on that attempt's
-//     object, and sees no managed fields. Its error ends an attempt and the call;
-//     on the copy it decides nothing, as it may come of what is old there. Only
+//  3. mutate is called once on the copy, if that is looked at, and once an attempt, on
+//     that attempt's object, and sees no managed fields. Its error ends an attempt and
+//     the call; on the copy it decides nothing, as it may come of what is old there. Only
 //     ErrIdentityChanged ends the call at once.
 //  4. An attempt that finds nothing to write any more sends no write, and is a
 //     success with Changed false. It is inside the object's lane (Config.Lanes) from

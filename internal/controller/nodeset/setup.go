@@ -54,7 +54,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("nodeset").
-		For(&v1alpha1.NodeSet{}, builder.WithPredicates(setup.Worth(fieldmanagers.NodeSet, statusOf))).
+		For(&v1alpha1.NodeSet{}, builder.WithPredicates(setup.Worth[*v1alpha1.NodeSet](fieldmanagers.NodeSet))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(requestOfPod), builder.WithPredicates(worthARound())).
 		Watches(&v1alpha1.SlurmController{}, handler.EnqueueRequestsFromMapFunc(n.requestsOfController),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).

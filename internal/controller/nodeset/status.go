@@ -48,11 +48,6 @@ func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done 
 	return nil
 }
 
-// statusOf has each change of the status start a round. What is written is judged by the
-// cache: a round that begins before its predecessor's write has come there may take an
-// older status for what it found, and write nothing.
-func statusOf(set *v1alpha1.NodeSet) any { return set.Status }
-
 // tell records an event where pods are missing or not as wanted and people have to do
 // something, when that begins and when it is for another reason. What heals by itself
 // stands in the condition alone.
