@@ -40,13 +40,17 @@ on stderr, the others count, and the exit code is 2.
 
 A cluster is asked for metadata only, page by page: the data of a Secret is never sent
 (but in the annotation in which kubectl apply keeps a copy, which is not shown). Memory
-does not grow with the number of objects, but files are read whole. Files hold whole objects: only there can
-"managedFields larger than half of the object" be judged, for objects of 4 KiB and
-more, but not whether an API version is still served.
+does not grow with the number of objects, but files are read whole. Files hold whole
+objects: only there can "managedFields larger than half of the object" be judged, for
+objects of 4 KiB and more, but not whether an API version is still served.
 
 FIELDS are those that a manager names nothing below. SHARED of them have other owners
-too. That is legal: all of them set the same value. Who sets another one by Apply is
-then in conflict; who does by Update takes the field. It is no finding.
+too: all of them set the same value. Who sets another one by Apply is then in conflict;
+who does by Update takes the field. Sharing alone is no finding; sharing between a
+manager that wrote by Update and one that applies is (shared-by-update).
+
+-o wide has the kinds and API versions of each manager. A terminal that is too narrow
+for its columns shows a manager on a line of its own, and below it what it has.
 
 With --for it then watches the same kinds for a while, which no list can replace, and
 adds fights and loops, as kubectl fieldowners watch knows them: managers that take a

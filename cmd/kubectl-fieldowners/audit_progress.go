@@ -41,7 +41,7 @@ func (p *auditProgress) page(objects int, remaining *int64) {
 func (p *auditProgress) looking(left time.Duration) {
 	if p.out != nil {
 		line := fmt.Sprintf("watching %d kinds for fights: %v left", p.kinds, max(0, left.Round(time.Second)))
-		fmt.Fprint(p.out, clearLine, ownerview.Shorten(line, p.width-1))
+		p.out.show(ownerview.Shorten(line, p.width-1))
 	}
 }
 

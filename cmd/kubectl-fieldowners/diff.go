@@ -24,7 +24,7 @@ func newDiff(p *plugin) *cobra.Command {
 	d := &diffCommand{plugin: p}
 	cmd := &cobra.Command{
 		Use:   "diff BEFORE [AFTER]",
-		Short: "Compare who owned what with who owns it: two saved versions, or a saved one with the live object",
+		Short: "Compare who owned what with who owns it now, or in another saved version",
 		Long: `Compare who owned what with who owns it: which fields a manager gained, which it lost,
 and which moved from one to another.
 

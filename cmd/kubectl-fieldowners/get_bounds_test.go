@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -170,15 +171,78 @@ func TestItemsAsAWhole(t *testing.T) {
 	}
 }
 
-// TestWideIsWhole has a path that is wider than the screen.
+// TestWideIsWhole has a path that is nearly as wide as the screen, and one that is wider. None is
+// cut, and nothing else is wider than the screen.
 func TestWideIsWhole(t *testing.T) {
+	const (
+		short  = `.spec.replicas`
+		medium = `.spec.template.spec.containers[name="web"].env[name="A"].value`
+		long   = `.spec.template.spec.containers[name="web"].env[name="A_NAME"].valueFrom.fieldRef.fieldPath`
+	)
+	row := func(path, value string) []string {
+		return []string{"shop", "deployment.apps/web", path, "kubectl-client-side-apply", "Update", "scale", "apps/v1", "3d", value}
+	}
+	for _, test := range []struct {
+		width int
+		paths []string
+		table bool
+	}{
+		{0, []string{short, medium, long}, true},
+		{200, []string{short, medium, long}, true},
+		{160, []string{short, medium}, true}, // the value gives way
+		{160, []string{short, medium, long}, false},
+		{80, []string{short, medium}, false},
+		{80, []string{short, medium, long}, false},
+	} {
+		var out bytes.Buffer
+		g := &getCommand{plugin: &plugin{}, output: "wide"}
+		g.Out = &out
+		p := &getPrinter{getCommand: g, screen: ownerview.Screen{Width: test.width}, objects: 1}
+		for _, path := range test.paths {
+			p.rows = append(p.rows, row(path, `"`+strings.Repeat("long and ", 6)+`wide"`))
+		}
+		p.table()
+		if table := strings.HasPrefix(out.String(), "FIELD "); table != test.table {
+			t.Errorf("%d columns: a table is %v, want %v:\n%s", test.width, table, test.table, out.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if test.width > 0 && utf8.RuneCountInString(line) > test.width && line != long {
+				t.Errorf("wider than %d: %s", test.width, line)
+			}
+		}
+		for _, path := range test.paths {
+			if !strings.Contains(out.String(), path+" ") && !strings.Contains(out.String(), path+"\n") {
+				t.Errorf("%d columns: %s is cut in\n%s", test.width, path, out.String())
+			}
+		}
+		if !test.table && !strings.Contains(out.String(), "\n  kubectl-client-side-apply/Update[scale], apps/v1, 3d: \"long and") {
+			t.Errorf("%d columns: no owner below a field in\n%s", test.width, out.String())
+		}
+	}
+}
+
+// TestStackedObjects: where there are several, each stands above its fields.
+func TestStackedObjects(t *testing.T) {
 	var out bytes.Buffer
 	g := &getCommand{plugin: &plugin{}, output: "wide"}
 	g.Out = &out
-	path := ".spec.template.spec.containers[name=\"web\"].env[name=\"A_NAME\"].valueFrom.fieldRef.fieldPath"
-	p := &getPrinter{getCommand: g, screen: ownerview.Screen{Width: 80}, objects: 1}
-	p.rows = [][]string{{"shop", "deployment.apps/web", path, "kubectl-client-side-apply", "Update", "", "apps/v1", "3d", `"status.podIP"`}}
-	if p.table(); !strings.Contains(out.String(), path+" ") {
-		t.Errorf("the path is cut in\n%s", out.String())
+	p := &getPrinter{getCommand: g, screen: ownerview.Screen{Width: 40}, objects: 2}
+	p.rows = [][]string{
+		{"shop", "configmap/a", ".data.x", "one", "Apply", "", "v1", "3d", `"x"`},
+		{"shop", "configmap/a", ".data.x", "two", "Apply", "", "v1", "3d", `"x"`},
+		{"shop", "configmap/b", ".data.x", "<nobody>", "", "", "", "", `"x"`},
+	}
+	p.table()
+	const want = `configmap/a
+  .data.x
+    one/Apply, v1, 3d: "x"
+    two/Apply, v1, 3d: "x"
+configmap/b
+  .data.x
+    <nobody>: "x"
+`
+	if got := out.String(); got != want {
+		t.Errorf("it prints\n%s", got)
 	}
 }

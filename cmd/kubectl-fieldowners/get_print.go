@@ -173,11 +173,37 @@ func (p *getPrinter) table() {
 	for i := range rows {
 		rows[i] = rows[i][left:]
 	}
-	if len(rows) > 0 {
-		screen := p.screen
-		if p.output == "wide" { // as kubectl's, it is as wide as what stands in it
-			screen.Width = 0
+	switch {
+	case len(rows) == 0:
+	case p.output == "wide":
+		p.screen.Wide(p.Out, header, rows, true, func() { p.stack(rows, left) })
+	default:
+		p.screen.Table(p.Out, header, rows)
+	}
+}
+
+// stack prints the rows of a wide table below each other: the object where there are several,
+// the field, who owns it. left is how many columns the rows lack at their begin.
+func (p *getPrinter) stack(rows [][]string, left int) {
+	indent, object, path := "", "", ""
+	for _, row := range rows {
+		if at := strings.TrimSpace(strings.Join(row[:2-left], " ")); at != object {
+			indent, object, path = "  ", at, ""
+			fmt.Fprintln(p.Out, at)
 		}
-		screen.Table(p.Out, header, rows)
+		row = row[2-left:]
+		if row[0] != path {
+			path = row[0]
+			fmt.Fprintln(p.Out, indent+path)
+		}
+		owner := row[1]
+		if row[2] != "" {
+			owner += "/" + row[2]
+		}
+		if row[3] != "" {
+			owner += "[" + row[3] + "]"
+		}
+		parts := slices.DeleteFunc([]string{owner, row[4], row[5]}, func(part string) bool { return part == "" })
+		fmt.Fprintln(p.Out, ownerview.Wrap(strings.Join(parts, ", ")+": "+row[6], indent+"  ", p.screen.Width))
 	}
 }

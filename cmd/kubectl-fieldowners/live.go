@@ -21,9 +21,10 @@ import (
 // that take none are among those who ask.
 func (p *plugin) endWith(ctx context.Context) {
 	p.done = ctx.Done()
+	warnings := rest.NewWarningWriter(p.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // one for all clients
 	p.config.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
-		config.WarningHandler = rest.NewWarningWriter(p.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+		config.WarningHandler = warnings
 		return config
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -17,8 +18,13 @@ func TestWarningsOnLinesOfTheirOwn(t *testing.T) {
 	progress.begin("endpoints")
 	warnings.HandleWarningHeader(299, "", "v1 Endpoints is deprecated")
 	fmt.Fprintln(stderr, "error: x")
+	progress.looking(time.Second)
+	warnings.HandleWarningHeader(299, "", "v1 Endpoints is deprecated")
+	progress.looking(0)
 	progress.end()
-	const want = "reading endpoints (kind 1 of 2)" + clearLine + "Warning: v1 Endpoints is deprecated\nerror: x\n"
+	const want = "reading endpoints (kind 1 of 2)" + clearLine + "Warning: v1 Endpoints is deprecated\nerror: x\n" +
+		"watching 2 kinds for fights: 1s left" + clearLine + "Warning: v1 Endpoints is deprecated\n" +
+		"watching 2 kinds for fights: 0s left" + clearLine
 	if got := terminal.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

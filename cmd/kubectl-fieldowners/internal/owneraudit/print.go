@@ -18,13 +18,9 @@ func Print(w io.Writer, r Report, screen ownerview.Screen, wide bool) {
 	if len(r.Managers) == 0 {
 		return
 	}
-	table := screen
-	if wide { // as kubectl's, it is as wide as what stands in it
-		table.Width = 0
-	}
-	printManagers(w, r.Managers, table, wide)
+	printManagers(w, r.Managers, screen, wide)
 	printFindings(w, r.Findings, screen)
-	printOverlaps(w, r.Overlaps, table, wide)
+	printOverlaps(w, r.Overlaps, screen, wide)
 }
 
 func printManagers(w io.Writer, managers []ManagerRow, screen ownerview.Screen, wide bool) {
@@ -47,11 +43,31 @@ func printManagers(w io.Writer, managers []ManagerRow, screen ownerview.Screen, 
 		}
 		rows = append(rows, row)
 	}
-	if screen.Width > 0 && screen.Width < roomy && !wide {
+	if wide {
+		screen.Wide(w, header, rows, false, func() { stackManagers(w, managers, rows, screen) })
+		return
+	}
+	if screen.Width > 0 && screen.Width < roomy {
 		header, rows = joined(header, rows, managers)
 	}
 	screen.Table(w, header, rows)
 }
+
+// stackManagers writes the rows of the wide table below each other.
+func stackManagers(w io.Writer, managers []ManagerRow, rows [][]string, screen ownerview.Screen) {
+	for i, m := range managers {
+		fmt.Fprintln(w, m.Manager.String())
+		say := func(format string, args ...any) {
+			fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
+		}
+		say("%s, %s, %d shared, %s, last write: %s", count(m.Objects, "object"), count(m.Fields, "field"), m.Shared, count(m.Bytes, "byte"), rows[i][6])
+		say("kinds: %s", spaced(rows[i][8]))
+		say("API versions: %s", spaced(rows[i][9]))
+	}
+}
+
+// spaced lets a list be broken between its items.
+func spaced(list string) string { return strings.ReplaceAll(list, ",", ", ") }
 
 // roomy is the width from which a manager has three columns.
 const roomy = 100
@@ -96,9 +112,9 @@ func printOverlaps(w io.Writer, overlaps []Overlap, screen ownerview.Screen, wid
 	if len(overlaps) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nManagers that own fields together. That is legal: both set them to the same")
-	fmt.Fprintln(w, "value. Who sets another one by Apply is in conflict, who does by Update takes")
-	fmt.Fprintln(w, "the field.")
+	fmt.Fprintln(w, "\nManagers that own fields together, as they have the same values. Who sets")
+	fmt.Fprintln(w, "another value by Apply is in conflict, who does by Update takes the field. Most")
+	fmt.Fprintln(w, "of it is wanted; where it is likely to cause trouble there is a finding.")
 	var rows [][]string
 	for i, o := range overlaps {
 		if i == shownOverlaps && !wide {
@@ -116,9 +132,22 @@ func printOverlaps(w io.Writer, overlaps []Overlap, screen ownerview.Screen, wid
 			rows[i] = rows[i][:4]
 		}
 	}
-	screen.Table(w, header, rows)
+	if wide {
+		screen.Wide(w, header, rows, false, func() { stackOverlaps(w, rows, screen) })
+	} else {
+		screen.Table(w, header, rows)
+	}
 	if more := len(overlaps) - len(rows); more > 0 {
 		fmt.Fprintf(w, "and %d more pairs (-o wide)\n", more)
+	}
+}
+
+// stackOverlaps writes the rows of the wide table below each other.
+func stackOverlaps(w io.Writer, rows [][]string, screen ownerview.Screen) {
+	for _, row := range rows {
+		fmt.Fprintln(w, row[0]+" and")
+		fmt.Fprintln(w, row[1])
+		fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf("fields: %s, objects: %s, such as %s", row[2], row[3], row[4]), "  ", screen.Width))
 	}
 }
 

@@ -105,9 +105,9 @@ func (r Ref) subject() fieldowners.Subject {
 	return fieldowners.Subject{Group: group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// Overlap is two managers that own fields together. That is legal: both set them to
-// the same value, or one took over the other's. Who next sets another value by Apply
-// is in conflict; who does by Update takes the field.
+// Overlap is two managers that own fields together: both set them to the same value, or
+// one took over the other's. Who next sets another value by Apply is in conflict; who
+// does by Update takes the field. Where that is likely, there is a Finding as well.
 type Overlap struct {
 	Managers   [2]Manager `json:"managers"`
 	Fields     int        `json:"fields"`

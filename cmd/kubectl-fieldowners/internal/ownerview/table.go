@@ -88,6 +88,28 @@ func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 	}
 }
 
+// Wide writes a table of which nothing is cut, as kubectl's. On a screen that has no room for
+// it the last column gives way, if that may be cut, or else stacked writes the rows in its
+// place, without columns.
+func (s Screen) Wide(w io.Writer, header []string, rows [][]string, cutLast bool, stacked func()) {
+	all := append([][]string{header}, rows...)
+	widths, total := measure(all)
+	if s.Width == 0 || total <= s.Width {
+		s.Table(w, header, rows)
+		return
+	}
+	last := len(widths) - 1
+	room := widths[last] - (total - s.Width)
+	if !cutLast || room < narrowest {
+		stacked()
+		return
+	}
+	for _, row := range all {
+		row[last] = CutOff(row[last], room)
+	}
+	s.Table(w, header, rows)
+}
+
 // held leaves out what only repeats others: parents without owners of their own, and
 // what belongs to the owners of a listed field above.
 func held(fields []fieldowners.Field) []fieldowners.Field {
@@ -110,14 +132,7 @@ const narrowest = 16
 
 // narrowed shortens the cells of the widest columns so that a table fits the screen.
 func (s Screen) narrowed(rows [][]string) [][]string {
-	widths := make([]int, len(rows[0]))
-	total := gap * (len(widths) - 1)
-	for i := range widths {
-		for _, row := range rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-		}
-		total += widths[i]
-	}
+	widths, total := measure(rows)
 	if s.Width == 0 || total <= s.Width {
 		return rows
 	}
@@ -135,6 +150,19 @@ func (s Screen) narrowed(rows [][]string) [][]string {
 		}
 	}
 	return narrowed
+}
+
+// measure gives the widths of a table's columns and of the whole.
+func measure(rows [][]string) (widths []int, total int) {
+	widths = make([]int, len(rows[0]))
+	total = gap * (len(widths) - 1)
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+		total += widths[i]
+	}
+	return widths, total
 }
 
 // valueText gives a field's value on one short line.
