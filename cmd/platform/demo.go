@@ -84,6 +84,9 @@ func (d *demonstration) start(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := d.allowMetrics(ctx); err != nil {
+		return err
+	}
 	if err := d.platform.startManager(ctx, "Reject", stderr); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -48,17 +47,23 @@ func (m *measurements) count(c counters) {
 // metricsReader is an account that may read the manager's metrics.
 const metricsReader = "demo-metrics-reader"
 
-// counters reads the manager's metrics as a scraper does: over HTTPS, with a token
-// that RBAC lets through.
-func (d *demonstration) counters(ctx context.Context) (counters, error) {
+// allowMetrics makes that account. It is done long before the metrics are read: the API
+// server takes a moment to know a new right, and the manager remembers a refusal.
+func (d *demonstration) allowMetrics(ctx context.Context) error {
 	for _, args := range [][]string{
 		{"create", "serviceaccount", metricsReader, "--namespace", namespace},
 		{"create", "clusterrolebinding", metricsReader, "--clusterrole=coapply-metrics-reader", "--serviceaccount=" + namespace + ":" + metricsReader},
 	} {
-		if _, err := d.platform.kubectl(ctx, args...); err != nil && !strings.Contains(err.Error(), "already exists") {
-			return counters{}, err
+		if _, err := d.platform.kubectl(ctx, args...); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// counters reads the manager's metrics as a scraper does: over HTTPS, with a token
+// that RBAC lets through.
+func (d *demonstration) counters(ctx context.Context) (counters, error) {
 	token, err := d.platform.token(ctx, metricsReader)
 	if err != nil {
 		return counters{}, err

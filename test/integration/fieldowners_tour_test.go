@@ -35,6 +35,9 @@ func TestTour(t *testing.T) {
 		}
 		got := world.run(t, script)
 		ran++
+		if script == "kubectl fieldowners deployment/web\n" {
+			holdReadme(t, world)
+		}
 		shows := i+2 < len(parts) && strings.TrimSpace(parts[i+1]) == "" && strings.HasPrefix(parts[i+2], "text\n")
 		switch {
 		case !shows && got != "":
