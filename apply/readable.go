@@ -2,6 +2,7 @@ package apply
 
 import (
 	"crypto/sha256"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,11 +33,11 @@ func unreadFieldsOf(entries []metav1.ManagedFieldsEntry, manager fieldowners.Man
 		if _, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{entry}); err == nil {
 			continue
 		}
-		text := append(fields[:], entry.APIVersion...)
+		var raw []byte
 		if entry.FieldsV1 != nil {
-			text = append(text, entry.FieldsV1.GetRawBytes()...)
+			raw = entry.FieldsV1.GetRawBytes()
 		}
-		fields = sha256.Sum256(text)
+		fields = sha256.Sum256(slices.Concat(fields[:], []byte(entry.APIVersion), raw))
 	}
 	return fields
 }
