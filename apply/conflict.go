@@ -2,7 +2,6 @@ package apply
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -64,25 +63,6 @@ func (c Conflict) owner() string {
 	return fmt.Sprintf("%s itself (by %s through %s)", c.Manager.Name, c.Manager.Operation, c.Manager.Subresource)
 }
 
-// show gives a value on one short line.
-func show(v any) string {
-	if h, ok := v.(hiddenValue); ok {
-		return string(h)
-	}
-	var encoded strings.Builder
-	encoder := json.NewEncoder(&encoded)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return fmt.Sprintf("%v", v)
-	}
-	const limit = 80
-	text := []rune(strings.TrimSuffix(encoded.String(), "\n"))
-	if len(text) > limit {
-		return string(text[:limit]) + "…"
-	}
-	return string(text)
-}
-
 // describeConflicts turns the causes of a 409 into conflicts, matched against the
 // managed fields of the object read, and decides each.
 func (c *call) describeConflicts(err error, live *unstructured.Unstructured) ([]Conflict, error) {
@@ -141,7 +121,7 @@ func (c *Conflict) setPath(path fieldowners.Path, intent *encodedIntent, live *u
 	equal = reflect.DeepEqual(c.Ours, c.Theirs)
 	c.Hidden = config.hides(c.Object, path, c.Ours, c.Theirs)
 	if intent.secret() {
-		c.Ours, c.Theirs = hide(c.Ours), hide(c.Theirs)
+		c.Ours, c.Theirs = fieldowners.Hide(c.Ours), fieldowners.Hide(c.Theirs)
 	}
 	return equal
 }

@@ -60,7 +60,7 @@ func (c *call) differences(answer *unstructured.Unstructured) []Difference {
 			}
 			difference := Difference{Path: path, Wanted: wanted, Live: live, Hidden: c.config.hides(c.ref, path, wanted, live)}
 			if c.intent.secret() {
-				difference.Wanted, difference.Live = hide(wanted), hide(live)
+				difference.Wanted, difference.Live = fieldowners.Hide(wanted), fieldowners.Hide(live)
 			}
 			for _, other := range entries {
 				if other.Owns(path) && !c.isOurs(other.Manager) {

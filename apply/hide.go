@@ -21,7 +21,7 @@ func HiddenByDefault(object ObjectRef, path fieldowners.Path) bool {
 	return slices.ContainsFunc(path.Elements(), func(step fieldowners.Element) bool { return step.Field != nil && isDelicate(*step.Field) })
 }
 
-func isSecret(object ObjectRef) bool { return object.Group == "" && object.Kind == "Secret" }
+func isSecret(object ObjectRef) bool { return fieldowners.IsSecret(object.Group, object.Kind) }
 
 func isDelicate(name string) bool { return slices.Contains([]string{"env", "args", "data"}, name) }
 
@@ -54,7 +54,7 @@ func (c Config) hides(object ObjectRef, path fieldowners.Path, values ...any) bo
 // showUnless gives a value on one short line, or that it is hidden.
 func showUnless(isHidden bool, value any) string {
 	if isHidden {
-		return show(hide(value))
+		value = fieldowners.Hide(value)
 	}
-	return show(value)
+	return fieldowners.FormatValue(value)
 }

@@ -89,10 +89,10 @@ func (c *call) others(owned fieldowners.Ownership, path fieldowners.Path) []fiel
 func (p *Plan) hide() {
 	hideChange := func(change *fieldowners.Change) {
 		if change.Existed {
-			change.Before = hidden
+			change.Before = fieldowners.Hidden
 		}
 		if change.Exists {
-			change.After = hidden
+			change.After = fieldowners.Hidden
 		}
 	}
 	for i := range p.Changes {

@@ -126,14 +126,14 @@ func (d Dropped) fate() string {
 // brief gives a value such that two of them stand on a line.
 func briefUnless(isHidden bool, v any) string {
 	if isHidden {
-		return brief(hide(v))
+		return brief(fieldowners.Hide(v))
 	}
 	return brief(v)
 }
 
 func brief(v any) string {
 	const limit = 33
-	text := []rune(show(v))
+	text := []rune(fieldowners.FormatValue(v))
 	if len(text) > limit {
 		return string(text[:limit]) + "…"
 	}

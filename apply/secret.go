@@ -8,20 +8,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
 )
-
-const hidden = hiddenValue("(hidden)")
-
-// hiddenValue stands for a value that must not be printed.
-type hiddenValue string
-
-// hide gives what is shown instead of a value; that there is none may be shown.
-func hide(v any) any {
-	if v == nil {
-		return nil
-	}
-	return hidden
-}
 
 // secret tells whether values of the intent must not be shown.
 func (e *encodedIntent) secret() bool {
@@ -31,7 +20,7 @@ func (e *encodedIntent) secret() bool {
 // whyNot gives the text of an error of ours, which may quote values.
 func (e *encodedIntent) whyNot(err error) string {
 	if e.secret() {
-		return string(hidden)
+		return string(fieldowners.Hidden)
 	}
 	return fmt.Sprint(err)
 }
@@ -61,7 +50,7 @@ func (e *encodedIntent) withoutValues(err error) error {
 	if status.Details != nil {
 		var fields []string
 		for i := range status.Details.Causes {
-			status.Details.Causes[i].Message = string(hidden)
+			status.Details.Causes[i].Message = string(fieldowners.Hidden)
 			fields = append(fields, status.Details.Causes[i].Field)
 		}
 		status.Message += " " + strings.Join(fields, ", ")

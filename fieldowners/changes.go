@@ -1,12 +1,11 @@
 package fieldowners
 
 import (
-	"encoding/json"
-	"reflect"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"coapply.dev/fieldowners/internal/items"
 )
 
 // Change is one value that differs between two objects. Its values are the
@@ -23,31 +22,11 @@ type Change struct {
 func (c Change) String() string {
 	switch {
 	case !c.Existed:
-		return c.Path.String() + ": added " + short(c.After)
+		return c.Path.String() + ": added " + FormatValue(c.After)
 	case !c.Exists:
-		return c.Path.String() + ": removed " + short(c.Before)
+		return c.Path.String() + ": removed " + FormatValue(c.Before)
 	}
-	return c.Path.String() + ": " + short(c.Before) + " -> " + short(c.After)
-}
-
-// short gives a value as JSON, cut off where it is long, and in a form that does
-// nothing to a terminal.
-func short(v any) string {
-	if v == concealed {
-		return string(concealed)
-	}
-	var encoded strings.Builder
-	encoder := json.NewEncoder(&encoded)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return reflect.TypeOf(v).String()
-	}
-	const limit = 80
-	text := []rune(strings.TrimSuffix(encoded.String(), "\n"))
-	if len(text) > limit {
-		return escapeUnseen(string(text[:limit])) + "…"
-	}
-	return escapeUnseen(string(text))
+	return c.Path.String() + ": " + FormatValue(c.Before) + " -> " + FormatValue(c.After)
 }
 
 // Changes lists what differs between two unstructured objects, in the order of
@@ -73,14 +52,14 @@ type presence struct {
 }
 
 type comparison struct {
-	naming  map[string]naming
+	naming  map[string]items.Naming
 	changes []Change
 }
 
 // compare compares what stands at one path. place is that path without the names
 // of list items.
 func (c *comparison) compare(at fieldpath.Path, place string, before, after presence) {
-	if !before.exists && !after.exists || before.exists && after.exists && equalValues(before.value, after.value) {
+	if !before.exists && !after.exists || before.exists && after.exists && EqualValues(before.value, after.value) {
 		return
 	}
 	deep := len(at) >= MaxDepth
@@ -126,7 +105,7 @@ func (c *comparison) compareLists(at fieldpath.Path, place string, before, after
 	if !known || !okX && before.exists || !okY && after.exists || len(x)+len(y) == 0 {
 		return false
 	}
-	named, ok := how.match(x, y)
+	named, ok := matchItems(how, x, y)
 	if !ok {
 		return false
 	}
@@ -134,33 +113,4 @@ func (c *comparison) compareLists(at fieldpath.Path, place string, before, after
 		c.compare(append(at.Copy(), item.name), placeBelow(place, item.name), item.before, item.after)
 	}
 	return true
-}
-
-// equalValues compares as JSON does: 1 and 1.0 are the same number.
-func equalValues(a, b any) bool {
-	switch x := a.(type) {
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for name, v := range x {
-			if other, has := y[name]; !has || !equalValues(v, other) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		y, ok := b.([]any)
-		return ok && slices.EqualFunc(x, y, equalValues)
-	case int64:
-		if y, ok := b.(float64); ok {
-			return float64(x) == y
-		}
-	case float64:
-		if y, ok := b.(int64); ok {
-			return x == float64(y)
-		}
-	}
-	return reflect.DeepEqual(a, b)
 }

@@ -115,7 +115,7 @@ func without(o, other Ownership) []Owned {
 		}
 	}
 	slices.SortFunc(found, func(a, b Owned) int {
-		return cmp.Or(a.Path.Compare(b.Path), a.Manager.compare(b.Manager))
+		return cmp.Or(a.Path.Compare(b.Path), a.Manager.Compare(b.Manager))
 	})
 	return found
 }

@@ -142,7 +142,7 @@ func (a conflictAnswer) explain(live, intent map[string]any) (Explanation, error
 		return Explanation{}, fmt.Errorf("the live object: %w", err)
 	}
 	e := Explanation{Object: object}
-	fields := ownership.byServerPath()
+	fields := byServerPath(ownership)
 	for _, c := range a.causes {
 		c.locate(fields, live, intent)
 		c.setValues(live, intent, object.isSecret())

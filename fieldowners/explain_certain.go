@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"coapply.dev/fieldowners/internal/notation"
 )
 
 // certainPath reads a path as the API server writes it, where no object can make it mean
@@ -14,12 +16,11 @@ func certainPath(serverPath string) (Path, bool) {
 	var elements fieldpath.Path
 	for rest, at := serverPath, ""; rest != ""; at = serverPath[:len(serverPath)-len(rest)] {
 		if rest[0] == '[' {
-			p := pathParser{text: rest}
-			element, err := p.element()
+			element, after, err := notation.First(rest)
 			if err != nil || element.FieldName != nil {
 				return Path{}, false
 			}
-			elements, rest = append(elements, element), rest[p.at:]
+			elements, rest = append(elements, element), after
 			continue
 		}
 		name, ok := certainName(at, rest)
@@ -28,7 +29,7 @@ func certainPath(serverPath string) (Path, bool) {
 		}
 		elements, rest = append(elements, fieldpath.PathElement{FieldName: &name}), rest[1+len(name):]
 	}
-	return Path{elements: elements}, len(elements) > 0
+	return PathOf(elements), len(elements) > 0
 }
 
 // certainName gives the name with which rest begins, below what the server calls at.
@@ -43,7 +44,7 @@ func certainName(at, rest string) (name string, ok bool) {
 	name, _, _ = strings.Cut(rest, "[")
 	first, _, several := strings.Cut(name, ".")
 	if isStruct(at) {
-		return first, isIdentifier(first)
+		return first, notation.IsIdentifier(first)
 	}
 	return name, !several && name != ""
 }

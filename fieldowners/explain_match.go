@@ -85,7 +85,7 @@ func (c *Contention) locate(fields map[string][]Owned, live, intent map[string]a
 	for _, o := range fields[c.ServerPath] {
 		who := o.Manager
 		who.APIVersion = ""
-		if !who.sameEntry(asked) {
+		if !who.SameEntry(asked) {
 			continue
 		}
 		c.Owner = o.Manager
@@ -119,15 +119,15 @@ func (c *Contention) setValues(live, intent map[string]any, secret bool) {
 	}
 	c.Ours, c.OursKnown = c.Path.Value(intent)
 	c.Theirs, c.TheirsKnown = c.Path.Value(live)
-	if secret && isSecretAt(c.Path) {
-		c.Ours, c.Theirs = concealKnown(c.OursKnown), concealKnown(c.TheirsKnown)
+	if secret && c.Path.HoldsSecret() {
+		c.Ours, c.Theirs = hideKnown(c.OursKnown), hideKnown(c.TheirsKnown)
 	}
 }
 
 // byServerPath finds fields by the API server's names for them.
-func (o Ownership) byServerPath() map[string][]Owned {
+func byServerPath(o Ownership) map[string][]Owned {
 	fields := map[string][]Owned{}
-	for _, entry := range o.entries {
+	for _, entry := range o.Entries() {
 		for _, path := range entry.Fields() {
 			name := path.ServerString()
 			fields[name] = append(fields[name], Owned{Path: path, Manager: entry.Manager})

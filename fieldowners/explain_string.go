@@ -60,10 +60,10 @@ const legend = "MANAGER is the field manager that met the conflict, kubectl if n
 func (c Contention) String() string {
 	text := c.field() + ": owned by " + c.Owner.String()
 	if c.TheirsKnown {
-		text += " with " + valueText(c.Theirs)
+		text += " with " + FormatValue(c.Theirs)
 	}
 	if c.OursKnown {
-		text += ", ours is " + valueText(c.Ours)
+		text += ", ours is " + FormatValue(c.Ours)
 	}
 	return text
 }
@@ -90,19 +90,12 @@ func (c Contention) text() string {
 	}
 	text := fmt.Sprintf("  %s\n    owner  %s\n", c.field(), owner)
 	if c.TheirsKnown {
-		text += "    live   " + cutTo(valueText(c.Theirs), columns-11) + "\n"
+		text += "    live   " + cutTo(FormatValue(c.Theirs), columns-11) + "\n"
 	}
 	if c.OursKnown {
-		text += "    yours  " + cutTo(valueText(c.Ours), columns-11) + "\n"
+		text += "    yours  " + cutTo(FormatValue(c.Ours), columns-11) + "\n"
 	}
 	return text
-}
-
-func valueText(v any) string {
-	if v == concealed {
-		return string(concealed)
-	}
-	return short(v)
 }
 
 func cutTo(text string, limit int) string {

@@ -20,9 +20,9 @@ const (
 // has the entry that kubectl goes by.
 func (e Explanation) mayTakeOver(live Ownership) bool {
 	return slices.ContainsFunc(e.Conflicts, func(c Contention) bool {
-		return c.Owner.Name == clientSideApply && updatesObject(c.Owner)
-	}) || slices.ContainsFunc(live.entries, func(entry Entry) bool {
-		return updatesObject(entry.Manager) && entry.Owns(lastApplied)
+		return c.Owner.Name == ClientSideApply && updatesObject(c.Owner)
+	}) || slices.ContainsFunc(live.Entries(), func(entry Entry) bool {
+		return updatesObject(entry.Manager) && entry.Owns(LastAppliedPath)
 	})
 }
 

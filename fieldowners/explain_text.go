@@ -107,9 +107,9 @@ func readOwner(text string) (owner Manager, path string, err error) {
 	if !ok {
 		return Manager{}, "", errors.New(`"conflict with" and a manager expected`)
 	}
-	_, behind, err := cutQuoted(rest)
+	behind, err := behindQuoted(rest)
 	if after, has := strings.CutPrefix(behind, " with subresource "); has && err == nil {
-		_, behind, err = cutQuoted(after)
+		behind, err = behindQuoted(after)
 	}
 	if err != nil {
 		return Manager{}, "", fmt.Errorf("the manager of the conflict: %w", err)
@@ -120,6 +120,14 @@ func readOwner(text string) (owner Manager, path string, err error) {
 	}
 	owner, err = ParseCause("conflict with " + rest[:len(rest)-len(behind)] + who)
 	return owner, strings.TrimSpace(path), err
+}
+
+func behindQuoted(text string) (rest string, err error) {
+	quoted, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return "", errors.New("a quoted name expected")
+	}
+	return text[len(quoted):], nil
 }
 
 // unquoteMessages finds messages that stand in a log as a quoted string.

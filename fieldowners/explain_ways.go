@@ -80,7 +80,7 @@ func afterShare(owner Manager) string {
 
 // madeByServer knows the managers that stand for others.
 func madeByServer(name string) bool {
-	return name == beforeFirstApply || name == ancientChanges
+	return name == BeforeFirstApply || name == AncientChanges
 }
 
 // look is the command that shows the owners as they are now.

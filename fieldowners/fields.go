@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"coapply.dev/fieldowners/internal/notation"
 )
 
 // Field is one field of an object with its owners, and the fields below it.
@@ -52,7 +54,7 @@ func (f Field) IsLeaf() bool { return len(f.Fields) == 0 }
 // several apiVersions count once.
 func (f Field) IsShared() bool {
 	all := slices.Concat(f.Owners, f.Whole)
-	return slices.ContainsFunc(all, func(m Manager) bool { return !m.sameWriter(all[0]) })
+	return slices.ContainsFunc(all, func(m Manager) bool { return !m.SameWriter(all[0]) })
 }
 
 // IsUnowned tells whether the object has a value here that nobody owns, such as a
@@ -96,7 +98,7 @@ func (n *ownedField) child(name fieldpath.PathElement) *ownedField {
 	if n.byName == nil {
 		n.byName = map[string]*ownedField{}
 	}
-	n.byName[textOf(name)] = added
+	n.byName[notation.Text(name)] = added
 	return added
 }
 
@@ -104,7 +106,7 @@ func (n *ownedField) find(name fieldpath.PathElement) *ownedField {
 	if n == nil || n.byName == nil {
 		return nil
 	}
-	return n.byName[textOf(name)]
+	return n.byName[notation.Text(name)]
 }
 
 // whole lists the owners of everything below.

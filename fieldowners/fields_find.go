@@ -1,6 +1,11 @@
 package fieldowners
 
-import "sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+import (
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"coapply.dev/fieldowners/internal/items"
+	"coapply.dev/fieldowners/internal/notation"
+)
 
 // itemFinder finds items of a list by the names that owners give them.
 type itemFinder struct {
@@ -10,16 +15,16 @@ type itemFinder struct {
 	places []int          // of odd ones in items
 }
 
-func (n naming) finder(items []any) itemFinder {
-	f := itemFinder{items: items, byName: map[string]int{}}
-	for i, item := range items {
-		name, ok := n.nameOf(item)
+func newItemFinder(how items.Naming, list []any) itemFinder {
+	f := itemFinder{items: list, byName: map[string]int{}}
+	for i, item := range list {
+		name, ok := how.NameOf(item)
 		if !ok {
 			f.odd, f.places = append(f.odd, item), append(f.places, i)
 			continue
 		}
-		if _, has := f.byName[textOf(name)]; !has {
-			f.byName[textOf(name)] = i
+		if _, has := f.byName[notation.Text(name)]; !has {
+			f.byName[notation.Text(name)] = i
 		}
 	}
 	return f
@@ -27,7 +32,7 @@ func (n naming) finder(items []any) itemFinder {
 
 // find gives the place of an item, by the rules of child; -1 if it is not there.
 func (f itemFinder) find(name fieldpath.PathElement) int {
-	if i, has := f.byName[textOf(name)]; has {
+	if i, has := f.byName[notation.Text(name)]; has {
 		return i
 	}
 	items := f.odd

@@ -5,28 +5,13 @@ import (
 	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"coapply.dev/fieldowners/internal/items"
 )
-
-// serverMetadata are the fields of metadata that the API server strips from every set
-// of managed fields (k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go),
-// and the two that mark a deletion, which no manager's write sets; managedFields aside.
-var serverMetadata = []string{
-	"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink",
-	"deletionTimestamp", "deletionGracePeriodSeconds",
-}
-
-// serverKept are the fields that belong to no manager, by their paths.
-var serverKept = func() map[string]bool {
-	kept := map[string]bool{".apiVersion": true, ".kind": true}
-	for _, name := range serverMetadata {
-		kept[".metadata."+name] = true
-	}
-	return kept
-}()
 
 // joining puts an object and what is owned of it together.
 type joining struct {
-	naming map[string]naming
+	naming map[string]items.Naming
 }
 
 // place is a value of the object and what is owned there.
@@ -40,10 +25,7 @@ type place struct {
 
 func (j *joining) join(at place) Field {
 	path := Path{elements: at.path.Copy()}
-	field := Field{Path: path, Value: at.value, Exists: true, Whole: at.whole}
-	if len(at.path) <= 2 {
-		field.Server = serverKept[path.String()]
-	}
+	field := Field{Path: path, Value: at.value, Exists: true, Whole: at.whole, Server: path.IsServerKept()}
 	field.Owners = at.owned.named()
 	if whole := at.owned.whole(); len(whole) > 0 {
 		at.whole = slices.Concat(at.whole, whole)
@@ -68,7 +50,7 @@ func (j *joining) below(at place) []place {
 			path: append(at.path.Copy(), name), list: placeBelow(at.list, name), value: value,
 			owned: at.owned.find(name), whole: at.whole,
 		})
-		if last := &found[len(found)-1]; last.owned == nil && (Path{elements: last.path}).isKeyField() {
+		if last := &found[len(found)-1]; last.owned == nil && (Path{elements: last.path}).IsKeyField() {
 			last.whole = slices.Concat(at.whole, at.owned.named())
 		}
 	}
@@ -89,18 +71,18 @@ func (j *joining) below(at place) []place {
 
 // itemNames names each item of a list: as an owner does, else by what is known of
 // how the list names its items, else by its place.
-func (j *joining) itemNames(at place, items []any) []fieldpath.PathElement {
-	names := make([]fieldpath.PathElement, len(items))
-	named := make([]bool, len(items))
+func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
+	names := make([]fieldpath.PathElement, len(list))
+	named := make([]bool, len(list))
 	how, known := j.naming[at.list]
 	if !known {
-		how.disputed = true
+		how.Disputed = true
 	}
-	if all, ok := how.nameAll(items); ok {
+	if all, ok := how.NameAll(list); ok {
 		return all
 	}
 	if at.owned != nil {
-		finder := how.finder(items)
+		finder := newItemFinder(how, list)
 		for _, owned := range at.owned.below {
 			i := finder.find(owned.name)
 			if i >= 0 && !named[i] {
@@ -108,7 +90,7 @@ func (j *joining) itemNames(at place, items []any) []fieldpath.PathElement {
 			}
 		}
 	}
-	for i := range items {
+	for i := range list {
 		if !named[i] {
 			names[i] = fieldpath.PathElement{Index: &i}
 		}

@@ -138,7 +138,7 @@ func (f *Fights) Active(at time.Time) []Fight {
 
 func sortFights(fights []Fight) {
 	slices.SortFunc(fights, func(x, y Fight) int {
-		return cmp.Or(cmp.Compare(x.Object, y.Object), x.Path.Compare(y.Path), x.A.compare(y.A), x.B.compare(y.B))
+		return cmp.Or(cmp.Compare(x.Object, y.Object), x.Path.Compare(y.Path), x.A.Compare(y.A), x.B.Compare(y.B))
 	})
 }
 

@@ -51,7 +51,7 @@ func movesOf(d Difference) []*fieldMove {
 }
 
 func withManager(all []Manager, m Manager) []Manager {
-	if slices.ContainsFunc(all, m.sameWriter) {
+	if slices.ContainsFunc(all, m.SameWriter) {
 		return all
 	}
 	return append(all, m)
@@ -77,7 +77,7 @@ func (c *contest) move(m *fieldMove) []*exchange {
 				continue
 			}
 			e := c.exchange(other.Manager, to.Manager)
-			e.count(c.latest, e.b.sameWriter(to.Manager))
+			e.count(c.latest, e.b.SameWriter(to.Manager))
 			e.deleted = e.deleted || m.deleted
 			touched = append(touched, e)
 		}
@@ -95,7 +95,7 @@ func (c *contest) move(m *fieldMove) []*exchange {
 // holder finds a manager, or adds it; either way it is the one that was seen last.
 func (c *contest) holder(m Manager) *holder {
 	h := &holder{}
-	if i := slices.IndexFunc(c.holders, func(h *holder) bool { return h.sameWriter(m) }); i >= 0 {
+	if i := slices.IndexFunc(c.holders, func(h *holder) bool { return h.SameWriter(m) }); i >= 0 {
 		h = c.holders[i]
 		c.holders = slices.Delete(c.holders, i, i+1)
 	}
@@ -109,18 +109,18 @@ func (c *contest) bound() {
 		gone := c.holders[0]
 		c.holders = c.holders[1:]
 		c.exchanges = slices.DeleteFunc(c.exchanges, func(e *exchange) bool {
-			return e.a.sameWriter(gone.Manager) || e.b.sameWriter(gone.Manager)
+			return e.a.SameWriter(gone.Manager) || e.b.SameWriter(gone.Manager)
 		})
 	}
 }
 
 func (c *contest) exchange(x, y Manager) *exchange {
 	a, b := x, y
-	if b.compare(a) < 0 {
+	if b.Compare(a) < 0 {
 		a, b = b, a
 	}
 	for _, e := range c.exchanges {
-		if e.a.sameWriter(a) && e.b.sameWriter(b) {
+		if e.a.SameWriter(a) && e.b.SameWriter(b) {
 			e.a, e.b = a, b
 			return e
 		}

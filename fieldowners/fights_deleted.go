@@ -7,23 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Writers lists the managers that wrote between two states of an object: their entry has a new
-// time or new fields. A manager that deleted a field and wrote nothing else is not among
-// them, as managed fields do not record it, nor is one whose second write in a second
-// changed no owner.
-func Writers(before, after Ownership) []Manager {
-	was := byWriter(before)
-	var writers []Manager
-	for who, entry := range byWriter(after) {
-		known, ok := was[who]
-		if !ok || !known.Time.Equal(entry.Time) || !entry.fields.Difference(known.fields).Empty() {
-			writers = append(writers, entry.Manager)
-		}
-	}
-	slices.SortFunc(writers, Manager.compare)
-	return writers
-}
-
 // ObserveWrite does what Observe does with the difference of two states of an object, and
 // also counts a field that one manager sets again and again and another one deletes. The
 // managed fields name who deletes only where that manager wrote something else as well;
@@ -45,7 +28,7 @@ func deletions(d Difference, after Ownership, writers []Manager) (moves []*field
 	byPath := map[string]*fieldMove{}
 	for _, lost := range d.Lost {
 		byStatus := lost.Manager.Operation == metav1.ManagedFieldsOperationUpdate && lost.Manager.Subresource == "status"
-		if byStatus || slices.ContainsFunc(writers, lost.Manager.sameWriter) || len(after.OwnersOf(lost.Path)) > 0 {
+		if byStatus || slices.ContainsFunc(writers, lost.Manager.SameWriter) || len(after.OwnersOf(lost.Path)) > 0 {
 			continue
 		}
 		key := lost.Path.String()
@@ -69,7 +52,7 @@ func (f *Fights) restored(object string, d Difference, before Ownership) (moves 
 			continue
 		}
 		c := element.Value.(*contest)
-		if c.deletedBy != nil && !c.deletedBy.sameWriter(gained.Manager) {
+		if c.deletedBy != nil && !c.deletedBy.SameWriter(gained.Manager) {
 			moves = append(moves, &fieldMove{path: gained.Path, from: []Manager{*c.deletedBy}, to: []Manager{gained.Manager}})
 		}
 	}

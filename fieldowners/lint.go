@@ -10,14 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Managers that stand for others: those that the API server makes up, and kubectl
-// apply without --server-side.
-const (
-	beforeFirstApply = "before-first-apply" // what stood in an object without managed fields when it was first applied to
-	ancientChanges   = "ancient-changes"    // the oldest of more than ten that wrote by Update
-	clientSideApply  = "kubectl-client-side-apply"
-)
-
 // Rule names what Lint looks for.
 type Rule string
 
@@ -95,7 +87,7 @@ func Lint(entries []metav1.ManagedFieldsEntry, facts LintFacts) ([]Finding, erro
 	if err != nil {
 		return nil, err
 	}
-	l := linting{entries: entries, ownership: ownership, facts: facts}
+	l := linting{entries: entries, ownership: ownership, managers: ownership.Entries(), facts: facts}
 	l.mainApplier = sync.OnceValue(l.findMainApplier)
 	var findings []Finding
 	for _, rule := range []func() []Finding{
@@ -104,7 +96,7 @@ func Lint(entries []metav1.ManagedFieldsEntry, facts LintFacts) ([]Finding, erro
 		l.unserved, l.duplicates, l.ownsNothing, l.manyManagers, l.large,
 	} {
 		found := rule()
-		slices.SortStableFunc(found, func(a, b Finding) int { return a.Managers[0].compare(b.Managers[0]) })
+		slices.SortStableFunc(found, func(a, b Finding) int { return a.Managers[0].Compare(b.Managers[0]) })
 		findings = append(findings, found...)
 	}
 	return findings, nil
@@ -113,6 +105,7 @@ func Lint(entries []metav1.ManagedFieldsEntry, facts LintFacts) ([]Finding, erro
 type linting struct {
 	entries     []metav1.ManagedFieldsEntry
 	ownership   Ownership
+	managers    []Entry // of ownership
 	facts       LintFacts
 	mainApplier func() string // looks once
 }

@@ -10,11 +10,11 @@ import (
 
 func (l linting) ancientChanges() []Finding {
 	var found []Finding
-	for _, entry := range l.named(ancientChanges, metav1.ManagedFieldsOperationUpdate) {
+	for _, entry := range l.named(AncientChanges, metav1.ManagedFieldsOperationUpdate) {
 		f := newFinding(RuleAncientChanges, []Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("more than ten managers wrote by Update, and the API server merged the oldest of them: "+
 			"who wrote %s is not known any more", fieldCount(f.Fields))
-		f.Remedy = migrateCommand(ancientChanges, l.mainApplier())
+		f.Remedy = migrateCommand(AncientChanges, l.mainApplier())
 		found = append(found, f)
 	}
 	return found
@@ -26,7 +26,7 @@ const unknownManager = "MANAGER"
 // findMainApplier names the applier that owns most of the object.
 func (l linting) findMainApplier() string {
 	name, most := unknownManager, 0
-	for _, entry := range l.ownership.entries {
+	for _, entry := range l.managers {
 		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || l.isUnserved(entry.APIVersion) {
 			continue
 		}
@@ -51,7 +51,7 @@ func (l linting) isUnserved(apiVersion string) bool {
 // them as they were, without its own (from 1.37 on: kubernetes#136949).
 func (l linting) unserved() []Finding {
 	var found []Finding
-	for _, entry := range l.ownership.entries {
+	for _, entry := range l.managers {
 		if !l.isUnserved(entry.APIVersion) {
 			continue
 		}
@@ -98,14 +98,14 @@ func (l linting) duplicates() []Finding {
 func (l linting) ownsNothing() []Finding {
 	var found []Finding
 	var sets []*fieldpath.Set
-	for _, entry := range l.ownership.entries {
-		sets = append(sets, entry.fields)
+	for _, entry := range l.managers {
+		sets = append(sets, entry.Set())
 	}
 	if len(sets) > fewManagers { // each entry is held against each
 		sets = []*fieldpath.Set{unionOf(sets)}
 	}
-	for _, entry := range l.ownership.entries {
-		if entry.ownsValue(sets) {
+	for _, entry := range l.managers {
+		if ownsValue(entry, sets) {
 			continue
 		}
 		f := newFinding(RuleOwnsNothing, []Manager{entry.Manager}, entry.Leaves())
@@ -132,8 +132,8 @@ const fewManagers = 16
 
 // ownsValue tells whether the entry has a field below which nobody owns anything, of
 // all that is owned.
-func (e Entry) ownsValue(all []*fieldpath.Set) (owns bool) {
-	e.fields.Iterate(func(path fieldpath.Path) {
+func ownsValue(e Entry, all []*fieldpath.Set) (owns bool) {
+	e.Set().Iterate(func(path fieldpath.Path) {
 		owns = owns || !slices.ContainsFunc(all, func(set *fieldpath.Set) bool { return hasBelow(set, path) })
 	})
 	return owns

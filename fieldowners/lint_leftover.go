@@ -12,9 +12,9 @@ import (
 // the server removes only what nobody else owns.
 
 func (l linting) beforeFirstApply() []Finding {
-	return l.leftOf(beforeFirstApply, RuleBeforeFirstApply)
+	return l.leftOf(BeforeFirstApply, RuleBeforeFirstApply)
 }
-func (l linting) clientSideApply() []Finding { return l.leftOf(clientSideApply, RuleClientSideApply) }
+func (l linting) clientSideApply() []Finding { return l.leftOf(ClientSideApply, RuleClientSideApply) }
 
 // leftOf finds what a manager that will not write again owns together with appliers.
 func (l linting) leftOf(name string, rule Rule) []Finding {
@@ -40,30 +40,30 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 // sharedWithAppliers gives the appliers that own leaves of the entry as well, the one
 // with most of them first, and these leaves.
 func (l linting) sharedWithAppliers(entry Entry) (appliers []Manager, shared []Path) {
-	leaves := entry.fields.Leaves()
+	leaves := entry.Set().Leaves()
 	var parts []*fieldpath.Set
 	counts := map[Manager]int{}
-	for _, applier := range l.ownership.entries {
+	for _, applier := range l.managers {
 		if applier.Operation != metav1.ManagedFieldsOperationApply {
 			continue
 		}
-		if both := leaves.Intersection(applier.fields); !both.Empty() {
+		if both := leaves.Intersection(applier.Set()); !both.Empty() {
 			appliers = append(appliers, applier.Manager)
 			counts[applier.Manager] = both.Size()
 			parts = append(parts, both)
 		}
 	}
 	slices.SortStableFunc(appliers, func(a, b Manager) int { return counts[b] - counts[a] })
-	return appliers, Entry{fields: unionOf(parts)}.Fields()
+	return appliers, EntryOf(Manager{}, unionOf(parts)).Fields()
 }
 
 // updateAndApply finds what a manager owns by Update although it applies: it went
 // over to Server-Side Apply and was not migrated. What a migration leaves alone, such
-// as finalizers, and what it updates through another subresource are not told of
+// as FinalizersPath, and what it updates through another subresource are not told of
 // unless it applies them too.
 func (l linting) updateAndApply() []Finding {
 	var found []Finding
-	for _, updated := range l.ownership.entries {
+	for _, updated := range l.managers {
 		applied := l.named(updated.Name, metav1.ManagedFieldsOperationApply)
 		if updated.Operation != metav1.ManagedFieldsOperationUpdate || len(applied) == 0 {
 			continue
@@ -74,7 +74,7 @@ func (l linting) updateAndApply() []Finding {
 			switch {
 			case slices.ContainsFunc(applied, func(e Entry) bool { return e.Owns(path) }):
 				both = append(both, path)
-			case sameWay && !path.HasPrefix(finalizers) && !path.Equal(lastApplied):
+			case sameWay && !path.HasPrefix(FinalizersPath) && !path.Equal(LastAppliedPath):
 				only = append(only, path)
 			}
 		}
@@ -93,7 +93,7 @@ func (l linting) updateAndApply() []Finding {
 
 func (l linting) named(name string, operation metav1.ManagedFieldsOperationType) []Entry {
 	var found []Entry
-	for _, entry := range l.ownership.entries {
+	for _, entry := range l.managers {
 		if entry.Name == name && entry.Operation == operation {
 			found = append(found, entry)
 		}

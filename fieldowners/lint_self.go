@@ -12,14 +12,14 @@ import (
 // it also applies with the object and wrote by Update is told of by updateAndApply.
 func (l linting) selfConflicts() []Finding {
 	var found []Finding
-	for _, beside := range l.ownership.entries {
+	for _, beside := range l.managers {
 		applied := l.mainEntry(beside.Name)
 		if applied == nil {
 			continue
 		}
 		var paths []Path
 		for _, path := range beside.Leaves() {
-			if isDetour(beside.Subresource, path) && (beside.Operation == metav1.ManagedFieldsOperationApply || !applied.Owns(path)) {
+			if beside.WritesAround(path) && (beside.Operation == metav1.ManagedFieldsOperationApply || !applied.Owns(path)) {
 				paths = append(paths, path)
 			}
 		}

@@ -12,13 +12,13 @@ import (
 // wants another value: that is a conflict then. What other rules are about is left out.
 func (l linting) sharedByUpdate() []Finding {
 	var found []Finding
-	for _, updated := range l.ownership.entries {
+	for _, updated := range l.managers {
 		if updated.Operation != metav1.ManagedFieldsOperationUpdate || l.standsForOthers(updated) || l.isUnserved(updated.APIVersion) {
 			continue
 		}
 		appliers, shared := l.sharedWithAppliers(updated)
 		shared = slices.DeleteFunc(shared, func(path Path) bool {
-			return path.elements[len(path.elements)-1].FieldName == nil || path.isKeyField()
+			return !isNamed(path) || path.IsKeyField()
 		})
 		if len(shared) == 0 || l.isUnserved(appliers[0].APIVersion) {
 			continue
@@ -30,4 +30,10 @@ func (l linting) sharedByUpdate() []Finding {
 		found = append(found, f)
 	}
 	return found
+}
+
+// isNamed tells a field from an item of a list.
+func isNamed(path Path) bool {
+	elements := path.FieldPath()
+	return elements[len(elements)-1].FieldName != nil
 }

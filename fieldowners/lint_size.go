@@ -19,7 +19,7 @@ const crowd = 16
 // merges the oldest of more than ten that update into ancient-changes; of those that
 // apply it keeps all, for ever.
 func (l linting) manyManagers() []Finding {
-	entries := l.ownership.Entries()
+	entries := slices.Clone(l.managers)
 	if len(entries) < crowd {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (l linting) manyManagers() []Finding {
 		}
 		return 0
 	}
-	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Or(rank(a)-rank(b), a.fields.Size()-b.fields.Size()) })
+	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Or(rank(a)-rank(b), a.Set().Size()-b.Set().Size()) })
 	f := newFinding(RuleManyManagers, []Manager{entries[0].Manager, entries[1].Manager, entries[2].Manager}, nil)
 	f.Message = fmt.Sprintf("%s, of whom %d apply, which has no limit, and %d bytes of managed fields: every write costs the API server more "+
 		"with each of them, of a built-in kind up to Kubernetes 1.36 by the square; have fewer reconcilers apply to one object, "+
@@ -70,7 +70,7 @@ func (l linting) large() []Finding {
 	for manager := range sizes {
 		managers = append(managers, manager)
 	}
-	slices.SortFunc(managers, func(a, b Manager) int { return cmp.Or(sizes[b]-sizes[a], a.compare(b)) })
+	slices.SortFunc(managers, func(a, b Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
 	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
 		"release or migrate those that do not write any more",

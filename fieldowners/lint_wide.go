@@ -8,8 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-var status = MustParsePath(".status")
-
 // wideUpdate finds what a write of the whole object leaves where a finalizer or the
 // status was to change. A typed client sends every other value along as its Go type has
 // it, and the server takes what is spelled or defaulted differently from its owner.
@@ -19,7 +17,7 @@ var status = MustParsePath(".status")
 // object did, or while nobody else writes content.
 func (l linting) wideUpdate() []Finding {
 	var found []Finding
-	for _, entry := range l.ownership.entries {
+	for _, entry := range l.managers {
 		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || l.standsForOthers(entry) {
 			continue
 		}
@@ -29,7 +27,7 @@ func (l linting) wideUpdate() []Finding {
 		}
 		made := madeBy(entry)
 		var others []Manager
-		for _, other := range l.ownership.entries {
+		for _, other := range l.managers {
 			if other.Name != entry.Name && other.Subresource == "" && isWriter(other) && !madeFor(made, other) {
 				others = append(others, other.Manager)
 			}
@@ -62,17 +60,17 @@ func whatConflicts(other Manager) string {
 
 // standsForOthers tells of what other rules are about.
 func (l linting) standsForOthers(entry Entry) bool {
-	return slices.Contains([]string{beforeFirstApply, ancientChanges, clientSideApply}, entry.Name) ||
+	return slices.Contains([]string{BeforeFirstApply, AncientChanges, ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0
 }
 
 // besideContent says what a controller had to write; "" is neither finalizer nor status.
 func besideContent(entry Entry) string {
 	var what []string
-	if hasBelow(entry.fields, finalizers.elements) {
+	if hasBelow(entry.Set(), FinalizersPath.FieldPath()) {
 		what = append(what, "a finalizer")
 	}
-	if hasBelow(entry.fields, status.elements) {
+	if hasBelow(entry.Set(), StatusPath.FieldPath()) {
 		what = append(what, "the status")
 	}
 	return strings.Join(what, " and ")
@@ -80,7 +78,7 @@ func besideContent(entry Entry) string {
 
 // isContent tells of what is neither metadata nor status.
 func isContent(path Path) bool {
-	first := path.elements[0].FieldName
+	first := path.FieldPath()[0].FieldName
 	return first != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first)
 }
 
@@ -98,7 +96,7 @@ func isWriter(entry Entry) bool {
 // madeBy lists the maps, lists and items of content that the manager put there itself: it
 // owns their existence, and something in them.
 func madeBy(entry Entry) []Path {
-	return slices.DeleteFunc(entry.Fields(), func(path Path) bool { return !isContent(path) || !hasBelow(entry.fields, path.elements) })
+	return slices.DeleteFunc(entry.Fields(), func(path Path) bool { return !isContent(path) || !hasBelow(entry.Set(), path.FieldPath()) })
 }
 
 // madeFor tells whether who made these was there before the other one. A custom resource
@@ -108,12 +106,11 @@ func madeBy(entry Entry) []Path {
 func madeFor(made []Path, other Entry) bool {
 	applies := other.Operation == metav1.ManagedFieldsOperationApply && len(contentLeaves(other)) > 0
 	return slices.ContainsFunc(made, func(path Path) bool {
-		last := path.elements[len(path.elements)-1]
-		return !applies || len(path.elements) == 1 || last.FieldName == nil || hasBelow(other.fields, path.elements)
+		return !applies || path.Len() == 1 || !isNamed(path) || hasBelow(other.Set(), path.FieldPath())
 	})
 }
 
-// giveBack moves the content to who writes it; finalizers, labels and status stay.
+// giveBack moves the content to who writes it; FinalizersPath, labels and status stay.
 func (l linting) giveBack(entry Entry, to Manager, taken []Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {
@@ -122,7 +119,7 @@ func (l linting) giveBack(entry Entry, to Manager, taken []Path) string {
 	command := []string{migrateCommand(entry.Name, name)}
 	var parts []Path
 	for _, path := range taken {
-		if part := (Path{elements: path.elements[:1]}); !slices.ContainsFunc(parts, part.Equal) {
+		if part := PathOf(path.FieldPath()[:1]); !slices.ContainsFunc(parts, part.Equal) {
 			parts = append(parts, part)
 			command = append(command, "--path", shellQuote(part.String()))
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"coapply.dev/fieldowners/internal/notation"
 )
 
 // Locate gives the fields of an unstructured object that the API server may mean
@@ -37,13 +39,12 @@ func locate(at any, rest string, prefix fieldpath.Path, found *[]Path) {
 	case []any:
 		// The server writes the items of a list as we do, but for how it escapes
 		// rare characters; such an item is not found.
-		p := pathParser{text: rest}
-		element, err := p.element()
+		element, after, err := notation.First(rest)
 		if err != nil || element.FieldName != nil {
 			return
 		}
 		if item, has := child(parent, element); has {
-			locate(item, rest[p.at:], append(prefix, element), found)
+			locate(item, after, append(prefix, element), found)
 		}
 	}
 }

@@ -4,63 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
-
-// Manager is the identity of a managed fields entry.
-type Manager struct {
-	Name        string                            `json:"name"`
-	Operation   metav1.ManagedFieldsOperationType `json:"operation"`             // Apply or Update
-	Subresource string                            `json:"subresource,omitempty"` // "" is the object itself
-	APIVersion  string                            `json:"apiVersion"`            // the version its fields are named in
-	Time        time.Time                         `json:"time,omitzero"`         // of the entry's last change; zero when not recorded
-}
-
-// String gives the manager as reports show it: name/operation, then
-// [subresource] if any.
-func (m Manager) String() string {
-	s := m.Name + "/" + string(m.Operation)
-	if m.Subresource != "" {
-		s += "[" + m.Subresource + "]"
-	}
-	return s
-}
-
-func (m Manager) sameEntry(other Manager) bool {
-	return m.Name == other.Name && m.Operation == other.Operation &&
-		m.Subresource == other.Subresource && m.APIVersion == other.APIVersion
-}
-
-// writer is the manager in whatever apiVersion, for comparing and as a key.
-func (m Manager) writer() Manager {
-	return Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
-}
-
-func (m Manager) sameWriter(other Manager) bool { return m.writer() == other.writer() }
-
-func (m Manager) compare(other Manager) int {
-	for _, c := range []int{
-		strings.Compare(m.Name, other.Name),
-		strings.Compare(string(m.Operation), string(other.Operation)),
-		strings.Compare(m.Subresource, other.Subresource),
-		strings.Compare(m.APIVersion, other.APIVersion),
-	} {
-		if c != 0 {
-			return c
-		}
-	}
-	return 0
-}
 
 // Entry is one manager with the fields it owns.
 type Entry struct {
 	Manager
 
 	fields *fieldpath.Set
+}
+
+// EntryOf gives the entry of a manager that owns these fields. It keeps the set: nobody may
+// insert into it any more.
+func EntryOf(manager Manager, fields *fieldpath.Set) Entry {
+	return Entry{Manager: manager, fields: fields}
+}
+
+// Set gives the fields of the entry for the algebra of structured-merge-diff. It is no copy,
+// and what Parse has read is shared by the whole process: nobody may insert into it, nor
+// into what Union and Difference make of it, as that has parts of it.
+func (e Entry) Set() *fieldpath.Set {
+	if e.fields == nil { // of an Entry that nobody parsed
+		return fieldpath.NewSet()
+	}
+	return e.fields
 }
 
 // Owns tells whether the entry names exactly this field.
@@ -92,6 +61,15 @@ func (e Entry) Leaves() []Path {
 // Ownership says who owns which field of one object.
 type Ownership struct {
 	entries []Entry
+}
+
+// OwnershipOf puts entries together. Those of one identity are merged; the later time stands.
+func OwnershipOf(entries ...Entry) Ownership {
+	all := slices.Clone(entries)
+	for i := range all {
+		all[i].fields = all[i].Set()
+	}
+	return newOwnership(all)
 }
 
 // Entries lists the managers with their fields, ordered by name, operation,
@@ -154,11 +132,11 @@ func ParseReadable(entries []metav1.ManagedFieldsEntry) (readable Ownership, unr
 
 // newOwnership orders entries and merges those of one identity.
 func newOwnership(entries []Entry) Ownership {
-	slices.SortStableFunc(entries, func(a, b Entry) int { return a.compare(b.Manager) })
+	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Compare(b.Manager) })
 	var o Ownership
 	for _, entry := range entries {
 		last := len(o.entries) - 1
-		if last < 0 || !o.entries[last].sameEntry(entry.Manager) {
+		if last < 0 || !o.entries[last].SameEntry(entry.Manager) {
 			o.entries = append(o.entries, entry)
 			continue
 		}

@@ -1,15 +1,13 @@
 package fieldowners
 
 import (
-	"encoding/json"
-	"fmt"
-	"strconv"
+	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v4/value"
+
+	"coapply.dev/fieldowners/internal/notation"
 )
 
 // Path names one field of an object. The zero value is the root of the object.
@@ -18,13 +16,19 @@ type Path struct {
 	elements fieldpath.Path
 }
 
+// PathOf gives the path with these elements, which it copies.
+func PathOf(elements fieldpath.Path) Path { return Path{elements: elements.Copy()} }
+
+// FieldPath gives the elements of the path for structured-merge-diff, as a copy.
+func (p Path) FieldPath() fieldpath.Path { return p.elements.Copy() }
+
 // String gives the path in the notation that ParsePath reads, such as
 // .spec.template.spec.containers[name="web"].image. The root is "". Characters that
 // are not to be seen stand as escapes of JSON: the text does nothing to a terminal.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, element := range p.elements {
-		writeElement(&b, element)
+		notation.Write(&b, element)
 	}
 	return b.String()
 }
@@ -63,6 +67,17 @@ func (p Path) Parent() Path {
 	return Path{elements: p.elements[:max(len(p.elements)-1, 0)]}
 }
 
+// IsKeyField reports whether the path names a field by which a list item is found.
+func (p Path) IsKeyField() bool {
+	n := len(p.elements)
+	if n < 2 || p.elements[n-1].FieldName == nil || p.elements[n-2].Key == nil {
+		return false
+	}
+	return slices.ContainsFunc(*p.elements[n-2].Key, func(field value.Field) bool {
+		return field.Name == *p.elements[n-1].FieldName
+	})
+}
+
 // Len counts the elements of the path; of two prefixes of one path the longer one
 // is the more specific.
 func (p Path) Len() int { return len(p.elements) }
@@ -87,7 +102,7 @@ func (p Path) Elements() []Element {
 			name := *element.FieldName
 			all[i].Field = &name
 		}
-		all[i].Text, all[i].Index = textOf(element), element.Index != nil
+		all[i].Text, all[i].Index = notation.Text(element), element.Index != nil
 		if element.Key != nil {
 			for _, field := range *element.Key {
 				all[i].Keys = append(all[i].Keys, field.Name)
@@ -173,92 +188,4 @@ func matchKey(fields map[string]any, key value.FieldList) (same, absent int) {
 		}
 	}
 	return same, absent
-}
-
-func writeElement(b *strings.Builder, element fieldpath.PathElement) {
-	switch {
-	case element.FieldName != nil && isIdentifier(*element.FieldName):
-		b.WriteByte('.')
-		b.WriteString(*element.FieldName)
-	case element.FieldName != nil:
-		b.WriteByte('[')
-		b.WriteString(quote(*element.FieldName))
-		b.WriteByte(']')
-	case element.Key != nil:
-		b.WriteByte('[')
-		for i, field := range *element.Key {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if isIdentifier(field.Name) {
-				b.WriteString(field.Name)
-			} else {
-				b.WriteString(quote(field.Name))
-			}
-			b.WriteByte('=')
-			b.WriteString(literal(field.Value))
-		}
-		b.WriteByte(']')
-	case element.Value != nil:
-		b.WriteString("[=")
-		b.WriteString(literal(*element.Value))
-		b.WriteByte(']')
-	case element.Index != nil:
-		b.WriteByte('[')
-		b.WriteString(strconv.Itoa(*element.Index))
-		b.WriteByte(']')
-	}
-}
-
-// isIdentifier tells whether a name can stand unquoted in a path.
-func isIdentifier(name string) bool {
-	for i, r := range name {
-		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		inner := r == '-' || r == '$' || r >= '0' && r <= '9'
-		if !letter && (!inner || i == 0) {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func quote(s string) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(s); err != nil { // a string always encodes
-		return strconv.Quote(s)
-	}
-	return escapeUnseen(strings.TrimSuffix(b.String(), "\n"))
-}
-
-// escapeUnseen writes the characters of JSON strings that are not to be seen, and may
-// steer a terminal or turn the text around, as escapes of JSON.
-func escapeUnseen(text string) string {
-	unseen := func(r rune) bool { return !unicode.IsPrint(r) }
-	if strings.IndexFunc(text, unseen) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if !unseen(r) {
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.String()
-}
-
-func literal(v value.Value) string {
-	if v.IsString() {
-		return quote(v.AsString())
-	}
-	encoded, err := value.ToJSON(v)
-	if err != nil { // values come from JSON
-		return value.ToString(v)
-	}
-	return string(encoded)
 }

@@ -75,7 +75,7 @@ type Contested struct {
 
 // String gives the field, both values and the owner on one line.
 func (c Contested) String() string {
-	return fmt.Sprintf("%s to %s, owned by %s with %s", c.Path, short(c.Ours), c.Owner, short(c.Theirs))
+	return fmt.Sprintf("%s to %s, owned by %s with %s", c.Path, FormatValue(c.Ours), c.Owner, FormatValue(c.Theirs))
 }
 
 // Dropped is a field that its manager gives up by leaving it out.
@@ -92,7 +92,7 @@ type Dropped struct {
 func (d Dropped) String() string {
 	switch {
 	case d.Removed:
-		return fmt.Sprintf("%s goes with its value %s", d.Path, short(d.Value))
+		return fmt.Sprintf("%s goes with its value %s", d.Path, FormatValue(d.Value))
 	case len(d.KeptBy) == 0:
 		return d.Path.String() + " is owned by nobody then"
 	}

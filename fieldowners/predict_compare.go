@@ -43,9 +43,9 @@ func (q *question) compare(conflicts merge.Conflicts, merged any, after Ownershi
 }
 
 func (q *question) contested(c merge.Conflict) Contested {
-	contested := Contested{Path: Path{elements: c.Path}}
+	contested := Contested{Path: PathOf(c.Path)}
 	if at, err := strconv.Atoi(c.Manager); err == nil {
-		contested.Owner = q.owners.entries[at].Manager
+		contested.Owner = q.entries[at].Manager
 	}
 	contested.Ours, _ = contested.Path.Value(q.intent)
 	contested.Theirs, _ = contested.Path.Value(objectOrNil(q.live))
@@ -82,7 +82,7 @@ func (o outcome) touched() []Path {
 	seen := newCover()
 	for _, path := range slices.Concat(o.gained, o.paths()) {
 		if !path.IsRoot() && !seen.covers(path) {
-			tops = append(tops, Path{elements: path.elements[:1]})
+			tops = append(tops, PathOf(path.FieldPath()[:1]))
 			seen.add(tops[len(tops)-1])
 		}
 	}

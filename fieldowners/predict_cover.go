@@ -12,12 +12,12 @@ func newCover() *cover { return &cover{tops: fieldpath.NewSet()} }
 
 func (c *cover) add(path Path) {
 	c.root = c.root || path.IsRoot()
-	c.tops.Insert(path.elements.Copy())
+	c.tops.Insert(path.FieldPath())
 }
 
 func (c *cover) covers(path Path) bool {
 	at := c.tops
-	for _, element := range path.elements {
+	for _, element := range path.FieldPath() {
 		if c.root || at.Members.Has(element) {
 			return true
 		}

@@ -25,10 +25,11 @@ func (q *question) doubtReadings(a, b Prediction) []Doubt {
 // where there is none.
 func (q *question) outermostOpen(path Path) Path {
 	at := q.root
-	for i, element := range path.elements {
+	elements := path.FieldPath()
+	for i, element := range elements {
 		at = at.below(element)
 		if at.open() {
-			return Path{elements: path.elements[:i+1].Copy()}
+			return PathOf(elements[:i+1])
 		}
 	}
 	return path
@@ -40,7 +41,7 @@ func (q *question) doubtReading(path Path) Doubt {
 	return Doubt{
 		Path:    path,
 		Reason:  "managed fields do not tell whether this map is one field or each of its keys is" + q.whose(path),
-		Sharing: exists && equalValues(intended, live),
+		Sharing: exists && EqualValues(intended, live),
 	}
 }
 
@@ -61,18 +62,18 @@ func (q *question) whose(path Path) string {
 func (q *question) doubtLists() []Doubt {
 	var doubts []Doubt
 	add := func(at fieldpath.Path, format string, args ...any) {
-		path := Path{elements: at.Copy()}
+		path := PathOf(at)
 		doubts = append(doubts, Doubt{Path: path, Reason: fmt.Sprintf(format, args...) + q.whose(path)})
 	}
 	unnamed := func(p *fieldType, at fieldpath.Path, _ []any) {
 		switch {
-		case p.naming.disputed:
+		case p.naming.Disputed:
 			add(at, "managed fields disagree about how its items are named")
-		case p.unnameable && len(p.naming.fields) == 0:
+		case p.unnameable && len(p.naming.Fields) == 0:
 			add(at, "items are no scalars or occur twice")
 		case p.unnameable:
 			add(at, "items leave out or repeat what names them (%s), and managed fields do not tell the server's defaults",
-				strings.Join(p.naming.fields, ", "))
+				strings.Join(p.naming.Fields, ", "))
 		}
 	}
 	q.root.lists(q.live, nil, unnamed)
@@ -81,11 +82,11 @@ func (q *question) doubtLists() []Doubt {
 		if p.named || p.whole {
 			return
 		}
-		live, _ := Path{elements: at}.Value(objectOrNil(q.live))
+		live, _ := PathOf(at).Value(objectOrNil(q.live))
 		there, isList := live.([]any)
 		owned := q.ownedAt(at)
 		switch {
-		case equalValues(live, any(items)):
+		case EqualValues(live, any(items)):
 		case !owned && (live == nil || isList && len(there) == 0):
 		default:
 			add(at, "nobody owns items of this list, so managed fields do not tell whether it is merged or replaced")
@@ -97,11 +98,11 @@ func (q *question) doubtLists() []Doubt {
 // doubtVersions: what is recorded in another apiVersion may have other names there.
 // Metadata are the same in all of them.
 func (q *question) doubtVersions(p outcome) []Doubt {
-	at := slices.IndexFunc(q.owners.entries, func(e Entry) bool { return e.APIVersion != q.version })
+	at := slices.IndexFunc(q.entries, func(e Entry) bool { return e.APIVersion != q.version })
 	if at < 0 {
 		return nil
 	}
-	entry := q.owners.entries[at] // of several the first is told of
+	entry := q.entries[at] // of several the first is told of
 	reason := fmt.Sprintf("fields of %s are recorded in %s, where they may have other names", entry.Manager, entry.APIVersion)
 	var doubts []Doubt
 	for _, top := range p.touched() {
@@ -115,7 +116,7 @@ func (q *question) doubtVersions(p outcome) []Doubt {
 // doubtEntries: of several entries of an applier the server's choice is not known.
 func (q *question) doubtEntries() []Doubt {
 	var versions []string
-	for _, entry := range q.owners.entries {
+	for _, entry := range q.entries {
 		if q.isUs(entry.Manager) {
 			versions = append(versions, entry.APIVersion)
 		}

@@ -37,7 +37,7 @@ func (q *question) doubtEmptyLists(some, others Prediction) ([]Doubt, error) {
 func (q *question) mergingEmptyLists() *question {
 	merged := map[*fieldType]bool{}
 	q.root.lists(q.live, nil, func(p *fieldType, at fieldpath.Path, items []any) {
-		intended, _ := Path{elements: at}.Value(q.intent)
+		intended, _ := PathOf(at).Value(q.intent)
 		if list, _ := intended.([]any); len(items)+len(list) == 0 && !p.named && !p.whole {
 			merged[p] = true
 		}

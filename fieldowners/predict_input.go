@@ -21,6 +21,7 @@ type question struct {
 	kind, version string         // of the intent
 	live, intent  map[string]any // without name and what the server counts
 	owners        Ownership
+	entries       []Entry // of owners
 	us            Manager
 	root          *fieldType
 }
@@ -47,6 +48,7 @@ func newQuestion(live, intent map[string]any, manager, subresource string) (*que
 		if q.owners, err = ownersOf(live); err != nil {
 			return nil, err
 		}
+		q.entries = q.owners.Entries()
 	}
 	q.live, q.intent = contentOf(live), contentOf(intent)
 	if err := q.root.see(q.live, nil, 0); err != nil {
@@ -84,7 +86,7 @@ func sameObject(live, intent map[string]any) error {
 		wants, _ := MustParsePath(path).Value(intent)
 		missing := has == nil || wants == nil
 		switch {
-		case missing && strings.HasPrefix(path, ".metadata"), equalValues(has, wants):
+		case missing && strings.HasPrefix(path, ".metadata"), EqualValues(has, wants):
 		case path == ".apiVersion":
 			return fmt.Errorf("the live object is in %v, the intent in %v: read it in the version of the intent", has, wants)
 		default:
@@ -122,10 +124,9 @@ func contentOf(object map[string]any) map[string]any {
 	delete(content, "kind")
 	if metadata, isMap := content["metadata"].(map[string]any); isMap {
 		metadata = maps.Clone(metadata)
-		for _, name := range serverMetadata {
-			delete(metadata, name)
-		}
-		delete(metadata, "managedFields")
+		maps.DeleteFunc(metadata, func(name string, _ any) bool {
+			return name == "managedFields" || PathOf(fieldpath.MakePathOrDie("metadata", name)).IsServerKept()
+		})
 		content["metadata"] = metadata
 	}
 	if metadata, _ := content["metadata"].(map[string]any); len(metadata) == 0 {
@@ -136,18 +137,18 @@ func contentOf(object map[string]any) map[string]any {
 
 // oursIn is the manager's entry, in whatever apiVersion.
 func (q *question) oursIn(owners Ownership) Entry {
-	for _, entry := range owners.entries {
+	for _, entry := range owners.Entries() {
 		if q.isUs(entry.Manager) {
 			return entry
 		}
 	}
-	return Entry{fields: fieldpath.NewSet()}
+	return Entry{}
 }
 
 // isUs compares as the API server does, which knows an applier in any apiVersion.
-func (q *question) isUs(m Manager) bool { return m.sameWriter(q.us) }
+func (q *question) isUs(m Manager) bool { return m.SameWriter(q.us) }
 
 // ownedAt tells whether any manager owns the field itself.
 func (q *question) ownedAt(at fieldpath.Path) bool {
-	return len(q.owners.OwnersOf(Path{elements: at})) > 0
+	return len(q.owners.OwnersOf(PathOf(at))) > 0
 }

@@ -7,6 +7,8 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v4/value"
+
+	"coapply.dev/fieldowners/internal/items"
 )
 
 // fieldType is what is known about the type of a field, from values and from managed
@@ -20,7 +22,7 @@ type fieldType struct {
 	whole               bool // a list that is owned as one field
 	merged              bool // a list to be read as one whose items are owned one by one
 	named               bool // a list whose items have names
-	naming              naming
+	naming              items.Naming
 	unnameable          bool           // a list with items that have not the names they should have
 	defaults            map[string]any // of the fields of keys, for a list
 }
@@ -75,7 +77,7 @@ func (p *fieldType) see(v any, at fieldpath.Path, depth int) error {
 		p.scalar = true
 	default:
 		return fmt.Errorf("%s is a Go %T, which does not come from JSON: want map[string]any, []any, string, bool, int64, float64 or nil",
-			Path{elements: at}, v)
+			PathOf(at), v)
 	}
 	return nil
 }
@@ -84,16 +86,16 @@ func (p *fieldType) see(v any, at fieldpath.Path, depth int) error {
 // and by which.
 func (p *fieldType) learn(set *fieldpath.Set, applied bool) {
 	one := func(element fieldpath.PathElement) {
-		how, names := namingBy(element)
+		how, names := items.NamingOf(element)
 		switch {
 		case element.FieldName != nil:
 			p.granular = true
 		case !names:
-			p.naming.disputed = true
+			p.naming.Disputed = true
 		case !p.named:
 			p.naming = how
-		case !slices.Equal(p.naming.fields, how.fields):
-			p.naming.disputed = true
+		case !slices.Equal(p.naming.Fields, how.Fields):
+			p.naming.Disputed = true
 		}
 		p.named = p.named || element.FieldName == nil
 	}
@@ -131,7 +133,7 @@ func (p *fieldType) setDefault(name string, v any) {
 	if p.defaults == nil {
 		p.defaults = map[string]any{}
 	}
-	if has && !equalValues(known, v) {
+	if has && !EqualValues(known, v) {
 		v = nil
 	}
 	p.defaults[name] = v
@@ -149,11 +151,11 @@ func (p *fieldType) nameOf(item any) (fieldpath.PathElement, bool) {
 		}
 		item = filled
 	}
-	return p.naming.nameOf(item)
+	return p.naming.NameOf(item)
 }
 
 // hasItems tells whether items of the list are owned one by one and can be named.
-func (p *fieldType) hasItems() bool { return p.named && !p.naming.disputed && !p.unnameable }
+func (p *fieldType) hasItems() bool { return p.named && !p.naming.Disputed && !p.unnameable }
 
 // lists visits the lists of a value, but not those in items without names.
 func (p *fieldType) lists(v any, at fieldpath.Path, visit func(p *fieldType, at fieldpath.Path, items []any)) {

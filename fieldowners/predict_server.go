@@ -13,13 +13,13 @@ import (
 func (q *question) doubtPruning(after Ownership) []Doubt {
 	var doubts []Doubt
 	ours := q.oursIn(after)
-	q.oursIn(q.owners).fields.Iterate(func(at fieldpath.Path) {
-		path := Path{elements: at.Copy()}
+	q.oursIn(q.owners).Set().Iterate(func(at fieldpath.Path) {
+		path := PathOf(at)
 		if at[len(at)-1].FieldName == nil || ours.Owns(path) || len(q.others(after, path)) > 0 {
 			return
 		}
-		for _, entry := range q.owners.entries {
-			if !q.isUs(entry.Manager) && entry.ownsBelow(at) {
+		for _, entry := range q.entries {
+			if !q.isUs(entry.Manager) && ownsBelow(entry, at) {
 				doubts = append(doubts, Doubt{Path: path, Reason: fmt.Sprintf(
 					"it is dropped, and managed fields do not tell whether what %s owns below it goes with it", entry.Manager)})
 			}
@@ -28,8 +28,8 @@ func (q *question) doubtPruning(after Ownership) []Doubt {
 	return doubts
 }
 
-func (e Entry) ownsBelow(at fieldpath.Path) bool {
-	set := e.fields
+func ownsBelow(e Entry, at fieldpath.Path) bool {
+	set := e.Set()
 	for _, element := range at {
 		below, has := set.Children.Get(element)
 		if !has {
@@ -45,7 +45,7 @@ func (e Entry) ownsBelow(at fieldpath.Path) bool {
 func (q *question) doubtSubresource() []Doubt {
 	var doubts []Doubt
 	for _, name := range slices.Sorted(maps.Keys(q.intent)) {
-		path := Path{elements: fieldpath.Path{{FieldName: &name}}}
+		path := PathOf(fieldpath.Path{{FieldName: &name}})
 		switch {
 		case q.us.Subresource == "" && name == "status":
 			doubts = append(doubts, Doubt{Path: path, Reason: "kinds with a status subresource ignore it in an apply to the object itself"})
@@ -58,10 +58,10 @@ func (q *question) doubtSubresource() []Doubt {
 
 // doubtKubectl: the server lets kubectl take what its client-side apply had set.
 func (q *question) doubtKubectl(p Prediction) []Doubt {
-	if _, has := lastApplied.Value(objectOrNil(q.live)); !has || q.us.Name != "kubectl" {
+	if _, has := LastAppliedPath.Value(objectOrNil(q.live)); !has || q.us.Name != "kubectl" {
 		return nil
 	}
-	doubts := []Doubt{{Path: lastApplied, Reason: "the API server keeps it up to date for the manager kubectl"}}
+	doubts := []Doubt{{Path: LastAppliedPath, Reason: "the API server keeps it up to date for the manager kubectl"}}
 	for _, c := range p.Conflicts {
 		doubts = append(doubts, Doubt{Path: c.Path, Reason: "owned by " + c.Owner.String() +
 			"; the manager kubectl takes without force what its client-side apply had set"})

@@ -15,7 +15,7 @@ type statement struct {
 
 func (s statement) equal(other statement) bool {
 	return s.section == other.section && s.text == other.text && s.path.Equal(other.path) &&
-		slices.EqualFunc(s.values, other.values, equalValues)
+		slices.EqualFunc(s.values, other.values, EqualValues)
 }
 
 // paths lists the fields that anything is said of.
@@ -75,8 +75,8 @@ func differing(a, b Prediction) []Path {
 
 // sort brings the lists into their order.
 func (p *Prediction) sort() {
-	slices.SortFunc(p.Conflicts, func(a, b Contested) int { return cmp.Or(a.Path.Compare(b.Path), a.Owner.compare(b.Owner)) })
-	slices.SortFunc(p.Shared, func(a, b Owned) int { return cmp.Or(a.Path.Compare(b.Path), a.Manager.compare(b.Manager)) })
+	slices.SortFunc(p.Conflicts, func(a, b Contested) int { return cmp.Or(a.Path.Compare(b.Path), a.Owner.Compare(b.Owner)) })
+	slices.SortFunc(p.Shared, func(a, b Owned) int { return cmp.Or(a.Path.Compare(b.Path), a.Manager.Compare(b.Manager)) })
 	slices.SortFunc(p.Dropped, func(a, b Dropped) int { return a.Path.Compare(b.Path) })
 }
 

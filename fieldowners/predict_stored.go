@@ -37,7 +37,7 @@ func (q *question) emptied(p *fieldType, v any, at fieldpath.Path) {
 		for name, child := range v {
 			below := append(at.Copy(), fieldpath.PathElement{FieldName: &name})
 			if child == nil {
-				v[name] = q.emptyAt(Path{elements: below})
+				v[name] = q.emptyAt(PathOf(below))
 			} else {
 				q.emptied(p.field(name), child, below)
 			}

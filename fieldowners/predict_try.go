@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v4/merge"
@@ -49,33 +50,39 @@ func (q *question) misfit(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-func (q *question) isSecret() bool { return q.kind == "Secret" && q.version == "v1" }
+func (q *question) isSecret() bool {
+	group, _, grouped := strings.Cut(q.version, "/")
+	if !grouped {
+		group = ""
+	}
+	return IsSecret(group, q.kind)
+}
 
 // managers gives the entries under their places in the list, and the place of ours.
 // The set of another apiVersion is taken as it is; Predict doubts what follows.
 func (q *question) managers() (all fieldpath.ManagedFields, ours string) {
 	all = fieldpath.ManagedFields{}
-	ours = strconv.Itoa(len(q.owners.entries))
-	for i, entry := range q.owners.entries {
+	ours = strconv.Itoa(len(q.entries))
+	for i, entry := range q.entries {
 		if q.isUs(entry.Manager) {
 			ours = strconv.Itoa(i)
 		}
-		all[strconv.Itoa(i)] = fieldpath.NewVersionedSet(entry.fields, fieldpath.APIVersion(q.version), entry.Operation == q.us.Operation)
+		all[strconv.Itoa(i)] = fieldpath.NewVersionedSet(entry.Set(), fieldpath.APIVersion(q.version), entry.Operation == q.us.Operation)
 	}
 	return all, ours
 }
 
 func (q *question) ownersAfter(managers fieldpath.ManagedFields, ours string) Ownership {
-	var after Ownership
-	for i, entry := range q.owners.entries {
+	var after []Entry
+	for i, entry := range q.entries {
 		if set, left := managers[strconv.Itoa(i)]; left {
-			after.entries = append(after.entries, Entry{Manager: entry.Manager, fields: set.Set()})
+			after = append(after, EntryOf(entry.Manager, set.Set()))
 		}
 	}
-	if set, has := managers[ours]; has && ours == strconv.Itoa(len(q.owners.entries)) {
-		after.entries = append(after.entries, Entry{Manager: q.us, fields: set.Set()})
+	if set, has := managers[ours]; has && ours == strconv.Itoa(len(q.entries)) {
+		after = append(after, EntryOf(q.us, set.Set()))
 	}
-	return after
+	return OwnershipOf(after...)
 }
 
 // oneVersion converts nothing.

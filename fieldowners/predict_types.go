@@ -17,7 +17,7 @@ var metadataTypes = sync.OnceValue(func() *fieldpath.Set {
 	for _, path := range []string{
 		".metadata.annotations.a", ".metadata.labels.a", `.metadata.finalizers[="a"]`, `.metadata.ownerReferences[uid="a"]`,
 	} {
-		set.Insert(MustParsePath(path).elements)
+		set.Insert(MustParsePath(path).FieldPath())
 	}
 	return set
 })
@@ -26,8 +26,8 @@ var metadataTypes = sync.OnceValue(func() *fieldpath.Set {
 func (q *question) learn() {
 	q.root.learn(metadataTypes(), false)
 	q.root.field("metadata").field("ownerReferences").items().atomic = true
-	for _, entry := range q.owners.entries {
-		q.root.learn(entry.fields, entry.Operation == q.us.Operation)
+	for _, entry := range q.entries {
+		q.root.learn(entry.Set(), entry.Operation == q.us.Operation)
 	}
 	if group, _, _ := strings.Cut(q.version, "/"); !strings.Contains(group, ".") {
 		q.root.defaultProtocols()
@@ -49,7 +49,7 @@ func (q *question) learn() {
 // defaultProtocols: the only default that a built-in kind has for a field of a key
 // is the protocol of ports. A custom resource has a dot in its group.
 func (p *fieldType) defaultProtocols() {
-	fields := p.naming.fields
+	fields := p.naming.Fields
 	if slices.Equal(fields, []string{"containerPort", "protocol"}) || slices.Equal(fields, []string{"port", "protocol"}) {
 		p.defaults = map[string]any{"protocol": "TCP"}
 	}
@@ -89,7 +89,7 @@ func (p *fieldType) typeRef(openIsAtomic bool) schema.TypeRef {
 			atom.List.ElementRelationship = schema.Associative
 		case p.hasItems():
 			atom.List.ElementRelationship = schema.Associative
-			atom.List.Keys = p.naming.fields
+			atom.List.Keys = p.naming.Fields
 			p.setKeyDefaults(atom.List.ElementType)
 		}
 	}

@@ -68,7 +68,7 @@ func SharedBy(entries []metav1.ManagedFieldsEntry, applier, subresource string) 
 		if by := a.Path.Compare(b.Path); by != 0 {
 			return by
 		}
-		return a.With.compare(b.With)
+		return a.With.Compare(b.With)
 	})
 	return shared
 }
@@ -77,6 +77,6 @@ func SharedBy(entries []metav1.ManagedFieldsEntry, applier, subresource string) 
 func valuesOf(set *fieldpath.Set) []Path {
 	return slices.DeleteFunc(Entry{fields: set}.Fields(), func(path Path) bool {
 		n := len(path.elements)
-		return n == 0 || path.elements[n-1].FieldName == nil || path.isKeyField()
+		return n == 0 || path.elements[n-1].FieldName == nil || path.IsKeyField()
 	})
 }

@@ -34,7 +34,7 @@ import (
 //     client-side tools prune by. Naming the annotation's path moves it all the same.
 //   - Finalizers that an Update entry owns, for the same reason: a finalizer that goes
 //     with the next apply lets the object go without its cleanup. Naming
-//     .metadata.finalizers, or one of them, moves them all the same.
+//     .metadata.FinalizersPath, or one of them, moves them all the same.
 //   - Of a split, the list items around the fields that move, with their key fields:
 //     From keeps them and To owns them too, as its next apply names them as well.
 type Transfer struct {
@@ -78,7 +78,7 @@ func (m Handover) String() string {
 }
 
 func (m Handover) compare(other Handover) int {
-	return cmp.Or(m.From.compare(other.From), m.To.compare(other.To), m.Path.Compare(other.Path))
+	return cmp.Or(m.From.Compare(other.From), m.To.Compare(other.To), m.Path.Compare(other.Path))
 }
 
 // Kept is one field that a transfer was asked to move and does not.
@@ -92,7 +92,7 @@ type Kept struct {
 func (k Kept) String() string { return fmt.Sprintf("%s of %s: %s", k.Path, k.Manager, k.Reason) }
 
 func (k Kept) compare(other Kept) int {
-	return cmp.Or(k.Manager.compare(other.Manager), k.Path.Compare(other.Path))
+	return cmp.Or(k.Manager.Compare(other.Manager), k.Path.Compare(other.Path))
 }
 
 // Plan is what a transfer does to certain managed fields.

@@ -9,11 +9,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-var (
-	lastApplied = MustParsePath(`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)
-	finalizers  = MustParsePath(".metadata.finalizers")
-)
-
 // choose lists what of a source's fields is asked for, whether or not it can move.
 func (t Transfer) choose(plan *Plan, owners slots, source Source) []Handover {
 	var wanted []Handover
@@ -62,7 +57,7 @@ func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	}
 	renamed := owner.Operation == metav1.ManagedFieldsOperationApply && owner.Name != t.To
 	switch {
-	case !isDetour(owner.Subresource, path):
+	case !owner.WritesAround(path):
 		return owner.Subresource
 	case applied(t.To, ""), applied(owner.Name, ""):
 		return ""
@@ -72,12 +67,6 @@ func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	return ""
 }
 
-// isDetour reports whether a subresource, such as scale, writes a field that an apply
-// of the object sets as well. The status is written through its subresource alone.
-func isDetour(subresource string, path Path) bool {
-	return subresource != "" && subresource != "status" && !path.HasPrefix(status)
-}
-
 // inNoIntent says why a field that was written by Update is left to its owner: the
 // next apply would delete it. A path of its own moves it all the same.
 func (s Source) inNoIntent(path Path) (reason string) {
@@ -85,9 +74,9 @@ func (s Source) inNoIntent(path Path) (reason string) {
 		return slices.ContainsFunc(s.Paths, func(p Path) bool { return p.HasPrefix(what) })
 	}
 	switch {
-	case path.Equal(lastApplied) && !named(lastApplied):
+	case path.Equal(LastAppliedPath) && !named(LastAppliedPath):
 		return "it is client-side kubectl's own record; the next apply would delete it (name its path to move it all the same)"
-	case path.HasPrefix(finalizers) && !named(finalizers):
+	case path.HasPrefix(FinalizersPath) && !named(FinalizersPath):
 		return "finalizers stand in no intent; the next apply would remove it (name its path to move it all the same)"
 	}
 	return ""
@@ -101,7 +90,7 @@ func (s Source) covers(path Path) bool {
 // or the key field of such a list item.
 func (s Source) surrounds(path Path) bool {
 	return slices.ContainsFunc(s.Paths, func(moving Path) bool {
-		return moving.HasPrefix(path) || path.isKeyField() && moving.HasPrefix(path.Parent())
+		return moving.HasPrefix(path) || path.IsKeyField() && moving.HasPrefix(path.Parent())
 	})
 }
 
@@ -123,23 +112,12 @@ func (s Source) indivisible(owner Entry) []Kept {
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
-		if item.isKeyField() {
+		if item.IsKeyField() {
 			item = item.Parent()
 		}
 		return around.FromKeeps && !slices.ContainsFunc(wanted, func(m Handover) bool {
 			return !m.FromKeeps && m.From == around.From && m.Path.HasPrefix(item)
 		})
-	})
-}
-
-// isKeyField tells whether the path names a field by which a list item is found.
-func (p Path) isKeyField() bool {
-	n := len(p.elements)
-	if n < 2 || p.elements[n-1].FieldName == nil || p.elements[n-2].Key == nil {
-		return false
-	}
-	return slices.ContainsFunc(*p.elements[n-2].Key, func(field value.Field) bool {
-		return field.Name == *p.elements[n-1].FieldName
 	})
 }
 

@@ -125,7 +125,7 @@ func (s slots) of(m Manager) *slot {
 		if m.Operation == metav1.ManagedFieldsOperationApply {
 			wanted.APIVersion = known.APIVersion
 		}
-		return known.sameEntry(wanted)
+		return known.SameEntry(wanted)
 	})
 	if at < 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 // Whether anybody owns something else is for Diff to tell.
 func (o Ownership) Equal(other Ownership) bool {
 	return slices.EqualFunc(o.entries, other.entries, func(a, b Entry) bool {
-		return a.sameEntry(b.Manager) && a.Time.Equal(b.Time) && a.fields.Equals(b.fields)
+		return a.SameEntry(b.Manager) && a.Time.Equal(b.Time) && a.fields.Equals(b.fields)
 	})
 }
 
@@ -25,7 +25,7 @@ func (o Ownership) Union(other Ownership) Ownership {
 func (o Ownership) Without(other Ownership) Ownership {
 	var rest Ownership
 	for _, entry := range o.entries {
-		at, has := slices.BinarySearchFunc(other.entries, entry.Manager, func(e Entry, m Manager) int { return e.compare(m) })
+		at, has := slices.BinarySearchFunc(other.entries, entry.Manager, func(e Entry, m Manager) int { return e.Compare(m) })
 		if has {
 			entry.fields = entry.fields.Difference(other.entries[at].fields)
 			if entry.fields.Empty() {

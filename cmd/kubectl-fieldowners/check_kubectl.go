@@ -29,18 +29,16 @@ func (t *checkTakeover) String() string {
 		strings.Join(owners, ", ") + " wrote by client-side apply"
 }
 
-var lastApplied = fieldowners.MustParsePath(`.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)
-
 // takeover tells what kubectl would take over of a live object; nil for nothing.
 func takeover(live fieldowners.Ownership, intent map[string]any) *checkTakeover {
 	var found checkTakeover
 	for _, entry := range live.Entries() {
-		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || !entry.Owns(lastApplied) {
+		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || !entry.Owns(fieldowners.LastAppliedPath) {
 			continue
 		}
 		found.From = append(found.From, ownerview.Owner(entry.Manager))
 		for _, path := range entry.Leaves() {
-			if _, listed := path.Nearest(intent); !listed && !path.Equal(lastApplied) && len(live.OwnersOf(path)) == 1 {
+			if _, listed := path.Nearest(intent); !listed && !path.Equal(fieldowners.LastAppliedPath) && len(live.OwnersOf(path)) == 1 {
 				found.Removes = append(found.Removes, path.String())
 			}
 		}

@@ -1,0 +1,77 @@
+package fieldowners_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"coapply.dev/fieldowners"
+)
+
+func TestHoldsSecret(t *testing.T) {
+	for _, test := range []struct {
+		reason, path string
+		want         bool
+	}{
+		{"a value", `.data.password`, true},
+		{"all of them", ".stringData", true},
+		{"something above them", "", true},
+		{"what client-side apply recorded", `.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`, true},
+		{"annotations, which that is among", ".metadata.annotations", true},
+		{"a label", ".metadata.labels.app", false},
+		{"the type", ".type", false},
+		{"a name that begins alike", ".database", false},
+	} {
+		if got := fieldowners.MustParsePath(test.path).HoldsSecret(); got != test.want {
+			t.Errorf("%s, %q: %v", test.reason, test.path, got)
+		}
+	}
+	if fieldowners.IsSecret("example.com", "Secret") || !fieldowners.IsSecret("", "Secret") {
+		t.Error("only Secrets of the core group are known to be secret")
+	}
+}
+
+func TestFormatValue(t *testing.T) {
+	for want, value := range map[string]any{
+		"(hidden)":                          fieldowners.Hide("x"),
+		"null":                              fieldowners.Hide(nil),
+		`"(hidden)"`:                        "(hidden)", // a value that looks so
+		`{"a":"<b>"}`:                       map[string]any{"a": "<b>"},
+		`"\u009b31m"`:                       "\u009b31m",
+		`"` + strings.Repeat("é", 79) + "…": strings.Repeat("é", 100),
+		`{"a":1.5,"b":[true]}`:              map[string]any{"a": 1.5, "b": []any{true}},
+	} {
+		if got := fieldowners.FormatValue(value); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestSetsCrossOver: what goes to structured-merge-diff and back is the same.
+func TestSetsCrossOver(t *testing.T) {
+	ownership := mustParse(
+		exampleEntry("a", "Apply", `{"f:spec":{"f:replicas":{},"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:name":{}}}}}`),
+		exampleEntry("b", "Update", `{"f:status":{"f:ready":{}}}`),
+	)
+	var entries []fieldowners.Entry
+	for _, entry := range ownership.Entries() {
+		set := fieldpath.NewSet()
+		for _, path := range entry.Fields() {
+			set.Insert(path.FieldPath())
+			if !fieldowners.PathOf(path.FieldPath()).Equal(path) {
+				t.Errorf("%s is another path then", path)
+			}
+		}
+		if !set.Equals(entry.Set()) {
+			t.Errorf("%s: %v is not %v", entry.Manager, set, entry.Set())
+		}
+		entries = append([]fieldowners.Entry{fieldowners.EntryOf(entry.Manager, set)}, entries...)
+	}
+	if again := fieldowners.OwnershipOf(entries...); !again.Equal(ownership) {
+		t.Errorf("%v is not %v", again, ownership)
+	}
+	if empty := fieldowners.OwnershipOf(fieldowners.Entry{}); len(empty.Entries()[0].Fields()) > 0 {
+		t.Error("an entry of nobody owns something")
+	}
+}

@@ -1,0 +1,70 @@
+package items
+
+import (
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v4/value"
+
+	"coapply.dev/fieldowners/internal/notation"
+)
+
+// Naming says how the items of a list are named: by the values of these fields, or
+// without fields by their own value. Ownerships that disagree name nothing.
+type Naming struct {
+	Fields   []string
+	Disputed bool
+}
+
+// NamingOf gives how an element names an item; ok is false for what names no item, such as
+// a field.
+func NamingOf(element fieldpath.PathElement) (how Naming, ok bool) {
+	if element.Key != nil {
+		for _, field := range *element.Key {
+			how.Fields = append(how.Fields, field.Name)
+		}
+	}
+	return how, element.Key != nil || element.Value != nil
+}
+
+// NameAll names every item of a list; ok is false where names are missing or not
+// unique.
+func (n Naming) NameAll(items []any) (names []fieldpath.PathElement, ok bool) {
+	seen := map[string]bool{}
+	for _, item := range items {
+		name, ok := n.NameOf(item)
+		if !ok || seen[notation.Text(name)] {
+			return nil, false
+		}
+		seen[notation.Text(name)] = true
+		names = append(names, name)
+	}
+	return names, true
+}
+
+// NameOf names one item; ok is false where it lacks a field of the key, or where
+// what would name it is no scalar.
+func (n Naming) NameOf(item any) (name fieldpath.PathElement, ok bool) {
+	if n.Disputed {
+		return name, false
+	}
+	if len(n.Fields) == 0 {
+		v := value.NewValueInterface(item)
+		return fieldpath.PathElement{Value: &v}, isScalar(item)
+	}
+	fields, _ := item.(map[string]any)
+	var key value.FieldList
+	for _, field := range n.Fields {
+		if !isScalar(fields[field]) {
+			return name, false
+		}
+		key = append(key, value.Field{Name: field, Value: value.NewValueInterface(fields[field])})
+	}
+	return fieldpath.PathElement{Key: &key}, true
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case string, bool, int64, float64:
+		return true
+	}
+	return false
+}

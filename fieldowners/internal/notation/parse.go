@@ -1,0 +1,178 @@
+package notation
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v4/value"
+)
+
+// Parse reads the text of a path. An error says what is wrong at an offset in bytes.
+func Parse(text string) (path fieldpath.Path, at int, err error) {
+	p := parser{text: text}
+	for p.at < len(text) {
+		element, err := p.element()
+		if err != nil {
+			return nil, p.at, err
+		}
+		path = append(path, element)
+	}
+	return path, p.at, nil
+}
+
+// First reads the element that a text begins with, and gives what stands behind it.
+func First(text string) (element fieldpath.PathElement, rest string, err error) {
+	p := parser{text: text}
+	element, err = p.element()
+	return element, text[p.at:], err
+}
+
+type parser struct {
+	text string
+	at   int
+}
+
+// fail is about the place where the parser stands.
+func (p *parser) fail(reason string) error { return errors.New(reason) }
+
+func (p *parser) peek() byte {
+	if p.at < len(p.text) {
+		return p.text[p.at]
+	}
+	return 0
+}
+
+func (p *parser) element() (fieldpath.PathElement, error) {
+	switch p.peek() {
+	case '.':
+		p.at++
+		name, err := p.name()
+		return fieldpath.PathElement{FieldName: &name}, err
+	case '[':
+		p.at++
+		element, err := p.bracket()
+		if err != nil {
+			return element, err
+		}
+		if p.peek() != ']' {
+			return element, p.fail(`"]" expected`)
+		}
+		p.at++
+		return element, nil
+	}
+	return fieldpath.PathElement{}, p.fail(`"." or "[" expected`)
+}
+
+func (p *parser) bracket() (fieldpath.PathElement, error) {
+	switch c := p.peek(); {
+	case c == '=':
+		p.at++
+		v, err := p.literal()
+		return fieldpath.PathElement{Value: &v}, err
+	case c >= '0' && c <= '9':
+		index, err := p.index()
+		return fieldpath.PathElement{Index: &index}, err
+	case c == '"':
+		start := p.at
+		name, err := p.quoted()
+		if err != nil || p.peek() != '=' {
+			return fieldpath.PathElement{FieldName: &name}, err
+		}
+		p.at = start // a key whose field name is quoted
+	}
+	return p.key()
+}
+
+func (p *parser) key() (fieldpath.PathElement, error) {
+	var key value.FieldList
+	for {
+		name, err := p.keyName()
+		if err != nil {
+			return fieldpath.PathElement{}, err
+		}
+		if p.peek() != '=' {
+			return fieldpath.PathElement{}, p.fail(`"=" expected after the name of a key field`)
+		}
+		p.at++
+		v, err := p.literal()
+		if err != nil {
+			return fieldpath.PathElement{}, err
+		}
+		key = append(key, value.Field{Name: name, Value: v})
+		if p.peek() != ',' {
+			key.Sort()
+			return fieldpath.PathElement{Key: &key}, nil
+		}
+		p.at++
+	}
+}
+
+func (p *parser) keyName() (string, error) {
+	if p.peek() == '"' {
+		return p.quoted()
+	}
+	return p.name()
+}
+
+func (p *parser) name() (string, error) {
+	end := strings.IndexAny(p.text[p.at:], `.[]=,"`)
+	if end < 0 {
+		end = len(p.text) - p.at
+	}
+	name := p.text[p.at : p.at+end]
+	if !IsIdentifier(name) {
+		return "", p.fail(`a name expected; one with other characters than letters, digits, "_", "-" and "$" is quoted: ["a.b/c"]`)
+	}
+	p.at += end
+	return name, nil
+}
+
+func (p *parser) index() (int, error) {
+	end := p.at
+	for end < len(p.text) && p.text[end] >= '0' && p.text[end] <= '9' {
+		end++
+	}
+	index, err := strconv.Atoi(p.text[p.at:end])
+	if err != nil {
+		return 0, p.fail("the index is too large")
+	}
+	p.at = end
+	return index, nil
+}
+
+func (p *parser) quoted() (string, error) {
+	var s string
+	err := p.decode(&s)
+	return s, err
+}
+
+func (p *parser) literal() (value.Value, error) {
+	var raw json.RawMessage
+	if err := p.decode(&raw); err != nil {
+		return nil, err
+	}
+	if raw[0] == '{' || raw[0] == '[' {
+		return nil, p.fail("a string, number, boolean or null expected")
+	}
+	v, err := value.FromJSON(raw)
+	if err != nil {
+		return nil, p.fail(err.Error())
+	}
+	return v, nil
+}
+
+// decode reads one JSON value at the parser's place.
+func (p *parser) decode(into any) error {
+	if c := p.peek(); c == ' ' || c == '\t' || c == '\n' || c == '\r' {
+		return p.fail("no white space here")
+	}
+	decoder := json.NewDecoder(strings.NewReader(p.text[p.at:]))
+	if err := decoder.Decode(into); err != nil {
+		return p.fail("a JSON string, number, boolean or null expected")
+	}
+	p.at += int(decoder.InputOffset())
+	return nil
+}
