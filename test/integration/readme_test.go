@@ -25,9 +25,8 @@ const (
 )
 
 // TestDemoAsRecorded holds the demo that the README shows to the one that runs. UPDATE_DOCS=1
-// records it anew.
+// records it anew. It is not one of the parallel tests: the demo does not wait for ever.
 func TestDemoAsRecorded(t *testing.T) {
-	t.Parallel()
 	before, shown, after := readmeBlock(t, demoBegins, demoEnds)
 	bin := t.TempDir() + string(filepath.Separator) // as make build leaves it
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../../cmd/platform", "../../cmd/manager", "../../cmd/kubectl-fieldowners")
