@@ -10,12 +10,13 @@ import (
 // The layers of docs/architecture.md, held from below: what a package compiles is
 // what a user of the library compiles and what a change can break.
 func TestDependencies(t *testing.T) {
-	library := []string{"coapply.dev/apply/...", "coapply.dev/fieldowners/..."}
+	below := []string{"coapply.dev/apply/...", "coapply.dev/fieldowners/..."}
+	library := append([]string{"coapply.dev"}, below...)
 	for _, rule := range []struct {
 		reason    string
 		field     string // of go list: Imports, or Deps with what is imported indirectly
 		packages  []string
-		forbidden []string // with everything below them
+		forbidden []string // with everything below them, but for names that end in $
 	}{
 		{
 			reason:    "fieldowners is pure data: the plugin and others use it on files, without a client",
@@ -50,6 +51,12 @@ func TestDependencies(t *testing.T) {
 			},
 		},
 		{
+			reason:    "the front door, package coapply, stands on the rest of the library",
+			field:     "Imports",
+			packages:  below,
+			forbidden: []string{"coapply.dev$"},
+		},
+		{
 			reason:    "apply stands below its own helpers",
 			field:     "Deps",
 			packages:  []string{"coapply.dev/apply"},
@@ -57,7 +64,7 @@ func TestDependencies(t *testing.T) {
 		},
 	} {
 		for _, path := range goList(t, rule.field, rule.packages) {
-			if slices.ContainsFunc(rule.forbidden, func(f string) bool { return path == f || strings.HasPrefix(path, f+"/") }) {
+			if slices.ContainsFunc(rule.forbidden, func(f string) bool { return path == strings.TrimSuffix(f, "$") || strings.HasPrefix(path, f+"/") }) {
 				t.Errorf("%v: %s is among its %s: %s", rule.packages, path, rule.field, rule.reason)
 			}
 		}

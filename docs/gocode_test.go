@@ -31,6 +31,7 @@ var imported = map[string]string{
 	"appsv1ac":        "k8s.io/client-go/applyconfigurations/apps/v1",
 	"autoscalingv1ac": "k8s.io/client-go/applyconfigurations/autoscaling/v1",
 	"cluster":         "sigs.k8s.io/controller-runtime/pkg/cluster",
+	"coapply":         "coapply.dev",
 	"commands":        "coapply.dev/compare/commands",
 	"compare":         "coapply.dev/compare",
 	"unstructured":    "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
@@ -145,7 +146,7 @@ func TestNamesExist(t *testing.T) {
 	for _, d := range documents(t) {
 		for _, span := range codeSpan.FindAllStringSubmatch(d.prose, -1) {
 			name := goName.FindStringSubmatch(span[1])
-			if len(name) == 0 || !strings.HasPrefix(imported[name[1]], "coapply.dev/") {
+			if len(name) == 0 || !strings.HasPrefix(imported[name[1]], "coapply.dev") {
 				continue
 			}
 			found++

@@ -1,0 +1,42 @@
+// Package coapply is the front door: it finds in a controller-runtime manager what the
+// packages below it need, and gives it to a process's controllers.
+//
+// Once a process, before the manager starts:
+//
+//	rt, err := coapply.New(mgr)
+//
+// A controller that exists gets another client.Client, and stays as it is:
+//
+//	c := rt.Client("shop-web", apply.OnConflict(apply.Reject))
+//	err = c.Apply(ctx, deployment)
+//
+// A new one is a pure function from its parent to what the parent calls for:
+//
+//	err = coapply.For(rt, "shop-web", emit). // func(*Shop) ([]apply.Intent, error)
+//		Owns(&appsv1.Deployment{}).
+//		OnConflict(apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Force)).
+//		Complete()
+//
+// # What the package promises
+//
+//  1. Whatever is written through a Runtime takes turns at its object, so that the writes
+//     of one process do not make the API server repeat each other.
+//  2. Nothing is sent when nothing would change. That is proven from the manager's cache
+//     with the server's own schemas.
+//  3. A conflict is a typed error that names the field, both values and the other owner.
+//     It is still the API server's answer to apierrors.IsConflict and errors.As.
+//  4. A cache that strips managed fields is refused, by an error that names the option.
+//
+// # What the caller does
+//
+//  1. Calls New before the manager is started, and once: each Runtime has turns of its own.
+//  2. Names one field manager per controller. Two under one name undo each other.
+//  3. Watches what it applies to, as any controller does.
+//
+// What the manager does not cache, such as kinds in client.CacheOptions.DisableFor and
+// unstructured objects of kinds that its scheme does not know, is read with a request
+// before it is applied.
+//
+// Invalid: client.Patch with client.Apply through this client. It is sent as it is; call
+// Apply.
+package coapply

@@ -1,0 +1,197 @@
+package coapply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/lru"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/metrics"
+	"coapply.dev/apply/update"
+)
+
+// Runtime is what the controllers of a process share: turns at objects, the check for
+// steady states, and metrics. It is safe for concurrent use.
+type Runtime struct {
+	mgr        ctrl.Manager
+	lanes      *apply.Lanes
+	steady     *apply.SteadyState
+	metrics    apply.Metrics
+	contention Contention
+	contracts  func(fieldManager string) apply.Contract
+
+	looked   *lru.Cache            // versions of objects that were checked for stripped managed fields
+	stripped atomic.Pointer[error] // why nothing is sent any more
+}
+
+// Option is for New.
+type Option func(*Runtime)
+
+// Contention watches over managers that fight about a field.
+type Contention interface {
+	// Guard returns the policy that a field manager's writes are settled by.
+	Guard(fieldManager string, policy apply.Policy) apply.Policy
+	// Sent returns metrics that see each write before the given ones do.
+	Sent(metrics apply.Metrics) apply.Metrics
+}
+
+// WithContention has every policy guarded, and every apply seen.
+func WithContention(contention Contention) Option {
+	return func(rt *Runtime) { rt.contention = contention }
+}
+
+// WithContracts says what each field manager may own, see apply.Config.Contract.
+func WithContracts(of func(fieldManager string) apply.Contract) Option {
+	return func(rt *Runtime) { rt.contracts = of }
+}
+
+// New makes the Runtime of a manager that is not started yet. It registers metrics in
+// controller-runtime's registry, where a second Runtime of the process finds them.
+func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
+	if mgr == nil {
+		return nil, errors.New("coapply: a manager is needed")
+	}
+	recordExchanges(mgr.GetHTTPClient())
+	counted, err := metrics.New(ctrlmetrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("coapply: %w", err)
+	}
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("coapply: a client for the API server's schemas: %w", err)
+	}
+	// The manager's client and not its cache: it reads what the manager was told not to
+	// cache past it, and waits for our own writes where it was told to.
+	steady, err := apply.NewSteadyState(mgr.GetClient(), server.OpenAPIV3())
+	if err != nil {
+		return nil, fmt.Errorf("coapply: %w", err)
+	}
+	rt := &Runtime{mgr: mgr, lanes: apply.NewLanes(), steady: steady, metrics: counted, looked: lru.New(rememberedLooks)}
+	for _, option := range options {
+		option(rt)
+	}
+	return rt, nil
+}
+
+// recordExchanges wraps the transport of the manager's HTTP client, which the manager's
+// clients share and read at each request. No other client could send for us: the
+// manager's own may wait for its writes, be a dry run, or be the user's. It is why New
+// comes before the start: nothing is under way yet.
+//
+// http.DefaultClient, which a manager has for plain HTTP, belongs to the whole process and
+// is left alone. Outcomes count calls instead of requests then.
+func recordExchanges(c *http.Client) {
+	if c == nil || c == http.DefaultClient {
+		return
+	}
+	next := c.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	if recorded := apply.RecordExchange(next); reflect.TypeOf(next) != reflect.TypeOf(recorded) {
+		c.Transport = recorded
+	}
+}
+
+// Applier returns an Applier that shares the Runtime's turns and check for steady states.
+func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.Applier, error) {
+	return rt.applier(fieldManager, policy, rt.observed())
+}
+
+func (rt *Runtime) applier(fieldManager string, policy apply.Policy, counted apply.Metrics) (*apply.Applier, error) {
+	config := apply.Config{
+		FieldManager: fieldManager,
+		Policy:       policy,
+		LiveReader:   rt.mgr.GetAPIReader(),
+		Lanes:        rt.lanes,
+		Steady:       rt.steady.ReadBy(reader{Client: rt.mgr.GetClient(), rt: rt, fieldManager: fieldManager}),
+		Metrics:      counted,
+	}
+	if rt.contention != nil {
+		config.Policy = rt.contention.Guard(fieldManager, policy)
+	}
+	if rt.contracts != nil {
+		config.Contract = rt.contracts(fieldManager)
+	}
+	return apply.New(sender{Client: rt.mgr.GetClient(), rt: rt}, config)
+}
+
+// observed is what is told of each apply.
+func (rt *Runtime) observed() apply.Metrics {
+	if rt.contention == nil {
+		return rt.metrics
+	}
+	return rt.contention.Sent(rt.metrics)
+}
+
+// Updater returns an Updater, for statuses and finalizers, that shares the Runtime's turns.
+func (rt *Runtime) Updater(fieldManager string) (*update.Updater, error) {
+	return update.New(update.Config{
+		Client:       rt.mgr.GetClient(),
+		LiveReader:   rt.mgr.GetAPIReader(),
+		FieldManager: fieldManager,
+		Lanes:        rt.lanes,
+		Backoff:      patience,
+		Metrics:      rt.metrics,
+	})
+}
+
+// patience is for statuses that several processes write at once: the five attempts of
+// update.DefaultRetry, one 10 ms after the other, run out on a busy server.
+var patience = wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 1}
+
+// rememberedLooks is for how many objects it is remembered that the server shows none of
+// ours among their managed fields either.
+const rememberedLooks = 1024
+
+// lookForStripped finds out whether the cache strips managed fields. A manager does not
+// show the options of its cache, so the objects in it have to tell: one without managed
+// fields that has ours at the server, at the same resourceVersion.
+func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cached client.Object) {
+	if len(cached.GetManagedFields()) > 0 || rt.refusal() != nil {
+		return
+	}
+	version := string(cached.GetUID()) + "/" + cached.GetResourceVersion()
+	if _, before := rt.looked.Get(version); before {
+		return
+	}
+	kind, err := rt.mgr.GetClient().GroupVersionKindFor(cached)
+	if err != nil {
+		return
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(kind)
+	if err := rt.mgr.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(cached), live); err != nil {
+		return // it is looked at again, at the next apply
+	}
+	rt.looked.Add(version, nil)
+	ours := func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == fieldManager }
+	if live.UID == cached.GetUID() && live.ResourceVersion == cached.GetResourceVersion() && slices.ContainsFunc(live.ManagedFields, ours) {
+		err := fmt.Errorf("the manager's cache strips managed fields, by which coapply knows what is whose (it has none of %s %s): "+
+			"remove cache.TransformStripManagedFields, or another transform that drops them, from cache.Options.DefaultTransform and from "+
+			"cache.Options.ByObject[].Transform; to save memory, fieldowners.KeepOwn keeps those of your field managers",
+			kind.Kind, client.ObjectKeyFromObject(cached))
+		rt.stripped.Store(&err)
+	}
+}
+
+// refusal is why nothing is sent, or nil.
+func (rt *Runtime) refusal() error {
+	if err := rt.stripped.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
