@@ -24,7 +24,7 @@ func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options 
 		return c.request(ctx, intent, object, options)
 	}
 	start := time.Now()
-	inside, leave, err := c.rt.lanes.Enter(ctx, object)
+	inside, leave, err := c.rt.lanes.Enter(ctx, object.Key())
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/metrics"
 	"coapply.dev/apply/update"
 )
@@ -27,7 +28,7 @@ import (
 // steady states, and metrics. It is safe for concurrent use.
 type Runtime struct {
 	mgr        ctrl.Manager
-	lanes      *apply.Lanes
+	lanes      *lanes.Set
 	steady     *apply.SteadyState
 	metrics    apply.Metrics
 	contention Contention
@@ -79,7 +80,7 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
-	rt := &Runtime{mgr: mgr, lanes: apply.NewLanes(), steady: steady, metrics: counted, looked: lru.New(rememberedLooks)}
+	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, metrics: counted, looked: lru.New(rememberedLooks)}
 	for _, option := range options {
 		option(rt)
 	}

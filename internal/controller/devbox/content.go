@@ -6,6 +6,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
@@ -21,7 +22,7 @@ func SetupContent(mgr ctrl.Manager, options setup.Options) error {
 		return err
 	}
 	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Devbox{}, builder.WithPredicates(setup.Worth(fieldmanagers.DevboxContent, contentDependsOn...)))
+		For(&v1alpha1.Devbox{}, builder.WithPredicates(coapply.Relevant(fieldmanagers.DevboxContent, contentDependsOn...)))
 	return setup.Complete(controller, "devbox-content", reconciler.Config[*v1alpha1.Devbox]{
 		Client:  mgr.GetClient(),
 		Applier: applier,

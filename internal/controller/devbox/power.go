@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
@@ -26,8 +27,8 @@ func SetupPower(mgr ctrl.Manager, options setup.Options) error {
 	controller := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling(fieldmanagers.DevboxPower))).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, setup.ControllerChanged(),
-			setup.BesidesStatus(func(d *appsv1.Deployment) any { return d.Status }))))
+			predicate.GenerationChangedPredicate{}, coapply.ControllerChanged(),
+			coapply.BesidesStatus(func(d *appsv1.Deployment) any { return d.Status }))))
 	return setup.Complete(controller, "devbox-power", reconciler.Config[*v1alpha1.Devbox]{
 		Client:  mgr.GetClient(),
 		Applier: applier,

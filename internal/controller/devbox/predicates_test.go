@@ -7,10 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/setup"
 )
 
 func TestWorthReconciling(t *testing.T) {
@@ -61,7 +61,7 @@ func TestContentDependsOn(t *testing.T) {
 		entries := []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.DevboxContent, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
 		update.ObjectOld.SetManagedFields(entries)
 		update.ObjectNew.SetManagedFields(entries)
-		if got := setup.Worth(fieldmanagers.DevboxContent, contentDependsOn...).Update(update); got != test.want {
+		if got := coapply.Relevant(fieldmanagers.DevboxContent, contentDependsOn...).Update(update); got != test.want {
 			t.Errorf("%s: reconciles is %t", test.reason, got)
 		}
 	}

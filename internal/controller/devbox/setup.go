@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/update"
@@ -34,5 +35,5 @@ func belongsTo(object metav1.Object, box *v1alpha1.Devbox) bool {
 // a field manager's was taken, and what else is named.
 func worthReconciling(fieldManager string, fields ...func(*v1alpha1.Devbox) any) predicate.Predicate {
 	content := func(box *v1alpha1.Devbox) any { return box.Status.ContentID }
-	return setup.Worth(fieldManager, append(fields, content)...)
+	return coapply.Relevant(fieldManager, append(fields, content)...)
 }

@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
 	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/setup"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[apply.ObjectRef]
@@ -58,7 +58,7 @@ func (w watcher) changed(ctx context.Context, before, after client.Object, q que
 	if !change.IsEmpty() {
 		addAll(q, w.state.Observe(object, change))
 	}
-	if w.ofOurs() && marked(before) && setup.Lost(fieldmanagers.Fights).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+	if w.ofOurs() && marked(before) && coapply.Lost(fieldmanagers.Fights).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
 		q.Add(object.ObjectRef) // somebody took our condition out
 	}
 }

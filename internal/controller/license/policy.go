@@ -5,6 +5,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/internal/controller/fieldmanagers"
@@ -33,7 +34,7 @@ func belongs(object client.Object) bool {
 // worthReconciling lets a License's spec and pause through, what it emits from, and that
 // something of its status was taken.
 func worthReconciling() predicate.Predicate {
-	return setup.Worth(fieldmanagers.License,
+	return coapply.Relevant(fieldmanagers.License,
 		func(l *v1alpha1.License) any { return l.Status.Phase },
 		func(l *v1alpha1.License) any { return l.Status.Limits },
 		func(l *v1alpha1.License) any { return l.Status.Namespace },
@@ -42,7 +43,7 @@ func worthReconciling() predicate.Predicate {
 
 // namespaceChanged lets through that a User's Namespace is there or no more.
 func namespaceChanged() predicate.Predicate {
-	return setup.Changed(func(object client.Object) any {
+	return coapply.Changed(func(object client.Object) any {
 		if user, ok := object.(*v1alpha1.User); ok {
 			return user.Status.Namespace
 		}
@@ -53,8 +54,8 @@ func namespaceChanged() predicate.Predicate {
 // namespaceDrifted lets through what the License owns of a Namespace, and who owns it.
 func namespaceDrifted() predicate.Predicate {
 	return predicate.Or(
-		setup.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),
-		setup.Changed(func(object client.Object) any {
+		coapply.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),
+		coapply.Changed(func(object client.Object) any {
 			return [2]string{object.GetLabels()[Label], object.GetAnnotations()[LimitsAnnotation]}
 		}))
 }
@@ -63,8 +64,8 @@ func namespaceDrifted() predicate.Predicate {
 // changes with every pod.
 func quotaDrifted() predicate.Predicate {
 	ours := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == Quota })
-	besides := setup.BesidesStatus(func(quota *corev1.ResourceQuota) any { return quota.Status })
-	return predicate.And(ours, predicate.Or(besides, setup.Changed(func(object client.Object) any {
+	besides := coapply.BesidesStatus(func(quota *corev1.ResourceQuota) any { return quota.Status })
+	return predicate.And(ours, predicate.Or(besides, coapply.Changed(func(object client.Object) any {
 		quota, ok := object.(*corev1.ResourceQuota)
 		if !ok {
 			return nil

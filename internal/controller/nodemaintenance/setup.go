@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/update"
@@ -40,7 +41,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		return fmt.Errorf("nodemaintenance: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.NodeMaintenance{}, builder.WithPredicates(setup.Worth[*v1alpha1.NodeMaintenance](fieldmanagers.NodeMaintenance))).
+		For(&v1alpha1.NodeMaintenance{}, builder.WithPredicates(coapply.Relevant[*v1alpha1.NodeMaintenance](fieldmanagers.NodeMaintenance))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: atATime}).
 		Named("nodemaintenance").
 		Complete(r)

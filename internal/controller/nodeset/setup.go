@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/internal/controller/fieldmanagers"
@@ -54,7 +55,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("nodeset").
-		For(&v1alpha1.NodeSet{}, builder.WithPredicates(setup.Worth[*v1alpha1.NodeSet](fieldmanagers.NodeSet))).
+		For(&v1alpha1.NodeSet{}, builder.WithPredicates(coapply.Relevant[*v1alpha1.NodeSet](fieldmanagers.NodeSet))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(requestOfPod), builder.WithPredicates(worthARound())).
 		Watches(&v1alpha1.SlurmController{}, handler.EnqueueRequestsFromMapFunc(n.requestsOfController),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -105,7 +106,7 @@ func (n nodeSets) requestsOfController(ctx context.Context, controller client.Ob
 
 // worthARound lets those changes of a pod through that decide looks at.
 func worthARound() predicate.Predicate {
-	return setup.Changed(func(object client.Object) any {
+	return coapply.Changed(func(object client.Object) any {
 		pod, ok := object.(*corev1.Pod)
 		if !ok {
 			return nil

@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 )
 
@@ -21,14 +22,7 @@ func Orphaned(object metav1.Object, label, name string) bool {
 	return metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name
 }
 
-// OwnedBy makes a parent the controller of an object, which is therefore
-// garbage-collected with it.
+// OwnedBy makes a parent of ours the controller of an object.
 func OwnedBy(kind string, parent metav1.Object) *metav1ac.OwnerReferenceApplyConfiguration {
-	return metav1ac.OwnerReference().
-		WithAPIVersion(v1alpha1.SchemeGroupVersion.String()).
-		WithKind(kind).
-		WithName(parent.GetName()).
-		WithUID(parent.GetUID()).
-		WithController(true).
-		WithBlockOwnerDeletion(true)
+	return coapply.OwnedBy(parent, v1alpha1.SchemeGroupVersion.WithKind(kind))
 }

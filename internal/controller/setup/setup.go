@@ -1,5 +1,5 @@
-// Package setup is what the wiring of every reconciler shares: its options, the two
-// ways in which it writes, and which changes it reacts to.
+// Package setup is what the wiring of every reconciler shares: its options, and the two
+// ways in which it writes.
 package setup
 
 import (

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
@@ -31,7 +32,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	}
 	byName := handler.EnqueueRequestsFromMapFunc(named)
 	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.SlurmController{}, builder.WithPredicates(setup.Worth[*v1alpha1.SlurmController](fieldmanagers.SlurmController))).
+		For(&v1alpha1.SlurmController{}, builder.WithPredicates(coapply.Relevant[*v1alpha1.SlurmController](fieldmanagers.SlurmController))).
 		Watches(&appsv1.StatefulSet{}, byName).
 		Watches(&corev1.Service{}, byName)
 	return setup.Complete(controller, "slurmcontroller", reconciler.Config[*v1alpha1.SlurmController]{

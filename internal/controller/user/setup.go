@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
@@ -69,5 +70,5 @@ func requests(_ context.Context, object client.Object) []reconcile.Request {
 // worthReconciling lets through a User's spec, pause, that its Namespace is there or no
 // more, and that something of its status was taken.
 func worthReconciling() predicate.Predicate {
-	return setup.Worth(fieldmanagers.User, func(user *v1alpha1.User) any { return user.Status.Namespace })
+	return coapply.Relevant(fieldmanagers.User, func(user *v1alpha1.User) any { return user.Status.Namespace })
 }

@@ -1,4 +1,4 @@
-package setup
+package coapply
 
 import (
 	"slices"
@@ -13,26 +13,25 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Worth lets those changes of a parent through that its reconciler, which writes under a
-// field manager, acts on: the spec (and deletion), the pause, what others took of the
-// status or the finalizers that it had written, and what else is named, such as a field of
-// the status that it emits from. The rest of the status changes with every write of the
-// others. Children and drift come by their own watches.
-func Worth[P client.Object](manager string, fields ...func(P) any) predicate.Predicate {
-	worth := []predicate.Predicate{
+// Relevant lets those changes of a parent through that a controller acts on: the spec (and
+// deletion), the pause, what others took of the status or the finalizers that its field
+// manager had written, and what else is named, such as a field of the status that it emits
+// from. The rest of the status changes with every write of others. For uses it.
+func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
+	relevant := []predicate.Predicate{
 		predicate.GenerationChangedPredicate{},
 		Changed(func(object client.Object) any { return object.GetAnnotations()[reconciler.PausedAnnotation] }),
-		Lost(manager),
+		Lost(fieldManager),
 	}
 	for _, field := range fields {
-		worth = append(worth, Changed(func(object client.Object) any {
+		relevant = append(relevant, Changed(func(object client.Object) any {
 			if parent, ok := object.(P); ok {
 				return field(parent)
 			}
 			return nil
 		}))
 	}
-	return predicate.Or(worth...)
+	return predicate.Or(relevant...)
 }
 
 // Changed lets through that something of an object is not as it was.

@@ -1,4 +1,4 @@
-package setup
+package coapply_test
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"coapply.dev"
 )
 
 func TestLost(t *testing.T) {
@@ -31,7 +33,7 @@ func TestLost(t *testing.T) {
 		{"nobody can tell: there are no managed fields", box("us", ""), box("us", ""), true},
 		{"they cannot be read", box("us", one), box("us", `{"f:status":[]}`), true},
 	} {
-		if got := Lost("us").Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.new}); got != test.want {
+		if got := coapply.Lost("us").Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.new}); got != test.want {
 			t.Errorf("%s: comes through is %t", test.reason, got)
 		}
 	}
@@ -50,7 +52,7 @@ func TestBesidesStatus(t *testing.T) {
 		{"the status was written", at("1", 1), at("2", 2), false},
 		{"nothing was written", at("1", 1), at("1", 1), false},
 	} {
-		p := BesidesStatus(func(d *appsv1.Deployment) any { return d.Status })
+		p := coapply.BesidesStatus(func(d *appsv1.Deployment) any { return d.Status })
 		if got := p.Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.new}); got != test.want {
 			t.Errorf("%s: comes through is %t", test.reason, got)
 		}
