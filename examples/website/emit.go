@@ -5,8 +5,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
+	"coapply.dev"
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 )
 
 // FieldManager is the reconciler's name on what it owns, for good.
@@ -14,20 +14,21 @@ const FieldManager = "example-website"
 
 // emit wants a ConfigMap with the page, and a Deployment that serves it. How many
 // pods is somebody else's to say: replicas are not among its fields.
-func emit(site *Website) (reconciler.Emission, error) {
+func emit(site *Website) ([]apply.Intent, error) {
+	owner := coapply.OwnedBy(site, GroupVersion.WithKind("Website")) // is deleted with the Website
 	labels := map[string]string{"example.com/website": site.Name}
 	page := corev1ac.ConfigMap(childName(site.Name), site.Namespace).
 		WithLabels(labels).
-		WithOwnerReferences(ownedBy(site)).
+		WithOwnerReferences(owner).
 		WithData(map[string]string{"index.html": site.Spec.Page})
 	server := appsv1ac.Deployment(childName(site.Name), site.Namespace).
 		WithLabels(labels).
-		WithOwnerReferences(ownedBy(site)).
+		WithOwnerReferences(owner).
 		WithSpec(appsv1ac.DeploymentSpec().
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(labels)).
 			WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).
 				WithSpec(podSpec(childName(site.Name)))))
-	return reconciler.Emission{Intents: []apply.Intent{{Config: page}, {Config: server}}}, nil
+	return []apply.Intent{{Config: page}, {Config: server}}, nil
 }
 
 func podSpec(page string) *corev1ac.PodSpecApplyConfiguration {
@@ -43,14 +44,3 @@ func podSpec(page string) *corev1ac.PodSpecApplyConfiguration {
 
 // childName is one that nobody else gives to a ConfigMap or a Deployment.
 func childName(site string) string { return site + "-website" }
-
-// ownedBy has the garbage collector delete a child with its Website.
-func ownedBy(site *Website) *metav1ac.OwnerReferenceApplyConfiguration {
-	return metav1ac.OwnerReference().
-		WithAPIVersion(GroupVersion.String()).
-		WithKind("Website").
-		WithName(site.Name).
-		WithUID(site.UID).
-		WithController(true).
-		WithBlockOwnerDeletion(true)
-}

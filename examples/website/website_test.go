@@ -6,10 +6,16 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
+	"coapply.dev"
 	"coapply.dev/apply/applytest"
 	"coapply.dev/fieldowners"
 )
@@ -23,11 +29,11 @@ func sample() *Website {
 
 // TestEmit shows each field that the reconciler will own.
 func TestEmit(t *testing.T) {
-	emission, err := emit(sample())
+	intents, err := emit(sample())
 	if err != nil {
 		t.Fatal(err)
 	}
-	applytest.Golden(t, "testdata/website.yaml", emission.Intents...)
+	applytest.Golden(t, "testdata/website.yaml", intents...)
 }
 
 // TestConflictIsTold has somebody else own the image.
@@ -37,7 +43,12 @@ func TestConflictIsTold(t *testing.T) {
 		Call:   applytest.Call{Verb: applytest.VerbApply, Kind: "Deployment"},
 		Answer: applytest.OwnershipConflict(fieldowners.Manager{Name: "image-updater"}, `.spec.template.spec.containers[name="web"].image`),
 	})
-	r, err := newReconciler(c, c, nil, nil)
+	mgr := newManager(t, c)
+	rt, err := coapply.New(mgr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := controller(mgr, rt).Reconciler()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +62,26 @@ func TestConflictIsTold(t *testing.T) {
 	if applied := meta.FindStatusCondition(site.Status.Conditions, "Applied"); applied == nil || applied.Reason != "OwnershipConflict" {
 		t.Errorf("the condition is %v", applied)
 	}
+}
+
+// inMemory is a manager whose objects are a client's.
+type inMemory struct {
+	ctrl.Manager
+
+	client client.Client
+}
+
+func (m inMemory) GetClient() client.Client                       { return m.client }
+func (m inMemory) GetAPIReader() client.Reader                    { return m.client }
+func (m inMemory) GetEventRecorder(string) recorder.EventRecorder { return events.NewFakeRecorder(10) }
+
+func newManager(t *testing.T, c client.Client) ctrl.Manager {
+	t.Helper()
+	mgr, err := ctrl.NewManager(&rest.Config{}, ctrl.Options{Scheme: c.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inMemory{mgr, c}
 }
 
 func fakeClient(t *testing.T, site *Website) client.WithWatch {

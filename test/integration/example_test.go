@@ -165,16 +165,17 @@ func (w *websiteWorld) unchanged(t *testing.T) {
 		before = len(w.recorder.Requests())
 		time.Sleep(time.Second)
 	}
-	countUnchanged(t, w.client, w.recorder, w.get(t))
+	countUnchanged(t, w.client, w.recorder, w.page(t))
 }
 
-// countUnchanged wakes the reconciler of a settled Website and counts what it sends.
-func countUnchanged(t *testing.T, c client.Client, recorder *applytest.Recorder, site *website.Website) {
+// countUnchanged wakes the reconciler of a settled Website, by a note on its page, and
+// counts what it sends.
+func countUnchanged(t *testing.T, c client.Client, recorder *applytest.Recorder, page *corev1.ConfigMap) {
 	t.Helper()
 	recorder.Reset()
 	before := counterOf(t, "controller_runtime_reconcile_total", "website")
 	wake := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"example.com/note":"woken"}}}`))
-	if err := c.Patch(t.Context(), site, wake); err != nil {
+	if err := c.Patch(t.Context(), page, wake); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the reconciler has looked", func() string {
