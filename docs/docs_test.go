@@ -82,14 +82,15 @@ func parse(t *testing.T, path, content string) document {
 	return d
 }
 
-// TestBlocks leaves no block out: each is Go, commands, or text for the eye.
+// TestBlocks leaves no block out: each is Go, commands, a difference
+// (TestAdoptingIsTwoLines), or text for the eye.
 func TestBlocks(t *testing.T) {
 	for _, d := range documents(t) {
 		for _, b := range d.blocks {
 			switch b.language {
-			case "go", "sh", "text":
+			case "go", "sh", "text", "diff":
 			default:
-				t.Errorf("%s:%d: %q blocks are not tested: use go, sh or text", d.path, b.line, b.language)
+				t.Errorf("%s:%d: %q blocks are not tested: use go, sh, diff or text", d.path, b.line, b.language)
 			}
 		}
 	}
