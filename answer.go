@@ -102,17 +102,33 @@ type sender struct {
 }
 
 func (s sender) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	if err := s.rt.refusal(); err != nil {
+	if err := s.rt.mayApply(ctx, config); err != nil {
 		return err
 	}
 	e := exchangeOf(ctx)
 	return e.sent(config, s.Client.Apply(ctx, config, append(opts, e.options())...))
 }
 
+// Patch is how fields are taken back and moved.
+func (s sender) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if err := s.rt.mayWriteIn(ctx, object.GetNamespace()); err != nil {
+		return err
+	}
+	return s.Client.Patch(ctx, object, patch, opts...)
+}
+
 func (s sender) Status() client.SubResourceWriter { return s.SubResource("status") }
 
 func (s sender) SubResource(name string) client.SubResourceClient {
 	return subresourceSender{s.Client.SubResource(name), s.rt}
+}
+
+// mayApply refuses what is not to be sent.
+func (rt *Runtime) mayApply(ctx context.Context, config runtime.ApplyConfiguration) error {
+	if err := rt.refusal(); err != nil || rt.within == nil {
+		return err
+	}
+	return rt.mayWriteIn(ctx, objectOf(config).Namespace)
 }
 
 type subresourceSender struct {
@@ -122,7 +138,7 @@ type subresourceSender struct {
 }
 
 func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-	if err := s.rt.refusal(); err != nil {
+	if err := s.rt.mayApply(ctx, config); err != nil {
 		return err
 	}
 	e := exchangeOf(ctx)
@@ -130,7 +146,9 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 	return e.sent(config, s.SubResourceClient.Apply(ctx, config, append(opts, with)...))
 }
 
-// reader shows the check for steady states the objects in the manager's cache.
+// reader shows the check for steady states the objects in the manager's cache that may be
+// applied to. Any other is not proven to be as wanted, so that the apply is refused and
+// says why.
 type reader struct {
 	client.Client
 
@@ -139,6 +157,9 @@ type reader struct {
 }
 
 func (r reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	if err := r.rt.mayWriteIn(ctx, key.Namespace); err != nil {
+		return errors.New(err.Error()) // it is no answer of the server's about rights
+	}
 	if err := r.Client.Get(ctx, key, object, opts...); err != nil {
 		return err
 	}

@@ -150,7 +150,9 @@ func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 		if key.force {
 			policy = apply.OnConflict(apply.Force)
 		}
-		w.applier, w.err = c.rt.applier(key.fieldManager, policy, unrefused{c.rt.observed()})
+		config := c.rt.ApplierConfig(key.fieldManager, policy)
+		config.Metrics = unrefused{config.Metrics}
+		w.applier, w.err = c.rt.applier(config)
 		c.writers[key] = w
 	}
 	return w.applier, w.err

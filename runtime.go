@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -19,6 +20,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/contention"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/metrics"
 	"coapply.dev/apply/update"
@@ -31,27 +33,28 @@ type Runtime struct {
 	lanes      *lanes.Set
 	steady     *apply.SteadyState
 	metrics    apply.Metrics
-	contention Contention
+	contention *contention.State
 	contracts  func(fieldManager string) apply.Contract
 
-	looked   *lru.Cache            // versions of objects that were checked for stripped managed fields
-	stripped atomic.Pointer[error] // why nothing is sent any more
+	within func(namespace *corev1.Namespace) bool // nil: everywhere
+
+	looked   *lru.Cache             // versions of objects that were checked for stripped managed fields
+	stripped *atomic.Pointer[error] // why nothing is sent any more
 }
 
 // Option is for New.
 type Option func(*Runtime)
 
-// Contention watches over managers that fight about a field.
-type Contention interface {
-	// Guard returns the policy that a field manager's writes are settled by.
-	Guard(fieldManager string, policy apply.Policy) apply.Policy
-	// Sent returns metrics that see each write before the given ones do.
-	Sent(metrics apply.Metrics) apply.Metrics
+// WithContention has every policy guarded, and every apply seen, by a State that is shown
+// what the process's watches see. nil guards nothing.
+func WithContention(state *contention.State) Option {
+	return func(rt *Runtime) { rt.contention = state }
 }
 
-// WithContention has every policy guarded, and every apply seen.
-func WithContention(contention Contention) Option {
-	return func(rt *Runtime) { rt.contention = contention }
+// WithMetrics has them observe each apply and update, instead of those in
+// controller-runtime's registry.
+func WithMetrics(counted apply.Metrics) Option {
+	return func(rt *Runtime) { rt.metrics = counted }
 }
 
 // WithContracts says what each field manager may own, see apply.Config.Contract.
@@ -66,10 +69,6 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 		return nil, errors.New("coapply: a manager is needed")
 	}
 	recordExchanges(mgr.GetHTTPClient())
-	counted, err := metrics.New(ctrlmetrics.Registry)
-	if err != nil {
-		return nil, fmt.Errorf("coapply: %w", err)
-	}
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("coapply: a client for the API server's schemas: %w", err)
@@ -80,9 +79,15 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
-	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, metrics: counted, looked: lru.New(rememberedLooks)}
+	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, looked: lru.New(rememberedLooks), stripped: &atomic.Pointer[error]{}}
 	for _, option := range options {
 		option(rt)
+	}
+	if rt.metrics != nil {
+		return rt, nil
+	}
+	if rt.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
+		return nil, fmt.Errorf("coapply: %w", err)
 	}
 	return rt, nil
 }
@@ -109,45 +114,44 @@ func recordExchanges(c *http.Client) {
 
 // Applier returns an Applier that shares the Runtime's turns and check for steady states.
 func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.Applier, error) {
-	return rt.applier(fieldManager, policy, rt.observed())
+	return rt.applier(rt.ApplierConfig(fieldManager, policy))
 }
 
-func (rt *Runtime) applier(fieldManager string, policy apply.Policy, counted apply.Metrics) (*apply.Applier, error) {
+func (rt *Runtime) applier(config apply.Config) (*apply.Applier, error) {
+	return apply.New(sender{Client: rt.mgr.GetClient(), rt: rt}, config)
+}
+
+// ApplierConfig is that of Applier, for one that is made with other settings.
+func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply.Config {
 	config := apply.Config{
 		FieldManager: fieldManager,
-		Policy:       policy,
+		Policy:       rt.contention.Guard(fieldManager, policy),
 		LiveReader:   rt.mgr.GetAPIReader(),
 		Lanes:        rt.lanes,
 		Steady:       rt.steady.ReadBy(reader{Client: rt.mgr.GetClient(), rt: rt, fieldManager: fieldManager}),
-		Metrics:      counted,
-	}
-	if rt.contention != nil {
-		config.Policy = rt.contention.Guard(fieldManager, policy)
+		Metrics:      rt.contention.Sent(fieldManager, rt.metrics),
 	}
 	if rt.contracts != nil {
 		config.Contract = rt.contracts(fieldManager)
 	}
-	return apply.New(sender{Client: rt.mgr.GetClient(), rt: rt}, config)
-}
-
-// observed is what is told of each apply.
-func (rt *Runtime) observed() apply.Metrics {
-	if rt.contention == nil {
-		return rt.metrics
-	}
-	return rt.contention.Sent(rt.metrics)
+	return config
 }
 
 // Updater returns an Updater, for statuses and finalizers, that shares the Runtime's turns.
 func (rt *Runtime) Updater(fieldManager string) (*update.Updater, error) {
-	return update.New(update.Config{
+	return update.New(rt.UpdaterConfig(fieldManager))
+}
+
+// UpdaterConfig is that of Updater, for one that is made with other settings.
+func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
+	return update.Config{
 		Client:       rt.mgr.GetClient(),
 		LiveReader:   rt.mgr.GetAPIReader(),
 		FieldManager: fieldManager,
 		Lanes:        rt.lanes,
 		Backoff:      patience,
 		Metrics:      rt.metrics,
-	})
+	}
 }
 
 // patience is for statuses that several processes write at once: the five attempts of

@@ -20,6 +20,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
+	"coapply.dev/apply/contention"
 )
 
 // world is a manager of objects in memory. What it does not override finds no server.
@@ -128,25 +129,25 @@ func TestNoMethodIsForgotten(t *testing.T) {
 	}
 }
 
-// guard lets nobody force, and counts.
-type guard struct {
-	apply.Metrics
+// counter counts what is observed.
+type counter struct {
+	apply.NoMetrics
 
-	asked []string
-	sent  int
+	sent int
 }
 
-func (g *guard) Guard(fieldManager string, policy apply.Policy) apply.Policy {
-	g.asked = append(g.asked, fieldManager)
-	return policy
-}
-func (g *guard) Sent(apply.Metrics) apply.Metrics    { return g }
-func (g *guard) ObserveApply(apply.ApplyObservation) { g.sent++ }
+func (c *counter) ObserveApply(apply.ApplyObservation) { c.sent++ }
 
+// TestContentionSeesEveryWriter: whoever applies through a Runtime asks before it forces,
+// and its applies are observed behind the State.
 func TestContentionSeesEveryWriter(t *testing.T) {
-	g := &guard{}
+	state, err := contention.New(contention.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := &counter{}
 	shop := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "page", UID: "1"}}
-	rt := newRuntime(t, newWorld(t, shop), coapply.WithContention(g))
+	rt := newRuntime(t, newWorld(t, shop), coapply.WithContention(state), coapply.WithMetrics(seen))
 	c := rt.Client("shop-web", apply.Policy{})
 	for _, config := range []*corev1ac.ConfigMapApplyConfiguration{
 		corev1ac.ConfigMap("page", "shop").WithData(map[string]string{"a": "1"}),
@@ -156,10 +157,11 @@ func TestContentionSeesEveryWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := rt.Applier("third", apply.Policy{}); err != nil {
-		t.Fatal(err)
+	if seen.sent != 2 {
+		t.Errorf("%d applies were observed, want 2", seen.sent)
 	}
-	if want := []string{"second", "third"}; !slices.Equal(g.asked, want) || g.sent != 2 {
-		t.Errorf("guarded %v and saw %d, want %v and 2", g.asked, g.sent, want)
+	config := rt.ApplierConfig("third", apply.OnConflict(apply.Force))
+	if reflect.DeepEqual(config.Policy, apply.OnConflict(apply.Force)) || config.Metrics == apply.Metrics(seen) {
+		t.Error("the State neither guards the policy nor sees what is sent")
 	}
 }

@@ -23,8 +23,6 @@ import (
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
-	"coapply.dev/apply/lanes"
-	"coapply.dev/apply/metrics"
 	"coapply.dev/internal/controller"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/fights"
@@ -108,17 +106,15 @@ func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) 
 }
 
 func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
-	counted, err := metrics.New(ctrlmetrics.Registry)
+	state, err := o.contention(ctrlmetrics.Registry)
 	if err != nil {
 		return err
 	}
-	shared := setup.Options{Lanes: lanes.New(), Metrics: counted, Replicas: o.replicasDecision()}
-	if shared.Steady, err = setup.NewSteady(mgr); err != nil {
+	rt, err := setup.NewRuntime(mgr, state)
+	if err != nil {
 		return err
 	}
-	if shared.Contention, err = o.contention(ctrlmetrics.Registry); err != nil {
-		return err
-	}
+	shared := setup.Options{Runtime: rt, Replicas: o.replicasDecision(), Contention: state}
 	for _, c := range selected {
 		if err := c.Setup(mgr, shared); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
@@ -47,7 +48,11 @@ func TestLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := setup.Options{Contention: state}
+	rt, err := setup.NewRuntime(mgr, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := setup.Options{Runtime: rt, Contention: state}
 	for _, add := range []func(ctrl.Manager, setup.Options) error{setupPing, setupPong, fights.Setup} {
 		if err := add(mgr, options); err != nil {
 			t.Fatal(err)
@@ -78,34 +83,25 @@ func TestLoop(t *testing.T) {
 
 const saidAnnotation = "example.com/said"
 
-func setupPing(mgr ctrl.Manager, options setup.Options) error {
-	applier, _, err := setup.Writers(mgr, setup.Writer{FieldManager: "coapply-test-ping"}, options)
-	if err != nil {
-		return err
-	}
-	builder := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Devbox{}).Owns(&corev1.Service{})
-	return setup.Complete(builder, "ping", reconciler.Config[*v1alpha1.Devbox]{
-		Client: mgr.GetClient(), Applier: applier,
-		Emit: func(box *v1alpha1.Devbox) (reconciler.Emission, error) {
-			service := corev1ac.Service(box.Name, box.Namespace).
-				WithOwnerReferences(setup.OwnedBy("Devbox", box)).
-				WithAnnotations(map[string]string{saidAnnotation: box.Status.ContentID}).
-				WithSpec(corev1ac.ServiceSpec().WithPorts(corev1ac.ServicePort().WithPort(1)))
-			return reconciler.Emission{Intents: []apply.Intent{{Config: service}}}, nil
-		},
-	})
+func setupPing(_ ctrl.Manager, options setup.Options) error {
+	return coapply.For(options.Runtime, "coapply-test-ping", func(box *v1alpha1.Devbox) ([]apply.Intent, error) {
+		service := corev1ac.Service(box.Name, box.Namespace).
+			WithOwnerReferences(setup.OwnedBy("Devbox", box)).
+			WithAnnotations(map[string]string{saidAnnotation: box.Status.ContentID}).
+			WithSpec(corev1ac.ServiceSpec().WithPorts(corev1ac.ServicePort().WithPort(1)))
+		return []apply.Intent{{Config: service}}, nil
+	}).
+		Named("ping").
+		Owns(&corev1.Service{}).
+		DependsOn(func(box *v1alpha1.Devbox) any { return box.Status.ContentID }).
+		Complete()
 }
 
 func setupPong(mgr ctrl.Manager, options setup.Options) error {
-	applier, updater, err := setup.Writers(mgr, setup.Writer{FieldManager: "coapply-test-pong"}, options)
-	if err != nil {
-		return err
-	}
-	builder := ctrl.NewControllerManagedBy(mgr).For(&v1alpha1.Devbox{}).Owns(&corev1.Service{})
-	return setup.Complete(builder, "pong", reconciler.Config[*v1alpha1.Devbox]{
-		Client: mgr.GetClient(), Applier: applier, Updater: updater,
-		Emit: func(*v1alpha1.Devbox) (reconciler.Emission, error) { return reconciler.Emission{}, nil },
-		Status: func(ctx context.Context, box *v1alpha1.Devbox, _ reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
+	return coapply.For(options.Runtime, "coapply-test-pong", func(*v1alpha1.Devbox) ([]apply.Intent, error) { return nil, nil }).
+		Named("pong").
+		Owns(&corev1.Service{}).
+		Status(func(ctx context.Context, box *v1alpha1.Devbox, _ reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 			time.Sleep(200 * time.Millisecond) // other tests want the processor as well
 			var service corev1.Service
 			if err := mgr.GetClient().Get(ctx, client.ObjectKeyFromObject(box), &service); err != nil {
@@ -118,8 +114,8 @@ func setupPong(mgr ctrl.Manager, options setup.Options) error {
 				}
 				return nil
 			}}, nil
-		},
-	})
+		}).
+		Complete()
 }
 
 // TestNoFalseFights has Devboxes and a NodeSet live under every reconciler, and then

@@ -69,7 +69,11 @@ func (m *maintenance) run(t *testing.T, wrap ...func(http.RoundTripper) http.Rou
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nodemaintenance.Setup(mgr, setup.Options{}); err != nil {
+	rt, err := setup.NewRuntime(mgr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nodemaintenance.Setup(mgr, setup.Options{Runtime: rt}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

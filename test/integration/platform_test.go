@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"coapply.dev"
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
-	"coapply.dev/apply/lanes"
 	"coapply.dev/internal/controller"
 	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/controller/setup"
@@ -57,7 +57,7 @@ func startPlatform(t *testing.T, replicas apply.Decision) *platform {
 // run starts the manager and stops it at the end of the test.
 func (p *platform) run(t *testing.T, restConfig *rest.Config, replicas apply.Decision) (stop func()) {
 	t.Helper()
-	end, err := p.start(restConfig, setup.Options{Metrics: p.applies, Replicas: replicas, Contention: p.contention})
+	end, err := p.start(restConfig, replicas)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +72,7 @@ func (p *platform) run(t *testing.T, restConfig *rest.Config, replicas apply.Dec
 
 // start runs the manager until it is ended. A platform without a namespace has every
 // reconciler, also those that are clusterWide.
-func (p *platform) start(restConfig *rest.Config, options setup.Options) (end func() error, err error) {
-	options.Lanes = lanes.New() // one a process, as cmd/manager has it
+func (p *platform) start(restConfig *rest.Config, replicas apply.Decision) (end func() error, err error) {
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.Wrap(p.writes.wrap)
 	restConfig.Wrap(apply.RecordExchange)
@@ -95,7 +94,8 @@ func (p *platform) start(restConfig *rest.Config, options setup.Options) (end fu
 	if err != nil {
 		return nil, err
 	}
-	if options.Steady, err = setup.NewSteady(mgr); err != nil {
+	options := setup.Options{Replicas: replicas, Contention: p.contention}
+	if options.Runtime, err = setup.NewRuntime(mgr, p.contention, coapply.WithMetrics(p.applies)); err != nil {
 		return nil, err
 	}
 	for _, c := range controller.All() {
@@ -133,7 +133,7 @@ var sharedPlatform = sync.OnceValues(func() (*platform, error) {
 	if p.client, err = client.New(restConfig, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
-	end, err := p.start(c.Config(), setup.Options{Metrics: p.applies, Replicas: apply.Force, Contention: p.contention})
+	end, err := p.start(c.Config(), apply.Force)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/internal/controller/license"
@@ -170,7 +171,11 @@ func (p person) runReconciler(restConfig *rest.Config, set func(ctrl.Manager, se
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if err := set(mgr, setup.Options{Metrics: p.applies}); err != nil {
+	rt, err := setup.NewRuntime(mgr, nil, coapply.WithMetrics(p.applies))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := set(mgr, setup.Options{Runtime: rt}); err != nil {
 		p.t.Fatal(err)
 	}
 	done := make(chan error, 1)

@@ -24,7 +24,6 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/lanes"
 	"coapply.dev/internal/controller"
 	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/localcluster"
@@ -171,8 +170,8 @@ func runReconcilers(t *testing.T, cluster *localcluster.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := setup.Options{Lanes: lanes.New(), Replicas: apply.Force}
-	if options.Steady, err = setup.NewSteady(mgr); err != nil {
+	options := setup.Options{Replicas: apply.Force}
+	if options.Runtime, err = setup.NewRuntime(mgr, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, each := range controller.All() {

@@ -24,11 +24,11 @@ func TestClaims(t *testing.T) {
 		fieldmanagers.DevboxNetwork:  "network",
 		fieldmanagers.DevboxContent:  "content",
 	} {
-		emission, err := emitters[emit](full)
+		intents, err := emitters[emit](full)
 		if err != nil {
 			t.Fatal(err)
 		}
-		emitted[manager] = emission.Intents
+		emitted[manager] = intents
 	}
 	claimtest.Hold(t, emitted)
 }

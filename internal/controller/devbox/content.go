@@ -4,7 +4,6 @@ import (
 	"context"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
@@ -16,20 +15,12 @@ import (
 
 // SetupContent adds the reconciler that owns a Devbox's status.contentID. It applies
 // nothing, and has no condition therefore.
-func SetupContent(mgr ctrl.Manager, options setup.Options) error {
-	applier, updater, err := writers(mgr, fieldmanagers.DevboxContent, apply.OnConflict(apply.Reject), options)
-	if err != nil {
-		return err
-	}
-	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Devbox{}, builder.WithPredicates(coapply.Relevant(fieldmanagers.DevboxContent, contentDependsOn...)))
-	return setup.Complete(controller, "devbox-content", reconciler.Config[*v1alpha1.Devbox]{
-		Client:  mgr.GetClient(),
-		Applier: applier,
-		Updater: updater,
-		Emit:    emitContent,
-		Status:  contentStatus,
-	})
+func SetupContent(_ ctrl.Manager, options setup.Options) error {
+	return coapply.For(options.Runtime, fieldmanagers.DevboxContent, emitContent).
+		Named("devbox-content").
+		DependsOn(contentDependsOn...).
+		Status(contentStatus).
+		Complete()
 }
 
 // contentDependsOn is what contentOf reads of the status.
@@ -46,8 +37,8 @@ var contentDependsOn = []func(*v1alpha1.Devbox) any{
 }
 
 // emitContent wants nothing.
-func emitContent(*v1alpha1.Devbox) (reconciler.Emission, error) {
-	return reconciler.Emission{}, nil
+func emitContent(*v1alpha1.Devbox) ([]apply.Intent, error) {
+	return nil, nil
 }
 
 // contentStatus decides on the Devbox that is written to, not on the one that was

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
 	"coapply.dev/apply/applytest"
-	"coapply.dev/apply/reconciler"
 )
 
 // sample is a Devbox that has its first content.
@@ -33,7 +33,7 @@ func with(change func(*v1alpha1.Devbox)) *v1alpha1.Devbox {
 	return box
 }
 
-var emitters = map[string]func(*v1alpha1.Devbox) (reconciler.Emission, error){
+var emitters = map[string]func(*v1alpha1.Devbox) ([]apply.Intent, error){
 	"workload": emitWorkload,
 	"power":    emitPower,
 	"network":  emitNetwork,
@@ -66,7 +66,7 @@ func TestGoldenIntents(t *testing.T) {
 	} {
 		t.Run(test.emitter+"/"+test.name, func(t *testing.T) {
 			before := test.box.DeepCopy()
-			emission, err := emitters[test.emitter](test.box)
+			intents, err := emitters[test.emitter](test.box)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestGoldenIntents(t *testing.T) {
 				t.Errorf("emitting changed the Devbox:\n%s", diff)
 			}
 			golden := filepath.Join("testdata", test.emitter+"_"+test.name+".yaml")
-			applytest.Golden(t, golden, emission.Intents...)
+			applytest.Golden(t, golden, intents...)
 		})
 	}
 }

@@ -8,11 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
@@ -21,22 +20,13 @@ import (
 // SetupNetwork adds the reconciler that owns a Devbox's Service and
 // status.network.
 func SetupNetwork(mgr ctrl.Manager, options setup.Options) error {
-	applier, updater, err := writers(mgr, fieldmanagers.DevboxNetwork, apply.OnConflict(apply.Reject), options)
-	if err != nil {
-		return err
-	}
-	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling(fieldmanagers.DevboxNetwork))).
-		Owns(&corev1.Service{})
-	return setup.Complete(controller, "devbox-network", reconciler.Config[*v1alpha1.Devbox]{
-		Client:  mgr.GetClient(),
-		Applier: applier,
-		Updater: updater,
-		Belongs: isDevboxes,
-		Emit:    emitNetwork,
-		Status:  network{mgr.GetClient(), mgr.GetAPIReader()}.status,
-		Events:  mgr.GetEventRecorder(fieldmanagers.DevboxNetwork),
-	})
+	return coapply.For(options.Runtime, fieldmanagers.DevboxNetwork, emitNetwork).
+		Named("devbox-network").
+		Owns(&corev1.Service{}).
+		Belongs(isDevboxes).
+		DependsOn(dependsOn()...).
+		Status(network{mgr.GetClient(), mgr.GetAPIReader()}.status).
+		Complete()
 }
 
 type network struct {

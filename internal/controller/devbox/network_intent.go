@@ -7,14 +7,13 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/setup"
 )
 
 // emitNetwork wants the Service, or none. The node port is the server's to choose.
-func emitNetwork(box *v1alpha1.Devbox) (reconciler.Emission, error) {
+func emitNetwork(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if box.Spec.Network.Type == v1alpha1.NetworkNone {
-		return reconciler.Emission{}, nil
+		return nil, nil
 	}
 	service := corev1ac.Service(box.Name, box.Namespace).
 		WithLabels(labels(box)).
@@ -27,5 +26,5 @@ func emitNetwork(box *v1alpha1.Devbox) (reconciler.Emission, error) {
 				WithProtocol(corev1.ProtocolTCP).
 				WithPort(box.Spec.Network.Port).
 				WithTargetPort(intstr.FromInt32(box.Spec.Network.Port))))
-	return reconciler.Emission{Intents: []apply.Intent{{Config: service}}}, nil
+	return []apply.Intent{{Config: service}}, nil
 }

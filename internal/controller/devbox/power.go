@@ -18,26 +18,17 @@ import (
 )
 
 // SetupPower adds the reconciler that owns the replicas of a Devbox's Deployment.
-func SetupPower(mgr ctrl.Manager, options setup.Options) error {
-	policy := apply.OnConflict(apply.Reject).At(".spec.replicas", options.Replicas)
-	applier, updater, err := writers(mgr, fieldmanagers.DevboxPower, policy, options)
-	if err != nil {
-		return err
-	}
-	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling(fieldmanagers.DevboxPower))).
+func SetupPower(_ ctrl.Manager, options setup.Options) error {
+	return coapply.For(options.Runtime, fieldmanagers.DevboxPower, emitPower).
+		Named("devbox-power").
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, coapply.ControllerChanged(),
-			coapply.BesidesStatus(func(d *appsv1.Deployment) any { return d.Status }))))
-	return setup.Complete(controller, "devbox-power", reconciler.Config[*v1alpha1.Devbox]{
-		Client:  mgr.GetClient(),
-		Applier: applier,
-		Updater: updater,
-		Belongs: isDevboxes,
-		Emit:    emitPower,
-		Status:  powerStatus,
-		Events:  mgr.GetEventRecorder(fieldmanagers.DevboxPower),
-	})
+			coapply.BesidesStatus(func(d *appsv1.Deployment) any { return d.Status })))).
+		OnConflict(apply.OnConflict(apply.Reject).At(".spec.replicas", options.Replicas)).
+		Belongs(isDevboxes).
+		DependsOn(dependsOn()...).
+		Status(powerStatus).
+		Complete()
 }
 
 func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {

@@ -5,17 +5,16 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 )
 
 // emitPower wants the replicas of the Deployment that the workload reconciler
 // creates, and nothing else of it.
-func emitPower(box *v1alpha1.Devbox) (reconciler.Emission, error) {
+func emitPower(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	var replicas int32
 	if isToRun(box) {
 		replicas = 1
 	}
 	deployment := appsv1ac.Deployment(box.Name, box.Namespace).
 		WithSpec(appsv1ac.DeploymentSpec().WithReplicas(replicas))
-	return reconciler.Emission{Intents: []apply.Intent{{Config: deployment, MustExist: true}}}, nil
+	return []apply.Intent{{Config: deployment, MustExist: true}}, nil
 }

@@ -36,7 +36,7 @@ func TestWorthReconciling(t *testing.T) {
 		entries := []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.DevboxPower, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
 		update.ObjectOld.SetManagedFields(entries)
 		update.ObjectNew.SetManagedFields(entries)
-		if got := worthReconciling(fieldmanagers.DevboxPower).Update(update); got != test.want {
+		if got := coapply.Relevant(fieldmanagers.DevboxPower, dependsOn()...).Update(update); got != test.want {
 			t.Errorf("%s: reconciles is %t", test.reason, got)
 		}
 	}

@@ -3,6 +3,7 @@ package devbox
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
@@ -26,27 +27,21 @@ import (
 // SetupWorkload adds the reconciler that owns a Devbox's Deployment but for its
 // replicas, follows its pods to their end, and runs the Devbox's finalizer.
 func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
-	applier, updater, err := writers(mgr, fieldmanagers.DevboxWorkload, apply.OnConflict(apply.Reject), options)
+	updater, err := options.Runtime.Updater(fieldmanagers.DevboxWorkload)
 	if err != nil {
-		return err
+		return fmt.Errorf("devbox-workload: %w", err)
 	}
 	w := workload{client: mgr.GetClient(), live: mgr.GetAPIReader(), updater: updater}
-	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Devbox{}, builder.WithPredicates(worthReconciling(fieldmanagers.DevboxWorkload, readyDependsOn...))).
+	return coapply.For(options.Runtime, fieldmanagers.DevboxWorkload, emitWorkload).
+		Named("devbox-workload").
 		Owns(&appsv1.Deployment{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(devboxOfPod))
-	return setup.Complete(controller, "devbox-workload", reconciler.Config[*v1alpha1.Devbox]{
-		Client:    mgr.GetClient(),
-		Applier:   applier,
-		Updater:   updater,
-		Belongs:   isDevboxes,
-		Emit:      emitWorkload,
-		Finalizer: Finalizer,
-		Cleanup:   w.cleanup,
-		Status:    w.status,
-		Gone:      w.gone,
-		Events:    mgr.GetEventRecorder(fieldmanagers.DevboxWorkload),
-	})
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(devboxOfPod)).
+		Belongs(isDevboxes).
+		DependsOn(dependsOn(readyDependsOn...)...).
+		Finalizer(Finalizer, w.cleanup).
+		Status(w.status).
+		Gone(w.gone).
+		Complete()
 }
 
 // devboxOfPod goes by the label: a pod's controller is a ReplicaSet.

@@ -9,7 +9,6 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/setup"
 )
 
@@ -18,9 +17,9 @@ import (
 // a new image, would otherwise get its pod replaced a moment later. A Devbox that is
 // not to run gets no Deployment made: without replicas, which are not the workload
 // reconciler's, the API server would have it run one pod.
-func emitWorkload(box *v1alpha1.Devbox) (reconciler.Emission, error) {
+func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if !contentFits(box) {
-		return reconciler.Emission{}, nil
+		return nil, nil
 	}
 	deployment := appsv1ac.Deployment(box.Name, box.Namespace).
 		WithLabels(labels(box)).
@@ -30,7 +29,7 @@ func emitWorkload(box *v1alpha1.Devbox) (reconciler.Emission, error) {
 			// Two pods of one devbox would write to one content.
 			WithStrategy(appsv1ac.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
 			WithTemplate(podTemplate(box)))
-	return reconciler.Emission{Intents: []apply.Intent{{Config: deployment, MustExist: !isToRun(box)}}}, nil
+	return []apply.Intent{{Config: deployment, MustExist: !isToRun(box)}}, nil
 }
 
 func podTemplate(box *v1alpha1.Devbox) *corev1ac.PodTemplateSpecApplyConfiguration {

@@ -27,14 +27,9 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	if err != nil {
 		return fmt.Errorf("fights: %w", err)
 	}
-	applier, err := apply.New(mgr.GetClient(), apply.Config{
-		FieldManager: fieldmanagers.Fights,
-		Policy:       apply.OnConflict(apply.Force), // the condition is ours, whoever edited it
-		LiveReader:   mgr.GetAPIReader(),
-		Lanes:        options.Lanes,
-		Steady:       options.Steady,
-		Metrics:      options.Contention.Sent(fieldmanagers.Fights, options.Metrics),
-	})
+	config := options.Runtime.ApplierConfig(fieldmanagers.Fights, apply.Policy{})
+	config.Policy = apply.OnConflict(apply.Force) // the condition is ours, whoever edited it, and asks nobody
+	applier, err := apply.New(mgr.GetClient(), config)
 	if err != nil {
 		return fmt.Errorf("fights: %w", err)
 	}

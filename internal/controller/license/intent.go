@@ -5,16 +5,15 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/controller/user"
 )
 
 // emit wants what the status says, and nothing while the User has no Namespace, or
 // while somebody has written another one's into the status.
-func emit(license *v1alpha1.License) (reconciler.Emission, error) {
+func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 	if license.Status.Namespace != user.NamespaceOf(license.Name) {
-		return reconciler.Emission{}, nil
+		return nil, nil
 	}
 	namespace := corev1ac.Namespace(license.Status.Namespace).
 		WithLabels(map[string]string{Label: string(license.Status.Phase)}).
@@ -23,5 +22,5 @@ func emit(license *v1alpha1.License) (reconciler.Emission, error) {
 		WithLabels(map[string]string{user.OwnerLabel: license.Name, "app.kubernetes.io/managed-by": "coapply"}).
 		WithOwnerReferences(setup.OwnedBy(kind, license)).
 		WithSpec(corev1ac.ResourceQuotaSpec().WithHard(license.Status.Limits))
-	return reconciler.Emission{Intents: []apply.Intent{{Config: namespace, MustExist: true}, {Config: quota}}}, nil
+	return []apply.Intent{{Config: namespace, MustExist: true}, {Config: quota}}, nil
 }

@@ -58,22 +58,22 @@ func TestGoldenIntents(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before := test.license.DeepCopy()
-			emission, err := emit(test.license)
+			intents, err := emit(test.license)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(before, test.license); diff != "" {
 				t.Errorf("emitting changed the License:\n%s", diff)
 			}
-			applytest.Golden(t, filepath.Join("testdata", test.name+".yaml"), emission.Intents...)
+			applytest.Golden(t, filepath.Join("testdata", test.name+".yaml"), intents...)
 		})
 	}
 }
 
 func TestClaims(t *testing.T) {
-	emission, err := emit(in(v1alpha1.LicenseActive))
+	intents, err := emit(in(v1alpha1.LicenseActive))
 	if err != nil {
 		t.Fatal(err)
 	}
-	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.License: emission.Intents})
+	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.License: intents})
 }

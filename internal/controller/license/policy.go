@@ -8,7 +8,6 @@ import (
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/controller/user"
 )
@@ -31,14 +30,11 @@ func belongs(object client.Object) bool {
 	return setup.ControlledBy(object, kind, name) || setup.Orphaned(object, user.OwnerLabel, name)
 }
 
-// worthReconciling lets a License's spec and pause through, what it emits from, and that
-// something of its status was taken.
-func worthReconciling() predicate.Predicate {
-	return coapply.Relevant(fieldmanagers.License,
-		func(l *v1alpha1.License) any { return l.Status.Phase },
-		func(l *v1alpha1.License) any { return l.Status.Limits },
-		func(l *v1alpha1.License) any { return l.Status.Namespace },
-	)
+// dependsOn is what of its status a License emits from.
+var dependsOn = []func(*v1alpha1.License) any{
+	func(l *v1alpha1.License) any { return l.Status.Phase },
+	func(l *v1alpha1.License) any { return l.Status.Limits },
+	func(l *v1alpha1.License) any { return l.Status.Namespace },
 }
 
 // namespaceChanged lets through that a User's Namespace is there or no more.

@@ -2,6 +2,7 @@ package license
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/controller/user"
@@ -23,36 +24,27 @@ import (
 
 // Setup adds the reconciler of Licenses.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	applier, updater, err := setup.Writers(mgr, setup.Writer{
-		FieldManager: fieldmanagers.License,
-		Policy:       policy(),
-		Within:       func(namespace *corev1.Namespace) bool { return user.Owns(namespace) },
-	}, options)
+	rt := options.Runtime.Within(func(namespace *corev1.Namespace) bool { return user.Owns(namespace) })
+	applier, err := rt.Applier(fieldmanagers.License, policy())
 	if err != nil {
-		return err
+		return fmt.Errorf("license: %w", err)
 	}
-	recorder := mgr.GetEventRecorder(fieldmanagers.License)
 	toLicense := handler.EnqueueRequestsFromMapFunc(requests)
-	builder := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.License{}, builder.WithPredicates(worthReconciling())).
+	return coapply.For(rt, fieldmanagers.License, emit).
+		Named("license").
 		Watches(&v1alpha1.User{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(namespaceChanged())).
 		Watches(&corev1.Namespace{}, toLicense, builder.WithPredicates(namespaceDrifted())).
 		Watches(&corev1.ResourceQuota{}, toLicense, builder.WithPredicates(quotaDrifted())).
 		// After an error it is the limiter that says when to reconcile again: also at most
 		// so much later than a license begins or ends.
 		WithOptions(controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-			5*time.Millisecond, time.Minute)})
-	return setup.Complete(builder, "license", reconciler.Config[*v1alpha1.License]{
-		Client:    mgr.GetClient(),
-		Applier:   applier,
-		Updater:   updater,
-		Emit:      emit,
-		Belongs:   func(_ *v1alpha1.License, object client.Object) bool { return belongs(object) },
-		Finalizer: Finalizer,
-		Cleanup:   cleanup{mgr.GetClient(), mgr.GetAPIReader(), applier}.run,
-		Status:    status{mgr.GetClient(), time.Now, recorder}.report,
-		Events:    recorder,
-	})
+			5*time.Millisecond, time.Minute)}).
+		OnConflict(policy()).
+		Belongs(func(_ *v1alpha1.License, object client.Object) bool { return belongs(object) }).
+		DependsOn(dependsOn...).
+		Finalizer(Finalizer, cleanup{mgr.GetClient(), mgr.GetAPIReader(), applier}.run).
+		Status(status{mgr.GetClient(), time.Now, mgr.GetEventRecorder(fieldmanagers.License)}.report).
+		Complete()
 }
 
 // requests goes by the Namespace's name, which is also that of someone else's quota.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/fieldmanagers"
@@ -117,7 +118,7 @@ func TestWorthReconciling(t *testing.T) {
 		entries := []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.License, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
 		update.ObjectOld.SetManagedFields(entries)
 		update.ObjectNew.SetManagedFields(entries)
-		if got := worthReconciling().Update(update); got != test.want {
+		if got := coapply.Relevant(fieldmanagers.License, dependsOn...).Update(update); got != test.want {
 			t.Errorf("%s: reconciles is %t", test.reason, got)
 		}
 	}

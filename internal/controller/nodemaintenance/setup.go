@@ -10,7 +10,6 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply"
 	"coapply.dev/apply/update"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
@@ -28,16 +27,16 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		events: mgr.GetEventRecorder(fieldmanagers.NodeMaintenance)}
 	var err error
 	strict, force := policies()
-	if r.applying.strict, err = applier(mgr, strict, options); err != nil {
+	if r.applying.strict, err = options.Runtime.Applier(fieldmanagers.NodeMaintenance, strict); err != nil {
 		return fmt.Errorf("nodemaintenance: %w", err)
 	}
-	if r.applying.force, err = applier(mgr, force, options); err != nil {
+	if r.applying.force, err = options.Runtime.Applier(fieldmanagers.NodeMaintenance, force); err != nil {
 		return fmt.Errorf("nodemaintenance: %w", err)
 	}
-	if r.updating.updater, err = updater(mgr, update.Exponential, options); err != nil {
+	if r.updating.updater, err = updater(update.Exponential, options); err != nil {
 		return fmt.Errorf("nodemaintenance: %w", err)
 	}
-	if r.status, err = updater(mgr, update.DefaultRetry, options); err != nil {
+	if r.status, err = updater(update.DefaultRetry, options); err != nil {
 		return fmt.Errorf("nodemaintenance: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -47,16 +46,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete(r)
 }
 
-func applier(mgr ctrl.Manager, policy apply.Policy, options setup.Options) (*apply.Applier, error) {
-	return apply.New(mgr.GetClient(), apply.Config{
-		FieldManager: fieldmanagers.NodeMaintenance, Policy: options.Contention.Guard(fieldmanagers.NodeMaintenance, policy),
-		LiveReader: mgr.GetAPIReader(), Lanes: options.Lanes, Metrics: options.Contention.Sent(fieldmanagers.NodeMaintenance, options.Metrics),
-	})
-}
-
-func updater(mgr ctrl.Manager, backoff wait.Backoff, options setup.Options) (*update.Updater, error) {
-	return update.New(update.Config{
-		Client: mgr.GetClient(), LiveReader: mgr.GetAPIReader(), FieldManager: fieldmanagers.NodeMaintenance,
-		Backoff: backoff, Lanes: options.Lanes, Metrics: options.Metrics,
-	})
+func updater(backoff wait.Backoff, options setup.Options) (*update.Updater, error) {
+	config := options.Runtime.UpdaterConfig(fieldmanagers.NodeMaintenance)
+	config.Backoff = backoff
+	return update.New(config)
 }

@@ -37,14 +37,15 @@ const (
 
 // Setup adds the reconciler that owns a NodeSet's pods and status.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	applier, updater, err := setup.Writers(mgr, setup.Writer{
-		FieldManager: fieldmanagers.NodeSet,
-		// What says whose a pod is, is ours to say.
-		Policy: apply.OnConflict(apply.Reject).
-			At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force),
-	}, options)
+	// What says whose a pod is, is ours to say.
+	applier, err := options.Runtime.Applier(fieldmanagers.NodeSet, apply.OnConflict(apply.Reject).
+		At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force))
 	if err != nil {
-		return err
+		return fmt.Errorf("nodeset: %w", err)
+	}
+	updater, err := options.Runtime.Updater(fieldmanagers.NodeSet)
+	if err != nil {
+		return fmt.Errorf("nodeset: %w", err)
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, setIndex, setOfPod); err != nil {
 		return fmt.Errorf("nodeset: %w", err)

@@ -10,16 +10,15 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/setup"
 )
 
 // emit wants the Service, which governs the StatefulSet, and then the StatefulSet.
-func emit(controller *v1alpha1.SlurmController) (reconciler.Emission, error) {
-	return reconciler.Emission{Intents: []apply.Intent{
+func emit(controller *v1alpha1.SlurmController) ([]apply.Intent, error) {
+	return []apply.Intent{
 		{Config: service(controller)},
 		{Config: statefulSet(controller)},
-	}}, nil
+	}, nil
 }
 
 func service(controller *v1alpha1.SlurmController) *corev1ac.ServiceApplyConfiguration {

@@ -42,22 +42,22 @@ func TestGoldenIntents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := controller.DeepCopy()
-			emission, err := emit(controller)
+			intents, err := emit(controller)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(before, controller); diff != "" {
 				t.Errorf("emitting changed the SlurmController:\n%s", diff)
 			}
-			applytest.Golden(t, filepath.Join("testdata", name+".yaml"), emission.Intents...)
+			applytest.Golden(t, filepath.Join("testdata", name+".yaml"), intents...)
 		})
 	}
 }
 
 func TestClaims(t *testing.T) {
-	emission, err := emit(sample(withResources))
+	intents, err := emit(sample(withResources))
 	if err != nil {
 		t.Fatal(err)
 	}
-	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.SlurmController: emission.Intents})
+	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.SlurmController: intents})
 }

@@ -7,15 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
 )
@@ -23,27 +20,14 @@ import (
 // Setup adds the reconciler that owns a SlurmController's StatefulSet, Service and
 // status.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	applier, updater, err := setup.Writers(mgr, setup.Writer{
-		FieldManager: fieldmanagers.SlurmController,
-		Policy:       apply.OnConflict(apply.Reject),
-	}, options)
-	if err != nil {
-		return err
-	}
 	byName := handler.EnqueueRequestsFromMapFunc(named)
-	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.SlurmController{}, builder.WithPredicates(coapply.Relevant[*v1alpha1.SlurmController](fieldmanagers.SlurmController))).
+	return coapply.For(options.Runtime, fieldmanagers.SlurmController, emit).
+		Named("slurmcontroller").
 		Watches(&appsv1.StatefulSet{}, byName).
-		Watches(&corev1.Service{}, byName)
-	return setup.Complete(controller, "slurmcontroller", reconciler.Config[*v1alpha1.SlurmController]{
-		Client:  mgr.GetClient(),
-		Applier: applier,
-		Updater: updater,
-		Emit:    emit,
-		Belongs: func(_ *v1alpha1.SlurmController, child client.Object) bool { return isControllers(child) },
-		Status:  statusReader{mgr.GetClient()}.status,
-		Events:  mgr.GetEventRecorder(fieldmanagers.SlurmController),
-	})
+		Watches(&corev1.Service{}, byName).
+		Belongs(func(_ *v1alpha1.SlurmController, child client.Object) bool { return isControllers(child) }).
+		Status(statusReader{mgr.GetClient()}.status).
+		Complete()
 }
 
 // named goes by the name and not by the owner, so that a foreign object that goes

@@ -7,17 +7,16 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/setup"
 )
 
 // emit wants the Namespace, and once it is there what goes into it.
-func emit(user *v1alpha1.User) (reconciler.Emission, error) {
+func emit(user *v1alpha1.User) ([]apply.Intent, error) {
 	intents := []apply.Intent{{Config: namespace(user)}}
 	if namespaceStands(user) {
 		intents = append(intents, apply.Intent{Config: account(user)}, apply.Intent{Config: binding(user)})
 	}
-	return reconciler.Emission{Intents: intents}, nil
+	return intents, nil
 }
 
 // namespaceStands tells whether the status names the User's own Namespace. Another one

@@ -46,14 +46,14 @@ func TestGoldenIntents(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before := test.user.DeepCopy()
-			emission, err := emit(test.user)
+			intents, err := emit(test.user)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(before, test.user); diff != "" {
 				t.Errorf("emitting changed the User:\n%s", diff)
 			}
-			applytest.Golden(t, filepath.Join("testdata", test.name+".yaml"), emission.Intents...)
+			applytest.Golden(t, filepath.Join("testdata", test.name+".yaml"), intents...)
 		})
 	}
 }
@@ -62,11 +62,11 @@ func TestGoldenIntents(t *testing.T) {
 // conflicts where one of them writes into the Namespace of the other.
 func TestEmitIntoAnothersNamespace(t *testing.T) {
 	forged := with(func(u *v1alpha1.User) { u.Status.Namespace = "user-bob" })
-	emission, err := emit(forged)
+	intents, err := emit(forged)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(emission.Intents); n != 1 {
+	if n := len(intents); n != 1 {
 		t.Errorf("%d intents, want that of its own Namespace alone", n)
 	}
 	there := &corev1.Namespace{}
@@ -76,9 +76,9 @@ func TestEmitIntoAnothersNamespace(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	emission, err := emit(complete())
+	intents, err := emit(complete())
 	if err != nil {
 		t.Fatal(err)
 	}
-	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.User: emission.Intents})
+	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.User: intents})
 }

@@ -16,37 +16,25 @@ import (
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
 )
 
 // Setup adds the reconciler of Users.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	applier, updater, err := setup.Writers(mgr, setup.Writer{
-		FieldManager: fieldmanagers.User,
-		Policy:       policy(),
-		Within:       func(namespace *corev1.Namespace) bool { return Owns(namespace) },
-	}, options)
-	if err != nil {
-		return err
-	}
+	rt := options.Runtime.Within(func(namespace *corev1.Namespace) bool { return Owns(namespace) })
 	toUser := handler.EnqueueRequestsFromMapFunc(requests)
 	named := builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == Account }))
-	controller := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.User{}, builder.WithPredicates(worthReconciling())).
+	return coapply.For(rt, fieldmanagers.User, emit).
+		Named("user").
 		Watches(&corev1.Namespace{}, toUser).
 		Watches(&corev1.ServiceAccount{}, toUser, named).
-		Watches(&rbacv1.RoleBinding{}, toUser, named)
-	return setup.Complete(controller, "user", reconciler.Config[*v1alpha1.User]{
-		Client:  mgr.GetClient(),
-		Applier: applier,
-		Updater: updater,
-		Emit:    emit,
-		Belongs: func(_ *v1alpha1.User, child client.Object) bool { return Owns(child) },
-		Status:  status{mgr.GetClient()}.report,
-		Events:  mgr.GetEventRecorder(fieldmanagers.User),
-	})
+		Watches(&rbacv1.RoleBinding{}, toUser, named).
+		OnConflict(policy()).
+		Belongs(func(_ *v1alpha1.User, child client.Object) bool { return Owns(child) }).
+		DependsOn(dependsOn).
+		Status(status{mgr.GetClient()}.report).
+		Complete()
 }
 
 // policy takes back who the Namespace belongs to and who may work in it; the rest is
@@ -67,8 +55,5 @@ func requests(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
 }
 
-// worthReconciling lets through a User's spec, pause, that its Namespace is there or no
-// more, and that something of its status was taken.
-func worthReconciling() predicate.Predicate {
-	return coapply.Relevant(fieldmanagers.User, func(user *v1alpha1.User) any { return user.Status.Namespace })
-}
+// dependsOn is what of its status a User emits from: that its Namespace is there.
+func dependsOn(user *v1alpha1.User) any { return user.Status.Namespace }

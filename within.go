@@ -1,0 +1,56 @@
+package coapply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+// Within returns the same Runtime for applies that land in certain Namespaces only: what is
+// put into somebody else's Namespace conflicts with nothing there. It looks in the
+// manager's cache, so Namespaces must be watched for it. One that is not there or is being
+// deleted is none. Updates, and objects without a namespace, are not limited.
+func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
+	limited := *rt
+	limited.within = may
+	return &limited
+}
+
+var (
+	errForeignNamespace = fmt.Errorf("its Namespace is %w", apply.ErrNotOurs)
+	errNoNamespace      = errors.New("its Namespace is not there")
+)
+
+// mayWriteIn refuses a Namespace that is not as Within says.
+func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
+	if rt.within == nil || name == "" {
+		return nil
+	}
+	var namespace corev1.Namespace
+	err := rt.mgr.GetClient().Get(ctx, client.ObjectKey{Name: name}, &namespace)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return err
+	case err != nil:
+		return errNoNamespace
+	case !rt.within(&namespace):
+		return errForeignNamespace
+	case namespace.DeletionTimestamp != nil:
+		return errGoing(name)
+	}
+	return nil
+}
+
+// errGoing is what the API server answers where a Namespace is being deleted.
+func errGoing(name string) error {
+	err := apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("it is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
