@@ -32,8 +32,11 @@ func exchangeOf(ctx context.Context) *exchange {
 
 // sent notes what became of an apply.
 func (e *exchange) sent(answer runtime.ApplyConfiguration, err error) error {
-	if e != nil {
-		e.answer, e.err = answer, err
+	if e == nil {
+		return err
+	}
+	if e.err = err; err == nil {
+		e.answer = answer
 	}
 	return err
 }
@@ -51,7 +54,8 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	var object any = e.answer
 	if e.answer == nil {
 		object = e.cached
-	} else if content, ok := e.answer.(unstructuredConfig); ok {
+	}
+	if content, ok := object.(unstructuredConfig); ok {
 		object = content.UnstructuredContent()
 	}
 	raw, err := json.Marshal(object)

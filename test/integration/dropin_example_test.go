@@ -83,7 +83,7 @@ func TestAdoptingChangesNothing(t *testing.T) {
 	reconciled := func() float64 { return counterOf(t, "controller_runtime_reconcile_total", "shop") }
 	start := reconciled()
 	applies, stop := run(after.Run)
-	defer func() { stop() }()
+	defer stop()
 	waitFor(t, "the new binary has looked", func() string {
 		if reconciled() == start {
 			return "not yet"
