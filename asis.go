@@ -31,7 +31,7 @@ func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options 
 	defer leave()
 	waited := time.Since(start)
 	err = c.request(inside, intent, object, options)
-	result := string(apply.Configured) // nobody compares
+	result := string(apply.Configured) // whether anything changed is not looked at
 	if err != nil {
 		result = apply.ResultOf(err)
 	}
@@ -106,10 +106,10 @@ func setsStatus(intent apply.Intent) bool {
 	return status.IsValid() && !status.IsZero()
 }
 
-// unrefused does not count what an Applier refuses: it is sent as it is, and counted then.
-type unrefused struct{ apply.Metrics }
+// sentOnly leaves out what an Applier refuses: it is sent as it is, and observed then.
+type sentOnly struct{ apply.Metrics }
 
-func (m unrefused) ObserveApply(o apply.ApplyObservation) {
+func (m sentOnly) ObserveApply(o apply.ApplyObservation) {
 	if o.Result != apply.ResultOf(apply.ErrInvalidIntent) {
 		m.Metrics.ObserveApply(o)
 	}

@@ -22,17 +22,18 @@ import (
 // would change, and has the policy settle conflicts. What it promises beyond that is what
 // client.Apply does:
 //
-//   - The configuration holds the object afterwards. Where nothing was sent it is as the
-//     cache has it, less what the cache's transforms took off.
+//   - The configuration holds the object afterwards. Where nothing was sent, that is the
+//     cached object, without what the cache's transforms remove.
 //   - client.ForceOwnership takes what is contested, whatever the policy says.
 //   - client.FieldOwner applies under another name, with this policy.
 //   - client.DryRunAll changes nothing, and says what Apply would say.
-//   - Errors are those of package apply. Each of them is the API server's answer too, for
-//     apierrors.IsConflict and the like.
+//   - Errors are those of package apply, and errors.As finds the API server's answer in
+//     them: apierrors.IsConflict and the like hold.
 //
 // A configuration that an Applier would refuse, though the server takes it, is sent as it
 // is, in its turn: one with a resourceVersion, one of the object itself that sets a
-// status, one of the status that sets none. Its conflicts name no values, and the policy is not asked.
+// status, one of the status that sets none. The policy is not asked then, and conflicts name
+// no values.
 //
 // A policy or a name that is invalid is an error of each Apply.
 func (rt *Runtime) Client(fieldManager string, policy apply.Policy) client.Client {
@@ -104,7 +105,7 @@ func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options
 	return e.writeTo(intent.Config)
 }
 
-// absent is what there is to say of a subresource without an object.
+// absent is client.Apply's error for a subresource of an object that does not exist.
 func absent(object apply.ObjectRef, answer error) error {
 	if !apierrors.IsNotFound(answer) {
 		answer = apierrors.NewNotFound(schema.GroupResource{Group: object.Group, Resource: object.Kind}, object.Name)
@@ -129,7 +130,7 @@ func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, int
 	return exchangeOf(ctx).writeTo(intent.Config)
 }
 
-// writerKey says who applies, and whether he takes what is contested.
+// writerKey says under which name is applied, and whether by force.
 type writerKey struct {
 	fieldManager string
 	force        bool
@@ -151,7 +152,7 @@ func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 			policy = apply.OnConflict(apply.Force)
 		}
 		config := c.rt.ApplierConfig(key.fieldManager, policy)
-		config.Metrics = unrefused{config.Metrics}
+		config.Metrics = sentOnly{config.Metrics}
 		w.applier, w.err = c.rt.applier(config)
 		c.writers[key] = w
 	}

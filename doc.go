@@ -24,7 +24,7 @@
 //  2. Nothing is sent when nothing would change. That is proven from the manager's cache
 //     with the server's own schemas.
 //  3. A conflict is a typed error that names the field, both values and the other owner.
-//     It is still the API server's answer to apierrors.IsConflict and errors.As.
+//     errors.As still finds the API server's answer in it.
 //  4. A cache that strips managed fields is refused, by an error that names the option.
 //
 // # What the caller does

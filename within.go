@@ -15,8 +15,9 @@ import (
 
 // Within returns the same Runtime for applies that land in certain Namespaces only: what is
 // put into somebody else's Namespace conflicts with nothing there. It looks in the
-// manager's cache, so Namespaces must be watched for it. One that is not there or is being
-// deleted is none. Updates, and objects without a namespace, are not limited.
+// manager's cache, so Namespaces must be watched for it. Nothing is applied in a Namespace that
+// does not exist or is being deleted. Updates, and objects without a namespace, are not
+// limited.
 func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
 	limited := *rt
 	limited.within = may

@@ -53,3 +53,17 @@ func TestAdoptingIsTwoLines(t *testing.T) {
 		t.Errorf("%d differences shown", shown)
 	}
 }
+
+// TestWiringIsShort: what stands beside Emit, a finalizer and a status wired, is twenty
+// lines at most.
+func TestWiringIsShort(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, "examples", "website", "setup.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(content), "\nfunc Setup(")
+	wiring, _, ended := strings.Cut(rest, "\n// Run runs")
+	if lines := strings.Count(wiring, "\n"); !found || !ended || lines > 20 {
+		t.Errorf("the wiring is %d lines", lines)
+	}
+}
