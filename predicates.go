@@ -16,10 +16,12 @@ import (
 // Relevant lets those changes of a parent through that a controller acts on: the spec (and
 // deletion), the pause, what others took of the status or the finalizers that its field
 // manager had written, and what else is named, such as a field of the status that it emits
-// from. The rest of the status changes with every write of others. For uses it.
+// from. The rest of the status changes with every write of others. Of a kind without a
+// generation, such as ConfigMap, every change comes through. For uses it.
 func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
 	relevant := []predicate.Predicate{
 		predicate.GenerationChangedPredicate{},
+		writtenWithoutGeneration,
 		Changed(func(object client.Object) any { return object.GetAnnotations()[reconciler.PausedAnnotation] }),
 		Lost(fieldManager),
 	}
@@ -33,6 +35,13 @@ func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predi
 	}
 	return predicate.Or(relevant...)
 }
+
+// writtenWithoutGeneration lets every change of an object through whose kind has no
+// generation.
+var writtenWithoutGeneration = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetGeneration() == 0 && e.ObjectNew.GetGeneration() == 0 &&
+		e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion()
+}}
 
 // Changed lets through that something of an object is not as it was.
 func Changed(of func(client.Object) any) predicate.Predicate {

@@ -8,7 +8,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"coapply.dev"
+	"coapply.dev/apply/reconciler"
 )
+
+// TestRelevant: a kind without a generation, as ConfigMaps are, has no other sign of a change
+// than its resourceVersion.
+func TestRelevant(t *testing.T) {
+	at := func(generation int64, version, paused string) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: generation, ResourceVersion: version,
+			Annotations: map[string]string{reconciler.PausedAnnotation: paused},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "us", Operation: metav1.ManagedFieldsOperationUpdate,
+				APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}}}}
+	}
+	for _, test := range []struct {
+		reason   string
+		old, new *appsv1.Deployment
+		want     bool
+	}{
+		{"the spec", at(1, "1", ""), at(2, "2", ""), true},
+		{"the status of others", at(1, "1", ""), at(1, "2", ""), false},
+		{"the pause", at(1, "1", ""), at(1, "2", "true"), true},
+		{"anything of a kind without a generation", at(0, "1", ""), at(0, "2", ""), true},
+		{"nothing of a kind without a generation", at(0, "1", ""), at(0, "1", ""), false},
+	} {
+		p := coapply.Relevant[*appsv1.Deployment]("us")
+		if got := p.Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.new}); got != test.want {
+			t.Errorf("%s: comes through is %t", test.reason, got)
+		}
+	}
+}
 
 func TestLost(t *testing.T) {
 	box := func(manager, fields string) *appsv1.Deployment {

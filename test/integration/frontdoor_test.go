@@ -3,11 +3,17 @@ package integration
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev"
@@ -94,4 +100,67 @@ func TestFrontDoorTakesTurns(t *testing.T) {
 	if way.max > writers/4 { // how many a lane lets in is the lane's to say
 		t.Errorf("%d at the server at a time", way.max)
 	}
+}
+
+// TestFrontDoorPrunes: a controller with a finalizer and pruning, of a kind that has no
+// generation.
+func TestFrontDoorPrunes(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, server(t))
+	namespace := newNamespace(t, c)
+	mgr := newDropInManager(t, server(t), func(o *ctrl.Options) {
+		o.Cache.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	})
+	rt, err := coapply.New(mgr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = coapply.For(rt, "example-family", func(parent *corev1.ConfigMap) (intents []apply.Intent, err error) {
+		for name := range strings.FieldsSeq(parent.Data["children"]) {
+			intents = append(intents, apply.Intent{Config: corev1ac.Secret(name, parent.Namespace).
+				WithOwnerReferences(coapply.OwnedBy(parent, corev1.SchemeGroupVersion.WithKind("ConfigMap")))})
+		}
+		return intents, nil
+	}).Owns(&corev1.Secret{}).Finalizer("example.com/family", nil).Prune().Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runDropInManager(t, mgr)
+	wantChildren := func(want ...string) {
+		t.Helper()
+		waitFor(t, fmt.Sprint("children ", want), func() string {
+			var secrets corev1.SecretList
+			if err := c.List(t.Context(), &secrets, client.InNamespace(namespace)); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for i := range secrets.Items {
+				names = append(names, secrets.Items[i].Name)
+			}
+			if !slices.Equal(names, want) {
+				return fmt.Sprint("there are ", names)
+			}
+			return ""
+		})
+	}
+	parent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "parent"}, Data: map[string]string{"children": "a b"}}
+	if err := c.Create(t.Context(), parent); err != nil {
+		t.Fatal(err)
+	}
+	wantChildren("a", "b")
+	change := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"children":"b c"}}`))
+	if err := c.Patch(t.Context(), parent, change); err != nil {
+		t.Fatal(err)
+	}
+	wantChildren("b", "c")
+	if err := c.Delete(t.Context(), parent); err != nil {
+		t.Fatal(err)
+	}
+	wantChildren()
+	waitFor(t, "the parent goes", func() string {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(parent), parent); !apierrors.IsNotFound(err) {
+			return fmt.Sprint(err, parent.Finalizers)
+		}
+		return ""
+	})
 }

@@ -32,7 +32,9 @@ func TestWorthReconciling(t *testing.T) {
 		{"somebody's annotation", func(b *v1alpha1.Devbox) { b.Annotations = map[string]string{"example.com/note": "x"} }, false},
 		{"a finalizer came", func(b *v1alpha1.Devbox) { b.Finalizers = []string{Finalizer} }, false},
 	} {
-		update := event.UpdateEvent{ObjectOld: sample(), ObjectNew: with(test.change)}
+		before, after := with(created), with(created)
+		test.change(after)
+		update := event.UpdateEvent{ObjectOld: before, ObjectNew: after}
 		entries := []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.DevboxPower, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
 		update.ObjectOld.SetManagedFields(entries)
 		update.ObjectNew.SetManagedFields(entries)
@@ -41,6 +43,9 @@ func TestWorthReconciling(t *testing.T) {
 		}
 	}
 }
+
+// created gives a Devbox the generation that the API server does.
+func created(b *v1alpha1.Devbox) { b.Generation = 1 }
 
 // TestContentDependsOn: whatever contentOf looks at leads to a reconcile.
 func TestContentDependsOn(t *testing.T) {
