@@ -31,8 +31,8 @@ type Transfer struct {
 // its Do leaves out what their new owner has given up since.
 func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.plan.Moved) }
 
-// Kept lists the fields that were asked for and stay with their owner, and why.
-func (t *Transfer) Kept() []fieldowners.Kept { return slices.Clone(t.shown.plan.Kept) }
+// Unmoved lists the fields that were asked for and stay with their owner, and why.
+func (t *Transfer) Unmoved() []fieldowners.Unmoved { return slices.Clone(t.shown.plan.Unmoved) }
 
 // String shows the transfer for a person, a field a line, and then what was asked
 // for and not found. There are no values in it.
@@ -42,11 +42,11 @@ func (t *Transfer) String() string {
 	if len(t.shown.plan.Moved) == 1 {
 		fields = "field"
 	}
-	fmt.Fprintf(&b, "%s on %v: %d %s to move, %d to stay\n", t.verb, t.object, len(t.shown.plan.Moved), fields, len(t.shown.plan.Kept))
+	fmt.Fprintf(&b, "%s on %v: %d %s to move, %d to stay\n", t.verb, t.object, len(t.shown.plan.Moved), fields, len(t.shown.plan.Unmoved))
 	for _, m := range t.shown.plan.Moved {
 		fmt.Fprintf(&b, "  move %v\n", m)
 	}
-	for _, k := range t.shown.plan.Kept {
+	for _, k := range t.shown.plan.Unmoved {
 		fmt.Fprintf(&b, "  stay %v\n", k)
 	}
 	for _, none := range t.unmatched {
@@ -198,7 +198,7 @@ func (t *Transfer) rehearse(ctx context.Context, state *transferState, after []m
 // verify holds the server's answer against what was sent: beside a missing
 // conversion a mutating webhook may have rewritten it, and the server leaves managed
 // fields out of an object that has become too large.
-func (t *Transfer) verify(plan fieldowners.Plan, sent, stored []metav1.ManagedFieldsEntry, problem string) error {
+func (t *Transfer) verify(plan fieldowners.TransferPlan, sent, stored []metav1.ManagedFieldsEntry, problem string) error {
 	err := plan.Done(stored)
 	if err == nil {
 		err = fieldowners.Stored(sent, stored)

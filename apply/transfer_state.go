@@ -24,7 +24,7 @@ type transferState struct {
 	resourceVersion string
 	entries         []metav1.ManagedFieldsEntry
 	objects         fieldowners.Objects
-	plan            fieldowners.Plan
+	plan            fieldowners.TransferPlan
 	done            bool // entries are as the plan leaves them
 	stale           bool // a write told that the object is at another resourceVersion
 	sent            int  // writes and dry runs, of former states as well

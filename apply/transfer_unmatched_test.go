@@ -78,7 +78,7 @@ func TestTransferUnmatched(t *testing.T) {
 				t.Errorf("%s: the text lacks it:\n%v", test.reason, transfer)
 			}
 		}
-		if len(transfer.Moves())+len(transfer.Kept()) == 0 && len(test.want) == 0 {
+		if len(transfer.Moves())+len(transfer.Unmoved()) == 0 && len(test.want) == 0 {
 			t.Errorf("%s: nothing was found:\n%v", test.reason, transfer)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // the owners that it had before, and nobody else's has changed.
 //
 // The reference needs the uid of the object that moved was taken from. Fields that
-// the applier does not own any more are listed by Transfer.Kept; where these are all
+// the applier does not own any more are listed by Transfer.Unmoved; where these are all
 // of them the transfer was undone already, or never done.
 //
 // Errors are those of Migrate.
@@ -28,7 +28,7 @@ func (a *Applier) Undo(ctx context.Context, object ObjectRef, moved []fieldowner
 	if err := a.checkMoved(object, moved); err != nil {
 		return nil, &IntentError{Object: object, Err: fmt.Errorf("Undo: %w", err)}
 	}
-	t := &Transfer{applier: a, verb: "Undo of Transfer", object: object, fields: fieldowners.Plan{Moved: moved}.Undo(), undoes: true}
+	t := &Transfer{applier: a, verb: "Undo of Transfer", object: object, fields: fieldowners.TransferPlan{Moved: moved}.Undo(), undoes: true}
 	var err error
 	if t.shown, err = t.read(ctx, 0); err != nil {
 		return nil, err

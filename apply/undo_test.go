@@ -50,7 +50,7 @@ func TestUndo(t *testing.T) {
 func TestUndoOfNothing(t *testing.T) {
 	undone := step{"GET", webOf("uid-1", "9", oldReplicas)}
 	undo, err := transferrer(t, undone, undone).Undo(t.Context(), theWeb("uid-1"), handover(nil))
-	if err != nil || len(undo.Moves()) != 0 || len(undo.Kept()) != 1 {
+	if err != nil || len(undo.Moves()) != 0 || len(undo.Unmoved()) != 1 {
 		t.Fatalf("%v %v", undo, err)
 	}
 	if _, err := undo.Do(t.Context()); err != nil {

@@ -43,7 +43,7 @@ type Transfer struct {
 	To         string                            // whose Apply entries get them
 	APIVersion string                            // of To's entries where To has none yet
 
-	undoes []Handover // set by Plan.Undo: these and nothing else, in place of all above
+	undoes []Handover // set by TransferPlan.Undo: these and nothing else, in place of all above
 }
 
 // Source is a manager whose fields are to move. Paths are the fields that do, with
@@ -81,26 +81,26 @@ func (m Handover) compare(other Handover) int {
 	return cmp.Or(m.From.Compare(other.From), m.To.Compare(other.To), m.Path.Compare(other.Path))
 }
 
-// Kept is one field that a transfer was asked to move and does not.
-type Kept struct {
+// Unmoved is one field that a transfer was asked to move and does not.
+type Unmoved struct {
 	Path    Path
 	Manager Manager // whose it was to be taken from
 	Reason  string
 }
 
 // String gives the field, the manager and why it does not move.
-func (k Kept) String() string { return fmt.Sprintf("%s of %s: %s", k.Path, k.Manager, k.Reason) }
+func (u Unmoved) String() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.Manager, u.Reason) }
 
-func (k Kept) compare(other Kept) int {
-	return cmp.Or(k.Manager.Compare(other.Manager), k.Path.Compare(other.Path))
+func (u Unmoved) compare(other Unmoved) int {
+	return cmp.Or(u.Manager.Compare(other.Manager), u.Path.Compare(other.Path))
 }
 
-// Plan is what a transfer does to certain managed fields.
-type Plan struct {
-	Moved []Handover
-	Kept  []Kept
+// TransferPlan is what a transfer does to certain managed fields.
+type TransferPlan struct {
+	Moved   []Handover
+	Unmoved []Unmoved
 	// Unread are apiVersions in which the object has to be read before the plan is
-	// complete; until then their fields are in Kept.
+	// complete; until then their fields are in Unmoved.
 	Unread []string
 }
 
@@ -110,12 +110,12 @@ type Objects map[string]any
 
 // Plan tells what would move, in a stable order. Malformed managed fields are an
 // error, as with Parse.
-func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Plan, error) {
+func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (TransferPlan, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {
-		return Plan{}, err
+		return TransferPlan{}, err
 	}
-	var plan Plan
+	var plan TransferPlan
 	wanted := t.undoes
 	if wanted == nil {
 		for _, source := range t.From {
@@ -126,14 +126,14 @@ func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Pl
 		plan.settle(m, owners, objects)
 	}
 	slices.SortStableFunc(plan.Moved, Handover.compare)
-	slices.SortStableFunc(plan.Kept, Kept.compare)
+	slices.SortStableFunc(plan.Unmoved, Unmoved.compare)
 	return plan, nil
 }
 
 // Undo gives the transfer that restores who owned what: fields that To did not own
 // before go back, those that both owned become owned by both again. What To gives
 // up in between stays as it then is.
-func (p Plan) Undo() Transfer {
+func (p TransferPlan) Undo() Transfer {
 	undoes := make([]Handover, 0, len(p.Moved))
 	for _, m := range p.Moved {
 		undoes = append(undoes, Handover{

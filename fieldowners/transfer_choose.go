@@ -10,7 +10,7 @@ import (
 )
 
 // choose lists what of a source's fields is asked for, whether or not it can move.
-func (t Transfer) choose(plan *Plan, owners slots, source Source) []Handover {
+func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Handover {
 	var wanted []Handover
 	for _, owner := range owners {
 		if owner.Name != source.Manager || owner.Operation != t.Operation || owner == owners.of(t.receiver("")) {
@@ -29,12 +29,12 @@ func (t Transfer) choose(plan *Plan, owners slots, source Source) []Handover {
 					wanted = append(wanted, Handover{Path: path, From: owner.Manager, To: to, FromKeeps: true})
 				}
 			case reason != "":
-				plan.Kept = append(plan.Kept, Kept{path, owner.Manager, reason})
+				plan.Unmoved = append(plan.Unmoved, Unmoved{path, owner.Manager, reason})
 			default:
 				wanted = append(wanted, Handover{Path: path, From: owner.Manager, To: to})
 			}
 		}
-		plan.Kept = append(plan.Kept, source.indivisible(owner.Entry)...)
+		plan.Unmoved = append(plan.Unmoved, source.indivisible(owner.Entry)...)
 	}
 	return withoutLoneSurroundings(wanted)
 }
@@ -96,12 +96,12 @@ func (s Source) surrounds(path Path) bool {
 
 // indivisible finds fields which are owned whole, such as atomic lists, and of
 // which only a part was asked for.
-func (s Source) indivisible(owner Entry) []Kept {
-	var kept []Kept
+func (s Source) indivisible(owner Entry) []Unmoved {
+	var kept []Unmoved
 	for _, leaf := range owner.Leaves() {
 		for _, part := range s.Paths {
 			if !part.Equal(leaf) && part.HasPrefix(leaf) {
-				kept = append(kept, Kept{leaf, owner.Manager, fmt.Sprintf("it is owned as a whole, without a field %s below it", part)})
+				kept = append(kept, Unmoved{leaf, owner.Manager, fmt.Sprintf("it is owned as a whole, without a field %s below it", part)})
 			}
 		}
 	}
@@ -122,10 +122,10 @@ func withoutLoneSurroundings(wanted []Handover) []Handover {
 }
 
 // settle puts one field among what moves or what stays.
-func (p *Plan) settle(m Handover, owners slots, objects Objects) {
+func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	from, to := owners.of(m.From), owners.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
-		p.Kept = append(p.Kept, Kept{m.Path, m.From, "it does not own the field any more"})
+		p.Unmoved = append(p.Unmoved, Unmoved{m.Path, m.From, "it does not own the field any more"})
 		return
 	}
 	if m.From = from.Manager; m.To.Time.IsZero() {
@@ -140,7 +140,7 @@ func (p *Plan) settle(m Handover, owners slots, objects Objects) {
 	}
 	if m.From.APIVersion != m.To.APIVersion {
 		if reason := p.differs(m, from.isLeaf(m.Path), objects); reason != "" {
-			p.Kept = append(p.Kept, Kept{m.Path, m.From, reason})
+			p.Unmoved = append(p.Unmoved, Unmoved{m.Path, m.From, reason})
 			return
 		}
 	}
@@ -151,7 +151,7 @@ func (p *Plan) settle(m Handover, owners slots, objects Objects) {
 // apiVersions; "" if it can. A field that is owned as a whole in one, as
 // scaleTargetRef of autoscaling/v1, may be owned by its parts in the other
 // (autoscaling/v2), where those would be without an owner.
-func (p *Plan) differs(m Handover, leaf bool, objects Objects) string {
+func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	versions := []string{m.From.APIVersion, m.To.APIVersion}
 	if p.unread(versions, objects) {
 		return "the object was not read in both " + strings.Join(versions, " and ")
@@ -188,7 +188,7 @@ func hasParts(v any) bool {
 	return false
 }
 
-func (p *Plan) unread(versions []string, objects Objects) bool {
+func (p *TransferPlan) unread(versions []string, objects Objects) bool {
 	complete := true
 	for _, version := range versions {
 		if _, read := objects[version]; read {

@@ -40,7 +40,7 @@ func TestTransferLosesNothing(t *testing.T) {
 		checkUndo(t, entries, after, plan, nil)
 		if t.Failed() {
 			t.Fatalf("seed %d: %v\nbefore %q\nafter  %q\nmoved %q\nkept %q", seed, transfer,
-				show(entries), show(after), linesOf(plan.Moved), linesOf(plan.Kept))
+				show(entries), show(after), linesOf(plan.Moved), linesOf(plan.Unmoved))
 		}
 	}
 	if moved < randomTransfers {

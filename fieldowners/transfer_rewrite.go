@@ -17,7 +17,7 @@ import (
 // those that are sent to it the API server keeps only the last.
 //
 // It is an error when the managed fields are not those that were planned for.
-func (p Plan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (p Plan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFiel
 
 // Done tells whether the managed fields are as the plan leaves them: an error names
 // the first field that is not.
-func (p Plan) Done(entries []metav1.ManagedFieldsEntry) error {
+func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	owners, err := parseSlots(entries)
 	if err != nil {
 		return err

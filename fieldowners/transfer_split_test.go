@@ -142,7 +142,7 @@ func TestUndoAsFarAsStillOwned(t *testing.T) {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 	want = []string{".spec.replicas of us/Apply: it does not own the field any more"}
-	if diff := cmp.Diff(want, linesOf(undo.Kept)); diff != "" {
+	if diff := cmp.Diff(want, linesOf(undo.Unmoved)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }

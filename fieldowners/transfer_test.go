@@ -94,7 +94,7 @@ func (c transferCase) run(t *testing.T) {
 	if diff := cmp.Diff(c.want, show(after)); diff != "" {
 		t.Errorf("entries (-want +got):\n%s\nmoved: %q", diff, linesOf(plan.Moved))
 	}
-	if diff := cmp.Diff(c.kept, linesOf(plan.Kept)); diff != "" {
+	if diff := cmp.Diff(c.kept, linesOf(plan.Unmoved)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	if err := plan.Done(after); err != nil {
@@ -108,7 +108,7 @@ func (c transferCase) run(t *testing.T) {
 
 // checkUndo holds that an undo restores who owned what, and that its undo does it
 // again, also of handovers that were kept as JSON.
-func checkUndo(t *testing.T, before, after list, plan fieldowners.Plan, objects fieldowners.Objects) {
+func checkUndo(t *testing.T, before, after list, plan fieldowners.TransferPlan, objects fieldowners.Objects) {
 	t.Helper()
 	plan.Moved = throughJSON(t, plan.Moved)
 	undo, err := plan.Undo().Plan(after, objects)

@@ -11,7 +11,7 @@ import (
 
 // show prints what moves and what stays, under who has it and who is to have it.
 func (m *migrateCommand) show(object apply.ObjectRef, t *apply.Transfer) {
-	moves, kept := t.Moves(), t.Kept()
+	moves, kept := t.Moves(), t.Unmoved()
 	title := fmt.Sprintf("%v: nothing to move", object)
 	if len(moves) > 0 {
 		title = fmt.Sprintf("%v: %s to move", object, fields(len(moves)))

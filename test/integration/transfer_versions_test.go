@@ -53,7 +53,7 @@ func TestMigrateVersions(t *testing.T) {
 	undo := transferred(t, transfer, err)
 	after := liveAt(t, c, ref)
 	var kept []string
-	for _, k := range transfer.Kept() {
+	for _, k := range transfer.Unmoved() {
 		kept = append(kept, k.String())
 	}
 	want := []string{
