@@ -21,8 +21,17 @@ func TestDependencies(t *testing.T) {
 		{
 			reason:    "fieldowners is pure data: the plugin and others use it on files, without a client",
 			field:     "Deps",
-			packages:  []string{"coapply.dev/fieldowners"},
-			forbidden: []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
+			packages:  []string{"coapply.dev/fieldowners/..."},
+			forbidden: []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "coapply.dev/apply"},
+		},
+		{
+			reason:   "fieldowners is what its folders stand on",
+			field:    "Deps",
+			packages: []string{"coapply.dev/fieldowners"},
+			forbidden: []string{
+				"coapply.dev/fieldowners/predict", "coapply.dev/fieldowners/explain", "coapply.dev/fieldowners/lint",
+				"coapply.dev/fieldowners/fights", "coapply.dev/fieldowners/command",
+			},
 		},
 		{
 			reason: "applying needs a client, no manager, and reports to an interface. Direct imports " +

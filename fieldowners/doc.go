@@ -5,6 +5,11 @@
 // API server recorded (KEP-555, Server-Side Apply); what it refuses, it refuses
 // whole, with an error that says where.
 //
+// What is asked of ownership has packages of its own, each usable alone: predict tells
+// what an apply would meet, explain what a conflict means, lint what is likely to cause
+// trouble, fights who takes fields from whom again and again, and command what a person
+// runs about it. They import this package, and it imports none of them.
+//
 // # Contract
 //
 //  1. Parse takes metadata.managedFields as they are and gives an Ownership.
@@ -20,16 +25,15 @@
 //  5. Join puts owners beside the fields of an object; Select, Union and Without are
 //     the algebra of ownerships. What Parse has read it reads once: equal bytes share
 //     one parsed set, which nothing changes.
-//  6. Predict tells what an apply would meet, Explain what a conflict means, Lint what
-//     is likely to cause trouble, Fights who takes fields from whom again and again.
-//     None of them guesses: what managed fields do not tell is said to be open. Values
-//     of Secrets are in none of their results.
+//  6. PathOf, Path.FieldPath, EntryOf and Entry.Set go over to structured-merge-diff v4
+//     and back. Paths are copied; a set is not, and is for reading.
 //  7. Diff compares two ownerships, Changes two objects; neither knows a schema, and
 //     list items are told apart as the managed fields themselves name them. Changes and
-//     Join have the objects' own values in them, those of Secrets too.
+//     Join have the objects' own values in them, those of Secrets too: Hide and
+//     Path.HoldsSecret are for whoever shows them.
 //  8. Transfer moves fields between managers on paper: nobody's field is left without
-//     an owner, everybody else's entry stays as it is, and Plan.Undo gives all of it
-//     back. Writing the result, guarded, is for whoever has a client.
+//     an owner, everybody else's entry stays as it is, and TransferPlan.Undo gives all
+//     of it back. Writing the result, guarded, is for whoever has a client.
 //  9. Path.Set and Path.Cut change the object that they are given, in place, and so does
 //     the transform of KeepOwn. Nothing else does.
 //

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -38,39 +37,16 @@ func TestDepth(t *testing.T) {
 }
 
 // TestWorkIsLinear: twice as much to do is no more than some twice the work, counted in
-// what is allocated.
+// what is allocated: also where one item has no name.
 func TestWorkIsLinear(t *testing.T) {
-	for name, run := range map[string]func(n int) func(){
-		"managers in another version, and changes": func(n int) func() {
-			live, intent := manyOwned(n)
-			return func() { _, _ = fieldowners.Predict(live, intent, "us", "") }
-		},
-		"items of which one has no name": func(n int) func() {
-			ownership, object := keyedList(n)
-			return func() { ownership.Join(object) }
-		},
-	} {
-		once, twice := testing.AllocsPerRun(1, run(200)), testing.AllocsPerRun(1, run(400))
-		if twice > 3*once {
-			t.Errorf("%s: %.0f allocations, and %.0f for twice as many", name, once, twice)
-		}
+	run := func(n int) func() {
+		ownership, object := keyedList(n)
+		return func() { ownership.Join(object) }
 	}
-}
-
-// manyOwned gives a live object with many managers of another version, and an intent
-// with many new fields.
-func manyOwned(n int) (live, intent map[string]any) {
-	data := map[string]any{}
-	var managers []any
-	for i := range n {
-		data[fmt.Sprint("k", i)] = "v"
-		managers = append(managers, map[string]any{
-			"manager": fmt.Sprint("m", i), "operation": "Update", "apiVersion": "v2", "fieldsType": "FieldsV1",
-			"fieldsV1": map[string]any{"f:data": map[string]any{"f:a": map[string]any{}}},
-		})
+	once, twice := testing.AllocsPerRun(1, run(200)), testing.AllocsPerRun(1, run(400))
+	if twice > 3*once {
+		t.Errorf("%.0f allocations, and %.0f for twice as many", once, twice)
 	}
-	live = withManaged(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "x"}}, managers)
-	return live, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}
 }
 
 // keyedList gives a list with an item that has no name, and owners of many others.
@@ -91,12 +67,6 @@ func TestZeroValues(t *testing.T) {
 	var e fieldowners.Entry
 	if e.Owns(fieldowners.MustParsePath(".a")) || len(e.Fields())+len(e.Leaves()) > 0 {
 		t.Error("an entry of nobody owns something")
-	}
-	var f fieldowners.Fights
-	moved := fieldowners.Difference{Moved: []fieldowners.Moved{{}}}
-	f.Forget("x")
-	if now := time.Unix(0, 0); len(f.Observe("x", moved, now))+len(f.Active(now)) > 0 {
-		t.Error("fights that nobody made notice something")
 	}
 }
 

@@ -3,7 +3,6 @@ package fieldowners
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -19,20 +18,6 @@ type Shared struct {
 
 // String gives the field and its other owner.
 func (s Shared) String() string { return fmt.Sprintf("%s with %s", s.Path, s.With) }
-
-// EndSharing is the command that makes fields the applier's alone which it shares with
-// one other manager, with Placeholder for the object. A manager that writes such a field
-// again takes it back, or conflicts.
-func EndSharing(by, with Manager, paths []Path) string {
-	command := []string{migrateCommand(with.Name, by.Name)}
-	for _, path := range paths {
-		command = append(command, "--path", shellQuote(path.String()))
-	}
-	if with.Operation == metav1.ManagedFieldsOperationApply {
-		command = append(command, "--operation Apply")
-	}
-	return strings.Join(command, " ")
-}
 
 // SharedBy lists the values that an applier shares, in the order of paths, then of the
 // other owners. Existence, of a list item or of a member of a set, and the fields that an

@@ -27,7 +27,7 @@
 //
 // # Fights
 //
-// Two managers take one field from each other (fieldowners.Fights). One of them is
+// Two managers take one field from each other (fights.Detector of fieldowners). One of them is
 // ours, or the object belongs to us. Where ours takes it by Server-Side Apply it has
 // a breaker, which State.Guard puts before every force:
 //

@@ -13,6 +13,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/fights"
 )
 
 // maxTroubles bounds how many go on at a time; those beyond it are not seen.
@@ -29,8 +30,8 @@ type State struct {
 	metrics *metrics
 
 	mu       sync.Mutex
-	fights   *fieldowners.Fights
-	loops    *fieldowners.Loops[apply.ObjectRef]
+	fights   *fights.Detector
+	loops    *fights.Loops[apply.ObjectRef]
 	rows     []*row
 	policies map[string][]apply.Policy // by manager, which may apply with several
 
@@ -42,15 +43,15 @@ func New(config Config) (*State, error) {
 	if err := config.complete(); err != nil {
 		return nil, fmt.Errorf("contention: %w", err)
 	}
-	fights, err := fieldowners.NewFights(config.PerMinute)
+	detector, err := fights.New(config.PerMinute)
 	if err != nil {
 		return nil, fmt.Errorf("contention: PerMinute: %w", err)
 	}
-	loops, err := fieldowners.NewLoops[apply.ObjectRef](config.Turns, window)
+	loops, err := fights.NewLoops[apply.ObjectRef](config.Turns, window)
 	if err != nil {
 		return nil, fmt.Errorf("contention: Turns: %w", err)
 	}
-	return &State{Config: config, fights: fights, loops: loops, metrics: newMetrics(),
+	return &State{Config: config, fights: detector, loops: loops, metrics: newMetrics(),
 		policies: map[string][]apply.Policy{}, strangers: strangers{runs: map[string]bool{}}}, nil
 }
 
@@ -148,7 +149,7 @@ func (s *State) moved(object Object, change Change, now time.Time) (opened bool)
 }
 
 // fight puts a fight on record that concerns us.
-func (s *State) fight(object Object, f fieldowners.Fight, now time.Time) bool {
+func (s *State) fight(object Object, f fights.Fight, now time.Time) bool {
 	a, b := plain(f.A), plain(f.B)
 	if object.Parent.Name == "" && !s.ours(a.Name) && !s.ours(b.Name) {
 		return false
@@ -175,7 +176,7 @@ func (s *State) mightForce(m fieldowners.Manager, conflict apply.Conflict) bool 
 
 // write shows the loops who wrote. The writes of several managers that are seen as
 // one have no order.
-func (s *State) write(object Object, change Change, now time.Time) []fieldowners.Loop[apply.ObjectRef] {
+func (s *State) write(object Object, change Change, now time.Time) []fights.Loop[apply.ObjectRef] {
 	var names []string
 	for _, m := range change.Writers {
 		switch {
@@ -196,7 +197,7 @@ func (o Object) familyUID() types.UID { return o.subject().UID }
 
 // loop puts a loop on record. Two that fight for a field write in turn as well. Where
 // one of the two is somebody else under our name, strange tells that, and it is no loop.
-func (s *State) loop(object Object, l fieldowners.Loop[apply.ObjectRef], now time.Time) bool {
+func (s *State) loop(object Object, l fights.Loop[apply.ObjectRef], now time.Time) bool {
 	if (s.strangers.of(l.A, l.InA, now, 0) == nil) != (s.strangers.of(l.B, l.InB, now, 0) == nil) {
 		return false
 	}
@@ -292,7 +293,7 @@ func (s *State) goesOn(r *row, now time.Time) bool {
 	case r.breaker != nil:
 		return r.breaker.at(now) != over
 	}
-	return slices.ContainsFunc(s.fights.Active(now), func(f fieldowners.Fight) bool {
+	return slices.ContainsFunc(s.fights.Active(now), func(f fights.Fight) bool {
 		return f.Object == string(r.Object.UID) && f.Path.Equal(r.Path) && plain(f.A) == r.A && plain(f.B) == r.B
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
 )
 
 // landed says of intents that were all applied what of them is not as a reader would
@@ -71,8 +72,8 @@ func are(fields []fieldowners.Path) string {
 // migration is the command that makes fields a manager's alone. Without --yes it only shows
 // what would move.
 func migration(object apply.ObjectRef, to, from fieldowners.Manager, fields []fieldowners.Path) string {
-	subject := fieldowners.Subject{Group: object.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
-	return strings.Replace(fieldowners.EndSharing(to, from, fields), fieldowners.Placeholder, subject.Target(), 1) + " --yes"
+	subject := command.Subject{Group: object.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
+	return strings.Replace(command.EndSharing(to, from, fields), command.Placeholder, subject.Target(), 1) + " --yes"
 }
 
 // joined names a few fields.

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/lint"
 )
 
 // readCluster reads kind after kind. One that the server refuses is a problem, and
@@ -112,7 +112,7 @@ func (r *clusterAudit) read(ctx context.Context, kind auditKind) error {
 	if kind.namespaced && !r.allNamespaces {
 		l.namespace = r.namespace
 	}
-	facts := fieldowners.LintFacts{Served: r.served.of(name)}
+	facts := lint.Facts{Served: r.served.of(name)}
 	l.each = func(item metadataItem) error {
 		m := item.Metadata
 		r.add(owneraudit.Object{

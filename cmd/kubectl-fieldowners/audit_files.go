@@ -7,7 +7,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/lint"
 )
 
 func (a *auditCommand) readFiles() error {
@@ -29,10 +29,10 @@ func (a *auditCommand) readFiles() error {
 // small objects are mostly managed fields as a rule, which costs nobody anything.
 const small = 4 << 10
 
-func factsOf(content map[string]any) (fieldowners.LintFacts, error) {
+func factsOf(content map[string]any) (lint.Facts, error) {
 	whole, err := json.Marshal(content)
 	if err != nil || len(whole) < small { // without a size it is not judged
-		return fieldowners.LintFacts{}, err
+		return lint.Facts{}, err
 	}
-	return fieldowners.LintFacts{ObjectBytes: len(whole)}, nil
+	return lint.Facts{ObjectBytes: len(whole)}, nil
 }

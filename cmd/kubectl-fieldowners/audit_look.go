@@ -12,6 +12,9 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
+	"coapply.dev/fieldowners/fights"
+	"coapply.dev/fieldowners/lint"
 )
 
 // maxFound bounds how many findings are kept of what --for sees.
@@ -22,7 +25,7 @@ type auditLook struct {
 	*clusterAudit
 
 	order    []owneraudit.Ref
-	found    map[owneraudit.Ref][]fieldowners.Finding
+	found    map[owneraudit.Ref][]lint.Finding
 	count    int
 	problems []error
 	mu       sync.Mutex // of problems; the rest is written under the lock of the report
@@ -30,7 +33,7 @@ type auditLook struct {
 
 // look adds what it sees to the audit, also where the context ends first.
 func (r *clusterAudit) look(ctx context.Context, kinds []auditKind) error {
-	l := &auditLook{clusterAudit: r, found: map[owneraudit.Ref][]fieldowners.Finding{}}
+	l := &auditLook{clusterAudit: r, found: map[owneraudit.Ref][]lint.Finding{}}
 	report, err := l.report()
 	if err != nil {
 		return err
@@ -52,12 +55,12 @@ func (r *clusterAudit) look(ctx context.Context, kinds []auditKind) error {
 }
 
 func (l *auditLook) report() (*watchReport, error) {
-	fights, err := fieldowners.NewFights(fightsPerMinute)
+	detector, err := fights.New(fightsPerMinute)
 	if err != nil {
 		return nil, err
 	}
 	loops, err := newLoops()
-	return &watchReport{errOut: l.ErrOut, onlyFights: true, fights: fights, loops: loops, found: l.note}, err
+	return &watchReport{errOut: l.ErrOut, onlyFights: true, fights: detector, loops: loops, found: l.note}, err
 }
 
 // follow watches until the time is over. A kind that cannot be watched is a problem, and
@@ -103,14 +106,14 @@ func (l *auditLook) problem(err error) {
 // note keeps a fight or a loop, each once.
 func (l *auditLook) note(e watchEvent) {
 	ref := owneraudit.Ref{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, UID: e.UID}
-	f := fieldowners.Finding{Rule: fieldowners.Rule(e.Type), Message: e.message, Remedy: "kubectl fieldowners watch " + fieldowners.Placeholder}
+	f := lint.Finding{Rule: lint.Rule(e.Type), Message: e.message, Remedy: "kubectl fieldowners watch " + command.Placeholder}
 	for _, m := range e.Managers {
 		f.Managers = append(f.Managers, fieldowners.Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource})
 	}
-	if e.Type == string(fieldowners.RuleFight) {
+	if e.Type == string(lint.RuleFight) {
 		f.Paths, f.Fields = []fieldowners.Path{e.path}, 1
 	}
-	same := func(known fieldowners.Finding) bool {
+	same := func(known lint.Finding) bool {
 		return known.Rule == f.Rule && slices.Equal(known.Managers, f.Managers) && slices.EqualFunc(known.Paths, f.Paths, fieldowners.Path.Equal)
 	}
 	if slices.ContainsFunc(l.found[ref], same) {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/predict"
 )
 
 type checkCommand struct {
@@ -166,8 +166,8 @@ func (c *checkCommand) check(ctx context.Context, d document, places []int, inte
 	if err != nil {
 		return checkItem{}, err
 	}
-	prediction, err := fieldowners.Predict(live, intent, c.manager, c.subresource)
-	if errors.Is(err, fieldowners.ErrNoManagedFields) {
+	prediction, err := predict.Apply(live, intent, c.manager, c.subresource)
+	if errors.Is(err, predict.ErrNoManagedFields) {
 		return checkItem{}, errors.New("managedFields absent from the live object: ask with --show-managed-fields")
 	}
 	if err != nil {

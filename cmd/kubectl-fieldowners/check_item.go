@@ -5,6 +5,8 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/lint"
+	"coapply.dev/fieldowners/predict"
 )
 
 // checkList is what check -o json and -o yaml print. It is stable: fields may be
@@ -106,9 +108,9 @@ func newCheckItem(d document, places []int, intent, live map[string]any) checkIt
 // crowdOf says that an object has many managers; "" that it has not. What cannot be
 // read is told elsewhere.
 func crowdOf(live map[string]any) string {
-	findings, _ := fieldowners.Lint((&unstructured.Unstructured{Object: live}).GetManagedFields(), fieldowners.LintFacts{})
+	findings, _ := lint.Check((&unstructured.Unstructured{Object: live}).GetManagedFields(), lint.Facts{})
 	for _, f := range findings {
-		if f.Rule == fieldowners.RuleManyManagers {
+		if f.Rule == lint.RuleManyManagers {
 			return f.Message
 		}
 	}
@@ -140,7 +142,7 @@ func (i *checkItem) shared(all []fieldowners.Owned) {
 }
 
 // predicted fills in what Predict found.
-func (i *checkItem) predicted(p fieldowners.Prediction) {
+func (i *checkItem) predicted(p predict.Prediction) {
 	i.Creates = p.Creates
 	for _, c := range p.Conflicts {
 		i.conflict(c.Path, c.Path.ServerString(), c.Owner, c.Ours, c.Theirs)

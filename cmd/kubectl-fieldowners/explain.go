@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/explain"
 )
 
 type explainCommand struct {
@@ -67,9 +67,9 @@ func (e *explainCommand) run(cmd *cobra.Command) error {
 	if err := e.readObjects(); err != nil {
 		return err
 	}
-	explanations, err := fieldowners.Explain(answer, nil, nil)
+	explanations, err := explain.Answer(answer, nil, nil)
 	if e.answers = len(explanations); err == nil && len(e.lives)+len(e.intents) > 0 {
-		explanations, err = fieldowners.ExplainEach(answer, e.objectsOf)
+		explanations, err = explain.Each(answer, e.objectsOf)
 	}
 	if err != nil {
 		return errors.New(ownerview.Safe(err.Error()))

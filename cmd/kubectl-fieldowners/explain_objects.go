@@ -6,6 +6,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/explain"
 )
 
 // readObjects reads the files of live objects and intents.
@@ -31,7 +32,7 @@ func (e *explainCommand) objectsIn(file string) (found []map[string]any, err err
 // objectsOf gives the live object and the intent that an answer is about. Of several in
 // a file it is the one that has the fields in conflict, and that the other file has as
 // well; where it may be one of many, none is taken, and stderr says so.
-func (e *explainCommand) objectsOf(x fieldowners.Explanation) (live, intent map[string]any, err error) {
+func (e *explainCommand) objectsOf(x explain.Explanation) (live, intent map[string]any, err error) {
 	lives, intents := e.candidates(e.lives, x), e.candidates(e.intents, x)
 	if len(e.lives) > 0 && len(e.intents) > 0 {
 		lives, intents = inBoth(lives, intents), inBoth(intents, lives)
@@ -50,12 +51,12 @@ func (e *explainCommand) objectsOf(x fieldowners.Explanation) (live, intent map[
 
 // candidates are the objects that have all fields in conflict. One object and one answer
 // belong together.
-func (e *explainCommand) candidates(all []map[string]any, x fieldowners.Explanation) []map[string]any {
+func (e *explainCommand) candidates(all []map[string]any, x explain.Explanation) []map[string]any {
 	if len(all) == 1 && e.answers == 1 {
 		return all
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(object map[string]any) bool {
-		return slices.ContainsFunc(x.Conflicts, func(c fieldowners.Contention) bool {
+		return slices.ContainsFunc(x.Conflicts, func(c explain.Conflict) bool {
 			return len(fieldowners.Locate(object, c.ServerPath)) == 0
 		})
 	})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/explain"
 )
 
 // explainList is what explain -o json and -o yaml print. It is stable: fields may be
@@ -40,7 +40,7 @@ type explainWay struct {
 	Go      string `json:"go"`
 }
 
-func (e *explainCommand) print(explanations []fieldowners.Explanation) error {
+func (e *explainCommand) print(explanations []explain.Explanation) error {
 	if e.output != "text" {
 		list := explainList{Items: []explainItem{}}
 		for _, x := range explanations {
@@ -62,7 +62,7 @@ func (e *explainCommand) print(explanations []fieldowners.Explanation) error {
 	return nil
 }
 
-func newExplainItem(x fieldowners.Explanation) explainItem {
+func newExplainItem(x explain.Explanation) explainItem {
 	item := explainItem{
 		Group: x.Object.Group, Kind: x.Object.Kind, Namespace: x.Object.Namespace, Name: x.Object.Name, Look: x.Look,
 	}

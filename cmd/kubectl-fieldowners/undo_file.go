@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"coapply.dev/apply"
+	"coapply.dev/fieldowners/command"
 )
 
 // undoPath is where the undo of a command goes unless --undo-file says otherwise.
@@ -55,17 +55,7 @@ func commandLine(cmd *cobra.Command, words ...string) string {
 		}
 	}
 	for _, word := range words {
-		line.WriteString(" " + quoted(word))
+		line.WriteString(" " + command.Quote(word))
 	}
 	return line.String()
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
-// quoted gives a word as a shell takes it.
-func quoted(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/fights"
 )
 
 // fightsPerMinute is how many moves of a field are no fight yet.
@@ -92,13 +92,13 @@ fight or a loop.`,
 }
 
 func (w *watchCommand) validate(cmd *cobra.Command, args []string) (*watchReport, error) {
-	fights, err := fieldowners.NewFights(w.perMinute)
+	detector, err := fights.New(w.perMinute)
 	loops, wrong := newLoops()
 	if wrong != nil {
 		return nil, wrong
 	}
 	report := &watchReport{
-		out: w.Out, errOut: w.ErrOut, json: w.output == "json", fights: fights, loops: loops,
+		out: w.Out, errOut: w.ErrOut, json: w.output == "json", fights: detector, loops: loops,
 		managers: w.managers, onlyFights: w.onlyFights, bySelector: w.selector != "" || w.fieldSelector != "",
 	}
 	switch {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/fights"
 )
 
 // watchServer answers lists and watches from scripts, one answer after another, and
@@ -200,12 +200,12 @@ func followOnce(t *testing.T, s *watchServer) (stdout, stderr string, err, resul
 		t.Fatal(err)
 	}
 	loops, _ := newLoops()
-	fights, err := fieldowners.NewFights(3)
+	detector, err := fights.New(3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out, errOut bytes.Buffer
-	report := &watchReport{out: &out, errOut: &errOut, fights: fights, loops: loops}
+	report := &watchReport{out: &out, errOut: &errOut, fights: detector, loops: loops}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.end = cancel
 	err = follow(ctx, client, []watchTarget{{

@@ -8,6 +8,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/fights"
 )
 
 const (
@@ -18,28 +19,28 @@ const (
 	answerWithin = 2 * time.Second
 )
 
-func newLoops() (*fieldowners.Loops[fieldowners.Manager], error) {
-	return fieldowners.NewLoops[fieldowners.Manager](turnsPerMinute, answerWithin)
+func newLoops() (*fights.Loops[fieldowners.Manager], error) {
+	return fights.NewLoops[fieldowners.Manager](turnsPerMinute, answerWithin)
 }
 
 // wrote gives the loops to tell of. Statuses are not counted: a controller answers each change
 // of its object with one. Nor is what several managers wrote in one step, which has no
 // order. Two that fight for a field write in turn too, and were told of.
-func (r *watchReport) wrote(s watchStep, writers []fieldowners.Manager) []fieldowners.Loop[fieldowners.Manager] {
+func (r *watchReport) wrote(s watchStep, writers []fieldowners.Manager) []fights.Loop[fieldowners.Manager] {
 	writers = slices.DeleteFunc(slices.Clone(writers), func(m fieldowners.Manager) bool { return m.Subresource == "status" })
 	if len(writers) != 1 || s.sum {
 		return nil
 	}
 	object, m := string(s.after.uid), writers[0]
 	loops := r.loops.Wrote(object, m.Name, m, s.at)
-	return slices.DeleteFunc(loops, func(l fieldowners.Loop[fieldowners.Manager]) bool {
-		return !l.News || slices.ContainsFunc(r.fights.Active(s.at), func(f fieldowners.Fight) bool {
+	return slices.DeleteFunc(loops, func(l fights.Loop[fieldowners.Manager]) bool {
+		return !l.News || slices.ContainsFunc(r.fights.Active(s.at), func(f fights.Fight) bool {
 			return f.Object == object && f.A.Name == l.A && f.B.Name == l.B
 		})
 	})
 }
 
-func (s watchStep) loop(l fieldowners.Loop[fieldowners.Manager]) watchEvent {
+func (s watchStep) loop(l fights.Loop[fieldowners.Manager]) watchEvent {
 	e := s.event("loop")
 	var texts []string
 	for _, m := range []fieldowners.Manager{l.InA, l.InB} {

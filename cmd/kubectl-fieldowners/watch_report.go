@@ -11,6 +11,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/fights"
 )
 
 // watchReport prints what several watches see, one step after another.
@@ -23,8 +24,8 @@ type watchReport struct {
 	bySelector  bool // objects enter and leave
 
 	mu     sync.Mutex
-	fights *fieldowners.Fights
-	loops  *fieldowners.Loops[fieldowners.Manager]
+	fights *fights.Detector
+	loops  *fights.Loops[fieldowners.Manager]
 	found  func(watchEvent) // nil: events are printed
 	fought bool
 	failed bool            // to read something

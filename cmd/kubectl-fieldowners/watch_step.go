@@ -7,6 +7,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/fights"
 )
 
 // watchStep is what became of one object.
@@ -94,7 +95,7 @@ func (s watchStep) moves(d fieldowners.Difference) []watchEvent {
 	return events
 }
 
-func (s watchStep) fight(f fieldowners.Fight) watchEvent {
+func (s watchStep) fight(f fights.Fight) watchEvent {
 	e := s.event("fight")
 	e.path, e.Path, e.ServerPath = f.Path, f.Path.String(), f.Path.ServerString()
 	for _, m := range []fieldowners.Manager{f.A, f.B} {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/fights"
 )
 
 func TestWatchNarrows(t *testing.T) {
@@ -46,7 +47,7 @@ func TestWatchNarrows(t *testing.T) {
 		var out bytes.Buffer
 		report := test.report
 		report.out, report.json = &out, true
-		report.fights, _ = fieldowners.NewFights(5)
+		report.fights, _ = fights.New(5)
 		report.loops, _ = newLoops()
 		for _, step := range steps {
 			step.target = target

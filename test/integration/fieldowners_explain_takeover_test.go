@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"coapply.dev/apply"
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/explain"
 )
 
 // byClientSideApply makes an object {a: 1, b: 2} by client-side apply, and gives what
@@ -41,7 +41,7 @@ func (w kubectlWorld) data(name string) map[string]any {
 // warned gives for each way whether it tells of the takeover.
 func warned(t *testing.T, printed string, live map[string]any) (ways []bool) {
 	t.Helper()
-	explanations, err := fieldowners.Explain([]byte(printed), live, nil)
+	explanations, err := explain.Answer([]byte(printed), live, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

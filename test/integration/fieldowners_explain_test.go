@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/explain"
 )
 
 // kubectlWorld runs the real kubectl in a namespace of the test's own.
@@ -92,7 +92,7 @@ func (w kubectlWorld) live(kind, apiVersion, name string) map[string]any {
 // another order than the Status.
 func conflictLines(t *testing.T, answer []byte, live, intent map[string]any) (lines []string) {
 	t.Helper()
-	explanations, err := fieldowners.Explain(answer, live, intent)
+	explanations, err := explain.Answer(answer, live, intent)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, answer)
 	}
@@ -197,7 +197,7 @@ func TestExplainKubectlTexts(t *testing.T) {
 		{"success", []string{"apply", "--server-side", "--field-manager=one", "-f", w.file(one)}, 0, "no conflict found"},
 	} {
 		printed, _ := w.run(c.args...)
-		explanations, err := fieldowners.Explain([]byte(printed), nil, nil)
+		explanations, err := explain.Answer([]byte(printed), nil, nil)
 		said := ""
 		if err != nil {
 			said = err.Error()
@@ -212,7 +212,7 @@ func TestExplainKubectlTexts(t *testing.T) {
 func TestExplainWaysWork(t *testing.T) {
 	w := newKubectlWorld(t)
 	const one, ours = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: "1"}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: "2", z: "2"}}`
-	explanations, err := fieldowners.Explain([]byte(`Apply failed with 1 conflict: conflict with "one": .data.x`), nil, nil)
+	explanations, err := explain.Answer([]byte(`Apply failed with 1 conflict: conflict with "one": .data.x`), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,14 +251,14 @@ func TestExplainPlugin(t *testing.T) {
 		t.Fatal("no conflict")
 	}
 	live, _ := w.run("get", "deployment", "web", "-o", "yaml", "--show-managed-fields")
-	explain := kubectlCommand(t, server(t), "fieldowners", "explain", "--intent", intent, "--live", w.file(live))
-	explain.Stdin = strings.NewReader(printed)
-	stdout, stderr, code := outputOf(t, explain)
+	plugin := kubectlCommand(t, server(t), "fieldowners", "explain", "--intent", intent, "--live", w.file(live))
+	plugin.Stdin = strings.NewReader(printed)
+	stdout, stderr, code := outputOf(t, plugin)
 	if want := "1 conflict on Deployment " + w.namespace + "/web\n" +
 		"  .metadata.annotations[\"a.b/c\"]\n    owner  one/Apply, apps/v1\n    live   \"one\"\n    yours  \"two\"\n"; !strings.HasPrefix(stdout, want) || stderr != "" || code != 0 {
 		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
 	}
-	explanations, err := fieldowners.Explain([]byte(printed), w.live("Deployment", "apps/v1", "web"), nil)
+	explanations, err := explain.Answer([]byte(printed), w.live("Deployment", "apps/v1", "web"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

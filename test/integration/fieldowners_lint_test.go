@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/lint"
 )
 
 // lintWorld makes objects the way they come about.
@@ -81,7 +81,7 @@ func (w lintWorld) lint(ref apply.ObjectRef) (lines []string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	findings, err := fieldowners.Lint(live.GetManagedFields(), fieldowners.LintFacts{Served: servedBy(w.T), ObjectBytes: len(encoded)})
+	findings, err := lint.Check(live.GetManagedFields(), lint.Facts{Served: servedBy(w.T), ObjectBytes: len(encoded)})
 	if err != nil {
 		w.Fatal(err)
 	}

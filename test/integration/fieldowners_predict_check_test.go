@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/predict"
 )
 
 // trial is one intent, predicted and tried on the API server.
@@ -22,7 +23,7 @@ type trial struct {
 	manager, subresource string
 	live, intent, forced *unstructured.Unstructured
 	causes               []metav1.StatusCause // of an apply without force
-	predicted            fieldowners.Prediction
+	predicted            predict.Prediction
 	before, after        fieldowners.Ownership
 	stored               map[string]any // what the server makes of some of our values
 }
@@ -30,7 +31,7 @@ type trial struct {
 // newTrial asks both. err is the server's refusal of the forced apply, if any.
 func newTrial(ctx context.Context, c client.Client, live, intent *unstructured.Unstructured, manager, subresource string) (t *trial, err error) {
 	t = &trial{manager: manager, subresource: subresource, live: live, intent: intent}
-	if t.predicted, err = fieldowners.Predict(live.Object, intent.Object, manager, subresource); err != nil {
+	if t.predicted, err = predict.Apply(live.Object, intent.Object, manager, subresource); err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
 	if _, err = dryRun(ctx, c, intent, manager, subresource); err != nil {
@@ -216,8 +217,8 @@ func filledIn(value, filled any) bool {
 
 // told says whether a change stands among the predicted conflicts or what goes.
 func (t *trial) told(change fieldowners.Change) bool {
-	return slices.ContainsFunc(t.predicted.Conflicts, func(c fieldowners.Contested) bool { return change.Path.HasPrefix(c.Path) }) ||
-		slices.ContainsFunc(t.predicted.Dropped, func(d fieldowners.Dropped) bool { return d.Removed && change.Path.HasPrefix(d.Path) })
+	return slices.ContainsFunc(t.predicted.Conflicts, func(c predict.Conflict) bool { return change.Path.HasPrefix(c.Path) }) ||
+		slices.ContainsFunc(t.predicted.Dropped, func(d predict.Dropped) bool { return d.Removed && change.Path.HasPrefix(d.Path) })
 }
 
 // tracked leaves out what belongs to no manager.

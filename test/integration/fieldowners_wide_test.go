@@ -16,7 +16,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/lint"
 )
 
 // devboxOf is a Devbox as people write it, with quantities that a Go type spells
@@ -157,8 +157,8 @@ func TestNoWideUpdate(t *testing.T) {
 		if len(live.GetFinalizers()) == 0 || len(live.GetManagedFields()) < 2 {
 			t.Errorf("%s: it is no case of this test: %v", what, live)
 		}
-		findings, err := fieldowners.Lint(live.GetManagedFields(), fieldowners.LintFacts{})
-		wide := slices.ContainsFunc(findings, func(f fieldowners.Finding) bool { return f.Rule == fieldowners.RuleWideUpdate })
+		findings, err := lint.Check(live.GetManagedFields(), lint.Facts{})
+		wide := slices.ContainsFunc(findings, func(f lint.Finding) bool { return f.Rule == lint.RuleWideUpdate })
 		if err != nil || wide {
 			t.Errorf("%s: %v, %v\n%v", what, findings, err, fieldsBy(t, live.GetManagedFields()))
 		}

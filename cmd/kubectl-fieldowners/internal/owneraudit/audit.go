@@ -9,6 +9,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/lint"
 )
 
 // Object is what an audit needs of an object.
@@ -17,7 +18,7 @@ type Object struct {
 
 	ManagedFields []metav1.ManagedFieldsEntry
 	Unread        []error // entries that are no entries at all
-	Facts         fieldowners.LintFacts
+	Facts         lint.Facts
 }
 
 // Audit sums up objects, one after another. Use New.
@@ -56,10 +57,10 @@ func (a *Audit) Add(o Object) (found bool) {
 		}
 		return false
 	}
-	findings, err := fieldowners.Lint(o.ManagedFields, o.Facts)
+	findings, err := lint.Check(o.ManagedFields, o.Facts)
 	if err != nil {
 		o.ManagedFields = a.readable(o)
-		if findings, err = fieldowners.Lint(o.ManagedFields, o.Facts); err != nil {
+		if findings, err = lint.Check(o.ManagedFields, o.Facts); err != nil {
 			a.Problem(fmt.Errorf("%s: %w", o.Ref, err))
 			return false
 		}

@@ -5,22 +5,22 @@ import (
 	"slices"
 	"strings"
 
-	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/lint"
 )
 
 // findingKey is what findings are counted by.
 type findingKey struct {
-	rule    fieldowners.Rule
+	rule    lint.Rule
 	manager Manager
 	remedy  string // it names other managers as well
 }
 
 // Found counts findings about an object that somebody else made: those of an object in one
 // call, so that it counts once.
-func (a *Audit) Found(object Ref, findings []fieldowners.Finding) { a.countFindings(object, findings) }
+func (a *Audit) Found(object Ref, findings []lint.Finding) { a.countFindings(object, findings) }
 
 // countFindings counts an object once for each rule, manager and remedy.
-func (a *Audit) countFindings(object Ref, findings []fieldowners.Finding) {
+func (a *Audit) countFindings(object Ref, findings []lint.Finding) {
 	counted := map[findingKey]bool{}
 	for _, f := range findings {
 		key := findingKey{rule: f.Rule, remedy: f.Remedy}

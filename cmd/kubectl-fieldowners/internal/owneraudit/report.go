@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
 )
 
 // Report is what an audit found, and what -o json and -o yaml print. It is stable:
@@ -63,7 +64,7 @@ type Kind struct {
 	Objects    int    `json:"objects"`
 }
 
-// Finding is what one rule of fieldowners.Lint says of one manager, where one remedy
+// Finding is what one rule of lint.Check says of one manager, where one remedy
 // helps. TYPE/NAME in the remedy is the object.
 type Finding struct {
 	Rule     string    `json:"rule"`
@@ -78,7 +79,7 @@ func (f Finding) ToDo() string {
 	if f.Objects != 1 || len(f.Examples) != 1 {
 		return f.Remedy
 	}
-	return strings.Replace(f.Remedy, fieldowners.Placeholder, f.Examples[0].subject().Target(), 1)
+	return strings.Replace(f.Remedy, command.Placeholder, f.Examples[0].subject().Target(), 1)
 }
 
 // Example is one object of a finding, and what was found there.
@@ -97,12 +98,12 @@ type Ref struct {
 	UID        string `json:"uid"`
 }
 
-func (r Ref) subject() fieldowners.Subject {
+func (r Ref) subject() command.Subject {
 	group, _, found := strings.Cut(r.APIVersion, "/")
 	if !found {
 		group = ""
 	}
-	return fieldowners.Subject{Group: group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+	return command.Subject{Group: group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 // Overlap is two managers that own fields together: both set them to the same value, or

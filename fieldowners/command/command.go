@@ -1,0 +1,75 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// Subject is the object that a command is about, as far as it is known.
+type Subject struct {
+	Group, Kind, Namespace, Name string
+}
+
+// Placeholder stands in commands for an object that is not known.
+const Placeholder = "TYPE/NAME"
+
+// Target gives the object as kubectl's arguments: deployment.apps/web --namespace shop.
+func (s Subject) Target() string {
+	if s.Kind == "" || s.Name == "" {
+		return Placeholder
+	}
+	target := strings.ToLower(s.Kind)
+	if s.Group != "" {
+		target += "." + s.Group
+	}
+	target = Quote(target + "/" + s.Name)
+	if s.Namespace != "" {
+		target += " --namespace " + Quote(s.Namespace)
+	}
+	return target
+}
+
+// String gives the object as messages name it, such as Deployment shop/web; "" when
+// it is not known.
+func (s Subject) String() string {
+	name := s.Name
+	if s.Namespace != "" {
+		name = s.Namespace + "/" + s.Name
+	}
+	return strings.TrimSpace(s.Kind + " " + name)
+}
+
+// Migrate moves what a manager wrote by Update to an applier: all of it, or these fields
+// with everything below them.
+func Migrate(from, to string, paths ...fieldowners.Path) string {
+	words := []string{"kubectl fieldowners migrate", Placeholder, "--from", Quote(from), "--to", Quote(to)}
+	for _, path := range paths {
+		words = append(words, "--path", Quote(path.String()))
+	}
+	return strings.Join(words, " ")
+}
+
+// Reapply has a manager apply what it applied before, which is in FILE.
+func Reapply(manager string) string {
+	return fmt.Sprintf("kubectl apply --server-side --field-manager %s -f FILE", Quote(manager))
+}
+
+// Release gives up what a manager applied.
+func Release(manager string) string {
+	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, Quote(manager))
+}
+
+// EndSharing is the command that makes fields the applier's alone which it shares with
+// one other manager, with Placeholder for the object. A manager that writes such a field
+// again takes it back, or conflicts.
+func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
+	command := Migrate(with.Name, by.Name, paths...)
+	if with.Operation == metav1.ManagedFieldsOperationApply {
+		command += " --operation Apply"
+	}
+	return command
+}

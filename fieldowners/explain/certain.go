@@ -1,0 +1,71 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/internal/notation"
+)
+
+// certainPath reads a path as the API server writes it, where no object can make it mean
+// anything else: a dot in it may separate two fields or belong to the key of a map, so
+// below what may be a map there can be one name at most.
+func certainPath(serverPath string) (fieldowners.Path, bool) {
+	var elements fieldpath.Path
+	for rest, at := serverPath, ""; rest != ""; at = serverPath[:len(serverPath)-len(rest)] {
+		if rest[0] == '[' {
+			element, after, err := notation.First(rest)
+			if err != nil || element.FieldName != nil {
+				return fieldowners.Path{}, false
+			}
+			elements, rest = append(elements, element), after
+			continue
+		}
+		name, ok := certainName(at, rest)
+		if !ok {
+			return fieldowners.Path{}, false
+		}
+		elements, rest = append(elements, fieldpath.PathElement{FieldName: &name}), rest[1+len(name):]
+	}
+	return fieldowners.PathOf(elements), len(elements) > 0
+}
+
+// certainName gives the name with which rest begins, below what the server calls at.
+func certainName(at, rest string) (name string, ok bool) {
+	rest, ok = strings.CutPrefix(rest, ".")
+	if !ok || rest == "" {
+		return "", false
+	}
+	if isMapOfScalars(at) {
+		return rest, true
+	}
+	name, _, _ = strings.Cut(rest, "[")
+	first, _, several := strings.Cut(name, ".")
+	if isStruct(at) {
+		return first, notation.IsIdentifier(first)
+	}
+	return name, !several && name != ""
+}
+
+// metadataOf are the places of metadata: the object's own, and those of what it is a
+// template for.
+var metadataOf = []string{".metadata", ".spec.template.metadata", ".spec.jobTemplate.metadata", ".spec.jobTemplate.spec.template.metadata"}
+
+// isStruct knows what has fields and no keys, in every object.
+func isStruct(at string) bool {
+	switch at {
+	case "", ".spec", ".status", ".spec.template", ".spec.template.spec",
+		".spec.jobTemplate", ".spec.jobTemplate.spec", ".spec.jobTemplate.spec.template", ".spec.jobTemplate.spec.template.spec":
+		return true
+	}
+	isItem := strings.HasSuffix(at, "]") // which has the fields that it is known by
+	return isItem || slices.Contains(metadataOf, at)
+}
+
+// isMapOfScalars knows what has keys, below which there is nothing.
+func isMapOfScalars(at string) bool {
+	return slices.ContainsFunc(metadataOf, func(m string) bool { return at == m+".labels" || at == m+".annotations" })
+}

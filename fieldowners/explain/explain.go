@@ -1,0 +1,146 @@
+package explain
+
+import (
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
+)
+
+// Explanation is one answer of the API server to an apply that met conflicts.
+type Explanation struct {
+	Object    command.Subject
+	Conflicts []Conflict // as the answer lists them; one for each field and owner
+	Look      string     // a command that shows who owns these fields now
+	Ways      []Way      // the ways out: force, leave out, share
+}
+
+// Conflict is one field that another manager owns and that an apply sets to
+// another value.
+type Conflict struct {
+	ServerPath string           // as the answer names the field; ambiguous
+	Path       fieldowners.Path // the root when neither live object nor intent tells which field it is
+	Owner      fieldowners.Manager
+
+	// The values, where the intent and the live object are given and have the field.
+	// Those of a Secret are hidden.
+	Ours, Theirs           any
+	OursKnown, TheirsKnown bool
+}
+
+// Way is one way out of the conflicts.
+type Way struct {
+	Title   string
+	Why     string // what to do, and what follows from it
+	Command string // with MANAGER and FILE where the answer does not tell; "" where kubectl cannot do it
+	Go      string // the policy of coapply.dev/apply that does it; an expression
+}
+
+// Answer reads the answer to an apply that met conflicts: the API server's
+// metav1.Status, as JSON or YAML, or the text that kubectl and others print of it,
+// also quoted in a log. A text with the answers for several objects gives an
+// Explanation for each, in its order; what else stands in it is passed over.
+//
+// The live object and the intent, the apply configuration that was sent, may be nil.
+// They tell which fields the server means, since its own strings are ambiguous, and
+// both values. The live object tells as well whether client-side apply wrote it, which
+// kubectl would take over; without it, only an owner's name does. They are of one
+// object, so they explain one answer and not several: for these there is Each.
+//
+// What is no conflict is an error that says what it is instead: a stale write, a
+// create of what exists, another failure, a text that was cut off.
+func Answer(answer []byte, live, intent map[string]any) ([]Explanation, error) {
+	answers, err := readAnswers(answer)
+	if err != nil {
+		return nil, err
+	}
+	if len(answers) > 1 && (live != nil || intent != nil) {
+		return nil, fmt.Errorf("the text has the answers for %d objects, and does not say which of them the live object or the intent is: give one answer, or neither of the two", len(answers))
+	}
+	return explainAll(answers, func(Explanation) (map[string]any, map[string]any, error) { return live, intent, nil })
+}
+
+// Each is Answer for a text with the answers for several objects. objects gives
+// the live object and the intent of each answer, nil where it does not know them, from
+// what is explained without them.
+func Each(answer []byte, objects func(Explanation) (live, intent map[string]any, err error)) ([]Explanation, error) {
+	answers, err := readAnswers(answer)
+	if err != nil {
+		return nil, err
+	}
+	return explainAll(answers, objects)
+}
+
+func explainAll(answers []conflictAnswer, objects func(Explanation) (live, intent map[string]any, err error)) ([]Explanation, error) {
+	var explanations []Explanation
+	for _, a := range answers {
+		e, err := a.explain(nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		live, intent, err := objects(e)
+		if err != nil {
+			return nil, err
+		}
+		if e, err = a.explain(live, intent); err != nil {
+			return nil, err
+		}
+		explanations = append(explanations, e)
+	}
+	return explanations, nil
+}
+
+// conflictAnswer is what one answer says of itself.
+type conflictAnswer struct {
+	object command.Subject
+	causes []Conflict // without paths and values
+}
+
+func (a conflictAnswer) explain(live, intent map[string]any) (Explanation, error) {
+	object, err := a.subject(live, intent)
+	if err != nil {
+		return Explanation{}, err
+	}
+	ownership, err := ownershipOf(live)
+	if err != nil {
+		return Explanation{}, fmt.Errorf("the live object: %w", err)
+	}
+	e := Explanation{Object: object}
+	fields := byServerPath(ownership)
+	for _, c := range a.causes {
+		c.locate(fields, live, intent)
+		c.setValues(live, intent, isSecret(object))
+		e.Conflicts = append(e.Conflicts, c)
+	}
+	e.Look = e.look()
+	e.Ways = e.waysOut()
+	if e.mayTakeOver(ownership) {
+		e.warnOfTakeover()
+	}
+	return e, nil
+}
+
+// causesOf reads the conflicts that a Status lists.
+func causesOf(status metav1.Status) ([]Conflict, error) {
+	var found []Conflict
+	if status.Details == nil {
+		return nil, nil
+	}
+	for i, cause := range status.Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		owner, err := fieldowners.ParseCause(cause.Message)
+		if err == nil && cause.Field == "" {
+			err = errors.New("it names no field")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("details.causes[%d]: %w", i, err)
+		}
+		found = append(found, Conflict{ServerPath: cause.Field, Owner: owner})
+	}
+	return found, nil
+}

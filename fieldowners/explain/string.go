@@ -1,0 +1,143 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"coapply.dev/fieldowners"
+)
+
+const (
+	columns  = 80
+	indented = 4
+)
+
+// String gives the explanation as lines of 80 columns at most, but for names and
+// paths that are longer themselves. Nothing in it steers a terminal.
+func (e Explanation) String() string {
+	var b strings.Builder
+	many := "1 conflict"
+	if len(e.Conflicts) > 1 {
+		many = fmt.Sprintf("%d conflicts", len(e.Conflicts))
+	}
+	if known := e.Object.String(); known != "" {
+		many += " on " + known
+	}
+	fmt.Fprintf(&b, "%s\n", many)
+	for _, c := range e.Conflicts {
+		b.WriteString(c.text())
+	}
+	fmt.Fprintf(&b, "\nLook first\n%s", wrapped(commandParts(e.Look), indented, ` \`))
+	for i, way := range e.Ways {
+		fmt.Fprintf(&b, "\n%d. %s\n%s", i+1, way.Title, wrapped(strings.Fields(way.Why), indented-1, ""))
+		if way.Command != "" {
+			b.WriteString(wrapped(commandParts(way.Command), indented+2, ` \`))
+		}
+		for line := range strings.Lines(way.Go) {
+			text := strings.TrimLeft(line, "\t")
+			b.WriteString(strings.Repeat(" ", indented+2+2*(len(line)-len(text))) + text)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("\n" + wrapped(strings.Fields(e.legend()), 0, ""))
+	return strings.Map(harmless, b.String())
+}
+
+func (e Explanation) legend() string {
+	unknown := func(c Conflict) bool { return c.Path.IsRoot() }
+	if slices.ContainsFunc(e.Conflicts, unknown) {
+		return legend + " Where only the API server's own string for a field is known, a policy names the owner instead; " +
+			"the live object or the file tells which field it is."
+	}
+	return legend
+}
+
+const legend = "MANAGER is the field manager that met the conflict, kubectl if none was named, and FILE what it applied. " +
+	"The Go expressions are policies of coapply.dev/apply."
+
+// String gives the field, its owner and what is known of the values on one line.
+func (c Conflict) String() string {
+	text := c.field() + ": owned by " + c.Owner.String()
+	if c.TheirsKnown {
+		text += " with " + fieldowners.FormatValue(c.Theirs)
+	}
+	if c.OursKnown {
+		text += ", ours is " + fieldowners.FormatValue(c.Ours)
+	}
+	return text
+}
+
+func (c Conflict) field() string {
+	if c.Path.IsRoot() {
+		return c.ServerPath
+	}
+	return c.Path.String()
+}
+
+// harmless takes out what steers a terminal, as names in an answer may.
+func harmless(r rune) rune {
+	if r == '\n' || unicode.IsPrint(r) {
+		return r
+	}
+	return unicode.ReplacementChar
+}
+
+func (c Conflict) text() string {
+	owner := strings.Join(strings.Fields(c.Owner.String()), " ")
+	if c.Owner.APIVersion != "" {
+		owner += ", " + c.Owner.APIVersion
+	}
+	text := fmt.Sprintf("  %s\n    owner  %s\n", c.field(), owner)
+	if c.TheirsKnown {
+		text += "    live   " + cutTo(fieldowners.FormatValue(c.Theirs), columns-11) + "\n"
+	}
+	if c.OursKnown {
+		text += "    yours  " + cutTo(fieldowners.FormatValue(c.Ours), columns-11) + "\n"
+	}
+	return text
+}
+
+func cutTo(text string, limit int) string {
+	if runes := []rune(text); len(runes) > limit {
+		return strings.TrimSuffix(string(runes[:limit-1]), "…") + "…"
+	}
+	return text
+}
+
+// wrapped breaks a text between its words. Every line but the last ends with what
+// continues it, and is continued further in.
+func wrapped(words []string, indent int, continued string) string {
+	margin := strings.Repeat(" ", indent)
+	b := strings.Builder{}
+	b.WriteString(margin)
+	at := indent
+	for i, word := range words {
+		width := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+width+len(continued) > columns:
+			next := margin + strings.Repeat(" ", len(continued))
+			b.WriteString(continued + "\n" + next)
+			at = len(next)
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += width
+	}
+	return b.String() + "\n"
+}
+
+// commandParts splits a command before its flags, up to what is quoted.
+func commandParts(command string) []string {
+	head, quoted, found := strings.Cut(command, "'")
+	parts := strings.Split(strings.ReplaceAll(head, " -", "\x00-"), "\x00")
+	if found {
+		parts[len(parts)-1] += "'" + quoted
+	}
+	return parts
+}

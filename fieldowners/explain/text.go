@@ -1,0 +1,153 @@
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"coapply.dev/fieldowners"
+)
+
+// applyFailed starts the API server's message:
+//
+//	Apply failed with 1 conflict: conflict with MANAGER: PATH
+//	Apply failed with N conflicts: conflicts with MANAGER:
+//	- PATH
+//	conflicts with MANAGER:
+//	- PATH
+//
+// (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go)
+var applyFailed = regexp.MustCompile(`Apply failed with (\d+) conflicts?: (.*)`)
+
+var (
+	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // of a message within a quoted string
+	serverReason = regexp.MustCompile(`Error from server(?: \((\w+)\))?:`)
+)
+
+// readText finds the messages in what kubectl prints, or in a log.
+func readText(text string) ([]conflictAnswer, error) {
+	answers, err := readMessages(text)
+	if len(answers) > 0 || err != nil {
+		return answers, err
+	}
+	if quoted, ok := unquoteMessages(text); ok {
+		return readMessages(quoted)
+	}
+	server := serverReason.FindStringSubmatch(text)
+	switch {
+	case applyFailed.MatchString(text):
+		return nil, errors.New("the text of the conflict cannot be read: it is cut off, or quoted in a way that is not known here")
+	case isStaleWrite(text):
+		return nil, errStaleWrite
+	case strings.Contains(text, "(AlreadyExists)"):
+		return nil, errExists
+	case len(server) == 2 && server[1] != "":
+		return nil, fmt.Errorf("this is an answer of the API server, but no conflict: %s", server[1])
+	case len(server) == 2:
+		return nil, errors.New("this is an answer of the API server, but no conflict")
+	}
+	return nil, errUnknown
+}
+
+// readMessages reads all messages that stand in the text as they are.
+func readMessages(text string) ([]conflictAnswer, error) {
+	var answers []conflictAnswer
+	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	for i, line := range lines {
+		found := applyFailed.FindStringSubmatch(line)
+		if len(found) != 3 || quotedOwner.MatchString(found[2]) {
+			continue
+		}
+		causes, err := readConflicts(found[2], lines[i+1:])
+		if err == nil && strconv.Itoa(len(causes)) != found[1] {
+			err = fmt.Errorf("the text speaks of %s conflicts and lists %d: it is cut off", found[1], len(causes))
+		}
+		if err == nil && len(causes) == 0 {
+			err = errors.New("the text lists no conflict: it is cut off")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+		answers = append(answers, conflictAnswer{causes: causes})
+	}
+	return answers, nil
+}
+
+// readConflicts reads what stands behind "Apply failed with N conflicts: ", and the
+// lines that follow as long as they belong to it.
+func readConflicts(first string, rest []string) ([]Conflict, error) {
+	owner, path, err := readOwner(first)
+	if err != nil || path != "" {
+		return []Conflict{{ServerPath: path, Owner: owner}}, err
+	}
+	var found []Conflict
+	for _, line := range rest {
+		line = strings.TrimSpace(line)
+		if path, ok := strings.CutPrefix(line, "- "); ok {
+			found = append(found, Conflict{ServerPath: path, Owner: owner})
+			continue
+		}
+		if !strings.HasPrefix(line, "conflicts with ") {
+			break
+		}
+		if owner, _, err = readOwner(line); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// readOwner reads "conflict with MANAGER: PATH" or "conflicts with MANAGER:". What
+// is behind the quoted names of a manager has no colon with a space behind it.
+func readOwner(text string) (owner fieldowners.Manager, path string, err error) {
+	rest, ok := strings.CutPrefix(text, "conflicts with ")
+	if !ok {
+		rest, ok = strings.CutPrefix(text, "conflict with ")
+	}
+	if !ok {
+		return fieldowners.Manager{}, "", errors.New(`"conflict with" and a manager expected`)
+	}
+	behind, err := behindQuoted(rest)
+	if after, has := strings.CutPrefix(behind, " with subresource "); has && err == nil {
+		behind, err = behindQuoted(after)
+	}
+	if err != nil {
+		return fieldowners.Manager{}, "", fmt.Errorf("the manager of the conflict: %w", err)
+	}
+	who, path, ok := strings.Cut(strings.TrimRight(behind, " ")+" ", ": ")
+	if !ok {
+		return fieldowners.Manager{}, "", errors.New("a colon expected behind the manager of the conflict")
+	}
+	owner, err = fieldowners.ParseCause("conflict with " + rest[:len(rest)-len(behind)] + who)
+	return owner, strings.TrimSpace(path), err
+}
+
+func behindQuoted(text string) (rest string, err error) {
+	quoted, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return "", errors.New("a quoted name expected")
+	}
+	return text[len(quoted):], nil
+}
+
+// unquoteMessages finds messages that stand in a log as a quoted string.
+func unquoteMessages(text string) (string, bool) {
+	var found []string
+	for rest := text; ; {
+		at := strings.IndexByte(rest, '"')
+		if at < 0 {
+			return strings.Join(found, "\n"), len(found) > 0
+		}
+		quoted, err := strconv.QuotedPrefix(rest[at:])
+		if err != nil {
+			rest = rest[at+1:]
+			continue
+		}
+		if plain, err := strconv.Unquote(quoted); err == nil && applyFailed.MatchString(plain) {
+			found = append(found, plain)
+		}
+		rest = rest[at+len(quoted):]
+	}
+}

@@ -1,0 +1,137 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
+)
+
+const applyCommand = "kubectl apply --server-side --field-manager MANAGER -f FILE"
+
+// waysOut are the three of KEP-555, with what follows from each.
+func (e Explanation) waysOut() []Way {
+	return []Way{
+		{
+			Title: "Force: make it yours",
+			Why: "Your values land. The command takes every field in conflict, the policy those that it names. " +
+				e.perOwner(afterForce),
+			Command: strings.Replace(applyCommand, "--server-side", "--server-side --force-conflicts", 1),
+			Go:      e.policy("Force"),
+		},
+		{
+			Title: "Stop wanting it: leave it out",
+			Why: "Take the fields out of the file and apply again. The rest of the file lands; these keep the live values " +
+				"and stay with their owners. If you co-owned them, you do not any more.",
+			Command: applyCommand,
+			Go:      e.policy("Relinquish"),
+		},
+		{
+			Title: "Share it: take over the live value",
+			Why: "Set the fields to the live values in the file and apply again. You own them together, and they stay yours " +
+				"when the other owner lets go. " + e.perOwner(afterShare),
+			Command: applyCommand,
+			Go:      e.policy("Share"),
+		},
+	}
+}
+
+// perOwner writes a sentence for the owners of whom the same is true.
+func (e Explanation) perOwner(what func(fieldowners.Manager) string) string {
+	owners := map[string][]string{}
+	var order []string
+	for _, c := range e.Conflicts {
+		follows := what(c.Owner)
+		if len(owners[follows]) == 0 {
+			order = append(order, follows)
+		}
+		if owner := c.Owner.String(); !slices.Contains(owners[follows], owner) {
+			owners[follows] = append(owners[follows], owner)
+		}
+	}
+	var sentences []string
+	for _, follows := range order {
+		sentences = append(sentences, strings.Join(owners[follows], ", ")+": "+follows+".")
+	}
+	return strings.Join(sentences, " ")
+}
+
+func afterForce(owner fieldowners.Manager) string {
+	switch {
+	case madeByServer(owner.Name):
+		return "this stands for former writers and never writes again"
+	case owner.Operation == metav1.ManagedFieldsOperationUpdate:
+		return "the next write of another value takes the field back, without a conflict"
+	}
+	return "the next apply meets this conflict from the other side; if that one is forced as well, you take turns"
+}
+
+func afterShare(owner fieldowners.Manager) string {
+	switch {
+	case madeByServer(owner.Name):
+		return "this stands for former writers and never writes again; but it keeps the field on the object when you leave it out later"
+	case owner.Operation == metav1.ManagedFieldsOperationUpdate:
+		return "the next write of another value takes the field from you, without a conflict"
+	}
+	return "the next apply of another value meets a conflict with you"
+}
+
+// madeByServer knows the managers that stand for others.
+func madeByServer(name string) bool {
+	return name == fieldowners.BeforeFirstApply || name == fieldowners.AncientChanges
+}
+
+// look is the command that shows the owners as they are now.
+func (e Explanation) look() string {
+	get := "kubectl fieldowners get " + e.Object.Target()
+	paths := map[string]bool{}
+	for _, c := range e.Conflicts {
+		paths[c.Path.String()] = true
+	}
+	if only := e.Conflicts[0].Path; len(paths) == 1 && !only.IsRoot() {
+		get += " --path " + command.Quote(only.String())
+	}
+	return get
+}
+
+// policy gives the policy that decides these conflicts so and rejects all others.
+// A field that is not known is named by its owner.
+func (e Explanation) policy(decision string) string {
+	expression := "apply.OnConflict(apply.Reject)"
+	var rules []string
+	for _, c := range e.Conflicts {
+		rule := fmt.Sprintf("At(%s, apply.%s)", goQuote(c.Path.String()), decision)
+		if c.Path.IsRoot() {
+			rule = whenOwner(c.Owner, decision)
+		}
+		if !slices.Contains(rules, rule) {
+			rules = append(rules, rule)
+		}
+	}
+	if len(rules) == 1 && len(expression)+len(rules[0]) < columns-indented {
+		return expression + "." + rules[0]
+	}
+	return expression + ".\n\t" + strings.Join(rules, ".\n\t")
+}
+
+// whenOwner breaks the rule where it is too long for a line that is indented twice.
+func whenOwner(owner fieldowners.Manager, decision string) string {
+	match := fmt.Sprintf("Manager: %s, Operation: %q", goQuote(owner.Name), owner.Operation)
+	rule := fmt.Sprintf("When(apply.Match{%s}, apply.%s)", match, decision)
+	if len(rule) < columns-2*indented {
+		return rule
+	}
+	return fmt.Sprintf("When(apply.Match{\n\t\t%s,\n\t}, apply.%s)", match, decision)
+}
+
+func goQuote(s string) string {
+	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
+		return "`" + s + "`"
+	}
+	return strconv.Quote(s)
+}

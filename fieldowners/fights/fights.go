@@ -1,0 +1,168 @@
+package fights
+
+import (
+	"cmp"
+	"container/list"
+	"fmt"
+	"slices"
+	"time"
+
+	"coapply.dev/fieldowners"
+)
+
+const (
+	// fightWindow is the sliding time in which moves are counted, to the second.
+	fightWindow = time.Minute
+	// maxContests bounds how many fields are remembered.
+	maxContests = 10_000
+)
+
+// Detector notices managers that take a field from each other more often than a set
+// number of times in a minute. It sees ownership only: writers that share one name,
+// operation and subresource are one manager. Observe takes no account of a manager that
+// deletes another's field; ObserveWrite does.
+//
+// It has no clock: times come with what it is shown. It remembers a minute, and of
+// the fields that moved the last 10,000. It is not safe for concurrent use. It is made by
+// New; the zero value notices nothing.
+type Detector struct {
+	perMinute int
+	contests  map[contestKey]*list.Element // of *contest
+	recent    *list.List                   // the one that moved last is in front
+}
+
+type contestKey struct{ object, path string }
+
+// Fight is one field that two managers take from each other.
+type Fight struct {
+	Object string // as Observe was given it
+	Path   fieldowners.Path
+	A, B   fieldowners.Manager // as they were last seen, ordered by name, operation and subresource
+	// Times is how often the field went from one to the other in the minute, both
+	// directions together.
+	Times int
+	// Since is the first of the moves that made it a fight. It stays until the fight
+	// ends.
+	Since time.Time
+	// Deleted reports whether one of the two deleted the field, rather than set it. A
+	// zero A is somebody who deleted it and whom managed fields do not name.
+	Deleted bool
+}
+
+// String says who fights about what.
+func (f Fight) String() string {
+	return fmt.Sprintf("%s of %s: %s", f.Path, f.Object, f.Message())
+}
+
+// Message says who fights, and how often the field went back and forth.
+func (f Fight) Message() string {
+	times := fmt.Sprintf("%d times in a minute", f.Times)
+	switch {
+	case f.A == fieldowners.Manager{}:
+		return fmt.Sprintf("%s set it, and somebody whom managed fields do not name, or itself, deleted it, %s", f.B, times)
+	case f.Deleted:
+		return fmt.Sprintf("%s and %s in turn set and deleted it, %s", f.A, f.B, times)
+	}
+	return fmt.Sprintf("%s and %s took it from each other %s", f.A, f.B, times)
+}
+
+// New gives a Detector to which more than so many moves in a minute are a fight.
+// It refuses a number below 1: a field that moves there and back has moved twice.
+func New(perMinute int) (*Detector, error) {
+	if perMinute < 1 {
+		return nil, fmt.Errorf("%d moves in a minute: fights need at least 1", perMinute)
+	}
+	return &Detector{perMinute: perMinute, contests: map[contestKey]*list.Element{}, recent: list.New()}, nil
+}
+
+// Observe counts the moves of a difference that was seen at some time, and gives the
+// fights to tell of: each when it begins, and as long as it goes on again with the
+// first move a minute or more after it was last told. What is gained or lost without
+// a move counts for nothing.
+//
+// A field has gone from A to B when B takes it from A, or from another manager that
+// came after A since B last had it: three that take a field in turn fight each with
+// each. The field has to have gone both ways.
+//
+// A time before the last one of the same field counts as that one. If it is more
+// than a minute before, clocks have changed, and the field is counted anew.
+func (f *Detector) Observe(object string, d fieldowners.Difference, at time.Time) []Fight {
+	if f.recent == nil {
+		return nil
+	}
+	return f.count(object, movesOf(d), at)
+}
+
+func (f *Detector) count(object string, moves []*fieldMove, at time.Time) []Fight {
+	var found []Fight
+	for _, m := range moves {
+		c := f.contest(object, m.path, at)
+		if at.After(c.latest) {
+			c.latest = at
+		}
+		for _, e := range c.move(m) {
+			if e.tell(c.latest, f.perMinute) {
+				found = append(found, e.fight(c, c.latest))
+			}
+		}
+	}
+	sortFights(found)
+	return found
+}
+
+// Forget drops what is known of an object.
+func (f *Detector) Forget(object string) {
+	for key := range f.contests {
+		if key.object == object {
+			f.drop(key)
+		}
+	}
+}
+
+// Active lists the fights that go on at a time, ordered by object, path and managers.
+// One that is not in it any more has ended: the minute before had few enough moves.
+func (f *Detector) Active(at time.Time) []Fight {
+	if f.recent == nil {
+		return nil
+	}
+	var found []Fight
+	for element := f.recent.Front(); element != nil; element = element.Next() {
+		c := element.Value.(*contest)
+		for _, e := range c.exchanges {
+			if fight := e.fight(c, at); !e.since.IsZero() && fight.Times > f.perMinute {
+				found = append(found, fight)
+			}
+		}
+	}
+	sortFights(found)
+	return found
+}
+
+func sortFights(fights []Fight) {
+	slices.SortFunc(fights, func(x, y Fight) int {
+		return cmp.Or(cmp.Compare(x.Object, y.Object), x.Path.Compare(y.Path), x.A.Compare(y.A), x.B.Compare(y.B))
+	})
+}
+
+// contest gives what is known of a field, as the one that moved last.
+func (f *Detector) contest(object string, path fieldowners.Path, at time.Time) *contest {
+	key := contestKey{object, path.String()}
+	if element, known := f.contests[key]; known {
+		if c := element.Value.(*contest); c.latest.Sub(at) <= fightWindow {
+			f.recent.MoveToFront(element)
+			return c
+		}
+		f.drop(key)
+	}
+	c := &contest{key: key, path: path}
+	f.contests[key] = f.recent.PushFront(c)
+	if f.recent.Len() > maxContests {
+		f.drop(f.recent.Back().Value.(*contest).key)
+	}
+	return c
+}
+
+func (f *Detector) drop(key contestKey) {
+	f.recent.Remove(f.contests[key])
+	delete(f.contests, key)
+}

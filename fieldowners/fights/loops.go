@@ -1,0 +1,200 @@
+package fights
+
+import (
+	"cmp"
+	"container/list"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// maxFamilies bounds how many families of objects are remembered, and maxWriters how
+	// many managers of each.
+	maxFamilies = 1000
+	maxWriters  = 16
+)
+
+// Loops notices managers that write in turn, again and again, though neither takes a field
+// from the other: each may answer what the other wrote. A family is one object, or
+// several that are looked at together, such as a parent and what it controls; Place is
+// what the caller wants to know of each manager's last write.
+//
+// It has no clock: times come with the writes. It remembers a minute of 1,000 families. It
+// is not safe for concurrent use. It is made by NewLoops.
+type Loops[Place any] struct {
+	turns    int // in a minute
+	within   time.Duration
+	families map[string]*list.Element
+	recent   *list.List // of *family; the one written to last is in front
+}
+
+// family is what is known of one.
+type family[Place any] struct {
+	uid    string
+	writes int       // so far
+	latest time.Time // the last of them
+	pairs  []*pair
+	last   map[string]turnOf[Place] // by manager, since somebody else wrote
+}
+
+type turnOf[Place any] struct {
+	number int
+	at     time.Time
+	place  Place
+}
+
+// pair is two managers, and when the one wrote after the other had.
+type pair struct {
+	a, b  string // in this order
+	turns []turn // oldest first
+	told  time.Time
+}
+
+type turn struct {
+	at  time.Time
+	toB bool
+}
+
+// Loop is two managers that write in turn.
+type Loop[Place any] struct {
+	A, B     string // in this order
+	InA, InB Place  // of the last write of each
+	Times    int    // turns in the minute, both managers' together
+	// News reports whether this is the first turn of the loop, or the first one a minute or
+	// more after it was News last.
+	News bool
+}
+
+// NewLoops gives Loops to which so many turns in a minute, half of them each manager's, are
+// a loop. A write is a turn where it comes within a time after the other's: an answer
+// comes soon, while two that each write every so many seconds leave a pause. It refuses fewer
+// than 2 turns, and a time that is not above 0.
+func NewLoops[Place any](turns int, within time.Duration) (*Loops[Place], error) {
+	switch {
+	case turns < 2:
+		return nil, fmt.Errorf("%d turns in a minute: there and back are two", turns)
+	case within <= 0:
+		return nil, fmt.Errorf("turns within %v: want a time above 0", within)
+	}
+	return &Loops[Place]{turns: turns, within: within, families: map[string]*list.Element{}, recent: list.New()}, nil
+}
+
+// Wrote counts a write, and gives the loops that it is part of. A manager
+// takes its turn after each of the others that wrote since its own last write: three
+// that go round are three pairs.
+func (l *Loops[Place]) Wrote(uid, manager string, place Place, at time.Time) []Loop[Place] {
+	f := l.family(uid, at)
+	f.writes++
+	mine, known := f.last[manager]
+	if !known && len(f.last) == maxWriters {
+		return nil
+	}
+	f.last[manager] = turnOf[Place]{f.writes, at, place}
+	var found []Loop[Place]
+	for other, theirs := range f.last {
+		if other == manager || theirs.number < mine.number || at.Sub(theirs.at) > l.within {
+			continue
+		}
+		p := f.pair(manager, other)
+		p.turns = append(p.since(at), turn{at, manager == p.b})
+		p.turns = p.turns[max(0, len(p.turns)-4*l.turns):]
+		if p.goesRound(at, l.turns) {
+			found = append(found, Loop[Place]{
+				A: p.a, B: p.b, InA: f.last[p.a].place, InB: f.last[p.b].place, Times: len(p.turns), News: p.tell(at),
+			})
+		}
+	}
+	slices.SortFunc(found, func(x, y Loop[Place]) int { return cmp.Or(cmp.Compare(x.A, y.A), cmp.Compare(x.B, y.B)) })
+	return found
+}
+
+// Interrupted has the count of a family begin anew: somebody else wrote.
+func (l *Loops[Place]) Interrupted(uid string) {
+	if element, known := l.families[uid]; known {
+		f := element.Value.(*family[Place])
+		f.pairs, f.last = nil, map[string]turnOf[Place]{}
+	}
+}
+
+// GoesOn tells whether a loop that was found does, at half of its pace.
+func (l *Loops[Place]) GoesOn(uid, a, b string, at time.Time) bool {
+	element, known := l.families[uid]
+	if !known {
+		return false
+	}
+	i := slices.IndexFunc(element.Value.(*family[Place]).pairs, func(p *pair) bool { return p.a == a && p.b == b })
+	return i >= 0 && element.Value.(*family[Place]).pairs[i].goesRound(at, l.turns/2)
+}
+
+// Forget drops what is known of a family.
+func (l *Loops[Place]) Forget(uid string) {
+	if element, known := l.families[uid]; known {
+		l.recent.Remove(element)
+		delete(l.families, uid)
+	}
+}
+
+// family gives what is known of one, as the one written to last, and forgets those
+// that have been idle.
+func (l *Loops[Place]) family(uid string, at time.Time) *family[Place] {
+	element, known := l.families[uid]
+	if !known {
+		element = l.recent.PushFront(&family[Place]{uid: uid, last: map[string]turnOf[Place]{}})
+		l.families[uid] = element
+	}
+	l.recent.MoveToFront(element)
+	f := element.Value.(*family[Place])
+	f.latest = at
+	for oldest := l.recent.Back().Value.(*family[Place]); oldest != f; oldest = l.recent.Back().Value.(*family[Place]) {
+		if len(l.families) <= maxFamilies && at.Sub(oldest.latest) < fightWindow {
+			break
+		}
+		l.Forget(oldest.uid)
+	}
+	return f
+}
+
+func (f *family[Place]) pair(x, y string) *pair {
+	a, b := min(x, y), max(x, y)
+	for _, p := range f.pairs {
+		if p.a == a && p.b == b {
+			return p
+		}
+	}
+	p := &pair{a: a, b: b}
+	f.pairs = append(f.pairs, p)
+	return p
+}
+
+// since gives the turns of the last minute.
+func (p *pair) since(at time.Time) []turn {
+	first := slices.IndexFunc(p.turns, func(t turn) bool { return at.Sub(t.at) < fightWindow })
+	if first < 0 {
+		return nil
+	}
+	return p.turns[first:]
+}
+
+// tell reports whether people should hear of the loop.
+func (p *pair) tell(at time.Time) bool {
+	if !p.told.IsZero() && at.Sub(p.told) < fightWindow {
+		return false
+	}
+	p.told = at
+	return true
+}
+
+// goesRound tells whether there were so many turns in the last minute, half of them
+// each way.
+func (p *pair) goesRound(at time.Time, turns int) bool {
+	var toA, toB int
+	for _, t := range p.since(at) {
+		if t.toB {
+			toB++
+		} else {
+			toA++
+		}
+	}
+	return 2*min(toA, toB) >= turns
+}

@@ -1,0 +1,163 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
+)
+
+func (l linting) ancientChanges() []Finding {
+	var found []Finding
+	for _, entry := range l.named(fieldowners.AncientChanges, metav1.ManagedFieldsOperationUpdate) {
+		f := newFinding(RuleAncientChanges, []fieldowners.Manager{entry.Manager}, entry.Leaves())
+		f.Message = fmt.Sprintf("more than ten managers wrote by Update, and the API server merged the oldest of them: "+
+			"who wrote %s is not known any more", fieldCount(f.Fields))
+		f.Remedy = command.Migrate(fieldowners.AncientChanges, l.mainApplier())
+		found = append(found, f)
+	}
+	return found
+}
+
+// unknownManager stands in remedies for an applier that is to be chosen.
+const unknownManager = "MANAGER"
+
+// findMainApplier names the applier that owns most of the object.
+func (l linting) findMainApplier() string {
+	name, most := unknownManager, 0
+	for _, entry := range l.managers {
+		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || l.isUnserved(entry.APIVersion) {
+			continue
+		}
+		if n := len(entry.Leaves()); n > most {
+			name, most = entry.Name, n
+		}
+	}
+	return name
+}
+
+func (l linting) isUnserved(apiVersion string) bool {
+	if l.facts.Served == nil {
+		return false
+	}
+	served, known := l.facts.Served(apiVersion)
+	return known && !served
+}
+
+// unserved finds entries that the API server cannot read. While the definition still
+// has the version, served or not, nothing happens. Once it has not, an apply is refused,
+// and the next plain write empties the managed fields (up to Kubernetes 1.36) or leaves
+// them as they were, without its own (from 1.37 on: kubernetes#136949).
+func (l linting) unserved() []Finding {
+	var found []Finding
+	for _, entry := range l.managers {
+		if !l.isUnserved(entry.APIVersion) {
+			continue
+		}
+		f := newFinding(RuleUnservedVersion, []fieldowners.Manager{entry.Manager}, entry.Leaves())
+		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its definition does not have the version at all, applies are refused, and "+
+			"the next plain write drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on)",
+			entry.Manager, fieldCount(f.Fields), entry.APIVersion)
+		if entry.Operation == metav1.ManagedFieldsOperationApply {
+			f.Message += "; applying in a served version before heals it"
+			f.Remedy = command.Reapply(entry.Name)
+		} else {
+			f.Message += "; serve the version again before, and migrate"
+			f.Remedy = command.Migrate(entry.Name, l.mainApplier())
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// duplicates finds entries of one identity. A write to /scale leaves them, and of
+// those that it is sent the server keeps the last.
+func (l linting) duplicates() []Finding {
+	count := map[fieldowners.Manager]int{}
+	var found []Finding
+	for _, raw := range l.entries {
+		who := fieldowners.Manager{Name: raw.Manager, Operation: raw.Operation, Subresource: raw.Subresource, APIVersion: raw.APIVersion}
+		if count[who]++; count[who] != 2 {
+			continue
+		}
+		f := newFinding(RuleDuplicateEntry, []fieldowners.Manager{who}, nil)
+		f.Message = fmt.Sprintf("%s has several entries in %s, as a write to /scale leaves them: the next plain write keeps one of them, "+
+			"and the fields of the others have no owner then", who, who.APIVersion)
+		f.Remedy = command.Migrate(who.Name, l.mainApplier())
+		if who.Operation == metav1.ManagedFieldsOperationApply { // migrate moves what was updated
+			f.Remedy = command.Reapply(who.Name)
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// ownsNothing finds entries of which nothing is left but the existence of fields
+// that others own by their parts.
+func (l linting) ownsNothing() []Finding {
+	var found []Finding
+	var sets []*fieldpath.Set
+	for _, entry := range l.managers {
+		sets = append(sets, entry.Set())
+	}
+	if len(sets) > fewManagers { // each entry is held against each
+		sets = []*fieldpath.Set{unionOf(sets)}
+	}
+	for _, entry := range l.managers {
+		if ownsValue(entry, sets) {
+			continue
+		}
+		f := newFinding(RuleOwnsNothing, []fieldowners.Manager{entry.Manager}, entry.Leaves())
+		f.Message = fmt.Sprintf("%s owns nothing", entry.Manager)
+		if f.Fields > 0 {
+			f.Message += fmt.Sprintf(" any more but the existence of %s, whose parts others own, which does no harm", fieldCount(f.Fields))
+		}
+		switch to := l.mainApplier(); {
+		case entry.Operation == metav1.ManagedFieldsOperationApply:
+			f.Remedy = command.Release(entry.Name)
+		case to == unknownManager: // under its own name it can be released then
+			f.Remedy = command.Migrate(entry.Name, entry.Name)
+		default:
+			f.Remedy = command.Migrate(entry.Name, to)
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// fewManagers is up to how many it costs less to look into each one's fields than to
+// make one set of all.
+const fewManagers = 16
+
+// ownsValue tells whether the entry has a field below which nobody owns anything, of
+// all that is owned.
+func ownsValue(e fieldowners.Entry, all []*fieldpath.Set) (owns bool) {
+	e.Set().Iterate(func(path fieldpath.Path) {
+		owns = owns || !slices.ContainsFunc(all, func(set *fieldpath.Set) bool { return hasBelow(set, path) })
+	})
+	return owns
+}
+
+// hasBelow tells whether the set has fields below the path.
+func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
+	for _, element := range path {
+		set = set.WithPrefix(element)
+	}
+	return !set.Empty()
+}
+
+// unionOf merges halves, so that each field is copied a few times only.
+func unionOf(sets []*fieldpath.Set) *fieldpath.Set {
+	switch n := len(sets); n {
+	case 0:
+		return fieldpath.NewSet()
+	case 1:
+		return sets[0]
+	default:
+		return unionOf(sets[:n/2]).Union(unionOf(sets[n/2:]))
+	}
+}

@@ -1,0 +1,107 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
+)
+
+// What an Update entry owns stays on the object when an applier leaves it out, since
+// the server removes only what nobody else owns.
+
+func (l linting) beforeFirstApply() []Finding {
+	return l.leftOf(fieldowners.BeforeFirstApply, RuleBeforeFirstApply)
+}
+func (l linting) clientSideApply() []Finding {
+	return l.leftOf(fieldowners.ClientSideApply, RuleClientSideApply)
+}
+
+// leftOf finds what a manager that will not write again owns together with appliers.
+func (l linting) leftOf(name string, rule Rule) []Finding {
+	var found []Finding
+	for _, left := range l.named(name, metav1.ManagedFieldsOperationUpdate) {
+		appliers, shared := l.sharedWithAppliers(left)
+		if len(shared) == 0 {
+			continue
+		}
+		f := newFinding(rule, append([]fieldowners.Manager{left.Manager}, appliers...), shared)
+		f.Message = fmt.Sprintf("%s owns %s together with %s: what an applier leaves out stays on the object",
+			left.Manager, fieldCount(len(shared)), appliers[0])
+		if len(appliers) > 1 {
+			f.Message = fmt.Sprintf("%s owns %s together with %s and %d more: what an applier leaves out stays on the object",
+				left.Manager, fieldCount(len(shared)), appliers[0], len(appliers)-1)
+		}
+		f.Remedy = command.Migrate(left.Name, appliers[0].Name)
+		found = append(found, f)
+	}
+	return found
+}
+
+// sharedWithAppliers gives the appliers that own leaves of the entry as well, the one
+// with most of them first, and these leaves.
+func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldowners.Manager, shared []fieldowners.Path) {
+	leaves := entry.Set().Leaves()
+	var parts []*fieldpath.Set
+	counts := map[fieldowners.Manager]int{}
+	for _, applier := range l.managers {
+		if applier.Operation != metav1.ManagedFieldsOperationApply {
+			continue
+		}
+		if both := leaves.Intersection(applier.Set()); !both.Empty() {
+			appliers = append(appliers, applier.Manager)
+			counts[applier.Manager] = both.Size()
+			parts = append(parts, both)
+		}
+	}
+	slices.SortStableFunc(appliers, func(a, b fieldowners.Manager) int { return counts[b] - counts[a] })
+	return appliers, fieldowners.EntryOf(fieldowners.Manager{}, unionOf(parts)).Fields()
+}
+
+// updateAndApply finds what a manager owns by Update although it applies: it went
+// over to Server-Side Apply and was not migrated. What a migration leaves alone, such
+// as FinalizersPath, and what it updates through another subresource are not told of
+// unless it applies them too.
+func (l linting) updateAndApply() []Finding {
+	var found []Finding
+	for _, updated := range l.managers {
+		applied := l.named(updated.Name, metav1.ManagedFieldsOperationApply)
+		if updated.Operation != metav1.ManagedFieldsOperationUpdate || len(applied) == 0 {
+			continue
+		}
+		sameWay := slices.ContainsFunc(applied, func(e fieldowners.Entry) bool { return e.Subresource == updated.Subresource })
+		var both, only []fieldowners.Path
+		for _, path := range updated.Leaves() {
+			switch {
+			case slices.ContainsFunc(applied, func(e fieldowners.Entry) bool { return e.Owns(path) }):
+				both = append(both, path)
+			case sameWay && !path.HasPrefix(fieldowners.FinalizersPath) && !path.Equal(fieldowners.LastAppliedPath):
+				only = append(only, path)
+			}
+		}
+		if len(both)+len(only) == 0 {
+			continue
+		}
+		f := newFinding(RuleUpdateAndApply, []fieldowners.Manager{updated.Manager, applied[0].Manager}, slices.Concat(both, only))
+		f.Message = fmt.Sprintf("%s applies, and owns %s by Update, %d of them both ways: "+
+			"they stay on the object when it leaves them out of what it applies",
+			updated.Name, fieldCount(f.Fields), len(both))
+		f.Remedy = command.Migrate(updated.Name, updated.Name)
+		found = append(found, f)
+	}
+	return found
+}
+
+func (l linting) named(name string, operation metav1.ManagedFieldsOperationType) []fieldowners.Entry {
+	var found []fieldowners.Entry
+	for _, entry := range l.managers {
+		if entry.Name == name && entry.Operation == operation {
+			found = append(found, entry)
+		}
+	}
+	return found
+}

@@ -1,0 +1,141 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+// Rule names what Check looks for.
+type Rule string
+
+// The rules, in the order of findings. Each has come about on a real API server in
+// test/integration.
+const (
+	// RuleBeforeFirstApply: before-first-apply owns fields together with an applier.
+	RuleBeforeFirstApply Rule = "before-first-apply"
+	// RuleClientSideApply: kubectl apply without --server-side left an entry that owns
+	// fields together with an applier.
+	RuleClientSideApply Rule = "client-side-apply"
+	// RuleUpdateAndApply: a manager applies, and owns fields by Update as well.
+	RuleUpdateAndApply Rule = "update-and-apply"
+	// RuleSelfConflict: a manager applies, and owns fields through a subresource as well.
+	RuleSelfConflict Rule = "self-conflict"
+	// RuleSharedByUpdate: a manager that wrote by Update owns values together with an applier.
+	RuleSharedByUpdate Rule = "shared-by-update"
+	// RuleWideUpdate: a manager updates a finalizer or the status, and owns what it did
+	// not have to write as well.
+	RuleWideUpdate Rule = "wide-update"
+	// RuleAncientChanges: the API server merged managers into ancient-changes.
+	RuleAncientChanges Rule = "ancient-changes"
+	// RuleUnservedVersion: an entry names its fields in a version that is not served.
+	RuleUnservedVersion Rule = "unserved-version"
+	// RuleDuplicateEntry: a manager has two entries, of which the next write drops one.
+	RuleDuplicateEntry Rule = "duplicate-entry"
+	// RuleOwnsNothing: a manager owns no more than that fields exist which others own.
+	RuleOwnsNothing Rule = "owns-nothing"
+	// RuleManyManagers: so many managers that applies to the object take much longer.
+	RuleManyManagers Rule = "many-managers"
+	// RuleLargeManagedFields: more than half of the object is managed fields.
+	RuleLargeManagedFields Rule = "large-managed-fields"
+	// RuleFight: two managers take a field from each other, or set and delete it in turn.
+	// Check gives neither this nor the next: only who watches sees them (package fights).
+	RuleFight Rule = "fight"
+	// RuleLoop: two managers write in turn, and take nothing from each other.
+	RuleLoop Rule = "loop"
+)
+
+// Finding is one thing about an object's managed fields that will surprise somebody.
+type Finding struct {
+	Rule     Rule
+	Managers []fieldowners.Manager // whom it is about, the one to act on first
+	Paths    []fieldowners.Path    // a few of the fields, in the order of paths
+	Fields   int                   // how many fields there are; 0 where it is not about fields
+	Message  string                // a sentence without a full stop
+	Remedy   string                // a command, with command.Placeholder for the object and MANAGER or FILE for what is not known
+}
+
+// String gives rule, message and fields on one line.
+func (f Finding) String() string {
+	text := fmt.Sprintf("%s: %s", f.Rule, f.Message)
+	if len(f.Paths) > 0 {
+		text += ": " + joinPaths(f.Paths)
+	}
+	if more := f.Fields - len(f.Paths); more > 0 && len(f.Paths) > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// Facts is what the entries do not say. What is not given is not judged.
+type Facts struct {
+	// Served tells whether the API server serves an apiVersion, if it is known.
+	Served func(apiVersion string) (served, known bool)
+	// ObjectBytes is the length of the whole object as JSON, managed fields included.
+	ObjectBytes int
+}
+
+// Check looks for what is wrong, or will go wrong, with an object's managed fields,
+// in the order of rules, then managers. The error is that of Parse. No entries give
+// no findings: nothing is known then.
+func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) {
+	ownership, err := fieldowners.Parse(entries)
+	if err != nil {
+		return nil, err
+	}
+	l := linting{entries: entries, ownership: ownership, managers: ownership.Entries(), facts: facts}
+	l.mainApplier = sync.OnceValue(l.findMainApplier)
+	var findings []Finding
+	for _, rule := range []func() []Finding{
+		l.beforeFirstApply, l.clientSideApply, l.updateAndApply, l.selfConflicts, l.sharedByUpdate,
+		l.wideUpdate, l.ancientChanges,
+		l.unserved, l.duplicates, l.ownsNothing, l.manyManagers, l.large,
+	} {
+		found := rule()
+		slices.SortStableFunc(found, func(a, b Finding) int { return a.Managers[0].Compare(b.Managers[0]) })
+		findings = append(findings, found...)
+	}
+	return findings, nil
+}
+
+type linting struct {
+	entries     []metav1.ManagedFieldsEntry
+	ownership   fieldowners.Ownership
+	managers    []fieldowners.Entry // of ownership
+	facts       Facts
+	mainApplier func() string // looks once
+}
+
+// newFinding has the first few of the fields as examples.
+func newFinding(rule Rule, managers []fieldowners.Manager, paths []fieldowners.Path) Finding {
+	const examples = 3
+	return Finding{Rule: rule, Managers: managers, Paths: paths[:min(examples, len(paths))], Fields: len(paths)}
+}
+
+func fieldCount(n int) string {
+	if n == 1 {
+		return "1 field"
+	}
+	return fmt.Sprintf("%d fields", n)
+}
+
+func managerCount(n int) string {
+	if n == 1 {
+		return "1 manager"
+	}
+	return fmt.Sprintf("%d managers", n)
+}
+
+func joinPaths(paths []fieldowners.Path) string {
+	texts := make([]string, len(paths))
+	for i, path := range paths {
+		texts[i] = cmp.Or(path.String(), "the object itself")
+	}
+	return strings.Join(texts, ", ")
+}

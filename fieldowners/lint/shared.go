@@ -1,0 +1,42 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
+)
+
+// sharedByUpdate finds values that an applier and a manager that wrote them by Update
+// both own, as after kubectl scale away and back. Nothing is wrong until the applier
+// wants another value: that is a conflict then. What other rules are about is left out.
+func (l linting) sharedByUpdate() []Finding {
+	var found []Finding
+	for _, updated := range l.managers {
+		if updated.Operation != metav1.ManagedFieldsOperationUpdate || l.standsForOthers(updated) || l.isUnserved(updated.APIVersion) {
+			continue
+		}
+		appliers, shared := l.sharedWithAppliers(updated)
+		shared = slices.DeleteFunc(shared, func(path fieldowners.Path) bool {
+			return !isNamed(path) || path.IsKeyField()
+		})
+		if len(shared) == 0 || l.isUnserved(appliers[0].APIVersion) {
+			continue
+		}
+		f := newFinding(RuleSharedByUpdate, append([]fieldowners.Manager{updated.Manager}, appliers...), shared)
+		f.Message = fmt.Sprintf("%s owns %s together with %s: the next other value that %s applies conflicts, unless it forces; move what %s does not write any more",
+			updated.Manager, fieldCount(len(shared)), appliers[0], appliers[0].Name, updated.Name)
+		f.Remedy = command.EndSharing(appliers[0], updated.Manager, shared)
+		found = append(found, f)
+	}
+	return found
+}
+
+// isNamed tells a field from an item of a list.
+func isNamed(path fieldowners.Path) bool {
+	elements := path.FieldPath()
+	return elements[len(elements)-1].FieldName != nil
+}

@@ -1,0 +1,89 @@
+package lint
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
+)
+
+// crowd is from how many managers on an object are told of. With that many an apply
+// takes the API server two to three times the work of one manager's, five times where
+// they own more than a field each (docs/managers.md); objects of a plain cluster have
+// fewer than half of them.
+const crowd = 16
+
+// manyManagers finds objects whose every write pays for many entries. The API server
+// merges the oldest of more than ten that update into ancient-changes; of those that
+// apply it keeps all, for ever.
+func (l linting) manyManagers() []Finding {
+	entries := slices.Clone(l.managers)
+	if len(entries) < crowd {
+		return nil
+	}
+	appliers := 0
+	for _, entry := range entries {
+		if entry.Operation == metav1.ManagedFieldsOperationApply {
+			appliers++
+		}
+	}
+	main := l.mainApplier()
+	rank := func(e fieldowners.Entry) int { // those with little come first, and appliers, as nothing else makes them fewer
+		switch {
+		case e.Name == main:
+			return 2
+		case e.Operation != metav1.ManagedFieldsOperationApply:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(entries, func(a, b fieldowners.Entry) int { return cmp.Or(rank(a)-rank(b), a.Set().Size()-b.Set().Size()) })
+	f := newFinding(RuleManyManagers, []fieldowners.Manager{entries[0].Manager, entries[1].Manager, entries[2].Manager}, nil)
+	f.Message = fmt.Sprintf("%s, of whom %d apply, which has no limit, and %d bytes of managed fields: every write costs the API server more "+
+		"with each of them, of a built-in kind up to Kubernetes 1.36 by the square; have fewer reconcilers apply to one object, "+
+		"and merge those that do not write any more",
+		managerCount(len(entries)), appliers, encodedSize(l.entries))
+	f.Remedy = command.Migrate(unknownManager, main)
+	if entries[0].Operation == metav1.ManagedFieldsOperationApply {
+		f.Remedy += " --operation Apply"
+	}
+	return []Finding{f}
+}
+
+// large finds objects that are mostly managed fields.
+func (l linting) large() []Finding {
+	if l.facts.ObjectBytes <= 0 {
+		return nil
+	}
+	bytes := encodedSize(l.entries)
+	if 2*bytes <= l.facts.ObjectBytes {
+		return nil
+	}
+	sizes := map[fieldowners.Manager]int{}
+	for _, raw := range l.entries {
+		who := fieldowners.Manager{Name: raw.Manager, Operation: raw.Operation, Subresource: raw.Subresource, APIVersion: raw.APIVersion}
+		sizes[who] += encodedSize(raw)
+	}
+	var managers []fieldowners.Manager
+	for manager := range sizes {
+		managers = append(managers, manager)
+	}
+	slices.SortFunc(managers, func(a, b fieldowners.Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
+	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
+	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
+		"release or migrate those that do not write any more",
+		bytes, l.facts.ObjectBytes, managerCount(len(managers)), sizes[managers[0]], managers[0])
+	f.Remedy = "kubectl fieldowners get " + command.Placeholder
+	return []Finding{f}
+}
+
+// encodedSize is the length as JSON of what was read from JSON.
+func encodedSize(v any) int {
+	encoded, _ := json.Marshal(v)
+	return len(encoded)
+}

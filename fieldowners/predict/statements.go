@@ -1,0 +1,108 @@
+package predict
+
+import (
+	"cmp"
+	"slices"
+
+	"coapply.dev/fieldowners"
+)
+
+// statement is one thing that a prediction says for certain.
+type statement struct {
+	section string
+	path    fieldowners.Path
+	text    string
+	values  []any // of which the text may show a part
+}
+
+func (s statement) equal(other statement) bool {
+	return s.section == other.section && s.text == other.text && s.path.Equal(other.path) &&
+		slices.EqualFunc(s.values, other.values, fieldowners.EqualValues)
+}
+
+// paths lists the fields that anything is said of.
+func (p Prediction) paths() []fieldowners.Path {
+	var all []fieldowners.Path
+	for _, c := range p.Conflicts {
+		all = append(all, c.Path)
+	}
+	for _, o := range p.Shared {
+		all = append(all, o.Path)
+	}
+	for _, c := range p.Changes {
+		all = append(all, c.Path)
+	}
+	for _, d := range p.Dropped {
+		all = append(all, d.Path)
+	}
+	return all
+}
+
+func (p Prediction) statements() []statement {
+	var all []statement
+	for _, c := range p.Conflicts {
+		all = append(all, statement{"conflicts", c.Path, c.String(), []any{c.Ours, c.Theirs}})
+	}
+	for _, o := range p.Shared {
+		all = append(all, statement{"shared", o.Path, o.Path.String() + " with " + o.Manager.String(), nil})
+	}
+	for _, c := range p.Changes {
+		all = append(all, statement{"changes", c.Path, c.String(), []any{c.Before, c.After}})
+	}
+	for _, d := range p.Dropped {
+		all = append(all, statement{"dropped", d.Path, d.String(), []any{d.Value}})
+	}
+	return all
+}
+
+// differing lists the paths of what one prediction says and the other does not.
+func differing(a, b Prediction) []fieldowners.Path {
+	var paths []fieldowners.Path
+	add := func(some, others []statement) {
+		known := map[string][]statement{}
+		for _, s := range others {
+			known[s.text] = append(known[s.text], s)
+		}
+		for _, s := range some {
+			if !slices.ContainsFunc(known[s.text], s.equal) {
+				paths = append(paths, s.path)
+			}
+		}
+	}
+	first, second := a.statements(), b.statements()
+	add(first, second)
+	add(second, first)
+	return paths
+}
+
+// sort brings the lists into their order.
+func (p *Prediction) sort() {
+	slices.SortFunc(p.Conflicts, func(a, b Conflict) int { return cmp.Or(a.Path.Compare(b.Path), a.Owner.Compare(b.Owner)) })
+	slices.SortFunc(p.Shared, func(a, b fieldowners.Owned) int { return cmp.Or(a.Path.Compare(b.Path), a.Manager.Compare(b.Manager)) })
+	slices.SortFunc(p.Dropped, func(a, b Dropped) int { return a.Path.Compare(b.Path) })
+}
+
+// without takes out what is said of doubted fields, and of doubts those below
+// another one.
+func (p *Prediction) without(doubts []Doubt) {
+	slices.SortStableFunc(doubts, func(a, b Doubt) int {
+		switch c := a.Path.Compare(b.Path); {
+		case c != 0 || a.Sharing == b.Sharing:
+			return c
+		case b.Sharing:
+			return -1
+		}
+		return 1
+	})
+	doubted := newCover()
+	for _, d := range doubts {
+		if !doubted.covers(d.Path) {
+			p.Unsure = append(p.Unsure, d)
+			doubted.add(d.Path)
+		}
+	}
+	p.Conflicts = slices.DeleteFunc(p.Conflicts, func(c Conflict) bool { return doubted.covers(c.Path) })
+	p.Shared = slices.DeleteFunc(p.Shared, func(o fieldowners.Owned) bool { return doubted.covers(o.Path) })
+	p.Changes = slices.DeleteFunc(p.Changes, func(c fieldowners.Change) bool { return doubted.covers(c.Path) })
+	p.Dropped = slices.DeleteFunc(p.Dropped, func(d Dropped) bool { return doubted.covers(d.Path) })
+}

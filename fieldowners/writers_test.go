@@ -1,0 +1,34 @@
+package fieldowners_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
+)
+
+func TestWriters(t *testing.T) {
+	applied := func(manager, field string, second int64) metav1.ManagedFieldsEntry {
+		e := entry(manager, "Apply", `{"f:spec":{"f:`+field+`":{}}}`)
+		e.Time = new(metav1.NewTime(time.Unix(second, 0)))
+		return e
+	}
+	type entries = []metav1.ManagedFieldsEntry
+	for _, test := range []struct {
+		reason        string
+		before, after entries
+		want          string
+	}{
+		{"a value", entries{applied("a", "x", 1), applied("b", "y", 1)}, entries{applied("a", "x", 2), applied("b", "y", 1)}, "[a/Apply]"},
+		{"a field, within the second", entries{applied("a", "x", 1)}, entries{applied("a", "x", 1), applied("b", "y", 1)}, "[b/Apply]"},
+		{"who loses has not written", entries{applied("a", "x", 1), applied("b", "y", 1)}, entries{applied("b", "x", 2)}, "[b/Apply]"},
+		{"a deletion", entries{applied("a", "x", 1), applied("b", "y", 1)}, entries{applied("b", "y", 1)}, "[]"},
+	} {
+		if got := fmt.Sprint(fieldowners.Writers(mustParse(test.before...), mustParse(test.after...))); got != test.want {
+			t.Errorf("%s: %s, want %s", test.reason, got, test.want)
+		}
+	}
+}
