@@ -18,7 +18,7 @@ INSTALLER = dist/install.yaml
 
 # Much arithmetic and next to no concurrency: the race detector would take minutes for it.
 ARITHMETIC = coapply.dev/compare/model coapply.dev/docs/reports
-UNIT = $$(go list ./... | grep -vFx -e coapply.dev/test/integration $(addprefix -e ,$(ARITHMETIC)))
+UNIT = $$(go list ./... | grep -vFx $(addprefix -e ,$(ARITHMETIC)) | grep -v ^coapply.dev/test/)
 MODULES = . compare/peers tools/cluster tools/kwok tools/dev
 GENERATED = api/v1alpha1/zz_generated.deepcopy.go api/v1alpha1/applyconfiguration \
 	config/crd config/rbac/role.yaml config/prometheus/rules.yaml
@@ -45,13 +45,13 @@ test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test $$race -timeout 10m $(UNIT) && go test $(ARITHMETIC)
 
 test-integration: control-plane ## Run the tests against a real control plane
-	@$(set_race); set -x; go test $$race -timeout 30m -count 1 ./test/integration
+	@$(set_race); set -x; go test $$race -timeout 30m -count 1 ./test/integration/...
 
 test-peers: control-plane ## Run the tests of what is measured beside coapply, in a module of its own
 	cd compare/peers && go test -timeout 10m ./...
 
 scale: control-plane ## Measure the platform with 1,000 Devboxes, 200 Users and 500 pods of a NodeSet: docs/scale.md
-	COAPPLY_SCALE=full go test -timeout 60m -count 1 -v -run '^TestScale$$' ./test/integration
+	COAPPLY_SCALE=full go test -timeout 60m -count 1 -v -run '^TestScale$$' ./test/integration/platform
 
 lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
 	bin/golangci-lint run --allow-parallel-runners ./...

@@ -18,7 +18,7 @@ func TestReconcilerCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	var compiled strings.Builder
-	for _, file := range append(files, filepath.Join(root, "test", "integration", "example_test.go")) {
+	for _, file := range append(files, filepath.Join(root, "test", "integration", "platform", "example_test.go")) {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,94 @@
+package compare
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare/target"
+	"coapply.dev/test/kit"
+)
+
+// A namesake that somebody else has made by now is not what the run created.
+func TestCompareTargetLeavesNamesakes(t *testing.T) {
+	admin := kit.NewClient(t, kit.Server(t))
+	on := connect(t)
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: on.Namespace(), Name: "writer"}}
+	if err := admin.Delete(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	role.ResourceVersion = ""
+	if err := admin.Create(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := on.Close(ended); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(role), role); err != nil {
+		t.Errorf("the namesake: %v; want it left", err)
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: on.Namespace(), Name: "writer"}}
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(account), account); !apierrors.IsNotFound(err) {
+		t.Errorf("the service account, after Close with an ended context: %v; want it gone", err)
+	}
+}
+
+// A preparation that fails midway leaves nothing, not even what was created without an answer that says so.
+func TestCompareTargetLeavesNothingHalfMade(t *testing.T) {
+	transport, err := rest.TransportFor(kit.Server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(kit.Server(t).Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(address)
+	proxy.Transport = transport
+	bound := false
+	lossy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/rolebindings") {
+			answer := httptest.NewRecorder()
+			proxy.ServeHTTP(answer, r)
+			bound = answer.Code == http.StatusCreated
+			panic(http.ErrAbortHandler) // the connection is gone, the object is there
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer lossy.Close()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	err = clientcmd.WriteToFile(api.Config{
+		Clusters:  map[string]*api.Cluster{"c": {Server: lossy.URL}},
+		AuthInfos: map[string]*api.AuthInfo{"u": {}},
+		Contexts:  map[string]*api.Context{"lossy": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "lossy",
+	}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := ""
+	_, err = target.Connect(t.Context(), target.Options{Kubeconfig: file}, func(question string) (bool, error) {
+		namespace = regexp.MustCompile(`compare-[a-z0-9]+`).FindString(question)
+		return namespace != "", nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "creating RoleBinding "+namespace+"/writer") || !bound {
+		t.Errorf("error %v, bound %v; want the RoleBinding named, which was created", err, bound)
+	}
+	wantNothingOf(t, kit.NewClient(t, kit.Server(t)), namespace)
+}

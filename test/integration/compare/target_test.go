@@ -1,0 +1,218 @@
+package compare
+
+import (
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/compare"
+	"coapply.dev/compare/target"
+	"coapply.dev/test/kit"
+)
+
+// kubeconfigOf writes a kubeconfig as a user of a cluster has it.
+func kubeconfigOf(t testing.TB, config *rest.Config) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	err := clientcmd.WriteToFile(api.Config{
+		Clusters: map[string]*api.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos: map[string]*api.AuthInfo{"u": {
+			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData,
+		}},
+		Contexts: map[string]*api.Context{"theirs": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "theirs",
+	}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// connect opens the shared API server as if it were a user's cluster.
+func connect(t *testing.T) *target.Target {
+	t.Helper()
+	on, err := target.Connect(t.Context(), target.Options{Kubeconfig: kubeconfigOf(t, kit.Server(t))},
+		func(string) (bool, error) { return true, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return on
+}
+
+// As it is on a cluster of the user's: only what is needed, an ordinary user, and nothing left.
+func TestCompareTargetOnAForeignCluster(t *testing.T) {
+	admin := kit.NewClient(t, kit.Server(t))
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kit.NewNamespace(t, admin), Name: "theirs"}}
+	if err := admin.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	on := connect(t)
+	wantOrdinaryUser(t, on)
+	wantOwnNamespaceOnly(t, on, foreign)
+	wantScrape(t, on, false)
+
+	if err := on.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantNothingOf(t, admin, on.Namespace())
+	if err := on.Close(t.Context()); err != nil {
+		t.Errorf("closing it again: %v", err)
+	}
+	version := foreign.ResourceVersion
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil || foreign.ResourceVersion != version {
+		t.Errorf("the foreign object is at %s: %v; want it untouched at %s", foreign.ResourceVersion, err, version)
+	}
+	var namespace corev1.Namespace
+	err := admin.Get(t.Context(), client.ObjectKey{Name: foreign.Namespace}, &namespace)
+	if err != nil || namespace.DeletionTimestamp != nil {
+		t.Errorf("the foreign namespace: %v, deleted %v; want it untouched", err, namespace.DeletionTimestamp)
+	}
+}
+
+func wantOrdinaryUser(t *testing.T, on *target.Target) {
+	t.Helper()
+	e := on.Environment()
+	if e.User != "system:serviceaccount:"+on.Namespace()+":writer" || slices.Contains(e.Groups, "system:masters") {
+		t.Errorf("user %q in %q; want the service account, no administrator", e.User, e.Groups)
+	}
+	if user := on.User(); user.QPS != -1 || user.CertData != nil || e.QPS != -1 || on.Admin().QPS != -1 {
+		t.Errorf("QPS %v, certificate %d bytes; want -1 and none of the administrator's", user.QPS, len(user.CertData))
+	}
+	if e.LocalCluster || e.EtcdFsync != "" || e.FsyncP50 != nil || e.Etcd != "" || e.FileSystem != "" {
+		t.Errorf("the environment tells of an etcd that it cannot know: %+v", e)
+	}
+	if !strings.HasPrefix(e.Server, "v1.") || e.LoopbackP50 == nil || e.Modules == nil {
+		t.Errorf("server %q, latency %v, modules %v; want all known", e.Server, e.LoopbackP50, e.Modules)
+	}
+}
+
+func wantOwnNamespaceOnly(t *testing.T, on *target.Target, foreign *corev1.ConfigMap) {
+	t.Helper()
+	user := kit.NewClient(t, on.User())
+	own := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: on.Namespace(), Name: "ours"}}
+	if err := user.Create(t.Context(), own); err != nil {
+		t.Errorf("in its own namespace: %v", err)
+	}
+	other := foreign.DeepCopy()
+	other.Data = map[string]string{"a": "b"}
+	if err := user.Update(t.Context(), other); !apierrors.IsForbidden(err) {
+		t.Errorf("in another's namespace: %v; want it forbidden", err)
+	}
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: on.Namespace() + "-more"}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: on.Namespace()}},
+	} {
+		if err := user.Create(t.Context(), object); !apierrors.IsForbidden(err) {
+			t.Errorf("creating %T: %v; want it forbidden", object, err)
+		}
+	}
+}
+
+// wantScrape makes three updates and finds them counted.
+func wantScrape(t *testing.T, on *target.Target, etcd bool) {
+	t.Helper()
+	user := kit.NewClient(t, on.User())
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: on.Namespace(), Name: "counted"}}
+	if err := user.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	before, err := on.Scrape(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"a", "b", "c"} {
+		object.Data = map[string]string{"key": value}
+		if err := user.Update(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := on.Scrape(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := before.Until(after)
+	kind := compare.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps"}
+	got := before.Until(after, kind)
+	if got.Updates == nil || *got.Updates < 3 || all.Updates == nil || *all.Updates < *got.Updates {
+		t.Errorf("updates %v of configmaps, %v of all; want at least 3, and no fewer", got.Updates, all.Updates)
+	}
+	if got.APIServerCPU == nil || got.APIServerAllocs == nil || *got.APIServerAllocs <= 0 || got.APIServerBytes == nil ||
+		got.RequestSeconds == nil || *got.RequestSeconds <= 0 || got.Gets == nil {
+		t.Errorf("the API server's part is incomplete: %+v", got)
+	}
+	if got.PriorityLevel != "workload-low" || got.QueueSeconds == nil {
+		t.Errorf("priority level %q, queued for %v; want workload-low and a value", got.PriorityLevel, got.QueueSeconds)
+	}
+	switch {
+	case !etcd && (got.EtcdCPU != nil || got.Proposals != nil):
+		t.Errorf("etcd's part %+v of a cluster that does not show it", got)
+	case etcd && (got.EtcdCPU == nil || got.Proposals == nil || *got.Proposals < 3):
+		t.Errorf("etcd's CPU %v, proposals %v; want values, and at least 3", got.EtcdCPU, got.Proposals)
+	}
+}
+
+// wantNothingOf allows a namespace that is going: no controller empties it on this server.
+func wantNothingOf(t *testing.T, admin client.Client, namespace string) {
+	t.Helper()
+	ours := client.MatchingLabels{"app.kubernetes.io/managed-by": "coapply-compare"}
+	for _, list := range []client.ObjectList{
+		&corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{},
+		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &corev1.NamespaceList{},
+	} {
+		if err := admin.List(t.Context(), list, ours); err != nil {
+			t.Fatal(err)
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range items {
+			object := item.(client.Object)
+			about := object.GetName() == namespace || object.GetNamespace() == namespace
+			if about && object.GetDeletionTimestamp() == nil {
+				t.Errorf("%T %s is left", object, object.GetName())
+			}
+		}
+	}
+}
+
+func TestCompareTargetOnTheLocalControlPlane(t *testing.T) {
+	on, err := target.On(t.Context(), kit.Cluster(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := on.Environment()
+	if !on.IsLocal() || !e.LocalCluster || e.Etcd == "" || e.FsyncP50 == nil || e.FsyncP99 == nil {
+		t.Errorf("local %v, etcd %q, fsync %v and %v; want all known", on.IsLocal(), e.Etcd, e.FsyncP50, e.FsyncP99)
+	}
+	if runtime.GOOS == "linux" && (e.EtcdFsync != "on" || e.FileSystem == "" || len(e.EtcdFlags) == 0 || e.APIServerFlags["--authorization-mode"] == "") {
+		t.Errorf("fsync %q on %q, flags %q and %v; want it on, and the flags", e.EtcdFsync, e.FileSystem, e.EtcdFlags, e.APIServerFlags)
+	}
+	user := kit.NewClient(t, on.User())
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: on.Namespace() + "-user"}},
+		&v1alpha1.Devbox{ObjectMeta: metav1.ObjectMeta{Namespace: on.Namespace(), Name: "box"}},
+	} {
+		if err := user.Create(t.Context(), object, client.DryRunAll); apierrors.IsForbidden(err) {
+			t.Errorf("creating %T: %v; want it allowed", object, err)
+		}
+	}
+	wantScrape(t, on, true)
+	if err := on.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantNothingOf(t, kit.NewClient(t, kit.Cluster(t).Config()), on.Namespace())
+}

@@ -1,0 +1,63 @@
+package delivery
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"coapply.dev/test/kit"
+)
+
+// TestDemoAsRecorded holds the demo that the documents show to the one that runs. It is not
+// one of the parallel tests: the demo does not wait for ever.
+func TestDemoAsRecorded(t *testing.T) {
+	recorded := kit.ReadRecorded(t, "../../../docs/demo.md", "<!-- recorded: make demo -->\n\n```text\n", "```")
+	bin := t.TempDir() + string(filepath.Separator) // as make build leaves it
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../../../cmd/platform", "../../../cmd/manager", "../../../cmd/kubectl-fieldowners")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	demo := exec.CommandContext(ctx, filepath.Join(bin, "platform"), "demo")
+	demo.Dir = "../../.."
+	var printed, told bytes.Buffer
+	demo.Stdout, demo.Stderr = &printed, &told
+	if err := demo.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, printed.String(), told.String())
+	}
+	recorded.Hold(t, strings.TrimLeft(printed.String(), "\n"), demoSteps)
+}
+
+// sentence ends where a line does, for the eye.
+var sentence = regexp.MustCompile(`(ok|\$|#|[.:;,]) `)
+
+var demoVaries = []struct {
+	pattern *regexp.Regexp
+	text    string
+}{
+	{regexp.MustCompile(`\b(alpha|beta|gamma)-\w+-\w{5}\b`), "$1-POD"},
+	{regexp.MustCompile(`\b3\d{4}\b`), "NODEPORT"},
+	{regexp.MustCompile(`\d+\.\d+ s\b`), "AGE"},
+	{regexp.MustCompile(`\d+ foreign writes`), "N foreign writes"},
+	{regexp.MustCompile(`scaled \d+ times`), "scaled N times"},
+	{regexp.MustCompile(`\d+ (intents|requests|ownership conflicts|status and|stale writes|of them)`), "N $1"},
+}
+
+// demoSteps gives the words of each step, without what is another one each time. How lines
+// are broken depends on it as well.
+func demoSteps(text string) (steps []string) {
+	text = kit.Timeless(text)
+	for _, v := range demoVaries {
+		text = v.pattern.ReplaceAllString(text, v.text)
+	}
+	for step := range strings.SplitSeq(text, "\n\n") {
+		steps = append(steps, sentence.ReplaceAllString(strings.Join(strings.Fields(step), " "), "$1\n"))
+	}
+	return steps
+}

@@ -1,0 +1,105 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"coapply.dev/apply/applytest"
+	after "coapply.dev/examples/dropin/after"
+	before "coapply.dev/examples/dropin/before"
+	"coapply.dev/test/kit"
+)
+
+// TestAdoptingChangesNothing runs the controller of docs/adopting.md before and after the
+// change: the new binary finds all as the old one left it, and applies nothing.
+func TestAdoptingChangesNothing(t *testing.T) {
+	t.Parallel()
+	c := kit.NewClient(t, kit.Server(t))
+	namespace := kit.NewNamespace(t, c)
+	shop := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", Labels: map[string]string{"example.com/shop": "web"}},
+		Data:       map[string]string{"image": "registry.example.com/shop:1"},
+	}
+	if err := c.Create(t.Context(), shop); err != nil {
+		t.Fatal(err)
+	}
+	var deployment appsv1.Deployment
+	image := func() string {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(shop), &deployment)
+		if apierrors.IsNotFound(err) {
+			return "none"
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return deployment.Spec.Template.Spec.Containers[0].Image
+	}
+	run := func(program func(context.Context, *rest.Config, ctrl.Options) error) (applies func() int, stop func()) {
+		recorder := applytest.NewRecorder()
+		restConfig := rest.CopyConfig(kit.Server(t))
+		restConfig.Wrap(recorder.Wrap)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			done <- program(ctx, restConfig, ctrl.Options{
+				Metrics:    metricsserver.Options{BindAddress: "0"},
+				Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+				Controller: config.Controller{SkipNameValidation: new(true)},
+			})
+		}()
+		return func() int { return recorder.Count(applytest.Request{Verb: applytest.VerbApply}) }, func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("the program ended with %v", err)
+			}
+		}
+	}
+	waitForImage := func(want string) {
+		t.Helper()
+		kit.WaitFor(t, want, func() string {
+			if got := image(); got != want {
+				return fmt.Sprint("the image is ", got)
+			}
+			return ""
+		})
+	}
+
+	_, stop := run(before.Run)
+	waitForImage("registry.example.com/shop:1")
+	stop()
+
+	version := deployment.ResourceVersion
+	reconciled := func() float64 { return counterOf(t, "controller_runtime_reconcile_total", "shop") }
+	start := reconciled()
+	applies, stop := run(after.Run)
+	defer stop()
+	kit.WaitFor(t, "the new binary has looked", func() string {
+		if reconciled() == start {
+			return "not yet"
+		}
+		return ""
+	})
+	if image(); applies() != 0 || deployment.ResourceVersion != version {
+		t.Errorf("%d applies, resourceVersion %s became %s; want nothing written", applies(), version, deployment.ResourceVersion)
+	}
+	change := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"image":"registry.example.com/shop:2"}}`))
+	if err := c.Patch(t.Context(), shop, change); err != nil {
+		t.Fatal(err)
+	}
+	waitForImage("registry.example.com/shop:2")
+	if n := applies(); n != 1 {
+		t.Errorf("%d applies for one change", n)
+	}
+}

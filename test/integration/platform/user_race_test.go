@@ -1,0 +1,222 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"coapply.dev"
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/internal/controller/license"
+	"coapply.dev/internal/controller/setup"
+	"coapply.dev/internal/controller/user"
+	"coapply.dev/test/kit"
+)
+
+// TestUserReconcilersRace has three reconcilers create the same Users' Namespaces at
+// the same moment, and one Namespace come in between from elsewhere. Nobody fails,
+// each object is created once, and createTime has one value ever.
+// The reconcilers have the manager's rights and no more; so has the License's, at the
+// end.
+func TestUserReconcilersRace(t *testing.T) {
+	t.Parallel()
+	restConfig := kit.Cluster(t).Config()
+	p := person{&kit.Platform{Client: kit.NewClient(t, restConfig), Applies: &kit.ApplyLog{}}, t, ""}
+	const reconcilers = 3
+	names := []string{"racer-a", "racer-b", "racer-c", "racer-between"}
+	s := &starters{wanted: reconcilers, lines: map[string]*line{}, between: func(path string) {
+		if strings.HasSuffix(path, "/user-racer-between") {
+			p.createNamespaceInBetween("racer-between")
+		}
+	}}
+	limited := p.asManager(restConfig)
+	limited.Wrap(s.wrap)
+	for range reconcilers {
+		p.runReconciler(limited, user.Setup)
+	}
+	times := p.followCreateTimes(restConfig)
+	for _, p.name = range names {
+		p.createUser()
+		p.userIsComplete()
+	}
+	created := map[string]int{}
+	for _, a := range p.Applies.Take() {
+		switch a.Result {
+		case string(apply.Created):
+			created[a.Kind.Kind]++
+		case string(apply.Configured), string(apply.Unchanged):
+		default:
+			t.Errorf("an apply ended as %s: %+v", a.Result, a)
+		}
+	}
+	want := map[string]int{"Namespace": len(names) - 1, "ServiceAccount": len(names), "RoleBinding": len(names)}
+	if fmt.Sprint(created) != fmt.Sprint(want) {
+		t.Errorf("created %v, want %v", created, want)
+	}
+	for path, l := range s.lines {
+		if l.ready != reconcilers {
+			t.Errorf("%d reconcilers raced for %s", l.ready, path)
+		}
+	}
+	for name, seen := range times() {
+		if len(seen) != 1 {
+			t.Errorf("createTime of %s was, at one time or another, %v", name, seen)
+		}
+	}
+
+	p.name = names[0]
+	p.runReconciler(p.asManager(restConfig), license.Setup)
+	p.createLicense(nil)
+	l := p.licenseIs(v1alpha1.LicenseActive, p.namespaceName())
+	if err := p.Client.Delete(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	p.gone(p.name, l)
+}
+
+// starters holds back the first write of each reconciler to a Namespace until all of
+// them are about to write.
+type starters struct {
+	wanted  int
+	between func(path string) // what happens then, before any of them writes
+
+	mu    sync.Mutex
+	lines map[string]*line // by path
+}
+
+type line struct {
+	ready int
+	off   chan struct{}
+}
+
+func (s *starters) wrap(next http.RoundTripper) http.RoundTripper {
+	var once sync.Map // the paths that this reconciler has written to
+	return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {
+		path := request.URL.Path
+		if request.Method == http.MethodPatch && strings.HasPrefix(path, "/api/v1/namespaces/user-racer-") && strings.Count(path, "/") == 4 {
+			if _, before := once.LoadOrStore(path, true); !before {
+				s.start(request.Context(), path)
+			}
+		}
+		return next.RoundTrip(request)
+	})
+}
+
+func (s *starters) start(ctx context.Context, path string) {
+	s.mu.Lock()
+	l := s.lines[path]
+	if l == nil {
+		s.between(path)
+		l = &line{off: make(chan struct{})}
+		s.lines[path] = l
+	}
+	if l.ready++; l.ready == s.wanted {
+		close(l.off)
+	}
+	s.mu.Unlock()
+	select {
+	case <-l.off:
+	case <-ctx.Done():
+	}
+}
+
+func (p person) createNamespaceInBetween(name string) {
+	err := p.Client.Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: user.NamespaceOf(name), Labels: map[string]string{user.OwnerLabel: name},
+	}})
+	if err != nil {
+		p.t.Error(err)
+	}
+}
+
+// asManager gives the rights of config/rbac, among them the one to bind a role whose
+// rights the manager does not have.
+func (p person) asManager(restConfig *rest.Config) *rest.Config {
+	p.t.Helper()
+	for file, object := range map[string]client.Object{"role.yaml": &rbacv1.ClusterRole{}, "role_binding.yaml": &rbacv1.ClusterRoleBinding{}} {
+		kit.InstallRBAC(p.t, p.Client, file, object)
+	}
+	limited := rest.CopyConfig(restConfig)
+	limited.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:coapply-system:coapply-manager",
+		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	return limited
+}
+
+func (p person) runReconciler(restConfig *rest.Config, set func(ctrl.Manager, setup.Options) error) {
+	p.t.Helper()
+	restConfig = rest.CopyConfig(restConfig)
+	restConfig.Wrap(apply.RecordExchange)
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:     kit.Scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Controller: config.Controller{SkipNameValidation: new(true), ReconciliationTimeout: time.Minute},
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	rt, err := setup.NewRuntime(mgr, nil, coapply.WithMetrics(p.Applies))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := set(mgr, setup.Options{Runtime: rt}); err != nil {
+		p.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(p.t.Context()) }()
+	p.t.Cleanup(func() { // the context has ended
+		if err := <-done; err != nil {
+			p.t.Errorf("the manager ended with %v", err)
+		}
+	})
+}
+
+// followCreateTimes gives what createTime was at any time, by User.
+func (p person) followCreateTimes(restConfig *rest.Config) (seen func() map[string]map[string]bool) {
+	p.t.Helper()
+	watching, err := client.NewWithWatch(restConfig, client.Options{Scheme: kit.Scheme})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	w, err := watching.Watch(p.t.Context(), &v1alpha1.UserList{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	times := map[string]map[string]bool{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for event := range w.ResultChan() {
+			ada, ok := event.Object.(*v1alpha1.User)
+			if !ok || event.Type == watch.Deleted || ada.Status.AuditLog.CreateTime == nil {
+				continue
+			}
+			if times[ada.Name] == nil {
+				times[ada.Name] = map[string]bool{}
+			}
+			times[ada.Name][ada.Status.AuditLog.CreateTime.String()] = true
+		}
+	}()
+	return func() map[string]map[string]bool {
+		w.Stop()
+		<-done
+		return times
+	}
+}

@@ -1,0 +1,153 @@
+package platform
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/fieldowners"
+	"coapply.dev/internal/controller/user"
+	"coapply.dev/test/kit"
+)
+
+// person is a User of a test on the platform that all tests share, with its License.
+type person struct {
+	*kit.Platform
+
+	t    *testing.T
+	name string
+}
+
+// newPerson gives one that is not there yet, and whose name nobody else's begins with.
+func newPerson(t *testing.T, name string) person {
+	t.Helper()
+	p := person{kit.WholePlatform(t), t, name}
+	kit.InstallRBAC(t, p.Client, "devbox_editor_role.yaml", &rbacv1.ClusterRole{})
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("written about %s: %v", name, p.Writes.About(name))
+		}
+	})
+	return p
+}
+
+func (p person) namespaceName() string { return user.NamespaceOf(p.name) }
+
+func (p person) createUser() {
+	p.t.Helper()
+	ada := &v1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: p.name}, Spec: v1alpha1.UserSpec{DisplayName: "Ada Lovelace"}}
+	if err := p.Client.Create(p.t.Context(), ada); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// read fills an object by its name; those with a namespace are in the person's.
+func (p person) read(name string, object client.Object) {
+	p.t.Helper()
+	if err := p.find(name, object); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p person) find(name string, object client.Object) error {
+	key := client.ObjectKey{Name: name}
+	if namespaced, err := p.Client.IsObjectNamespaced(object); err != nil {
+		return err
+	} else if namespaced {
+		key.Namespace = p.namespaceName()
+	}
+	return p.Client.Get(p.t.Context(), key, object)
+}
+
+// become waits for the status of the User or the License.
+func (p person) become(what string, object client.Object, missing func() string) {
+	p.t.Helper()
+	kit.WaitFor(p.t, what, func() string {
+		p.read(p.name, object)
+		return missing()
+	})
+}
+
+func (p person) userIsComplete() *v1alpha1.User {
+	p.t.Helper()
+	var ada v1alpha1.User
+	p.become("the User is complete", &ada, func() string {
+		if ada.Status.Namespace == "" || !meta.IsStatusConditionTrue(ada.Status.Conditions, v1alpha1.ConditionApplied) {
+			return fmt.Sprintf("%+v", ada.Status)
+		}
+		return ""
+	})
+	return &ada
+}
+
+// gone waits until an object is there no more.
+func (p person) gone(name string, object client.Object) {
+	p.t.Helper()
+	kit.WaitFor(p.t, fmt.Sprintf("%T %s is gone", object, name), func() string {
+		if err := p.find(name, object); !apierrors.IsNotFound(err) {
+			return fmt.Sprint(err, object.GetFinalizers())
+		}
+		return ""
+	})
+}
+
+// meddle changes an object as somebody else.
+func (p person) meddle(object client.Object, patch string) {
+	p.t.Helper()
+	err := p.Client.Patch(p.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("kubectl-edit"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// owners gives who owns a field of the person's Namespace.
+func (p person) owners(path string) string {
+	p.t.Helper()
+	var namespace corev1.Namespace
+	p.read(p.namespaceName(), &namespace)
+	ownership, err := fieldowners.Parse(namespace.ManagedFields)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var owners []string
+	for _, manager := range ownership.OwnersOf(fieldowners.MustParsePath(path)) {
+		owners = append(owners, manager.String())
+	}
+	return strings.Join(owners, " ")
+}
+
+// atRest holds that the platform writes nothing to what is the person's, once it has
+// written nothing for a second.
+func (p person) atRest() {
+	p.t.Helper()
+	before := -1
+	kit.WaitFor(p.t, "the platform rests", func() string {
+		last := before
+		before = len(p.Writes.About(p.name))
+		if last != before {
+			time.Sleep(time.Second)
+			return fmt.Sprint(before-last, " more writes")
+		}
+		return ""
+	})
+	time.Sleep(2 * time.Second)
+	if all := p.Writes.About(p.name); len(all) != before {
+		p.t.Errorf("written in the steady state: %v", all[before:])
+	}
+}
+
+func newPod(namespace, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/c:1"}}},
+	}
+}

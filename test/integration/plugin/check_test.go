@@ -1,0 +1,239 @@
+package plugin
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"coapply.dev/test/kit"
+)
+
+// writtenFile writes a file for the plugin.
+func writtenFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// appliedFile applies YAML under a field manager, with the real kubectl.
+func appliedFile(t *testing.T, manager, content string, args ...string) {
+	t.Helper()
+	arguments := append([]string{"apply", "--server-side", "--field-manager", manager, "-f", writtenFile(t, "applied.yaml", content)}, args...)
+	if stdout, stderr, code := kit.OutputOf(t, kit.KubectlCommand(t, kit.Server(t), arguments...)); code != 0 {
+		t.Fatalf("kubectl apply: exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+const checkedService = `
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: NAMESPACE, labels: {team: a}}
+spec:
+  selector: {app: web}
+  ports:
+  - {port: 80, name: web}
+  - {port: 443, name: tls, targetPort: 8443}
+`
+
+// TestCheck: a prediction, and what the API server says, by the real kubectl. The
+// intent leaves out the protocol of its ports, which is part of their key.
+func TestCheck(t *testing.T) {
+	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
+	service := strings.ReplaceAll(checkedService, "NAMESPACE", namespace)
+	appliedFile(t, "first", service)
+	wanted := writtenFile(t, "wanted.yaml", strings.Replace(strings.Replace(service, "8443", "9443", 1), "team: a", "team: b", 1))
+
+	for _, asked := range [][]string{nil, {"--dry-run=server"}} {
+		stdout, stderr, code := plugin(t, append([]string{"check", "-f", wanted, "--field-manager", "second", "-o", "json"}, asked...)...)
+		var list struct {
+			Items []struct {
+				Conflicts []struct {
+					Path   string
+					Line   int
+					Owner  struct{ Name string }
+					Theirs any
+				}
+				Unsure []struct{ Sharing bool }
+			}
+		}
+		if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != 1 || len(list.Items) != 1 {
+			t.Fatalf("%v: exit code %d, %v\n%s%s", asked, code, err, stdout, stderr)
+		}
+		var got []string
+		for _, c := range list.Items[0].Conflicts {
+			if c.Owner.Name != "first" || c.Line < 4 {
+				t.Errorf("%v: %+v", asked, c)
+			}
+			got = append(got, c.Path)
+		}
+		want := `.metadata.labels.team .spec.ports[port=443,protocol="TCP"].targetPort`
+		if strings.Join(got, " ") != want || slices.ContainsFunc(list.Items[0].Unsure, func(u struct{ Sharing bool }) bool { return !u.Sharing }) {
+			t.Errorf("%v: conflicts %v, want %s; unsure %v", asked, got, want, list.Items[0].Unsure)
+		}
+		// The owner itself meets no conflict.
+		stdout, stderr, code = plugin(t, append([]string{"check", "-f", wanted, "--field-manager", "first"}, asked...)...)
+		if code != 0 || !strings.Contains(stdout, "no conflict") || stderr != "" {
+			t.Errorf("%v: exit code %d\n%s%s", asked, code, stdout, stderr)
+		}
+	}
+
+	var live corev1.Service
+	if err := kit.NewClient(t, kit.Server(t)).Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web"}, &live); err != nil {
+		t.Fatal(err)
+	}
+	if live.Labels["team"] != "a" || len(live.ManagedFields) != 1 {
+		t.Errorf("a check changed the object: %v", live.ManagedFields)
+	}
+}
+
+func TestCheckIsRefused(t *testing.T) {
+	for _, test := range []struct{ reason, content, wants string }{
+		{"a kind that the server does not know", `{apiVersion: example.com/v1, kind: Nonsense, metadata: {name: a}}`, "no matches for kind"},
+		{"a field that the kind does not have", `{apiVersion: v1, kind: ConfigMap, metadata: {name: check-refused}, dota: {a: b}}`, "dota"},
+		{"a namespace that does not exist", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}, data: {a: b}}`, "nowhere"},
+	} {
+		stdout, stderr, code := plugin(t, "check", "--dry-run=server", "-f", writtenFile(t, "wrong.yaml", test.content), "--field-manager", "ci")
+		if code != 2 || !strings.HasPrefix(stderr, "error: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, test.wants) {
+			t.Errorf("%s: exit code %d\n%s%s", test.reason, code, stdout, stderr)
+		}
+	}
+}
+
+// TestCheckLooksFieldsUp holds what is looked up in the API server's schemas against
+// what the server itself says of the same file.
+func TestCheckLooksFieldsUp(t *testing.T) {
+	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
+	deployment := func(spec string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: looked-up, namespace: " + namespace + "}\nspec:\n  selector: {matchLabels: {a: b}}\n" +
+			"  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i, resources: {limits: {cpu: 1, memory: 1Gi}}, ports: [{containerPort: 80}]}]}}\n" + spec
+	}
+	group := strings.TrimPrefix(namespace, "test-") + ".example.com"
+	custom := func(spec string) string {
+		return "{apiVersion: " + group + "/v1, kind: Widget, metadata: {name: looked-up, namespace: " + namespace + "}, spec: " + spec + "}"
+	}
+	crd := kit.Widgets(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Widget"})
+	crd.Spec.Versions[0].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"size": {Type: "integer"}, "any": {Type: "object", XPreserveUnknownFields: new(true)},
+		}},
+	}}
+	if _, err := envtest.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
+		t.Fatal(err)
+	}
+	known := writtenFile(t, "known.yaml", custom("{size: 1}"))
+	kit.WaitFor(t, "the schema of the custom resource", func() string {
+		stdout, stderr, code := plugin(t, "check", "-f", known, "--field-manager", "ci")
+		if code == 0 {
+			return ""
+		}
+		return stdout + stderr
+	})
+	for _, test := range []struct{ reason, content, wants string }{
+		{"all is there", deployment("  replicas: 3\n"), ""},
+		{"a misspelt field", deployment("  replicaz: 3\n"), "wrong.yaml:7: .spec.replicaz: there is no such field"},
+		{"two of them", deployment("  replicaz: 3\n  pausd: true\n"), ".spec.pausd: there is no such field\n  FOLDER/wrong.yaml:7: .spec.replicaz: there is no such field"},
+		{"a wrong type", deployment("  replicas: many\n"), "wrong.yaml:7: .spec.replicas: expected numeric"},
+		{"in a list", deployment("  strategy: {type: Recreate, rollingUpdat: {}}\n"), ".spec.strategy.rollingUpdat: there is no such field"},
+		{"in an associative list", strings.Replace(deployment(""), "image: i", "imagee: i", 1), `.spec.template.spec.containers[name="c"].imagee`},
+		{"the key of a map", `{apiVersion: v1, kind: ConfigMap, metadata: {name: looked-up, namespace: ` + namespace + `, labels: {x: z}}, data: {replicaz: "3"}}`, ""},
+		{"a value of a Secret", `{apiVersion: v1, kind: Secret, metadata: {name: looked-up, namespace: ` + namespace + `}, stringData: {password: 12345678}}`, ".stringData.password: expected string"},
+		{"of a custom resource", custom("{size: 1, sise: 2}"), ".spec.sise: there is no such field"},
+		{"of a custom resource, where any field may be", custom("{size: 1, any: {sise: 2}}"), ""},
+	} {
+		file := writtenFile(t, "wrong.yaml", test.content)
+		_, said, asked := plugin(t, "check", "--dry-run=server", "-f", file, "--field-manager", "ci")
+		stdout, stderr, code := plugin(t, "check", "-f", file, "--field-manager", "ci")
+		stdout = strings.ReplaceAll(stdout, filepath.Dir(file), "FOLDER")
+		if code != asked || (code == 2) != (test.wants != "") || !strings.Contains(stdout, test.wants) || strings.Contains(stdout+stderr, "12345678") {
+			t.Errorf("%s: exit code %d, by the server %d, want %q\n%s%s%s", test.reason, code, asked, test.wants, stdout, stderr, said)
+		}
+	}
+}
+
+// TestDiffWithTheLiveObject compares a saved version with what came of it.
+func TestDiffWithTheLiveObject(t *testing.T) {
+	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
+	appliedFile(t, "first", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: `+namespace+`}, data: {a: "1", b: "1"}}`)
+	saved, _, _ := kit.OutputOf(t, kit.KubectlCommand(t, kit.Server(t), "-n", namespace, "get", "configmap", "a", "-o", "yaml", "--show-managed-fields"))
+	before := writtenFile(t, "before.yaml", saved)
+	if stdout, stderr, code := plugin(t, "diff", before); code != 0 || stdout != "" {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	appliedFile(t, "second", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: `+namespace+`}, data: {a: "2"}}`, "--force-conflicts")
+	for _, args := range [][]string{{before}, {before, "configmap/a", "-n", namespace}} {
+		stdout, stderr, code := plugin(t, append([]string{"diff"}, args...)...)
+		if want := "ConfigMap " + namespace + "/a\n  .data.a: first/Apply -> second/Apply\n"; code != 1 || stdout != want {
+			t.Errorf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestGetFromTheCluster asks for several kinds and for what is not there.
+func TestGetFromTheCluster(t *testing.T) {
+	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
+	for _, name := range []string{"get-a", "get-b"} {
+		appliedFile(t, "getter", `{apiVersion: v1, kind: Secret, metadata: {name: `+name+`, namespace: `+namespace+`}, stringData: {password: TOPSECRET}}`)
+	}
+	stdout, stderr, code := plugin(t, "secrets", "-n", namespace, "--manager", "getter", "-o", "name")
+	if stdout != "secret/get-a\nsecret/get-b\n" || code != 0 {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	stdout, stderr, code = plugin(t, "secret/get-a", "secret/nosuch", "-n", namespace, "-o", "table")
+	if !strings.Contains(stdout, `.data.password`) || !strings.Contains(stderr, `"nosuch" not found`) || code != 2 {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	for _, output := range []string{"tree", "table", "wide", "json", "yaml", "name", "html"} {
+		stdout, stderr, code := plugin(t, "secret", "get-a", "-n", namespace, "-o", output)
+		if code != 0 || stderr != "" || strings.Contains(stdout, "TOPSECRET") || strings.Contains(stdout, "VE9QU0VDUkVU") {
+			t.Errorf("-o %s: exit code %d\n%s%s", output, code, stdout, stderr)
+		}
+	}
+	for _, test := range []struct{ reason, object, wants string }{
+		{"unknown kind", "nonsense/a", `the server doesn't have a resource type "nonsense"`},
+		{"not there", "secret/nosuch", `secrets "nosuch" not found`},
+	} {
+		if _, stderr, code := plugin(t, test.object); code != 2 || !strings.Contains(stderr, test.wants) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: exit code %d\n%s", test.reason, code, stderr)
+		}
+	}
+	if _, stderr, code := plugin(t, "secrets", "--as", "nobody"); code != 2 || !strings.Contains(stderr, "Forbidden") && !strings.Contains(stderr, "forbidden") {
+		t.Errorf("no permission: exit code %d\n%s", code, stderr)
+	}
+	if _, stderr, code := plugin(t, "secrets", "-s", "https://127.0.0.1:1"); code != 2 || !strings.HasPrefix(stderr, "The connection to the server") {
+		t.Errorf("no server: exit code %d\n%s", code, stderr)
+	}
+}
+
+// TestCheckTellsOfTheTakeover: kubectl removes what it had written by client-side
+// apply, whatever the field manager, and check says so before.
+func TestCheckTellsOfTheTakeover(t *testing.T) {
+	c := kit.NewClient(t, kit.Server(t))
+	namespace := kit.NewNamespace(t, c)
+	object := `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ` + namespace + `}, data: {kept: "1"DATA}}`
+	file := writtenFile(t, "whole.yaml", strings.Replace(object, "DATA", `, lost: "1"`, 1))
+	if _, stderr, code := kit.OutputOf(t, kit.KubectlCommand(t, kit.Server(t), "apply", "-f", file)); code != 0 {
+		t.Fatal(stderr)
+	}
+	partial := strings.Replace(object, "DATA", "", 1)
+	stdout, stderr, code := plugin(t, "check", "-f", writtenFile(t, "partial.yaml", partial), "--field-manager", "ci")
+	if code != 0 || !strings.Contains(stdout, "wrote by client-side apply:\n    .data.lost\n") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	appliedFile(t, "ci", partial)
+	var live corev1.ConfigMap
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"}, &live); err != nil || len(live.Data) != 1 {
+		t.Errorf("kubectl does it no longer: %v %v", live.Data, err)
+	}
+}

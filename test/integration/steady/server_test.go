@@ -1,0 +1,238 @@
+package steady
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/internal/localcluster"
+	"coapply.dev/test/kit"
+	"coapply.dev/test/kit/model"
+)
+
+// steadyServer is an API server of its own for what concerns the steady state: with
+// admission that changes objects, and with the kinds it takes.
+var steadyServer = sync.OnceValues(func() (*rest.Config, error) {
+	server, err := localcluster.StartAPIServer(context.Background(), kit.StartLog())
+	if err != nil {
+		return nil, err
+	}
+	kit.OnStop(server.Stop)
+	if err := kit.InstallCRDs(server.Config()); err != nil {
+		return nil, err
+	}
+	if err := installSteadyCRDs(server.Config()); err != nil {
+		return nil, err
+	}
+	if err := awaitSteadyForms(server.Config()); err != nil {
+		return nil, err
+	}
+	return server.Config(), installSteadyAdmission(server.Config())
+})
+
+// awaitSteadyForms gives back when the server serves every form, and its schema.
+func awaitSteadyForms(config *rest.Config) error {
+	found, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
+		paths, err := found.OpenAPIV3().Paths()
+		if err != nil {
+			return false, err
+		}
+		for _, kind := range steadyKinds {
+			for _, form := range kind.forms {
+				path := "apis/" + form.GroupVersion().String()
+				if form.Group == "" {
+					path = "api/" + form.Version
+				}
+				_, err := found.ServerResourcesForGroupVersion(form.GroupVersion().String())
+				if paths[path] == nil || err != nil {
+					return false, client.IgnoreNotFound(err)
+				}
+			}
+		}
+		return true, nil
+	})
+}
+
+func steadyConfig(t *testing.T) *rest.Config {
+	t.Helper()
+	config, err := steadyServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	return config
+}
+
+var steadySample = schema.GroupVersionKind{Group: "steady.coapply.dev", Version: "v1", Kind: "Sample"}
+
+// steadySampleShape is what the model's sample has, with defaults and what servers of
+// built-in kinds normalise and this one does not.
+var steadySampleShape = func() *model.Shape {
+	spec := maps.Clone(model.SpecShape.Fields)
+	spec["wait"] = oneOf("60s", "1m", "1m0s")
+	spec["cpu"] = oneOf("1", "1000m")
+	spec["filled"] = &model.Shape{Kind: model.ObjectShape, Defaults: map[string]any{"mode": "auto", "wait": "30s"}, Fields: map[string]*model.Shape{
+		"mode": oneOf("auto", "off"), "wait": oneOf("30s", "1m"), "note": model.Words}}
+	return steadyShape(map[string]*model.Shape{"spec": model.ObjectOf(spec), "status": model.StatusShape})
+}()
+
+func sampleOfSteady() steadyKind {
+	second := schema.GroupVersionKind{Group: steadySample.Group, Version: "v2", Kind: steadySample.Kind}
+	return steadyKind{base: "spec: {title: base}", forms: []steadyForm{
+		{GroupVersionKind: steadySample, shape: steadySampleShape, lacks: []string{"free", "price", "opts", "deep", "cpu", "wait", "steps"}},
+		{GroupVersionKind: second, shape: steadySampleShape},
+	}}
+}
+
+// steadyCRDs are the kinds that the server is given.
+func steadyCRDs() []map[string]any {
+	sample := model.ObjectOf(map[string]*model.Shape{"spec": steadySampleShape.Fields["spec"], "status": model.StatusShape})
+	eviction := steadyCRD("evictionrequests", evictionShape, evictionOfSteady().forms...)
+	eviction["metadata"].(map[string]any)["annotations"] = map[string]any{"api-approved.kubernetes.io": "unapproved, for a test"} //nolint:forcetypeassert // ours
+	return []map[string]any{steadyCRD("samples", sample, sampleOfSteady().forms...), eviction}
+}
+
+func steadyCRD(plural string, shape *model.Shape, forms ...steadyForm) map[string]any {
+	var versions []any
+	for i, form := range forms {
+		version := map[string]any{
+			"name": form.Version, "served": true, "storage": i == 0,
+			"schema": map[string]any{"openAPIV3Schema": shape.OpenAPI()},
+		}
+		if shape.Fields["status"] != nil {
+			version["subresources"] = map[string]any{"status": map[string]any{}}
+		}
+		versions = append(versions, version)
+	}
+	group, kind := forms[0].Group, forms[0].Kind
+	return map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + "." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Namespaced", "versions": versions,
+			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": plural, "singular": strings.ToLower(kind)},
+		},
+	}
+}
+
+func installSteadyCRDs(config *rest.Config) error {
+	folder, err := os.MkdirTemp("", "steady-crd")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	for i, crd := range steadyCRDs() {
+		raw, err := json.Marshal(crd)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d.json", i)), raw, 0o600); err != nil {
+			return err
+		}
+	}
+	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{folder}, ErrorIfPathMissing: true})
+	return err
+}
+
+// switchLabel says what admission does to an object at every write of it: "override"
+// sets a label that intents set as well, "annotate" adds one that nobody sets, "late"
+// does so at our writes only.
+const switchLabel = "steady-admission"
+
+// steadyAdmission are policies by what the switch says: a condition, and a label.
+var steadyAdmission = map[string][2]string{
+	"override": {"true", `/metadata/labels/app`},
+	"annotate": {"true", `/metadata/labels/injected`},
+	"late":     {"has(request.options.fieldManager) && request.options.fieldManager == 'us'", `/metadata/labels/late`},
+}
+
+const steadyPolicy = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: steady-%[1]s}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints:
+    objectSelector: {matchLabels: {steady-admission: %[1]s}}
+    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["*"]}]
+  matchConditions: [{name: x, expression: "%[2]s"}]
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {expression: "[JSONPatch{op: 'add', path: '%[3]s', value: 'admitted'}]"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: steady-%[1]s}
+spec: {policyName: steady-%[1]s}
+`
+
+// installSteadyAdmission gives back when the policies are in force.
+func installSteadyAdmission(config *rest.Config) error {
+	c, err := client.New(config, client.Options{Scheme: kit.Scheme})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for name, policy := range steadyAdmission {
+		for document := range strings.SplitSeq(fmt.Sprintf(steadyPolicy, name, policy[0], policy[1]), "---\n") {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+				return err
+			}
+			if err := c.Create(ctx, object); err != nil {
+				return err
+			}
+		}
+	}
+	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		return steadyAdmits(ctx, c), nil
+	})
+}
+
+// steadyAdmits tells whether admission knows all of the policies and all of the forms.
+func steadyAdmits(ctx context.Context, c client.Client) bool {
+	for name, policy := range steadyAdmission {
+		for _, kind := range steadyKinds {
+			for _, form := range kind.forms {
+				probe := &unstructured.Unstructured{}
+				if err := yaml.Unmarshal([]byte(kind.base), &probe.Object); err != nil {
+					return false
+				}
+				probe.SetGroupVersionKind(form.GroupVersionKind)
+				probe.SetName("probe")
+				probe.SetNamespace("default")
+				probe.SetLabels(map[string]string{switchLabel: name})
+				err := c.Create(ctx, probe, client.DryRunAll, client.FieldOwner(kit.OurManager))
+				if err != nil || probe.GetLabels()[filepath.Base(policy[1])] != "admitted" {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}

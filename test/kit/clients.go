@@ -1,0 +1,58 @@
+package kit
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply"
+	"coapply.dev/examples/website"
+)
+
+var Scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, website.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}()
+
+// NewClient gives a client without a cache whose exchanges an Applier can read.
+func NewClient(t testing.TB, config *rest.Config) client.Client {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.Wrap(apply.RecordExchange)
+	c, err := client.New(config, client.Options{Scheme: Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// NewNamespace gives a namespace of the test's own. It is not deleted: the control
+// plane goes as a whole.
+func NewNamespace(t testing.TB, c client.Client) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := c.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	return namespace.Name
+}
+
+func NewApplier(t testing.TB, c client.Client, manager string, policy apply.Policy) *apply.Applier {
+	t.Helper()
+	applier, err := apply.New(c, apply.Config{FieldManager: manager, Policy: policy, LiveReader: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return applier
+}

@@ -1,0 +1,121 @@
+package kit
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+)
+
+func InstallCRDs(config *rest.Config) error {
+	_, err := envtest.InstallCRDs(config, OurCRDs())
+	return err
+}
+
+func OurCRDs() envtest.CRDInstallOptions {
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "config", "crd", "platform.coapply.dev_*.yaml"))
+	if err != nil || len(files) == 0 {
+		panic("no CRDs in config/crd")
+	}
+	return envtest.CRDInstallOptions{Paths: files, ErrorIfPathMissing: true}
+}
+
+func Widgets(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
+	preserve := true
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "widgets." + kind.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Kind: kind.Kind},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: kind.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: &preserve,
+				}},
+			}},
+		},
+	}
+}
+
+// ChangeCRD changes the definition and waits until the API server serves it so.
+func ChangeCRD(t *testing.T, c client.Client, change func(*apiextensionsv1.CustomResourceDefinition)) {
+	t.Helper()
+	crd := TwoVersions()
+	withCRDs, err := client.New(Server(t), client.Options{Scheme: crdScheme(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := withCRDs.Get(t.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
+		t.Fatal(err)
+	}
+	change(crd)
+	if err := withCRDs.Update(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	probe := ObjectOf("transfer.coapply.dev/v1alpha1", "Pair", "default", "probe", map[string]any{})
+	for range 200 {
+		if err := c.Create(t.Context(), probe, client.DryRunAll); err != nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("v1alpha1 is still served")
+}
+
+func crdScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TwoVersions defines a kind whose field former is in v1alpha1 only.
+func TwoVersions() *apiextensionsv1.CustomResourceDefinition {
+	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	version := func(name string, storage bool, fields map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.CustomResourceDefinitionVersion {
+		return apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: name, Served: true, Storage: storage,
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+				Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object", Properties: fields}},
+			}},
+		}
+	}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "pairs.transfer.coapply.dev"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "transfer.coapply.dev", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "pairs", Singular: "pair", Kind: "Pair", ListKind: "PairList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+				version("v1", true, map[string]apiextensionsv1.JSONSchemaProps{"a": text, "b": text}),
+				version("v1alpha1", false, map[string]apiextensionsv1.JSONSchemaProps{"a": text, "b": text, "former": text}),
+			},
+		},
+	}
+}
+
+// InstallRBAC creates what a file of config/rbac says, unless it is there.
+func InstallRBAC(t *testing.T, c client.Client, file string, object client.Object) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "config", "rbac", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(raw, object); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,91 @@
+package kit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"coapply.dev/internal/localcluster"
+)
+
+// BuiltPlugin is a folder as make build fills it: the plugin's executable, built once
+// for all tests, and what kubectl asks for completions.
+var BuiltPlugin = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "coapply-plugin-")
+	if err != nil {
+		return "", err
+	}
+	OnStop(func(context.Context) error { return os.RemoveAll(dir) })
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "kubectl-fieldowners"), "coapply.dev/cmd/kubectl-fieldowners")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the plugin: %w\n%s", err, out)
+	}
+	script, err := os.ReadFile("../../cmd/kubectl-fieldowners/kubectl_complete-fieldowners")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "kubectl_complete-fieldowners"), script, 0o755)
+	}
+	return dir, err
+})
+
+// KubectlCommand prepares the real kubectl, which finds the plugin by its PATH, for
+// the API server of a configuration. It has a home of its own.
+func KubectlCommand(t testing.TB, config *rest.Config, args ...string) *exec.Cmd {
+	t.Helper()
+	dir, err := BuiltPlugin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binaries, err := localcluster.Ensure(t.Context(), StartLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), binaries.Kubectl, args...)
+	command.Env = append(os.Environ(),
+		"PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"KUBECONFIG="+Kubeconfig(t, config),
+		"HOME="+t.TempDir(),
+	)
+	return command
+}
+
+// OutputOf runs a command that may end with any exit code.
+func OutputOf(t testing.TB, command *exec.Cmd) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errOut
+	err := command.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%v: %v", command.Args, err)
+	}
+	return out.String(), errOut.String(), command.ProcessState.ExitCode()
+}
+
+// Kubeconfig gives a file that says what a configuration does.
+func Kubeconfig(t testing.TB, config *rest.Config) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"test": {
+			Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile,
+		}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"test": {
+			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Token: config.BearerToken,
+			ClientCertificate: config.CertFile, ClientKey: config.KeyFile,
+		}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}},
+		CurrentContext: "test",
+	}, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

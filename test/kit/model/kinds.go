@@ -1,0 +1,198 @@
+package model
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"coapply.dev/test/kit"
+)
+
+// Kind is a kind of object that the model knows.
+type Kind struct {
+	schema.GroupVersionKind
+
+	Shape *Shape
+}
+
+var (
+	Words  = &Shape{Samples: []any{"one", "two", `a "quoted" ü`}}
+	Counts = &Shape{Samples: []any{int64(1), int64(2)}}
+
+	// awkward keys have what paths, quoting and the server's own strings trip over.
+	awkward = []string{"plain", "a.b/c", "a.b", `say "hi"`, "größe", "with space", "a[0]", `back\slash`, ""}
+
+	MetadataShape = ObjectOf(map[string]*Shape{
+		"labels":      {Kind: MapShape, Elem: &Shape{Samples: []any{"one", "two"}}, Names: []string{"app", "a.b/c"}, Vanishes: true},
+		"annotations": {Kind: MapShape, Elem: Words, Names: []string{"plain", "x.y/z", "x.y/z.z"}, Vanishes: true},
+	})
+
+	ConfigMapKind = Kind{
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		Shape: ObjectOf(map[string]*Shape{
+			"metadata": MetadataShape,
+			"data":     {Kind: MapShape, Elem: Words, Names: []string{"plain", "a.b", "a.b.c", "x-y_z"}, Vanishes: true},
+			"binaryData": {Kind: MapShape, Elem: &Shape{Samples: []any{"AAAA", "AQID"}},
+				Names: []string{"bin", "bin.b"}, Vanishes: true},
+		}),
+	}
+
+	SampleKind = Kind{
+		GroupVersionKind: schema.GroupVersionKind{Group: "model.coapply.dev", Version: "v1", Kind: "Sample"},
+		Shape: ObjectOf(map[string]*Shape{
+			"metadata": MetadataShape,
+			"spec":     SpecShape,
+			"status":   StatusShape,
+		}),
+	}
+
+	StatusShape = ObjectOf(map[string]*Shape{
+		"phase":    Words,
+		"observed": Counts,
+		"conditions": {Kind: ListShape, Keys: []string{"type"}, Elem: ObjectOf(map[string]*Shape{
+			"type":   {Samples: []any{"Ready", "Synced", "Odd"}},
+			"status": {Samples: []any{"True", "False"}},
+			"reason": Words,
+		})},
+	})
+
+	SpecShape = ObjectOf(map[string]*Shape{
+		"title":   Words,
+		"count":   Counts,
+		"enabled": {Samples: []any{true, false}},
+		"size":    {Samples: []any{int64(5), "5%"}},
+		"free":    {Kind: MapShape, Elem: Words, Names: awkward},
+		"things": {Kind: MapShape, Names: []string{"cup", "tea.pot"}, Elem: ObjectOf(map[string]*Shape{
+			"color": Words, "price": Counts})},
+		"selector": {Samples: []any{map[string]any{"a": "one"}, map[string]any{"a": "two", "b.c": "x"}}},
+		"tags":     {Kind: SetShape, Elem: &Shape{Samples: []any{"red", "green", "b.l/ue", `"q"`}}},
+		"order":    {Samples: []any{[]any{"x", "y"}, []any{"y", "x"}, []any{"z"}}},
+		"steps":    {Samples: []any{[]any{map[string]any{"do": "x"}}, []any{map[string]any{"do": "y"}, map[string]any{"do": "x"}}}},
+		"items": {Kind: ListShape, Keys: []string{"name"}, Elem: ObjectOf(map[string]*Shape{
+			"name":  {Samples: []any{"web", "db", "a.b"}},
+			"image": Words,
+			"args":  {Samples: []any{[]any{"-a"}, []any{"-b", "-a"}}},
+			"flags": {Kind: SetShape, Elem: &Shape{Samples: []any{int64(1), int64(2)}}},
+			"opts":  {Kind: MapShape, Elem: Words, Names: []string{"k.1", "k2"}},
+			"env": {Kind: ListShape, Keys: []string{"name"}, Elem: ObjectOf(map[string]*Shape{
+				"name": {Samples: []any{"HOME", "P.ATH"}}, "value": Words})},
+		})},
+		"ports": {Kind: ListShape, Keys: []string{"port", "protocol"}, Elem: &Shape{Kind: ObjectShape,
+			Defaults: map[string]any{"protocol": "TCP"},
+			Fields: map[string]*Shape{
+				"port":     {Samples: []any{int64(80), int64(443)}},
+				"protocol": {Samples: []any{"TCP", "UDP"}},
+				"alias":    Words,
+				"target":   Counts,
+			}}},
+		"nested": ObjectOf(map[string]*Shape{
+			"name": Words,
+			"deep": ObjectOf(map[string]*Shape{"er": Words, "list": {Kind: ListShape, Keys: []string{"id"},
+				Elem: ObjectOf(map[string]*Shape{"id": Counts, "note": Words})}}),
+		}),
+	})
+)
+
+func ObjectOf(fields map[string]*Shape) *Shape {
+	return &Shape{Kind: ObjectShape, Fields: fields}
+}
+
+// OpenAPI is the shape as the schema of a CRD.
+func (s *Shape) OpenAPI() map[string]any {
+	switch s.Kind {
+	case ObjectShape:
+		properties := map[string]any{}
+		for name, field := range s.Fields {
+			property := field.OpenAPI()
+			if value := s.Defaults[name]; value != nil {
+				property["default"] = value
+			}
+			properties[name] = property
+		}
+		return map[string]any{"type": "object", "properties": properties}
+	case MapShape:
+		return map[string]any{"type": "object", "additionalProperties": s.Elem.OpenAPI()}
+	case ListShape:
+		items := s.Elem.OpenAPI()
+		items["required"] = slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { return s.Elem.Defaults[key] != nil })
+		return map[string]any{"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": s.Keys, "items": items}
+	case SetShape:
+		return map[string]any{"type": "array", "x-kubernetes-list-type": "set", "items": s.Elem.OpenAPI()}
+	}
+	if s.Schema != nil {
+		return s.Schema
+	}
+	return leafOpenAPI(s.Samples)
+}
+
+// leafOpenAPI tells the type of a leaf by its samples.
+func leafOpenAPI(samples []any) map[string]any {
+	text := map[string]any{"type": "string"}
+	switch first := samples[0].(type) {
+	case int64:
+		if _, mixed := samples[1].(string); mixed {
+			return map[string]any{"x-kubernetes-int-or-string": true}
+		}
+		return map[string]any{"type": "integer"}
+	case bool:
+		return map[string]any{"type": "boolean"}
+	case map[string]any:
+		return map[string]any{"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": text}
+	case []any:
+		return map[string]any{"type": "array", "x-kubernetes-list-type": "atomic", "items": leafOpenAPI(first)}
+	}
+	return text
+}
+
+// installSamples makes the server know sampleKind.
+var installSamples = sync.OnceValue(func() error {
+	s, err := kit.SharedServer()
+	if err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "model-crd")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	crd, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "samples.model.coapply.dev"},
+		"spec": map[string]any{
+			"group": "model.coapply.dev", "scope": "Namespaced",
+			"names": map[string]any{"kind": "Sample", "listKind": "SampleList", "plural": "samples", "singular": "sample"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"subresources": map[string]any{"status": map[string]any{}},
+				"schema": map[string]any{"openAPIV3Schema": ObjectOf(map[string]*Shape{
+					"spec": SpecShape, "status": StatusShape}).OpenAPI()},
+			}},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(folder, "crd.json")
+	if err := os.WriteFile(file, crd, 0o600); err != nil {
+		return err
+	}
+	_, err = envtest.InstallCRDs(s.Config(), envtest.CRDInstallOptions{Paths: []string{file}, ErrorIfPathMissing: true})
+	return err
+})
+
+// Server is the shared API server with the kinds of the model.
+func Server(t testing.TB) *rest.Config {
+	t.Helper()
+	config := kit.Server(t)
+	if err := installSamples(); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}

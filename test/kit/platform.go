@@ -1,0 +1,168 @@
+package kit
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"coapply.dev"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/contention"
+	"coapply.dev/internal/controller"
+	"coapply.dev/internal/controller/fights"
+	"coapply.dev/internal/controller/setup"
+	"coapply.dev/internal/localcluster"
+)
+
+// Platform is the reconcilers of cmd/manager in this process, with every write of
+// theirs counted.
+type Platform struct {
+	Namespace string        // the only one that they watch; "" is all
+	Client    client.Client // the test's own, without a cache
+	Cached    client.Reader // what the reconcilers see
+	Config    func() *rest.Config
+	Writes    *WriteLog
+	Applies   *ApplyLog
+
+	Contention *contention.State // nil: nobody looks for fights
+}
+
+// clusterWide are the reconcilers of kinds without a namespace: tests that run side
+// by side on one cluster would get into each other's way with them.
+var clusterWide = []string{"user", "license", "nodemaintenance"}
+
+// StartPlatform runs the reconcilers of namespaced kinds for a namespace of the
+// test's own.
+func StartPlatform(t *testing.T, replicas apply.Decision) *Platform {
+	t.Helper()
+	restConfig := Cluster(t).Config()
+	p := &Platform{Client: NewClient(t, restConfig), Config: Cluster(t).Config, Writes: &WriteLog{}, Applies: &ApplyLog{}}
+	p.Namespace = NewNamespace(t, p.Client)
+	p.Run(t, restConfig, replicas)
+	return p
+}
+
+// Run starts the manager and stops it at the end of the test.
+func (p *Platform) Run(t *testing.T, restConfig *rest.Config, replicas apply.Decision) (stop func()) {
+	t.Helper()
+	end, err := p.start(restConfig, replicas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() {
+		if err := end(); err != nil {
+			t.Errorf("the manager ended with %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// start runs the manager until it is ended. A platform without a namespace has every
+// reconciler, also those that are clusterWide.
+func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end func() error, err error) {
+	restConfig = rest.CopyConfig(restConfig)
+	restConfig.Wrap(p.Writes.Wrap)
+	restConfig.Wrap(apply.RecordExchange)
+	cached := setup.Cache()
+	if p.Namespace != "" {
+		cached.DefaultNamespaces = map[string]cache.Config{p.Namespace: {}}
+	}
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:  Scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:   cached,
+		Client:  client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Controller: config.Controller{
+			SkipNameValidation:      new(true), // several managers in one process
+			ReconciliationTimeout:   time.Minute,
+			MaxConcurrentReconciles: 4, // as cmd/manager has it
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	options := setup.Options{Replicas: replicas, Contention: p.Contention}
+	if options.Runtime, err = setup.NewRuntime(mgr, p.Contention, coapply.WithMetrics(p.Applies)); err != nil {
+		return nil, err
+	}
+	for _, c := range controller.All() {
+		if p.Namespace != "" && slices.Contains(clusterWide, c.Name) {
+			continue
+		}
+		if err := c.Setup(mgr, options); err != nil {
+			return nil, err
+		}
+	}
+	p.Cached = mgr.GetClient()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	return func() error { cancel(); return <-done }, nil
+}
+
+// sharedPlatform is a control plane of its own with every reconciler, started by the
+// first test that needs it. Its tests name their objects so that they differ.
+var sharedPlatform = sync.OnceValues(func() (*Platform, error) {
+	c, err := localcluster.Start(context.Background(), localcluster.Options{Name: "platform", Nodes: 5, Log: StartLog()})
+	if err != nil {
+		return nil, err
+	}
+	OnStop(c.Stop)
+	if err := InstallCRDs(c.Config()); err != nil {
+		return nil, err
+	}
+	restConfig := c.Config()
+	restConfig.Wrap(apply.RecordExchange)
+	p := &Platform{Config: c.Config, Writes: &WriteLog{}, Applies: &ApplyLog{}}
+	if p.Contention, err = contention.New(fights.Config()); err != nil {
+		return nil, err
+	}
+	if p.Client, err = client.New(restConfig, client.Options{Scheme: Scheme}); err != nil {
+		return nil, err
+	}
+	end, err := p.start(c.Config(), apply.Force)
+	if err != nil {
+		return nil, err
+	}
+	OnStop(func(context.Context) error { return end() })
+	return p, nil
+})
+
+// WholePlatform runs every reconciler, for the whole of a control plane that its
+// tests share.
+func WholePlatform(t *testing.T) *Platform {
+	t.Helper()
+	p, err := sharedPlatform()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Quiet waits until nothing has been written for so long, and gives what was
+// written before.
+func (p *Platform) Quiet(t *testing.T, rest time.Duration) []string {
+	t.Helper()
+	var sent []string
+	for deadline := time.Now().Add(time.Minute); ; {
+		time.Sleep(rest)
+		last := p.Writes.Take()
+		if len(last) == 0 {
+			return sent
+		}
+		if sent = append(sent, last...); time.Now().After(deadline) {
+			t.Fatalf("the platform never rests: %v", last)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package kit
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+func RefOf(apiVersion, kind, namespace, name string) apply.ObjectRef {
+	return apply.ObjectRef{GroupVersionKind: schema.FromAPIVersionAndKind(apiVersion, kind), NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+// MustApply applies intents that nothing stands in the way of.
+func MustApply(t *testing.T, applier *apply.Applier, intents ...apply.Intent) {
+	t.Helper()
+	for _, intent := range intents {
+		if _, err := applier.Apply(t.Context(), intent); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func RefTo(kind schema.GroupVersionKind, namespace, name string) apply.ObjectRef {
+	return apply.ObjectRef{GroupVersionKind: kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+func DeploymentRef(namespace, name string) apply.ObjectRef {
+	return RefTo(appsv1.SchemeGroupVersion.WithKind("Deployment"), namespace, name)
+}
+
+func LiveAt(t testing.TB, c client.Client, ref apply.ObjectRef) *unstructured.Unstructured {
+	t.Helper()
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(ref.GroupVersionKind)
+	if err := c.Get(t.Context(), ref.NamespacedName, live); err != nil {
+		t.Fatal(err)
+	}
+	return live
+}

@@ -1,0 +1,42 @@
+package kit
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// RequestLog keeps method and path of each request but for lists and watches.
+type RequestLog struct {
+	mu   sync.Mutex
+	sent []string
+}
+
+func (l *RequestLog) Wrap(next http.RoundTripper) http.RoundTripper {
+	return RoundTripper(func(request *http.Request) (*http.Response, error) {
+		l.mu.Lock()
+		if request.URL.Query().Get("watch") == "" {
+			l.sent = append(l.sent, request.Method+" "+request.URL.Path)
+		}
+		l.mu.Unlock()
+		return next.RoundTrip(request)
+	})
+}
+
+// About gives those of a method whose path has a part.
+func (l *RequestLog) About(method, part string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, request := range l.sent {
+		if strings.HasPrefix(request, method+" ") && strings.Contains(request, part) {
+			found = append(found, request)
+		}
+	}
+	return found
+}
+
+func (l *RequestLog) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent = nil
+}

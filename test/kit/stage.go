@@ -1,0 +1,207 @@
+package kit
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/fieldowners"
+)
+
+// Stage is where one object of a kind is fought over.
+type Stage struct {
+	T           *testing.T
+	Client      client.Client
+	Kind        string
+	Subresource string
+	Namespace   string
+	Name        string
+}
+
+var APIVersions = map[string]string{
+	"ConfigMap": "v1", "Service": "v1", "Deployment": "apps/v1", "Shape": "test.coapply.dev/v1",
+}
+
+// typedConfigs are the kinds whose intents are typed; the others' are unstructured.
+var typedConfigs = map[string]func() runtime.ApplyConfiguration{
+	"ConfigMap":  func() runtime.ApplyConfiguration { return &corev1ac.ConfigMapApplyConfiguration{} },
+	"Service":    func() runtime.ApplyConfiguration { return &corev1ac.ServiceApplyConfiguration{} },
+	"Deployment": func() runtime.ApplyConfiguration { return &appsv1ac.DeploymentApplyConfiguration{} },
+}
+
+var installShapes = sync.OnceValue(func() error {
+	s, err := SharedServer()
+	if err != nil {
+		return err
+	}
+	_, err = envtest.InstallCRDs(s.Config(), envtest.CRDInstallOptions{
+		Paths: []string{filepath.Join("..", "..", "kit", "testdata", "shapes.yaml")}, ErrorIfPathMissing: true,
+	})
+	return err
+})
+
+// ShapeClient gives a client of a server that has the kind Shape.
+func ShapeClient(t *testing.T) client.Client {
+	t.Helper()
+	config := Server(t)
+	if err := installShapes(); err != nil {
+		t.Fatal(err)
+	}
+	return NewClient(t, config)
+}
+
+// NewStage creates an object with what makes it valid, by a manager called base.
+func NewStage(t *testing.T, c client.Client, namespace, kind, subresource string) *Stage {
+	t.Helper()
+	s := &Stage{T: t, Client: c, Kind: kind, Subresource: subresource, Namespace: namespace}
+	object := s.Object(Bases[kind])
+	object.SetGenerateName("x-")
+	s.Must(c.Create(t.Context(), object, client.FieldOwner("base")))
+	s.Name = object.GetName()
+	return s
+}
+
+func (s *Stage) Must(err error) {
+	s.T.Helper()
+	if err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// Object reads YAML and completes it to an object of the stage's name.
+func (s *Stage) Object(text string) *unstructured.Unstructured {
+	s.T.Helper()
+	object := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	s.Must(err)
+	s.Must(json.Unmarshal(raw, &object.Object)) // float64 for every number
+	object.SetAPIVersion(APIVersions[s.Kind])
+	object.SetKind(s.Kind)
+	object.SetNamespace(s.Namespace)
+	object.SetName(s.Name)
+	raw, err = object.MarshalJSON()
+	s.Must(err)
+	s.Must(object.UnmarshalJSON(raw)) // int64 for whole ones
+	return object
+}
+
+// Config gives an apply configuration, of the kind's own type where there is one.
+func (s *Stage) Config(text string) runtime.ApplyConfiguration {
+	s.T.Helper()
+	object := s.Object(text)
+	build, ok := typedConfigs[s.Kind]
+	if !ok {
+		return client.ApplyConfigurationFromUnstructured(object)
+	}
+	typed := build()
+	raw, err := object.MarshalJSON()
+	s.Must(err)
+	s.Must(json.Unmarshal(raw, typed))
+	return typed
+}
+
+// Apply has another manager apply, and take what others own.
+func (s *Stage) Apply(manager, text string) {
+	s.T.Helper()
+	s.Must(s.applyBy(client.ApplyConfigurationFromUnstructured(s.Object(text)), client.FieldOwner(manager), client.ForceOwnership))
+}
+
+type AnyApplyOption interface {
+	client.ApplyOption
+	client.SubResourceApplyOption
+}
+
+func (s *Stage) applyBy(config runtime.ApplyConfiguration, options ...AnyApplyOption) error {
+	var whole []client.ApplyOption
+	var sub []client.SubResourceApplyOption
+	for _, option := range options {
+		whole, sub = append(whole, option), append(sub, option)
+	}
+	if s.Subresource != "" {
+		return s.Client.SubResource(s.Subresource).Apply(s.T.Context(), config, sub...)
+	}
+	return s.Client.Apply(s.T.Context(), config, whole...)
+}
+
+// Update has another manager PUT the object with the values in it. An apply that
+// the server only tries out merges them.
+func (s *Stage) Update(manager, text string) {
+	s.T.Helper()
+	object := s.Object(text)
+	s.Must(s.applyBy(client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(manager), client.ForceOwnership, client.DryRunAll))
+	s.Put(manager, object)
+}
+
+// Put writes an object read as one manager's update.
+func (s *Stage) Put(manager string, object *unstructured.Unstructured) {
+	s.T.Helper()
+	object.SetManagedFields(nil)
+	if s.Subresource != "" {
+		s.Must(s.Client.SubResource(s.Subresource).Update(s.T.Context(), object, client.FieldOwner(manager)))
+		return
+	}
+	s.Must(s.Client.Update(s.T.Context(), object, client.FieldOwner(manager)))
+}
+
+func (s *Stage) Live() *unstructured.Unstructured {
+	s.T.Helper()
+	object := s.Object(`{}`)
+	s.Must(s.Client.Get(s.T.Context(), client.ObjectKeyFromObject(object), object))
+	return object
+}
+
+// Value gives the live value of a field.
+func (s *Stage) Value(path string) any {
+	s.T.Helper()
+	found, _ := fieldowners.MustParsePath(path).Value(s.Live().Object)
+	return found
+}
+
+func (s *Stage) Ownership() fieldowners.Ownership {
+	s.T.Helper()
+	ownership, err := fieldowners.Parse(s.Live().GetManagedFields())
+	s.Must(err)
+	return ownership
+}
+
+// Owners names the managers of a field.
+func (s *Stage) Owners(path string) []string {
+	s.T.Helper()
+	var names []string
+	for _, manager := range s.Ownership().OwnersOf(fieldowners.MustParsePath(path)) {
+		names = append(names, manager.String())
+	}
+	return names
+}
+
+// Scaled are the kinds with a scale, and where they keep what it sets.
+var Scaled = map[string]Shape{
+	"Deployment": BuiltinShapes["scalar"],
+	"Shape": {
+		Reason: "the field has another name than in the scale",
+		Kind:   "Shape",
+		Theirs: `{spec: {size: 3}}`,
+		Ours:   `{metadata: {labels: {ours: x}}, spec: {size: 2}}`,
+		Path:   ".spec.size", Want: int64(2), Have: int64(3),
+		Whole: []string{OurLabel}, Rest: []string{OurLabel},
+	},
+}
+
+// Scale has another manager write through the scale, as kubectl scale does.
+func (s *Stage) Scale(manager string) {
+	s.T.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`))
+	s.Must(s.Client.SubResource("scale").Patch(s.T.Context(), s.Object(`{}`), patch, client.FieldOwner(manager),
+		client.WithSubResourceBody(&autoscalingv1.Scale{})))
+}

@@ -1,0 +1,50 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+)
+
+type RoundTripper func(*http.Request) (*http.Response, error)
+
+func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func Refusing(code int, reason metav1.StatusReason) func() (*http.Response, error) {
+	return func() (*http.Response, error) {
+		body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"told so","reason":%q,"code":%d}`, reason, code)
+		header := http.Header{"Content-Type": []string{"application/json"}}
+		return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
+	}
+}
+
+// Meddler runs something after each of the first reads.
+type Meddler struct {
+	client.Reader
+
+	Times int
+	Then  func()
+}
+
+func (m *Meddler) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+	err := m.Reader.Get(ctx, key, into, o...)
+	if m.Times--; m.Times >= 0 {
+		m.Then()
+	}
+	return err
+}
+
+func RecordedConfig(t *testing.T) *rest.Config {
+	config := rest.CopyConfig(Server(t))
+	config.Wrap(apply.RecordExchange)
+	return config
+}

@@ -1,0 +1,41 @@
+package kit
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// WriteLog keeps method and path of each request that is no read.
+type WriteLog struct {
+	Mu    sync.Mutex
+	Sent  []string
+	taken int // of them
+}
+
+func (w *WriteLog) Wrap(next http.RoundTripper) http.RoundTripper {
+	return RoundTripper(func(request *http.Request) (*http.Response, error) {
+		if request.Method != http.MethodGet {
+			w.Mu.Lock()
+			w.Sent = append(w.Sent, request.Method+" "+request.URL.Path)
+			w.Mu.Unlock()
+		}
+		return next.RoundTrip(request)
+	})
+}
+
+func (w *WriteLog) Take() []string {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	sent := slices.Clone(w.Sent[w.taken:])
+	w.taken = len(w.Sent)
+	return sent
+}
+
+// About gives all that was ever written to what has such a name in its path.
+func (w *WriteLog) About(name string) []string {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.Sent), func(request string) bool { return !strings.Contains(request, name) })
+}
