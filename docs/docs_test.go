@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -99,9 +100,34 @@ func TestBlocks(t *testing.T) {
 // TestReadmeSetsUpWithTwoCommands holds the first block to what a newcomer types.
 func TestReadmeSetsUpWithTwoCommands(t *testing.T) {
 	for _, d := range documents(t) {
-		if d.path == "README.md" && d.blocks[0].text != "make demo\nmake test\n" {
-			t.Errorf("the first block of README.md is %q", d.blocks[0].text)
+		if d.path != "README.md" {
+			continue
 		}
+		if first := slices.IndexFunc(d.blocks, func(b block) bool { return b.language == "sh" }); first < 0 || d.blocks[first].text != "make demo\nmake test\n" {
+			t.Errorf("the first commands of README.md are those of block %d", first)
+		}
+	}
+}
+
+// TestReadmeIsRead: a README has the length that one reads, and the error that it begins
+// with is one that the demo prints.
+func TestReadmeIsRead(t *testing.T) {
+	texts := map[string]string{}
+	for _, d := range documents(t) {
+		for _, b := range d.blocks {
+			texts[d.path] += strings.Join(strings.Fields(b.text), " ") + "\n"
+		}
+	}
+	shown, _, _ := strings.Cut(texts["README.md"], "\n")
+	if !strings.Contains(texts["docs/demo.md"], shown) {
+		t.Errorf("the demo does not print what the README begins with: %s", shown)
+	}
+	content, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(content), "\n"); lines > 170 {
+		t.Errorf("README.md has %d lines, want 170 at most", lines)
 	}
 }
 
