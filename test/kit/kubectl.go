@@ -30,7 +30,7 @@ var BuiltPlugin = sync.OnceValues(func() (string, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the plugin: %w\n%s", err, out)
 	}
-	script, err := os.ReadFile("../../cmd/kubectl-fieldowners/kubectl_complete-fieldowners")
+	script, err := os.ReadFile("../../../cmd/kubectl-fieldowners/kubectl_complete-fieldowners")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "kubectl_complete-fieldowners"), script, 0o755)
 	}

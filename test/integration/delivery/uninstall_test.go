@@ -20,7 +20,7 @@ import (
 // documented gives the block of docs/install.md that is marked as tested under a name.
 func documented(t *testing.T, name string) string {
 	t.Helper()
-	content, err := os.ReadFile("../../docs/install.md")
+	content, err := os.ReadFile("../../../docs/install.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ import (
 	"coapply.dev/test/kit"
 )
 
-const fieldownersData = "../../fieldowners/testdata"
+const fieldownersData = "../../../fieldowners/testdata"
 
 // TestFieldownersCorpus does the writes of fieldowners/testdata/writes on the server
 // and compares what it then records with fieldowners/testdata/objects, which the

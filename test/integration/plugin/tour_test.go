@@ -16,7 +16,7 @@ import (
 	"coapply.dev/test/kit"
 )
 
-const tour = "../../docs/fieldowners.md"
+const tour = "../../../docs/fieldowners.md"
 
 // TestTour runs every command of docs/fieldowners.md, from the first to the last, and
 // holds what is printed against what the guide shows. UPDATE_DOCS=1 writes the guide
@@ -84,7 +84,7 @@ func tourWorld(t *testing.T) *tourist {
 	); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob("../../docs/fieldowners/*.yaml")
+	files, err := filepath.Glob("../../../docs/fieldowners/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no files for the guide:", err)
 	}
