@@ -58,6 +58,7 @@ type Cluster struct {
 	kubeconfig string
 	config     *rest.Config
 	binaries   Binaries
+	attached   bool // another process runs it
 }
 
 // Start builds the control plane if need be, starts it and waits until it serves, its nodes are ready and pods can be
@@ -133,5 +134,11 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
 // Stop ends every process of the cluster, deletes its data and returns when that is done. It may be called again.
-// When the context ends first, the rest happens in the background.
-func (c *Cluster) Stop(ctx context.Context) error { return c.run.end(ctx) }
+// When the context ends first, the rest happens in the background. It leaves a cluster alone to which this process is
+// attached.
+func (c *Cluster) Stop(ctx context.Context) error {
+	if c.attached {
+		return nil
+	}
+	return c.run.end(ctx)
+}

@@ -2,10 +2,12 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -16,6 +18,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"coapply.dev/internal/localcluster"
+)
+
+// Kubeconfigs of control planes that the packages of one go test share. Without them a package starts its own.
+const (
+	serverVariable  = "COAPPLY_TEST_SERVER"
+	clusterVariable = "COAPPLY_TEST_CLUSTER"
 )
 
 // Main runs the tests of a package, and stops at their end what they shared.
@@ -30,29 +38,74 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Both are started by the first test that needs them and shared by all.
-var (
-	SharedServer = sync.OnceValues(func() (*localcluster.APIServer, error) {
-		server, err := localcluster.StartAPIServer(context.Background(), StartLog())
+// Share starts an API server and a cluster for several processes, and returns the environment variables that name
+// them. StopAll ends both.
+func Share(ctx context.Context) (environment []string, err error) {
+	ctrl.SetLogger(logr.Discard())
+	folder, err := os.MkdirTemp("", "coapply-test-")
+	if err != nil {
+		return nil, err
+	}
+	OnStop(func(context.Context) error { return os.RemoveAll(folder) })
+	kubeconfig := filepath.Join(folder, "server")
+	server := make(chan error, 1)
+	go func() {
+		started, err := startServer(ctx)
 		if err == nil {
-			OnStop(server.Stop)
+			err = started.WriteKubeconfig(kubeconfig)
 		}
-		return server, err
-	})
-	sharedCluster = sync.OnceValues(func() (*localcluster.Cluster, error) {
-		cluster, err := localcluster.Start(context.Background(), localcluster.Options{
-			Name: "integration", Nodes: 5, Log: StartLog(),
-		})
+		server <- err
+	}()
+	cluster, err := startCluster(ctx)
+	if err := errors.Join(err, <-server); err != nil {
+		return nil, err
+	}
+	return []string{serverVariable + "=" + kubeconfig, clusterVariable + "=" + cluster.Kubeconfig()}, nil
+}
+
+func startServer(ctx context.Context) (*localcluster.APIServer, error) {
+	server, err := localcluster.StartAPIServer(ctx, StartLog())
+	if err != nil {
+		return nil, err
+	}
+	OnStop(server.Stop)
+	_, err = InstallCRDs(server.Config(), OurCRDs())
+	return server, err
+}
+
+func startCluster(ctx context.Context) (*localcluster.Cluster, error) {
+	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: "integration", Nodes: 5, Log: StartLog()})
+	if err != nil {
+		return nil, err
+	}
+	OnStop(cluster.Stop)
+	_, err = InstallCRDs(cluster.Config(), OurCRDs())
+	return cluster, err
+}
+
+// Both are started by the first test that needs them, unless Share has done it, and shared by all.
+var (
+	sharedServer = sync.OnceValues(func() (*rest.Config, error) {
+		if kubeconfig := os.Getenv(serverVariable); kubeconfig != "" {
+			return localcluster.AttachAPIServer(kubeconfig)
+		}
+		server, err := startServer(context.Background())
 		if err != nil {
 			return nil, err
 		}
-		OnStop(cluster.Stop)
-		return cluster, InstallCRDs(cluster.Config())
+		return server.Config(), nil
+	})
+	sharedCluster = sync.OnceValues(func() (*localcluster.Cluster, error) {
+		if kubeconfig := os.Getenv(clusterVariable); kubeconfig != "" {
+			return localcluster.Attach(kubeconfig)
+		}
+		return startCluster(context.Background())
 	})
 )
 
+// StartLog is where control planes tell of their start: nowhere, but for go test -v.
 func StartLog() io.Writer {
-	if testing.Verbose() {
+	if testing.Testing() && testing.Verbose() {
 		return os.Stderr
 	}
 	return io.Discard
@@ -63,12 +116,14 @@ var (
 	stops   []func(context.Context) error
 )
 
+// OnStop has StopAll call a function, after those that were given later.
 func OnStop(stop func(context.Context) error) {
 	stopsMu.Lock()
 	defer stopsMu.Unlock()
 	stops = append(stops, stop)
 }
 
+// StopAll stops what all tests of the process shared.
 func StopAll() {
 	stopsMu.Lock()
 	defer stopsMu.Unlock()
@@ -80,17 +135,27 @@ func StopAll() {
 	stops = nil
 }
 
-// Server gives a configuration of an API server without controllers.
+// ServerConfig returns a configuration of an API server without controllers, with our CRDs, for what is prepared once
+// and not by a test.
+func ServerConfig() (*rest.Config, error) {
+	config, err := sharedServer()
+	if err != nil {
+		return nil, err
+	}
+	return rest.CopyConfig(config), nil
+}
+
+// Server returns a configuration of an API server without controllers, with our CRDs.
 func Server(t testing.TB) *rest.Config {
 	t.Helper()
-	s, err := SharedServer()
+	config, err := ServerConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Config()
+	return config
 }
 
-// Cluster gives a whole control plane with simulated nodes and our CRDs.
+// Cluster returns a whole control plane with simulated nodes and our CRDs.
 func Cluster(t testing.TB) *localcluster.Cluster {
 	t.Helper()
 	c, err := sharedCluster()

@@ -17,19 +17,38 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func InstallCRDs(config *rest.Config) error {
-	_, err := envtest.InstallCRDs(config, OurCRDs())
-	return err
+// InstallCRDs installs definitions, and waits until they are served. Tests of other packages may install the same ones at
+// the same time.
+func InstallCRDs(config *rest.Config, options envtest.CRDInstallOptions) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	for {
+		installed, err := envtest.InstallCRDs(config, options)
+		if !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
+			return installed, err
+		}
+	}
 }
 
+// OurCRDs are those of the platform.
 func OurCRDs() envtest.CRDInstallOptions {
-	files, err := filepath.Glob(filepath.Join("..", "..", "..", "config", "crd", "platform.coapply.dev_*.yaml"))
+	files, err := filepath.Glob(File("config", "crd", "platform.coapply.dev_*.yaml"))
 	if err != nil || len(files) == 0 {
 		panic("no CRDs in config/crd")
 	}
 	return envtest.CRDInstallOptions{Paths: files, ErrorIfPathMissing: true}
 }
 
+// File returns the path of a file of this repository. Tests run in the folder of their package.
+func File(elements ...string) string {
+	folder := "."
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil || len(folder) > 64 {
+			return filepath.Join(append([]string{folder}, elements...)...)
+		}
+		folder = filepath.Join("..", folder)
+	}
+}
+
+// Widgets defines a kind without a schema.
 func Widgets(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	preserve := true
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -48,9 +67,9 @@ func Widgets(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefini
 }
 
 // ChangeCRD changes the definition and waits until the API server serves it so.
-func ChangeCRD(t *testing.T, c client.Client, change func(*apiextensionsv1.CustomResourceDefinition)) {
+func ChangeCRD(t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	t.Helper()
-	crd := TwoVersions()
+	crd = crd.DeepCopy()
 	withCRDs, err := client.New(Server(t), client.Options{Scheme: crdScheme(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +81,7 @@ func ChangeCRD(t *testing.T, c client.Client, change func(*apiextensionsv1.Custo
 	if err := withCRDs.Update(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}
-	probe := ObjectOf("transfer.coapply.dev/v1alpha1", "Pair", "default", "probe", map[string]any{})
+	probe := ObjectOf(crd.Spec.Group+"/v1alpha1", "Pair", "default", "probe", map[string]any{})
 	for range 200 {
 		if err := c.Create(t.Context(), probe, client.DryRunAll); err != nil {
 			return
@@ -81,8 +100,8 @@ func crdScheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-// TwoVersions defines a kind whose field former is in v1alpha1 only.
-func TwoVersions() *apiextensionsv1.CustomResourceDefinition {
+// TwoVersions defines a kind of a group whose field former is in v1alpha1 only.
+func TwoVersions(group string) *apiextensionsv1.CustomResourceDefinition {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	version := func(name string, storage bool, fields map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.CustomResourceDefinitionVersion {
 		return apiextensionsv1.CustomResourceDefinitionVersion{
@@ -93,9 +112,9 @@ func TwoVersions() *apiextensionsv1.CustomResourceDefinition {
 		}
 	}
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "pairs.transfer.coapply.dev"},
+		ObjectMeta: metav1.ObjectMeta{Name: "pairs." + group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "transfer.coapply.dev", Scope: apiextensionsv1.NamespaceScoped,
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "pairs", Singular: "pair", Kind: "Pair", ListKind: "PairList"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
 				version("v1", true, map[string]apiextensionsv1.JSONSchemaProps{"a": text, "b": text}),
@@ -108,7 +127,7 @@ func TwoVersions() *apiextensionsv1.CustomResourceDefinition {
 // InstallRBAC creates what a file of config/rbac says, unless it is there.
 func InstallRBAC(t *testing.T, c client.Client, file string, object client.Object) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "config", "rbac", file))
+	raw, err := os.ReadFile(File("config", "rbac", file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,9 +27,10 @@ import (
 // Platform is the reconcilers of cmd/manager in this process, with every write of
 // theirs counted.
 type Platform struct {
-	Namespace string        // the only one that they watch; "" is all
-	Client    client.Client // the test's own, without a cache
-	Cached    client.Reader // what the reconcilers see
+	Namespace string               // the only one that they watch; "" is all
+	See       func(*cache.Options) // narrows what those of a platform without a namespace watch; may be nil
+	Client    client.Client        // the test's own, without a cache
+	Cached    client.Reader        // what the reconcilers see
 	Config    func() *rest.Config
 	Writes    *WriteLog
 	Applies   *ApplyLog
@@ -78,6 +79,9 @@ func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end 
 	if p.Namespace != "" {
 		cached.DefaultNamespaces = map[string]cache.Config{p.Namespace: {}}
 	}
+	if p.See != nil {
+		p.See(&cached)
+	}
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:  Scheme,
 		Metrics: metricsserver.Options{BindAddress: "0"},
@@ -119,7 +123,7 @@ var sharedPlatform = sync.OnceValues(func() (*Platform, error) {
 		return nil, err
 	}
 	OnStop(c.Stop)
-	if err := InstallCRDs(c.Config()); err != nil {
+	if _, err := InstallCRDs(c.Config(), OurCRDs()); err != nil {
 		return nil, err
 	}
 	restConfig := c.Config()

@@ -2,7 +2,6 @@ package kit
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -41,12 +40,12 @@ var typedConfigs = map[string]func() runtime.ApplyConfiguration{
 }
 
 var installShapes = sync.OnceValue(func() error {
-	s, err := SharedServer()
+	s, err := ServerConfig()
 	if err != nil {
 		return err
 	}
-	_, err = envtest.InstallCRDs(s.Config(), envtest.CRDInstallOptions{
-		Paths: []string{filepath.Join("..", "..", "kit", "testdata", "shapes.yaml")}, ErrorIfPathMissing: true,
+	_, err = InstallCRDs(s, envtest.CRDInstallOptions{
+		Paths: []string{File("test", "kit", "testdata", "shapes.yaml")}, ErrorIfPathMissing: true,
 	})
 	return err
 })

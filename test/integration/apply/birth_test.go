@@ -16,9 +16,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
@@ -26,7 +29,6 @@ import (
 	"coapply.dev/internal/controller/license"
 	"coapply.dev/internal/controller/slurmcontroller"
 	"coapply.dev/internal/controller/user"
-	"coapply.dev/internal/localcluster"
 	"coapply.dev/test/kit"
 )
 
@@ -149,25 +151,16 @@ func birthCases(namespace string) []birthCase {
 // never written to, the parent says so, and it outlives the parent.
 func TestBirthAgainstIntruders(t *testing.T) {
 	t.Parallel()
-	server, err := localcluster.StartAPIServer(t.Context(), kit.StartLog())
-	if err != nil {
-		t.Fatal(err)
+	config := kit.Server(t)
+	i := &birthIntruder{client: kit.NewClient(t, config)}
+	p := &kit.Platform{
+		Client: i.client, Config: func() *rest.Config { return kit.Server(t) }, See: births, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{},
 	}
-	t.Cleanup(func() {
-		if err := server.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := kit.InstallCRDs(server.Config()); err != nil {
-		t.Fatal(err)
-	}
-	i := &birthIntruder{client: kit.NewClient(t, server.Config())}
-	p := &kit.Platform{Client: i.client, Config: server.Config, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
 	kit.InstallRBAC(t, p.Client, "devbox_editor_role.yaml", &rbacv1.ClusterRole{})
-	config := rest.CopyConfig(server.Config())
 	config.Wrap(i.wrap)
+	namespace := kit.NewNamespace(t, p.Client)
 	p.Run(t, config, apply.Force)
-	for n, c := range birthCases(kit.NewNamespace(t, p.Client)) {
+	for n, c := range birthCases(namespace) {
 		t.Run(c.child, func(t *testing.T) {
 			first := 0
 			for _, point := range []int{0, 1, 2, 3} {
@@ -182,6 +175,22 @@ func TestBirthAgainstIntruders(t *testing.T) {
 	}
 }
 
+// birthLabel is on every parent of this test: other tests have theirs on the same API server.
+const birthLabel = "birth.coapply.dev"
+
+func births(options *cache.Options) {
+	ours, err := labels.NewRequirement(birthLabel, selection.Exists, nil)
+	if err != nil {
+		panic(err)
+	}
+	options.ByObject = map[client.Object]cache.ByObject{}
+	for _, parent := range []client.Object{
+		&v1alpha1.User{}, &v1alpha1.License{}, &v1alpha1.Devbox{}, &v1alpha1.SlurmController{}, &v1alpha1.NodeSet{}, &v1alpha1.NodeMaintenance{},
+	} {
+		options.ByObject[parent] = cache.ByObject{Label: labels.NewSelector().Add(*ours)}
+	}
+}
+
 // intrude is one object at one point. It reports whether the intruder was first.
 func (c birthCase) intrude(t *testing.T, p *kit.Platform, i *birthIntruder, name string, point int) bool {
 	t.Helper()
@@ -193,6 +202,7 @@ func (c birthCase) intrude(t *testing.T, p *kit.Platform, i *birthIntruder, name
 	parents := c.parents(name)
 	parent := parents[len(parents)-1]
 	for _, object := range parents {
+		object.SetLabels(map[string]string{birthLabel: ""})
 		if err := p.Client.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}

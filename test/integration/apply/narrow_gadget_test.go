@@ -178,7 +178,7 @@ properties:
 `
 
 var installGadgets = sync.OnceValue(func() error {
-	s, err := kit.SharedServer()
+	s, err := kit.ServerConfig()
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ var installGadgets = sync.OnceValue(func() error {
 			Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: validation},
 		})
 	}
-	_, err = envtest.InstallCRDs(s.Config(), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	_, err = kit.InstallCRDs(s, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
 	return err
 })
 

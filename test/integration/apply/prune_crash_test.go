@@ -115,7 +115,7 @@ func TestPruneAfterTheKindIsGone(t *testing.T) {
 	w := newPruneWorld(t)
 	kind := schema.GroupVersionKind{Group: w.namespace + ".example.com", Version: "v1", Kind: "Widget"}
 	crd := kit.Widgets(kind)
-	installed, err := envtest.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	installed, err := kit.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
 	w.must(err)
 	widget := &unstructured.Unstructured{}
 	widget.SetGroupVersionKind(kind)

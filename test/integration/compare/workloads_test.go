@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/workloads"
@@ -22,14 +21,6 @@ import (
 // ways that an intent has, and cleans up.
 func TestWorkloadsOnTheServer(t *testing.T) {
 	config := kit.Server(t)
-	if err := kit.InstallCRDs(config); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := envtest.UninstallCRDs(config, kit.OurCRDs()); err != nil {
-			t.Error(err)
-		}
-	})
 	c := kit.NewClient(t, config)
 	namespace := kit.NewNamespace(t, c)
 	catalogue := compare.Catalogue{Workloads: workloads.All()}

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -154,7 +153,7 @@ func (g *guarded) enforce(t *testing.T, action string, isSo func() bool) {
 
 // testNamespaces: what has no namespace names none.
 func testNamespaces(t *testing.T, g *guarded) {
-	for document := range strings.SplitSeq(g.kubectl(t, "kustomize", filepath.Join("..", "..", "..", "config", "default")), "\n---\n") {
+	for document := range strings.SplitSeq(g.kubectl(t, "kustomize", kit.File("config", "default")), "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), object); err != nil {
 			t.Fatal(err)

@@ -44,7 +44,7 @@ func newGuarded(t *testing.T) *guarded {
 	}
 	kit.OnStop(server.Stop)
 	g := &guarded{config: server.Config()}
-	g.kubectl(t, "apply", "--server-side", "-k", filepath.Join("..", "..", "..", "config", "default"))
+	g.kubectl(t, "apply", "--server-side", "-k", kit.File("config", "default"))
 	admin := kit.NewClient(t, g.config)
 	g.namespace = kit.NewNamespace(t, admin)
 	all := &rbacv1.ClusterRole{ // nobody fills the role admin here

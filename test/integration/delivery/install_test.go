@@ -43,7 +43,7 @@ func newInstallation(t *testing.T, name string) *installation {
 	if err := os.Mkdir(filepath.Join(i.dir, "dist"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "make", "-C", filepath.Join("..", "..", ".."), "build-installer", "IMG=example.com:5000/coapply-manager:v1",
+	build := exec.CommandContext(t.Context(), "make", "-C", kit.File(), "build-installer", "IMG=example.com:5000/coapply-manager:v1",
 		"VERSION=v1", "KUBECTL="+command.Path, "INSTALLER="+filepath.Join(i.dir, "dist", "install.yaml"))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("make build-installer: %v\n%s", err, out)
@@ -112,7 +112,7 @@ func (i *installation) checkSchemas(t *testing.T) {
 	}
 }
 
-var samplesDir = filepath.Join("..", "..", "..", "config", "samples")
+var samplesDir = kit.File("config", "samples")
 
 // applySamples applies each by itself.
 func (i *installation) applySamples(t *testing.T) {

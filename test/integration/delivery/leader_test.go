@@ -30,7 +30,7 @@ func TestLeaderKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.OnStop(c.Stop)
-	if err := kit.InstallCRDs(c.Config()); err != nil {
+	if _, err := kit.InstallCRDs(c.Config(), kit.OurCRDs()); err != nil {
 		t.Fatal(err)
 	}
 	p := &kit.Platform{Namespace: "default", Client: kit.NewClient(t, c.Config())}

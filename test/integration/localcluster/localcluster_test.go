@@ -215,7 +215,7 @@ var withoutIDs = strings.NewReplacer(
 // TestNodeStagesAreKwoksOwn keeps the copies in step with the pinned kwok.
 func TestNodeStagesAreKwoksOwn(t *testing.T) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok")
-	list.Dir = filepath.Join("..", "..", "..", "tools", "kwok")
+	list.Dir = kit.File("tools", "kwok")
 	out, err := list.Output()
 	if err != nil {
 		t.Skip("kwok's source is not at hand:", err)
@@ -231,7 +231,7 @@ func TestNodeStagesAreKwoksOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(filepath.Join("..", "..", "..", "internal", "localcluster", "stages", ours))
+		got, err := os.ReadFile(kit.File("internal", "localcluster", "stages", ours))
 		if err != nil || withoutIDs.Replace(string(got)) != string(want) {
 			t.Errorf("%s differs from kwok's: copy it again (%v)", ours, err)
 		}

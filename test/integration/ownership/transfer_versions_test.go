@@ -93,8 +93,8 @@ func TestMigrateVersions(t *testing.T) {
 func TestMigrateVersionsOfCRD(t *testing.T) {
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
-	crd := kit.TwoVersions()
-	installed, err := envtest.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	crd := kit.TwoVersions("transfer.coapply.dev")
+	installed, err := kit.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestMigrateVersionsOfCRD(t *testing.T) {
 			[]string{".spec old/Update v1alpha1", ".spec.a old/Update v1alpha1", ".spec.b old/Update v1", ".spec.former old/Update v1alpha1"}},
 	} {
 		if step.change != nil {
-			kit.ChangeCRD(t, c, step.change)
+			kit.ChangeCRD(t, c, crd, step.change)
 		}
 		owners, said := migrate(step.name)
 		for i := range owners {

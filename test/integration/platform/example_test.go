@@ -3,7 +3,6 @@ package platform
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -56,8 +55,8 @@ type websiteWorld struct {
 func startWebsite(t *testing.T) *websiteWorld {
 	t.Helper()
 	restConfig := kit.Cluster(t).Config()
-	crd := filepath.Join("..", "..", "..", "examples", "website", "crd.yaml")
-	if _, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{Paths: []string{crd}, ErrorIfPathMissing: true}); err != nil {
+	crd := kit.File("examples", "website", "crd.yaml")
+	if _, err := kit.InstallCRDs(restConfig, envtest.CRDInstallOptions{Paths: []string{crd}, ErrorIfPathMissing: true}); err != nil {
 		t.Fatal(err)
 	}
 	c := kit.NewClient(t, restConfig)
@@ -67,7 +66,7 @@ func startWebsite(t *testing.T) *websiteWorld {
 		key:   client.ObjectKey{Namespace: namespace, Name: "home"},
 		child: client.ObjectKey{Namespace: namespace, Name: "home-website"},
 	}
-	kubectl(t, "apply", "--server-side", "--filename", filepath.Join("..", "..", "..", "examples", "website", "role.yaml"))
+	kubectl(t, "apply", "--server-side", "--filename", kit.File("examples", "website", "role.yaml"))
 	kubectl(t, "create", "clusterrolebinding", namespace, "--clusterrole=website", "--user=website")
 	restConfig.Impersonate.UserName = "website" // with those rights and no others
 	restConfig.Wrap(w.recorder.Wrap)

@@ -55,7 +55,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.OnStop(c.Stop)
-	if err := kit.InstallCRDs(c.Config()); err != nil {
+	if _, err := kit.InstallCRDs(c.Config(), kit.OurCRDs()); err != nil {
 		t.Fatal(err)
 	}
 	p := &kit.Platform{Client: kit.NewClient(t, c.Config()), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}

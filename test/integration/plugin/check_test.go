@@ -129,7 +129,7 @@ func TestCheckLooksFieldsUp(t *testing.T) {
 			"size": {Type: "integer"}, "any": {Type: "object", XPreserveUnknownFields: new(true)},
 		}},
 	}}
-	if _, err := envtest.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
+	if _, err := kit.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
 		t.Fatal(err)
 	}
 	known := writtenFile(t, "known.yaml", custom("{size: 1}"))

@@ -17,6 +17,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
+const unservedGroup = "lint.coapply.dev"
+
 // TestLintUnserved takes a version away from a definition in two steps. While it is
 // only not served, writes do no harm, an apply brings the applier's entry into the
 // served version, and served again an Update entry can be migrated. Once the
@@ -25,7 +27,7 @@ import (
 func TestLintUnserved(t *testing.T) {
 	c := kit.NewClient(t, kit.Server(t))
 	w := lintWorld{t, c, kit.NewNamespace(t, c)}
-	installed, err := envtest.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{kit.TwoVersions()}})
+	installed, err := kit.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{kit.TwoVersions(unservedGroup)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +37,7 @@ func TestLintUnserved(t *testing.T) {
 		}
 	})
 	pair := func(version, name string, spec map[string]any) *unstructured.Unstructured {
-		return kit.ObjectOf("transfer.coapply.dev/"+version, "Pair", w.namespace, name, spec)
+		return kit.ObjectOf(unservedGroup+"/"+version, "Pair", w.namespace, name, spec)
 	}
 	applied := func(version, name, manager string) error {
 		return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(pair(version, name, map[string]any{"a": filler})), client.FieldOwner(manager))
@@ -49,14 +51,14 @@ func TestLintUnserved(t *testing.T) {
 		}
 	}
 	ref := func(name string) apply.ObjectRef {
-		return kit.RefTo(schema.GroupVersionKind{Group: "transfer.coapply.dev", Version: "v1", Kind: "Pair"}, w.namespace, name)
+		return kit.RefTo(schema.GroupVersionKind{Group: unservedGroup, Version: "v1", Kind: "Pair"}, w.namespace, name)
 	}
 	if found := w.lint(ref("not-served")); len(found) > 0 {
 		t.Errorf("while it is served: %q", found)
 	}
 	ofOld := "unserved-version old/Update 1: kubectl fieldowners migrate TYPE/NAME --from old --to "
 	both := []string{ofOld + "MANAGER", "unserved-version us/Apply 1: kubectl apply --server-side --field-manager us -f FILE"}
-	kit.ChangeCRD(t, c, func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false })
+	kit.ChangeCRD(t, c, kit.TwoVersions(unservedGroup), func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[1].Served = false })
 	w.patch(kit.LiveAt(t, c, ref("not-served")), `{"spec":{"b":"2"}}`, "someone")
 	if diff := cmp.Diff(both, w.lint(ref("not-served"))); diff != "" {
 		t.Errorf("not served, after a plain write (-want +got):\n%s", diff)
@@ -67,7 +69,7 @@ func TestLintUnserved(t *testing.T) {
 	if diff := cmp.Diff([]string{ofOld + "us"}, w.lint(ref("not-served"))); diff != "" {
 		t.Errorf("not served, after the applier applied (-want +got):\n%s", diff)
 	}
-	kit.ChangeCRD(t, c, func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[:1] })
+	kit.ChangeCRD(t, c, kit.TwoVersions(unservedGroup), func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[:1] })
 	if diff := cmp.Diff(both, w.lint(ref("gone"))); diff != "" {
 		t.Errorf("gone (-want +got):\n%s", diff)
 	}

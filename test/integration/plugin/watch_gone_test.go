@@ -114,7 +114,7 @@ func TestWatchOverGoneOfTheServer(t *testing.T) {
 	p, c := startProxy(t, 3), kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	kind := schema.GroupVersionKind{Group: namespace + ".example.com", Version: "v1", Kind: "Widget"}
-	if _, err := envtest.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{kit.Widgets(kind)}}); err != nil {
+	if _, err := kit.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{kit.Widgets(kind)}}); err != nil {
 		t.Fatal(err)
 	}
 	applyAs := func(manager string) {

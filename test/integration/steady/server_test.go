@@ -21,29 +21,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	"coapply.dev/internal/localcluster"
 	"coapply.dev/test/kit"
 	"coapply.dev/test/kit/model"
 )
 
-// steadyServer is an API server of its own for what concerns the steady state: with
-// admission that changes objects, and with the kinds it takes.
+// steadyServer is the API server with what concerns the steady state: admission that
+// changes objects of this package, and the kinds it takes.
 var steadyServer = sync.OnceValues(func() (*rest.Config, error) {
-	server, err := localcluster.StartAPIServer(context.Background(), kit.StartLog())
+	config, err := kit.ServerConfig()
 	if err != nil {
 		return nil, err
 	}
-	kit.OnStop(server.Stop)
-	if err := kit.InstallCRDs(server.Config()); err != nil {
+	if err := installSteadyCRDs(config); err != nil {
 		return nil, err
 	}
-	if err := installSteadyCRDs(server.Config()); err != nil {
+	if err := awaitSteadyForms(config); err != nil {
 		return nil, err
 	}
-	if err := awaitSteadyForms(server.Config()); err != nil {
-		return nil, err
-	}
-	return server.Config(), installSteadyAdmission(server.Config())
+	return config, installSteadyAdmission(config)
 })
 
 // awaitSteadyForms gives back when the server serves every form, and its schema.
@@ -153,7 +148,7 @@ func installSteadyCRDs(config *rest.Config) error {
 			return err
 		}
 	}
-	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{folder}, ErrorIfPathMissing: true})
+	_, err = kit.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{folder}, ErrorIfPathMissing: true})
 	return err
 }
 

@@ -153,7 +153,7 @@ func leafOpenAPI(samples []any) map[string]any {
 
 // installSamples makes the server know sampleKind.
 var installSamples = sync.OnceValue(func() error {
-	s, err := kit.SharedServer()
+	s, err := kit.ServerConfig()
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ var installSamples = sync.OnceValue(func() error {
 	if err := os.WriteFile(file, crd, 0o600); err != nil {
 		return err
 	}
-	_, err = envtest.InstallCRDs(s.Config(), envtest.CRDInstallOptions{Paths: []string{file}, ErrorIfPathMissing: true})
+	_, err = kit.InstallCRDs(s, envtest.CRDInstallOptions{Paths: []string{file}, ErrorIfPathMissing: true})
 	return err
 })
 

@@ -1,0 +1,67 @@
+package localcluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Attach returns the cluster of a kubeconfig that another process got from Start, and that it goes on running: tests of
+// several packages share one in this way. Stop does nothing to it.
+func Attach(kubeconfig string) (*Cluster, error) {
+	dir := filepath.Dir(kubeconfig)
+	names, err := os.ReadDir(filepath.Join(dir, "clusters"))
+	if err != nil {
+		return nil, fmt.Errorf("attaching to the cluster of %s: %w", kubeconfig, err)
+	}
+	if len(names) != 1 {
+		return nil, fmt.Errorf("attaching to the cluster of %s: its folder has %d clusters, want one", kubeconfig, len(names))
+	}
+	c := &Cluster{run: &run{dir: dir}, name: names[0].Name(), kubeconfig: kubeconfig, attached: true}
+	c.binaries = c.run.binaries()
+	if c.etcd, err = (kwokctl{run: c.run, name: c.name}).configuredEtcd(); err != nil {
+		return nil, err
+	}
+	return c, c.loadConfig()
+}
+
+// configuredEtcd reads back what configure wrote.
+func (k kwokctl) configuredEtcd() (string, error) {
+	file, err := os.Open(k.configFile())
+	if err != nil {
+		return "", fmt.Errorf("looking for etcd: %w", err)
+	}
+	defer file.Close()
+	var config struct{ Options kwokctlOptions }
+	if err := json.NewDecoder(file).Decode(&config); err != nil { // the stages after it are YAML
+		return "", fmt.Errorf("looking for etcd in %s: %w", k.configFile(), err)
+	}
+	return fmt.Sprintf("http://%s:%d", loopback, config.Options.EtcdPort), nil
+}
+
+// WriteKubeconfig writes a kubeconfig of the administrator, for other processes: AttachAPIServer reads it.
+func (s *APIServer) WriteKubeconfig(file string) error {
+	if err := os.WriteFile(file, s.environment.KubeConfig, 0o600); err != nil {
+		return fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// AttachAPIServer returns a client configuration of an API server that another process runs, without a client-side rate
+// limit.
+func AttachAPIServer(kubeconfig string) (*rest.Config, error) {
+	content, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("attaching to an API server: %w", err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(content)
+	if err != nil {
+		return nil, fmt.Errorf("attaching to an API server with %s: %w", kubeconfig, err)
+	}
+	config.QPS = -1
+	return config, nil
+}
