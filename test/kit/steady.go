@@ -1,8 +1,6 @@
 package kit
 
 import (
-	"os"
-	"strconv"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,23 +11,11 @@ import (
 	"coapply.dev/apply"
 )
 
+// NarrowFinalizer is a finalizer of ours.
 const NarrowFinalizer = "narrow.coapply.dev/ours"
 
+// OurManager is the field manager under test.
 const OurManager = "us"
-
-// CasesOf is COAPPLY_CASES or what a test does without being asked for more.
-func CasesOf(t *testing.T, otherwise int) int {
-	t.Helper()
-	text := os.Getenv("COAPPLY_CASES")
-	if text == "" {
-		return otherwise
-	}
-	cases, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("COAPPLY_CASES: %v", err)
-	}
-	return cases
-}
 
 // NewSteadyState is what a process that has just started knows.
 func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader) *apply.SteadyState {
@@ -45,6 +31,7 @@ func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader) *ap
 	return steady
 }
 
+// NewUnstructured returns an object that has a kind and a name only.
 func NewUnstructured(apiVersion, kind string, name client.ObjectKey) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(apiVersion)

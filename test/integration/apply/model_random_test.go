@@ -24,7 +24,7 @@ var modelSteps = flag.Int("model.steps", 1500, "random steps of TestRandomIntent
 func TestRandomIntents(t *testing.T) {
 	c := kit.NewClient(t, model.Server(t))
 	namespace := kit.NewNamespace(t, c)
-	seed, count := model.Seed(t), model.NewTally()
+	seed, count := kit.Seed(t), model.NewTally()
 	kinds := []model.Kind{model.SampleKind, model.SampleKind, model.ConfigMapKind, model.SampleKind, model.SampleKind}
 	t.Run("objects", func(t *testing.T) {
 		for i, kind := range kinds {

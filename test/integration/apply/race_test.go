@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,8 +29,8 @@ import (
 
 const (
 	ours           = "us/Apply"
-	racesByDefault = 10_000
-	unpinnedRaces  = 500
+	racesByDefault = 1_000
+	unpinnedRaces  = 200
 	racesAtOnce    = 8 // each on an object of its own
 )
 
@@ -45,13 +44,7 @@ type ourRaceCall func(ctx context.Context, namespace, name string, call *ourCall
 
 // TestForceStealsNothing runs as many races as COAPPLY_RACES says.
 func TestForceStealsNothing(t *testing.T) {
-	races := racesByDefault
-	if text := os.Getenv("COAPPLY_RACES"); text != "" {
-		var err error
-		if races, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	races := kit.Races(t, racesByDefault)
 	policy := apply.OnConflict(apply.Reject)
 	for key, decision := range racePolicy {
 		policy = policy.At(".data."+key, decision)

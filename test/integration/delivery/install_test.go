@@ -179,6 +179,7 @@ func unmetConditions(object map[string]any) string {
 // TestInstall: what make build-installer writes is all that the manager needs, and
 // enough for each sample.
 func TestInstall(t *testing.T) {
+	kit.ForSoak(t)
 	t.Parallel()
 	i := newInstallation(t, "install")
 	kit.WaitFor(t, "its pods pass the restricted pod security standard", func() string {

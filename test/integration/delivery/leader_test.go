@@ -24,6 +24,7 @@ import (
 // work. The other one takes over and finishes it: what stood is not written again, and
 // no pod is made twice.
 func TestLeaderKilled(t *testing.T) {
+	kit.ForSoak(t)
 	t.Parallel()
 	c, err := localcluster.Start(t.Context(), localcluster.Options{Name: "leader", Nodes: 5, Log: kit.StartLog()})
 	if err != nil {

@@ -78,6 +78,7 @@ func (i *installation) keep(t *testing.T) {
 
 // TestUninstall: everything goes, also where the manager went first.
 func TestUninstall(t *testing.T) {
+	kit.ForSoak(t)
 	t.Parallel()
 	i := newInstallation(t, "uninstall")
 	i.startManager(t, "--leader-elect-namespace=coapply-system")

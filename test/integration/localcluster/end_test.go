@@ -24,6 +24,7 @@ import (
 // TestLocalClusterLeavesNoGoroutine runs in a process of its own: managers that other
 // tests share start goroutines all the time.
 func TestLocalClusterLeavesNoGoroutine(t *testing.T) {
+	kit.ForSoak(t)
 	const alone = "COAPPLY_TEST_ALONE"
 	if os.Getenv(alone) == "" {
 		again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
@@ -72,6 +73,7 @@ func TestLocalClusterStopLeavesNothing(t *testing.T) {
 }
 
 func TestLocalClusterFailedStart(t *testing.T) {
+	kit.ForSoak(t)
 	t.Setenv("XDG_CACHE_HOME", cacheWithSharedBuilds(t))
 	runs := filepath.Join(os.Getenv("XDG_CACHE_HOME"), "coapply", "run")
 	for _, test := range []struct {
@@ -174,6 +176,7 @@ func TestHelperLocalCluster(t *testing.T) {
 }
 
 func TestLocalClusterOfADyingProcess(t *testing.T) {
+	kit.ForSoak(t)
 	t.Parallel()
 	cache := cacheWithSharedBuilds(t)
 	runs := filepath.Join(cache, "coapply", "run")

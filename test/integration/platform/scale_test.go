@@ -48,6 +48,7 @@ func sizeOfScale(t *testing.T) size {
 // their Namespaces and a NodeSet. Nobody gives up, no field is lost, no event warns of
 // what is not, and then nothing is written any more.
 func TestScale(t *testing.T) {
+	kit.ForSoak(t)
 	t.Parallel()
 	of := sizeOfScale(t)
 	c, err := localcluster.Start(t.Context(), localcluster.Options{Name: "scale", Nodes: of.nodes, Log: kit.StartLog()})

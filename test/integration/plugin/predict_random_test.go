@@ -20,7 +20,7 @@ import (
 func TestPredictRandomIntents(t *testing.T) {
 	c := kit.NewClient(t, model.Server(t))
 	namespace := kit.NewNamespace(t, c)
-	seed, count := model.Seed(t), model.NewTally()
+	seed, count := kit.Seed(t), model.NewTally()
 	t.Run("objects", func(t *testing.T) {
 		for i, kind := range []model.Kind{model.SampleKind, model.SampleKind, model.ConfigMapKind, model.SampleKind} {
 			t.Run(fmt.Sprintf("%d-%s", i, kind.Kind), func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestSteadyGivesWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := newSteadyRun(t, kit.CasesOf(t, 1600)/8, neverQuiet, neverQuiet)
+	run := newSteadyRun(t, kit.Cases(t, 1600)/8, neverQuiet, neverQuiet)
 	run.sole = true // what an applier remembers of its name would not be so
 	run.kinds = slices.DeleteFunc(slices.Clone(run.kinds), func(kind steadyKind) bool {
 		return len(kind.forms) > 1 // what is lost on the way to another version each of the two loses at its time

@@ -29,7 +29,7 @@ import (
 // and nobody's ownership. COAPPLY_CASES sets how many there are.
 func TestSteadyProperty(t *testing.T) {
 	t.Parallel()
-	cases := kit.CasesOf(t, 600)
+	cases := kit.Cases(t, 600)
 	config := steadyConfig(t)
 	found, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

@@ -57,7 +57,7 @@ func newSteadyRun(t *testing.T, cases int, check, fresh steadyCheck) *steadyRun 
 	t.Helper()
 	c := kit.NewClient(t, steadyConfig(t))
 	return &steadyRun{
-		client: c, older: newOlderClient(t, steadyConfig(t)), us: kit.NewApplier(t, c, kit.OurManager, apply.Policy{}), namespace: kit.NewNamespace(t, c), seed: model.Seed(t),
+		client: c, older: newOlderClient(t, steadyConfig(t)), us: kit.NewApplier(t, c, kit.OurManager, apply.Policy{}), namespace: kit.NewNamespace(t, c), seed: kit.Seed(t),
 		cases: cases, kinds: steadyKinds, check: check, fresh: fresh, count: newSteadyCount(),
 	}
 }

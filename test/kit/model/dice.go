@@ -3,11 +3,7 @@ package model
 import (
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
-	"testing"
-	"time"
 )
 
 // Dice makes the random part of a test. The same seed gives the same steps.
@@ -15,20 +11,7 @@ type Dice struct{ *rand.Rand }
 
 func NewDice(seed, stream uint64) Dice { return Dice{rand.New(rand.NewPCG(seed, stream))} }
 
-// Seed is a new one for each run, or COAPPLY_SEED to see a run again.
-func Seed(t *testing.T) uint64 {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("COAPPLY_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("COAPPLY_SEED: %v", err)
-		}
-	}
-	t.Logf("COAPPLY_SEED=%d", seed)
-	return seed
-}
-
+// Chance is true with a probability.
 func (d Dice) Chance(p float64) bool { return d.Float64() < p }
 
 func Pick[T any](d Dice, from []T) T { return from[d.IntN(len(from))] }
