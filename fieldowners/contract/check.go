@@ -1,0 +1,186 @@
+package contract
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"coapply.dev/fieldowners"
+)
+
+// ClaimError says what is wrong with a claim.
+type ClaimError struct {
+	Manager string
+	Kind    schema.GroupKind
+	Path    string // as the claim has it; "" where it is about the whole claim
+	Reason  string
+}
+
+func (e *ClaimError) Error() string {
+	text := fmt.Sprintf("contract: %q, %s", e.Manager, cmp.Or(e.Kind.String(), "no kind"))
+	if e.Path != "" {
+		text += ", " + e.Path
+	}
+	return text + ": " + e.Reason
+}
+
+// Check refuses a contract that cannot be kept: a name that no field manager can have, a
+// kind or a path that is none, a manager with two claims of one kind, a path that is claimed
+// twice, and a field that two managers claim without a reason in Shared. The error joins a
+// ClaimError for each.
+func Check(c Contract) error {
+	check := checking{}
+	for _, claim := range c {
+		check.claim(claim)
+	}
+	return errors.Join(check.errs...)
+}
+
+// checking goes through claims one after another.
+type checking struct {
+	errs   []error
+	before []parsedClaim
+}
+
+// parsedClaim is a claim with those of its paths that are paths.
+type parsedClaim struct {
+	Claim
+
+	parsed []fieldowners.Path // of Applies and Updates
+	shared []fieldowners.Path
+}
+
+func (c *checking) claim(claim Claim) {
+	fail := func(path, format string, args ...any) {
+		c.errs = append(c.errs, &ClaimError{claim.Manager, claim.Kind, path, fmt.Sprintf(format, args...)})
+	}
+	if reason := wrongName(claim.Manager); reason != "" {
+		fail("", "%s", reason)
+	}
+	if reason := wrongKind(claim.Kind); reason != "" {
+		fail("", "%s", reason)
+	}
+	if len(claim.Applies)+len(claim.Updates) == 0 {
+		fail("", "claims no path; a manager that owns nothing of a kind needs no claim of it")
+	}
+	this := parsedClaim{Claim: claim}
+	for _, operation := range operations {
+		this.parsed = append(this.parsed, parseDistinct(claim.paths(operation), fail)...)
+	}
+	this.shared = parseShared(this, fail)
+	for _, other := range c.before {
+		other.clash(this, fail)
+	}
+	c.before = append(c.before, this)
+}
+
+func wrongName(manager string) string {
+	if manager == "" {
+		return "a claim without the name of a field manager"
+	}
+	if wrong := validation.ValidateFieldManager(manager, nil); len(wrong) > 0 {
+		return "not a name that a field manager can have: " + wrong[0].ErrorBody()
+	}
+	return ""
+}
+
+func wrongKind(kind schema.GroupKind) string {
+	switch {
+	case kind.Kind == "":
+		return "a claim without a kind"
+	case len(utilvalidation.IsDNS1035Label(strings.ToLower(kind.Kind))) > 0:
+		return fmt.Sprintf("%q is no kind; write one as Deployment.apps, and without a group if it is of the core", kind.Kind)
+	case kind.Group != "" && len(utilvalidation.IsDNS1123Subdomain(kind.Group)) > 0:
+		return fmt.Sprintf("%q is no API group", kind.Group)
+	}
+	return ""
+}
+
+// parsePath refuses the root as well.
+func parsePath(text string) (path fieldowners.Path, reason string) {
+	path, err := fieldowners.ParsePath(text)
+	if wrong := (*fieldowners.PathError)(nil); errors.As(err, &wrong) {
+		return path, fmt.Sprintf("not a path: at offset %d: %s", wrong.Offset, wrong.Reason)
+	}
+	if path.IsRoot() {
+		return path, "an empty path; the whole object is nobody's"
+	}
+	return path, ""
+}
+
+// parseDistinct parses paths of which none may cover another.
+func parseDistinct(texts []string, fail func(path, format string, args ...any)) []fieldowners.Path {
+	var parsed []fieldowners.Path
+	for _, text := range texts {
+		path, reason := parsePath(text)
+		if reason != "" {
+			fail(cmp.Or(text, `""`), "%s", reason)
+			continue
+		}
+		for _, other := range parsed {
+			switch {
+			case path.Equal(other):
+				fail(text, "claimed twice")
+			case path.HasPrefix(other):
+				fail(text, "claimed already by %s, which is above it", other)
+			case other.HasPrefix(path):
+				fail(text, "covers %s, which is claimed as well", other)
+			}
+		}
+		parsed = append(parsed, path)
+	}
+	return parsed
+}
+
+func parseShared(claim parsedClaim, fail func(path, format string, args ...any)) []fieldowners.Path {
+	var shared []fieldowners.Path
+	for _, text := range slices.Sorted(maps.Keys(claim.Shared)) {
+		path, reason := parsePath(text)
+		switch {
+		case reason != "":
+			fail(cmp.Or(text, `""`), "%s", reason)
+		case strings.TrimSpace(claim.Shared[text]) == "":
+			fail(text, "shared without a reason: say why another manager may own it as well")
+		case !slices.ContainsFunc(claim.parsed, func(p fieldowners.Path) bool { return overlap(p, path) }):
+			fail(text, "shared, and not claimed")
+		default:
+			shared = append(shared, path)
+		}
+	}
+	return shared
+}
+
+// clash tells of a field that two claims of a kind have in common. Either may say why.
+func (c parsedClaim) clash(later parsedClaim, fail func(path, format string, args ...any)) {
+	switch {
+	case c.Kind != later.Kind:
+		return
+	case c.Manager == later.Manager:
+		fail("", "two claims of one kind; a manager has one, with everything that it may own")
+		return
+	}
+	for _, path := range later.parsed {
+		for _, theirs := range c.parsed {
+			common := path
+			if theirs.Len() > path.Len() {
+				common = theirs
+			}
+			if overlap(path, theirs) && !c.isShared(common) && !later.isShared(common) {
+				fail(path.String(), "%s claims %s as well; if both may own it, Shared says why", c.Manager, theirs)
+			}
+		}
+	}
+}
+
+func overlap(a, b fieldowners.Path) bool { return a.HasPrefix(b) || b.HasPrefix(a) }
+
+func (c parsedClaim) isShared(path fieldowners.Path) bool {
+	return slices.ContainsFunc(c.shared, path.HasPrefix)
+}

@@ -1,0 +1,266 @@
+package contract
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/fieldowners"
+)
+
+// Rule names what a Comparer finds.
+type Rule string
+
+const (
+	// RuleOutside is for a manager that owns fields that the contract does not give it.
+	RuleOutside Rule = "outside-contract"
+	// RuleWide is for a manager that owns content by Update that the contract does not give it by
+	// Update, as an update of the whole object leaves it behind.
+	RuleWide Rule = "wide-update"
+)
+
+// Comparison is what a contract says of the owners of one object.
+type Comparison struct {
+	// Findings are in the order of managers.
+	Findings []Finding
+	// Unowned lists what the managers of the object may own and do not. It is information,
+	// and nothing is wrong with it.
+	Unowned []Unowned
+}
+
+// Finding is fields that one manager owns and may not.
+type Finding struct {
+	Rule    Rule
+	Manager fieldowners.Manager
+	Kind    schema.GroupKind
+	Paths   []fieldowners.Path // all of them, in the order of paths
+	// Owner is whose the fields are by the contract; "" if it gives them to nobody.
+	Owner string
+}
+
+// String names the manager, the kind, the fields and whose they are.
+func (f Finding) String() string {
+	paths := make([]string, len(f.Paths))
+	for i, path := range f.Paths {
+		paths[i] = path.String()
+	}
+	return fmt.Sprintf("%s: %s: %s", f.Rule, f.Message(), strings.Join(paths, ", "))
+}
+
+// Message says what is wrong, without the fields.
+func (f Finding) Message() string {
+	fields := "1 field"
+	if n := len(f.Paths); n != 1 {
+		fields = fmt.Sprintf("%d fields", n)
+	}
+	text := fmt.Sprintf("%s owns %s of %s that the contract ", f.Manager, fields, f.Kind)
+	switch f.Owner {
+	case "":
+		text += "does not give it"
+	case f.Manager.Name:
+		text += "gives it by " + string(theOther(f.Manager.Operation)) + " only"
+	default:
+		text += "gives to " + f.Owner
+	}
+	if f.Rule == RuleWide {
+		text += "; an update of the whole object takes what its author did not mean to change"
+	}
+	return text
+}
+
+func theOther(operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsOperationType {
+	if operation == metav1.ManagedFieldsOperationApply {
+		return metav1.ManagedFieldsOperationUpdate
+	}
+	return metav1.ManagedFieldsOperationApply
+}
+
+// Unowned is a path that a manager may own and, on an object, does not.
+type Unowned struct {
+	Manager   string
+	Kind      schema.GroupKind
+	Operation metav1.ManagedFieldsOperationType
+	Path      fieldowners.Path
+}
+
+// Comparer compares a contract with many objects. It is safe for concurrent use.
+type Comparer struct {
+	managers map[string]bool
+	kinds    map[schema.GroupKind][]grant
+}
+
+// grant is one path of a contract.
+type grant struct {
+	manager   string
+	operation metav1.ManagedFieldsOperationType
+	path      fieldowners.Path
+	exclusive bool // nobody else may own it
+}
+
+// NewComparer returns a Comparer of a contract. The error is that of Check.
+func NewComparer(c Contract) (*Comparer, error) {
+	if err := Check(c); err != nil {
+		return nil, err
+	}
+	comparer := &Comparer{managers: map[string]bool{}, kinds: map[schema.GroupKind][]grant{}}
+	for _, claim := range c {
+		comparer.managers[claim.Manager] = true
+		comparer.kinds[claim.Kind] = append(comparer.kinds[claim.Kind], grantsOf(claim)...)
+	}
+	return comparer, nil
+}
+
+func grantsOf(claim Claim) []grant {
+	var grants []grant
+	for _, operation := range operations {
+		for _, text := range claim.paths(operation) {
+			path := fieldowners.MustParsePath(text) // Check has parsed it
+			shared := false
+			for other := range claim.Shared {
+				shared = shared || overlap(path, fieldowners.MustParsePath(other))
+			}
+			grants = append(grants, grant{claim.Manager, operation, path, !shared && !IsEverybodys(path)})
+		}
+	}
+	return grants
+}
+
+// Names reports whether the contract names a field manager.
+func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
+
+// Compare compares the contract with who owns what of an object of a kind. An object on
+// which no manager of the contract owns anything has no findings.
+//
+// A manager that the contract names may own what it gives it, by the operation that it
+// says. Any other manager may own everything but what the contract gives to a manager of the
+// object for itself alone. Managers that the API server made up are nobody.
+func (c *Comparer) Compare(kind schema.GroupKind, ownership fieldowners.Ownership) Comparison {
+	entries := ownership.Entries()
+	present := map[string]bool{}
+	for _, entry := range entries {
+		if c.managers[entry.Name] {
+			present[entry.Name] = true
+		}
+	}
+	if len(present) == 0 {
+		return Comparison{}
+	}
+	var found Comparison
+	grants := c.kinds[kind]
+	of := comparing{kind, grants, slices.DeleteFunc(slices.Clone(grants), func(g grant) bool { return !present[g.manager] })}
+	for _, entry := range entries {
+		switch {
+		case present[entry.Name]:
+			found.Findings = append(found.Findings, of.named(entry)...)
+		case entry.Name != fieldowners.BeforeFirstApply && entry.Name != ancientChanges:
+			found.Findings = append(found.Findings, of.stranger(entry)...)
+		}
+	}
+	found.Unowned = of.unowned(entries)
+	return found
+}
+
+// ancientChanges is the manager in which the API server merges old entries of others.
+const ancientChanges = "ancient-changes"
+
+// comparing is one object.
+type comparing struct {
+	kind   schema.GroupKind
+	grants []grant // of the kind
+	here   []grant // those of managers that own something of the object
+}
+
+// named compares what a manager of the contract owns with what it may own.
+func (c comparing) named(entry fieldowners.Entry) []Finding {
+	found := findings{}
+	for _, path := range entry.Leaves() {
+		if path.IsRoot() || c.allows(entry, path) { // a forged entry may own the root
+			continue
+		}
+		rule := RuleOutside
+		if entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" && isContent(path) {
+			rule = RuleWide
+		}
+		found.add(rule, entry.Manager, c.kind, path, c.ownerOf(entry.Name, path))
+	}
+	return found
+}
+
+// allows reports whether the contract gives a manager the path, or something below it: who
+// gives up the last field of a map is left with the empty map.
+func (c comparing) allows(entry fieldowners.Entry, path fieldowners.Path) bool {
+	return slices.ContainsFunc(c.grants, func(g grant) bool {
+		return g.manager == entry.Name && g.operation == entry.Operation && (Covers(g.path, path) || g.path.HasPrefix(path))
+	})
+}
+
+// ownerOf returns whose a field is by the contract. Where it is the manager's own by the
+// other operation, that is told.
+func (c comparing) ownerOf(manager string, path fieldowners.Path) string {
+	owner := ""
+	for _, g := range c.grants {
+		if !Covers(g.path, path) {
+			continue
+		}
+		if g.manager == manager {
+			return manager
+		}
+		owner = cmp.Or(owner, g.manager)
+	}
+	return owner
+}
+
+// stranger finds what a manager that is not in the contract owns of what is others' alone.
+func (c comparing) stranger(entry fieldowners.Entry) []Finding {
+	found := findings{}
+	for _, path := range entry.Leaves() {
+		i := slices.IndexFunc(c.here, func(g grant) bool { return g.exclusive && path.HasPrefix(g.path) })
+		if i >= 0 {
+			found.add(RuleOutside, entry.Manager, c.kind, path, c.here[i].manager)
+		}
+	}
+	return found
+}
+
+// unowned looks at the operations by which a manager owns anything here.
+func (c comparing) unowned(entries []fieldowners.Entry) []Unowned {
+	type way struct {
+		manager   string
+		operation metav1.ManagedFieldsOperationType
+	}
+	owned := map[way][]fieldowners.Path{}
+	for _, entry := range entries {
+		of := way{entry.Name, entry.Operation}
+		owned[of] = append(owned[of], entry.Fields()...)
+	}
+	var unowned []Unowned
+	for _, g := range c.here {
+		fields, here := owned[way{g.manager, g.operation}]
+		if here && !slices.ContainsFunc(fields, func(path fieldowners.Path) bool { return path.HasPrefix(g.path) }) {
+			unowned = append(unowned, Unowned{g.manager, c.kind, g.operation, g.path})
+		}
+	}
+	return unowned
+}
+
+// isContent reports whether a path is neither metadata nor status.
+func isContent(path fieldowners.Path) bool {
+	first := path.Elements()[0].Text
+	return !slices.Contains([]string{".apiVersion", ".kind", ".metadata", ".status"}, first)
+}
+
+// findings are those of one manager, by rule and by whose the fields are.
+type findings []Finding
+
+func (f *findings) add(rule Rule, manager fieldowners.Manager, kind schema.GroupKind, path fieldowners.Path, owner string) {
+	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == rule && known.Owner == owner })
+	if i < 0 {
+		i = len(*f)
+		*f = append(*f, Finding{Rule: rule, Manager: manager, Kind: kind, Owner: owner})
+	}
+	(*f)[i].Paths = append((*f)[i].Paths, path)
+}

@@ -1,0 +1,78 @@
+package contract
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/fieldowners"
+)
+
+// Contract says what field managers may own: a claim for each manager and kind.
+type Contract []Claim
+
+// Claim is what one field manager may own of the objects of one kind. Paths are in the
+// notation of fieldowners.ParsePath, and stand for everything below them too.
+type Claim struct {
+	Manager string
+	Kind    schema.GroupKind
+	// Applies lists what the manager may own by Apply.
+	Applies []string
+	// Updates lists what it may own by Update: as a rule a status and a finalizer.
+	Updates []string
+	// Shared says of some of these paths, and of all below them, why another manager may
+	// own them as well.
+	Shared map[string]string
+}
+
+// Of returns the claims of one field manager.
+func (c Contract) Of(manager string) Contract {
+	return slices.DeleteFunc(slices.Clone(c), func(claim Claim) bool { return claim.Manager != manager })
+}
+
+// Managers lists the field managers, each once, sorted.
+func (c Contract) Managers() []string {
+	names := make([]string, 0, len(c))
+	for _, claim := range c {
+		names = append(names, claim.Manager)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// paths of the claim by one operation.
+func (c Claim) paths(operation metav1.ManagedFieldsOperationType) []string {
+	if operation == metav1.ManagedFieldsOperationApply {
+		return c.Applies
+	}
+	return c.Updates
+}
+
+// operations are the two ways to own a field.
+var operations = []metav1.ManagedFieldsOperationType{metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate}
+
+// Covers reports whether a claim of one path covers the other: it is the path or above it, or
+// the other one is a key field of a list item of which the path is a part.
+func Covers(claimed, path fieldowners.Path) bool {
+	return path.HasPrefix(claimed) || claimed.HasPrefix(path.Parent()) && isKeyField(path)
+}
+
+// isKeyField reports whether a path names a field by which its list item is found.
+func isKeyField(path fieldowners.Path) bool {
+	steps := path.Elements()
+	if len(steps) < 2 {
+		return false
+	}
+	last := steps[len(steps)-1].Field
+	return last != nil && slices.Contains(steps[len(steps)-2].Keys, *last)
+}
+
+// IsEverybodys reports whether a path names the whole of an object's labels, annotations,
+// owner references or finalizers, or of those of a template in it.
+func IsEverybodys(path fieldowners.Path) bool {
+	steps := path.Elements()
+	n := len(steps)
+	return n >= 2 && steps[n-2].Text == ".metadata" &&
+		slices.Contains([]string{".labels", ".annotations", ".ownerReferences", ".finalizers"}, steps[n-1].Text)
+}

@@ -1,0 +1,82 @@
+package contract_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/contract"
+)
+
+func ExampleWrite() {
+	deployment := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	err := contract.Write(os.Stdout, contract.Contract{
+		{Manager: "shop-web", Kind: deployment, Applies: []string{".spec.template"}},
+		{Manager: "shop-power", Kind: deployment, Applies: []string{".spec.replicas"}, Shared: map[string]string{
+			".spec.replicas": "an autoscaler may own them together with us",
+		}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	// Output:
+	// managers:
+	//   shop-power:
+	//     Deployment.apps:
+	//       applies:
+	//       - .spec.replicas
+	//       shared:
+	//         .spec.replicas: an autoscaler may own them together with us
+	//   shop-web:
+	//     Deployment.apps:
+	//       applies:
+	//       - .spec.template
+}
+
+func ExampleCheck() {
+	deployment := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	fmt.Println(contract.Check(contract.Contract{
+		{Manager: "shop-web", Kind: deployment, Applies: []string{".spec"}},
+		{Manager: "shop-power", Kind: deployment, Applies: []string{".spec.replicas"}},
+	}))
+	// Output:
+	// contract: "shop-power", Deployment.apps, .spec.replicas: shop-web claims .spec as well; if both may own it, Shared says why
+}
+
+func ExampleComparer_Compare() {
+	read, err := contract.Read(strings.NewReader(`
+managers:
+  shop-web:
+    Deployment.apps:
+      applies:
+      - .spec.template
+`))
+	if err != nil {
+		panic(err)
+	}
+	comparer, err := contract.NewComparer(read)
+	if err != nil {
+		panic(err)
+	}
+	ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{{
+		Manager: "shop-web", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apps/v1",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+	}})
+	if err != nil {
+		panic(err)
+	}
+	compared := comparer.Compare(schema.GroupKind{Group: "apps", Kind: "Deployment"}, ownership)
+	for _, finding := range compared.Findings {
+		fmt.Println(finding)
+	}
+	for _, unowned := range compared.Unowned {
+		fmt.Println(unowned.Manager, "may own, and does not:", unowned.Path)
+	}
+	// Output:
+	// outside-contract: shop-web/Apply owns 1 field of Deployment.apps that the contract does not give it: .spec.replicas
+	// shop-web may own, and does not: .spec.template
+}
