@@ -3,9 +3,10 @@
 // # What there is
 //
 //  1. Golden compares the intents of a pure function with a file.
-//  2. Recorder counts the requests that go over the wire, by verb and by the class
+//  2. Owns holds what is emitted against the contract of the field manager.
+//  3. Recorder counts the requests that go over the wire, by verb and by the class
 //     of their answer.
-//  3. Inject puts faults into a client, each in the form in which it arrives from
+//  4. Inject puts faults into a client, each in the form in which it arrives from
 //     an API server: the same status, reason and causes, so that apply finds its
 //     class. test/integration holds each that can be provoked against a real one.
 //

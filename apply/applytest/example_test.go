@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/applytest"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/contract"
 )
 
 // emit is the pure half of a reconciler: what it wants of a deployment.
@@ -74,6 +76,21 @@ func ExampleGolden() {
 	applytest.Golden(t, "testdata/sleeping.yaml", emit(false)...)
 	fmt.Println(len(t.failures), "failure")
 	// Output: 1 failure
+}
+
+// The contract forgets the replicas, and says labels that are not emitted.
+func ExampleOwns() {
+	t := newExampleT()
+	all := contract.Contract{
+		{Manager: "example-power", Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Applies: []string{".metadata.labels"}},
+	}
+	applytest.Owns(t, all.Of("example-power"), func(sleeping bool) ([]apply.Intent, error) { return emit(sleeping), nil }, true, false)
+	for _, failure := range t.failures {
+		fmt.Println(failure)
+	}
+	// Output:
+	// example-power emits .spec.replicas of Deployment.apps, which its contract does not let it apply: add the path to Applies, or leave the field out
+	// example-power claims .metadata.labels of Deployment.apps and emits nothing of it: take it out of Applies, or add a parent that shows it
 }
 
 // A force takes a field with three applies, one of them forced, and a read that

@@ -1,0 +1,236 @@
+package applytest
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/contract"
+)
+
+// Owns emits the intents of each parent, and checks that a field manager claims what it
+// emits and nothing else: each field of an intent is covered by what its contract lets it
+// apply, and each path there covers a field of an intent. So the parents have to show
+// everything that the manager can want.
+//
+// The contract is that of one field manager, such as all.Of("shop-web"). That no other
+// manager claims the same is for contract.Check, which is for the whole of it.
+func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]apply.Intent, error), parents ...Parent) {
+	t.Helper()
+	managers := c.Managers()
+	if len(managers) != 1 {
+		t.Errorf("applytest: Owns is about one field manager, and the contract has claims of %d: %q; take those of one with Of", len(managers), managers)
+		return
+	}
+	if err := contract.Check(c); err != nil {
+		t.Error(err)
+		return
+	}
+	if len(parents) == 0 {
+		t.Error("applytest: Owns needs a parent at least; without one, nothing is emitted")
+		return
+	}
+	owns := newOwning(c)
+	for i, parent := range parents {
+		intents, err := emit(parent)
+		if err != nil {
+			t.Errorf("emitting parents[%d]: %v", i, err)
+		}
+		for _, intent := range intents {
+			if err := owns.check(intent); err != nil {
+				t.Errorf("parents[%d]: %v", i, err)
+			}
+		}
+	}
+	for _, problem := range owns.problems() {
+		t.Error(problem)
+	}
+}
+
+// owning compares what is emitted with what one manager claims.
+type owning struct {
+	manager string
+	kinds   map[schema.GroupKind][]*claimedPath
+	found   []string
+}
+
+type claimedPath struct {
+	fieldowners.Path
+
+	emitted bool
+}
+
+func newOwning(c contract.Contract) *owning {
+	owns := &owning{manager: c[0].Manager, kinds: map[schema.GroupKind][]*claimedPath{}}
+	for _, claim := range c {
+		for _, text := range claim.Applies {
+			owns.kinds[claim.Kind] = append(owns.kinds[claim.Kind], &claimedPath{Path: fieldowners.MustParsePath(text)})
+		}
+	}
+	return owns
+}
+
+func (o *owning) check(intent apply.Intent) error {
+	object, err := encoded(intent.Config)
+	if err != nil {
+		return err
+	}
+	kind := object.GroupVersionKind().GroupKind()
+	if intent.Body != nil { // a Scale names its fields as the object itself does
+		if object, err = encoded(intent.Body); err != nil {
+			return err
+		}
+	}
+	claims := o.kinds[kind]
+	for _, field := range emittedFields(object.Object, claims) {
+		covered := false
+		for _, claim := range claims {
+			if contract.Covers(claim.Path, field) {
+				covered = true
+				claim.emitted = claim.emitted || field.HasPrefix(claim.Path)
+			}
+		}
+		if problem := fmt.Sprintf("%s emits %s of %s, which its contract does not let it apply: add the path to Applies, or leave the field out",
+			o.manager, field, kind); !covered && !slices.Contains(o.found, problem) {
+			o.found = append(o.found, problem)
+		}
+	}
+	return nil
+}
+
+func encoded(config runtime.ApplyConfiguration) (object unstructured.Unstructured, err error) {
+	text, err := json.Marshal(config)
+	if err != nil {
+		return object, err
+	}
+	return object, json.Unmarshal(text, &object.Object)
+}
+
+// problems are what was found, then what is claimed and was not emitted.
+func (o *owning) problems() []string {
+	var unused []string
+	for kind, claims := range o.kinds {
+		for _, claim := range claims {
+			if !claim.emitted {
+				unused = append(unused, fmt.Sprintf("%s claims %s of %s and emits nothing of it: take it out of Applies, or add a parent that shows it",
+					o.manager, claim.Path, kind))
+			}
+		}
+	}
+	slices.Sort(unused)
+	return append(slices.Clone(o.found), unused...)
+}
+
+// emittedFields lists the fields of an intent, but for what names the object.
+func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.Path {
+	walk := emission{object: object, claims: claims}
+	walk.value(fieldowners.Path{}, object)
+	slices.SortFunc(walk.fields, fieldowners.Path.Compare)
+	return slices.DeleteFunc(walk.fields, func(path fieldowners.Path) bool {
+		return slices.Contains([]string{".apiVersion", ".kind", ".metadata.name", ".metadata.namespace", ".metadata.uid"}, path.String())
+	})
+}
+
+// emission walks an intent down to its scalars, empty maps and lists. It goes into a list
+// as the claims do, since an intent does not say what tells the items of a list apart.
+type emission struct {
+	object map[string]any
+	claims []*claimedPath
+	fields []fieldowners.Path
+}
+
+func (e *emission) value(at fieldowners.Path, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, child := range value {
+			e.value(below(at, "["+quoted(name)+"]"), child)
+		}
+		if len(value) > 0 {
+			return
+		}
+	case []any:
+		if like, in := e.stepInto(at); in {
+			for i, item := range value {
+				e.value(e.item(at, like, i, item), item)
+			}
+			return
+		}
+	}
+	e.fields = append(e.fields, at)
+}
+
+// stepInto gives the step by which a claim goes into a list; without one, the list is
+// claimed as a whole.
+func (e *emission) stepInto(list fieldowners.Path) (step fieldowners.Element, in bool) {
+	for _, claim := range e.claims {
+		if claim.Len() > list.Len() && claim.HasPrefix(list) {
+			return claim.Elements()[list.Len()], true
+		}
+	}
+	return fieldowners.Element{}, false
+}
+
+// item names an item of a list as the claim of it does, which may name key fields that the
+// server fills in; else as claims name another item: by key fields, by place or, in a set,
+// by itself.
+func (e *emission) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
+	fields, isMap := item.(map[string]any)
+	for _, claim := range e.claims {
+		if !isMap || claim.Len() <= list.Len() || !claim.HasPrefix(list) {
+			continue
+		}
+		path := below(list, claim.Elements()[list.Len()].Text)
+		if found, ok := path.Value(e.object); ok && isSame(found, fields) {
+			return path
+		}
+	}
+	var keys []string
+	for _, key := range like.Keys {
+		if value, has := fields[key]; has && isScalar(value) {
+			keys = append(keys, quoted(key)+"="+quoted(value))
+		}
+	}
+	switch {
+	case len(keys) > 0:
+		return below(list, "["+strings.Join(keys, ",")+"]")
+	case like.Index || !isScalar(item):
+		return below(list, fmt.Sprintf("[%d]", index))
+	}
+	return below(list, "[="+quoted(item)+"]")
+}
+
+func isScalar(value any) bool {
+	switch value.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// isSame reports whether both are one and the same map, not an equal one.
+func isSame(a any, b map[string]any) bool {
+	other, isMap := a.(map[string]any)
+	return isMap && reflect.ValueOf(other).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+func quoted(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil { // it comes from JSON
+		panic(err)
+	}
+	return string(text)
+}
+
+// below parses a step below a path; what is written here is a path.
+func below(path fieldowners.Path, step string) fieldowners.Path {
+	return fieldowners.MustParsePath(path.String() + step)
+}
