@@ -98,7 +98,7 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if config.Lanes == nil {
 		config.Lanes = lanes.New()
 	}
-	contract, err := config.Contract.parse()
+	contract, err := appliedBy(config.FieldManager, config.Contract)
 	if err != nil {
 		return nil, fmt.Errorf("apply: %w", err)
 	}

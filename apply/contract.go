@@ -3,33 +3,43 @@ package apply
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/contract"
 )
 
-// Contract says which fields of a kind are a field manager's, with everything below them,
-// in the notation of fieldowners.ParsePath. Labels, annotations, owner references and
-// finalizers are everybody's: where one of these is named as a whole, what the intent
-// sets of it is the manager's.
+// Contract says what field managers may own, as in package contract. An applier takes back
+// what it gives the applier's own manager by Apply.
 //
 // Where a whole map of values is named, such as .data, keys that others had put there
 // before the wipe are the manager's as well, and go with its next apply.
-type Contract map[schema.GroupKind][]string
+type Contract = contract.Contract
 
-func (c Contract) parse() (map[schema.GroupKind][]fieldowners.Path, error) {
-	parsed := map[schema.GroupKind][]fieldowners.Path{}
-	for kind, texts := range c {
-		paths, err := parsePaths(texts)
-		if err != nil {
-			return nil, fmt.Errorf("Contract of %v: %w", kind, err)
-		}
-		parsed[kind] = paths
+// appliedBy gives what a contract lets a manager apply, by kind. A contract that does not
+// name the manager is another one's.
+func appliedBy(manager string, c Contract) (map[schema.GroupKind][]fieldowners.Path, error) {
+	if len(c) == 0 {
+		return nil, nil
 	}
-	return parsed, nil
+	own := c.Of(manager)
+	if len(own) == 0 {
+		return nil, fmt.Errorf("Contract does not name the field manager %q, only %s", manager, strings.Join(c.Managers(), ", "))
+	}
+	if err := contract.Check(own); err != nil {
+		return nil, fmt.Errorf("Contract: %w", err)
+	}
+	applied := map[schema.GroupKind][]fieldowners.Path{}
+	for _, claim := range own {
+		for _, text := range claim.Applies {
+			applied[claim.Kind] = append(applied[claim.Kind], fieldowners.MustParsePath(text)) // Check has parsed it
+		}
+	}
+	return applied, nil
 }
 
 // hasContract reports whether the intent may take back what is its manager's: the object
@@ -76,15 +86,6 @@ func mayHaveLost(object client.Object) bool {
 func (c *call) isMine(path fieldowners.Path) bool {
 	_, wanted := path.Value(c.intent.object)
 	return slices.ContainsFunc(c.contract[c.ref.GroupKind()], func(claim fieldowners.Path) bool {
-		return path.HasPrefix(claim) && (wanted && path.Len() > claim.Len() || !isEverybodys(claim))
+		return path.HasPrefix(claim) && (wanted && path.Len() > claim.Len() || !contract.IsEverybodys(claim))
 	})
-}
-
-// isEverybodys reports whether a path names a whole map or list of metadata, that of a
-// template included.
-func isEverybodys(claim fieldowners.Path) bool {
-	steps := claim.Elements()
-	n := len(steps)
-	return n >= 2 && steps[n-2].Text == ".metadata" &&
-		slices.Contains([]string{".labels", ".annotations", ".ownerReferences", ".finalizers"}, steps[n-1].Text)
 }

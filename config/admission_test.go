@@ -45,9 +45,8 @@ func covered(policy *admissionv1.ValidatingAdmissionPolicy) map[schema.GroupReso
 	return covered
 }
 
-func resourceOf(t *testing.T, claimed string) schema.GroupResource {
+func resourceOf(t *testing.T, kind schema.GroupKind) schema.GroupResource {
 	t.Helper()
-	kind := schema.ParseGroupKind(claimed)
 	for _, ours := range kinds(t) {
 		if ours.Spec.Group == kind.Group && ours.Spec.Names.Kind == kind.Kind {
 			return schema.GroupResource{Group: kind.Group, Resource: ours.Spec.Names.Plural}

@@ -2,12 +2,14 @@ package docs_test
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"coapply.dev/fieldowners/contract"
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
@@ -43,26 +45,24 @@ func TestOwners(t *testing.T) {
 
 func ownersTable() string {
 	claims := fieldmanagers.All()
-	slices.SortStableFunc(claims, func(a, b fieldmanagers.Claim) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Manager, b.Manager))
+	slices.SortStableFunc(claims, func(a, b contract.Claim) int {
+		return cmp.Or(strings.Compare(a.Kind.String(), b.Kind.String()), strings.Compare(a.Manager, b.Manager))
 	})
 	table := "| Kind | Field manager | Applied | By get-modify-update |\n|---|---|---|---|\n"
-	for i := 0; i < len(claims); {
-		first := claims[i]
-		var applied, updated []string
-		for ; i < len(claims) && claims[i].Kind == first.Kind && claims[i].Manager == first.Manager; i++ {
-			for _, path := range claims[i].Paths {
-				if claims[i].Fallback {
-					updated = append(updated, "`"+path+"`")
-				} else {
-					applied = append(applied, "`"+path+"`")
-				}
-			}
-			if why := claims[i].Shared; why != "" {
-				applied = append(applied, "shared: "+why)
-			}
+	for _, claim := range claims {
+		applied, updated := inCode(claim.Applies), inCode(claim.Updates)
+		for _, why := range slices.Compact(slices.Sorted(maps.Values(claim.Shared))) {
+			applied = append(applied, "shared: "+why)
 		}
-		table += "| " + strings.Join([]string{first.Kind, "`" + first.Manager + "`", strings.Join(applied, ", "), strings.Join(updated, ", ")}, " | ") + " |\n"
+		table += "| " + strings.Join([]string{claim.Kind.String(), "`" + claim.Manager + "`", strings.Join(applied, ", "), strings.Join(updated, ", ")}, " | ") + " |\n"
 	}
 	return table
+}
+
+func inCode(paths []string) []string {
+	quoted := make([]string, len(paths))
+	for i, path := range paths {
+		quoted[i] = "`" + path + "`"
+	}
+	return quoted
 }

@@ -7,9 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/fieldmanagers/claimtest"
 )
 
 func TestClaims(t *testing.T) {
@@ -17,18 +16,12 @@ func TestClaims(t *testing.T) {
 		b.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 		b.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	})
-	emitted := map[string][]apply.Intent{}
 	for manager, emit := range map[string]string{
 		fieldmanagers.DevboxWorkload: "workload",
 		fieldmanagers.DevboxPower:    "power",
 		fieldmanagers.DevboxNetwork:  "network",
 		fieldmanagers.DevboxContent:  "content",
 	} {
-		intents, err := emitters[emit](full)
-		if err != nil {
-			t.Fatal(err)
-		}
-		emitted[manager] = intents
+		applytest.Owns(t, fieldmanagers.Contract(manager), emitters[emit], full)
 	}
-	claimtest.Hold(t, emitted)
 }

@@ -1,6 +1,8 @@
 package fieldmanagers
 
-const ownService = "each has a Service of its own, and leaves what is not its own alone"
+import "coapply.dev/fieldowners/contract"
+
+var ownService = shared("each has a Service of its own, and leaves what is not its own alone", ".metadata", ".spec")
 
 var serviceFields = []string{
 	".metadata.labels",
@@ -12,8 +14,8 @@ var serviceFields = []string{
 
 // An object that was there before the Devbox of its name, and is someone else's, is
 // left alone altogether (package setup).
-var devbox = []Claim{
-	{Manager: DevboxWorkload, Kind: "Deployment.apps", Paths: []string{
+var devbox = contract.Contract{
+	{Manager: DevboxWorkload, Kind: deployment, Applies: []string{
 		".metadata.labels",
 		".metadata.ownerReferences",
 		".spec.selector",
@@ -27,10 +29,10 @@ var devbox = []Claim{
 		`.spec.template.spec.containers[name="devbox"].ports`,
 		`.spec.template.spec.containers[name="devbox"].resources`,
 	}},
-	{Manager: DevboxPower, Kind: "Deployment.apps", Paths: []string{".spec.replicas"}},
-	{Manager: DevboxNetwork, Kind: "Service", Shared: ownService, Paths: serviceFields},
+	{Manager: DevboxPower, Kind: deployment, Applies: []string{".spec.replicas"}},
+	{Manager: DevboxNetwork, Kind: service, Applies: serviceFields, Shared: ownService},
 
-	{Manager: DevboxWorkload, Kind: "Devbox.platform.coapply.dev", Fallback: true, Paths: []string{
+	{Manager: DevboxWorkload, Kind: ours("Devbox"), Updates: []string{
 		`.metadata.finalizers[="platform.coapply.dev/devbox-workload"]`,
 		".status.observedGeneration",
 		".status.phase",
@@ -39,16 +41,16 @@ var devbox = []Claim{
 		`.status.conditions[type="WorkloadApplied"]`,
 		`.status.conditions[type="Ready"]`,
 	}},
-	{Manager: DevboxPower, Kind: "Devbox.platform.coapply.dev", Fallback: true, Paths: []string{
+	{Manager: DevboxPower, Kind: ours("Devbox"), Updates: []string{
 		`.status.conditions[type="PowerApplied"]`,
 	}},
-	{Manager: DevboxNetwork, Kind: "Devbox.platform.coapply.dev", Fallback: true, Paths: []string{
+	{Manager: DevboxNetwork, Kind: ours("Devbox"), Updates: []string{
 		".status.network",
 		`.status.conditions[type="NetworkApplied"]`,
 	}},
-	{Manager: DevboxContent, Kind: "Devbox.platform.coapply.dev", Fallback: true, Paths: []string{".status.contentID"}},
+	{Manager: DevboxContent, Kind: ours("Devbox"), Updates: []string{".status.contentID"}},
 	// The template sets it, under the Deployment's name; it is ours to remove.
-	{Manager: DevboxWorkload, Kind: "Pod", Fallback: true, Paths: []string{
+	{Manager: DevboxWorkload, Kind: pod, Updates: []string{
 		`.metadata.finalizers[="platform.coapply.dev/record-status"]`,
 	}},
 }

@@ -1,16 +1,26 @@
-// Package fieldmanagers lists every field manager of the platform and what it
-// owns. A test emits every intent and proves the list: a manager claims what
-// stands here and nothing else. Check, which the manager calls before it starts,
-// refuses two of one name and two that claim one field.
+// Package fieldmanagers is the contract of the platform: every field manager and what
+// it may own, one file a kind. A test of each kind emits every intent and proves it
+// (applytest.Owns): a manager claims what stands here and nothing else. Check, which the
+// manager calls before it starts, refuses two that claim one field.
+//
+// make generate writes what follows from it: config/contract.yaml, the kinds of the
+// admission policies, and the rights of the fight detector.
 package fieldmanagers
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"coapply.dev/apply"
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/fieldowners/contract"
 )
+
+// Prefix of all names of ours, by which config/admission reserves them.
+const Prefix = "coapply-"
 
 // The field managers. A name is for ever: renaming one leaves its fields behind
 // under the old name.
@@ -27,46 +37,52 @@ const (
 	Fights          = "coapply-fights"
 )
 
-// Claim is what a manager owns of a kind: the paths and everything below them.
-type Claim struct {
-	Manager string
-	Kind    string // kind.group, the group left out for the core
-	Paths   []string
-	// Fallback says that it is written by get-modify-update: statuses and finalizers.
-	// The rest is applied.
-	Fallback bool
-	// Shared says why some of the paths are another manager's as well; "" is that none
-	// of them are.
-	Shared string
+// All is the contract of the platform.
+func All() contract.Contract {
+	all := slices.Concat(devbox, license, nodeMaintenance, slurm, user)
+	return append(all, fightsOf(all)...)
 }
 
-// All lists every claim.
-func All() []Claim {
-	var all []Claim
-	for _, claims := range [][]Claim{devbox, license, nodeMaintenance, slurm, user, fights} {
-		all = append(all, claims...)
-	}
-	return all
-}
+// Contract returns the part of one manager.
+func Contract(manager string) contract.Contract { return All().Of(manager) }
 
-// Contract gives what a manager applies, by kind.
-func Contract(manager string) apply.Contract {
-	contract := apply.Contract{}
-	for _, claim := range All() {
-		if claim.Manager == manager && !claim.Fallback {
-			kind := schema.ParseGroupKind(claim.Kind)
-			contract[kind] = append(contract[kind], claim.Paths...)
+// Check refuses a contract that cannot be kept, and a name that is not of ours.
+func Check(c contract.Contract) error {
+	errs := []error{contract.Check(c)}
+	for _, manager := range c.Managers() {
+		if !strings.HasPrefix(manager, Prefix) || manager == Prefix {
+			errs = append(errs, fmt.Errorf("%q does not begin with %s, the prefix that config/admission reserves", manager, Prefix))
 		}
 	}
-	return contract
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("field managers: %w", err)
+	}
+	return nil
 }
 
-// Names lists every field manager, once.
-func Names() []string {
-	var names []string
-	for _, claim := range All() {
-		names = append(names, claim.Manager)
+// The kinds of Kubernetes that are written to.
+var (
+	deployment     = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	statefulSet    = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+	roleBinding    = schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}
+	namespace      = schema.GroupKind{Kind: "Namespace"}
+	node           = schema.GroupKind{Kind: "Node"}
+	pod            = schema.GroupKind{Kind: "Pod"}
+	resourceQuota  = schema.GroupKind{Kind: "ResourceQuota"}
+	service        = schema.GroupKind{Kind: "Service"}
+	serviceAccount = schema.GroupKind{Kind: "ServiceAccount"}
+)
+
+// ours returns a kind of the platform.
+func ours(kind string) schema.GroupKind {
+	return schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: kind}
+}
+
+// shared gives one reason for several paths.
+func shared(why string, paths ...string) map[string]string {
+	reasons := map[string]string{}
+	for _, path := range paths {
+		reasons[path] = why
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return reasons
 }

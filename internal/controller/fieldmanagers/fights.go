@@ -1,14 +1,20 @@
 package fieldmanagers
 
-// One condition of each kind of ours.
-var fights = func() []Claim {
-	var claims []Claim
-	for _, kind := range []string{"Devbox", "License", "NodeMaintenance", "NodeSet", "SlurmController", "User"} {
-		claims = append(claims, Claim{
-			Manager: Fights,
-			Kind:    kind + ".platform.coapply.dev",
-			Paths:   []string{`.status.conditions[type="Contended"]`},
-		})
+import (
+	"slices"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/fieldowners/contract"
+)
+
+// fightsOf claims one condition of each kind of ours that the others have claims of.
+func fightsOf(others contract.Contract) contract.Contract {
+	var claims contract.Contract
+	for _, claim := range others {
+		known := slices.ContainsFunc(claims, func(c contract.Claim) bool { return c.Kind == claim.Kind })
+		if claim.Kind.Group == v1alpha1.SchemeGroupVersion.Group && !known {
+			claims = append(claims, contract.Claim{Manager: Fights, Kind: claim.Kind, Applies: []string{`.status.conditions[type="Contended"]`}})
+		}
 	}
 	return claims
-}()
+}

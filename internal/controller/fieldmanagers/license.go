@@ -1,18 +1,20 @@
 package fieldmanagers
 
+import "coapply.dev/fieldowners/contract"
+
 // The rest of the Namespace is the User's.
-var license = []Claim{
-	{Manager: License, Kind: "Namespace", Paths: []string{
+var license = contract.Contract{
+	{Manager: License, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/license"]`,
 		`.metadata.annotations["platform.coapply.dev/limits"]`,
 	}},
-	{Manager: License, Kind: "ResourceQuota", Paths: []string{
+	{Manager: License, Kind: resourceQuota, Applies: []string{
 		".metadata.labels",
 		".metadata.ownerReferences",
 		".spec.hard",
 	}},
 
-	{Manager: License, Kind: "License.platform.coapply.dev", Fallback: true, Paths: []string{
+	{Manager: License, Kind: ours("License"), Updates: []string{
 		`.metadata.finalizers[="platform.coapply.dev/license"]`,
 		".status.observedGeneration",
 		".status.phase",

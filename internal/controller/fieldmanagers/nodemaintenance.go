@@ -1,5 +1,7 @@
 package fieldmanagers
 
+import "coapply.dev/fieldowners/contract"
+
 // nodeMarks are what a node under maintenance has; strategy Update writes them by
 // get-modify-update.
 var nodeMarks = []string{
@@ -8,10 +10,9 @@ var nodeMarks = []string{
 	`.metadata.annotations["platform.coapply.dev/maintenance-reason"]`,
 }
 
-var nodeMaintenance = []Claim{
-	{Manager: NodeMaintenance, Kind: "Node", Paths: nodeMarks},
-	{Manager: NodeMaintenance, Kind: "Node", Fallback: true, Paths: nodeMarks},
-	{Manager: NodeMaintenance, Kind: "NodeMaintenance.platform.coapply.dev", Fallback: true, Paths: []string{
+var nodeMaintenance = contract.Contract{
+	{Manager: NodeMaintenance, Kind: node, Applies: nodeMarks, Updates: nodeMarks},
+	{Manager: NodeMaintenance, Kind: ours("NodeMaintenance"), Updates: []string{
 		".status.observedGeneration",
 		".status.nodes",
 		".status.total",

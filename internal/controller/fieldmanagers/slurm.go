@@ -1,7 +1,9 @@
 package fieldmanagers
 
-var slurm = []Claim{
-	{Manager: SlurmController, Kind: "StatefulSet.apps", Paths: []string{
+import "coapply.dev/fieldowners/contract"
+
+var slurm = contract.Contract{
+	{Manager: SlurmController, Kind: statefulSet, Applies: []string{
 		".metadata.labels",
 		".metadata.ownerReferences",
 		".spec.replicas",
@@ -15,15 +17,15 @@ var slurm = []Claim{
 		`.spec.template.spec.containers[name="slurmctld"].ports`,
 		`.spec.template.spec.containers[name="slurmctld"].resources`,
 	}},
-	{Manager: SlurmController, Kind: "Service", Shared: ownService, Paths: serviceFields},
-	{Manager: SlurmController, Kind: "SlurmController.platform.coapply.dev", Fallback: true, Paths: []string{
+	{Manager: SlurmController, Kind: service, Applies: serviceFields, Shared: ownService},
+	{Manager: SlurmController, Kind: ours("SlurmController"), Updates: []string{
 		".status.observedGeneration",
 		".status.serviceName",
 		`.status.conditions[type="Applied"]`,
 		`.status.conditions[type="Ready"]`,
 	}},
 
-	{Manager: NodeSet, Kind: "Pod", Paths: []string{
+	{Manager: NodeSet, Kind: pod, Applies: []string{
 		".metadata.labels",
 		".metadata.ownerReferences",
 		".spec.automountServiceAccountToken",
@@ -32,7 +34,7 @@ var slurm = []Claim{
 		`.spec.containers[name="slurmd"].env`,
 		`.spec.containers[name="slurmd"].resources`,
 	}},
-	{Manager: NodeSet, Kind: "NodeSet.platform.coapply.dev", Fallback: true, Paths: []string{
+	{Manager: NodeSet, Kind: ours("NodeSet"), Updates: []string{
 		".status.observedGeneration",
 		".status.replicas",
 		".status.readyReplicas",

@@ -1,27 +1,29 @@
 package fieldmanagers
 
+import "coapply.dev/fieldowners/contract"
+
 // The Namespace is the License's as well: see there.
-var user = []Claim{
-	{Manager: User, Kind: "Namespace", Paths: []string{
+var user = contract.Contract{
+	{Manager: User, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/owner"]`,
 		`.metadata.labels["app.kubernetes.io/managed-by"]`,
 		`.metadata.labels["pod-security.kubernetes.io/enforce"]`,
 		`.metadata.annotations["platform.coapply.dev/display-name"]`,
 		".metadata.ownerReferences",
 	}},
-	{Manager: User, Kind: "ServiceAccount", Paths: []string{
+	{Manager: User, Kind: serviceAccount, Applies: []string{
 		".metadata.labels",
 		".metadata.ownerReferences",
 		".automountServiceAccountToken",
 	}},
-	{Manager: User, Kind: "RoleBinding.rbac.authorization.k8s.io", Paths: []string{
+	{Manager: User, Kind: roleBinding, Applies: []string{
 		".metadata.labels",
 		".metadata.ownerReferences",
 		".roleRef",
 		".subjects",
 	}},
 
-	{Manager: User, Kind: "User.platform.coapply.dev", Fallback: true, Paths: []string{
+	{Manager: User, Kind: ours("User"), Updates: []string{
 		".status.observedGeneration",
 		".status.namespace",
 		".status.auditLog",

@@ -19,9 +19,10 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
 	"coapply.dev/apply/contention"
+	"coapply.dev/fieldowners/contract"
 	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/fieldmanagers/claimtest"
 )
 
 func newScheme(t *testing.T) *runtime.Scheme {
@@ -48,16 +49,11 @@ func ourKinds(scheme *runtime.Scheme) []schema.GroupVersionKind {
 }
 
 func TestClaims(t *testing.T) {
-	var intents []apply.Intent
-	for _, kind := range ourKinds(newScheme(t)) {
+	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.Fights), func(kind schema.GroupVersionKind) ([]apply.Intent, error) {
 		subject := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: types.NamespacedName{Name: "x"}}
 		config, err := status(subject, nil, condition([]contention.Trouble{{Reason: contention.ReasonLoop}}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		intents = append(intents, apply.Intent{Config: config, Subresource: "status"})
-	}
-	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.Fights: intents})
+		return []apply.Intent{{Config: config, Subresource: "status"}}, err
+	}, ourKinds(newScheme(t))...)
 }
 
 // TestWatched holds what is watched, and marked, to the rights of config/rbac.
@@ -88,7 +84,7 @@ func TestWatched(t *testing.T) {
 			wantRight(t, schema.GroupResource{Group: kind.Group, Resource: resource.Resource + "/status"}, "patch")
 		}
 	}
-	if _, err := watched(scheme, []fieldmanagers.Claim{{Manager: "m", Kind: "Nothing.example.com"}}); err == nil {
+	if _, err := watched(scheme, contract.Contract{{Manager: "m", Kind: schema.GroupKind{Group: "example.com", Kind: "Nothing"}, Applies: []string{".spec"}}}); err == nil {
 		t.Error("a kind that nobody knows was accepted")
 	}
 }

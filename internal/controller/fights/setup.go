@@ -14,6 +14,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
+	"coapply.dev/fieldowners/contract"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/setup"
 )
@@ -66,13 +67,13 @@ func (l leading) Start(context.Context) error {
 
 // watched are the kinds that our managers apply to, each in the version that the
 // scheme prefers.
-func watched(scheme *runtime.Scheme, claims []fieldmanagers.Claim) ([]schema.GroupVersionKind, error) {
+func watched(scheme *runtime.Scheme, claims contract.Contract) ([]schema.GroupVersionKind, error) {
 	var kinds []schema.GroupVersionKind
 	for _, claim := range claims {
-		kind := schema.ParseGroupKind(claim.Kind)
+		kind := claim.Kind
 		versions := scheme.VersionsForGroupKind(kind) // the one that is preferred comes first
 		switch {
-		case claim.Fallback:
+		case len(claim.Applies) == 0:
 		case len(versions) == 0:
 			return nil, fmt.Errorf("the scheme does not know %s, which %s claims", claim.Kind, claim.Manager)
 		case !slices.Contains(kinds, versions[0].WithKind(kind.Kind)):

@@ -11,10 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply"
 	"coapply.dev/apply/applytest"
 	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/fieldmanagers/claimtest"
 )
 
 // in is a License whose status is worked out.
@@ -71,9 +69,5 @@ func TestGoldenIntents(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	intents, err := emit(in(v1alpha1.LicenseActive))
-	if err != nil {
-		t.Fatal(err)
-	}
-	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.License: intents})
+	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.License), emit, in(v1alpha1.LicenseActive))
 }

@@ -11,7 +11,6 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/applytest"
 	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/fieldmanagers/claimtest"
 )
 
 var allMarks = []mark{{}, {annotation: Annotation}, {annotation: ReasonAnnotation}}
@@ -41,8 +40,7 @@ func TestGoldenIntents(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.NodeMaintenance: {
-		cordon(someNode(), someWork(v1alpha1.Cordon, "kernel update")),
-		take(someNode(), allMarks),
-	}})
+	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.NodeMaintenance), func(work *v1alpha1.NodeMaintenance) ([]apply.Intent, error) {
+		return []apply.Intent{cordon(someNode(), work), take(someNode(), allMarks)}, nil
+	}, someWork(v1alpha1.Cordon, "kernel update"))
 }

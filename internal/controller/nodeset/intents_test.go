@@ -12,7 +12,6 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/applytest"
 	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/fieldmanagers/claimtest"
 )
 
 func full(set *v1alpha1.NodeSet) {
@@ -58,5 +57,7 @@ func TestRevision(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.NodeSet: {podIntent(sample(full), 0)}})
+	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.NodeSet), func(set *v1alpha1.NodeSet) ([]apply.Intent, error) {
+		return []apply.Intent{podIntent(set, 0)}, nil
+	}, sample(full))
 }

@@ -18,7 +18,7 @@ import (
 // is taken from the cache: applies send what is emitted, and updates read live.
 func Cache() cache.Options {
 	// What the server made up an owner of, where managed fields were wiped, is taken back.
-	ours := fieldmanagers.Names()
+	ours := fieldmanagers.All().Managers()
 	keepOwn := fieldowners.KeepOwn(append(slices.Clone(ours), fieldowners.BeforeFirstApply)...)
 	return cache.Options{
 		// A reader without an informer is a watch that someone forgot to set up.

@@ -24,11 +24,11 @@ func TestCache(t *testing.T) {
 		object metav1.Object
 		want   int
 	}{
-		{&corev1.Service{}, len(fieldmanagers.Names())},
-		{&metav1.PartialObjectMetadata{}, len(fieldmanagers.Names()) + 1},
+		{&corev1.Service{}, len(fieldmanagers.All().Managers())},
+		{&metav1.PartialObjectMetadata{}, len(fieldmanagers.All().Managers()) + 1},
 	} {
 		var entries []metav1.ManagedFieldsEntry
-		for _, manager := range append(fieldmanagers.Names(), "kubectl") {
+		for _, manager := range append(fieldmanagers.All().Managers(), "kubectl") {
 			entries = append(entries, metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
 				APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:` + manager + `":{}}}`)})
 		}
@@ -47,7 +47,7 @@ func TestCache(t *testing.T) {
 func TestCachedAnnotations(t *testing.T) {
 	ours := map[string]string{"coapply.dev/paused": "true", "platform.coapply.dev/content-id": "c"}
 	for _, claim := range fieldmanagers.All() {
-		for _, path := range claim.Paths {
+		for _, path := range slices.Concat(claim.Applies, claim.Updates) {
 			if key, ok := strings.CutPrefix(path, `.metadata.annotations["`); ok {
 				ours[strings.TrimSuffix(key, `"]`)] = "claimed"
 			}
@@ -84,7 +84,7 @@ func TestCachedManagedFields(t *testing.T) {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1",
 			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:finalizers":{"v:` + strings.Repeat("x", size) + `":{}}}}`)}
 	}
-	ours := fieldmanagers.Names()[0]
+	ours := fieldmanagers.All().Managers()[0]
 	many := []metav1.ManagedFieldsEntry{entry(ours, 10), entry("kubectl", 100)}
 	for i := range 2000 {
 		many = append(many, entry(fmt.Sprint("tenant-", i), 1000))

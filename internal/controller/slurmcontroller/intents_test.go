@@ -10,10 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply"
 	"coapply.dev/apply/applytest"
 	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/fieldmanagers/claimtest"
 )
 
 func sample(change ...func(*v1alpha1.SlurmController)) *v1alpha1.SlurmController {
@@ -55,9 +53,5 @@ func TestGoldenIntents(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	intents, err := emit(sample(withResources))
-	if err != nil {
-		t.Fatal(err)
-	}
-	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.SlurmController: intents})
+	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.SlurmController), emit, sample(withResources))
 }

@@ -9,11 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply"
 	"coapply.dev/apply/applytest"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/fieldmanagers/claimtest"
 )
 
 func sample() *v1alpha1.User {
@@ -76,9 +74,5 @@ func TestEmitIntoAnothersNamespace(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	intents, err := emit(complete())
-	if err != nil {
-		t.Fatal(err)
-	}
-	claimtest.Hold(t, map[string][]apply.Intent{fieldmanagers.User: intents})
+	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.User), emit, complete())
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,7 +37,7 @@ func newWipedPair(t *testing.T, name, namespace string, plain, firstClient, anot
 	t.Helper()
 	applier := func(c client.Client, key string) *apply.Applier {
 		a, err := apply.New(c, apply.Config{FieldManager: key, LiveReader: c, Lanes: lanes,
-			Contract: apply.Contract{{Kind: "ConfigMap"}: {".data." + key}}})
+			Contract: apply.Contract{{Manager: key, Kind: schema.GroupKind{Kind: "ConfigMap"}, Applies: []string{".data." + key}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

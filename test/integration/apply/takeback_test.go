@@ -50,7 +50,7 @@ func TestTakeBackOfWhatGaveWay(t *testing.T) {
 					return err
 				}})
 			us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Policy: apply.OnConflict(decision), Contract: apply.Contract{
-				schema.GroupKind{Group: "apps", Kind: "Deployment"}: {".spec.replicas"}}})
+				{Manager: "us", Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Applies: []string{".spec.replicas"}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestTakeBackOfWhatGaveWay(t *testing.T) {
 func TestTakeBackOfTooMuch(t *testing.T) {
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
-	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, MaxShrink: 0.5, Contract: apply.Contract{{Kind: "ConfigMap"}: {".data"}}})
+	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, MaxShrink: 0.5, Contract: apply.Contract{{Manager: "us", Kind: schema.GroupKind{Kind: "ConfigMap"}, Applies: []string{".data"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestTakeBackBesideAForgedEntry(t *testing.T) {
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Contract: apply.Contract{
-		schema.GroupKind{Group: "apps", Kind: "Deployment"}: {".spec.replicas"}}})
+		{Manager: "us", Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Applies: []string{".spec.replicas"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestTakeBackOfScale(t *testing.T) {
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Contract: apply.Contract{
-		schema.GroupKind{Group: "apps", Kind: "Deployment"}: {".spec.replicas"}}})
+		{Manager: "us", Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Applies: []string{".spec.replicas"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestTakeBackForbidden(t *testing.T) {
 			return c.Patch(ctx, o, p, options...)
 		}})
 	namespace := kit.NewNamespace(t, c)
-	for _, contract := range []apply.Contract{nil, {{Kind: "ConfigMap"}: {".data"}}} {
+	for _, contract := range []apply.Contract{nil, {{Manager: "us", Kind: schema.GroupKind{Kind: "ConfigMap"}, Applies: []string{".data"}}}} {
 		us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Contract: contract})
 		if err != nil {
 			t.Fatal(err)
@@ -235,7 +235,7 @@ func TestPlanOfTakingBack(t *testing.T) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { watched.next = next; return watched })
 	c := kit.NewClient(t, config)
 	namespace := kit.NewNamespace(t, c)
-	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, MaxShrink: 0.5, Contract: apply.Contract{{Kind: "ConfigMap"}: {".data"}}})
+	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, MaxShrink: 0.5, Contract: apply.Contract{{Manager: "us", Kind: schema.GroupKind{Kind: "ConfigMap"}, Applies: []string{".data"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

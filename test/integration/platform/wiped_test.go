@@ -210,8 +210,8 @@ func TestTakeBack(t *testing.T) {
 		return corev1ac.ConfigMap("a", namespace).WithLabels(map[string]string{"ours": "yes"}).WithData(data)
 	}
 	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Contract: apply.Contract{
-		{Kind: "ConfigMap"}: {".data.image", ".data.former", ".data.theirs", ".metadata.labels"},
-		schema.GroupKind{Group: "apps", Kind: "Deployment"}: {".spec"},
+		{Manager: "us", Kind: schema.GroupKind{Kind: "ConfigMap"}, Applies: []string{".data.image", ".data.former", ".data.theirs", ".metadata.labels"}},
+		{Manager: "us", Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Applies: []string{".spec"}},
 	}})
 	if err != nil {
 		t.Fatal(err)
