@@ -12,8 +12,8 @@ import (
 // come, as the end of a License is.
 func TestDateColumnsArePast(t *testing.T) {
 	files, err := filepath.Glob("crd/platform*.yaml")
-	if err != nil || len(files) != 6 {
-		t.Fatalf("%d CRDs, %v; want 6", len(files), err)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no CRDs: %v", err)
 	}
 	for _, file := range files {
 		read, err := readObjects(file)

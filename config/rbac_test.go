@@ -12,6 +12,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"sigs.k8s.io/yaml"
+
+	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 // kinds are those of config/crd.
@@ -59,6 +61,35 @@ func TestLeastPrivilege(t *testing.T) {
 			for _, grants := range []string{"bind", "escalate", "impersonate"} {
 				if slices.Contains(rule.Verbs, grants) && (len(rule.ResourceNames) == 0 || grants != "bind") {
 					t.Errorf("%s may %s anything: %v", role, grants, rule)
+				}
+			}
+		}
+	}
+}
+
+// TestTheManagerMayWriteWhatIsClaimed holds the markers in internal/controller to the
+// contract.
+func TestTheManagerMayWriteWhatIsClaimed(t *testing.T) {
+	allowed := map[string]bool{}
+	for _, rule := range rules(t)["coapply-manager"] {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					allowed[verb+" "+resource+"."+group] = true
+				}
+			}
+		}
+	}
+	for _, claim := range fieldmanagers.All() {
+		resource := resourceOf(t, claim.Kind)
+		for verb, paths := range map[string][]string{"patch": claim.Applies, "update": claim.Updates} {
+			for _, path := range paths {
+				name := resource.Resource
+				if strings.HasPrefix(path, ".status.") {
+					name += "/status"
+				}
+				if right := verb + " " + name + "." + resource.Group; !allowed[right] {
+					t.Errorf("%s claims %s of %s and may not %s: add it to the rbac.go of its reconciler, and make generate", claim.Manager, path, claim.Kind, right)
 				}
 			}
 		}

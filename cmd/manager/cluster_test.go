@@ -89,9 +89,12 @@ func TestClusterThatCannotServe(t *testing.T) {
 		leasesPath  = "/apis/coordination.k8s.io/v1/namespaces/here/leases"
 	)
 	answers := answer{http.StatusOK, `{"gitVersion":"v1.36.3"}`}
-	served := answer{http.StatusOK, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"platform.coapply.dev/v1alpha1",
-		"resources":[{"kind":"Devbox"},{"kind":"License"},{"kind":"NodeMaintenance"},{"kind":"NodeSet"},
-		{"kind":"SlurmController"},{"kind":"User"}]}`}
+	var resources []string
+	for _, kind := range ourKinds(newScheme()) {
+		resources = append(resources, fmt.Sprintf(`{"kind":%q}`, kind))
+	}
+	served := answer{http.StatusOK, fmt.Sprintf(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"platform.coapply.dev/v1alpha1",
+		"resources":[%s]}`, strings.Join(resources, ","))}
 	lease := answer{http.StatusOK, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"x"}}`}
 	forbidden := status(http.StatusForbidden, "Forbidden")
 	for _, tt := range []struct {

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"coapply.dev/fieldowners/contract"
+)
+
+// resourceRules names every kind of which something is claimed, with all subresources.
+func resourceRules(claims contract.Contract, kinds kinds) string {
+	var text strings.Builder
+	for _, r := range kinds.resources(claims) {
+		fmt.Fprintf(&text, `    - apiGroups: [%s]
+      apiVersions: ["*"]
+      operations: [CREATE, UPDATE]
+      resources:
+`, cmp.Or(r.group, `""`))
+		for _, name := range r.names {
+			fmt.Fprintf(&text, "      - %s\n      - %s/*\n", name, name)
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/fieldowners/contract"
+)
+
+// kind is one of ours, as its CRD has it.
+type kind struct {
+	schema.GroupKind
+
+	file             string // in config/crd
+	singular, plural string
+	namespaced       bool
+	scale            bool
+}
+
+type kinds []kind
+
+// readKinds reads config/crd, in the order of its files.
+func readKinds(root string) (kinds, error) {
+	files, err := filepath.Glob(filepath.Join(root, "config", "crd", "*_*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var all kinds
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := yaml.UnmarshalStrict(content, &crd); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		names, subresources := crd.Spec.Names, crd.Spec.Versions[0].Subresources
+		all = append(all, kind{
+			GroupKind: schema.GroupKind{Group: crd.Spec.Group, Kind: names.Kind},
+			file:      filepath.Base(file), singular: names.Singular, plural: names.Plural,
+			namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+			scale:      subresources != nil && subresources.Scale != nil,
+		})
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no CRDs in %s", filepath.Join(root, "config", "crd"))
+	}
+	return all, nil
+}
+
+// names lists the resources of our kinds for a policy.
+func (k kinds) names(indent int) string {
+	var lines strings.Builder
+	for _, kind := range k {
+		fmt.Fprintf(&lines, "%*s- %s\n", indent+2, "", kind.plural)
+	}
+	return lines.String()
+}
+
+// resourceOf gives the resource of a kind.
+func (k kinds) resourceOf(of schema.GroupKind) string {
+	if i := slices.IndexFunc(k, func(ours kind) bool { return ours.GroupKind == of }); i >= 0 {
+		return k[i].plural
+	}
+	guessed, _ := meta.UnsafeGuessKindToResource(of.WithVersion(""))
+	return guessed.Resource
+}
+
+// resources are those that claims are about, by group, sorted; the core comes first.
+type resources struct {
+	group string
+	names []string
+}
+
+func (k kinds) resources(claims contract.Contract) []resources {
+	byGroup := map[string][]string{}
+	for _, claim := range claims {
+		byGroup[claim.Kind.Group] = append(byGroup[claim.Kind.Group], k.resourceOf(claim.Kind))
+	}
+	var all []resources
+	for group, names := range byGroup {
+		slices.Sort(names)
+		all = append(all, resources{group, slices.Compact(names)})
+	}
+	slices.SortFunc(all, func(a, b resources) int { return strings.Compare(k.order(a.group), k.order(b.group)) })
+	return all
+}
+
+// order puts our own group last.
+func (k kinds) order(group string) string {
+	if group == k[0].Group {
+		return "~"
+	}
+	return group
+}
