@@ -8,6 +8,9 @@
 HOMEPAGE = $(URL)
 KREW_PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
+# Of make soak; none is a new one.
+SEED ?=
+
 # Options of the command, as in make run ARGS='--port 6443'.
 ARGS =
 
@@ -16,9 +19,14 @@ IMG = coapply-manager:$(or $(VERSION),dev)
 KUBECTL =
 INSTALLER = dist/install.yaml
 
-# Much arithmetic and next to no concurrency: the race detector would take minutes for it.
-ARITHMETIC = coapply.dev/compare/model coapply.dev/docs/reports
-UNIT = $$(go list ./... | grep -vFx $(addprefix -e ,$(ARITHMETIC)) | grep -v ^coapply.dev/test/)
+# make test has the race detector where goroutines meet, make soak has it everywhere.
+RACED = ./apply/...
+UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/integration)
+# Tests that wait for a server leave the processor to others.
+AT_ONCE = -parallel 8
+
+# How long make soak takes.
+FOR ?= 10m
 MODULES = . compare/peers tools/cluster tools/kwok tools/dev
 GENERATED = api/v1alpha1/zz_generated.deepcopy.go api/v1alpha1/applyconfiguration \
 	config/crd config/rbac config/admission config/samples/kustomization.yaml config/contract.yaml \
@@ -40,16 +48,19 @@ demo: build ## Show on a real control plane what the project is for (the first t
 run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options in ARGS='--port 6443'
 	bin/platform run $(ARGS)
 
-test: control-plane test-unit test-integration test-peers ## Run all tests
+test: control-plane test-unit test-integration test-peers ## Run all tests but those of make soak, with the same random cases each time
 
 test-unit: go ## Run the tests that need no control plane
-	@$(set_race); set -x; go test $$race -timeout 10m $(UNIT) && go test $(ARITHMETIC)
+	@$(set_race); set -x; go test $$race -timeout 10m $(RACED) && go test -timeout 10m $(UNRACED)
 
 test-integration: control-plane ## Run the tests against a real control plane
-	@$(set_race); set -x; go test $$race -timeout 30m -count 1 ./test/integration/...
+	go run ./test/kit/share go test -short -timeout 20m -count 1 $(AT_ONCE) ./test/integration/...
 
 test-peers: control-plane ## Run the tests of what is measured beside coapply, in a module of its own
 	cd compare/peers && go test -timeout 10m ./...
+
+soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
+	@$(set_race); set -x; go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' $$race
 
 scale: control-plane ## Measure the platform with 1,000 Devboxes, 200 Users and 500 pods of a NodeSet: docs/scale.md
 	COAPPLY_SCALE=full go test -timeout 60m -count 1 -v -run '^TestScale$$' ./test/integration/platform
@@ -137,4 +148,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-peers scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-peers soak scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +23,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/api/v1alpha1"
 	"coapply.dev/test/kit"
 )
 
@@ -176,7 +180,7 @@ func getMetrics(t *testing.T, server, token string) int {
 }
 
 func TestManagerRefusesToStart(t *testing.T) {
-	noCRDs := writeKubeconfig(t, kit.Server(t))
+	noCRDs := withoutCRDs(t, kit.Server(t))
 	nobody := rest.CopyConfig(kit.Server(t))
 	nobody.Host = "https://" + kit.FreeAddress(t)
 	off := []string{"--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false"}
@@ -196,6 +200,36 @@ func TestManagerRefusesToStart(t *testing.T) {
 			t.Errorf("%s: exit code %d, last line %q; want %d and %q", test.reason, code, last, test.code, test.want)
 		}
 	}
+}
+
+// withoutCRDs returns a kubeconfig of the API server as it is before our CRDs are installed.
+func withoutCRDs(t *testing.T, config *rest.Config) (kubeconfig string) {
+	t.Helper()
+	address, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(address)
+	if proxy.Transport, err = rest.TransportFor(config); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/apis/"+v1alpha1.SchemeGroupVersion.Group) {
+			http.NotFound(w, r)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	written := clientcmdapi.NewConfig()
+	written.Clusters["c"] = &clientcmdapi.Cluster{Server: server.URL}
+	written.Contexts["x"] = &clientcmdapi.Context{Cluster: "c"}
+	written.CurrentContext = "x"
+	if err := clientcmd.WriteToFile(*written, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
 }
 
 func writeKubeconfig(t *testing.T, config *rest.Config) string {

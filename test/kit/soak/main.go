@@ -1,0 +1,104 @@
+// Command soak runs for a given time what make test leaves out: all tests with the race detector and new seeds, many
+// random cases, and whatever takes minutes or a control plane of its own. It takes the steps in an order that the seed
+// says, again and again with new seeds, and ends the one that runs when the time is over; that one has not failed.
+//
+//	go run ./test/kit/soak -for 10m -race
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"coapply.dev/test/kit"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	patience := flag.Duration("for", 10*time.Minute, "how long to go on")
+	given := flag.String("seed", "", "of an earlier run; none is a new one")
+	race := flag.Bool("race", false, "run tests with the race detector")
+	flag.Parse()
+	seed := rand.Uint64() >> 1
+	if *given != "" {
+		if _, err := fmt.Sscan(*given, &seed); err != nil {
+			fmt.Fprintln(os.Stderr, "soak: -seed:", err)
+			return 2
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer kit.StopAll()
+	if err := soak(ctx, *patience, seed, *race); err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		return 1
+	}
+	return 0
+}
+
+// soak builds and starts what steps need before the time begins.
+func soak(ctx context.Context, patience time.Duration, seed uint64, race bool) error {
+	if err := (step{"build", []string{"-run", "^$", "./..."}, nil}).run(ctx, race, nil); err != nil {
+		return err
+	}
+	shared, err := kit.Share(ctx)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var failed error
+	for ; limited.Err() == nil; seed++ {
+		fmt.Printf("=== make soak SEED=%d\n", seed)
+		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(steps)) {
+			started := time.Now()
+			err := steps[i].run(limited, race, append(shared, fmt.Sprintf("COAPPLY_SEED=%d", seed)))
+			if limited.Err() != nil {
+				fmt.Printf("=== %s: not finished after %s\n", steps[i].name, time.Since(started).Round(time.Second))
+				break
+			}
+			if err != nil {
+				failed = errors.Join(failed, fmt.Errorf("%s with SEED=%d: %w", steps[i].name, seed, err))
+			}
+			fmt.Printf("=== %s: %s after %s\n", steps[i].name, verdict(err), time.Since(started).Round(time.Second))
+		}
+	}
+	return errors.Join(failed, ctx.Err())
+}
+
+func verdict(err error) string {
+	if err != nil {
+		return "FAILED"
+	}
+	return "passed"
+}
+
+// step is a go test of its own.
+type step struct {
+	name        string
+	arguments   []string
+	environment []string
+}
+
+// run asks the tests to end when the context is over, so that they stop their control planes.
+func (s step) run(ctx context.Context, race bool, environment []string) error {
+	arguments := append([]string{"test", "-count=1", "-timeout=2h", "-parallel=8"}, s.arguments...)
+	if race {
+		arguments = append([]string{"test", "-race"}, arguments[1:]...)
+	}
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test leaves its tests running when it is told to end
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
+	command.WaitDelay = time.Minute
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	command.Env = append(append(os.Environ(), environment...), s.environment...)
+	return command.Run()
+}
