@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/steady"
 	"coapply.dev/fieldowners"
@@ -102,7 +103,11 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apply: %w", err)
 	}
-	a := &Applier{contract: contract, client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c), seen: newSeenVersions(), made: newMade(), memory: newMemory()}
+	a := &Applier{
+		contract: contract, client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c),
+		seen: recent.New[seenKey, identity](seenObjects), made: recent.New[lanes.Key, madeObject](seenObjects),
+		memory: recent.New[memoryKey, remembered](rememberedObjects),
+	}
 	if a.metrics == nil {
 		a.metrics = NoMetrics{}
 	}

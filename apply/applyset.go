@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
@@ -63,11 +63,11 @@ import (
 // recorded.
 type ApplySets struct {
 	members *Applier
-	parents *Applier   // writes the set's label and annotations, under a name of its own
-	known   *lru.Cache // by the parent's uid: knownSet
-	latest  *lru.Cache // by the parent's uid: the last *Round that began
-	holders *lru.Cache // by lanes.Key: the id of the set that it was applied for last
-	holding *lanes.Set // around the look at who has a member and its apply, which enters the object's own lane
+	parents *Applier                           // writes the set's label and annotations, under a name of its own
+	known   *recent.Cache[types.UID, knownSet] // by the parent's uid
+	latest  *recent.Cache[types.UID, *Round]   // by the parent's uid: the last that began
+	holders *recent.Cache[lanes.Key, string]   // the id of the set that an object was applied for last
+	holding *lanes.Set                         // around the look at who has a member and its apply, which enters the object's own lane
 }
 
 // How many parents and members are remembered: one that is not costs its reads again.
@@ -101,7 +101,8 @@ func NewApplySets(applier *Applier) (*ApplySets, error) {
 	}
 	return &ApplySets{
 		members: members, parents: parents,
-		holding: lanes.New(), known: lru.New(knownSets), latest: lru.New(knownSets), holders: lru.New(knownMembers),
+		holding: lanes.New(), known: recent.New[types.UID, knownSet](knownSets), latest: recent.New[types.UID, *Round](knownSets),
+		holders: recent.New[lanes.Key, string](knownMembers),
 	}, nil
 }
 
@@ -181,7 +182,7 @@ func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func()
 	if err := r.identify(parent); err != nil {
 		return r.failed(err)
 	}
-	s.latest.Add(r.parent.UID, r)
+	s.latest.Put(r.parent.UID, r)
 	if emit == nil {
 		return r.failed(&IntentError{Object: r.parent, Err: errors.New("the function that emits for this parent is nil")})
 	}

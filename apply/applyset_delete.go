@@ -34,7 +34,7 @@ func (s *ApplySets) Delete(ctx context.Context, parent client.Object) (pruned Pr
 	if err := r.identify(parent); err != nil {
 		return Pruned{}, false, err
 	}
-	s.latest.Add(r.parent.UID, r)
+	s.latest.Put(r.parent.UID, r)
 	live, err := r.readParent(ctx)
 	if err != nil {
 		return Pruned{}, false, err

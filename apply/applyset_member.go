@@ -141,6 +141,6 @@ func (r *Round) hold(ctx context.Context, object ObjectRef) error {
 					"it can once that set has pruned it, or the label is removed", label, PartOfLabel, r.parent, r.own.id)}
 		}
 	}
-	r.sets.holders.Add(key, r.own.id)
+	r.sets.holders.Put(key, r.own.id)
 	return nil
 }

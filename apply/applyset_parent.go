@@ -16,7 +16,7 @@ import (
 // that a partial intent is for, before any is applied there. What this process knows is trusted as long as the parent that was
 // read, which may be older, says the same.
 func (r *Round) announce(ctx context.Context) error {
-	known, ok := r.sets.knownOf(r.parent)
+	known, ok := r.sets.known.Get(r.parent.UID)
 	if !ok || known.record != r.read {
 		live, err := r.readParent(ctx)
 		if err != nil {
@@ -44,16 +44,10 @@ func (r *Round) announce(ctx context.Context) error {
 		applied = map[lanes.Key]struct{}{}
 	}
 	maps.Copy(applied, r.members)
-	r.sets.known.Add(r.parent.UID, knownSet{
+	r.sets.known.Put(r.parent.UID, knownSet{
 		record: r.recorded, applied: applied, complete: known.complete, lookout: known.lookout, partials: r.named,
 	})
 	return nil
-}
-
-func (s *ApplySets) knownOf(parent ObjectRef) (knownSet, bool) {
-	value, _ := s.known.Get(parent.UID)
-	known, ok := value.(knownSet)
-	return known, ok
 }
 
 // write brings the parent to a record, if it says another one.

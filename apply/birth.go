@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/internal/recent"
+	"coapply.dev/apply/lanes"
 )
 
 // neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin
@@ -33,7 +35,7 @@ func (c *call) expect(cached client.Object) {
 	case c.intent.ref.UID != "": // the caller knows, and nothing is created
 		c.birth.doubtful = cached == nil || cached.GetUID() != c.intent.ref.UID || !c.belongs(cached)
 	case cached == nil:
-		uid, known := c.made.lately(c.ref)
+		uid, known := c.madeLately(c.ref)
 		c.intent.ref.UID, c.birth.pinned, c.birth.absent = uid, known, !known
 	case c.belongs(cached):
 		c.intent.ref.UID, c.birth.pinned = cached.GetUID(), true
@@ -103,7 +105,7 @@ func (c *call) pinned() pin {
 
 // made remembers for a moment the uids of objects that were applied as their manager's
 // own: the cache may not have them yet.
-type made struct{ byObject *lru.Cache }
+type made = recent.Cache[lanes.Key, madeObject]
 
 type madeObject struct {
 	uid types.UID
@@ -113,11 +115,9 @@ type madeObject struct {
 // madeFor is how long a cache may lag. Later what it does not have is gone.
 const madeFor = 10 * time.Second
 
-func newMade() *made { return &made{lru.New(seenObjects)} }
-
-func (m *made) lately(ref ObjectRef) (uid types.UID, ok bool) {
-	found, _ := m.byObject.Get(ref.Key())
-	object, ok := found.(madeObject)
+// madeLately gives the uid of an object that was made a moment ago.
+func (a *Applier) madeLately(ref ObjectRef) (uid types.UID, ok bool) {
+	object, ok := a.made.Get(ref.Key())
 	if !ok || time.Since(object.at) > madeFor {
 		return "", false
 	}
@@ -126,7 +126,7 @@ func (m *made) lately(ref ObjectRef) (uid types.UID, ok bool) {
 
 func (c *call) madeIt() {
 	if c.birth.belongs != nil && !c.dryRun && c.ref.UID != "" {
-		c.made.byObject.Add(c.ref.Key(), madeObject{c.ref.UID, time.Now()})
+		c.made.Put(c.ref.Key(), madeObject{c.ref.UID, time.Now()})
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
 
+	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/internal/wire"
 )
 
@@ -26,7 +26,7 @@ func (c *call) judge(config runtime.ApplyConfiguration) Action {
 	answer := c.exchange.lastAnswer()
 	object := identityOf(answer, config)
 	c.ref.UID, c.ref.ResourceVersion = object.uid, object.resourceVersion
-	seenBefore := !c.dryRun && c.seen.replace(c.ref)
+	seenBefore := !c.dryRun && c.seenBefore(c.ref)
 	switch {
 	case answer.status == http.StatusCreated:
 		return Created
@@ -62,23 +62,21 @@ func identityOf(answer answer, config runtime.ApplyConfiguration) identity {
 
 // seenVersions remembers the resourceVersion of the last answer for each of the
 // objects applied most recently.
-type seenVersions struct{ byObject *lru.Cache }
+type seenVersions = recent.Cache[seenKey, identity]
 
 const seenObjects = 4096
-
-func newSeenVersions() *seenVersions { return &seenVersions{lru.New(seenObjects)} }
 
 type seenKey struct {
 	kind metav1.GroupVersionKind
 	name types.NamespacedName
 }
 
-// replace remembers the object's version and tells whether it was the last one
+// seenBefore remembers the object's version and tells whether it was the last one
 // seen.
-func (s *seenVersions) replace(ref ObjectRef) bool {
+func (a *Applier) seenBefore(ref ObjectRef) bool {
 	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}
 	now := identity{ref.UID, ref.ResourceVersion}
-	before, ok := s.byObject.Get(key)
-	s.byObject.Add(key, now)
+	before, ok := a.seen.Get(key)
+	a.seen.Put(key, now)
 	return ok && before == now && now.resourceVersion != ""
 }

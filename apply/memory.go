@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/recent"
 	"coapply.dev/fieldowners"
 )
 
@@ -19,9 +19,7 @@ import (
 // gave way. The next apply then starts with what is left of the intent instead of
 // with a conflict that it could have known. It is no more than a guess: the
 // server's answer tells whether the other owners still stand there.
-type memory struct{ byIntent *lru.Cache }
-
-func newMemory() *memory { return &memory{lru.New(rememberedObjects)} }
+type memory = recent.Cache[memoryKey, remembered]
 
 const rememberedObjects = 4096
 
@@ -41,10 +39,10 @@ func (e *encodedIntent) key() memoryKey {
 	return memoryKey{metav1.GroupVersionKind(e.ref.GroupVersionKind), e.ref.NamespacedName, e.subresource}
 }
 
-// forget is for whoever writes to an object otherwise than by applying an intent.
-func (m *memory) forget(object ObjectRef) {
+// forgetObject is for whoever writes to an object otherwise than by applying an intent.
+func (a *Applier) forgetObject(object ObjectRef) {
 	for _, subresource := range []string{"", statusSubresource} {
-		m.byIntent.Remove(memoryKey{metav1.GroupVersionKind(object.GroupVersionKind), object.NamespacedName, subresource})
+		a.memory.Remove(memoryKey{metav1.GroupVersionKind(object.GroupVersionKind), object.NamespacedName, subresource})
 	}
 }
 
@@ -83,11 +81,7 @@ func (c *call) applyRemembered(ctx context.Context) (action Action, settled bool
 // another decision only the very same intent is recalled: should the answer show
 // such an owner, nothing has landed that had not before.
 func (c *call) recall() (known remembered, ok bool) {
-	found, ok := c.memory.byIntent.Get(c.intent.key())
-	if !ok {
-		return remembered{}, false
-	}
-	known, ok = found.(remembered)
+	known, ok = c.memory.Get(c.intent.key())
 	if uid := c.intent.ref.UID; !ok || uid != "" && uid != known.uid {
 		return remembered{}, false
 	}
@@ -146,13 +140,13 @@ func (c *call) rememberAs(uid types.UID) {
 	}
 	held.owned = held.ownedAround()
 	held.keep = held.owned // what we have now is what this form keeps: sent again it gives up nothing
-	c.memory.byIntent.Add(c.intent.key(), remembered{uid, c.intent.hash(), held})
+	c.memory.Put(c.intent.key(), remembered{uid, c.intent.hash(), held})
 }
 
 // forget has the next apply start with the whole intent.
 func (c *call) forget() {
 	if !c.dryRun {
-		c.memory.byIntent.Remove(c.intent.key())
+		c.memory.Remove(c.intent.key())
 	}
 }
 

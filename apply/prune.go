@@ -92,7 +92,7 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	if latest, _ := r.sets.latest.Get(r.parent.UID); latest != r {
 		return Pruned{}, fmt.Errorf("%w: there is a later round of %v", ErrNotPruned, r.parent)
 	}
-	known, _ := r.sets.knownOf(r.parent)
+	known, _ := r.sets.known.Get(r.parent.UID)
 	if known.complete && len(known.applied) == len(r.members) && !known.lookout.due() && !r.releases(known) {
 		return Pruned{Kept: known.lookout.remembered()}, nil
 	}
@@ -170,7 +170,7 @@ func (p *pruning) settle(ctx context.Context) {
 		lookout: p.before.next(p.pruned.Kept), partials: p.named,
 	}
 	known.lookout.partials = p.unreleased
-	p.sets.known.Add(p.parent.UID, known)
+	p.sets.known.Put(p.parent.UID, known)
 	p.before.mark(p.pruned.Kept)
 }
 

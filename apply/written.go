@@ -29,7 +29,7 @@ func (c *call) writtenKey(subresource string) writtenKey {
 // wroteElse has no read of an object believed until an apply to it has answered: what
 // was written is no apply, or a delete.
 func (a *Applier) wroteElse(object ObjectRef) {
-	a.memory.forget(object) // what was left of an intent may leave out what is ours by then
+	a.forgetObject(object) // what was left of an intent may leave out what is ours by then
 	s := a.config.Steady
 	if s == nil {
 		return

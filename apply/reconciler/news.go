@@ -5,13 +5,16 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
+
+	"coapply.dev/apply/internal/recent"
 )
 
 // news remembers what trouble was told of each parent last, so that trouble that stays
 // is logged and told once, and again when it changes. A process that starts anew tells
 // it anew.
-type news struct{ byTrouble *lru.Cache }
+type news struct {
+	byTrouble *recent.Cache[trouble, uint64] // a hash of what was told
+}
 
 // trouble is a kind of it that a parent may have.
 type trouble struct {
@@ -24,7 +27,7 @@ const statusPart = "status"
 
 const rememberedTroubles = 8192
 
-func newNews() news { return news{lru.New(rememberedTroubles)} }
+func newNews() news { return news{recent.New[trouble, uint64](rememberedTroubles)} }
 
 // isNew reports whether errors differ from those of the last time. None are no news.
 func (n news) isNew(of trouble, errs []error) bool {
@@ -38,6 +41,6 @@ func (n news) isNew(of trouble, errs []error) bool {
 		text.Write([]byte(messageOf(err) + "\n"))
 	}
 	before, known := n.byTrouble.Get(of)
-	n.byTrouble.Add(of, text.Sum64())
+	n.byTrouble.Put(of, text.Sum64())
 	return !known || before != text.Sum64()
 }

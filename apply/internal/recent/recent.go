@@ -38,6 +38,14 @@ func (r *Cache[K, V]) Put(key K, value V) {
 	r.add(key, value)
 }
 
+// Remove forgets a value.
+func (r *Cache[K, V]) Remove(key K) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.young, key)
+	delete(r.old, key)
+}
+
 func (r *Cache[K, V]) add(key K, value V) {
 	if _, ok := r.young[key]; !ok && len(r.young) >= r.limit {
 		r.young, r.old = map[K]V{}, r.young

@@ -21,3 +21,19 @@ func TestRecent(t *testing.T) {
 		}
 	}
 }
+
+// TestRemove: what was removed is gone, however long ago it was used last.
+func TestRemove(t *testing.T) {
+	r := New[int, int](2)
+	for i := range 3 { // 0 and 1 are old by then
+		r.Put(i, i)
+	}
+	r.Remove(0)
+	r.Remove(2)
+	r.Remove(7)
+	for i, want := range []bool{false, true, false} {
+		if _, ok := r.Get(i); ok != want {
+			t.Errorf("%d is kept: %v", i, ok)
+		}
+	}
+}
