@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/recent"
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/steady"
 	"coapply.dev/fieldowners"
@@ -117,6 +118,13 @@ func New(c client.Client, config Config) (*Applier, error) {
 // FieldManager is the name that owns what is applied.
 func (a *Applier) FieldManager() string { return a.config.FieldManager }
 
+// Config is what the Applier was made with: for those who write beside it, under its name
+// and in its lanes, which are never nil here.
+func (a *Applier) Config() Config { return a.config }
+
+// Client is what the Applier writes by.
+func (a *Applier) Client() client.Client { return a.client }
+
 // Apply brings the object to the intent. Where Config.Steady proves that nothing
 // would change, nothing is sent. Else it sends the intent unforced and lets
 // the policy settle what conflicts, field by field, see Decision. Where a conflict
@@ -214,8 +222,8 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 		c.birth.belongs = intent.Belongs
 	}
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
-	if err := checkScope(c.client, c.ref); err != nil {
-		return "", err
+	if err := wire.CheckScope(c.client, c.ref.GroupVersionKind, c.ref.NamespacedName); err != nil {
+		return "", &IntentError{Object: c.ref, Err: err}
 	}
 	if c.becomesSteady(ctx, intent) {
 		return Unchanged, nil
@@ -244,7 +252,7 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 		}
 	}
 	for backoff := retryBackoff(); c.worthRetrying(err) && backoff.Steps > 1; {
-		if err := sleep(ctx, backoff.Step()); err != nil {
+		if err := wire.Sleep(ctx, backoff.Step()); err != nil {
 			return "", err
 		}
 		action, err = c.applyOnce(ctx)
@@ -336,7 +344,7 @@ func (c *call) absentOr(err error) (Action, error) {
 func (c *call) classify(ctx context.Context, err error) error {
 	through := c.intent.subresource
 	switch {
-	case errors.Is(err, errAbsent), through != "" && isAbsent(err, c.ref):
+	case errors.Is(err, errAbsent), through != "" && wire.IsAbsent(err, c.ref.Name):
 		return errAbsent
 	case through != "" && apierrors.IsNotFound(err):
 		err = fmt.Errorf("is there a subresource %q of this kind? %w", through, err)

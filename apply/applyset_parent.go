@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/apply/lanes"
 )
 
@@ -56,7 +57,7 @@ func (r *Round) write(ctx context.Context, to record) error {
 		return nil
 	}
 	r.sets.known.Remove(r.parent.UID) // an answer may get lost
-	config := newObject(r.parent.GroupVersionKind, r.parent)
+	config := wire.Named(r.parent.GroupVersionKind, r.parent.NamespacedName)
 	config.SetUID(r.parent.UID)
 	config.SetLabels(to.labels())
 	config.SetAnnotations(to.annotations())
@@ -111,7 +112,7 @@ func (c *call) applyAt(ctx context.Context, intent Intent, version string) (acti
 func (r *Round) readParent(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	live, err := r.sets.readMetadata(ctx, r.parent)
 	switch {
-	case isAbsent(err, r.parent):
+	case wire.IsAbsent(err, r.parent.Name):
 		return nil, &UIDMismatchError{Object: r.parent, Err: err}
 	case err != nil:
 		return nil, Classify(ctx, r.parent, fmt.Errorf("reading it: %w", err))

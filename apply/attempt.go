@@ -3,13 +3,15 @@ package apply
 import (
 	"context"
 	"time"
+
+	"coapply.dev/apply/internal/wire"
 )
 
 // applyOnce is steps 4 to 6, each try inside the lane.
 func (c *call) applyOnce(ctx context.Context) (action Action, err error) {
 	c.concessions, c.conflicts = concessions{}, nil
 	settling := false
-	exhausted, err := tries(ctx, func() error {
+	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
 		return c.inLane(ctx, func(ctx context.Context) (err error) {
 			action, err = c.try(ctx, settling)
 			settling = true

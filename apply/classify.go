@@ -77,11 +77,19 @@ func isImmutableUID(err error) bool {
 // conflicts, errors already classified and the end of the context stay as they
 // are. The context is the one that the write was sent with: while it has not
 // ended, an error that says so is a timeout of the client's own, and retryable.
+//
+// The values of Secrets are hidden: what the server says of one is left out where it
+// may quote them.
 func Classify(ctx context.Context, object ObjectRef, err error) error {
 	switch {
 	case ResultOf(err) == "Cancelled" && ctx.Err() == nil:
 		return &RetryableError{Object: object, Err: err}
-	case err == nil, ResultOf(err) != "Error", IsOwnershipConflict(err):
+	case err == nil, ResultOf(err) != "Error":
+		return err
+	}
+	err = withoutValues(object, err)
+	switch {
+	case IsOwnershipConflict(err):
 		return err
 	case IsStaleWrite(err):
 		return &StaleWriteError{Object: object, Err: err}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -48,9 +49,9 @@ type IntentError struct {
 
 func (e *IntentError) Error() string {
 	if e.Object.Kind == "" {
-		return fmt.Sprintf("%v: %s", ErrInvalidIntent, oneLine(e.Err))
+		return fmt.Sprintf("%v: %s", ErrInvalidIntent, wire.OneLine(e.Err))
 	}
-	return fmt.Sprintf("%v for %v: %s", ErrInvalidIntent, e.Object, oneLine(e.Err))
+	return fmt.Sprintf("%v for %v: %s", ErrInvalidIntent, e.Object, wire.OneLine(e.Err))
 }
 
 // Unwrap gives ErrInvalidIntent and the reason.
@@ -141,7 +142,7 @@ type StaleWriteError struct {
 }
 
 func (e *StaleWriteError) Error() string {
-	return fmt.Sprintf("%v: %v changed since it was read: %s", ErrStaleWrite, e.Object, oneLine(e.Err))
+	return fmt.Sprintf("%v: %v changed since it was read: %s", ErrStaleWrite, e.Object, wire.OneLine(e.Err))
 }
 
 // Unwrap gives ErrStaleWrite and the server's answer.
@@ -172,7 +173,7 @@ type RetryableError struct {
 }
 
 func (e *RetryableError) Error() string {
-	return fmt.Sprintf("writing %v failed for the moment: %s", e.Object, oneLine(e.Err))
+	return fmt.Sprintf("writing %v failed for the moment: %s", e.Object, wire.OneLine(e.Err))
 }
 
 // Unwrap gives ErrRetryable and the cause.
@@ -185,17 +186,8 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%v is %v: %s", e.Object, ErrRefused, oneLine(e.Err))
+	return fmt.Sprintf("%v is %v: %s", e.Object, ErrRefused, wire.OneLine(e.Err))
 }
 
 // Unwrap gives ErrRefused and the server's answer.
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
-
-// oneLine is for messages of the server, which put several findings on lines of
-// their own.
-func oneLine(err error) string {
-	if err == nil {
-		return "no cause given"
-	}
-	return strings.Join(strings.Fields(err.Error()), " ")
-}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -62,8 +63,8 @@ func (a *Applier) Rename(ctx context.Context, object ObjectRef, from ...From) (*
 }
 
 func (a *Applier) newTransfer(ctx context.Context, verb string, operation metav1.ManagedFieldsOperationType, object ObjectRef, from []From) (*Transfer, error) {
-	if err := checkRef(a.client, object); err != nil {
-		return nil, err
+	if err := wire.CheckReference(a.client, object.GroupVersionKind, object.NamespacedName); err != nil {
+		return nil, &IntentError{Object: object, Err: err}
 	}
 	sources, err := sourcesOf(from)
 	if err != nil {
@@ -95,28 +96,14 @@ func sourcesOf(from []From) ([]fieldowners.Source, error) {
 		case slices.ContainsFunc(sources, func(s fieldowners.Source) bool { return s.Manager == f.Manager }):
 			return nil, fmt.Errorf("From[%d]: %s is named twice; put all paths into one From", i, f.Manager)
 		}
-		paths, err := parsePaths(f.Paths)
+		if slices.Contains(f.Paths, "") {
+			return nil, fmt.Errorf("From[%d] (%s): an empty path; leave Paths empty to take all", i, f.Manager)
+		}
+		paths, err := fieldowners.ParsePaths(f.Paths)
 		if err != nil {
 			return nil, fmt.Errorf("From[%d] (%s): %w", i, f.Manager, err)
 		}
 		sources = append(sources, fieldowners.Source{Manager: f.Manager, Paths: paths})
 	}
 	return sources, nil
-}
-
-func parsePaths(texts []string) ([]fieldowners.Path, error) {
-	var paths []fieldowners.Path
-	for _, text := range texts {
-		path, err := fieldowners.ParsePath(text)
-		switch {
-		case err != nil:
-			return nil, err
-		case path.IsRoot():
-			return nil, errors.New("an empty path; leave Paths empty to take all")
-		case slices.ContainsFunc(paths, path.Equal):
-			return nil, fmt.Errorf("path %s is named twice", path)
-		}
-		paths = append(paths, path)
-	}
-	return paths, nil
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -100,7 +101,7 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 // version that the server applied to; another one than was read is read again.
 func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	log := c.log
-	exhausted, err := tries(ctx, func() (err error) {
+	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
 		c.log, c.takenBack = log, nil
 		plan, err = c.planOnce(ctx, intent)
 		return err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -14,7 +15,7 @@ func (p Plan) String() string {
 	var text planText
 	text.wrap("", p.title())
 	if p.Refused != nil {
-		text.wrap("  ", oneLine(p.Refused))
+		text.wrap("  ", wire.OneLine(p.Refused))
 	}
 	text.section("taken back")
 	for _, path := range p.TakenBack {

@@ -80,7 +80,7 @@ func (p *pruning) delete(ctx context.Context, ref ObjectRef) {
 func (p *pruning) deleteAt(ctx context.Context, ref ObjectRef) error {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	object.SetGroupVersionKind(ref.GroupVersionKind)
-	p.sets.members.wroteElse(ref) // it may be emitted again at once
+	p.sets.members.Wrote(ref) // it may be emitted again at once
 	return p.sets.members.client.Delete(ctx, object,
 		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground),

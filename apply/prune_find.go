@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -136,7 +137,7 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	}
 	ownership, err := p.sets.members.readable(object.ManagedFields)
 	if err != nil {
-		return "nobody can tell who set the label " + PartOfLabel + ": " + oneLine(err)
+		return "nobody can tell who set the label " + PartOfLabel + ": " + wire.OneLine(err)
 	}
 	if p.sets.ownsLabel(ownership) {
 		return ""

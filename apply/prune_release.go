@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"coapply.dev/apply/internal/wire"
 )
 
 // releases reports whether the parent names partial intents that the round has none of,
@@ -48,7 +50,7 @@ func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
 		return nil // nor has a version
 	case errors.As(err, &refused) && apierrors.IsInvalid(err):
 		p.unreleased.Insert(key)
-		p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: oneLine(refused.Err)})
+		p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: wire.OneLine(refused.Err)})
 		return nil
 	case err == nil && outcome.Action == Configured:
 		p.pruned.Released = append(p.pruned.Released, outcome.Object)

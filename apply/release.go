@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -53,10 +54,10 @@ func (a *Applier) releaseOf(ctx context.Context, object ObjectRef, of func(subre
 
 func (c *call) release(ctx context.Context, object ObjectRef, of func(subresource string) bool) (Action, error) {
 	c.ref, c.mustExist = object, true
-	if err := checkRef(c.client, object); err != nil {
-		return "", err
+	if err := wire.CheckReference(c.client, object.GroupVersionKind, object.NamespacedName); err != nil {
+		return "", &IntentError{Object: object, Err: err}
 	}
-	named := newObject(object.GroupVersionKind, object)
+	named := wire.Named(object.GroupVersionKind, object.NamespacedName)
 	if object.UID != "" {
 		named.SetUID(object.UID)
 	}
@@ -66,7 +67,7 @@ func (c *call) release(ctx context.Context, object ObjectRef, of func(subresourc
 	}
 	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 	released := Unchanged
-	exhausted, err := tries(ctx, func() error {
+	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
 		return c.inLane(ctx, func(ctx context.Context) error { return c.releaseEach(ctx, of, &released) })
 	})
 	switch {

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/wire"
@@ -30,7 +29,7 @@ func (c *call) send(ctx context.Context, form *encodedIntent, p pin, force bool)
 	c.looked, c.answer, c.sent = nil, nil, form
 	known := c.sending()
 	c.exchange.calling()
-	err = c.intent.withoutValues(c.apply(ctx, config, force))
+	err = withoutValues(c.ref, c.apply(ctx, config, force)) // before it is logged
 	c.exchange.called(err)
 	c.log.V(1).Info("applied", "attempt", c.attempts, "force", force, "pinnedTo", p.resourceVersion, "error", err)
 	switch {
@@ -147,39 +146,20 @@ func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error)
 	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }
 	if c.intent != nil && c.intent.hasBody() {
 		object := live
-		live = newObject(c.intent.bodyKind, c.ref)
+		live = wire.Named(c.intent.bodyKind, c.ref.NamespacedName)
 		read = func() error { return c.client.SubResource(c.intent.subresource).Get(ctx, object, live) }
 	}
 	c.exchange.calling()
 	err := read()
 	c.exchange.called(err)
-	if isAbsent(err, c.ref) {
+	if wire.IsAbsent(err, c.ref.Name) {
 		return nil, errAbsent
 	}
 	return live, err
 }
 
-func (c *call) newLive() *unstructured.Unstructured { return newObject(c.ref.GroupVersionKind, c.ref) }
-
-func newObject(kind schema.GroupVersionKind, named ObjectRef) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(kind)
-	object.SetNamespace(named.Namespace)
-	object.SetName(named.Name)
-	return object
-}
-
-// isAbsent tells a missing object from a missing namespace or subresource, whose 404 names
-// something else, and from a kind or version that is not served: that 404 is no Status of
-// the server's, and the client makes one up.
-func isAbsent(err error, object ObjectRef) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Name == object.Name &&
-		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+func (c *call) newLive() *unstructured.Unstructured {
+	return wire.Named(c.ref.GroupVersionKind, c.ref.NamespacedName)
 }
 
 // landed gives the object as the server answered the last apply, or nil when that

@@ -34,11 +34,11 @@ var quotesNoValues = []metav1.StatusReason{
 	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable,
 }
 
-// withoutValues gives the error of a Secret's apply with the server's free text
+// withoutValues gives the error of a write to a Secret with the server's free text
 // left out where it may quote values; what tells the class of the error stays.
-func (e *encodedIntent) withoutValues(err error) error {
+func withoutValues(object ObjectRef, err error) error {
 	var answer *apierrors.StatusError
-	if !e.secret() || !errors.As(err, &answer) {
+	if !isSecret(object) || !errors.As(err, &answer) {
 		return err
 	}
 	denied := strings.Contains(answer.ErrStatus.Message, "denied") // of a webhook or an admission policy

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -19,7 +21,7 @@ import (
 // It is done inside the object's lane, as the object's other managers of this process take
 // theirs back at the same moment. Where those of other processes overtake it, it looks again.
 func (c *call) takeBack(ctx context.Context, intent Intent) error {
-	exhausted, err := tries(ctx, func() error {
+	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
 		return c.inLane(ctx, func(ctx context.Context) error { return c.takeBackOnce(ctx, intent) })
 	})
 	if exhausted {
@@ -50,7 +52,7 @@ func (c *call) takeBackOnce(ctx context.Context, intent Intent) error {
 		c.ref, c.takenBack, c.conflicts = c.ref.as(live), lost, nil
 		return nil
 	}
-	err = c.move(ctx, lost, c.ref.as(live))
+	err = c.move(ctx, lost, live)
 	if errors.Is(err, ErrRefused) { // as where a policy forbids to write managed fields: what conflicts is still told
 		c.log.Info("fields cannot be taken back", "from", fieldowners.BeforeFirstApply, "error", err.Error())
 		return nil
@@ -64,17 +66,35 @@ func (c *call) takeBackOnce(ctx context.Context, intent Intent) error {
 	return nil
 }
 
-// move is one write, of the object as it is now.
-func (c *call) move(ctx context.Context, lost []fieldowners.Path, object ObjectRef) error {
-	from := From{Manager: fieldowners.BeforeFirstApply}
-	for _, path := range lost {
-		from.Paths = append(from.Paths, path.String())
-	}
-	transfer, err := c.newTransfer(ctx, "Take back", metav1.ManagedFieldsOperationUpdate, object, []From{from})
+// move is one write, of the object as it was read.
+func (c *call) move(ctx context.Context, lost []fieldowners.Path, live *unstructured.Unstructured) error {
+	rewrite, err := wire.PlanRewrite(ctx, c.config.LiveReader, live, fieldowners.Transfer{
+		From:      []fieldowners.Source{{Manager: fieldowners.BeforeFirstApply, Paths: lost}},
+		Operation: metav1.ManagedFieldsOperationUpdate, To: c.config.FieldManager, APIVersion: c.ref.GroupVersion().String(),
+	})
 	if err == nil {
-		_, err = transfer.write(ctx, transfer.shown)
+		err = c.store(ctx, rewrite)
 	}
-	return err
+	object := c.ref.as(live)
+	switch {
+	case errors.Is(err, wire.ErrChanged):
+		return &StaleWriteError{Object: object, Err: err}
+	case apierrors.IsNotFound(err):
+		return &UIDMismatchError{Object: object, Err: errAbsent}
+	}
+	return Classify(ctx, object, err)
+}
+
+func (c *call) store(ctx context.Context, rewrite *wire.Rewrite) error {
+	after, err := rewrite.Plan.Rewrite(rewrite.Before())
+	if err != nil || len(rewrite.Plan.Moved) == 0 {
+		return err
+	}
+	if err := rewrite.Rehearse(ctx, c.client, c.config.FieldManager, after); err != nil {
+		return err
+	}
+	c.Wrote(c.ref)
+	return rewrite.Store(ctx, c.client, c.config.FieldManager, after)
 }
 
 // readOwn reads the object live; nil is that it is not the manager's own, which the apply
@@ -96,7 +116,7 @@ func (c *call) readOwn(ctx context.Context, intent Intent) (*unstructured.Unstru
 // an apply of nothing, and returns the object with it. It is in that owner's name, as one in ours would give up what is
 // ours, should there be anything that the read did not show.
 func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	named := newObject(c.ref.GroupVersionKind, c.ref)
+	named := wire.Named(c.ref.GroupVersionKind, c.ref.NamespacedName)
 	named.SetUID(live.GetUID())
 	named.SetResourceVersion(live.GetResourceVersion())
 	options := client.ApplyOptions{FieldManager: fieldowners.BeforeFirstApply}
@@ -107,7 +127,7 @@ func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) 
 	c.exchange.calling()
 	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(named), &options)
 	c.exchange.called(err)
-	return named, c.intent.withoutValues(err)
+	return named, err
 }
 
 // plansToTakeBack reports whether a plan ends here: only where fields are taken back can

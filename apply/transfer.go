@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -85,7 +86,7 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 			return nil, err
 		}
 	}
-	exhausted, err := tries(ctx, func() (err error) {
+	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
 		inside, leave, err := t.applier.config.Lanes.Enter(ctx, t.object.Key())
 		if err != nil {
 			return err
@@ -167,7 +168,7 @@ func (t *Transfer) write(ctx context.Context, state *transferState) (undo *Trans
 	if err := t.rehearse(ctx, state, after); err != nil {
 		return nil, err
 	}
-	t.applier.wroteElse(t.object)
+	t.applier.Wrote(t.object)
 	stored, err := t.send(ctx, state, after)
 	switch {
 	case err == nil:

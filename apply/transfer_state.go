@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -32,7 +33,7 @@ type transferState struct {
 
 // read reads the object live and plans. sent is how many writes were sent before.
 func (t *Transfer) read(ctx context.Context, sent int) (state *transferState, err error) {
-	exhausted, err := tries(ctx, func() (err error) {
+	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
 		state, err = t.readOnce(ctx)
 		return err
 	})
@@ -131,6 +132,5 @@ func (t *Transfer) send(ctx context.Context, state *transferState, after []metav
 	if apierrors.IsNotFound(err) {
 		return nil, &UIDMismatchError{Object: t.object, Err: errAbsent}
 	}
-	secrets := &encodedIntent{ref: t.object}
-	return object.GetManagedFields(), Classify(ctx, t.object, secrets.withoutValues(err))
+	return object.GetManagedFields(), Classify(ctx, t.object, err)
 }

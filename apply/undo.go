@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -22,8 +23,8 @@ import (
 //
 // Errors are those of Migrate.
 func (a *Applier) Undo(ctx context.Context, object ObjectRef, moved []fieldowners.Handover) (*Transfer, error) {
-	if err := checkRef(a.client, object); err != nil {
-		return nil, err
+	if err := wire.CheckReference(a.client, object.GroupVersionKind, object.NamespacedName); err != nil {
+		return nil, &IntentError{Object: object, Err: err}
 	}
 	if err := a.checkMoved(object, moved); err != nil {
 		return nil, &IntentError{Object: object, Err: fmt.Errorf("Undo: %w", err)}

@@ -26,9 +26,11 @@ func (c *call) writtenKey(subresource string) writtenKey {
 	return writtenKey{c.ref.GroupKind(), c.ref.NamespacedName, c.config.FieldManager, subresource}
 }
 
-// wroteElse has no read of an object believed until an apply to it has answered: what
-// was written is no apply, or a delete.
-func (a *Applier) wroteElse(object ObjectRef) {
+// Wrote tells the Applier that an object was or is about to be written to under its field
+// manager by other means than Apply, as by a transfer of fields or a delete: nothing that is
+// remembered of the object is used, and the steady-state check believes no read of it, until
+// an apply to it has answered.
+func (a *Applier) Wrote(object ObjectRef) {
 	a.forgetObject(object) // what was left of an intent may leave out what is ours by then
 	s := a.config.Steady
 	if s == nil {

@@ -1,7 +1,9 @@
 package fieldowners
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"coapply.dev/fieldowners/internal/notation"
 )
@@ -24,6 +26,25 @@ func ParsePath(text string) (Path, error) {
 		return Path{}, &PathError{Text: text, Offset: at, Reason: err.Error()}
 	}
 	return Path{elements: elements}, nil
+}
+
+// ParsePaths reads several paths, each as ParsePath does. An empty one, which is the whole
+// object, and one that is named twice are errors.
+func ParsePaths(texts []string) ([]Path, error) {
+	var paths []Path
+	for _, text := range texts {
+		path, err := ParsePath(text)
+		switch {
+		case err != nil:
+			return nil, err
+		case path.IsRoot():
+			return nil, errors.New("an empty path names no field")
+		case slices.ContainsFunc(paths, path.Equal):
+			return nil, fmt.Errorf("path %s is named twice", path)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
 }
 
 // MustParsePath is ParsePath for paths written in code; it panics on an error.

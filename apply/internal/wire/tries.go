@@ -1,4 +1,4 @@
-package apply
+package wire
 
 import (
 	"context"
@@ -13,24 +13,24 @@ func settleBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}
 }
 
-// tries calls try until it returns something that is no stale write, a few times
-// with a jittered wait in between, as settleBackoff says. Where each of them was
-// stale it is exhausted, with the last stale write: what the caller makes a
-// ContendedError of.
-func tries(ctx context.Context, try func() error) (exhausted bool, err error) {
+// Tries calls try until what it returns is not stale, a few times with a jittered wait
+// in between. Where each of them was stale it is exhausted, with the last stale write:
+// what the caller makes a ContendedError of. stale is apply.IsStaleWrite.
+func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhausted bool, err error) {
 	for backoff := settleBackoff(); ; {
-		if err := try(); !IsStaleWrite(err) {
+		if err := try(); !stale(err) {
 			return false, err
 		} else if backoff.Steps <= 1 {
 			return true, err
 		}
-		if err := sleep(ctx, backoff.Step()); err != nil {
+		if err := Sleep(ctx, backoff.Step()); err != nil {
 			return false, err
 		}
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or ends with the error of the context.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -1,7 +1,6 @@
-package apply
+package wire
 
 import (
-	"errors"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,7 +24,7 @@ func TestCheckScope(t *testing.T) {
 	for reason, test := range map[string]struct {
 		kind      schema.GroupVersionKind
 		namespace string
-		want      string // the reason of an IntentError
+		want      string // the error
 	}{
 		"namespaced":                       {deployment, "shop", ""},
 		"namespaced, without":              {deployment, "", "a namespace is needed: Deployment is namespaced"},
@@ -35,11 +34,11 @@ func TestCheckScope(t *testing.T) {
 		"unknown, with a namespace":        {corev1.SchemeGroupVersion.WithKind("Unknown"), "shop", ""},
 	} {
 		got := ""
-		err := checkScope(c, ObjectRef{GroupVersionKind: test.kind, NamespacedName: types.NamespacedName{Namespace: test.namespace, Name: "web"}})
-		if invalid, ok := errors.AsType[*IntentError](err); ok {
-			got = invalid.Err.Error()
+		err := CheckScope(c, test.kind, types.NamespacedName{Namespace: test.namespace, Name: "web"})
+		if err != nil {
+			got = err.Error()
 		}
-		if got != test.want || test.want == "" && err != nil {
+		if got != test.want {
 			t.Errorf("%s: %v, want %q", reason, err, test.want)
 		}
 	}

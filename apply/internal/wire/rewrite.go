@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
+)
+
+// Rewrite is a transfer for an object as it was read, with what it makes of the managed
+// fields. They are stored all at once, guarded by the uid and the resourceVersion read.
+type Rewrite struct {
+	Live    *unstructured.Unstructured // as it was read
+	Objects fieldowners.Objects        // the same in each apiVersion that the plan needs
+	Plan    fieldowners.TransferPlan
+	Sent    int // writes and dry runs
+}
+
+// ErrChanged says that an object changed between the reads in two apiVersions: read again.
+var ErrChanged = errors.New("it changed between reads in two apiVersions")
+
+// PlanRewrite plans a transfer, and reads the object in the further apiVersions that the
+// plan needs, all at one resourceVersion.
+func PlanRewrite(ctx context.Context, reader client.Reader, live *unstructured.Unstructured, transfer fieldowners.Transfer) (*Rewrite, error) {
+	r := &Rewrite{Live: live, Objects: fieldowners.Objects{live.GetAPIVersion(): live.Object}}
+	var err error
+	if r.Plan, err = transfer.Plan(r.Before(), r.Objects); err != nil || len(r.Plan.Unread) == 0 {
+		return r, err
+	}
+	if err := r.readVersions(ctx, reader); err != nil {
+		return nil, err
+	}
+	r.Plan, err = transfer.Plan(r.Before(), r.Objects)
+	return r, err
+}
+
+// Before gives the managed fields that were read.
+func (r *Rewrite) Before() []metav1.ManagedFieldsEntry { return r.Live.GetManagedFields() }
+
+func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error {
+	for _, version := range r.Plan.Unread {
+		object := Named(schema.FromAPIVersionAndKind(version, r.Live.GetKind()), r.name())
+		err := reader.Get(ctx, r.name(), object)
+		switch {
+		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
+			r.Objects[version] = nil
+		case err != nil:
+			return fmt.Errorf("reading it in %s: %w", version, err)
+		case object.GetUID() != r.Live.GetUID() || object.GetResourceVersion() != r.Live.GetResourceVersion():
+			return ErrChanged
+		default:
+			r.Objects[version] = object.Object
+		}
+	}
+	return nil
+}
+
+func (r *Rewrite) name() types.NamespacedName { return client.ObjectKeyFromObject(r.Live) }
+
+// Rehearse is a dry run where entries are in several apiVersions. With one that the
+// API server has no conversion for any more, as of a version removed from a custom
+// resource definition, every write wipes the managed fields altogether (1.36) or
+// keeps the former ones (1.37), and whose entry it is does not matter.
+func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
+	other := slices.IndexFunc(after, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != r.Live.GetAPIVersion() })
+	if other < 0 {
+		return nil
+	}
+	stored, err := r.send(ctx, c, after, client.FieldOwner(fieldManager), client.DryRunAll)
+	if err != nil {
+		return err
+	}
+	if err := r.verify(after, stored); err != nil {
+		return fmt.Errorf(
+			"nothing was written, as the API server would not store the managed fields as sent, perhaps because it has no %s any more: %w", after[other].APIVersion, err)
+	}
+	return nil
+}
+
+// AlteredError says that a write landed, and that the server stored something else.
+type AlteredError struct{ Err error }
+
+func (e *AlteredError) Error() string {
+	return fmt.Sprintf("the write landed, and the managed fields are not those sent: %v", e.Err)
+}
+
+// Unwrap gives what is different.
+func (e *AlteredError) Unwrap() error { return e.Err }
+
+// Store stores the managed fields in one write. Errors are those of the server, and an
+// AlteredError.
+func (r *Rewrite) Store(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
+	stored, err := r.send(ctx, c, after, client.FieldOwner(fieldManager))
+	if err != nil {
+		return err
+	}
+	if err := r.verify(after, stored); err != nil {
+		return &AlteredError{err}
+	}
+	return nil
+}
+
+// verify holds the server's answer against what was sent: beside a missing
+// conversion a mutating webhook may have rewritten it, and the server leaves managed
+// fields out of an object that has become too large.
+func (r *Rewrite) verify(sent, stored []metav1.ManagedFieldsEntry) error {
+	if err := r.Plan.Done(stored); err != nil {
+		return err
+	}
+	return fieldowners.Stored(sent, stored)
+}
+
+type patchOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// send stores the managed fields and gives those of the answer. The guards are
+// replacements, as a test that fails is a 422 that only its text tells from others:
+// another resourceVersion is a stale write, another uid an immutable field.
+func (r *Rewrite) send(ctx context.Context, c client.Client, after []metav1.ManagedFieldsEntry, options ...client.PatchOption) ([]metav1.ManagedFieldsEntry, error) {
+	patch, err := json.Marshal([]patchOperation{
+		{"replace", "/metadata/uid", r.Live.GetUID()},
+		{"replace", "/metadata/resourceVersion", r.Live.GetResourceVersion()},
+		{"replace", "/metadata/managedFields", after},
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := Named(r.Live.GroupVersionKind(), r.name())
+	r.Sent++
+	err = c.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch), options...)
+	return answer.GetManagedFields(), err
+}
