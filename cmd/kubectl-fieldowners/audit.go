@@ -19,11 +19,12 @@ type auditCommand struct {
 	output    string
 	noHeaders bool
 	lookFor   time.Duration
+	contract  string
 
 	audit *owneraudit.Audit
 }
 
-var auditOutputs = []string{"table", "wide", "json", "yaml", "name", "html"}
+var auditOutputs = []string{"table", "wide", "json", "yaml", "name", "html", "sarif"}
 
 func newAudit(p *plugin) *cobra.Command {
 	a := &auditCommand{plugin: p}
@@ -59,6 +60,12 @@ turn ten times each, for which 30s is enough as a rule. What is kept of objects 
 change meanwhile is bounded: 10,000 of each kind. With -o name such an object may be
 named twice.
 
+With --contract it also compares every object with what each field manager may own, as
+the file says (docs/contracts.md has its form), and finds outside-contract: a manager
+owns what the contract does not give it, or gives to another; and wide-update: by an
+update, content. Objects to which no manager of the contract writes are not compared.
+A path that its manager owns nowhere is told, and is no finding.
+
 Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 		Example: `  kubectl fieldowners audit                       # all kinds of the namespace
   kubectl fieldowners audit -A                    # the whole cluster
@@ -66,6 +73,7 @@ Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
   kubectl fieldowners audit deployments -o name   # those with findings
   kubectl fieldowners audit deployments -A --for 30s   # and who fights meanwhile
   kubectl fieldowners audit -A -o html > audit.html
+  kubectl fieldowners audit -A --contract contract.yaml   # and who owns what they may not
   kubectl get all -o yaml --show-managed-fields | kubectl fieldowners audit -f -`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
@@ -75,6 +83,8 @@ Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 	flags.StringVarP(&a.output, "output", "o", "table", strings.Join(auditOutputs, ", "))
 	flags.BoolVar(&a.noHeaders, "no-headers", false, "leave out the headers of tables")
 	flags.DurationVar(&a.lookFor, "for", 0, "watch for this `time` as well, such as 30s, and find managers that fight")
+	flags.StringVar(&a.contract, "contract", "", "compare the objects with the contract in this `file`, - for stdin")
+	must(cmd.MarkFlagFilename("contract", "yaml", "yml"))
 	a.addFlags(cmd)
 	completeValues(cmd, "output", auditOutputs...)
 	p.completeTypes(cmd)
@@ -92,6 +102,8 @@ func (a *auditCommand) validate(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, "%q beside -f: objects come either from files or from a cluster", args[0])
 	case len(a.files) > 0 && (a.selector != "" || a.fieldSelector != "" || a.allNamespaces):
 		return usageError(cmd, "-l, --field-selector and -A select objects of a cluster, not of files")
+	case a.contract == "-" && slices.Contains(a.files, "-"):
+		return usageError(cmd, "--contract and -f both read stdin: put one of them into a file")
 	case a.lookFor < 0:
 		return usageError(cmd, "--for is %v, want a time to come, such as 30s", a.lookFor)
 	case len(a.files) > 0 && a.lookFor > 0:
@@ -107,6 +119,9 @@ func (a *auditCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	a.audit = owneraudit.New()
+	if err := a.holdContract(); err != nil {
+		return err
+	}
 	read := func() error { return a.readCluster(cmd.Context(), args) }
 	if len(a.files) > 0 {
 		read = a.readFiles

@@ -41,7 +41,13 @@ type (
 		Locations []sarifLocation `json:"locations"`
 	}
 	sarifLocation struct {
-		PhysicalLocation sarifPhysical `json:"physicalLocation"`
+		PhysicalLocation *sarifPhysical `json:"physicalLocation,omitempty"`
+		LogicalLocations []sarifLogical `json:"logicalLocations,omitempty"`
+	}
+	sarifLogical struct {
+		Name               string `json:"name"`
+		FullyQualifiedName string `json:"fullyQualifiedName"`
+		Kind               string `json:"kind"`
 	}
 	sarifPhysical struct {
 		ArtifactLocation sarifArtifact `json:"artifactLocation"`
@@ -67,7 +73,7 @@ func newSarif(manager string, items []checkItem) sarifLog {
 	add := func(item checkItem, rule, level string, line int, message string) {
 		results = append(results, sarifResult{
 			RuleID: rule, Level: level, Message: sarifText{message},
-			Locations: []sarifLocation{{sarifPhysical{sarifArtifact{fileURI(item.File)}, sarifRegion{line}}}},
+			Locations: []sarifLocation{{PhysicalLocation: &sarifPhysical{sarifArtifact{fileURI(item.File)}, sarifRegion{line}}}},
 		})
 	}
 	for _, item := range items {
@@ -99,6 +105,10 @@ func newSarif(manager string, items []checkItem) sarifLog {
 		{ruleTakeover, sarifText{"kubectl apply removes more than the file gives up"},
 			sarifText{"List the fields in the file, or apply it with another client than kubectl."}},
 	}
+	return newSarifLog(rules, results)
+}
+
+func newSarifLog(rules []sarifRule, results []sarifResult) sarifLog {
 	return sarifLog{
 		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
 		Runs: []sarifRun{{Tool: sarifTool{sarifDriver{name, rules}}, Results: results}},

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,8 +37,9 @@ type Finding struct {
 	Manager fieldowners.Manager
 	Kind    schema.GroupKind
 	Paths   []fieldowners.Path // all of them, in the order of paths
-	// Owner is whose the fields are by the contract; "" if it gives them to nobody.
-	Owner string
+	// Owner is whose the fields are by the contract, and by which operation; without a name, it
+	// gives them to nobody.
+	Owner fieldowners.Manager
 }
 
 // String names the manager, the kind, the fields and whose they are.
@@ -58,25 +58,18 @@ func (f Finding) Message() string {
 		fields = fmt.Sprintf("%d fields", n)
 	}
 	text := fmt.Sprintf("%s owns %s of %s that the contract ", f.Manager, fields, f.Kind)
-	switch f.Owner {
+	switch f.Owner.Name {
 	case "":
 		text += "does not give it"
 	case f.Manager.Name:
-		text += "gives it by " + string(theOther(f.Manager.Operation)) + " only"
+		text += "gives it by " + string(f.Owner.Operation) + " only"
 	default:
-		text += "gives to " + f.Owner
+		text += "gives to " + f.Owner.Name
 	}
 	if f.Rule == RuleWide {
 		text += "; an update of the whole object takes what its author did not mean to change"
 	}
 	return text
-}
-
-func theOther(operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsOperationType {
-	if operation == metav1.ManagedFieldsOperationApply {
-		return metav1.ManagedFieldsOperationUpdate
-	}
-	return metav1.ManagedFieldsOperationApply
 }
 
 // Unowned is a path that a manager may own and, on an object, does not.
@@ -99,6 +92,10 @@ type grant struct {
 	operation metav1.ManagedFieldsOperationType
 	path      fieldowners.Path
 	exclusive bool // nobody else may own it
+}
+
+func (g grant) owner() fieldowners.Manager {
+	return fieldowners.Manager{Name: g.manager, Operation: g.operation}
 }
 
 // NewComparer returns a Comparer of a contract. The error is that of Check.
@@ -198,18 +195,13 @@ func (c comparing) allows(entry fieldowners.Entry, path fieldowners.Path) bool {
 	})
 }
 
-// ownerOf returns whose a field is by the contract. Where it is the manager's own by the
-// other operation, that is told.
-func (c comparing) ownerOf(manager string, path fieldowners.Path) string {
-	owner := ""
+// ownerOf returns whose a field is by the contract: of several, the manager itself by the
+// other operation.
+func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldowners.Manager) {
 	for _, g := range c.grants {
-		if !Covers(g.path, path) {
-			continue
+		if Covers(g.path, path) && (owner.Name == "" || g.manager == manager) {
+			owner = g.owner()
 		}
-		if g.manager == manager {
-			return manager
-		}
-		owner = cmp.Or(owner, g.manager)
 	}
 	return owner
 }
@@ -220,7 +212,7 @@ func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	for _, path := range entry.Leaves() {
 		i := slices.IndexFunc(c.here, func(g grant) bool { return g.exclusive && path.HasPrefix(g.path) })
 		if i >= 0 {
-			found.add(RuleOutside, entry.Manager, c.kind, path, c.here[i].manager)
+			found.add(RuleOutside, entry.Manager, c.kind, path, c.here[i].owner())
 		}
 	}
 	return found
@@ -256,7 +248,7 @@ func isContent(path fieldowners.Path) bool {
 // findings are those of one manager, by rule and by whose the fields are.
 type findings []Finding
 
-func (f *findings) add(rule Rule, manager fieldowners.Manager, kind schema.GroupKind, path fieldowners.Path, owner string) {
+func (f *findings) add(rule Rule, manager fieldowners.Manager, kind schema.GroupKind, path fieldowners.Path, owner fieldowners.Manager) {
 	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == rule && known.Owner == owner })
 	if i < 0 {
 		i = len(*f)

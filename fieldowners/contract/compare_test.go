@@ -83,7 +83,7 @@ func TestCompare(t *testing.T) {
 		}
 		var got []string
 		for _, f := range comparer.Compare(deployment, ownership).Findings {
-			line := fmt.Sprintf("%s %s %s %s:", f.Rule, f.Manager, f.Kind, f.Owner)
+			line := fmt.Sprintf("%s %s %s %s:", f.Rule, f.Manager, f.Kind, f.Owner.Name)
 			for _, path := range f.Paths {
 				line += " " + path.String()
 			}
@@ -141,9 +141,9 @@ func TestMessages(t *testing.T) {
 	}{
 		{contract.Finding{Rule: contract.RuleOutside, Manager: update, Kind: deployment, Paths: path},
 			"outside-contract: web/Update owns 1 field of Deployment.apps that the contract does not give it: .spec.replicas"},
-		{contract.Finding{Rule: contract.RuleOutside, Manager: update, Kind: deployment, Paths: path, Owner: "power"},
+		{contract.Finding{Rule: contract.RuleOutside, Manager: update, Kind: deployment, Paths: path, Owner: fieldowners.Manager{Name: "power"}},
 			"outside-contract: web/Update owns 1 field of Deployment.apps that the contract gives to power: .spec.replicas"},
-		{contract.Finding{Rule: contract.RuleWide, Manager: update, Kind: deployment, Paths: append(path, path...), Owner: "web"},
+		{contract.Finding{Rule: contract.RuleWide, Manager: update, Kind: deployment, Paths: append(path, path...), Owner: fieldowners.Manager{Name: "web", Operation: metav1.ManagedFieldsOperationApply}},
 			"wide-update: web/Update owns 2 fields of Deployment.apps that the contract gives it by Apply only; an update of the whole " +
 				"object takes what its author did not mean to change: .spec.replicas, .spec.replicas"},
 	} {

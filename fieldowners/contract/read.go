@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,7 @@ func Read(r io.Reader) (Contract, error) {
 		reading.errs = append(reading.errs, &ReadError{reading.lineOf(err), err})
 	}
 	if len(reading.errs) > 0 {
-		return nil, errors.Join(reading.errs...)
+		return nil, reading.join()
 	}
 	return reading.contract, nil
 }
@@ -87,11 +88,21 @@ type place struct {
 type reading struct {
 	contract Contract
 	lines    map[place]int // of the last mention
-	errs     []error
+	errs     []*ReadError
 }
 
 func (r *reading) fail(at *yaml.Node, format string, args ...any) {
 	r.errs = append(r.errs, &ReadError{at.Line, fmt.Errorf("contract: "+format, args...)})
+}
+
+// join gives the errors in the order of lines.
+func (r *reading) join() error {
+	slices.SortStableFunc(r.errs, func(a, b *ReadError) int { return a.Line - b.Line })
+	errs := make([]error, len(r.errs))
+	for i, err := range r.errs {
+		errs[i] = err
+	}
+	return errors.Join(errs...)
 }
 
 func (r *reading) lineOf(err error) int {

@@ -28,6 +28,8 @@ type Audit struct {
 	findings map[findingKey]*Finding
 	overlaps map[[2]Manager]*Overlap
 
+	held *held // nil: there is no contract
+
 	// Of the object that is being added:
 	holders []*managerTally // its managers, each once
 	scan    scan
@@ -44,7 +46,7 @@ func New() *Audit {
 	}
 }
 
-// Add counts an object, and tells whether Lint finds anything. Entries that cannot be
+// Add counts an object, and tells whether anything is found. Entries that cannot be
 // read are problems; the others count.
 func (a *Audit) Add(o Object) (found bool) {
 	a.report.Objects++
@@ -65,10 +67,12 @@ func (a *Audit) Add(o Object) (found bool) {
 			return false
 		}
 	}
+	findings, byContract := a.held.compare(o, findings)
 	a.countEntries(o)
 	a.countFields(o)
-	a.countFindings(o.Ref, findings)
-	return len(findings) > 0
+	a.countFindings(o.Ref, findings, false)
+	a.countFindings(o.Ref, byContract, true)
+	return len(findings)+len(byContract) > 0
 }
 
 // readable gives the entries that can be read; of each other one it notes why not.

@@ -10,20 +10,23 @@ import (
 
 // findingKey is what findings are counted by.
 type findingKey struct {
-	rule    lint.Rule
-	manager Manager
-	remedy  string // it names other managers as well
+	rule     lint.Rule
+	manager  Manager
+	remedy   string // it names other managers as well
+	contract bool
 }
 
 // Found counts findings about an object that somebody else made: those of an object in one
 // call, so that it counts once.
-func (a *Audit) Found(object Ref, findings []lint.Finding) { a.countFindings(object, findings) }
+func (a *Audit) Found(object Ref, findings []lint.Finding) {
+	a.countFindings(object, findings, false)
+}
 
 // countFindings counts an object once for each rule, manager and remedy.
-func (a *Audit) countFindings(object Ref, findings []lint.Finding) {
+func (a *Audit) countFindings(object Ref, findings []lint.Finding, byContract bool) {
 	counted := map[findingKey]bool{}
 	for _, f := range findings {
-		key := findingKey{rule: f.Rule, remedy: f.Remedy}
+		key := findingKey{rule: f.Rule, remedy: f.Remedy, contract: byContract}
 		if len(f.Managers) > 0 {
 			key.manager = managerOf(f.Managers[0])
 		}
@@ -37,7 +40,7 @@ func (a *Audit) countFindings(object Ref, findings []lint.Finding) {
 			a.report.LeftOut.Findings++
 			continue
 		case known == nil:
-			known = &Finding{Rule: string(f.Rule), Remedy: f.Remedy}
+			known = &Finding{Rule: string(f.Rule), Remedy: f.Remedy, Contract: byContract}
 			if key.manager != (Manager{}) {
 				known.Manager = &key.manager
 			}
@@ -65,6 +68,7 @@ func (a *Audit) Report(complete bool) Report {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), b.Objects-a.Objects, compareManagers(a.Manager, b.Manager), cmp.Compare(a.Remedy, b.Remedy))
 	})
 	report.Overlaps = a.sortedOverlaps()
+	report.Contract = a.held.report()
 	report.Lists = append([]List{}, report.Lists...)
 	report.Problems = append([]string{}, report.Problems...)
 	return report

@@ -20,6 +20,7 @@ func Print(w io.Writer, r Report, screen ownerview.Screen, wide bool) {
 	}
 	printManagers(w, r.Managers, screen, wide)
 	printFindings(w, r.Findings, screen)
+	printContract(w, r.Contract, screen, wide)
 	printOverlaps(w, r.Overlaps, screen, wide)
 }
 
@@ -106,6 +107,24 @@ func printFindings(w io.Writer, findings []Finding, screen ownerview.Screen) {
 		}
 		say("what to do: %s", ownerview.Safe(f.ToDo()))
 	}
+}
+
+// printContract says what of the contract nobody made use of.
+func printContract(w io.Writer, c *Contract, screen ownerview.Screen, wide bool) {
+	if c == nil || len(c.Unowned) == 0 {
+		return
+	}
+	if !wide {
+		fmt.Fprintf(w, "\nNot owned by the manager that may, on any object here: %s of the contract (-o wide lists them)\n",
+			count(len(c.Unowned), "path"))
+		return
+	}
+	fmt.Fprintln(w, "\nNot owned by the manager that may, on any object here:")
+	var rows [][]string
+	for _, u := range c.Unowned {
+		rows = append(rows, []string{ownerview.Safe(u.Manager), string(u.Operation), ownerview.Safe(u.Kind), ownerview.Safe(u.Path)})
+	}
+	screen.Table(w, []string{"MANAGER", "OPERATION", "KIND", "PATH"}, rows)
 }
 
 func printOverlaps(w io.Writer, overlaps []Overlap, screen ownerview.Screen, wide bool) {

@@ -26,6 +26,8 @@ type Report struct {
 	Findings []Finding    `json:"findings"` // in the order of rules, then of objects
 	Overlaps []Overlap    `json:"overlaps"` // those with most fields first; no findings
 
+	Contract *Contract `json:"contract,omitempty"` // absent: they were compared with none
+
 	Lists        []List   `json:"lists"`        // what was read of a cluster
 	Problems     []string `json:"problems"`     // the first of them
 	ProblemCount int      `json:"problemCount"` // all of them
@@ -64,14 +66,15 @@ type Kind struct {
 	Objects    int    `json:"objects"`
 }
 
-// Finding is what one rule of lint.Check says of one manager, where one remedy
-// helps. TYPE/NAME in the remedy is the object.
+// Finding is what one rule of lint.Check, or of a contract, says of one manager,
+// where one remedy helps. TYPE/NAME in the remedy is the object.
 type Finding struct {
 	Rule     string    `json:"rule"`
 	Manager  *Manager  `json:"manager"` // null: it is about the objects
 	Objects  int       `json:"objects"`
 	Examples []Example `json:"examples"` // the first MaxExamples objects
 	Remedy   string    `json:"remedy"`
+	Contract bool      `json:"contract,omitempty"` // the contract says so, not Lint
 }
 
 // ToDo is the remedy with the object's name, where it is about one object.
