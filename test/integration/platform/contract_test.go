@@ -31,7 +31,7 @@ func TestPlatformKeepsItsContract(t *testing.T) {
 		{"users,licenses", "--field-selector", "metadata.name=" + p.name},
 		{"namespaces", "--field-selector", "metadata.name=" + p.namespaceName()},
 	} {
-		found := kit.AuditContract(t, p.Config, file, args...)
+		found := kit.AuditContract(t, p.Config(), file, args...)
 		objects += found.Objects
 		for _, f := range found.Findings {
 			if f.Contract {
