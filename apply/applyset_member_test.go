@@ -78,7 +78,7 @@ func TestMembershipIsRejected(t *testing.T) {
 	s.expect(
 		step{"GET configmaps/web", ok(setParent("ConfigMap"))},
 		joins("ConfigMap", "a")[0],
-		step{applies("ConfigMap", "a"), conflict(cause{".metadata.labels." + apply.PartOfLabel, `"them"`})},
+		step{applies("ConfigMap", "a"), conflict(cause(".metadata.labels."+apply.PartOfLabel, `"them"`))},
 		step{"GET configmaps/a", ok(theirs)},
 	)
 	round := s.sets(apply.OnConflict(apply.Force).Func(forced)).Apply(t.Context(), setParent(), emitsConfigMap("a"))

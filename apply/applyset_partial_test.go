@@ -169,7 +169,7 @@ func TestForgedPartialIntents(t *testing.T) {
 	forged := namingParent("kubectl-annotate", `["ConfigMap/shop/a","ConfigMap/elsewhere/b"]`)
 	announcement := withPartials(announces(""), []string{}...)
 	unpinned := strings.Replace(announcement, `"resourceVersion":"7",`, "", 1)
-	over := conflict(cause{".metadata.annotations." + partialsName, `"kubectl-annotate"`})
+	over := conflict(cause(".metadata.annotations."+partialsName, `"kubectl-annotate"`))
 	s.expect(
 		step{reads, ok(forged)}, step{announcement, over}, step{unpinned, over}, step{reads, ok(forged)},
 		step{unpinned, over}, step{announcement, ok(namingParent(manager+"-applyset", "[]"))}, // forced, at the version that was read

@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/apply"
 )
@@ -150,5 +151,18 @@ func TestErrorTexts(t *testing.T) {
 		if strings.Contains(err.Error(), "\n") {
 			t.Errorf("more than one line: %s", err)
 		}
+	}
+}
+
+// TestClassifyHidesSecrets: what the server says of a Secret may quote its values, whoever
+// wrote it.
+func TestClassifyHidesSecrets(t *testing.T) {
+	secret := apply.ObjectRef{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}
+	quoting := apierrors.NewBadRequest("hunter2 is no good")
+	if err := apply.Classify(t.Context(), secret, quoting); !errors.Is(err, apply.ErrRefused) || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
+	}
+	if err := apply.Classify(t.Context(), apply.ObjectRef{}, quoting); !strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("of another kind it says no more than %v", err)
 	}
 }

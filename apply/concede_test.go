@@ -204,7 +204,7 @@ func TestContendedByShare(t *testing.T) {
 func TestItemsOfOursStay(t *testing.T) {
 	const item = `k:{\"name\":\"web\"}`
 	const path = `"f:spec":{"f:template":{"f:spec":{"f:containers":{"` + item + `":`
-	image := cause{`.spec.template.spec.containers[name="web"].image`, `"kubectl" using apps/v1`}
+	image := cause(`.spec.template.spec.containers[name="web"].image`, `"kubectl" using apps/v1`)
 	live := func(ours string) *appsv1.Deployment {
 		d := web("uid-1", "7")
 		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "theirs"}}

@@ -66,10 +66,11 @@ func TestDependencies(t *testing.T) {
 			forbidden: []string{"coapply.dev$"},
 		},
 		{
-			reason:    "apply stands below its own helpers",
-			field:     "Deps",
-			packages:  []string{"coapply.dev/apply"},
-			forbidden: []string{"coapply.dev/apply/update", "coapply.dev/apply/reconciler", "coapply.dev/apply/metrics", "coapply.dev/apply/applytest"},
+			reason:   "apply stands below its own helpers",
+			field:    "Deps",
+			packages: []string{"coapply.dev/apply"},
+			forbidden: []string{"coapply.dev/apply/update", "coapply.dev/apply/reconciler", "coapply.dev/apply/metrics", "coapply.dev/apply/applytest",
+				"coapply.dev/apply/ownership"},
 		},
 	} {
 		for _, path := range goList(t, rule.field, rule.packages) {

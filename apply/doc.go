@@ -17,7 +17,7 @@
 //     rest of the intent lands, and nobody loses a field by it.
 //  3. An object that was deleted is never brought back by an intent that is pinned
 //     to a uid or has MustExist, nor by what is left of an intent after it gave way,
-//     nor by Release, Migrate, Rename or Prune.
+//     nor by Release or Prune.
 //  4. An object that somebody else made is not adopted by an intent with Belongs,
 //     whenever it appears.
 //  5. The caller's configuration is never written to.
@@ -83,9 +83,8 @@
 //   - Applier.Apply brings an object to an intent, and Applier.Plan shows what that
 //     would change, take and drop.
 //   - Applier.Release gives up every field that the manager applied.
-//   - Applier.Migrate and Applier.Rename show which fields would come under the
-//     manager, from managers that wrote by Update or by Apply; Transfer.Do moves them
-//     and gives what undoes it.
+//   - Package ownership moves fields to the manager, from managers that wrote by
+//     Update or by Apply, and back.
 //   - ApplySets applies what a parent emits, and Round.Prune deletes what it emitted
 //     before and no longer does (KEP-3659). ApplySets.Delete deletes all of it before
 //     the parent goes.
@@ -96,8 +95,8 @@
 // # Rights
 //
 // Applying takes get and patch on the resource, and create where an object may be
-// new; on its subresource, such as deployments/status, for what goes there. Migrate,
-// Rename and Release take no more. Prune lists and deletes. The cache takes list and
+// new; on its subresource, such as deployments/status, for what goes there. Release
+// takes no more. Prune lists and deletes. The cache takes list and
 // watch: where these are missing, each intent is sent, and what must exist or
 // must be the caller's own is read live.
 //

@@ -1,7 +1,6 @@
 package apply_test
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"sync/atomic"
@@ -63,27 +62,6 @@ func exampleObject(resourceVersion string, replicas int32, owners ...metav1.Mana
 	object.Spec.Paused, object.Spec.Replicas = false, &replicas
 	object.ManagedFields = owners
 	return object
-}
-
-// stores answers a transfer: the object has the managed fields that it is sent.
-func stores(resourceVersion string) answer {
-	return func(r *http.Request) (*http.Response, error) {
-		var patch []struct {
-			Path  string
-			Value json.RawMessage
-		}
-		object := exampleObject(resourceVersion, 3)
-		err := json.NewDecoder(r.Body).Decode(&patch)
-		for _, operation := range patch {
-			if operation.Path == "/metadata/managedFields" && err == nil {
-				err = json.Unmarshal(operation.Value, &object.ManagedFields)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		return ok(object)(r)
-	}
 }
 
 // exampleParent is a parent whose set had deployments in it before.

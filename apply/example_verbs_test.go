@@ -62,58 +62,6 @@ func ExampleApplier_Release() {
 	// Unchanged Deployment shop/web <nil>
 }
 
-// From get-modify-update to intents: what "manager" wrote by Update comes under the
-// applier. It is shown first, and can be undone.
-func ExampleApplier_Migrate() {
-	old := entry("manager", "Update", "", `{"f:metadata":{"f:finalizers":{"v:\"example.com/drain\"":{}}},"f:spec":{"f:replicas":{}}}`)
-	applier := exampleApplier(apply.Policy{}, []answer{
-		ok(exampleObject("7", 3, old)), stores("8"),
-		ok(exampleObject("8", 3, entry("example-workload", "Apply", "", `{"f:spec":{"f:replicas":{}}}`))), stores("9"),
-	})
-	ctx := context.Background()
-
-	transfer, err := applier.Migrate(ctx, webDeployment, apply.From{Manager: "manager", Paths: []string{".spec"}})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Print(transfer) // nothing is written yet
-
-	undo, err := transfer.Do(ctx)
-	fmt.Println("done:", err)
-
-	_, err = undo.Do(ctx)
-	fmt.Print(undo, "undone: ", err)
-	// Output:
-	// Migrate on Deployment shop/web: 1 field to move, 0 to stay
-	//   move .spec.replicas: manager/Update -> example-workload/Apply
-	// done: <nil>
-	// Undo of Migrate on Deployment shop/web: 1 field to move, 0 to stay
-	//   move .spec.replicas: example-workload/Apply -> manager/Update
-	// undone: <nil>
-}
-
-// Two managers become one.
-func ExampleApplier_Rename() {
-	applier := exampleApplier(apply.Policy{}, []answer{ok(exampleObject("7", 3,
-		entry("shop-size", "Apply", "", `{"f:spec":{"f:replicas":{}}}`),
-		entry("shop-timing", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`))), stores("8")})
-
-	transfer, err := applier.Rename(context.Background(), webDeployment,
-		apply.From{Manager: "shop-size"}, apply.From{Manager: "shop-timing"})
-	if err != nil {
-		panic(err)
-	}
-	for _, move := range transfer.Moves() {
-		fmt.Println(move)
-	}
-	_, err = transfer.Do(context.Background())
-	fmt.Println(err)
-	// Output:
-	// .spec.replicas: shop-size/Apply -> example-workload/Apply
-	// .spec.minReadySeconds: shop-timing/Apply -> example-workload/Apply
-	// <nil>
-}
-
 // A status is an intent for a subresource. Its condition has been True before, and
 // keeps the time since when.
 func ExampleConditions() {

@@ -2,9 +2,6 @@ package apply
 
 import "coapply.dev/apply/lanes"
 
-// LanesOf gives the lanes of an applier.
-func LanesOf(a *Applier) *lanes.Set { return a.config.Lanes }
-
 // LanesOfSets gives the lanes that the members and the parents of sets share.
 func LanesOfSets(s *ApplySets) *lanes.Set {
 	if s.members.config.Lanes != s.parents.config.Lanes {

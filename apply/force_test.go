@@ -73,7 +73,7 @@ func TestConflict(t *testing.T) {
 			reason: "neither the owner's entry nor the intent has it: no path, and rules that differ reject",
 			policy: apply.OnConflict(apply.Reject).At(".spec.replica", apply.Force),
 			steps: []step{
-				{"PATCH", conflict(cause{".spec.replica.x", `"before-first-apply" using apps/v1`})},
+				{"PATCH", conflict(cause(".spec.replica.x", `"before-first-apply" using apps/v1`))},
 				{"GET", ok(web("uid-1", "7"))},
 			},
 			attempts: 1, err: apply.ErrConflict,
@@ -82,7 +82,7 @@ func TestConflict(t *testing.T) {
 		"unreadable cause": {
 			reason:   "what cannot be judged is not forced",
 			policy:   force,
-			steps:    []step{{"PATCH", conflict(cause{".spec.replicas", "somebody"})}, {"GET", ok(web("uid-1", "7"))}},
+			steps:    []step{{"PATCH", conflict(cause(".spec.replicas", "somebody"))}, {"GET", ok(web("uid-1", "7"))}},
 			attempts: 1, err: apply.ErrRefused,
 		},
 		"unreadable managed fields": {

@@ -136,25 +136,6 @@ func TestPlanWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestTransferWaitsForTheLane has another one inside from the first, stale write on:
-// each write is sent inside the lane, and he has his turn in between.
-func TestTransferWaitsForTheLane(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		applier := transferrer(t, read)
-		transfer, err := applier.Migrate(t.Context(), theWeb(""), apply.From{Manager: "old"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, leave := enter(t.Context(), t, apply.LanesOf(applier), theWeb(""))
-		defer leave()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if _, err := transfer.Do(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("outside: %v", err)
-		}
-	})
-}
-
 // TestPruneWaitsForTheLane: nothing is deleted while another one writes to it.
 func TestPruneWaitsForTheLane(t *testing.T) {
 	s := newSetScript(t)

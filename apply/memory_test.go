@@ -82,7 +82,7 @@ func TestMemory(t *testing.T) {
 			policy: byOwner,
 			steps: []step{
 				{pinned, ok(ownedBy("vpa", web("uid-1", "9")))},
-				{"PATCH", conflict(cause{".spec.replicas", `"vpa" with subresource "scale" using apps/v1`})},
+				{"PATCH", conflict(cause(".spec.replicas", `"vpa" with subresource "scale" using apps/v1`))},
 				{"GET", ok(ownedBy("vpa", web("uid-1", "9")))},
 			},
 			err: apply.ErrConflict, want: []string{"Reject .spec.replicas to 3: owned by vpa/Update[scale] with 5"},
@@ -201,7 +201,7 @@ func coOwned(manager string, deployment *appsv1.Deployment) *appsv1.Deployment {
 // TestMemoryOfSeveralOwners: each owner is told, and one that joins may decide.
 func TestMemoryOfSeveralOwners(t *testing.T) {
 	const pinned = "PATCH uid=uid-1"
-	vpa := cause{".spec.replicas", `"vpa"`}
+	vpa := cause(".spec.replicas", `"vpa"`)
 	sharedWithVPA := "Share .spec.replicas to 3: owned by vpa/Apply with 5"
 	byOwner := share.When(apply.Match{Manager: "vpa"}, apply.Relinquish)
 	byForce := share.When(apply.Match{Manager: "vpa"}, apply.Force)

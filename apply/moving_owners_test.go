@@ -55,7 +55,7 @@ func TestOwnerThatChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy := apply.OnConflict(apply.Reject).
 			When(apply.Match{Manager: "hpa"}, apply.Relinquish).At(".spec.paused", apply.Force)
-		vpa := cause{".spec.replicas", `"vpa" with subresource "scale" using apps/v1`}
+		vpa := cause(".spec.replicas", `"vpa" with subresource "scale" using apps/v1`)
 		s := newScript(t, []step{
 			{"PATCH", conflict(hpaReplicas, kubectlPause)}, {"GET", ok(web("uid-1", "7"))},
 			{"PATCH uid=uid-1", conflict(kubectlPause)}, {"PATCH uid=uid-1 resourceVersion=7 force", stale()},
@@ -88,7 +88,7 @@ func sideIntent(more bool) apply.Intent {
 		WithTemplate(corev1ac.PodTemplateSpec().WithSpec(corev1ac.PodSpec().WithContainers(container))))}
 }
 
-var sideImage = cause{`.spec.template.spec.containers[name="side"].image`, `"kubectl"`}
+var sideImage = cause(`.spec.template.spec.containers[name="side"].image`, `"kubectl"`)
 
 const (
 	wholeItem = `{".":{},"f:name":{},"f:image":{}}`

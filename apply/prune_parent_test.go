@@ -94,7 +94,7 @@ func TestPruneAfterAWriteToTheParent(t *testing.T) {
 		"theirs after ours":      {[]step{{announces(now), written("8")}}, "9", apply.ErrRetryable},
 		"theirs before ours":     {[]step{{announces(now), stale}, {unpinned, written("9")}}, "9", apply.ErrRetryable},
 		"the answer is lost":     {[]step{{announces(now), lost}, {unpinned, written("8")}}, "8", apply.ErrRetryable},
-		"a conflict that passes": {[]step{{announces(now), conflict(cause{".metadata.annotations", `"x"`})}, {unpinned, written("8")}}, "8", apply.ErrRetryable},
+		"a conflict that passes": {[]step{{announces(now), conflict(cause(".metadata.annotations", `"x"`))}, {unpinned, written("8")}}, "8", apply.ErrRetryable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetScript(t)

@@ -34,8 +34,8 @@ import (
 //
 // An object that cannot be without our fields, such as a Deployment without its
 // template, is refused (RefusedError), and what was not given up until then stays
-// ours: Migrate or Rename hand fields over. Fields that we own by Update stay ours
-// as well: Migrate them first. After the last entry of an object is released nobody
+// ours: package ownership hands fields over. Fields that we own by Update stay ours
+// as well: ownership.Migrate takes them first. After the last entry of an object is released nobody
 // is recorded as owner: the server stops recording Updates then, and counts what
 // the object holds at the next apply as owned by "before-first-apply".
 //

@@ -38,7 +38,7 @@ func secret() *corev1.Secret {
 }
 
 func TestSecretValuesAreNotShown(t *testing.T) {
-	vault := cause{".data.password", `"vault" using v1`}
+	vault := cause(".data.password", `"vault" using v1`)
 	kind := schema.GroupKind{Kind: "Secret"}
 	invalid := field.Invalid(field.NewPath("data").Key("password"), ourPassword, "is too weak: "+ourPassword)
 	for name, test := range map[string]struct {
@@ -108,7 +108,7 @@ func TestSecretValuesAreNotAskedFor(t *testing.T) {
 		asked += fmt.Sprintf("%v %+v", c, c)
 		return apply.Reject, true
 	})
-	s := newScript(t, []step{{"PATCH", conflict(cause{".data.password", `"vault" using v1`})}, {"GET", ok(secret())}})
+	s := newScript(t, []step{{"PATCH", conflict(cause(".data.password", `"vault" using v1`))}, {"GET", ok(secret())}})
 	_, err := applySecret(t.Context(), s.applier(policy, nil))
 	if !errors.Is(err, apply.ErrConflict) || !strings.Contains(asked, "(hidden)") || strings.Contains(asked, "cGFzc3dvcmQ=") {
 		t.Errorf("%v, asked %s", err, asked)

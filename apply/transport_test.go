@@ -1,7 +1,6 @@
 package apply_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -160,11 +159,4 @@ func (s *script) applierOver(rest *rest.Config, config apply.Config, cache clien
 		s.t.Fatal(err)
 	}
 	return applier
-}
-
-func respond(request *http.Request, status int, header http.Header, body []byte) *http.Response {
-	return &http.Response{
-		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
-		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-	}
 }

@@ -26,6 +26,7 @@ var imported = map[string]string{
 	"apply":           "coapply.dev/apply",
 	"applytest":       "coapply.dev/apply/applytest",
 	"lanes":           "coapply.dev/apply/lanes",
+	"ownership":       "coapply.dev/apply/ownership",
 	"steady":          "coapply.dev/apply/steady",
 	"appsv1":          "k8s.io/api/apps/v1",
 	"appsv1ac":        "k8s.io/client-go/applyconfigurations/apps/v1",

@@ -2,6 +2,7 @@ package fieldowners_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -140,4 +141,20 @@ func FuzzParsePath(f *testing.F) {
 			t.Fatalf("%q gives %q gives %q", text, path, again)
 		}
 	})
+}
+
+func TestParsePaths(t *testing.T) {
+	paths, err := fieldowners.ParsePaths([]string{".spec", `.metadata.labels["a"]`})
+	if err != nil || len(paths) != 2 || paths[1].String() != ".metadata.labels.a" && paths[1].String() != `.metadata.labels["a"]` {
+		t.Errorf("%v %v", paths, err)
+	}
+	for want, texts := range map[string][]string{
+		"an empty path names no field": {".spec", ""},
+		"path .spec is named twice":    {".spec", ".spec"},
+		`path "spec": at offset 0`:     {"spec"},
+	} {
+		if _, err := fieldowners.ParsePaths(texts); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", texts, err, want)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 )
 
 // TestFakeClientIsNoServer holds what doc.go says of the fake client. One that
@@ -77,7 +78,7 @@ func TestFakeClientGivesNoUID(t *testing.T) {
 	}
 	_, forced := other.Apply(t.Context(), config("2"))
 	_, released := newApplier(t, c, apply.Policy{}).Release(t.Context(), made.Object)
-	_, renamed := other.Rename(t.Context(), made.Object, apply.From{Manager: "test"})
+	_, renamed := ownership.Rename(t.Context(), other, made.Object, ownership.From{Manager: "test"})
 	for verb, err := range map[string]error{"Force": forced, "Release": released, "Rename": renamed} {
 		if !errors.Is(err, apply.ErrRefused) && !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(message(err), "uid") {
 			t.Errorf("%s: %v, want refused for want of a uid", verb, err)

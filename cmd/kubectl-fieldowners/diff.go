@@ -156,7 +156,7 @@ func pair(before, after []*ownerview.Object) []compared {
 func (d *diffCommand) print(pairs []compared) error {
 	list := ownerview.DiffList{Items: []ownerview.DiffItem{}}
 	for _, c := range pairs {
-		before, after := ownership(c.before), ownership(c.after)
+		before, after := ownersOf(c.before), ownersOf(c.after)
 		difference := fieldowners.Diff(before, after)
 		if difference.IsEmpty() && (c.before == nil) == (c.after == nil) {
 			continue
@@ -177,7 +177,7 @@ func (d *diffCommand) print(pairs []compared) error {
 	return nil
 }
 
-func ownership(o *ownerview.Object) fieldowners.Ownership {
+func ownersOf(o *ownerview.Object) fieldowners.Ownership {
 	if o == nil {
 		return fieldowners.Ownership{}
 	}

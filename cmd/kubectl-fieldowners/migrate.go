@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
@@ -89,7 +90,7 @@ func (m *migrateCommand) run(args []string) (err error) {
 	return m.eachNamed(ctx, args, func(object apply.ObjectRef) (bool, error) { return m.migrate(ctx, object, from) })
 }
 
-func (m *migrateCommand) validate(args []string) (from []apply.From, err error) {
+func (m *migrateCommand) validate(args []string) (from []ownership.From, err error) {
 	if err := namesObjects(m.cmd, args); err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func (m *migrateCommand) validate(args []string) (from []apply.From, err error) 
 		if slices.Contains(m.from[:i], name) {
 			return nil, usageError(m.cmd, "--from names %s twice", name)
 		}
-		from = append(from, apply.From{Manager: name, Paths: paths})
+		from = append(from, ownership.From{Manager: name, Paths: paths})
 	}
 	return from, nil
 }
@@ -140,16 +141,16 @@ func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 }
 
 // migrate shows what is to move of one object, and moves it if that is wanted.
-func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, from []apply.From) (found bool, err error) {
+func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, from []ownership.From) (found bool, err error) {
 	applier, err := apply.New(m.client, apply.Config{FieldManager: m.to, LiveReader: m.client})
 	if err != nil {
 		return false, err
 	}
-	transfer := applier.Migrate
+	transfer := ownership.Migrate
 	if m.operation == string(metav1.ManagedFieldsOperationApply) {
-		transfer = applier.Rename
+		transfer = ownership.Rename
 	}
-	shown, err := transfer(ctx, object, from...)
+	shown, err := transfer(ctx, applier, object, from...)
 	if err != nil {
 		return false, err
 	}

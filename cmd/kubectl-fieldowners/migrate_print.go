@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
 // show prints what moves and what stays, under who has it and who is to have it.
-func (m *migrateCommand) show(object apply.ObjectRef, t *apply.Transfer) {
+func (m *migrateCommand) show(object apply.ObjectRef, t *ownership.Transfer) {
 	moves, kept := t.Moves(), t.Unmoved()
 	title := fmt.Sprintf("%v: nothing to move", object)
 	if len(moves) > 0 {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/fieldowners"
 )
 
@@ -44,7 +45,7 @@ func encodeTransfer(object apply.ObjectRef, moved []fieldowners.Handover) ([]byt
 }
 
 // do moves what was shown, with its undo saved before.
-func (m *migrateCommand) do(ctx context.Context, object apply.ObjectRef, shown *apply.Transfer) error {
+func (m *migrateCommand) do(ctx context.Context, object apply.ObjectRef, shown *ownership.Transfer) error {
 	path := cmp.Or(m.undoFile, undoPath("migrate", object, ".json"))
 	saved, err := encodeTransfer(object, shown.Moves())
 	if err == nil {
@@ -70,7 +71,7 @@ func (m *migrateCommand) do(ctx context.Context, object apply.ObjectRef, shown *
 
 // correct writes the undo file anew if the receiver came to own some of the fields
 // itself just before they moved.
-func correct(path string, saved []byte, object apply.ObjectRef, undo *apply.Transfer) error {
+func correct(path string, saved []byte, object apply.ObjectRef, undo *ownership.Transfer) error {
 	var moved []fieldowners.Handover
 	for _, back := range undo.Moves() {
 		moved = append(moved, fieldowners.Handover{
@@ -151,7 +152,7 @@ func (m *migrateCommand) giveBack(ctx context.Context, saved savedTransfer) (fou
 	if err != nil {
 		return false, err
 	}
-	undo, err := applier.Undo(ctx, object, saved.Moved)
+	undo, err := ownership.Undo(ctx, applier, object, saved.Moved)
 	if err != nil {
 		return false, err
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 )
 
 func main() {
@@ -97,7 +98,7 @@ func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) er
 	if err != nil {
 		return err
 	}
-	transfer, err := applier.Migrate(ctx, object, apply.From{Manager: oldName, Paths: paths})
+	transfer, err := ownership.Migrate(ctx, applier, object, ownership.From{Manager: oldName, Paths: paths})
 	if err != nil {
 		return err
 	}

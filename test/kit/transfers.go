@@ -3,10 +3,10 @@ package kit
 import (
 	"testing"
 
-	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 )
 
-func Transferred(t testing.TB, transfer *apply.Transfer, err error) (undo *apply.Transfer) {
+func Transferred(t testing.TB, transfer *ownership.Transfer, err error) (undo *ownership.Transfer) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
@@ -87,7 +88,7 @@ func TestGoneDuringRelease(t *testing.T) {
 const moving = "moved"
 
 // transferring gives the call of a transfer, its Do and its undo's Do.
-func transferring(ctx context.Context, look func(context.Context) (*apply.Transfer, error)) (string, error) {
+func transferring(ctx context.Context, look func(context.Context) (*ownership.Transfer, error)) (string, error) {
 	transfer, err := look(ctx)
 	if err != nil {
 		return "", err
@@ -103,26 +104,26 @@ func transferring(ctx context.Context, look func(context.Context) (*apply.Transf
 func TestGoneDuringTransfer(t *testing.T) {
 	verbs := map[string]struct {
 		make func(*gone)
-		look func(*apply.Applier, context.Context, apply.ObjectRef, ...apply.From) (*apply.Transfer, error)
+		look func(context.Context, *apply.Applier, apply.ObjectRef, ...ownership.From) (*ownership.Transfer, error)
 	}{
-		"Rename": {func(g *gone) { g.applyAll("them") }, (*apply.Applier).Rename},
+		"Rename": {func(g *gone) { g.applyAll("them") }, ownership.Rename},
 		"Migrate": {func(g *gone) {
 			g.recreate = func() client.Object {
 				return g.created(&corev1.ConfigMap{ObjectMeta: g.meta(), Data: data("theirs", contestedKeys...)}, "them")
 			}
 			g.object = g.recreate()
-		}, (*apply.Applier).Migrate},
+		}, ownership.Migrate},
 	}
 	mismatch := []string{"UIDMismatch"}
 	var cases []goneCase
 	for name, verb := range verbs {
-		them := apply.From{Manager: "them"}
+		them := ownership.From{Manager: "them"}
 		ofWhole := func(byUID bool) func(*gone) goneCall {
 			return func(g *gone) goneCall {
 				verb.make(g)
 				us, ref := kit.NewApplier(g, g.c, "us", apply.Policy{}), g.refer(byUID)
 				return func(ctx context.Context) (string, error) {
-					return transferring(ctx, func(ctx context.Context) (*apply.Transfer, error) { return verb.look(us, ctx, ref, them) })
+					return transferring(ctx, func(ctx context.Context) (*ownership.Transfer, error) { return verb.look(ctx, us, ref, them) })
 				}
 			}
 		}
@@ -138,11 +139,11 @@ func TestGoneDuringTransfer(t *testing.T) {
 			prepare: func(g *gone) goneCall {
 				verb.make(g)
 				us := kit.NewApplier(g, g.c, "us", apply.Policy{})
-				transfer, err := verb.look(us, g.ctx(), g.refer(false), them)
+				transfer, err := verb.look(g.ctx(), us, g.refer(false), them)
 				g.must(err)
 				g.must(g.c.Apply(g.ctx(), corev1ac.ConfigMap(g.name, g.namespace).WithData(data("v", "other")), client.FieldOwner("other")))
 				return func(ctx context.Context) (string, error) {
-					return transferring(ctx, func(context.Context) (*apply.Transfer, error) { return transfer, nil })
+					return transferring(ctx, func(context.Context) (*ownership.Transfer, error) { return transfer, nil })
 				}
 			},
 		})

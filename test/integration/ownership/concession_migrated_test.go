@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
@@ -72,7 +73,7 @@ func TestMigratedWhatGaveWay(t *testing.T) {
 			if test.itself {
 				who = us
 			}
-			transfer, err := who.Rename(t.Context(), kit.DeploymentRef(namespace, object), apply.From{Manager: "hpa"})
+			transfer, err := ownership.Rename(t.Context(), who, kit.DeploymentRef(namespace, object), ownership.From{Manager: "hpa"})
 			if err == nil {
 				_, err = transfer.Do(t.Context())
 			}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/fieldowners"
 	"coapply.dev/test/kit"
 )
@@ -87,9 +88,9 @@ func (m *migration) applier(policy apply.Policy) *apply.Applier {
 	return applier
 }
 
-func (m *migration) migrate(applier *apply.Applier, from ...apply.From) (undo *apply.Transfer) {
+func (m *migration) migrate(applier *apply.Applier, from ...ownership.From) (undo *ownership.Transfer) {
 	m.Helper()
-	transfer, err := applier.Migrate(m.Context(), m.ref, from...)
+	transfer, err := ownership.Migrate(m.Context(), applier, m.ref, from...)
 	m.must(err)
 	undo, err = transfer.Do(m.Context())
 	m.must(err)
@@ -145,7 +146,7 @@ func TestMigrating(t *testing.T) {
 	if err != nil || plan.Refused != nil || len(plan.Changes)+len(plan.Dropped) != 0 {
 		t.Errorf("%v, %v; nothing is to change yet", plan, err)
 	}
-	transfer, err := applier.Migrate(t.Context(), m.ref, apply.From{Manager: "manager", Paths: emitted})
+	transfer, err := ownership.Migrate(t.Context(), applier, m.ref, ownership.From{Manager: "manager", Paths: emitted})
 	m.must(err)
 	if shown, _ := liveFields(t, m.c, m.ref); shown.GetResourceVersion() != looked.GetResourceVersion() || len(transfer.Moves()) < 20 {
 		t.Errorf("looking is to write nothing and to show the fields:\n%v", transfer)
@@ -199,7 +200,7 @@ func TestMigrateAfterTheFirstApply(t *testing.T) {
 	applier := m.applier(apply.Policy{})
 	intent := apply.Intent{Config: m.emit("v1"), MayShrink: true}
 	m.step("first apply", m.apply(applier, intent))
-	m.step("migrate", func() { m.migrate(applier, apply.From{Manager: "manager", Paths: emitted}) })
+	m.step("migrate", func() { m.migrate(applier, ownership.From{Manager: "manager", Paths: emitted}) })
 	m.step("next apply", m.apply(applier, intent), `.metadata.labels.tier: removed "front"`)
 }
 
@@ -210,14 +211,14 @@ func TestMigrateTakesWhatANameHoldsForOthers(t *testing.T) {
 	object := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: m.ref.Namespace, Name: m.ref.Name}}
 	m.must(m.c.Patch(t.Context(), object, other, client.FieldOwner("manager"))) // another reconciler of the same binary
 	applier := m.applier(apply.Policy{})
-	undo := m.migrate(applier, apply.From{Manager: "manager"})
+	undo := m.migrate(applier, ownership.From{Manager: "manager"})
 	m.step("undo", func() { _, err := undo.Do(t.Context()); m.must(err) })
 	if owners := m.owners(".spec.replicas") + m.owners(`.metadata.annotations["example.com/backup"]`); owners != "manager/Updatemanager/Update" {
 		t.Errorf("after undo the fields are owned by %s", owners)
 	}
 	intent := apply.Intent{Config: m.emit("v1"), MayShrink: true}
 	m.step("apply after undo", m.apply(applier, intent))
-	m.migrate(applier, apply.From{Manager: "manager"})
+	m.migrate(applier, ownership.From{Manager: "manager"})
 	m.step("apply after taking everything", m.apply(applier, intent),
 		`.metadata.annotations["example.com/backup"]: removed "daily"`, `.metadata.labels.tier: removed "front"`)
 	if owners := m.owners(`.metadata.finalizers[="example.com/drain"]`); owners != "manager/Update" {
@@ -239,7 +240,7 @@ func TestReplicasLeftOut(t *testing.T) {
 		m := newMigration(t)
 		m.old("v1")
 		applier := m.applier(apply.Policy{})
-		m.migrate(applier, apply.From{Manager: "manager", Paths: emitted})
+		m.migrate(applier, ownership.From{Manager: "manager", Paths: emitted})
 		m.step("first apply", m.apply(applier, without(m)), `.metadata.labels.tier: removed "front"`, ".spec.replicas: 3 -> 1")
 	})
 	t.Run("owned by an autoscaler: they stay", func(t *testing.T) {
@@ -247,14 +248,14 @@ func TestReplicasLeftOut(t *testing.T) {
 		m.old("v1")
 		scaled(m)
 		applier := m.applier(apply.Policy{})
-		m.migrate(applier, apply.From{Manager: "manager", Paths: emitted})
+		m.migrate(applier, ownership.From{Manager: "manager", Paths: emitted})
 		m.step("first apply", m.apply(applier, without(m)), `.metadata.labels.tier: removed "front"`)
 	})
 	t.Run("relinquished when an autoscaler comes", func(t *testing.T) {
 		m := newMigration(t)
 		m.old("v1")
 		applier := m.applier(apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Relinquish))
-		m.migrate(applier, apply.From{Manager: "manager", Paths: emitted})
+		m.migrate(applier, ownership.From{Manager: "manager", Paths: emitted})
 		m.step("first apply", m.apply(applier, apply.Intent{Config: m.emit("v1"), MayShrink: true}), `.metadata.labels.tier: removed "front"`)
 		scaled(m)
 		m.step("apply against the autoscaler", m.apply(applier, apply.Intent{Config: m.emit("v1")}))
@@ -268,7 +269,7 @@ func TestOldAndNewVersionSideBySide(t *testing.T) {
 	m := newMigration(t)
 	m.old("v1")
 	applier := m.applier(apply.Policy{})
-	m.migrate(applier, apply.From{Manager: "manager", Paths: emitted})
+	m.migrate(applier, ownership.From{Manager: "manager", Paths: emitted})
 	kit.MustApply(t, applier, apply.Intent{Config: m.emit("v1"), MayShrink: true})
 	m.step("the old version takes back without a word", func() { m.old("v0") },
 		`.metadata.labels.tier: added "front"`, `.spec.template.spec.containers[name="web"].image: "v1" -> "v0"`)
@@ -288,7 +289,7 @@ func TestRenamedManager(t *testing.T) {
 	c := kit.NewApplier(t, m.c, "shop-v1", apply.Policy{})
 	kit.MustApply(t, c, apply.Intent{Config: m.emit("v1")})
 	applier := m.applier(apply.Policy{})
-	transfer, err := applier.Rename(t.Context(), m.ref, apply.From{Manager: "shop-v1"})
+	transfer, err := ownership.Rename(t.Context(), applier, m.ref, ownership.From{Manager: "shop-v1"})
 	m.must(err)
 	m.step("rename", func() { _, err := transfer.Do(t.Context()); m.must(err) })
 	m.step("apply", m.apply(applier, apply.Intent{Config: m.emit("v1")}))

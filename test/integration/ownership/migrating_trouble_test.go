@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/apply/update"
 	"coapply.dev/test/kit"
 )
@@ -45,7 +46,7 @@ func TestMigratingFromTwoNames(t *testing.T) {
 		t.Errorf("image and replicas are owned by %s", owners)
 	}
 	m.step("migrate", func() {
-		m.migrate(m.applier(apply.Policy{}), apply.From{Manager: "manager", Paths: emitted}, apply.From{Manager: "shop", Paths: emitted})
+		m.migrate(m.applier(apply.Policy{}), ownership.From{Manager: "manager", Paths: emitted}, ownership.From{Manager: "shop", Paths: emitted})
 	})
 	if owners := m.owners(image) + " " + m.owners(".spec.replicas"); owners != "shop/Apply shop/Apply" {
 		t.Errorf("image and replicas are owned by %s", owners)
@@ -110,7 +111,7 @@ func TestMigratingStatus(t *testing.T) {
 		}
 	}
 	check("what the fallback wrote stays without Migrate", "", apply.Configured, "Progressing ", "Ready ")
-	transfer, err := applier.Migrate(t.Context(), ref, apply.From{Manager: "shop", Paths: []string{".status"}})
+	transfer, err := ownership.Migrate(t.Context(), applier, ref, ownership.From{Manager: "shop", Paths: []string{".status"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestMigratingWithoutManagedFields(t *testing.T) {
 	}
 	applier := m.applier(apply.OnConflict(apply.Reject).When(apply.Match{Manager: "before-first-apply"}, apply.Force))
 	m.step("the rule", m.apply(applier, apply.Intent{Config: m.emit("v2")}), `.spec.template.spec.containers[name="web"].image: "v1" -> "v2"`)
-	m.migrate(applier, apply.From{Manager: "before-first-apply", Paths: []string{".metadata.labels"}})
+	m.migrate(applier, ownership.From{Manager: "before-first-apply", Paths: []string{".metadata.labels"}})
 	m.step("next apply", m.apply(applier, apply.Intent{Config: m.emit("v2"), MayShrink: true}), `.metadata.labels.tier: removed "front"`)
 }
 
@@ -159,7 +160,7 @@ func TestLastFieldOfAContainer(t *testing.T) {
 	if !errors.Is(err, apply.ErrRefused) {
 		t.Errorf("%v; an empty container is refused as well", err)
 	}
-	transfer, err := applier.Migrate(t.Context(), kit.RefOf("test.coapply.dev/v1", "Shape", s.Namespace, s.Name), apply.From{Manager: "manager", Paths: []string{".spec.free"}})
+	transfer, err := ownership.Migrate(t.Context(), applier, kit.RefOf("test.coapply.dev/v1", "Shape", s.Namespace, s.Name), ownership.From{Manager: "manager", Paths: []string{".spec.free"}})
 	s.Must(err)
 	_, err = transfer.Do(t.Context())
 	s.Must(err)

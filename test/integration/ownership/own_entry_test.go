@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
@@ -46,7 +47,7 @@ func TestOwnScaleEntry(t *testing.T) {
 					t.Errorf("got %v, want %q", err, own)
 				}
 				ref := kit.RefTo(s.Object(`{}`).GroupVersionKind(), s.Namespace, s.Name)
-				transfer, err := kit.NewApplier(t, c, "ci", apply.Policy{}).Migrate(t.Context(), ref, apply.From{Manager: "ci"})
+				transfer, err := ownership.Migrate(t.Context(), kit.NewApplier(t, c, "ci", apply.Policy{}), ref, ownership.From{Manager: "ci"})
 				kit.Transferred(t, transfer, err)
 				if _, err := kit.NewApplier(t, c, "ci", apply.Policy{}).Apply(t.Context(), apply.Intent{Config: s.Config(form.Ours)}); err != nil {
 					t.Errorf("after what the message says: %v", err)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
@@ -117,9 +118,9 @@ func (r *transferRace) run(t *testing.T, i int, ends map[string]int) {
 	}
 	before := kit.FieldsBy(t, kit.LiveAt(t, r.c, kit.DeploymentRef(r.namespace, r.name)).GetManagedFields())
 	us := kit.NewApplier(t, r.c, "us", apply.Policy{})
-	transfer, err := us.Migrate(t.Context(), kit.DeploymentRef(r.namespace, r.name), apply.From{Manager: kit.ClientSide})
+	transfer, err := ownership.Migrate(t.Context(), us, kit.DeploymentRef(r.namespace, r.name), ownership.From{Manager: kit.ClientSide})
 	if i%2 == 1 {
-		transfer, err = us.Rename(t.Context(), kit.DeploymentRef(r.namespace, r.name), apply.From{Manager: "former"})
+		transfer, err = ownership.Rename(t.Context(), us, kit.DeploymentRef(r.namespace, r.name), ownership.From{Manager: "former"})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +157,7 @@ func (r *transferRace) run(t *testing.T, i int, ends map[string]int) {
 }
 
 // end does a transfer and names its end.
-func (r *transferRace) end(t *testing.T, transfer *apply.Transfer, done string) (*apply.Transfer, string) {
+func (r *transferRace) end(t *testing.T, transfer *ownership.Transfer, done string) (*ownership.Transfer, string) {
 	t.Helper()
 	undo, err := transfer.Do(t.Context())
 	switch {
@@ -171,7 +172,7 @@ func (r *transferRace) end(t *testing.T, transfer *apply.Transfer, done string) 
 
 // check holds every manager's fields against what it wrote, and those of the
 // transfer against how it ended.
-func (r *transferRace) check(t *testing.T, before []string, transfer *apply.Transfer, end string) {
+func (r *transferRace) check(t *testing.T, before []string, transfer *ownership.Transfer, end string) {
 	t.Helper()
 	live := kit.LiveAt(t, r.c, kit.DeploymentRef(r.namespace, r.name))
 	after := kit.FieldsBy(t, live.GetManagedFields())

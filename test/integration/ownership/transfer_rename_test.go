@@ -16,13 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
 type renaming struct {
 	reason string
 	before map[string]*appsv1ac.DeploymentApplyConfiguration // by manager; base comes first
-	from   []apply.From
+	from   []ownership.From
 	after  *appsv1ac.DeploymentApplyConfiguration // the intent that "us" goes on with
 	rest   map[string]*appsv1ac.DeploymentApplyConfiguration
 	owners []string // who is left
@@ -50,19 +51,19 @@ func TestRename(t *testing.T) {
 	for name, test := range map[string]renaming{
 		"whole": {
 			reason: "one manager gets another name",
-			before: configs{"base": kit.WithEnv("whole", namespace)}, from: []apply.From{{Manager: "base"}},
+			before: configs{"base": kit.WithEnv("whole", namespace)}, from: []ownership.From{{Manager: "base"}},
 			after: kit.WithEnv("whole", namespace), owners: []string{"us/Apply"},
 		},
 		"merge": {
 			reason: "two become one, with a field that both own",
 			before: configs{"base": kit.WithEnv("merge", namespace), "two": labels("merge", "team", "x.y/z").WithLabels(map[string]string{"team": "shop"})},
-			from:   []apply.From{{Manager: "base"}, {Manager: "two"}},
+			from:   []ownership.From{{Manager: "base"}, {Manager: "two"}},
 			after:  kit.WithEnv("merge", namespace).WithLabels(map[string]string{"x.y/z": "1"}), owners: []string{"us/Apply"},
 		},
 		"split": {
 			reason: "by a map key with dots",
 			before: configs{"base": kit.Deployment("split", namespace, "v1").WithLabels(map[string]string{"x.y/z": "1", "stays": "1"})},
-			from:   []apply.From{{Manager: "base", Paths: []string{`.metadata.labels["x.y/z"]`}}},
+			from:   []ownership.From{{Manager: "base", Paths: []string{`.metadata.labels["x.y/z"]`}}},
 			after:  labels("split", "x.y/z"),
 			rest:   configs{"base": kit.Deployment("split", namespace, "v1").WithLabels(map[string]string{"stays": "1"})},
 			owners: []string{"base/Apply", "us/Apply"},
@@ -70,7 +71,7 @@ func TestRename(t *testing.T) {
 		"field-of-item": {
 			reason: "one field of a list item: both go on naming the item",
 			before: configs{"base": kit.Deployment("field-of-item", namespace, "v1")},
-			from:   []apply.From{{Manager: "base", Paths: []string{`.spec.template.spec.containers[name="web"].image`}}},
+			from:   []ownership.From{{Manager: "base", Paths: []string{`.spec.template.spec.containers[name="web"].image`}}},
 			after:  imageOnly("field-of-item", "v1"), rest: configs{"base": portOnly},
 			owners: []string{"base/Apply", "us/Apply"},
 		},
@@ -91,7 +92,7 @@ func (r renaming) run(t *testing.T, c client.Client, namespace, name string) {
 	ref := kit.DeploymentRef(namespace, name)
 	before := kit.LiveAt(t, c, ref)
 	us := kit.NewApplier(t, c, "us", apply.Policy{})
-	transfer, err := us.Rename(t.Context(), ref, r.from...)
+	transfer, err := ownership.Rename(t.Context(), us, ref, r.from...)
 	undo := kit.Transferred(t, transfer, err)
 	after := kit.LiveAt(t, c, ref)
 	if diff := cmp.Diff(kit.WithoutManagedFields(before), kit.WithoutManagedFields(after)); diff != "" {
@@ -145,15 +146,15 @@ func TestTransferOfGone(t *testing.T) {
 		return object
 	}
 	us := kit.NewApplier(t, c, "us", apply.Policy{})
-	plan := func(t *testing.T) *apply.Transfer {
+	plan := func(t *testing.T) *ownership.Transfer {
 		t.Helper()
-		transfer, err := us.Migrate(t.Context(), ref, apply.From{Manager: "old"})
+		transfer, err := ownership.Migrate(t.Context(), us, ref, ownership.From{Manager: "old"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return transfer
 	}
-	do := func(t *testing.T, transfer *apply.Transfer) error {
+	do := func(t *testing.T, transfer *ownership.Transfer) error {
 		t.Helper()
 		_, err := transfer.Do(t.Context())
 		return err
@@ -163,7 +164,7 @@ func TestTransferOfGone(t *testing.T) {
 			return func(t *testing.T) error {
 				known := ref
 				known.UID = uid
-				_, err := us.Migrate(t.Context(), known, apply.From{Manager: "old"})
+				_, err := ownership.Migrate(t.Context(), us, known, ownership.From{Manager: "old"})
 				return err
 			}
 		},
@@ -206,7 +207,7 @@ func TestTransferOfGone(t *testing.T) {
 			})
 		}
 	}
-	_, err := us.Migrate(t.Context(), ref, apply.From{Manager: "old"})
+	_, err := ownership.Migrate(t.Context(), us, ref, ownership.From{Manager: "old"})
 	if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("absent and no uid known: %v", err)
 	}
@@ -221,7 +222,7 @@ func TestTransferShowsWhatItMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	us := kit.NewApplier(t, c, "us", apply.Policy{})
-	transfer, err := us.Rename(t.Context(), kit.DeploymentRef(namespace, "a"), apply.From{Manager: "old"})
+	transfer, err := ownership.Rename(t.Context(), us, kit.DeploymentRef(namespace, "a"), ownership.From{Manager: "old"})
 	if err != nil {
 		t.Fatal(err)
 	}

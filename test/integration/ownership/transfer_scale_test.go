@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
@@ -29,7 +30,7 @@ func TestMigrateScale(t *testing.T) {
 					t.Fatalf("owners before (-want +got):\n%s", diff)
 				}
 				ci := kit.NewApplier(t, c, "ci", apply.OnConflict(decision))
-				transfer, err := ci.Migrate(t.Context(), ref, apply.From{Manager: "kubectl"})
+				transfer, err := ownership.Migrate(t.Context(), ci, ref, ownership.From{Manager: "kubectl"})
 				undo := kit.Transferred(t, transfer, err)
 				if diff := cmp.Diff([]string{"ci/Apply"}, s.Owners(form.Path)); diff != "" {
 					t.Errorf("owners (-want +got):\n%s", diff)
@@ -84,7 +85,7 @@ func TestRenameOwnSubresource(t *testing.T) {
 			s := kit.NewStage(t, c, namespace, kind, "")
 			leftByMigration(s, form)
 			ref := kit.RefTo(s.Object(`{}`).GroupVersionKind(), s.Namespace, s.Name)
-			transfer, err := kit.NewApplier(t, c, "ci", apply.Policy{}).Rename(t.Context(), ref, apply.From{Manager: "ci"})
+			transfer, err := ownership.Rename(t.Context(), kit.NewApplier(t, c, "ci", apply.Policy{}), ref, ownership.From{Manager: "ci"})
 			kit.Transferred(t, transfer, err)
 			if diff := cmp.Diff([]string{"ci/Apply"}, s.Owners(form.Path)); diff != "" {
 				t.Errorf("owners (-want +got):\n%s", diff)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
@@ -44,7 +45,7 @@ func TestMigrateSubresources(t *testing.T) {
 	}
 
 	us := kit.NewApplier(t, c, "us", apply.Policy{})
-	transfer, err := us.Migrate(t.Context(), ref, apply.From{Manager: kit.ClientSide})
+	transfer, err := ownership.Migrate(t.Context(), us, ref, ownership.From{Manager: kit.ClientSide})
 	undo := kit.Transferred(t, transfer, err)
 	after := kit.LiveAt(t, c, ref)
 	want = []string{kit.ClientSide + "/Update", "us/Apply", "us/Apply[status]"} // the annotation stays
@@ -60,7 +61,7 @@ func TestMigrateSubresources(t *testing.T) {
 	if diff := cmp.Diff(kit.FieldsBy(t, before.GetManagedFields()), kit.FieldsBy(t, kit.LiveAt(t, c, ref).GetManagedFields())); diff != "" {
 		t.Errorf("owners (-before +undone):\n%s", diff)
 	}
-	transfer, err = us.Migrate(t.Context(), ref, apply.From{Manager: kit.ClientSide})
+	transfer, err = ownership.Migrate(t.Context(), us, ref, ownership.From{Manager: kit.ClientSide})
 	kit.Transferred(t, transfer, err)
 
 	status := appsv1ac.Deployment("a", namespace).WithStatus(appsv1ac.DeploymentStatus().WithReplicas(2))
@@ -84,11 +85,11 @@ func TestTransferAfterScale(t *testing.T) {
 	us := kit.NewApplier(t, c, "us", apply.Policy{})
 	for name, write := range map[string]func(*testing.T, apply.ObjectRef){
 		"of-the-source": func(t *testing.T, ref apply.ObjectRef) {
-			transfer, err := us.Migrate(t.Context(), ref, apply.From{Manager: kit.ClientSide})
+			transfer, err := ownership.Migrate(t.Context(), us, ref, ownership.From{Manager: kit.ClientSide})
 			kit.Transferred(t, transfer, err)
 		},
 		"of-another": func(t *testing.T, ref apply.ObjectRef) {
-			transfer, err := us.Rename(t.Context(), ref, apply.From{Manager: "labels"})
+			transfer, err := ownership.Rename(t.Context(), us, ref, ownership.From{Manager: "labels"})
 			kit.Transferred(t, transfer, err)
 		},
 		"plain-write": func(t *testing.T, ref apply.ObjectRef) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/fieldowners"
 	"coapply.dev/test/kit"
 )
@@ -44,7 +45,7 @@ func TestMigrateLetsGo(t *testing.T) {
 		kit.CreateClientSide(t, c, kit.WithEnv(name, namespace), &live)
 		before := kit.LiveAt(t, c, kit.DeploymentRef(namespace, name))
 		if migrated {
-			transfer, err := us.Migrate(t.Context(), kit.DeploymentRef(namespace, name), apply.From{Manager: kit.ClientSide})
+			transfer, err := ownership.Migrate(t.Context(), us, kit.DeploymentRef(namespace, name), ownership.From{Manager: kit.ClientSide})
 			kit.Transferred(t, transfer, err)
 			after := kit.LiveAt(t, c, kit.DeploymentRef(namespace, name))
 			if diff := cmp.Diff(kit.WithoutManagedFields(before), kit.WithoutManagedFields(after)); diff != "" {
@@ -77,7 +78,7 @@ func TestMigrateOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	us := kit.NewApplier(t, c, "us", apply.Policy{})
-	transfer, err := us.Migrate(t.Context(), kit.RefTo(corev1.SchemeGroupVersion.WithKind("ConfigMap"), namespace, "a"), apply.From{Manager: "us"})
+	transfer, err := ownership.Migrate(t.Context(), us, kit.RefTo(corev1.SchemeGroupVersion.WithKind("ConfigMap"), namespace, "a"), ownership.From{Manager: "us"})
 	kit.Transferred(t, transfer, err)
 	if _, err := us.Apply(t.Context(), apply.Intent{Config: corev1ac.ConfigMap("a", namespace).WithData(map[string]string{"k": "v"})}); err != nil {
 		t.Fatal(err)
@@ -127,7 +128,7 @@ func TestMigrateAsCSAUpgrade(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		transfer, err := kit.NewApplier(t, c, "us", apply.Policy{}).Migrate(t.Context(), kit.DeploymentRef(namespace, name), apply.From{Manager: "old"})
+		transfer, err := ownership.Migrate(t.Context(), kit.NewApplier(t, c, "us", apply.Policy{}), kit.DeploymentRef(namespace, name), ownership.From{Manager: "old"})
 		kit.Transferred(t, transfer, err)
 		ours := kit.LiveAt(t, c, kit.DeploymentRef(namespace, name))
 		if diff := cmp.Diff(kit.FieldsBy(t, oracle.GetManagedFields()), kit.FieldsBy(t, ours.GetManagedFields())); diff != "" {
@@ -151,7 +152,7 @@ func TestMigrateBeforeFirstApply(t *testing.T) {
 	if len(live.ManagedFields) != 0 {
 		t.Fatalf("not wiped: %v", managersIn(t, &live))
 	}
-	transfer, err := us.Migrate(t.Context(), kit.DeploymentRef(namespace, "a"), apply.From{Manager: "before-first-apply"})
+	transfer, err := ownership.Migrate(t.Context(), us, kit.DeploymentRef(namespace, "a"), ownership.From{Manager: "before-first-apply"})
 	if err != nil || len(transfer.Moves()) != 0 {
 		t.Errorf("before the first apply nobody is known to own anything: %v %v", transfer, err)
 	}
@@ -161,7 +162,7 @@ func TestMigrateBeforeFirstApply(t *testing.T) {
 	if _, err := us.Apply(t.Context(), apply.Intent{Config: kit.WithEnv("a", namespace)}); err != nil {
 		t.Fatal(err)
 	}
-	transfer, err = us.Migrate(t.Context(), kit.DeploymentRef(namespace, "a"), apply.From{Manager: "before-first-apply"})
+	transfer, err = ownership.Migrate(t.Context(), us, kit.DeploymentRef(namespace, "a"), ownership.From{Manager: "before-first-apply"})
 	kit.Transferred(t, transfer, err)
 	if _, err := us.Apply(t.Context(), apply.Intent{Config: kit.Deployment("a", namespace, "v1")}); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
@@ -22,15 +23,15 @@ func TestTransferTellsOfMisspellings(t *testing.T) {
 		Config: corev1ac.ConfigMap("a", namespace).WithData(map[string]string{"k": "v"})})
 	us, ref := kit.NewApplier(t, c, "us", apply.Policy{}), kit.RefTo(corev1.SchemeGroupVersion.WithKind("ConfigMap"), namespace, "a")
 	for _, test := range []struct {
-		look func(context.Context, apply.ObjectRef, ...apply.From) (*apply.Transfer, error)
-		from apply.From
+		look func(context.Context, *apply.Applier, apply.ObjectRef, ...ownership.From) (*ownership.Transfer, error)
+		from ownership.From
 		want string
 	}{
-		{us.Rename, apply.From{Manager: "fromer"}, "fromer/Apply owns nothing here; the owners are former/Apply"},
-		{us.Migrate, apply.From{Manager: "former"}, "former/Update owns nothing here; it owns by Apply: use Rename"},
-		{us.Rename, apply.From{Manager: "former", Paths: []string{".data.kk"}}, "former/Apply owns nothing at or below .data.kk"},
+		{ownership.Rename, ownership.From{Manager: "fromer"}, "fromer/Apply owns nothing here; the owners are former/Apply"},
+		{ownership.Migrate, ownership.From{Manager: "former"}, "former/Update owns nothing here; it owns by Apply: use Rename"},
+		{ownership.Rename, ownership.From{Manager: "former", Paths: []string{".data.kk"}}, "former/Apply owns nothing at or below .data.kk"},
 	} {
-		transfer, err := test.look(t.Context(), ref, test.from)
+		transfer, err := test.look(t.Context(), us, ref, test.from)
 		if err == nil {
 			_, err = transfer.Do(t.Context())
 		}
@@ -52,7 +53,7 @@ func TestTransferScope(t *testing.T) {
 		"a namespace is needed: ConfigMap is namespaced":             kit.RefTo(corev1.SchemeGroupVersion.WithKind("ConfigMap"), "", "a"),
 		`it has a namespace, "default": Namespace is not namespaced`: kit.RefTo(corev1.SchemeGroupVersion.WithKind("Namespace"), "default", "a"),
 	} {
-		_, migrating := us.Migrate(t.Context(), ref, apply.From{Manager: "x"})
+		_, migrating := ownership.Migrate(t.Context(), us, ref, ownership.From{Manager: "x"})
 		_, releasing := us.Release(t.Context(), ref)
 		for _, err := range []error{migrating, releasing} {
 			if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), want) {

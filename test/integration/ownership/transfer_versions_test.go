@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
@@ -40,7 +41,7 @@ func TestMigrateVersions(t *testing.T) {
 	}
 	before := kit.LiveAt(t, c, ref)
 	us := kit.NewApplier(t, c, "us", apply.Policy{})
-	transfer, err := us.Migrate(t.Context(), ref, apply.From{Manager: "old"})
+	transfer, err := ownership.Migrate(t.Context(), us, ref, ownership.From{Manager: "old"})
 	undo := kit.Transferred(t, transfer, err)
 	after := kit.LiveAt(t, c, ref)
 	var kept []string
@@ -117,7 +118,7 @@ func TestMigrateVersionsOfCRD(t *testing.T) {
 	// migrate gives the owners afterwards, and what was said.
 	migrate := func(name string) (owners []string, said string) {
 		ref := kit.RefTo(kind, namespace, name)
-		transfer, err := kit.NewApplier(t, kit.NewClient(t, kit.Server(t)), "us", apply.Policy{}).Migrate(t.Context(), ref, apply.From{Manager: "old"})
+		transfer, err := kit.NewApplier(t, kit.NewClient(t, kit.Server(t)), "us", apply.Policy{}).Migrate(t.Context(), ref, ownership.From{Manager: "old"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 )
 
@@ -61,8 +62,8 @@ func TestImpostorAlone(t *testing.T) {
 		if err := p.Client.Patch(t.Context(), p.Get(t, "moved", &appsv1.Deployment{}), note, client.FieldOwner("person")); err != nil {
 			t.Fatal(err)
 		}
-		moves, err := person.Migrate(t.Context(), apply.ObjectRef{
-			GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), NamespacedName: types.NamespacedName{Namespace: p.Namespace, Name: "moved"}}, apply.From{Manager: "person"})
+		moves, err := ownership.Migrate(t.Context(), person, apply.ObjectRef{
+			GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), NamespacedName: types.NamespacedName{Namespace: p.Namespace, Name: "moved"}}, ownership.From{Manager: "person"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/fieldowners/lint"
 	"coapply.dev/test/kit"
 )
@@ -120,13 +121,13 @@ func TestLintFinds(t *testing.T) {
 	w := lintWorld{t, c, kit.NewNamespace(t, c)}
 	migrate := func(from, to string) func(apply.ObjectRef) {
 		return func(ref apply.ObjectRef) {
-			transfer, err := kit.NewApplier(t, c, to, apply.Policy{}).Migrate(t.Context(), ref, apply.From{Manager: from})
+			transfer, err := ownership.Migrate(t.Context(), kit.NewApplier(t, c, to, apply.Policy{}), ref, ownership.From{Manager: from})
 			kit.Transferred(t, transfer, err)
 		}
 	}
 	merge := func(from, to string) func(apply.ObjectRef) {
 		return func(ref apply.ObjectRef) {
-			transfer, err := kit.NewApplier(t, c, to, apply.Policy{}).Rename(t.Context(), ref, apply.From{Manager: from})
+			transfer, err := ownership.Rename(t.Context(), kit.NewApplier(t, c, to, apply.Policy{}), ref, ownership.From{Manager: from})
 			kit.Transferred(t, transfer, err)
 		}
 	}
@@ -173,8 +174,8 @@ func TestLintFinds(t *testing.T) {
 			},
 			"wide-update operator/Update 1: kubectl fieldowners migrate TYPE/NAME --from operator --to us --path .data",
 			func(ref apply.ObjectRef) {
-				from := apply.From{Manager: "operator", Paths: []string{".data"}}
-				transfer, err := kit.NewApplier(t, c, "us", apply.Policy{}).Migrate(t.Context(), ref, from)
+				from := ownership.From{Manager: "operator", Paths: []string{".data"}}
+				transfer, err := ownership.Migrate(t.Context(), kit.NewApplier(t, c, "us", apply.Policy{}), ref, from)
 				kit.Transferred(t, transfer, err)
 			},
 		},

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/test/kit"
 	"coapply.dev/test/kit/model"
 )
@@ -109,11 +110,11 @@ func writtenThroughScale(ctx context.Context, o *steadyObject) error {
 // migrated brings what editors wrote under our management, and leaves our intent as
 // it is.
 func migrated(ctx context.Context, o *steadyObject) error {
-	return o.transferred(ctx, o.us.Migrate, "editor")
+	return o.transferred(ctx, ownership.Migrate, "editor")
 }
 
 func renamed(ctx context.Context, o *steadyObject) error {
-	return o.transferred(ctx, o.us.Rename, "rival")
+	return o.transferred(ctx, ownership.Rename, "rival")
 }
 
 func (o *steadyObject) transferred(ctx context.Context, verb transferVerb, from string) error {
@@ -122,7 +123,7 @@ func (o *steadyObject) transferred(ctx context.Context, verb transferVerb, from 
 		return errNoStep
 	}
 	form := o.ours().form
-	transfer, err := verb(ctx, apply.ObjectRef{GroupVersionKind: form.GroupVersionKind, NamespacedName: o.key}, apply.From{Manager: from})
+	transfer, err := verb(ctx, o.us, apply.ObjectRef{GroupVersionKind: form.GroupVersionKind, NamespacedName: o.key}, ownership.From{Manager: from})
 	if err != nil {
 		return err
 	}
@@ -137,4 +138,4 @@ func (o *steadyObject) transferred(ctx context.Context, verb transferVerb, from 
 	return o.refresh(ctx, form)
 }
 
-type transferVerb = func(ctx context.Context, object apply.ObjectRef, from ...apply.From) (*apply.Transfer, error)
+type transferVerb = func(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, from ...ownership.From) (*ownership.Transfer, error)

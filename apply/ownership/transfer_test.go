@@ -1,4 +1,4 @@
-package apply_test
+package ownership_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 )
 
 // transferCase is a Migrate of old, and Do.
@@ -27,8 +28,8 @@ type transferCase struct {
 func (c transferCase) run(t *testing.T) {
 	t.Log(c.reason)
 	applier := transferrer(t, c.steps...)
-	transfer, err := applier.Migrate(t.Context(), theWeb(c.uid), apply.From{Manager: "old"})
-	var undo *apply.Transfer
+	transfer, err := ownership.Migrate(t.Context(), applier, theWeb(c.uid), ownership.From{Manager: "old"})
+	var undo *ownership.Transfer
 	if err == nil {
 		undo, err = transfer.Do(t.Context())
 	}
@@ -170,7 +171,7 @@ func TestTransferUndo(t *testing.T) {
 		step{"GET", webOf("uid-1", "8", newReplicas)}, step{patchBack("8"), webOf("uid-1", "9", oldReplicas)},
 		step{"GET", webOf("uid-1", "9", oldReplicas)}, step{patchTo("9"), webOf("uid-1", "10", newReplicas)},
 		step{"GET", webOf("uid-1", "11", pause)})
-	transfer, err := applier.Migrate(t.Context(), theWeb(""), apply.From{Manager: "old"})
+	transfer, err := ownership.Migrate(t.Context(), applier, theWeb(""), ownership.From{Manager: "old"})
 	for i, want := range []string{
 		"Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: old/Update -> coapply-test/Apply\n",
 		"Undo of Migrate on Deployment shop/web: 1 field to move, 0 to stay\n  move .spec.replicas: coapply-test/Apply -> old/Update\n",

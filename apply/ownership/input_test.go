@@ -1,4 +1,4 @@
-package apply_test
+package ownership_test
 
 import (
 	"context"
@@ -17,35 +17,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 )
 
 func TestTransferInput(t *testing.T) {
 	applier := transferrer(t) // no request may go out
-	type verb func(context.Context, apply.ObjectRef, ...apply.From) (*apply.Transfer, error)
-	from := func(manager string, paths ...string) []apply.From {
-		return []apply.From{{Manager: manager, Paths: paths}}
+	type verb func(context.Context, *apply.Applier, apply.ObjectRef, ...ownership.From) (*ownership.Transfer, error)
+	from := func(manager string, paths ...string) []ownership.From {
+		return []ownership.From{{Manager: manager, Paths: paths}}
 	}
 	noName, noKind, noURL, noNamespace := theWeb(""), theWeb(""), theWeb(""), theWeb("")
 	noName.Name, noKind.Kind, noURL.Namespace, noNamespace.Namespace = "", "", "a/b", ""
 	for reason, test := range map[string]struct {
 		verb   verb
 		object apply.ObjectRef
-		from   []apply.From
+		from   []ownership.From
 		want   string
 	}{
-		"no manager":            {applier.Migrate, theWeb(""), nil, "Migrate: name at least one manager"},
-		"empty name":            {applier.Rename, theWeb(""), from(""), "Rename: From[0]: the name of a manager is needed"},
-		"twice":                 {applier.Rename, theWeb(""), append(from("a"), from("a")...), "From[1]: a is named twice; put all paths into one From"},
-		"bad path":              {applier.Migrate, theWeb(""), from("a", "spec"), `From[0] (a): path "spec": at offset 0`},
-		"the root":              {applier.Migrate, theWeb(""), from("a", ""), "an empty path; leave Paths empty to take all"},
-		"a path twice":          {applier.Migrate, theWeb(""), from("a", ".spec", ".spec"), "path .spec is named twice"},
-		"no name of an object":  {applier.Migrate, noName, from("a"), "the reference to the object lacks its name"},
-		"no kind":               {applier.Migrate, noKind, from("a"), "the reference to the object lacks its kind"},
-		"an empty reference":    {applier.Rename, apply.ObjectRef{}, from("a"), "the reference to the object lacks its version and kind and name"},
-		"no namespace":          {applier.Migrate, noNamespace, from("a"), "a namespace is needed: Deployment is namespaced"},
-		"a name that is no URL": {applier.Migrate, noURL, from("a"), `name "web" in namespace "a/b" cannot be part of a URL`},
+		"no manager":            {ownership.Migrate, theWeb(""), nil, "Migrate: name at least one manager"},
+		"empty name":            {ownership.Rename, theWeb(""), from(""), "Rename: From[0]: the name of a manager is needed"},
+		"twice":                 {ownership.Rename, theWeb(""), append(from("a"), from("a")...), "From[1]: a is named twice; put all paths into one From"},
+		"bad path":              {ownership.Migrate, theWeb(""), from("a", "spec"), `From[0] (a): path "spec": at offset 0`},
+		"the root":              {ownership.Migrate, theWeb(""), from("a", ""), "an empty path; leave Paths empty to take all"},
+		"a path twice":          {ownership.Migrate, theWeb(""), from("a", ".spec", ".spec"), "path .spec is named twice"},
+		"no name of an object":  {ownership.Migrate, noName, from("a"), "the reference to the object lacks its name"},
+		"no kind":               {ownership.Migrate, noKind, from("a"), "the reference to the object lacks its kind"},
+		"an empty reference":    {ownership.Rename, apply.ObjectRef{}, from("a"), "the reference to the object lacks its version and kind and name"},
+		"no namespace":          {ownership.Migrate, noNamespace, from("a"), "a namespace is needed: Deployment is namespaced"},
+		"a name that is no URL": {ownership.Migrate, noURL, from("a"), `name "web" in namespace "a/b" cannot be part of a URL`},
 	} {
-		_, err := test.verb(t.Context(), test.object, test.from...)
+		_, err := test.verb(t.Context(), applier, test.object, test.from...)
 		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", reason, err, test.want)
 		}
@@ -54,7 +55,7 @@ func TestTransferInput(t *testing.T) {
 
 func TestTransferEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	transfer, err := transferrer(t, read).Migrate(ctx, theWeb(""), apply.From{Manager: "old"})
+	transfer, err := ownership.Migrate(ctx, transferrer(t, read), theWeb(""), ownership.From{Manager: "old"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestTransferHidesSecrets(t *testing.T) {
 			fail(apierrors.NewBadRequest("hunter2 is no good"))})
 	key := theWeb("")
 	key.GroupVersionKind, key.Name = corev1.SchemeGroupVersion.WithKind("Secret"), "key"
-	transfer, err := applier.Migrate(t.Context(), key, apply.From{Manager: "old"})
+	transfer, err := ownership.Migrate(t.Context(), applier, key, ownership.From{Manager: "old"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestTransferVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				t.Log(test.reason)
-				c := newScript(t, nil).client(newScript(t, nil).restConfig(false), nil)
+				c := clientOf(t, &script{t: t})
 				live := versions{byVersion: map[string]func(*unstructured.Unstructured) error{"autoscaling/v1": test.v1}}
 				applier, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: live})
 				if err != nil {
@@ -146,7 +147,7 @@ func TestTransferVersions(t *testing.T) {
 				}
 				ref := theWeb("")
 				ref.GroupVersionKind = kind
-				transfer, err := applier.Migrate(t.Context(), ref, apply.From{Manager: "old"})
+				transfer, err := ownership.Migrate(t.Context(), applier, ref, ownership.From{Manager: "old"})
 				if !errors.Is(err, test.err) || test.err == nil && err != nil {
 					t.Errorf("error %v, want %v", err, test.err)
 				}

@@ -1,4 +1,4 @@
-package apply_test
+package ownership_test
 
 import (
 	"encoding/json"
@@ -10,23 +10,43 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/internal/answers"
 )
 
-// wire is a script for transfers, which send JSON patches: it tells a PATCH by its
-// guards and the entries it stores.
-type wire struct {
+const manager = "coapply-test"
+
+// What the API server answers, see package answers.
+type answer = answers.Answer
+
+var (
+	ok, fail, breaks, stale, otherUID = answers.OK, answers.Fail, answers.Breaks, answers.Stale, answers.OtherUID
+	web, entry, deployments           = answers.Web, answers.Entry, answers.Deployments
+)
+
+// step is a request that a script expects, and its answer.
+type step struct {
+	request string
+	answer  answer
+}
+
+// script is an API server that expects these requests and no others, in this order. It
+// tells a PATCH by its guards and the entries it stores.
+type script struct {
 	t     *testing.T
 	steps []step
 	sent  int
 }
 
-func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
+func (w *script) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := request.Context().Err(); err != nil {
 		return nil, err
 	}
@@ -46,7 +66,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	return next.answer(request)
 }
 
-func (w *wire) patch(request *http.Request) string {
+func (w *script) patch(request *http.Request) string {
 	query, dryRun := strings.CutPrefix(request.URL.RawQuery, "dryRun=All&")
 	if got := request.Header.Get("Content-Type") + " " + query; got != "application/json-patch+json fieldManager="+manager {
 		w.t.Errorf("request %d: %s", w.sent+1, got)
@@ -85,18 +105,30 @@ func (w *wire) patch(request *http.Request) string {
 // transferrer is an applier whose server is the script.
 func transferrer(t *testing.T, steps ...step) *apply.Applier {
 	t.Helper()
-	w := &wire{t: t, steps: steps}
+	w := &script{t: t, steps: steps}
 	t.Cleanup(func() {
 		if w.sent < len(steps) {
 			t.Errorf("%d of %d requests were sent; next expected: %s", w.sent, len(steps), steps[w.sent].request)
 		}
 	})
-	c := newScript(t, nil).client(&rest.Config{Host: "http://server", Transport: w, QPS: -1}, nil)
+	c := clientOf(t, w)
 	a, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
+}
+
+func clientOf(t *testing.T, server *script) client.Client {
+	t.Helper()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	c, err := client.New(&rest.Config{Host: "http://server", Transport: server, QPS: -1}, client.Options{Mapper: mapper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func theWeb(uid types.UID) apply.ObjectRef {

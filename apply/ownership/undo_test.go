@@ -1,4 +1,4 @@
-package apply_test
+package ownership_test
 
 import (
 	"encoding/json"
@@ -9,12 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 	"coapply.dev/fieldowners"
 )
 
 // TestUndo moves fields in one process and gives them back in another.
 func TestUndo(t *testing.T) {
-	transfer, err := transferrer(t, read).Migrate(t.Context(), theWeb(""), apply.From{Manager: "old"})
+	transfer, err := ownership.Migrate(t.Context(), transferrer(t, read), theWeb(""), ownership.From{Manager: "old"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +33,8 @@ func TestUndo(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken := step{"GET", webOf("uid-1", "8", newReplicas)}
-	undo, err := transferrer(t, taken, taken, step{patchBack("8"), webOf("uid-1", "9", oldReplicas)}).
-		Undo(t.Context(), theWeb("uid-1"), moved)
+	undo, err := ownership.Undo(t.Context(),
+		transferrer(t, taken, taken, step{patchBack("8"), webOf("uid-1", "9", oldReplicas)}), theWeb("uid-1"), moved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestUndo(t *testing.T) {
 // TestUndoOfNothing is of fields that the applier has given up, or gave back before.
 func TestUndoOfNothing(t *testing.T) {
 	undone := step{"GET", webOf("uid-1", "9", oldReplicas)}
-	undo, err := transferrer(t, undone, undone).Undo(t.Context(), theWeb("uid-1"), handover(nil))
+	undo, err := ownership.Undo(t.Context(), transferrer(t, undone, undone), theWeb("uid-1"), handover(nil))
 	if err != nil || len(undo.Moves()) != 0 || len(undo.Unmoved()) != 1 {
 		t.Fatalf("%v %v", undo, err)
 	}
@@ -87,13 +88,13 @@ func TestUndoInput(t *testing.T) {
 		"from one subresource to another":               {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Subresource = "status" })},
 		".spec.replicas lacks an apiVersion":            {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.APIVersion = "" })},
 	} {
-		_, err := applier.Undo(t.Context(), test.object, test.moved)
+		_, err := ownership.Undo(t.Context(), applier, test.object, test.moved)
 		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 	gone := transferrer(t, step{"GET", refGone})
-	if _, err := gone.Undo(t.Context(), theWeb("uid-1"), handover(nil)); !errors.Is(err, apply.ErrUIDMismatch) {
+	if _, err := ownership.Undo(t.Context(), gone, theWeb("uid-1"), handover(nil)); !errors.Is(err, apply.ErrUIDMismatch) {
 		t.Errorf("of an object that is gone: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package apply
+package ownership
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
@@ -22,14 +23,14 @@ import (
 // of them the transfer was undone already, or never done.
 //
 // Errors are those of Migrate.
-func (a *Applier) Undo(ctx context.Context, object ObjectRef, moved []fieldowners.Handover) (*Transfer, error) {
-	if err := wire.CheckReference(a.client, object.GroupVersionKind, object.NamespacedName); err != nil {
-		return nil, &IntentError{Object: object, Err: err}
+func Undo(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, moved []fieldowners.Handover) (*Transfer, error) {
+	if err := wire.CheckReference(applier.Client(), object.GroupVersionKind, object.NamespacedName); err != nil {
+		return nil, &apply.IntentError{Object: object, Err: err}
 	}
-	if err := a.checkMoved(object, moved); err != nil {
-		return nil, &IntentError{Object: object, Err: fmt.Errorf("Undo: %w", err)}
+	if err := checkMoved(applier.FieldManager(), object, moved); err != nil {
+		return nil, &apply.IntentError{Object: object, Err: fmt.Errorf("Undo: %w", err)}
 	}
-	t := &Transfer{applier: a, verb: "Undo of Transfer", object: object, fields: fieldowners.TransferPlan{Moved: moved}.Undo(), undoes: true}
+	t := &Transfer{applier: applier, verb: "Undo of Transfer", object: object, fields: fieldowners.TransferPlan{Moved: moved}.Undo(), undoes: true}
 	var err error
 	if t.shown, err = t.read(ctx, 0); err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (a *Applier) Undo(ctx context.Context, object ObjectRef, moved []fieldowner
 	return t, nil
 }
 
-func (a *Applier) checkMoved(object ObjectRef, moved []fieldowners.Handover) error {
+func checkMoved(fieldManager string, object apply.ObjectRef, moved []fieldowners.Handover) error {
 	switch {
 	case object.UID == "":
 		return errors.New("the reference to the object lacks its uid")
@@ -48,8 +49,8 @@ func (a *Applier) checkMoved(object ObjectRef, moved []fieldowners.Handover) err
 		switch {
 		case m.Path.IsRoot():
 			return fmt.Errorf("moved[%d]: a path is needed", i)
-		case m.To.Name != a.config.FieldManager || m.To.Operation != metav1.ManagedFieldsOperationApply:
-			return fmt.Errorf("moved[%d]: %s went to %s, not to %s/Apply", i, m.Path, m.To, a.config.FieldManager)
+		case m.To.Name != fieldManager || m.To.Operation != metav1.ManagedFieldsOperationApply:
+			return fmt.Errorf("moved[%d]: %s went to %s, not to %s/Apply", i, m.Path, m.To, fieldManager)
 		case m.From.Name == "" || m.From.Operation != metav1.ManagedFieldsOperationApply && m.From.Operation != metav1.ManagedFieldsOperationUpdate:
 			return fmt.Errorf("moved[%d]: %s came from %s, which is no field manager", i, m.Path, m.From)
 		case m.From.Subresource != m.To.Subresource && m.To.Subresource != "":

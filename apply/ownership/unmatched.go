@@ -1,4 +1,4 @@
-package apply
+package ownership
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
 )
 
@@ -16,9 +17,9 @@ import (
 func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
 
 func (t *Transfer) findUnmatched() (none []string, err error) {
-	owned, err := fieldowners.Parse(t.shown.entries)
+	owned, err := fieldowners.Parse(t.shown.Before())
 	if err != nil {
-		return nil, &RefusedError{Object: t.object, Err: err}
+		return nil, &apply.RefusedError{Object: t.object, Err: err}
 	}
 	for _, source := range t.fields.From {
 		who := fieldowners.Manager{Name: source.Manager, Operation: t.fields.Operation}

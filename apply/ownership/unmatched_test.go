@@ -1,4 +1,4 @@
-package apply_test
+package ownership_test
 
 import (
 	"context"
@@ -15,58 +15,61 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
 )
 
 func TestTransferUnmatched(t *testing.T) {
 	kubectl := entry("kubectl", "Update", "", `{"f:spec":{"f:template":{"f:spec":{"f:args":{}}},"f:replicas":{}}}`)
 	status := entry("us", "Apply", "status", `{"f:status":{"f:phase":{}}}`)
 	own := entry(manager, "Apply", "", pausedField)
-	from := func(manager string, paths ...string) apply.From { return apply.From{Manager: manager, Paths: paths} }
-	migrate, rename := (*apply.Applier).Migrate, (*apply.Applier).Rename
+	from := func(manager string, paths ...string) ownership.From {
+		return ownership.From{Manager: manager, Paths: paths}
+	}
+	migrate, rename := ownership.Migrate, ownership.Rename
 	for _, test := range []struct {
 		reason  string
-		verb    func(*apply.Applier, context.Context, apply.ObjectRef, ...apply.From) (*apply.Transfer, error)
+		verb    func(context.Context, *apply.Applier, apply.ObjectRef, ...ownership.From) (*ownership.Transfer, error)
 		entries []metav1.ManagedFieldsEntry
-		from    []apply.From
+		from    []ownership.From
 		want    []string
 	}{
-		{"all was found", migrate, []metav1.ManagedFieldsEntry{kubectl}, []apply.From{from("kubectl", ".spec.template", ".spec.replicas")}, nil},
+		{"all was found", migrate, []metav1.ManagedFieldsEntry{kubectl}, []ownership.From{from("kubectl", ".spec.template", ".spec.replicas")}, nil},
 		{
 			"a misspelled name", migrate, []metav1.ManagedFieldsEntry{kubectl, status},
-			[]apply.From{from("old"), from("kubectl")},
+			[]ownership.From{from("old"), from("kubectl")},
 			[]string{"old/Update owns nothing here; the owners are kubectl/Update, us/Apply[status]"},
 		},
 		{
-			"wiped", rename, nil, []apply.From{from("old", ".spec")},
+			"wiped", rename, nil, []ownership.From{from("old", ".spec")},
 			[]string{"old/Apply owns nothing here; nobody is recorded as an owner"},
 		},
 		{
-			"the other verb", migrate, []metav1.ManagedFieldsEntry{kubectl, status}, []apply.From{from("us")},
+			"the other verb", migrate, []metav1.ManagedFieldsEntry{kubectl, status}, []ownership.From{from("us")},
 			[]string{"us/Update owns nothing here; it owns by Apply: use Rename"},
 		},
 		{
-			"the other verb, the other way", rename, []metav1.ManagedFieldsEntry{kubectl}, []apply.From{from("kubectl")},
+			"the other verb, the other way", rename, []metav1.ManagedFieldsEntry{kubectl}, []ownership.From{from("kubectl")},
 			[]string{"kubectl/Apply owns nothing here; it owns by Update: use Migrate"},
 		},
 		{
-			"ours already: nobody can rename itself", migrate, []metav1.ManagedFieldsEntry{own}, []apply.From{from(manager)},
+			"ours already: nobody can rename itself", migrate, []metav1.ManagedFieldsEntry{own}, []ownership.From{from(manager)},
 			[]string{manager + "/Update owns nothing here; it owns by Apply already"},
 		},
 		{
-			"misspelled paths", migrate, []metav1.ManagedFieldsEntry{kubectl}, []apply.From{from("kubectl", ".spec.replica", ".spec.replicas", ".status")},
+			"misspelled paths", migrate, []metav1.ManagedFieldsEntry{kubectl}, []ownership.From{from("kubectl", ".spec.replica", ".spec.replicas", ".status")},
 			[]string{"kubectl/Update owns nothing at or below .spec.replica", "kubectl/Update owns nothing at or below .status"},
 		},
 		{
 			"the other verb for one path", migrate, []metav1.ManagedFieldsEntry{kubectl, entry("kubectl", "Apply", "", pausedField)},
-			[]apply.From{from("kubectl", ".spec.replicas", ".spec.paused")},
+			[]ownership.From{from("kubectl", ".spec.replicas", ".spec.paused")},
 			[]string{"kubectl/Update owns nothing at or below .spec.paused; it owns by Apply: use Rename"},
 		},
 		{
 			"what is a part of a whole is found, and stays", migrate, []metav1.ManagedFieldsEntry{kubectl},
-			[]apply.From{from("kubectl", ".spec.template.spec.args[0]")}, nil,
+			[]ownership.From{from("kubectl", ".spec.template.spec.args[0]")}, nil,
 		},
 	} {
-		transfer, err := test.verb(transferrer(t, step{"GET", webOf("uid-1", "7", test.entries...)}), t.Context(), theWeb(""), test.from...)
+		transfer, err := test.verb(t.Context(), transferrer(t, step{"GET", webOf("uid-1", "7", test.entries...)}), theWeb(""), test.from...)
 		if err != nil {
 			t.Fatalf("%s: %v", test.reason, err)
 		}
@@ -90,12 +93,12 @@ func TestTransferDoneBefore(t *testing.T) {
 	moved := webOf("uid-1", "8", newReplicas)
 	again := []step{{patchTo("7"), stale()}, {"GET", moved}}
 	applier := transferrer(t, slices.Concat([]step{read, {patchTo("7"), moved}}, again, again)...)
-	transfer, err := applier.Migrate(t.Context(), theWeb(""), apply.From{Manager: "old"})
+	transfer, err := ownership.Migrate(t.Context(), applier, theWeb(""), ownership.From{Manager: "old"})
 	for range 3 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var undo *apply.Transfer
+		var undo *ownership.Transfer
 		if undo, err = transfer.Do(t.Context()); err == nil && len(undo.Moves()) != 1 {
 			t.Errorf("the undo is %v", undo)
 		}
@@ -125,13 +128,12 @@ func TestTransferAttempts(t *testing.T) {
 			}
 			return nil
 		}
-		s := newScript(t, nil)
 		live := versions{byVersion: map[string]func(*unstructured.Unstructured) error{"autoscaling/v1": moving}}
-		applier, err := apply.New(s.client(s.restConfig(false), nil), apply.Config{FieldManager: manager, LiveReader: live})
+		applier, err := apply.New(clientOf(t, &script{t: t}), apply.Config{FieldManager: manager, LiveReader: live})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := applier.Migrate(t.Context(), hpa, apply.From{Manager: "old"}); err != nil {
+		if _, err := ownership.Migrate(t.Context(), applier, hpa, ownership.From{Manager: "old"}); err != nil {
 			t.Fatal(err)
 		}
 		checkAttempts(t, applier, hpa, 0)
@@ -140,7 +142,7 @@ func TestTransferAttempts(t *testing.T) {
 
 func checkAttempts(t *testing.T, applier *apply.Applier, object apply.ObjectRef, want int) {
 	t.Helper()
-	transfer, err := applier.Migrate(t.Context(), object, apply.From{Manager: "old"})
+	transfer, err := ownership.Migrate(t.Context(), applier, object, ownership.From{Manager: "old"})
 	if err == nil {
 		_, err = transfer.Do(t.Context())
 	}

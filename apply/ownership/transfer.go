@@ -1,4 +1,4 @@
-package apply
+package ownership
 
 import (
 	"context"
@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
@@ -18,11 +19,11 @@ import (
 // by Migrate, Rename, Undo, or the Do of another one, whose undo it is. It is safe for
 // concurrent use.
 type Transfer struct {
-	applier *Applier
+	applier *apply.Applier
 	verb    string
-	object  ObjectRef // with the uid of the object that was looked at
+	object  apply.ObjectRef // with the uid of the object that was looked at
 	fields  fieldowners.Transfer
-	shown   *transferState
+	shown   *found
 	undoes  bool // what moves is a part of shown, however much of it is left
 
 	unmatched []string
@@ -30,24 +31,24 @@ type Transfer struct {
 
 // Moves lists the fields that Do moves. Those of an undo are the fields that moved;
 // its Do leaves out what their new owner has given up since.
-func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.plan.Moved) }
+func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.Plan.Moved) }
 
 // Unmoved lists the fields that were asked for and stay with their owner, and why.
-func (t *Transfer) Unmoved() []fieldowners.Unmoved { return slices.Clone(t.shown.plan.Unmoved) }
+func (t *Transfer) Unmoved() []fieldowners.Unmoved { return slices.Clone(t.shown.Plan.Unmoved) }
 
 // String shows the transfer for a person, a field a line, and then what was asked
 // for and not found. There are no values in it.
 func (t *Transfer) String() string {
 	var b strings.Builder
 	fields := "fields"
-	if len(t.shown.plan.Moved) == 1 {
+	if len(t.shown.Plan.Moved) == 1 {
 		fields = "field"
 	}
-	fmt.Fprintf(&b, "%s on %v: %d %s to move, %d to stay\n", t.verb, t.object, len(t.shown.plan.Moved), fields, len(t.shown.plan.Unmoved))
-	for _, m := range t.shown.plan.Moved {
+	fmt.Fprintf(&b, "%s on %v: %d %s to move, %d to stay\n", t.verb, t.object, len(t.shown.Plan.Moved), fields, len(t.shown.Plan.Unmoved))
+	for _, m := range t.shown.Plan.Moved {
 		fmt.Fprintf(&b, "  move %v\n", m)
 	}
-	for _, k := range t.shown.plan.Unmoved {
+	for _, k := range t.shown.Plan.Unmoved {
 		fmt.Fprintf(&b, "  stay %v\n", k)
 	}
 	for _, none := range t.unmatched {
@@ -75,8 +76,8 @@ func (t *Transfer) String() string {
 // undo gives the fields back to those who owned them, as far as the applier still
 // owns them then; its Do is guarded alike, and returns what undoes that.
 //
-// Errors are *StaleWriteError, *ContendedError, *UIDMismatchError (deleted or
-// recreated), *RefusedError, *RetryableError or the end of the context. Nothing has
+// Errors are *apply.StaleWriteError, *apply.ContendedError, *apply.UIDMismatchError (deleted or
+// recreated), *apply.RefusedError, *RetryableError or the end of the context. Nothing has
 // moved then, unless an undo comes with the error: the answer was lost, or it was
 // not what was sent, and the undo is for what may have been done.
 func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
@@ -86,8 +87,8 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 			return nil, err
 		}
 	}
-	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
-		inside, leave, err := t.applier.config.Lanes.Enter(ctx, t.object.Key())
+	exhausted, err := wire.Tries(ctx, apply.IsStaleWrite, func() (err error) {
+		inside, leave, err := t.applier.Config().Lanes.Enter(ctx, t.object.Key())
 		if err != nil {
 			return err
 		}
@@ -97,9 +98,9 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	})
 	switch {
 	case exhausted:
-		return nil, &ContendedError{Object: t.object, Attempts: state.sent, Err: err}
+		return nil, &apply.ContendedError{Object: t.object, Attempts: state.Sent, Err: err}
 	case state == nil && err == nil:
-		return nil, &StaleWriteError{Object: t.object,
+		return nil, &apply.StaleWriteError{Object: t.object,
 			Err: errors.New("other fields would move now than were shown; nothing moved, make the transfer anew and look at it")}
 	}
 	return undo, err
@@ -107,9 +108,9 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 
 // try writes, after another look if the last try was stale, and gives the state that
 // it went by.
-func (t *Transfer) try(ctx context.Context, state *transferState) (undo *Transfer, used *transferState, err error) {
+func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used *found, err error) {
 	if state.stale {
-		now, err := t.readAgain(ctx, state.sent)
+		now, err := t.readAgain(ctx, state.Sent)
 		if err != nil {
 			return nil, state, err
 		}
@@ -118,23 +119,23 @@ func (t *Transfer) try(ctx context.Context, state *transferState) (undo *Transfe
 		}
 	}
 	undo, err = t.write(ctx, state)
-	state.stale = IsStaleWrite(err)
+	state.stale = apply.IsStaleWrite(err)
 	return undo, state, err
 }
 
 // readAgain gives what there is to do now, which is nothing if it was done meanwhile;
 // nil without an error says that it is not what was shown.
-func (t *Transfer) readAgain(ctx context.Context, sent int) (*transferState, error) {
+func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 	now, err := t.readOnce(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now.sent = sent
+	now.Sent = sent
 	switch {
-	case t.undoes || sameMoves(t.shown.plan.Moved, now.plan.Moved):
+	case t.undoes || sameMoves(t.shown.Plan.Moved, now.Plan.Moved):
 		return now, nil
-	case t.shown.plan.Done(now.entries) == nil:
-		now.plan, now.done = t.shown.plan, true
+	case t.shown.Plan.Done(now.Before()) == nil:
+		now.Plan, now.done = t.shown.Plan, true
 		return now, nil
 	}
 	return nil, nil
@@ -149,79 +150,60 @@ func sameMoves(a, b []fieldowners.Handover) bool {
 	})
 }
 
-func (t *Transfer) write(ctx context.Context, state *transferState) (undo *Transfer, err error) {
+func (t *Transfer) write(ctx context.Context, state *found) (undo *Transfer, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	after := state.entries
+	after := state.Before()
 	if !state.done {
-		if after, err = state.plan.Rewrite(state.entries); err != nil {
-			return nil, &RefusedError{Object: t.object, Err: err}
+		if after, err = state.Plan.Rewrite(after); err != nil {
+			return nil, &apply.RefusedError{Object: t.object, Err: err}
 		}
 	}
 	if undo, err = t.reverse(state, after); err != nil {
 		return nil, err
 	}
-	if state.done || len(state.plan.Moved) == 0 {
+	if state.done || len(state.Plan.Moved) == 0 {
 		return undo, nil
 	}
-	if err := t.rehearse(ctx, state, after); err != nil {
-		return nil, err
+	if err := state.Rehearse(ctx, t.applier.Client(), t.applier.FieldManager(), after); err != nil {
+		return nil, t.classify(ctx, err)
 	}
 	t.applier.Wrote(t.object)
-	stored, err := t.send(ctx, state, after)
-	switch {
-	case err == nil:
-		return undo, t.verify(state.plan, after, stored, "the write landed, and the managed fields are not those sent")
-	case ResultOf(err) == "Retryable", ResultOf(err) == "Cancelled": // the answer may have been lost
+	err = state.Store(ctx, t.applier.Client(), t.applier.FieldManager(), after)
+	if err == nil {
+		return undo, nil
+	}
+	altered := (*wire.AlteredError)(nil)
+	landed := errors.As(err, &altered)
+	err = t.classify(ctx, err)
+	if landed || apply.ResultOf(err) == "Retryable" || apply.ResultOf(err) == "Cancelled" { // the answer may have been lost
 		return undo, err
 	}
 	return nil, err
 }
 
-// rehearse is a dry run where entries are in several apiVersions. With one that the
-// API server has no conversion for any more, as of a version removed from a custom
-// resource definition, every write wipes the managed fields altogether (1.36) or
-// keeps the former ones (1.37), and whose entry it is does not matter.
-func (t *Transfer) rehearse(ctx context.Context, state *transferState, after []metav1.ManagedFieldsEntry) error {
-	other := slices.IndexFunc(after, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != t.object.GroupVersion().String() })
-	if other < 0 {
-		return nil
+// classify is for an answer to a write: an object that is not there is one that was
+// deleted since it was read.
+func (t *Transfer) classify(ctx context.Context, err error) error {
+	if apierrors.IsNotFound(err) {
+		return &apply.UIDMismatchError{Object: t.object, Err: errAbsent}
 	}
-	stored, err := t.send(ctx, state, after, client.DryRunAll)
-	if err != nil {
-		return err
-	}
-	return t.verify(state.plan, after, stored, fmt.Sprintf(
-		"nothing was written, as the API server would not store the managed fields as sent, perhaps because it has no %s any more", after[other].APIVersion))
-}
-
-// verify holds the server's answer against what was sent: beside a missing
-// conversion a mutating webhook may have rewritten it, and the server leaves managed
-// fields out of an object that has become too large.
-func (t *Transfer) verify(plan fieldowners.TransferPlan, sent, stored []metav1.ManagedFieldsEntry, problem string) error {
-	err := plan.Done(stored)
-	if err == nil {
-		err = fieldowners.Stored(sent, stored)
-	}
-	if err != nil {
-		return &RefusedError{Object: t.object, Err: fmt.Errorf("%s: %w", problem, err)}
-	}
-	return nil
+	return apply.Classify(ctx, t.object, err)
 }
 
 // reverse gives the transfer that undoes what the state's plan does.
-func (t *Transfer) reverse(state *transferState, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
-	back := &Transfer{applier: t.applier, object: t.object, fields: state.plan.Undo(), undoes: true}
+func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
+	back := &Transfer{applier: t.applier, object: t.object, fields: state.Plan.Undo(), undoes: true}
 	if verb, isUndo := strings.CutPrefix(t.verb, "Undo of "); isUndo {
 		back.verb = verb
 	} else {
 		back.verb = "Undo of " + t.verb
 	}
-	plan, err := back.fields.Plan(after, state.objects)
+	plan, err := back.fields.Plan(after, state.Objects)
 	if err != nil {
-		return nil, &RefusedError{Object: t.object, Err: err}
+		return nil, &apply.RefusedError{Object: t.object, Err: err}
 	}
-	back.shown = &transferState{plan: plan}
+	back.shown = &found{Rewrite: wire.Rewrite{Plan: plan}}
 	return back, nil
 }

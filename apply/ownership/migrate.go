@@ -1,4 +1,4 @@
-package apply
+package ownership
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
@@ -38,15 +39,15 @@ type From struct {
 // UID, only that object is meant. Names and paths that match nothing are no error:
 // see Transfer.Unmatched.
 //
-// Errors are one of *IntentError (before any request), *UIDMismatchError,
-// *ContendedError (it changed between reads in several apiVersions, each time),
-// *RetryableError, *RefusedError (an object that does not exist among them) or the
+// Errors are one of *apply.IntentError (before any request), *apply.UIDMismatchError,
+// *apply.ContendedError (it changed between reads in several apiVersions, each time),
+// *RetryableError, *apply.RefusedError (an object that does not exist among them) or the
 // end of the context.
 //
 // It does what client-go's csaupgrade does, and beyond that several apiVersions
 // (csaupgrade drops what is not in the target's), all subresources, and undo.
-func (a *Applier) Migrate(ctx context.Context, object ObjectRef, from ...From) (*Transfer, error) {
-	return a.newTransfer(ctx, "Migrate", metav1.ManagedFieldsOperationUpdate, object, from)
+func Migrate(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, from ...From) (*Transfer, error) {
+	return newTransfer(ctx, applier, "Migrate", metav1.ManagedFieldsOperationUpdate, object, from)
 }
 
 // Rename is Migrate for fields that other managers applied: one manager renames it,
@@ -58,20 +59,20 @@ func (a *Applier) Migrate(ctx context.Context, object ObjectRef, from ...From) (
 // the object.
 //
 // The next Apply of an intent with what was taken is Unchanged.
-func (a *Applier) Rename(ctx context.Context, object ObjectRef, from ...From) (*Transfer, error) {
-	return a.newTransfer(ctx, "Rename", metav1.ManagedFieldsOperationApply, object, from)
+func Rename(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, from ...From) (*Transfer, error) {
+	return newTransfer(ctx, applier, "Rename", metav1.ManagedFieldsOperationApply, object, from)
 }
 
-func (a *Applier) newTransfer(ctx context.Context, verb string, operation metav1.ManagedFieldsOperationType, object ObjectRef, from []From) (*Transfer, error) {
-	if err := wire.CheckReference(a.client, object.GroupVersionKind, object.NamespacedName); err != nil {
-		return nil, &IntentError{Object: object, Err: err}
+func newTransfer(ctx context.Context, applier *apply.Applier, verb string, operation metav1.ManagedFieldsOperationType, object apply.ObjectRef, from []From) (*Transfer, error) {
+	if err := wire.CheckReference(applier.Client(), object.GroupVersionKind, object.NamespacedName); err != nil {
+		return nil, &apply.IntentError{Object: object, Err: err}
 	}
 	sources, err := sourcesOf(from)
 	if err != nil {
-		return nil, &IntentError{Object: object, Err: fmt.Errorf("%s: %w", verb, err)}
+		return nil, &apply.IntentError{Object: object, Err: fmt.Errorf("%s: %w", verb, err)}
 	}
-	t := &Transfer{applier: a, verb: verb, object: object, fields: fieldowners.Transfer{
-		From: sources, Operation: operation, To: a.config.FieldManager,
+	t := &Transfer{applier: applier, verb: verb, object: object, fields: fieldowners.Transfer{
+		From: sources, Operation: operation, To: applier.FieldManager(),
 		APIVersion: object.GroupVersion().String(),
 	}}
 	if t.shown, err = t.read(ctx, 0); err != nil {
@@ -80,7 +81,7 @@ func (a *Applier) newTransfer(ctx context.Context, verb string, operation metav1
 	if t.unmatched, err = t.findUnmatched(); err != nil {
 		return nil, err
 	}
-	t.object.UID = t.shown.uid
+	t.object.UID = t.shown.Live.GetUID()
 	return t, nil
 }
 

@@ -1,0 +1,33 @@
+package ownership_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"coapply.dev/apply/ownership"
+)
+
+// TestTransferWaitsForTheLane has another one inside from the first, stale write on:
+// each write is sent inside the lane, and he has his turn in between.
+func TestTransferWaitsForTheLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		applier := transferrer(t, read)
+		transfer, err := ownership.Migrate(t.Context(), applier, theWeb(""), ownership.From{Manager: "old"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, leave, err := applier.Config().Lanes.Enter(t.Context(), theWeb("").Key())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := transfer.Do(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("outside: %v", err)
+		}
+	})
+}
