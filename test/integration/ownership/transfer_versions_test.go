@@ -118,7 +118,7 @@ func TestMigrateVersionsOfCRD(t *testing.T) {
 	// migrate gives the owners afterwards, and what was said.
 	migrate := func(name string) (owners []string, said string) {
 		ref := kit.RefTo(kind, namespace, name)
-		transfer, err := kit.NewApplier(t, kit.NewClient(t, kit.Server(t)), "us", apply.Policy{}).Migrate(t.Context(), ref, ownership.From{Manager: "old"})
+		transfer, err := ownership.Migrate(t.Context(), kit.NewApplier(t, kit.NewClient(t, kit.Server(t)), "us", apply.Policy{}), ref, ownership.From{Manager: "old"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,30 @@
+package controller_test
+
+import (
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"coapply.dev/internal/controller"
+)
+
+// TestEveryReconcilerIsListed finds a folder whose reconciler cmd/manager does not run.
+func TestEveryReconcilerIsListed(t *testing.T) {
+	listed := map[string]bool{}
+	for _, c := range controller.All() {
+		name := runtime.FuncForPC(reflect.ValueOf(c.Setup).Pointer()).Name() // path/of/package.Func
+		folder, _, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ".")
+		listed[folder] = true
+	}
+	folders, err := filepath.Glob("*/rbac.go")
+	if err != nil || len(folders) == 0 {
+		t.Fatal("no reconcilers", err)
+	}
+	for _, file := range folders {
+		if folder := filepath.Dir(file); !listed[folder] {
+			t.Errorf("controller.All does not list the reconciler of %s", folder)
+		}
+	}
+}
