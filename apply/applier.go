@@ -151,14 +151,7 @@ func (a *Applier) Client() client.Client { return a.client }
 // fields in the meantime; and so may a try whose answer was lost, if a later one of
 // the same call met another error. Repeating an Apply is safe.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
-	return a.applyAfter(ctx, intent, nil)
-}
-
-// applyAfter is Apply that calls before, unless it is nil, once it is clear that something
-// is to be sent. It goes on with the context that before gives, or ends with its error.
-func (a *Applier) applyAfter(ctx context.Context, intent Intent, before func(context.Context) (context.Context, error)) (Outcome, error) {
 	ctx, call := a.begin(ctx)
-	call.before = before
 	action, err := call.run(ctx, intent)
 	return call.end(action, err)
 }
@@ -191,8 +184,6 @@ type call struct {
 	answer      *unstructured.Unstructured
 	differ      []Difference
 	birth       birth // of an object that is ours from birth
-
-	before func(context.Context) (context.Context, error) // see applyAfter
 
 	provenAs steady.Key    // what the steady-state check remembers it as
 	looked   client.Object // what it judges by; never written to
@@ -228,8 +219,8 @@ func (c *call) run(ctx context.Context, intent Intent) (Action, error) {
 	if c.becomesSteady(ctx, intent) {
 		return Unchanged, nil
 	}
-	if c.before != nil {
-		if ctx, err = c.before(ctx); err != nil {
+	if intent.Before != nil && !c.dryRun {
+		if ctx, err = intent.Before(ctx); err != nil {
 			return "", err
 		}
 	}

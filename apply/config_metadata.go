@@ -2,6 +2,7 @@ package apply
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -93,6 +94,21 @@ func looseContent(configuration runtime.ApplyConfiguration) (map[string]any, boo
 		return nil, false
 	}
 	return holder.UnstructuredContent(), true
+}
+
+// WithLabel gives the intent with a label more, in a copy of its configuration that has the
+// same type. One that sets the label itself, or cannot be read, is an *IntentError.
+func (i Intent) WithLabel(name, value string) (Intent, error) {
+	labelled, err := withLabel(i.Config, name, value)
+	switch {
+	case errors.Is(err, ErrInvalidIntent):
+		return i, err
+	case err != nil:
+		object, _ := i.Object() // withLabel has read the configuration
+		return i, &IntentError{Object: object, Err: err}
+	}
+	i.Config = labelled
+	return i, nil
 }
 
 // withLabel gives a copy of the configuration, in its own type, that has the label as

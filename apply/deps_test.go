@@ -70,7 +70,7 @@ func TestDependencies(t *testing.T) {
 			field:    "Deps",
 			packages: []string{"coapply.dev/apply"},
 			forbidden: []string{"coapply.dev/apply/update", "coapply.dev/apply/reconciler", "coapply.dev/apply/metrics", "coapply.dev/apply/applytest",
-				"coapply.dev/apply/ownership"},
+				"coapply.dev/apply/ownership", "coapply.dev/apply/applyset"},
 		},
 	} {
 		for _, path := range goList(t, rule.field, rule.packages) {

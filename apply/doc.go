@@ -17,7 +17,7 @@
 //     rest of the intent lands, and nobody loses a field by it.
 //  3. An object that was deleted is never brought back by an intent that is pinned
 //     to a uid or has MustExist, nor by what is left of an intent after it gave way,
-//     nor by Release or Prune.
+//     nor by Release.
 //  4. An object that somebody else made is not adopted by an intent with Belongs,
 //     whenever it appears.
 //  5. The caller's configuration is never written to.
@@ -85,9 +85,8 @@
 //   - Applier.Release gives up every field that the manager applied.
 //   - Package ownership moves fields to the manager, from managers that wrote by
 //     Update or by Apply, and back.
-//   - ApplySets applies what a parent emits, and Round.Prune deletes what it emitted
-//     before and no longer does (KEP-3659). ApplySets.Delete deletes all of it before
-//     the parent goes.
+//   - Package applyset applies what a parent emits, and deletes what it emitted before
+//     and no longer does (KEP-3659).
 //
 // A status is applied with Intent.Subresource and Conditions, or written by
 // apply/update, where finalizers belong.
@@ -96,7 +95,7 @@
 //
 // Applying takes get and patch on the resource, and create where an object may be
 // new; on its subresource, such as deployments/status, for what goes there. Release
-// takes no more. Prune lists and deletes. The cache takes list and
+// takes no more. The cache takes list and
 // watch: where these are missing, each intent is sent, and what must exist or
 // must be the caller's own is read live.
 //

@@ -82,33 +82,3 @@ func ExampleConditions() {
 	// Configured <nil>
 	// 3 pods 2001-09-09 01:46:40 +0000 UTC
 }
-
-// What a parent emitted before and emits no longer is deleted, if the applier put it
-// there.
-func ExampleRound_Prune() {
-	parent := exampleParent() // as the cache has it
-	deleted := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
-	sets, err := apply.NewApplySets(exampleApplier(apply.Policy{}, []answer{
-		ok(parent), ok(web("uid-of-web", "7")), ok(web("uid-of-web", "8")), // to apply
-		ok(exampleMembers()), ok(parent), ok(&deleted), // to prune
-	}))
-	if err != nil {
-		panic(err)
-	}
-
-	round := sets.Apply(context.Background(), parent, func() ([]apply.Intent, error) {
-		deployment := appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3))
-		return []apply.Intent{{Config: deployment}}, nil
-	})
-	fmt.Println(round.Errs) // else nothing is pruned
-
-	pruned, err := round.Prune(context.Background())
-	fmt.Println("deleted", pruned.Deleted, err)
-	for _, kept := range pruned.Kept {
-		fmt.Println(kept)
-	}
-	// Output:
-	// []
-	// deleted [Deployment shop/web-canary] <nil>
-	// Deployment shop/web-copy is emitted no longer and was kept: example-workload does not own its label applyset.kubernetes.io/part-of
-}

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -68,6 +69,11 @@ type Intent struct {
 	// unstructured or, for intents of metadata alone, metadata only. The steady-state
 	// check judges by it and does not read the object itself. It is not written to.
 	Read client.Object
+
+	// Before is called once it is clear that something is to be sent, and before it is, as
+	// to look whether the object may be taken. Apply goes on with the context that it gives,
+	// or ends with its error. Plan does not call it.
+	Before func(ctx context.Context) (context.Context, error)
 
 	// MayShrink lets this intent give up more fields than Config.MaxShrink allows.
 	MayShrink bool

@@ -8,9 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
@@ -133,20 +131,5 @@ func TestPlanWaitsForNobody(t *testing.T) {
 	applier := s.applierOver(s.restConfig(true), apply.Config{Lanes: lanes}, nil)
 	if _, err := applier.Plan(t.Context(), apply.Intent{Config: threeReplicas()}); !errors.Is(err, apply.ErrRefused) {
 		t.Error(err)
-	}
-}
-
-// TestPruneWaitsForTheLane: nothing is deleted while another one writes to it.
-func TestPruneWaitsForTheLane(t *testing.T) {
-	s := newSetScript(t)
-	sets := s.sets(apply.Policy{})
-	round := standing(s, sets)
-	s.expect(step{lists, page("", member("a"), member("b"))}, step{reads, ok(setParent("ConfigMap"))})
-	object := apply.ObjectRef{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		NamespacedName: types.NamespacedName{Namespace: "shop", Name: "b"}}
-	inside, leave := enter(t.Context(), t, apply.LanesOfSets(sets), object)
-	defer leave()
-	if _, err := round.Prune(inside); !errors.Is(err, lanes.ErrReentry) {
-		t.Errorf("inside: %v", err)
 	}
 }

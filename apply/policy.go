@@ -95,6 +95,26 @@ func (p Policy) At(path string, decision Decision) Policy {
 	return p.When(Match{Path: path}, decision)
 }
 
+// Never rejects every conflict over a field, whatever Func and the rules say: it is not for
+// the policy to decide. A rule for the same field is an error that New reports.
+func (p Policy) Never(path string) Policy {
+	parsed, err := fieldowners.ParsePath(path)
+	p.err = errors.Join(p.err, err)
+	if slices.ContainsFunc(p.rules, func(r rule) bool { return r.path.Equal(parsed) }) {
+		p.err = errors.Join(p.err, fmt.Errorf("policy: a rule for %s, which is not for a policy to decide; leave it out", path))
+		return p
+	}
+	if ask := p.ask; ask != nil {
+		p.ask = func(c Conflict) (Decision, bool) {
+			if c.ServerPath == parsed.ServerString() {
+				return Reject, true
+			}
+			return ask(c)
+		}
+	}
+	return p.At(path, Reject)
+}
+
 // When decides otherwise for the conflicts that match. Of several rules that hold
 // for a conflict the one with the longest path decides; of these one that names
 // the manager, and then one that names the operation. An empty match, one given

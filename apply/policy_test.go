@@ -165,3 +165,20 @@ func TestNewRefuses(t *testing.T) {
 		t.Errorf("a valid configuration: %v", err)
 	}
 }
+
+// TestNever: a field that no policy decides about is not taken by a function either, and a
+// rule for it is an error.
+func TestNever(t *testing.T) {
+	forces := func(Conflict) (Decision, bool) { return Force, true }
+	policy := OnConflict(Force).Func(forces).Never(".spec.replicas")
+	for server, want := range map[string]bool{".spec.replicas": false, ".spec.paused": true} {
+		conflict := Conflict{Path: fieldowners.MustParsePath(server), ServerPath: server}
+		if got := policy.Forces(conflict); got != want {
+			t.Errorf("%s is forced: %v", server, got)
+		}
+	}
+	ruled := OnConflict(Reject).At(".spec.replicas", Force).Never(".spec.replicas")
+	if err := ruled.validate(); err == nil || !strings.Contains(err.Error(), ".spec.replicas") {
+		t.Errorf("a rule for it: %v", err)
+	}
+}

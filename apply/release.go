@@ -41,18 +41,16 @@ import (
 //
 // Errors are those of Apply but the ones about conflicts. What fails for the moment
 // is not tried again here. Repeating a Release is safe.
-func (a *Applier) Release(ctx context.Context, object ObjectRef) (Outcome, error) {
-	return a.releaseOf(ctx, object, func(string) bool { return true })
-}
-
-// releaseOf is a Release of these subresources; "" is the object itself.
-func (a *Applier) releaseOf(ctx context.Context, object ObjectRef, of func(subresource string) bool) (Outcome, error) {
+//
+// With subresources it gives up what was applied through these, and no more; "" is the
+// object itself.
+func (a *Applier) Release(ctx context.Context, object ObjectRef, subresources ...string) (Outcome, error) {
 	ctx, call := a.begin(ctx)
-	action, err := call.release(ctx, object, of)
+	action, err := call.release(ctx, object, subresources)
 	return call.end(action, err)
 }
 
-func (c *call) release(ctx context.Context, object ObjectRef, of func(subresource string) bool) (Action, error) {
+func (c *call) release(ctx context.Context, object ObjectRef, of []string) (Action, error) {
 	c.ref, c.mustExist = object, true
 	if err := wire.CheckReference(c.client, object.GroupVersionKind, object.NamespacedName); err != nil {
 		return "", &IntentError{Object: object, Err: err}
@@ -82,7 +80,7 @@ func (c *call) release(ctx context.Context, object ObjectRef, of func(subresourc
 // releaseEach reads the object and gives up our entries one by one, the object
 // itself last: until then a failure leaves it as it is. A stale write is returned
 // for another try.
-func (c *call) releaseEach(ctx context.Context, of func(subresource string) bool, released *Action) error {
+func (c *call) releaseEach(ctx context.Context, of []string, released *Action) error {
 	defer func() { c.intent.subresource = "" }()
 	live, err := c.readLive(ctx)
 	if err == nil {
@@ -97,7 +95,7 @@ func (c *call) releaseEach(ctx context.Context, of func(subresource string) bool
 		return &RefusedError{Object: c.ref, Err: fmt.Errorf("its managed fields: %w", err)}
 	}
 	for _, subresource := range c.ourSubresources(ownership) {
-		if !of(subresource) {
+		if len(of) > 0 && !slices.Contains(of, subresource) {
 			continue
 		}
 		c.intent.subresource = subresource

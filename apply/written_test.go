@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // TestOwnWrites: no object is believed that was read before our own last write to it.
@@ -62,28 +61,6 @@ func TestOwnWrites(t *testing.T) {
 	}
 }
 
-// TestPrunedIsNotBelieved: the cache still has what was just deleted, and it is emitted
-// again.
-func TestPrunedIsNotBelieved(t *testing.T) {
-	cache := &shopCache{}
-	a := newShopApplier(t, cache)
-	cache.deployment = applied(t, a)
-	sets, err := NewApplySets(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantSteady(t, a, Intent{Config: shop()}, true)
-	p := &pruning{Round: &Round{sets: sets}}
-	p.delete(t.Context(), ObjectRef{
-		GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"),
-		NamespacedName:   client.ObjectKeyFromObject(cache.deployment), UID: cache.deployment.UID,
-	})
-	if len(p.errs) > 0 {
-		t.Fatal(p.errs)
-	}
-	wantSteady(t, a, Intent{Config: shop()}, false)
-}
-
 func mustUnstructured(object any) map[string]any {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -98,9 +75,6 @@ func TestOtherWrites(t *testing.T) {
 	ref := ObjectRef{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), UID: "ab8ef7f6-2d0c-4d4e-b2ab-fdf7bf4d2b35"}
 	ref.Namespace, ref.Name = "shop", "web"
 	for name, write := range map[string]func(*Applier){
-		"prune": func(a *Applier) {
-			(&pruning{Round: &Round{sets: &ApplySets{members: a}}}).delete(t.Context(), ref)
-		},
 		"by other means": func(a *Applier) { a.Wrote(ref) },
 	} {
 		t.Run(name, func(t *testing.T) {

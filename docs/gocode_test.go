@@ -27,6 +27,7 @@ var imported = map[string]string{
 	"applytest":       "coapply.dev/apply/applytest",
 	"lanes":           "coapply.dev/apply/lanes",
 	"ownership":       "coapply.dev/apply/ownership",
+	"applyset":        "coapply.dev/apply/applyset",
 	"steady":          "coapply.dev/apply/steady",
 	"appsv1":          "k8s.io/api/apps/v1",
 	"appsv1ac":        "k8s.io/client-go/applyconfigurations/apps/v1",

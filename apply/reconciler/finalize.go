@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/apply/update"
 )
 
@@ -37,7 +38,7 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Resul
 func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool, result reconcile.Result, err error) {
 	pruned, done, err := r.sets.Delete(ctx, parent)
 	r.tell(parent, Applied{Pruned: pruned}, false)
-	several := (*apply.PruneError)(nil)
+	several := (*applyset.PruneError)(nil)
 	switch {
 	case errors.As(err, &several):
 		result, err = Requeue(ctx, several.Errs...) // each has its own time to be tried again

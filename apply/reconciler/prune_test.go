@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/apply/reconciler"
 )
 
@@ -114,7 +115,7 @@ func TestPrune(t *testing.T) {
 func TestPrunedIsTold(t *testing.T) {
 	w, again := pruning(t)
 	forged := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "forged", UID: "uid-forged",
-		Labels: map[string]string{apply.PartOfLabel: apply.ApplySetID(apply.ObjectRef{
+		Labels: map[string]string{applyset.PartOfLabel: applyset.ID(apply.ObjectRef{
 			GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), NamespacedName: client.ObjectKeyFromObject(w.cached)})}}}
 	w.must(w.store.Create(t.Context(), forged, client.FieldOwner("forger")))
 	if _, err := again(); err != nil {

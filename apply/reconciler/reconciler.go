@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/apply/update"
 )
 
@@ -34,7 +35,7 @@ type Emission struct {
 type Applied struct {
 	Outcomes []apply.Outcome // one per intent, in their order
 	Errs     []error         // what went wrong, of emitting, of each intent and of pruning; never nil ones
-	Pruned   apply.Pruned    // with Config.Prune: what was emitted before and no longer is
+	Pruned   applyset.Pruned // with Config.Prune: what was emitted before and no longer is
 }
 
 // Report is what a Status function wants written.
@@ -77,7 +78,7 @@ type Config[P client.Object] struct {
 	// one that it does not know is waited for, as Absent.
 	Belongs func(parent P, child client.Object) bool
 	// Prune deletes what a parent emitted before and no longer does: the parent and
-	// what it emits become an ApplySet, see apply.ApplySets for what that costs and
+	// what it emits become an ApplySet, see applyset.Sets for what that costs and
 	// which rights it needs. One reconciler of a kind can prune for the same parents.
 	// Nothing is deleted when anything of an emission failed. It takes a Finalizer:
 	// what a parent emitted goes before the parent does, in every namespace, and the
@@ -126,7 +127,7 @@ func (c Config[P]) validate() error {
 type Reconciler[P client.Object] struct {
 	Config[P]
 
-	sets *apply.ApplySets // nil: nothing is pruned
+	sets *applyset.Sets // nil: nothing is pruned
 	news news
 }
 
@@ -141,7 +142,7 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 		return r, nil
 	}
 	var err error
-	if r.sets, err = apply.NewApplySets(config.Applier); err != nil {
+	if r.sets, err = applyset.New(config.Applier); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
 	}
 	return r, nil
@@ -273,7 +274,7 @@ func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
 	}
 	pruned, err := round.Prune(ctx)
 	applied.Pruned = pruned
-	if several, ok := errors.AsType[*apply.PruneError](err); ok {
+	if several, ok := errors.AsType[*applyset.PruneError](err); ok {
 		applied.Errs = several.Errs // each has its own time to be tried again
 	} else if err != nil {
 		applied.Errs = []error{err}

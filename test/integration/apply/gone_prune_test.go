@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/test/kit"
 )
 
@@ -32,7 +33,7 @@ func (g *gone) read(object client.Object) client.Object {
 
 // emit is one round of a process that knows nothing yet, and its pruning.
 func (g *gone) emit(ctx context.Context, parent client.Object, intents ...apply.Intent) (string, error) {
-	sets, err := apply.NewApplySets(kit.NewApplier(g, g.c, "us", apply.Policy{}))
+	sets, err := applyset.New(kit.NewApplier(g, g.c, "us", apply.Policy{}))
 	g.must(err)
 	round := sets.Apply(ctx, parent, func() ([]apply.Intent, error) { return intents, nil })
 	for _, err := range round.Errs {
@@ -71,7 +72,7 @@ func TestGoneDuringPrune(t *testing.T) {
 		}
 	}
 	partOf := func(g *gone) map[string]string {
-		return map[string]string{apply.PartOfLabel: g.object.GetLabels()[apply.PartOfLabel]}
+		return map[string]string{applyset.PartOfLabel: g.object.GetLabels()[applyset.PartOfLabel]}
 	}
 	pruned := []string{"pruned"}
 	runGone(t, []goneCase{{

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/test/kit"
 )
 
@@ -97,7 +98,7 @@ func crashAt(t *testing.T, n int, answerLost, survives bool) (died bool) {
 	return died
 }
 
-func (w *pruneWorld) diesInARound(sets *apply.ApplySets, requests *pruneRequests, n int, answerLost bool) (died bool) {
+func (w *pruneWorld) diesInARound(sets *applyset.Sets, requests *pruneRequests, n int, answerLost bool) (died bool) {
 	dead := requests.dieAt(n, answerLost)
 	_, _, err := w.round(sets, "Secret b", "ServiceAccount other/a", "ClusterRole a", "ConfigMap other/a")
 	switch {
@@ -142,7 +143,7 @@ func TestPruneAfterTheKindIsGone(t *testing.T) {
 	})
 
 	for _, step := range []struct {
-		process           *apply.ApplySets
+		process           *applyset.Sets
 		emitted, recorded string
 	}{
 		{old, "ConfigMap a", "ConfigMap,Widget.own.example.com;"},

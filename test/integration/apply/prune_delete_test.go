@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/apply/update"
 	"coapply.dev/test/kit"
@@ -49,12 +50,12 @@ func TestDeleteOfASet(t *testing.T) {
 			parent(w)
 			emitted := []string{"ConfigMap a", "Secret other/a", "ServiceAccount held", "ClusterRole a", "ConfigMap other/adopted"}
 			w.stands(w.process(&pruneRequests{}), emitted...)
-			forged := corev1ac.ConfigMap("forged", w.other).WithLabels(map[string]string{apply.PartOfLabel: w.labelOf("ConfigMap a")})
+			forged := corev1ac.ConfigMap("forged", w.other).WithLabels(map[string]string{applyset.PartOfLabel: w.labelOf("ConfigMap a")})
 			w.must(w.Apply(t.Context(), forged, client.FieldOwner("forger")))
 			w.merge("ServiceAccount held", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 			w.merge("ConfigMap other/adopted", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]}}`)
 			sets := w.process(&pruneRequests{})
-			if _, done, err := sets.Delete(t.Context(), w.parent); done || !errors.Is(err, apply.ErrNotPruned) {
+			if _, done, err := sets.Delete(t.Context(), w.parent); done || !errors.Is(err, applyset.ErrNotPruned) {
 				t.Errorf("of a parent that stays: done %t, %v; want ErrNotPruned", done, err)
 			}
 			if live := w.live(); len(live) != len(emitted)+1 {
@@ -77,7 +78,7 @@ func TestDeleteOfASet(t *testing.T) {
 				}
 				pruned, done, err := sets.Delete(t.Context(), w.parent)
 				w.must(err)
-				got := []any{w.deleted(pruned), w.deleted(apply.Pruned{Deleted: pruned.Left}), len(pruned.Kept), w.live(), done}
+				got := []any{w.deleted(pruned), w.deleted(applyset.Pruned{Deleted: pruned.Left}), len(pruned.Kept), w.live(), done}
 				live := append(slices.Clone(notOurs), step.left...)
 				if diff := cmp.Diff([]any{step.deleted, step.left, len(notOurs), live, step.done}, got, cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("call %d: deleted, left, kept, live, done (-want +got):\n%s", n, diff)
@@ -133,7 +134,7 @@ func TestDeleteOfASetAfterACrash(t *testing.T) {
 }
 
 // dyingRound drops a kind and begins others, as far as its process gets.
-func (w *pruneWorld) dyingRound(sets *apply.ApplySets) {
+func (w *pruneWorld) dyingRound(sets *applyset.Sets) {
 	round := sets.Apply(w.Context(), w.parent, w.emit("Secret other/b", "ServiceAccount other/c", "ClusterRole d"))
 	if len(round.Errs) == 0 {
 		_, _ = round.Prune(w.Context())

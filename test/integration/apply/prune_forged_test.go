@@ -8,7 +8,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 )
 
 // lists counts the lists among requests: a read of a collection.
@@ -29,7 +29,7 @@ func TestPruneOfASetWithAForgedLabel(t *testing.T) {
 	sets := w.process(requests)
 	emitted := []string{"ConfigMap a", "Secret a", "ConfigMap other/a"}
 	w.stands(sets, append(emitted, "Secret b")...)
-	forged := corev1ac.ConfigMap("forged", w.other).WithLabels(map[string]string{apply.PartOfLabel: w.labelOf("ConfigMap a")})
+	forged := corev1ac.ConfigMap("forged", w.other).WithLabels(map[string]string{applyset.PartOfLabel: w.labelOf("ConfigMap a")})
 	w.must(w.Apply(t.Context(), forged, client.FieldOwner("forger")))
 	requests.take()
 	const rounds, each = 40, 4 // two kinds in two namespaces

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/test/kit"
 )
 
@@ -29,16 +30,16 @@ func TestPruneKeepsWhatIsNotItsOwn(t *testing.T) {
 	w.must(err)
 	id := w.labelOf("ConfigMap a")
 
-	forged := corev1ac.ConfigMap("forged", w.namespace).WithLabels(map[string]string{apply.PartOfLabel: id})
+	forged := corev1ac.ConfigMap("forged", w.namespace).WithLabels(map[string]string{applyset.PartOfLabel: id})
 	w.must(w.Apply(t.Context(), forged, client.FieldOwner("forger")))
 	copied := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: w.namespace, Name: "copied", Labels: map[string]string{apply.PartOfLabel: id}}}
+		Namespace: w.namespace, Name: "copied", Labels: map[string]string{applyset.PartOfLabel: id}}}
 	w.must(w.Create(t.Context(), copied, client.FieldOwner(pruner)))
 	w.merge("ConfigMap held", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 	w.must(w.Delete(t.Context(), w.object("ConfigMap held")))
 	w.merge("ConfigMap adopted", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]}}`)
 
-	for _, process := range []*apply.ApplySets{sets, sets, w.process(&pruneRequests{})} {
+	for _, process := range []*applyset.Sets{sets, sets, w.process(&pruneRequests{})} {
 		_, pruned, err := w.round(process, "Secret a")
 		w.must(err)
 		var kept []string
@@ -47,8 +48,8 @@ func TestPruneKeepsWhatIsNotItsOwn(t *testing.T) {
 		}
 		want := []string{
 			"adopted: its owner is not the parent but the Pod p",
-			"copied: " + pruner + " does not own its label " + apply.PartOfLabel,
-			"forged: " + pruner + " does not own its label " + apply.PartOfLabel,
+			"copied: " + pruner + " does not own its label " + applyset.PartOfLabel,
+			"forged: " + pruner + " does not own its label " + applyset.PartOfLabel,
 			"held: it is being deleted already",
 		}
 		if diff := cmp.Diff(want, kept); diff != "" {
@@ -69,7 +70,7 @@ func (w *pruneWorld) labelOf(name string) string {
 	w.Helper()
 	object := w.object(name)
 	w.must(w.Get(w.Context(), client.ObjectKeyFromObject(object), object))
-	return object.GetLabels()[apply.PartOfLabel]
+	return object.GetLabels()[applyset.PartOfLabel]
 }
 
 func (w *pruneWorld) merge(name, patch string) {
@@ -110,18 +111,18 @@ func TestPruneNothingAfterAFailure(t *testing.T) {
 	sets := w.process(&pruneRequests{})
 	_, _, err := w.round(sets, "ConfigMap a", "Secret a")
 	w.must(err)
-	theirs := corev1ac.ConfigMap("b", w.namespace).WithLabels(map[string]string{apply.PartOfLabel: "theirs"})
+	theirs := corev1ac.ConfigMap("b", w.namespace).WithLabels(map[string]string{applyset.PartOfLabel: "theirs"})
 	w.must(w.Apply(t.Context(), theirs, client.FieldOwner("other")))
 
 	round, _, err := w.round(sets, "ConfigMap b", "ServiceAccount a")
 	if !errors.Is(err, apply.ErrRefused) || len(round.Outcomes) != 2 || round.Outcomes[1].Action != apply.Created {
 		t.Errorf("%v, %+v; want membership to be refused, and the other intent applied", err, round.Outcomes)
 	}
-	if pruned, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) || len(pruned.Deleted) != 0 {
+	if pruned, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) || len(pruned.Deleted) != 0 {
 		t.Errorf("%v, %+v; want ErrNotPruned", err, pruned)
 	}
 	failed := sets.Apply(t.Context(), w.parent, func() ([]apply.Intent, error) { return nil, errors.New("cannot know") })
-	if pruned, err := failed.Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) || len(pruned.Deleted) != 0 || len(failed.Errs) != 1 {
+	if pruned, err := failed.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) || len(pruned.Deleted) != 0 || len(failed.Errs) != 1 {
 		t.Errorf("after a failed emit: %v, %+v", err, pruned)
 	}
 	want := []string{"ConfigMap a", "ConfigMap b", "Secret a", "ServiceAccount a"}
@@ -221,7 +222,7 @@ func TestPruneNamesTheMissingRight(t *testing.T) {
 	config := rest.CopyConfig(kit.Server(t))
 	config.Impersonate.UserName, config.Impersonate.Groups = "limited", []string{"system:authenticated"}
 	sets := w.setsOf(kit.NewApplier(t, kit.NewClient(t, config), pruner, apply.Policy{}))
-	var pruned apply.Pruned
+	var pruned applyset.Pruned
 	kit.WaitFor(t, "the rights to be known", func() string {
 		if _, pruned, err = w.round(sets); len(pruned.Deleted) == 0 {
 			return "nothing deleted"

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 )
 
 // theirs makes a ConfigMap of others in either namespace.
@@ -33,12 +34,12 @@ func partialIntent(namespace, name string) apply.Intent {
 }
 
 // emitIntents is a round of intents as they are, with its prune.
-func (w *pruneWorld) emitIntents(sets *apply.ApplySets, intents ...apply.Intent) (apply.Pruned, error) {
+func (w *pruneWorld) emitIntents(sets *applyset.Sets, intents ...apply.Intent) (applyset.Pruned, error) {
 	w.Helper()
 	w.must(w.Get(w.Context(), client.ObjectKeyFromObject(w.parent), w.parent))
 	round := sets.Apply(w.Context(), w.parent, func() ([]apply.Intent, error) { return intents, nil })
 	if err := errors.Join(round.Errs...); err != nil {
-		return apply.Pruned{}, err
+		return applyset.Pruned{}, err
 	}
 	return round.Prune(w.Context())
 }
@@ -239,7 +240,7 @@ func TestPruneReleasesWhatIsLeft(t *testing.T) {
 }
 
 // partialWorld has a partial intent applied.
-func partialWorld(t *testing.T) (*pruneWorld, *apply.ApplySets) {
+func partialWorld(t *testing.T) (*pruneWorld, *applyset.Sets) {
 	t.Helper()
 	w := newPruneWorld(t)
 	w.theirs(w.namespace, "a")

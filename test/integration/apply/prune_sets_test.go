@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/test/kit"
 )
 
@@ -28,17 +29,17 @@ func twoParents(t *testing.T) (first, second *pruneWorld) {
 }
 
 func (w *pruneWorld) setID() string {
-	return apply.ApplySetID(apply.ObjectRef{GroupVersionKind: pruneKinds["ConfigMap"], NamespacedName: client.ObjectKeyFromObject(w.parent)})
+	return applyset.ID(apply.ObjectRef{GroupVersionKind: pruneKinds["ConfigMap"], NamespacedName: client.ObjectKeyFromObject(w.parent)})
 }
 
 // refused is a round that may not have the member of another set.
-func (w *pruneWorld) refused(sets *apply.ApplySets, holder *pruneWorld, emitted ...string) {
+func (w *pruneWorld) refused(sets *applyset.Sets, holder *pruneWorld, emitted ...string) {
 	w.Helper()
 	round, _, err := w.round(sets, emitted...)
 	if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), holder.setID()) || !strings.Contains(err.Error(), "/shared") {
 		w.Errorf("%v; want ErrRefused that names the member and the set %s", err, holder.setID())
 	}
-	if pruned, err := round.Prune(w.Context()); !errors.Is(err, apply.ErrNotPruned) || len(pruned.Deleted) > 0 {
+	if pruned, err := round.Prune(w.Context()); !errors.Is(err, applyset.ErrNotPruned) || len(pruned.Deleted) > 0 {
 		w.Errorf("%v, %+v; want ErrNotPruned", err, pruned)
 	}
 	if label := w.labelOf("ConfigMap shared"); label != holder.setID() {
@@ -46,7 +47,7 @@ func (w *pruneWorld) refused(sets *apply.ApplySets, holder *pruneWorld, emitted 
 	}
 }
 
-func (w *pruneWorld) stands(sets *apply.ApplySets, emitted ...string) {
+func (w *pruneWorld) stands(sets *applyset.Sets, emitted ...string) {
 	w.Helper()
 	_, _, err := w.round(sets, emitted...)
 	w.must(err)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/apply/reconciler"
 	"coapply.dev/apply/update"
 	"coapply.dev/fieldowners"
@@ -85,7 +86,7 @@ func TestPruneDropsWhatIsEmittedNoLonger(t *testing.T) {
 				}
 				slices.Sort(step.emitted)
 				got := []any{w.live(), w.deleted(pruned), pruned.Kept, w.recorded()}
-				want := []any{step.emitted, step.deleted, []apply.Kept(nil), step.recorded}
+				want := []any{step.emitted, step.deleted, []applyset.Kept(nil), step.recorded}
 				if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s: live, deleted, kept, recorded (-want +got):\n%s", step.reason, diff)
 				}
@@ -105,7 +106,7 @@ func TestPruneLabelsAndAnnotations(t *testing.T) {
 	_, _, err := w.round(w.process(&pruneRequests{}), "ConfigMap a")
 	w.must(err)
 	w.must(w.Get(t.Context(), client.ObjectKeyFromObject(w.parent), w.parent))
-	id := apply.ApplySetID(apply.ObjectRef{
+	id := applyset.ID(apply.ObjectRef{
 		GroupVersionKind: pruneKinds["ConfigMap"], NamespacedName: client.ObjectKeyFromObject(w.parent)})
 	var member corev1.ConfigMap
 	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, &member))

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/test/kit"
 )
 
@@ -50,29 +51,29 @@ func (w *pruneWorld) must(err error) {
 	}
 }
 
-// process is an ApplySets without a memory, as after a restart.
-func (w *pruneWorld) process(requests *pruneRequests) *apply.ApplySets {
+// process is an applyset.Sets without a memory, as after a restart.
+func (w *pruneWorld) process(requests *pruneRequests) *applyset.Sets {
 	w.Helper()
 	config := rest.CopyConfig(kit.Server(w))
 	config.Wrap(requests.wrap)
 	return w.setsOf(kit.NewApplier(w, kit.NewClient(w, config), pruner, apply.Policy{}))
 }
 
-func (w *pruneWorld) setsOf(applier *apply.Applier) *apply.ApplySets {
+func (w *pruneWorld) setsOf(applier *apply.Applier) *applyset.Sets {
 	w.Helper()
-	sets, err := apply.NewApplySets(applier)
+	sets, err := applyset.New(applier)
 	w.must(err)
 	return sets
 }
 
 // round applies and, if everything stands, prunes. The parent is as a cache has it
 // that saw everything.
-func (w *pruneWorld) round(sets *apply.ApplySets, emitted ...string) (*apply.Round, apply.Pruned, error) {
+func (w *pruneWorld) round(sets *applyset.Sets, emitted ...string) (*applyset.Round, applyset.Pruned, error) {
 	w.Helper()
 	w.must(w.Get(w.Context(), client.ObjectKeyFromObject(w.parent), w.parent))
 	round := sets.Apply(w.Context(), w.parent, w.emit(emitted...))
 	if len(round.Errs) > 0 {
-		return round, apply.Pruned{}, errors.Join(round.Errs...)
+		return round, applyset.Pruned{}, errors.Join(round.Errs...)
 	}
 	pruned, err := round.Prune(w.Context())
 	return round, pruned, err
@@ -119,7 +120,7 @@ func (w *pruneWorld) live() (names []string) {
 	for kind, gvk := range pruneKinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(kind + "List"))
-		w.must(w.List(w.Context(), list, client.HasLabels{apply.PartOfLabel}))
+		w.must(w.List(w.Context(), list, client.HasLabels{applyset.PartOfLabel}))
 		for _, object := range list.Items {
 			switch {
 			case object.Namespace == w.namespace:
@@ -153,7 +154,7 @@ func (w *pruneWorld) recorded() string {
 }
 
 // deleted names what a round deleted.
-func (w *pruneWorld) deleted(pruned apply.Pruned) (names []string) {
+func (w *pruneWorld) deleted(pruned applyset.Pruned) (names []string) {
 	for _, object := range pruned.Deleted {
 		name := object.Name
 		switch object.Namespace {

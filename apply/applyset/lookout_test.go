@@ -1,4 +1,4 @@
-package apply_test
+package applyset_test
 
 import (
 	"net/http"
@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 )
 
 // forgery is an API server with a set of which a is emitted, and with an object whose
@@ -42,7 +43,7 @@ func TestForgedLabelsAreLookedAtNowAndThen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sets, err := apply.NewApplySets(applier)
+		sets, err := applyset.New(applier)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,23 +1,23 @@
-package apply
+package applyset
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
 
-// ApplySets applies what parents emit and deletes what they emitted before and no
+// Sets applies what parents emit and deletes what they emitted before and no
 // longer do, by the rules of KEP-3659: the parent has the id of its set and, in
 // annotations, the kinds and namespaces where members may be; each member has a
 // label with that id.
@@ -33,12 +33,12 @@ import (
 // whoever made it. Not so one with MustExist or a Subresource: it adds to an object
 // that someone else or another intent brings about, labels nothing and deletes
 // nothing; the parent names it, and when it is emitted no longer Prune releases what
-// it set, as Applier.Release does. One object, or one subresource of it, takes one intent a round.
+// it set, as apply.Applier.Release does. One object, or one subresource of it, takes one intent a round.
 //
 // An object is in one set at most. A member that is to be written to, and that this process
 // has not applied for the parent yet, is read first, past the cache, and one with the label of another
 // set is a RefusedError, until that set has pruned it or the label is removed. So
-// whoever has it keeps it, also after a restart. That takes one ApplySets for a field
+// whoever has it keeps it, also after a restart. That takes one Sets for a field
 // manager, in one process at a time: two can both read a member before either
 // applies it, and then take it from each other, until one of them starts again.
 //
@@ -61,9 +61,9 @@ import (
 //
 // Rights: get and patch of parents; get, list and delete of members, where they are
 // recorded.
-type ApplySets struct {
-	members *Applier
-	parents *Applier                           // writes the set's label and annotations, under a name of its own
+type Sets struct {
+	members *apply.Applier
+	parents *apply.Applier                     // writes the set's label and annotations, under a name of its own
 	known   *recent.Cache[types.UID, knownSet] // by the parent's uid
 	latest  *recent.Cache[types.UID, *Round]   // by the parent's uid: the last that began
 	holders *recent.Cache[lanes.Key, string]   // the id of the set that an object was applied for last
@@ -76,30 +76,27 @@ const (
 	knownMembers = 1 << 16
 )
 
-// NewApplySets gives the sets of parents whose members the applier applies. A
+// New gives the sets of parents whose members the applier applies. A
 // conflict over membership itself is always rejected, whatever the policy: an
 // object is in one set at most.
-func NewApplySets(applier *Applier) (*ApplySets, error) {
+func New(applier *apply.Applier) (*Sets, error) {
 	if applier == nil {
-		return nil, errors.New("apply: an applier is needed")
+		return nil, errors.New("applyset: an applier is needed")
 	}
-	config := applier.config
-	var err error
-	if config.Policy, err = rejectMembership(config.Policy); err != nil {
-		return nil, err
-	}
-	members, err := New(applier.client, config)
+	config := applier.Config()
+	config.Policy = config.Policy.Never(partOfPath.String()) // who has an object in its set
+	members, err := apply.New(applier.Client(), config)
 	if err != nil {
 		return nil, err
 	}
-	parents, err := New(applier.client, Config{
-		FieldManager: parentManager(config.FieldManager), Policy: OnConflict(Reject).At(partialsPath.String(), Force),
+	parents, err := apply.New(applier.Client(), apply.Config{
+		FieldManager: parentManager(config.FieldManager), Policy: apply.OnConflict(apply.Reject).At(partialsPath.String(), apply.Force),
 		LiveReader: config.LiveReader, Metrics: config.Metrics, Lanes: config.Lanes,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &ApplySets{
+	return &Sets{
 		members: members, parents: parents,
 		holding: lanes.New(), known: recent.New[types.UID, knownSet](knownSets), latest: recent.New[types.UID, *Round](knownSets),
 		holders: recent.New[lanes.Key, string](knownMembers),
@@ -107,23 +104,6 @@ func NewApplySets(applier *Applier) (*ApplySets, error) {
 }
 
 var partOfPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.labels[%q]", PartOfLabel))
-
-// rejectMembership gives the policy for members: an object is in one set, and one
-// without the label would never be pruned.
-func rejectMembership(p Policy) (Policy, error) {
-	if slices.ContainsFunc(p.rules, func(r rule) bool { return r.path.Equal(partOfPath) }) {
-		return p, fmt.Errorf("apply: policy: a rule for %s; who has an object in its set is not for a policy to decide", partOfPath)
-	}
-	if ask := p.ask; ask != nil {
-		p.ask = func(c Conflict) (Decision, bool) {
-			if c.ServerPath == partOfPath.ServerString() {
-				return Reject, true
-			}
-			return ask(c)
-		}
-	}
-	return p.At(partOfPath.String(), Reject), nil
-}
 
 // parentManager is the name that owns the set's label and annotations on parents.
 // The applier's own may own other fields of them.
@@ -148,11 +128,11 @@ type knownSet struct {
 
 // Round is one emission on its way: what became of its intents, then Prune.
 type Round struct {
-	Outcomes []Outcome // one per intent, in their order; none if the round was refused
-	Errs     []error   // what went wrong, of emitting, of the parent, of each intent; never nil ones
+	Outcomes []apply.Outcome // one per intent, in their order; none if the round was refused
+	Errs     []error         // what went wrong, of emitting, of the parent, of each intent; never nil ones
 
-	sets       *ApplySets
-	parent     ObjectRef
+	sets       *Sets
+	parent     apply.ObjectRef
 	read       record // what the parent says as it was given
 	generation int64  // of it
 	version    string // the resourceVersion that it was read at, or that our own write made of it; "": not known
@@ -174,17 +154,17 @@ type Round struct {
 // when the parent cannot be written. The parent is as it was read, from a cache
 // too; it is not written to.
 //
-// The errors are those of Applier.Apply; for a set that is another tool's, or
+// The errors are those of apply.Applier.Apply; for a set that is another tool's, or
 // another field manager's, and for a member of another set, *RefusedError; for a
 // second intent for the same, *IntentError.
-func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func() ([]Intent, error)) *Round {
+func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]apply.Intent, error)) *Round {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {
 		return r.failed(err)
 	}
 	s.latest.Put(r.parent.UID, r)
 	if emit == nil {
-		return r.failed(&IntentError{Object: r.parent, Err: errors.New("the function that emits for this parent is nil")})
+		return r.failed(&apply.IntentError{Object: r.parent, Err: errors.New("the function that emits for this parent is nil")})
 	}
 	intents, err := emit()
 	if err != nil {
@@ -208,7 +188,7 @@ func (s *ApplySets) Apply(ctx context.Context, parent client.Object, emit func()
 	return r
 }
 
-func (s *ApplySets) newRound() *Round {
+func (s *Sets) newRound() *Round {
 	return &Round{
 		sets: s, emitted: newScope(), members: map[lanes.Key]struct{}{},
 		intents: sets.New[intentKey](), partial: partials{}, emittedAs: map[types.UID]bool{}, taken: map[lanes.Key]error{},
@@ -222,21 +202,21 @@ func (r *Round) failed(err error) *Round {
 
 func (r *Round) identify(parent client.Object) error {
 	if v := reflect.ValueOf(parent); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return &IntentError{Err: fmt.Errorf("the parent of the set is %T(nil)", parent)}
+		return &apply.IntentError{Err: fmt.Errorf("the parent of the set is %T(nil)", parent)}
 	}
-	kind, err := r.sets.parents.client.GroupVersionKindFor(parent)
+	kind, err := r.sets.parents.Client().GroupVersionKindFor(parent)
 	if err != nil {
-		return &IntentError{Err: fmt.Errorf("the kind of the parent of the set: %w", err)}
+		return &apply.IntentError{Err: fmt.Errorf("the kind of the parent of the set: %w", err)}
 	}
-	r.parent = ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent), UID: parent.GetUID()}
+	r.parent = apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent), UID: parent.GetUID()}
 	if r.parent.UID == "" {
-		return &IntentError{Object: r.parent, Err: errors.New("the parent of a set needs its uid: give it as it was read")}
+		return &apply.IntentError{Object: r.parent, Err: errors.New("the parent of a set needs its uid: give it as it was read")}
 	}
 	r.read, r.generation, r.version = recordOf(parent), parent.GetGeneration(), parent.GetResourceVersion()
 	if r.generation == 0 && r.version == "" {
-		return &IntentError{Object: r.parent, Err: errors.New(
+		return &apply.IntentError{Object: r.parent, Err: errors.New(
 			"the parent of a set needs its resourceVersion, as it has no generation: give it as it was read")}
 	}
-	r.own = record{id: ApplySetID(r.parent), tooling: r.sets.members.FieldManager() + "/v1"}
+	r.own = record{id: ID(r.parent), tooling: r.sets.members.FieldManager() + "/v1"}
 	return nil
 }

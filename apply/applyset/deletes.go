@@ -1,4 +1,4 @@
-package apply
+package applyset
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
 )
 
 // parentStands holds that what was emitted is what the parent calls for now.
@@ -18,12 +20,12 @@ func (p *pruning) parentStands(ctx context.Context) error {
 	case err != nil:
 		return err
 	case live.DeletionTimestamp != nil:
-		return &RetryableError{Object: p.parent, Err: errors.New("it is being deleted; nothing was pruned")}
+		return &apply.RetryableError{Object: p.parent, Err: errors.New("it is being deleted; nothing was pruned")}
 	case live.Generation != p.generation:
-		return &RetryableError{Object: p.parent, Err: fmt.Errorf(
+		return &apply.RetryableError{Object: p.parent, Err: fmt.Errorf(
 			"what it emits is from its generation %d, and it is at %d; nothing was pruned", p.generation, live.Generation)}
 	case live.Generation == 0 && live.ResourceVersion != p.version:
-		return &RetryableError{Object: p.parent, Err: errors.New(
+		return &apply.RetryableError{Object: p.parent, Err: errors.New(
 			"it was written to since it was read, and has no generation that tells whether that matters; nothing was pruned")}
 	}
 	return nil
@@ -45,8 +47,8 @@ const deleteTries = 5
 
 // delete deletes a member as it was judged: an object whose label is taken off, or that
 // gets another owner, just before the delete is spared.
-func (p *pruning) delete(ctx context.Context, ref ObjectRef) {
-	ctx, leave, err := p.sets.members.config.Lanes.Enter(ctx, ref.Key())
+func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
+	ctx, leave, err := p.sets.members.Config().Lanes.Enter(ctx, ref.Key())
 	if err != nil {
 		p.errs = append(p.errs, err)
 		return
@@ -62,7 +64,7 @@ func (p *pruning) delete(ctx context.Context, ref ObjectRef) {
 			return
 		case apierrors.IsNotFound(err):
 			return
-		case !IsStaleWrite(err):
+		case !apply.IsStaleWrite(err):
 			p.fail(ctx, ref, fmt.Errorf("deleting it: %w", err))
 			return
 		}
@@ -72,16 +74,16 @@ func (p *pruning) delete(ctx context.Context, ref ObjectRef) {
 		}
 		ref = now
 	}
-	p.errs = append(p.errs, &RetryableError{Object: ref, Err: fmt.Errorf(
+	p.errs = append(p.errs, &apply.RetryableError{Object: ref, Err: fmt.Errorf(
 		"it was written to before each of %d deletes; it was not deleted", deleteTries)})
 }
 
 // deleteAt deletes an object at the version that the reference names.
-func (p *pruning) deleteAt(ctx context.Context, ref ObjectRef) error {
+func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	object.SetGroupVersionKind(ref.GroupVersionKind)
 	p.sets.members.Wrote(ref) // it may be emitted again at once
-	return p.sets.members.client.Delete(ctx, object,
+	return p.sets.members.Client().Delete(ctx, object,
 		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground),
 		client.DisableReadYourWritesConsistency) // else the client begins to watch the kind's metadata
@@ -89,7 +91,7 @@ func (p *pruning) deleteAt(ctx context.Context, ref ObjectRef) error {
 
 // judgeAgain tells, of a member that is no longer what was judged, whether it is still
 // to be deleted, and at which version.
-func (p *pruning) judgeAgain(ctx context.Context, ref ObjectRef) (ObjectRef, bool) {
+func (p *pruning) judgeAgain(ctx context.Context, ref apply.ObjectRef) (apply.ObjectRef, bool) {
 	live, err := p.sets.readMetadata(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err):

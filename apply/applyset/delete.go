@@ -1,4 +1,4 @@
-package apply
+package applyset
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
 )
 
 // Delete deletes all members of the set of a parent that is being deleted, in every
@@ -27,9 +29,9 @@ import (
 // are gone; call Delete again then. A kind that is served no longer holds nothing.
 //
 // Delete refuses a parent that is not being deleted, with ErrNotPruned. The other
-// errors are those of ApplySets.Apply for the parent, a UIDMismatchError where it is
+// errors are those of Sets.Apply for the parent, a UIDMismatchError where it is
 // gone, and a *PruneError. No earlier round of the parent can be pruned any more.
-func (s *ApplySets) Delete(ctx context.Context, parent client.Object) (pruned Pruned, done bool, err error) {
+func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned, done bool, err error) {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {
 		return Pruned{}, false, err
@@ -46,7 +48,7 @@ func (s *ApplySets) Delete(ctx context.Context, parent client.Object) (pruned Pr
 		return Pruned{}, true, nil // nothing was ever applied for it
 	}
 	if err := r.recorded.mayBecome(r.own); err != nil {
-		return Pruned{}, false, &RefusedError{Object: r.parent, Err: err}
+		return Pruned{}, false, &apply.RefusedError{Object: r.parent, Err: err}
 	}
 	p := &pruning{Round: r, all: true, left: newScope(), unreleased: partials{}}
 	p.deleteAll(ctx)

@@ -1,4 +1,4 @@
-package apply
+package applyset
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
@@ -77,7 +78,7 @@ func saysOf(p partials, before string) (string, error) {
 // recordedPartials reads the annotation of a parent that was read live. It is believed
 // as it was written by us: who may write to a parent could have us give up fields of
 // any other object otherwise.
-func (s *ApplySets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
+func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	says := parent.Annotations[partialsAnnotation]
 	if says == "" {
 		return partials{}
@@ -106,7 +107,7 @@ func (s *ApplySets) recordedPartials(parent *metav1.PartialObjectMetadata) parti
 func (r *Round) withPartials(to record, p partials) (record, error) {
 	var err error
 	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {
-		return to, &IntentError{Object: r.parent, Err: err}
+		return to, &apply.IntentError{Object: r.parent, Err: err}
 	}
 	return to, nil
 }

@@ -1,4 +1,4 @@
-package apply
+package applyset
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
@@ -28,12 +29,12 @@ func (p *pruning) find(ctx context.Context) {
 // findKind lists the members of a kind. The kind is recorded without a version: of
 // those that are known, each is asked for until one is served.
 func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespaces []string) {
-	mappings, err := p.sets.members.client.RESTMapper().RESTMappings(kind)
+	mappings, err := p.sets.members.Client().RESTMapper().RESTMappings(kind)
 	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) && !p.emitted.kinds.Has(kind) {
 		return // it is served no longer; one that was applied just now must be
 	}
 	if err != nil {
-		p.fail(ctx, ObjectRef{GroupVersionKind: kind.WithVersion("")}, fmt.Errorf("looking for its version: %w", err))
+		p.fail(ctx, apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, fmt.Errorf("looking for its version: %w", err))
 		return
 	}
 	for _, mapping := range mappings {
@@ -46,7 +47,7 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 	p.left.kinds.Insert(kind)
 	p.left.namespaces.Insert(namespaces...)
 	if p.all {
-		p.errs = append(p.errs, &RetryableError{Object: ObjectRef{GroupVersionKind: kind.WithVersion("")}, Err: fmt.Errorf(
+		p.errs = append(p.errs, &apply.RetryableError{Object: apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, Err: fmt.Errorf(
 			"no version of %v that this process knows is served, and the set of %v may have members of it; start the process again", kind, p.parent)})
 	}
 }
@@ -65,7 +66,7 @@ func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, na
 			return false
 		}
 		if err != nil {
-			p.fail(ctx, ObjectRef{GroupVersionKind: mapping.GroupVersionKind}, err)
+			p.fail(ctx, apply.ObjectRef{GroupVersionKind: mapping.GroupVersionKind}, err)
 		}
 	}
 	return true
@@ -80,7 +81,7 @@ func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 		token := list.GetContinue()
 		list = &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := p.sets.members.config.LiveReader.List(ctx, list, client.InNamespace(namespace),
+		err := p.sets.members.Config().LiveReader.List(ctx, list, client.InNamespace(namespace),
 			client.MatchingLabels{PartOfLabel: p.own.id}, client.Limit(pageSize), client.Continue(token))
 		if err != nil {
 			return fmt.Errorf("listing those of %v: %w", p.parent, err)
@@ -96,7 +97,7 @@ func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 
 // judge says what is to become of an object that has the set's label.
 func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupVersionKind) {
-	ref := ObjectRef{
+	ref := apply.ObjectRef{
 		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
 		UID: object.UID, ResourceVersion: object.ResourceVersion,
 	}
@@ -110,7 +111,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 
 // goes reports whether a member is to be deleted, and takes down what becomes of one
 // that is not.
-func (p *pruning) goes(ref ObjectRef, object *metav1.PartialObjectMetadata) bool {
+func (p *pruning) goes(ref apply.ObjectRef, object *metav1.PartialObjectMetadata) bool {
 	switch reason := p.reasonToKeep(object); {
 	case reason != "":
 		p.keep(ref, reason)
@@ -135,9 +136,11 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	case len(owners) > 0 && !slices.ContainsFunc(owners, isParent):
 		return fmt.Sprintf("its owner is not the parent but the %s %s", owners[0].Kind, owners[0].Name)
 	}
-	ownership, err := p.sets.members.readable(object.ManagedFields)
-	if err != nil {
-		return "nobody can tell who set the label " + PartOfLabel + ": " + wire.OneLine(err)
+	ownership, unread := fieldowners.ParseReadable(object.ManagedFields)
+	for _, entry := range unread {
+		if entry.Manager == p.sets.members.FieldManager() {
+			return "nobody can tell who set the label " + PartOfLabel + ": " + wire.OneLine(entry)
+		}
 	}
 	if p.sets.ownsLabel(ownership) {
 		return ""
@@ -146,14 +149,14 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 }
 
 // ownsLabel reports whether the label of a member is the applier's.
-func (s *ApplySets) ownsLabel(ownership fieldowners.Ownership) bool {
+func (s *Sets) ownsLabel(ownership fieldowners.Ownership) bool {
 	return slices.ContainsFunc(ownership.OwnersOf(partOfPath), func(owner fieldowners.Manager) bool {
 		return owner.Name == s.members.FieldManager() && owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == ""
 	})
 }
 
 // keep leaves an object and sees to it that it stays in sight.
-func (p *pruning) keep(object ObjectRef, reason string) {
+func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.left.add(object, p.parent)
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})
 }

@@ -1,4 +1,4 @@
-package apply
+package applyset
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
 )
 
@@ -34,17 +35,17 @@ func (p *pruning) release(ctx context.Context, released []intentKey) {
 // subresources show: another intent for these may still be emitted. Where there is no
 // object there is nothing to give up; one that was recreated is released as well.
 func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
-	object := ObjectRef{GroupVersionKind: key.WithVersion(""), NamespacedName: key.NamespacedName}
-	mapping, err := p.sets.members.client.RESTMapper().RESTMapping(key.GroupKind)
+	object := apply.ObjectRef{GroupVersionKind: key.WithVersion(""), NamespacedName: key.NamespacedName}
+	mapping, err := p.sets.members.Client().RESTMapper().RESTMapping(key.GroupKind)
 	switch {
 	case meta.IsNoMatchError(err):
 		return nil // a kind that is served no longer has no objects
 	case err != nil:
-		return Classify(ctx, object, fmt.Errorf("looking for its version: %w", err))
+		return apply.Classify(ctx, object, fmt.Errorf("looking for its version: %w", err))
 	}
 	object.GroupVersionKind = mapping.GroupVersionKind
-	refused := (*RefusedError)(nil)
-	outcome, err := p.sets.members.releaseOf(ctx, object, func(subresource string) bool { return subresource == key.subresource })
+	refused := (*apply.RefusedError)(nil)
+	outcome, err := p.sets.members.Release(ctx, object, key.subresource)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil // nor has a version
@@ -52,7 +53,7 @@ func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
 		p.unreleased.Insert(key)
 		p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: wire.OneLine(refused.Err)})
 		return nil
-	case err == nil && outcome.Action == Configured:
+	case err == nil && outcome.Action == apply.Configured:
 		p.pruned.Released = append(p.pruned.Released, outcome.Object)
 	}
 	return err

@@ -1,4 +1,4 @@
-package apply_test
+package applyset_test
 
 import (
 	"errors"
@@ -18,12 +18,13 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 )
 
 // Which intents are of members, and which of none.
 func TestMembers(t *testing.T) {
 	s := newSetScript(t)
-	labelled := corev1ac.ConfigMap("a", "shop").WithLabels(map[string]string{apply.PartOfLabel: "x"})
+	labelled := corev1ac.ConfigMap("a", "shop").WithLabels(map[string]string{applyset.PartOfLabel: "x"})
 	other := corev1ac.ConfigMap("d", "elsewhere")
 	inElsewhere := strings.NewReplacer(`"shop"`, `"elsewhere"`, "configmaps/d", "/api/v1/namespaces/elsewhere/configmaps/d")
 	s.expect(
@@ -56,29 +57,29 @@ func TestMembers(t *testing.T) {
 	if len(round.Outcomes) != 5 || round.Outcomes[3].Action != apply.Created || len(other.Labels) != 0 {
 		t.Errorf("outcomes %+v, and the caller's configuration has %v", round.Outcomes, other.Labels)
 	}
-	if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) {
+	if _, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) {
 		t.Errorf("pruned after three failed: %v", err)
 	}
 }
 
 // Whose an object is no policy decides.
 func TestMembershipIsRejected(t *testing.T) {
-	label := `.metadata.labels["` + apply.PartOfLabel + `"]`
+	label := `.metadata.labels["` + applyset.PartOfLabel + `"]`
 	s := newSetScript(t)
-	if _, err := apply.NewApplySets(s.applier(apply.OnConflict(apply.Reject).At(label, apply.Force))); err == nil || !strings.Contains(err.Error(), label) {
+	if _, err := applyset.New(s.applier(apply.OnConflict(apply.Reject).At(label, apply.Force))); err == nil || !strings.Contains(err.Error(), label) {
 		t.Errorf("a rule for the label: %v", err)
 	}
-	if _, err := apply.NewApplySets(nil); err == nil {
+	if _, err := applyset.New(nil); err == nil {
 		t.Error("no applier: no error")
 	}
 	forced := func(apply.Conflict) (apply.Decision, bool) { return apply.Force, true }
 	theirs := named("ConfigMap", "a")
-	theirs.Labels = map[string]string{apply.PartOfLabel: "theirs"}
-	theirs.ManagedFields = []metav1.ManagedFieldsEntry{entry("them", "Apply", "", `{"f:metadata":{"f:labels":{"f:`+apply.PartOfLabel+`":{}}}}`)}
+	theirs.Labels = map[string]string{applyset.PartOfLabel: "theirs"}
+	theirs.ManagedFields = []metav1.ManagedFieldsEntry{entry("them", "Apply", "", `{"f:metadata":{"f:labels":{"f:`+applyset.PartOfLabel+`":{}}}}`)}
 	s.expect(
 		step{"GET configmaps/web", ok(setParent("ConfigMap"))},
 		joins("ConfigMap", "a")[0],
-		step{applies("ConfigMap", "a"), conflict(cause(".metadata.labels."+apply.PartOfLabel, `"them"`))},
+		step{applies("ConfigMap", "a"), conflict(cause(".metadata.labels."+applyset.PartOfLabel, `"them"`))},
 		step{"GET configmaps/a", ok(theirs)},
 	)
 	round := s.sets(apply.OnConflict(apply.Force).Func(forced)).Apply(t.Context(), setParent(), emitsConfigMap("a"))
@@ -94,7 +95,7 @@ func TestMembersOfAnotherSet(t *testing.T) {
 	sets := s.sets(apply.Policy{})
 	labelled := func(id string) answer {
 		object := named("ConfigMap", "a")
-		object.Labels = map[string]string{apply.PartOfLabel: id}
+		object.Labels = map[string]string{applyset.PartOfLabel: id}
 		return ok(object)
 	}
 	s.expect(step{reads, ok(setParent("ConfigMap"))})
@@ -107,7 +108,7 @@ func TestMembersOfAnotherSet(t *testing.T) {
 				t.Errorf("%v; want ErrRefused that says %s", err, says)
 			}
 		}
-		if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) {
+		if _, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) {
 			t.Errorf("%v, want ErrNotPruned", err)
 		}
 	}
@@ -129,7 +130,7 @@ func TestMembersAreAskedForOneAtATime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sets, err := apply.NewApplySets(applier)
+		sets, err := applyset.New(applier)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +173,7 @@ func (m *sharedMember) RoundTrip(request *http.Request) (*http.Response, error) 
 		if applied == 0 {
 			return joins("ConfigMap", "shared")[0].answer(request)
 		}
-		object.Labels = map[string]string{apply.PartOfLabel: "applyset-first-v1"}
+		object.Labels = map[string]string{applyset.PartOfLabel: "applyset-first-v1"}
 	}
 	return ok(object)(request)
 }
@@ -196,7 +197,7 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) || !errors.Is(err, apply.ErrInvalidIntent) {
+	if _, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) || !errors.Is(err, apply.ErrInvalidIntent) {
 		t.Errorf("%v; want ErrNotPruned and why", err)
 	}
 }

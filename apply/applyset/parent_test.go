@@ -1,4 +1,4 @@
-package apply_test
+package applyset_test
 
 import (
 	"errors"

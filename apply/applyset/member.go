@@ -1,4 +1,4 @@
-package apply
+package applyset
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
 )
 
@@ -20,15 +21,15 @@ type intentKey struct {
 
 // preparedIntent is an intent as it is to be applied, or why it is not.
 type preparedIntent struct {
-	Intent
+	apply.Intent
 
-	object ObjectRef
+	object apply.ObjectRef
 	member bool
 	err    error
 }
 
 // prepare labels an intent if it is a member's, and takes down where that is.
-func (r *Round) prepare(intent Intent) preparedIntent {
+func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	object, err := intent.Object()
 	if err != nil {
 		return preparedIntent{Intent: intent} // Apply says the same
@@ -45,15 +46,15 @@ func (r *Round) prepare(intent Intent) preparedIntent {
 	case prepared.member && key.Key == r.parent.Key():
 		err = errors.New("the parent of a set is no member of it: an intent for the parent needs MustExist")
 	case prepared.member:
-		prepared.Config, err = withLabel(intent.Config, PartOfLabel, r.own.id)
+		prepared.Intent, err = intent.WithLabel(PartOfLabel, r.own.id)
 	default:
-		_, err = withLabel(intent.Config, PartOfLabel, r.own.id)
+		_, err = intent.WithLabel(PartOfLabel, r.own.id)
 	}
 	switch {
-	case errors.Is(err, ErrInvalidIntent):
+	case errors.Is(err, apply.ErrInvalidIntent):
 		prepared.err = err
 	case err != nil:
-		prepared.err = &IntentError{Object: object, Err: err}
+		prepared.err = &apply.IntentError{Object: object, Err: err}
 	case prepared.member:
 		r.emitted.add(object, r.parent)
 		r.members[key.Key] = struct{}{}
@@ -65,30 +66,30 @@ func (r *Round) prepare(intent Intent) preparedIntent {
 
 // twoIntents is for what would undo itself: the second intent gives up what only the
 // first one lists.
-func twoIntents(object ObjectRef, subresource string) error {
+func twoIntents(object apply.ObjectRef, subresource string) error {
 	what := "object"
 	if subresource != "" {
 		what = fmt.Sprintf("subresource %q of an object", subresource)
 	}
-	return &IntentError{Object: object, Err: fmt.Errorf(
+	return &apply.IntentError{Object: object, Err: fmt.Errorf(
 		"two intents for one %s: one manager applies it once, with everything it wants", what)}
 }
 
-func isMember(intent Intent) bool { return !intent.MustExist && intent.Subresource == "" }
+func isMember(intent apply.Intent) bool { return !intent.MustExist && intent.Subresource == "" }
 
 // apply is one intent of a round.
-func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome Outcome, err error) {
+func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Outcome, err error) {
 	switch {
 	case one.err != nil:
-		return Outcome{Object: one.object}, one.err
+		return apply.Outcome{Object: one.object}, one.err
 	case one.member:
 		outcome, err = r.applyMember(ctx, one)
 	case one.Subresource != "" && r.taken[one.object.Key()] != nil:
-		return Outcome{Object: one.object}, r.taken[one.object.Key()]
+		return apply.Outcome{Object: one.object}, r.taken[one.object.Key()]
 	default:
 		outcome, err = r.sets.members.Apply(ctx, one.Intent)
 	}
-	if errors.Is(err, ErrNotOurs) {
+	if errors.Is(err, apply.ErrNotOurs) {
 		r.taken[one.object.Key()] = err
 	}
 	if uid := outcome.Object.UID; uid != "" {
@@ -102,19 +103,20 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome Outcome,
 // another without a conflict, and the answer does not show what it was. Hence the
 // read, and nobody else of this process between it and the apply. Where nothing is to be
 // sent nothing is taken, and nothing read: a member that is as wanted has the label.
-func (r *Round) applyMember(ctx context.Context, one preparedIntent) (Outcome, error) {
+func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outcome, error) {
 	var leave func()
 	defer func() {
 		if leave != nil {
 			leave()
 		}
 	}()
-	outcome, err := r.sets.members.applyAfter(ctx, one.Intent, func(ctx context.Context) (inside context.Context, err error) {
+	one.Before = func(ctx context.Context) (inside context.Context, err error) {
 		if inside, leave, err = r.sets.holding.Enter(ctx, one.object.Key()); err != nil {
 			return ctx, err
 		}
 		return inside, r.hold(inside, one.object)
-	})
+	}
+	outcome, err := r.sets.members.Apply(ctx, one.Intent)
 	if err != nil {
 		r.sets.holders.Remove(one.object.Key()) // nobody knows whether it has the label
 	}
@@ -124,7 +126,7 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (Outcome, e
 // hold makes the round's set the holder of an object. Where it is not known as that,
 // the object is read past the cache, which may not have what another parent's round
 // applied a moment ago, and which would begin to watch the kind.
-func (r *Round) hold(ctx context.Context, object ObjectRef) error {
+func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	key := object.Key()
 	if holder, _ := r.sets.holders.Get(key); holder == r.own.id {
 		return nil
@@ -133,10 +135,10 @@ func (r *Round) hold(ctx context.Context, object ObjectRef) error {
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // Apply creates it, or says what is missing
 	case err != nil:
-		return Classify(ctx, object, fmt.Errorf("reading whether it is in another set: %w", err))
+		return apply.Classify(ctx, object, fmt.Errorf("reading whether it is in another set: %w", err))
 	default:
 		if label := live.Labels[PartOfLabel]; label != "" && label != r.own.id {
-			return &RefusedError{Object: object, Err: fmt.Errorf(
+			return &apply.RefusedError{Object: object, Err: fmt.Errorf(
 				"it is in the set %q by its label %s, and an object is in one set at most: %v cannot have it in %q, nothing was applied; "+
 					"it can once that set has pruned it, or the label is removed", label, PartOfLabel, r.parent, r.own.id)}
 		}

@@ -1,4 +1,4 @@
-package apply_test
+package applyset_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 )
 
 // A round that is followed by another prunes nothing, also by one that came to
@@ -37,7 +38,7 @@ func TestOvertakenRounds(t *testing.T) {
 			s.expect()
 			_, err := first.Prune(t.Context())
 			const says = "not pruned: there is a later round of ConfigMap shop/web"
-			if !errors.Is(err, apply.ErrNotPruned) || err.Error() != says {
+			if !errors.Is(err, applyset.ErrNotPruned) || err.Error() != says {
 				t.Errorf("%v; want %s", err, says)
 			}
 		})
@@ -65,12 +66,12 @@ func TestWhyNothingIsPruned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			round := newSetScript(t).sets(apply.Policy{}).Apply(t.Context(), test.parent, test.emit)
 			_, err := round.Prune(t.Context())
-			if !errors.Is(err, apply.ErrNotPruned) || len(round.Errs) != 1 || !errors.Is(err, round.Errs[0]) || err.Error() != test.says {
+			if !errors.Is(err, applyset.ErrNotPruned) || len(round.Errs) != 1 || !errors.Is(err, round.Errs[0]) || err.Error() != test.says {
 				t.Errorf("%v\nwant %s", err, test.says)
 			}
 		})
 	}
-	if _, err := (&apply.Round{}).Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) {
+	if _, err := (&applyset.Round{}).Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) {
 		t.Errorf("no round: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package apply
+package applyset
 
 import (
 	"cmp"
@@ -14,12 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
 )
 
 // What KEP-3659 puts on the members of an ApplySet and on its parent.
 const (
-	// PartOfLabel is on each member; its value is the ApplySetID of the parent.
+	// PartOfLabel is on each member; its value is the ID of the parent.
 	PartOfLabel = "applyset.kubernetes.io/part-of"
 
 	idLabel              = "applyset.kubernetes.io/id"
@@ -28,9 +29,9 @@ const (
 	namespacesAnnotation = "applyset.kubernetes.io/additional-namespaces"
 )
 
-// ApplySetID names the set of a parent: by KEP-3659 a hash of its name, namespace,
+// ID names the set of a parent: by KEP-3659 a hash of its name, namespace,
 // kind and group, so that there is one set to a parent and none can be borrowed.
-func ApplySetID(parent ObjectRef) string {
+func ID(parent apply.ObjectRef) string {
 	hash := sha256.Sum256([]byte(strings.Join([]string{parent.Name, parent.Namespace, parent.Kind, parent.Group}, ".")))
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(hash[:]) + "-v1"
 }
@@ -38,9 +39,9 @@ func ApplySetID(parent ObjectRef) string {
 // Has reports whether an object is a member of the parent's set: it has the label, which
 // the applier's field manager owns, as anybody can copy one. The parent's kind is one that
 // the applier's client knows.
-func (s *ApplySets) Has(parent, object client.Object) bool {
-	kind, err := s.parents.client.GroupVersionKindFor(parent)
-	id := ApplySetID(ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent)})
+func (s *Sets) Has(parent, object client.Object) bool {
+	kind, err := s.parents.Client().GroupVersionKindFor(parent)
+	id := ID(apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent)})
 	if err != nil || object.GetLabels()[PartOfLabel] != id {
 		return false
 	}
@@ -131,7 +132,7 @@ func newScope() scope {
 }
 
 // add takes in where an object is.
-func (s scope) add(object, parent ObjectRef) {
+func (s scope) add(object, parent apply.ObjectRef) {
 	s.kinds.Insert(object.GroupKind())
 	if object.Namespace != "" && object.Namespace != parent.Namespace {
 		s.namespaces.Insert(object.Namespace)

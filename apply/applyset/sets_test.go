@@ -1,4 +1,4 @@
-package apply_test
+package applyset_test
 
 import (
 	"encoding/json"
@@ -21,7 +21,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
+	"coapply.dev/apply/internal/answers"
 )
+
+const manager = "coapply-test"
+
+// What the API server answers, see package answers.
+type answer = answers.Answer
+
+var (
+	ok, created, fail, give = answers.OK, answers.Created, answers.Fail, answers.Give
+	conflict, cause, entry  = answers.Conflict, answers.Cause, answers.Entry
+)
+
+// step is a request that a script expects, and its answer.
+type step struct {
+	request string
+	answer  answer
+}
 
 // setScript is an API server that expects these requests, written out in full, in
 // this order. It knows ConfigMaps and Secrets.
@@ -52,7 +70,7 @@ func (s *setScript) describe(request *http.Request) string {
 	text := request.Method + " " + strings.TrimPrefix(request.URL.Path, "/api/v1/namespaces/shop/")
 	query := request.URL.Query()
 	query.Del("force")
-	if selector := query.Get("labelSelector"); selector == apply.PartOfLabel+"="+setID {
+	if selector := query.Get("labelSelector"); selector == applyset.PartOfLabel+"="+setID {
 		query.Set("labelSelector", "members")
 	}
 	if encoded := query.Encode(); encoded != "" {
@@ -119,9 +137,9 @@ func (s *setScript) client(server http.RoundTripper) client.Client {
 	return c
 }
 
-func (s *setScript) sets(policy apply.Policy) *apply.ApplySets {
+func (s *setScript) sets(policy apply.Policy) *applyset.Sets {
 	s.Helper()
-	sets, err := apply.NewApplySets(s.applier(policy))
+	sets, err := applyset.New(s.applier(policy))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -139,7 +157,7 @@ func (s *setScript) applier(policy apply.Policy) *apply.Applier {
 }
 
 // setID is that of the ConfigMap web in the namespace shop.
-var setID = apply.ApplySetID(apply.ObjectRef{
+var setID = applyset.ID(apply.ObjectRef{
 	GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 	NamespacedName:   types.NamespacedName{Namespace: "shop", Name: "web"},
 })
@@ -212,7 +230,7 @@ func TestApplySetID(t *testing.T) {
 		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Secret"),
 		NamespacedName:   types.NamespacedName{Namespace: "test", Name: "my-set"},
 	}
-	if got := apply.ApplySetID(parent); got != "applyset-0eFHV8ySqp7XoShsGvyWFQD3s96yqwHmzc4e0HR1dsY-v1" {
+	if got := applyset.ID(parent); got != "applyset-0eFHV8ySqp7XoShsGvyWFQD3s96yqwHmzc4e0HR1dsY-v1" {
 		t.Error(got)
 	}
 }
@@ -242,7 +260,7 @@ func TestLongFieldManager(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := apply.NewApplySets(applier); err != nil {
+		if _, err := applyset.New(applier); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package apply
+package applyset
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/apply/lanes"
 )
@@ -28,7 +29,7 @@ func (r *Round) announce(ctx context.Context) error {
 		}
 	}
 	if err := known.record.mayBecome(r.own); err != nil {
-		return &RefusedError{Object: r.parent, Err: err}
+		return &apply.RefusedError{Object: r.parent, Err: err}
 	}
 	r.recorded, r.named = known.record, known.partials.Union(r.partial)
 	if r.recorded != (record{}) || len(r.emitted.kinds)+len(r.partial) > 0 {
@@ -61,7 +62,7 @@ func (r *Round) write(ctx context.Context, to record) error {
 	config.SetUID(r.parent.UID)
 	config.SetLabels(to.labels())
 	config.SetAnnotations(to.annotations())
-	if err := r.send(ctx, Intent{Config: client.ApplyConfigurationFromUnstructured(config)}); err != nil {
+	if err := r.send(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(config)}); err != nil {
 		return err
 	}
 	r.recorded = to
@@ -73,15 +74,15 @@ func (r *Round) write(ctx context.Context, to record) error {
 // else's: it is pinned to the version that was read, and its answer is the version
 // that is ours. Should the parent have changed, what the set is to say is written
 // all the same, and no version is known: nothing is deleted in this round.
-func (r *Round) send(ctx context.Context, intent Intent) error {
+func (r *Round) send(ctx context.Context, intent apply.Intent) error {
 	if r.generation == 0 && r.version != "" {
-		outcome, err := r.sets.parents.applyAt(ctx, intent, r.version)
+		outcome, err := r.sets.parents.ApplyAt(ctx, intent, r.version)
 		if err == nil {
 			r.version = outcome.Object.ResourceVersion
 			return nil
 		}
 		r.version = ""
-		if errors.Is(err, ErrRefused) || ctx.Err() != nil {
+		if errors.Is(err, apply.ErrRefused) || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -89,41 +90,22 @@ func (r *Round) send(ctx context.Context, intent Intent) error {
 	return err
 }
 
-// applyAt sends an intent once, pinned to a version of the object.
-func (a *Applier) applyAt(ctx context.Context, intent Intent, version string) (Outcome, error) {
-	ctx, call := a.begin(ctx)
-	action, err := call.applyAt(ctx, intent, version)
-	return call.end(action, err)
-}
-
-func (c *call) applyAt(ctx context.Context, intent Intent, version string) (action Action, err error) {
-	if c.intent, err = encode(intent); err != nil {
-		return "", err
-	}
-	c.ref = c.intent.ref
-	err = c.inLane(ctx, func(ctx context.Context) error {
-		action, err = c.send(ctx, c.intent, pin{uid: c.ref.UID, resourceVersion: version}, false)
-		return err
-	})
-	return action, c.classify(ctx, err)
-}
-
 // readParent reads the parent past the cache, and holds that it is still there.
 func (r *Round) readParent(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	live, err := r.sets.readMetadata(ctx, r.parent)
 	switch {
 	case wire.IsAbsent(err, r.parent.Name):
-		return nil, &UIDMismatchError{Object: r.parent, Err: err}
+		return nil, &apply.UIDMismatchError{Object: r.parent, Err: err}
 	case err != nil:
-		return nil, Classify(ctx, r.parent, fmt.Errorf("reading it: %w", err))
+		return nil, apply.Classify(ctx, r.parent, fmt.Errorf("reading it: %w", err))
 	case live.UID != r.parent.UID:
-		return nil, &UIDMismatchError{Object: r.parent, Err: fmt.Errorf("the live object has uid %s", live.UID)}
+		return nil, &apply.UIDMismatchError{Object: r.parent, Err: fmt.Errorf("the live object has uid %s", live.UID)}
 	}
 	return live, nil
 }
 
-func (s *ApplySets) readMetadata(ctx context.Context, object ObjectRef) (*metav1.PartialObjectMetadata, error) {
+func (s *Sets) readMetadata(ctx context.Context, object apply.ObjectRef) (*metav1.PartialObjectMetadata, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(object.GroupVersionKind)
-	return live, s.parents.config.LiveReader.Get(ctx, object.NamespacedName, live)
+	return live, s.parents.Config().LiveReader.Get(ctx, object.NamespacedName, live)
 }

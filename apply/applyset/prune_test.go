@@ -1,4 +1,4 @@
-package apply_test
+package applyset_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 )
 
 var configMaps = schema.GroupResource{Resource: "configmaps"}
@@ -24,7 +25,7 @@ var configMaps = schema.GroupResource{Resource: "configmaps"}
 // member is a ConfigMap as it is listed.
 func member(name string, change ...func(*metav1.PartialObjectMetadata)) metav1.PartialObjectMetadata {
 	object := named("ConfigMap", name)
-	object.Labels = map[string]string{apply.PartOfLabel: setID}
+	object.Labels = map[string]string{applyset.PartOfLabel: setID}
 	object.ManagedFields = []metav1.ManagedFieldsEntry{labelEntry(manager)}
 	for _, c := range change {
 		c(object)
@@ -45,7 +46,7 @@ func withOwner(kind string, uid types.UID) func(*metav1.PartialObjectMetadata) {
 }
 
 func labelEntry(owner string) metav1.ManagedFieldsEntry {
-	return entry(owner, "Apply", "", `{"f:metadata":{"f:labels":{"f:`+apply.PartOfLabel+`":{}}}}`)
+	return entry(owner, "Apply", "", `{"f:metadata":{"f:labels":{"f:`+applyset.PartOfLabel+`":{}}}}`)
 }
 
 // page is an answer to a list; more says that it is not the last one.
@@ -76,7 +77,7 @@ func deleted(status int) answer {
 
 // standing begins a round of a set that may hold more than the a which it emits:
 // everything up to the list.
-func standing(s *setScript, sets *apply.ApplySets) *apply.Round {
+func standing(s *setScript, sets *applyset.Sets) *applyset.Round {
 	s.Helper()
 	s.expect(append([]step{{reads, ok(setParent("ConfigMap"))}}, joins("ConfigMap", "a")...)...)
 	round := sets.Apply(s.Context(), setParent("ConfigMap"), emitsConfigMap("a"))
@@ -159,7 +160,7 @@ func TestPruneRequests(t *testing.T) {
 			reason: "a label with another value is not ours",
 			steps: []step{
 				{lists, page("", member("b"))}, {reads, read}, {deletes("b"), stale},
-				{"GET configmaps/b", ok(new(member("b", func(o *metav1.PartialObjectMetadata) { o.Labels[apply.PartOfLabel] = "theirs" })))},
+				{"GET configmaps/b", ok(new(member("b", func(o *metav1.PartialObjectMetadata) { o.Labels[applyset.PartOfLabel] = "theirs" })))},
 			},
 		},
 		"another owner meanwhile": {
@@ -198,7 +199,7 @@ func TestPruneRequests(t *testing.T) {
 			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
 				o.ManagedFields = []metav1.ManagedFieldsEntry{labelEntry("others")}
 			}))}},
-			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: " + manager + " does not own its label " + apply.PartOfLabel},
+			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: " + manager + " does not own its label " + applyset.PartOfLabel},
 		},
 		"unreadable after a 409": {
 			reason: "not taken for either",
@@ -212,7 +213,7 @@ func TestPruneRequests(t *testing.T) {
 			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
 				o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: "Apply", FieldsType: "FieldsV2"}}
 			}))}},
-			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: nobody can tell who set the label " + apply.PartOfLabel +
+			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: nobody can tell who set the label " + applyset.PartOfLabel +
 				`: managedFields[0] (manager "` + manager + `"): fieldsType is "FieldsV2", want FieldsV1`},
 		},
 		"the parent itself": {
@@ -223,12 +224,12 @@ func TestPruneRequests(t *testing.T) {
 		"a label that we own by Update": {
 			reason: "not what an apply of a member makes",
 			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].Operation = "Update" }))}},
-			kept:   []string{"ConfigMap shop/b is emitted no longer and was kept: " + manager + " does not own its label " + apply.PartOfLabel},
+			kept:   []string{"ConfigMap shop/b is emitted no longer and was kept: " + manager + " does not own its label " + applyset.PartOfLabel},
 		},
 		"a label that we own through a subresource": {
 			reason: "not what an apply of a member makes",
 			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].Subresource = "status" }))}},
-			kept:   []string{"ConfigMap shop/b is emitted no longer and was kept: " + manager + " does not own its label " + apply.PartOfLabel},
+			kept:   []string{"ConfigMap shop/b is emitted no longer and was kept: " + manager + " does not own its label " + applyset.PartOfLabel},
 		},
 		"list fails": {reason: "nothing is known", steps: []step{{lists, fail(busy)}}, err: apply.ErrRetryable},
 		"second page fails": {
@@ -265,7 +266,7 @@ func TestPruneRequests(t *testing.T) {
 
 // again is another round. It lists only if the one before left something open; what
 // was kept a moment ago is remembered.
-func again(s *setScript, sets *apply.ApplySets, kept []apply.Kept, complete bool) {
+func again(s *setScript, sets *applyset.Sets, kept []applyset.Kept, complete bool) {
 	s.Helper()
 	steps := []step{{applies("ConfigMap", "a"), ok(named("ConfigMap", "a"))}}
 	if !complete {

@@ -1,4 +1,4 @@
-package apply_test
+package applyset_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 )
 
 // goingParent is the parent while it is being deleted.
@@ -66,7 +67,7 @@ func TestDelete(t *testing.T) {
 		},
 		"none":              {steps: []step{read, {lists, page("")}}, done: true},
 		"never had a set":   {steps: []step{{reads, ok(goingParent())}}, done: true},
-		"not being deleted": {steps: []step{{reads, ok(setParent("ConfigMap"))}}, err: apply.ErrNotPruned},
+		"not being deleted": {steps: []step{{reads, ok(setParent("ConfigMap"))}}, err: applyset.ErrNotPruned},
 		"recreated":         {steps: []step{{reads, ok(recreated)}}, err: apply.ErrUIDMismatch},
 		"another tool's":    {steps: []step{{reads, ok(tooling)}}, err: apply.ErrRefused},
 		"cannot be listed":  {steps: []step{read, {lists, fail(apierrors.NewTooManyRequests("busy", 0))}}, err: apply.ErrRetryable},
@@ -116,7 +117,7 @@ func TestDeleteOvertakesRounds(t *testing.T) {
 	if _, done, err := sets.Delete(t.Context(), goingParent("ConfigMap")); !done || err != nil {
 		t.Fatalf("done %t, %v", done, err)
 	}
-	if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrNotPruned) || !strings.Contains(err.Error(), "later round") {
+	if _, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) || !strings.Contains(err.Error(), "later round") {
 		t.Errorf("%v; want ErrNotPruned", err)
 	}
 	if _, _, err := sets.Delete(t.Context(), nil); !errors.Is(err, apply.ErrInvalidIntent) {

@@ -1,10 +1,12 @@
-package apply
+package applyset
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+
+	"coapply.dev/apply"
 )
 
 // ErrNotPruned says that a round cannot be pruned: not everything that its parent
@@ -14,16 +16,16 @@ var ErrNotPruned = errors.New("not pruned")
 
 // Pruned is what became of the members that a parent emits no longer.
 type Pruned struct {
-	Deleted  []ObjectRef // an object with finalizers goes when these are gone
-	Released []ObjectRef // what partial intents set there was given up
-	Kept     []Kept      // in each round anew, see Kept.Remembered
-	Left     []ObjectRef // of ApplySets.Delete: members that are being deleted, and still there
+	Deleted  []apply.ObjectRef // an object with finalizers goes when these are gone
+	Released []apply.ObjectRef // what partial intents set there was given up
+	Kept     []Kept            // in each round anew, see Kept.Remembered
+	Left     []apply.ObjectRef // of Sets.Delete: members that are being deleted, and still there
 }
 
 // Kept is an object that has the set's label, is emitted no longer, and was not
 // deleted.
 type Kept struct {
-	Object ObjectRef
+	Object apply.ObjectRef
 	Reason string // the same as long as the trouble is
 
 	// Remembered says that an earlier round of this process kept it for this reason.
@@ -40,7 +42,7 @@ func (k Kept) String() string {
 // PruneError is everything that failed while a set was pruned. What else could be
 // deleted was.
 type PruneError struct {
-	Parent ObjectRef
+	Parent apply.ObjectRef
 	Errs   []error
 }
 
@@ -82,7 +84,7 @@ func (e *PruneError) Unwrap() []error { return e.Errs }
 // object cannot be without is in Kept.
 //
 // A kind that is served no longer holds nothing. Whatever else fails is in a
-// *PruneError, of the classes that Classify gives; what the parent says stays then,
+// *PruneError, of the classes that apply.Classify gives; what the parent says stays then,
 // and pruning again continues. Nobody else's objects are
 // deleted.
 func (r *Round) Prune(ctx context.Context) (Pruned, error) {
@@ -103,7 +105,7 @@ func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 
 func (r *Round) notStanding() error {
 	if len(r.Errs) == 0 {
-		return fmt.Errorf("%w: nothing was applied in this round; ApplySets.Apply gives one", ErrNotPruned)
+		return fmt.Errorf("%w: nothing was applied in this round; Sets.Apply gives one", ErrNotPruned)
 	}
 	parent := "the parent"
 	if r.parent.Kind != "" {
@@ -120,9 +122,9 @@ type pruning struct {
 	before lookout // of the rounds before
 	again  bool    // something is to be looked at in the next round
 
-	unreleased partials    // that could not be given up
-	left       scope       // where members may be afterwards
-	dropped    []ObjectRef // to be deleted
+	unreleased partials          // that could not be given up
+	left       scope             // where members may be afterwards
+	dropped    []apply.ObjectRef // to be deleted
 	pruned     Pruned
 	errs       []error
 }
@@ -174,6 +176,6 @@ func (p *pruning) settle(ctx context.Context) {
 	p.before.mark(p.pruned.Kept)
 }
 
-func (p *pruning) fail(ctx context.Context, object ObjectRef, err error) {
-	p.errs = append(p.errs, Classify(ctx, object, err))
+func (p *pruning) fail(ctx context.Context, object apply.ObjectRef, err error) {
+	p.errs = append(p.errs, apply.Classify(ctx, object, err))
 }
