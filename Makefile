@@ -23,7 +23,7 @@ INSTALLER = dist/install.yaml
 RACED = ./apply/...
 UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/integration)
 # Tests that wait for a server leave the processor to others.
-AT_ONCE = -parallel 8
+AT_ONCE = -parallel 6
 
 # How long make soak takes.
 FOR ?= 10m

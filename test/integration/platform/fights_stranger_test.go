@@ -23,7 +23,7 @@ import (
 func TestStrangerUnderOurName(t *testing.T) {
 	t.Parallel()
 	p := startFightsIn(t, kit.NewNamespace(t, kit.NewClient(t, kit.Cluster(t).Config())),
-		contention.Config{PerMinute: 6, CoolDown: time.Minute, Trial: 2 * time.Minute})
+		contention.Config{PerMinute: 6, CoolDown: 5 * time.Minute, Trial: 10 * time.Minute})
 	p.Create(t, "box")
 	const name = "coapply-devbox-network" // applies nothing to a Deployment
 	kit.WaitFor(t, "it is told", func() string {
