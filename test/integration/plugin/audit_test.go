@@ -102,6 +102,7 @@ func auditJSON(t *testing.T, config *rest.Config, args ...string) (report auditR
 // TestAuditReadsMetadataOnly audits a namespace with a Secret, and holds that its value
 // is not among the bytes that the API server sent.
 func TestAuditReadsMetadataOnly(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	const value = "a-value-that-stays-where-it-is"
@@ -165,6 +166,7 @@ func TestAuditPages(t *testing.T) {
 
 // TestAuditFindings audits what kubectl and two appliers wrote.
 func TestAuditFindings(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	for _, manager := range []string{"ci", "twin"} {
@@ -194,6 +196,7 @@ func TestAuditFindings(t *testing.T) {
 
 // TestAuditForbidden audits as a user who may read one kind of two.
 func TestAuditForbidden(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	meta := metav1.ObjectMeta{Name: "reader", Namespace: namespace}

@@ -50,6 +50,7 @@ spec:
 // TestCheck: a prediction, and what the API server says, by the real kubectl. The
 // intent leaves out the protocol of its ports, which is part of their key.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
 	service := strings.ReplaceAll(checkedService, "NAMESPACE", namespace)
 	appliedFile(t, "first", service)
@@ -99,6 +100,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCheckIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ reason, content, wants string }{
 		{"a kind that the server does not know", `{apiVersion: example.com/v1, kind: Nonsense, metadata: {name: a}}`, "no matches for kind"},
 		{"a field that the kind does not have", `{apiVersion: v1, kind: ConfigMap, metadata: {name: check-refused}, dota: {a: b}}`, "dota"},
@@ -114,6 +116,7 @@ func TestCheckIsRefused(t *testing.T) {
 // TestCheckLooksFieldsUp holds what is looked up in the API server's schemas against
 // what the server itself says of the same file.
 func TestCheckLooksFieldsUp(t *testing.T) {
+	t.Parallel()
 	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
 	deployment := func(spec string) string {
 		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: looked-up, namespace: " + namespace + "}\nspec:\n  selector: {matchLabels: {a: b}}\n" +
@@ -164,6 +167,7 @@ func TestCheckLooksFieldsUp(t *testing.T) {
 
 // TestDiffWithTheLiveObject compares a saved version with what came of it.
 func TestDiffWithTheLiveObject(t *testing.T) {
+	t.Parallel()
 	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
 	appliedFile(t, "first", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: `+namespace+`}, data: {a: "1", b: "1"}}`)
 	saved, _, _ := kit.OutputOf(t, kit.KubectlCommand(t, kit.Server(t), "-n", namespace, "get", "configmap", "a", "-o", "yaml", "--show-managed-fields"))
@@ -182,6 +186,7 @@ func TestDiffWithTheLiveObject(t *testing.T) {
 
 // TestGetFromTheCluster asks for several kinds and for what is not there.
 func TestGetFromTheCluster(t *testing.T) {
+	t.Parallel()
 	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
 	for _, name := range []string{"get-a", "get-b"} {
 		appliedFile(t, "getter", `{apiVersion: v1, kind: Secret, metadata: {name: `+name+`, namespace: `+namespace+`}, stringData: {password: TOPSECRET}}`)
@@ -219,6 +224,7 @@ func TestGetFromTheCluster(t *testing.T) {
 // TestCheckTellsOfTheTakeover: kubectl removes what it had written by client-side
 // apply, whatever the field manager, and check says so before.
 func TestCheckTellsOfTheTakeover(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	object := `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ` + namespace + `}, data: {kept: "1"DATA}}`

@@ -58,6 +58,7 @@ func warned(t *testing.T, printed string, live map[string]any) (ways []bool) {
 // TestExplainTakeover goes each way by the real kubectl on objects that client-side
 // apply manages: it deletes what the file does not list, and Explain says so.
 func TestExplainTakeover(t *testing.T) {
+	t.Parallel()
 	w := newKubectlWorld(t)
 	const plain, forced = "apply --server-side --field-manager=ci -f", "apply --server-side --force-conflicts --field-manager=ci -f"
 	all, none := []bool{true, true, true}, []bool{false, false, false}
@@ -90,6 +91,7 @@ func TestExplainTakeover(t *testing.T) {
 // TestExplainTakeoverElsewhere goes the same ways by the policies of apply.Applier:
 // nothing is deleted.
 func TestExplainTakeoverElsewhere(t *testing.T) {
+	t.Parallel()
 	w := newKubectlWorld(t)
 	for i, c := range []struct {
 		decision apply.Decision
@@ -119,6 +121,7 @@ func TestExplainTakeoverElsewhere(t *testing.T) {
 // TestExplainTakeoverNever has an object that appliers alone manage: kubectl keeps what
 // the file does not list, and Explain warns of nothing.
 func TestExplainTakeoverNever(t *testing.T) {
+	t.Parallel()
 	w := newKubectlWorld(t)
 	w.must("apply", "--server-side", "--field-manager=one", "-f", w.file(dataOf("a", `{a: "1", b: "2"}`)))
 	printed, ok := w.run("apply", "--server-side", "--field-manager=ci", "-f", w.file(dataOf("a", `{a: "9", c: "3"}`)))

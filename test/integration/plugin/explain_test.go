@@ -122,6 +122,7 @@ spec:
 // TestExplainAgrees provokes conflicts and explains the API server's Status and
 // what the real kubectl prints: both say the same, and what is so.
 func TestExplainAgrees(t *testing.T) {
+	t.Parallel()
 	w := newKubectlWorld(t)
 	w.must("apply", "--server-side", "--field-manager=one", "-f", w.file(explained))
 	w.must("apply", "--server-side", "--field-manager=co-owner", "-f", w.file(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, annotations: {a.b/c: one}}}`))
@@ -173,6 +174,7 @@ func TestExplainAgrees(t *testing.T) {
 
 // TestExplainKubectlTexts explains the other texts in which the real kubectl answers.
 func TestExplainKubectlTexts(t *testing.T) {
+	t.Parallel()
 	w := newKubectlWorld(t)
 	const one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1'}\n"
 	w.must("apply", "--server-side", "--field-manager=one", "-f", w.file(one))
@@ -211,6 +213,7 @@ func TestExplainKubectlTexts(t *testing.T) {
 
 // TestExplainWaysWork goes each way out by the command that Explain gives for it.
 func TestExplainWaysWork(t *testing.T) {
+	t.Parallel()
 	w := newKubectlWorld(t)
 	const one, ours = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: "1"}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: "2", z: "2"}}`
 	explanations, err := explain.Answer([]byte(`Apply failed with 1 conflict: conflict with "one": .data.x`), nil, nil)
@@ -244,6 +247,7 @@ func TestExplainWaysWork(t *testing.T) {
 // TestExplainPlugin pipes what kubectl printed into the plugin, as a person would, and
 // looks with the command that it gives.
 func TestExplainPlugin(t *testing.T) {
+	t.Parallel()
 	w := newKubectlWorld(t)
 	w.must("apply", "--server-side", "--field-manager=one", "-f", w.file(explained))
 	intent := w.file(strings.Replace(explained, "a.b/c: one", "a.b/c: two", 1))

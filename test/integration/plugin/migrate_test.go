@@ -135,6 +135,7 @@ var migrateCases = map[string]migrateCase{
 
 // TestPluginMigrate looks, moves, and undoes with the command that was printed.
 func TestPluginMigrate(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	for name, test := range migrateCases {

@@ -86,6 +86,7 @@ var troubles = []struct {
 
 // TestPluginTroubles writes nothing at all: each is refused, or has nothing to do.
 func TestPluginTroubles(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	allowReading(t, c, namespace, "reader")
@@ -138,6 +139,7 @@ func TestPluginTroubles(t *testing.T) {
 
 // TestPluginUndoOfAnotherObject recreates an object between a command and its undo.
 func TestPluginUndoOfAnotherObject(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	for _, args := range []string{

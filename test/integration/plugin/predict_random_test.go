@@ -18,6 +18,7 @@ import (
 // write predicts what random intents would meet. The API server's dry runs must say
 // the same wherever the prediction has no doubt.
 func TestPredictRandomIntents(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, model.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	seed, count := kit.Seed(t), model.NewTally()

@@ -73,6 +73,7 @@ func predictShapes() map[string]kit.Shape {
 // TestPredictEveryShape compares predictions with dry runs of the API server: of an
 // intent on what others wrote, and of one that drops what was applied before.
 func TestPredictEveryShape(t *testing.T) {
+	t.Parallel()
 	c := kit.ShapeClient(t)
 	namespace := kit.NewNamespace(t, c)
 	count := model.NewTally()

@@ -150,6 +150,7 @@ var betweenCases = map[string]struct {
 // TestPluginWriterBetween has others write after the plugin has looked, before its
 // write arrives.
 func TestPluginWriterBetween(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	for name, test := range betweenCases {
@@ -195,6 +196,7 @@ func TestPluginWriterBetween(t *testing.T) {
 // TestPluginInterrupted has a person press Ctrl-C while the write is under way: it
 // may have landed, so that the undo file stays, and what undoes it is said.
 func TestPluginInterrupted(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	for _, args := range [][]string{betweenMigrate, betweenRelease} {

@@ -95,6 +95,7 @@ var releaseCases = map[string]releaseCase{
 // TestPluginRelease looks, gives up, and takes back with the commands that were
 // printed.
 func TestPluginRelease(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	for name, test := range releaseCases {
@@ -180,6 +181,7 @@ func checkRestored(t *testing.T, c client.Client, ref apply.ObjectRef, owners []
 // it does manage, it deletes what was applied client-side: kubectl moves these fields
 // to the manager, and applies the file, which does not list them, once more.
 func TestPluginReleaseUndoneByKubectl(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	for name, clientSide := range map[string]bool{"managed": true, "unmanaged": false} {
@@ -216,6 +218,7 @@ const secretValue = "aHVudGVyMg==" // hunter2
 // TestPluginHidesSecrets has values of a Secret in the undo file only, which nobody
 // else can read.
 func TestPluginHidesSecrets(t *testing.T) {
+	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	ref := kit.RefTo(corev1.SchemeGroupVersion.WithKind("Secret"), namespace, "key")
