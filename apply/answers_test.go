@@ -6,12 +6,12 @@ import "coapply.dev/apply/internal/answers"
 type answer = answers.Answer
 
 var (
-	give, ok, created, fail, breaks = answers.Give, answers.OK, answers.Created, answers.Fail, answers.Breaks
-	notFound, stale, otherUID       = answers.NotFound, answers.Stale, answers.OtherUID
-	invalid, unknownReason          = answers.Invalid, answers.UnknownReason
-	conflict, cause, respond        = answers.Conflict, answers.Cause, answers.Respond
-	web, entry                      = answers.Web, answers.Entry
-	deployments                     = answers.Deployments
+	ok, created, fail, breaks = answers.OK, answers.Created, answers.Fail, answers.Breaks
+	notFound, stale, otherUID = answers.NotFound, answers.Stale, answers.OtherUID
+	invalid, unknownReason    = answers.Invalid, answers.UnknownReason
+	conflict, cause, respond  = answers.Conflict, answers.Cause, answers.Respond
+	web, entry                = answers.Web, answers.Entry
+	deployments               = answers.Deployments
 
 	hpaReplicas, phantomReplicas, kubectlPause = answers.HPAReplicas, answers.PhantomReplicas, answers.KubectlPause
 )

@@ -28,7 +28,7 @@ func ExampleRound_Prune() {
 	deleted := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
 	sets, err := applyset.New(exampleApplier(
 		ok(parent), ok(answers.Web("uid-of-web", "7")), ok(answers.Web("uid-of-web", "8")), // to apply
-		ok(exampleMembers()), ok(parent), ok(&deleted), // to prune
+		ok(exampleMembers()), ok(exampleParent()), ok(&deleted), // to prune
 	))
 	if err != nil {
 		panic(err)

@@ -26,7 +26,10 @@ func Attach(kubeconfig string) (*Cluster, error) {
 	if c.etcd, err = (kwokctl{run: c.run, name: c.name}).configuredEtcd(); err != nil {
 		return nil, err
 	}
-	return c, c.loadConfig()
+	if err := c.loadConfig(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // configuredEtcd reads back what configure wrote.

@@ -1,3 +1,5 @@
+// Package kit is what the integration tests share: control planes, clients, the platform
+// under test, objects, and what is noted of requests.
 package kit
 
 import (
@@ -13,12 +15,14 @@ type ApplyLog struct {
 	updates []apply.UpdateObservation
 }
 
+// ObserveUpdate keeps an update.
 func (l *ApplyLog) ObserveUpdate(o apply.UpdateObservation) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.updates = append(l.updates, o)
 }
 
+// TakeUpdates returns the updates since the last call.
 func (l *ApplyLog) TakeUpdates() []apply.UpdateObservation {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -27,12 +31,14 @@ func (l *ApplyLog) TakeUpdates() []apply.UpdateObservation {
 	return updates
 }
 
+// ObserveApply keeps an apply.
 func (l *ApplyLog) ObserveApply(o apply.ApplyObservation) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.Applies = append(l.Applies, o)
 }
 
+// Take returns the applies since the last call.
 func (l *ApplyLog) Take() []apply.ApplyObservation {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"coapply.dev/examples/website"
 )
 
+// Scheme knows the built-in kinds, ours, and those of the examples.
 var Scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, website.AddToScheme} {
@@ -48,6 +49,7 @@ func NewNamespace(t testing.TB, c client.Client) string {
 	return namespace.Name
 }
 
+// NewApplier returns an Applier of a client that reads live.
 func NewApplier(t testing.TB, c client.Client, manager string, policy apply.Policy) *apply.Applier {
 	t.Helper()
 	applier, err := apply.New(c, apply.Config{FieldManager: manager, Policy: policy, LiveReader: c})

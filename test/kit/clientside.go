@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// ScaleTo scales an object through /scale, as kubectl scale does.
 func ScaleTo(t *testing.T, c client.Client, object client.Object, n, manager string) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+n+`}}`))
@@ -22,6 +23,7 @@ func ScaleTo(t *testing.T, c client.Client, object client.Object, n, manager str
 	}
 }
 
+// ClientSide is the field manager of kubectl apply without --server-side.
 const ClientSide = "kubectl-client-side-apply"
 
 // CreateClientSide is what kubectl apply without --server-side does.

@@ -12,6 +12,7 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
+// Patch merges a body into an object by name.
 func (p *Platform) Patch(t *testing.T, object client.Object, name, body string, opts ...client.SubResourcePatchOption) {
 	t.Helper()
 	object.SetNamespace(p.Namespace)
@@ -28,6 +29,7 @@ func (p *Platform) Patch(t *testing.T, object client.Object, name, body string, 
 	}
 }
 
+// Create creates a Devbox in the namespace of the platform.
 func (p *Platform) Create(t *testing.T, name string, change ...func(*v1alpha1.Devbox)) *v1alpha1.Devbox {
 	t.Helper()
 	box := &v1alpha1.Devbox{
@@ -43,6 +45,7 @@ func (p *Platform) Create(t *testing.T, name string, change ...func(*v1alpha1.De
 	return box
 }
 
+// Get reads an object of the namespace of the platform.
 func (p *Platform) Get(t *testing.T, name string, object client.Object) client.Object {
 	t.Helper()
 	if err := p.Client.Get(t.Context(), client.ObjectKey{Namespace: p.Namespace, Name: name}, object); err != nil {
@@ -51,6 +54,7 @@ func (p *Platform) Get(t *testing.T, name string, object client.Object) client.O
 	return object
 }
 
+// UnlessApplied says which condition of a Devbox is not True yet; "" is none.
 func UnlessApplied(box *v1alpha1.Devbox) string {
 	for _, condition := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied} {
 		if !meta.IsStatusConditionTrue(box.Status.Conditions, condition) {
@@ -95,8 +99,10 @@ func versionsOf(kind string, list *metav1.PartialObjectMetadataList) map[string]
 	return versions
 }
 
+// BoxName returns the name of the i-th Devbox.
 func BoxName(i int) string { return fmt.Sprintf("box-%d", i) }
 
+// List lists objects of the namespace of the platform.
 func (p *Platform) List(t *testing.T, list client.ObjectList) {
 	t.Helper()
 	if err := p.Client.List(t.Context(), list); err != nil {

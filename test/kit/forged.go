@@ -34,6 +34,7 @@ func ForgeDeepEntry(t *testing.T, c client.Client, ref apply.ObjectRef) {
 	t.Fatalf("the server did not take it: %v", live.GetManagedFields())
 }
 
+// LiveReplicas returns the replicas of a Deployment.
 func LiveReplicas(t *testing.T, c client.Client, namespace, name string) int64 {
 	t.Helper()
 	spec, _ := LiveAt(t, c, DeploymentRef(namespace, name)).Object["spec"].(map[string]any)

@@ -37,6 +37,7 @@ type Process struct {
 	exited chan struct{}
 }
 
+// StartManager starts cmd/manager, and ends it with the test.
 func StartManager(t *testing.T, kubeconfig string, args ...string) *Process {
 	t.Helper()
 	binary, err := managerBinary()
@@ -78,6 +79,7 @@ func (p *Process) Wait(t *testing.T) (code int, lastLine string) {
 	return p.Cmd.ProcessState.ExitCode(), lines[len(lines)-1]
 }
 
+// Stop asks the process to end, and waits until it has.
 func (p *Process) Stop(t *testing.T) {
 	t.Helper()
 	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -88,6 +90,7 @@ func (p *Process) Stop(t *testing.T) {
 	}
 }
 
+// FreeAddress returns an address of this host that nobody listens at.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,6 +101,7 @@ func FreeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
+// Ready says why the manager is not ready; "" is that it is.
 func Ready(address string) string {
 	response, err := http.Get("http://" + address + "/readyz")
 	if err != nil {

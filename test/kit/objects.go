@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// Deployment returns a Deployment with one container.
 func Deployment(name, namespace, image string) *appsv1ac.DeploymentApplyConfiguration {
 	labels := map[string]string{"app": name}
 	return appsv1ac.Deployment(name, namespace).WithSpec(appsv1ac.DeploymentSpec().
@@ -22,12 +23,15 @@ func Deployment(name, namespace, image string) *appsv1ac.DeploymentApplyConfigur
 					WithPorts(corev1ac.ContainerPort().WithContainerPort(80))))))
 }
 
+// Replicas returns a Deployment that sets its replicas alone.
 func Replicas(name, namespace string, n int32) *appsv1ac.DeploymentApplyConfiguration {
 	return appsv1ac.Deployment(name, namespace).WithSpec(appsv1ac.DeploymentSpec().WithReplicas(n))
 }
 
+// Quantity parses a quantity.
 func Quantity(s string) resource.Quantity { return resource.MustParse(s) }
 
+// WebDeployment returns a Deployment as an update sends it.
 func WebDeployment(replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.Deployment{
@@ -40,12 +44,15 @@ func WebDeployment(replicas int32) *appsv1.Deployment {
 	}
 }
 
+// OnePodSpec returns a pod with one container.
 func OnePodSpec() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}, {Name: "side", Image: "none"}}}
 }
 
+// BelongsAlways takes every object for ours.
 func BelongsAlways(client.Object) bool { return true }
 
+// ObjectOf returns an unstructured object with a spec.
 func ObjectOf(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": kind, "spec": spec,

@@ -13,6 +13,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
+// OwnersOf lists who owns a field of a Deployment.
 func OwnersOf(t *testing.T, c client.Client, namespace, name, path string) []string {
 	t.Helper()
 	var live appsv1.Deployment
@@ -46,6 +47,7 @@ func FieldsBy(t testing.TB, entries []metav1.ManagedFieldsEntry) (lines []string
 	return lines
 }
 
+// WithoutManagedFields returns the content of an object less its managed fields.
 func WithoutManagedFields(object *unstructured.Unstructured) map[string]any {
 	copied := object.DeepCopy()
 	copied.SetManagedFields(nil)

@@ -12,6 +12,7 @@ import (
 	"coapply.dev/apply"
 )
 
+// RefOf refers to an object by apiVersion and kind.
 func RefOf(apiVersion, kind, namespace, name string) apply.ObjectRef {
 	return apply.ObjectRef{GroupVersionKind: schema.FromAPIVersionAndKind(apiVersion, kind), NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
@@ -26,14 +27,17 @@ func MustApply(t *testing.T, applier *apply.Applier, intents ...apply.Intent) {
 	}
 }
 
+// RefTo refers to an object of a kind.
 func RefTo(kind schema.GroupVersionKind, namespace, name string) apply.ObjectRef {
 	return apply.ObjectRef{GroupVersionKind: kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
+// DeploymentRef refers to a Deployment.
 func DeploymentRef(namespace, name string) apply.ObjectRef {
 	return RefTo(appsv1.SchemeGroupVersion.WithKind("Deployment"), namespace, name)
 }
 
+// LiveAt reads an object live.
 func LiveAt(t testing.TB, c client.Client, ref apply.ObjectRef) *unstructured.Unstructured {
 	t.Helper()
 	live := &unstructured.Unstructured{}

@@ -12,6 +12,7 @@ type RequestLog struct {
 	sent []string
 }
 
+// Wrap notes each request before it is sent.
 func (l *RequestLog) Wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(request *http.Request) (*http.Response, error) {
 		l.mu.Lock()
@@ -35,6 +36,7 @@ func (l *RequestLog) About(method, part string) (found []string) {
 	return found
 }
 
+// Reset forgets what was sent.
 func (l *RequestLog) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

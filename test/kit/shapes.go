@@ -6,8 +6,10 @@ import (
 	"coapply.dev/apply"
 )
 
+// AllDecisions are the decisions of a policy.
 var AllDecisions = []apply.Decision{apply.Reject, apply.Force, apply.Relinquish, apply.Share}
 
+// FreeKeyShape returns the shape of a field in a map without a schema.
 func FreeKeyShape(key string) Shape {
 	path := ".spec.free[" + strconv.Quote(key) + "]"
 	return Shape{

@@ -14,11 +14,13 @@ spec:
     spec: {containers: [{name: web, image: v0, ports: [{containerPort: 80, protocol: TCP}]}]}`,
 }
 
+// Names that the shapes use.
 const (
 	OurLabel = ".metadata.labels.ours"
 	Web      = `.spec.template.spec.containers[name="web"]`
 )
 
+// BuiltinShapes are fields of built-in kinds, of each shape.
 var BuiltinShapes = map[string]Shape{
 	"scalar": {
 		Reason: "a field of its own",

@@ -1,5 +1,6 @@
 package kit
 
+// Nut is a list item of a custom resource.
 const Nut = `.spec.parts[name="nut"]`
 
 // FreeKeys are map keys that the server's notation does not quote.
@@ -17,6 +18,7 @@ var FreeKeys = map[string]string{
 	"markup":    `<a&b>`,
 }
 
+// CRDShapes are fields of custom resources, of each shape.
 var CRDShapes = map[string]Shape{
 	"custom scalar": {
 		Reason: "a field of a custom resource",

@@ -28,6 +28,7 @@ type Stage struct {
 	Name        string
 }
 
+// APIVersions are those of the kinds on a Stage.
 var APIVersions = map[string]string{
 	"ConfigMap": "v1", "Service": "v1", "Deployment": "apps/v1", "Shape": "test.coapply.dev/v1",
 }
@@ -71,6 +72,7 @@ func NewStage(t *testing.T, c client.Client, namespace, kind, subresource string
 	return s
 }
 
+// Must fails the test on an error.
 func (s *Stage) Must(err error) {
 	s.T.Helper()
 	if err != nil {
@@ -116,6 +118,7 @@ func (s *Stage) Apply(manager, text string) {
 	s.Must(s.applyBy(client.ApplyConfigurationFromUnstructured(s.Object(text)), client.FieldOwner(manager), client.ForceOwnership))
 }
 
+// AnyApplyOption is an option of applies, of an object or of a subresource.
 type AnyApplyOption interface {
 	client.ApplyOption
 	client.SubResourceApplyOption
@@ -153,6 +156,7 @@ func (s *Stage) Put(manager string, object *unstructured.Unstructured) {
 	s.Must(s.Client.Update(s.T.Context(), object, client.FieldOwner(manager)))
 }
 
+// Live reads the object.
 func (s *Stage) Live() *unstructured.Unstructured {
 	s.T.Helper()
 	object := s.Object(`{}`)
@@ -167,6 +171,7 @@ func (s *Stage) Value(path string) any {
 	return found
 }
 
+// Ownership reads who owns what of the object.
 func (s *Stage) Ownership() fieldowners.Ownership {
 	s.T.Helper()
 	ownership, err := fieldowners.Parse(s.Live().GetManagedFields())

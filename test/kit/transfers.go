@@ -6,6 +6,7 @@ import (
 	"coapply.dev/apply/ownership"
 )
 
+// Transferred does a transfer, and returns its undo.
 func Transferred(t testing.TB, transfer *ownership.Transfer, err error) (undo *ownership.Transfer) {
 	t.Helper()
 	if err != nil {

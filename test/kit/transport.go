@@ -15,10 +15,13 @@ import (
 	"coapply.dev/apply"
 )
 
+// RoundTripper is a function as an http.RoundTripper.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
+// RoundTrip calls the function.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// Refusing returns what answers every request with a status.
 func Refusing(code int, reason metav1.StatusReason) func() (*http.Response, error) {
 	return func() (*http.Response, error) {
 		body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"told so","reason":%q,"code":%d}`, reason, code)
@@ -35,6 +38,7 @@ type Meddler struct {
 	Then  func()
 }
 
+// Get reads, and then does what the Meddler is for.
 func (m *Meddler) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
 	err := m.Reader.Get(ctx, key, into, o...)
 	if m.Times--; m.Times >= 0 {
@@ -43,6 +47,7 @@ func (m *Meddler) Get(ctx context.Context, key client.ObjectKey, into client.Obj
 	return err
 }
 
+// RecordedConfig returns a configuration whose exchanges are recorded.
 func RecordedConfig(t *testing.T) *rest.Config {
 	config := rest.CopyConfig(Server(t))
 	config.Wrap(apply.RecordExchange)

@@ -14,6 +14,7 @@ type WriteLog struct {
 	taken int // of them
 }
 
+// Wrap notes each write before it is sent.
 func (w *WriteLog) Wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(request *http.Request) (*http.Response, error) {
 		if request.Method != http.MethodGet {
@@ -25,6 +26,7 @@ func (w *WriteLog) Wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
+// Take returns the writes since the last call.
 func (w *WriteLog) Take() []string {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,14 +103,15 @@ var (
 // Conflict is an ownership conflict with these causes.
 func Conflict(causes ...ConflictCause) Answer {
 	var all []metav1.StatusCause
-	message := fmt.Sprintf("Apply failed with %d conflicts:", len(causes))
+	var message strings.Builder
+	fmt.Fprintf(&message, "Apply failed with %d conflicts:", len(causes))
 	for _, c := range causes {
 		all = append(all, metav1.StatusCause{
 			Type: metav1.CauseTypeFieldManagerConflict, Field: c.path, Message: "conflict with " + c.manager,
 		})
-		message += fmt.Sprintf(" conflicts with %s:\n- %s", c.manager, c.path)
+		fmt.Fprintf(&message, " conflicts with %s:\n- %s", c.manager, c.path)
 	}
-	return Fail(apierrors.NewApplyConflict(all, message))
+	return Fail(apierrors.NewApplyConflict(all, message.String()))
 }
 
 // Web is the deployment at a uid and resourceVersion. hpa owns 5 replicas of it,

@@ -41,7 +41,7 @@ func waitForReason(t *testing.T, p *kit.Platform, name, conditionType, reason, s
 var wayOut = regexp.MustCompile(`kubectl fieldowners migrate [^;]*`)
 
 // typed runs a command line of kubectl as a person would, with the plugin.
-func typed(t *testing.T, p *kit.Platform, line string) (stdout string) {
+func typed(t *testing.T, line string) (stdout string) {
 	t.Helper()
 	prepared := kit.KubectlCommand(t, kit.Cluster(t).Config())
 	command := exec.CommandContext(t.Context(), "sh", "-c", line)
@@ -77,14 +77,14 @@ func TestLeftoverCoOwner(t *testing.T) {
 	}{
 		"scaled": {
 			v1alpha1.ConditionPowerApplied, ".spec.replicas", "is", "kubectl/Update[scale]",
-			func(box string) { typed(t, p, "kubectl scale --replicas=2 deployment/"+box+in) },
-			func(box string) { typed(t, p, "kubectl scale --replicas=1 deployment/"+box+in) },
+			func(box string) { typed(t, "kubectl scale --replicas=2 deployment/"+box+in) },
+			func(box string) { typed(t, "kubectl scale --replicas=1 deployment/"+box+in) },
 			func(box string) { set(t, p, box, v1alpha1.DevboxStopped) },
 			func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 0 },
 		},
 		"undone": {
 			v1alpha1.ConditionWorkloadApplied, `.spec.template.spec.containers[name="devbox"].image`, "are", "kubectl/Update",
-			func(box string) { typed(t, p, "kubectl rollout undo deployment/"+box+in) },
+			func(box string) { typed(t, "kubectl rollout undo deployment/"+box+in) },
 			func(box string) {
 				p.Patch(t, &v1alpha1.Devbox{}, box, `{"spec":{"image":"registry.example.com/dev:1"}}`)
 			},
@@ -118,13 +118,13 @@ func TestLeftoverCoOwner(t *testing.T) {
 			if condition.Status != metav1.ConditionTrue {
 				t.Errorf("%v", condition)
 			}
-			audit := typed(t, p, "kubectl fieldowners audit deployments -o json"+in)
+			audit := typed(t, "kubectl fieldowners audit deployments -o json"+in)
 			if !strings.Contains(audit, "shared-by-update") {
 				t.Errorf("audit does not list it:\n%s", audit)
 			}
 			command := wayOut.FindString(condition.Message)
 			t.Log(command)
-			typed(t, p, command)
+			typed(t, command)
 			c.after(name)
 			kit.WaitFor(t, "what was in the way", func() string {
 				if p.Get(t, name, &deployment); !c.landed(&deployment) {
@@ -158,10 +158,10 @@ func TestWayOutOfAConflict(t *testing.T) {
 	p := kit.StartPlatform(t, apply.Reject)
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
-	typed(t, p, "kubectl scale --replicas=2 deployment/box --namespace "+p.Namespace)
+	typed(t, "kubectl scale --replicas=2 deployment/box --namespace "+p.Namespace)
 	condition := waitForReason(t, p, "box", v1alpha1.ConditionPowerApplied, reconciler.ReasonOwnershipConflict, "owned by kubectl/Update[scale] with 2")
 	ready := waitForReason(t, p, "box", v1alpha1.ConditionReady, reconciler.ReasonOwnershipConflict, condition.Message)
-	typed(t, p, wayOut.FindString(ready.Message))
+	typed(t, wayOut.FindString(ready.Message))
 	waitForReason(t, p, "box", v1alpha1.ConditionPowerApplied, "Applied", "everything is applied")
 	if n := replicas(t, p, "box"); n != 1 {
 		t.Errorf("%d replicas, want the Devbox's 1", n)

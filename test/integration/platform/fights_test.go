@@ -99,7 +99,7 @@ func waitForEvent(t *testing.T, p *kit.Platform, kind, name, reason string, says
 
 // scaleBot sets replicas through the scale subresource whenever they are not what it
 // wants, until the context ends.
-func scaleBot(p *kit.Platform, ctx context.Context, name string, replicas int32) {
+func scaleBot(ctx context.Context, p *kit.Platform, name string, replicas int32) {
 	for ctx.Err() == nil {
 		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: name}}
 		scale := &autoscalingv1.Scale{}
@@ -161,7 +161,7 @@ func TestFight(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	stopped := make(chan struct{})
-	go func() { scaleBot(p, ctx, "box", 3); close(stopped) }()
+	go func() { scaleBot(ctx, p, "box", 3); close(stopped) }()
 
 	who := []string{".spec.replicas of Deployment", "coapply-devbox-power/Apply", "kubectl-scale-bot/Update[scale]"}
 	waitForContended(t, p, "box", metav1.ConditionTrue, append(who, "OwnershipFight: ", "coapply-devbox-power does not force it")...)

@@ -1,3 +1,5 @@
+// Package model is what an API server is expected to do with random intents: an oracle for
+// applies, conflicts and what is settled.
 package model
 
 import (
@@ -9,11 +11,13 @@ import (
 // Dice makes the random part of a test. The same seed gives the same steps.
 type Dice struct{ *rand.Rand }
 
+// NewDice returns the dice of a seed.
 func NewDice(seed, stream uint64) Dice { return Dice{rand.New(rand.NewPCG(seed, stream))} }
 
 // Chance is true with a probability.
 func (d Dice) Chance(p float64) bool { return d.Float64() < p }
 
+// Pick returns one of some values.
 func Pick[T any](d Dice, from []T) T { return from[d.IntN(len(from))] }
 
 // Subresource is what a write goes through: the object itself most often.

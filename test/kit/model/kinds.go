@@ -23,7 +23,9 @@ type Kind struct {
 }
 
 var (
-	Words  = &Shape{Samples: []any{"one", "two", `a "quoted" ü`}}
+	// Words are texts that fields get.
+	Words = &Shape{Samples: []any{"one", "two", `a "quoted" ü`}}
+	// Counts are numbers that fields get.
 	Counts = &Shape{Samples: []any{int64(1), int64(2)}}
 
 	// awkward keys have what paths, quoting and the server's own strings trip over.
@@ -100,6 +102,7 @@ var (
 	})
 )
 
+// ObjectOf returns an object of a kind with some fields.
 func ObjectOf(fields map[string]*Shape) *Shape {
 	return &Shape{Kind: ObjectShape, Fields: fields}
 }

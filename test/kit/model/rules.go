@@ -19,8 +19,10 @@ func (i Identity) String() string {
 	return i.Name + "/" + i.Operation
 }
 
+// ApplierOf returns who applies under a name.
 func ApplierOf(name, subresource string) Identity { return Identity{name, "Apply", subresource} }
 
+// UpdaterOf returns who updates under a name.
 func UpdaterOf(name, subresource string) Identity { return Identity{name, "Update", subresource} }
 
 // Fields is a set of paths.
@@ -35,6 +37,7 @@ type Model struct {
 	Owned map[Identity]Fields
 }
 
+// NewModel returns a model of an object that does not exist.
 func NewModel(kind Kind) *Model {
 	return &Model{Kind: kind, Live: Flatten(kind.Shape, nil), Owned: map[Identity]Fields{}}
 }
@@ -52,6 +55,7 @@ type Clash struct {
 	Decision     apply.Decision
 }
 
+// CompareClashes orders clashes by path, then owner.
 func CompareClashes(a, b Clash) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Owner.String(), b.Owner.String()))
 }

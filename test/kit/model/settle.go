@@ -20,6 +20,7 @@ type Policy struct {
 	decide    func(owner Identity, path string) (apply.Decision, bool) // may be nil
 }
 
+// Rule is a decision for a path, and for an owner if it names one.
 type Rule struct {
 	apply.Match
 
@@ -99,6 +100,7 @@ func (p Policy) String() string {
 	return text.String()
 }
 
+// EveryDecision are the decisions of a policy.
 var EveryDecision = []apply.Decision{apply.Reject, apply.Force, apply.Relinquish, apply.Share}
 
 // anyDecision is rarely Reject, which ends the step for all other everyDecision.

@@ -11,6 +11,7 @@ import (
 // KindOf says how values of a shape merge and who can own what of them.
 type KindOf int
 
+// The shapes of fields.
 const (
 	LeafShape   KindOf = iota // a scalar, or an atomic list or map: owned as a whole
 	ObjectShape               // an object with known fields

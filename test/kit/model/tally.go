@@ -16,8 +16,10 @@ type Tally struct {
 	Of map[string]int
 }
 
+// NewTally returns a Tally without counts.
 func NewTally() *Tally { return &Tally{Of: map[string]int{}} }
 
+// Add counts something.
 func (c *Tally) Add(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,6 +42,7 @@ func (c *Tally) Outcome(outcome apply.Outcome, err error) {
 	}
 }
 
+// Report logs the counts.
 func (c *Tally) Report(t *testing.T) {
 	t.Helper()
 	for _, what := range slices.Sorted(maps.Keys(c.Of)) {
@@ -47,6 +50,7 @@ func (c *Tally) Report(t *testing.T) {
 	}
 }
 
+// AtLeast fails the test where something was counted less often.
 func (c *Tally) AtLeast(t *testing.T, n int, whats ...string) {
 	t.Helper()
 	for _, what := range whats {

@@ -122,6 +122,7 @@ func (w *World) Differences(ctx context.Context) (string, error) {
 // fields at any time; without any, the server makes up an owner.
 var kept = Fields{".metadata.labels.kept": true}
 
+// Keep notes what the server has now.
 func (w *World) Keep(t *testing.T) {
 	t.Helper()
 	config := Flatten(w.Kind.Shape, map[string]any{"metadata": map[string]any{"labels": map[string]any{"kept": "yes"}}})

@@ -32,7 +32,7 @@ func run(command []string) int {
 		fmt.Fprintln(os.Stderr, "share:", err)
 		return 1
 	}
-	child := exec.CommandContext(ctx, command[0], command[1:]...)
+	child := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // it runs what it is given, as time(1) does
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	child.Env = append(os.Environ(), environment...)
