@@ -31,6 +31,7 @@ var (
 	// awkward keys have what paths, quoting and the server's own strings trip over.
 	awkward = []string{"plain", "a.b/c", "a.b", `say "hi"`, "größe", "with space", "a[0]", `back\slash`, ""}
 
+	// MetadataShape is the metadata of every kind.
 	MetadataShape = ObjectOf(map[string]*Shape{
 		"labels":      {Kind: MapShape, Elem: &Shape{Samples: []any{"one", "two"}}, Names: []string{"app", "a.b/c"}, Vanishes: true},
 		"annotations": {Kind: MapShape, Elem: Words, Names: []string{"plain", "x.y/z", "x.y/z.z"}, Vanishes: true},
