@@ -37,6 +37,7 @@ var (
 		"annotations": {Kind: MapShape, Elem: Words, Names: []string{"plain", "x.y/z", "x.y/z.z"}, Vanishes: true},
 	})
 
+	// ConfigMapKind is one of the kinds of the model.
 	ConfigMapKind = Kind{
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
 		Shape: ObjectOf(map[string]*Shape{
@@ -47,6 +48,7 @@ var (
 		}),
 	}
 
+	// SampleKind is one of the kinds of the model.
 	SampleKind = Kind{
 		GroupVersionKind: schema.GroupVersionKind{Group: "model.coapply.dev", Version: "v1", Kind: "Sample"},
 		Shape: ObjectOf(map[string]*Shape{
@@ -56,6 +58,7 @@ var (
 		}),
 	}
 
+	// StatusShape is the status of a Sample.
 	StatusShape = ObjectOf(map[string]*Shape{
 		"phase":    Words,
 		"observed": Counts,
@@ -66,6 +69,7 @@ var (
 		})},
 	})
 
+	// SpecShape is the spec of a Sample.
 	SpecShape = ObjectOf(map[string]*Shape{
 		"title":   Words,
 		"count":   Counts,
