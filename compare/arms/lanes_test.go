@@ -67,7 +67,7 @@ func TestArmsInLanesSaySo(t *testing.T) {
 	for _, arm := range All() {
 		run.Arms = append(run.Arms, results.ArmInfo{Name: arm.Name, Summary: arm.Summary})
 		names = append(names, arm.Name)
-		if strings.Contains(arm.Source, "NewLanes()") {
+		if strings.Contains(arm.Source, "lanes.New()") {
 			lanes = append(lanes, arm.Name)
 		}
 	}
