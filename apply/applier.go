@@ -106,7 +106,7 @@ func New(c client.Client, config Config) (*Applier, error) {
 	}
 	a := &Applier{
 		contract: contract, client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c),
-		seen: recent.New[seenKey, identity](seenObjects), made: recent.New[lanes.Key, madeObject](seenObjects),
+		seen: recent.New[seenKey, wire.Identity](seenObjects), made: recent.New[lanes.Key, madeObject](seenObjects),
 		memory: recent.New[memoryKey, remembered](rememberedObjects),
 	}
 	if a.metrics == nil {
@@ -158,7 +158,7 @@ func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 
 // begin starts a call; end has to follow.
 func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
-	ctx, exchange := withExchange(ctx)
+	ctx, exchange := wire.WithExchange(ctx)
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
 }
 
@@ -166,7 +166,7 @@ func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 type call struct {
 	*Applier
 
-	exchange    *exchange
+	exchange    *wire.Exchange
 	log         logr.Logger
 	start       time.Time
 	intent      *encodedIntent

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/recent"
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/apply/lanes"
 )
 
@@ -48,7 +49,7 @@ func (c *call) expect(cached client.Object) {
 // expected. (The server reports an ownership conflict before a failed precondition.)
 func (c *call) unexpected(refused error) bool {
 	return c.birth.belongs != nil && (c.birth.absent || c.birth.pinned) &&
-		(IsStaleWrite(refused) || isImmutableUID(refused) || c.birth.absent && IsOwnershipConflict(refused))
+		(IsStaleWrite(refused) || wire.IsImmutableUID(refused) || c.birth.absent && IsOwnershipConflict(refused))
 }
 
 // judgeBirth settles by the live object, nil if there is none, what the next write is

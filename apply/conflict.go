@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -69,7 +70,7 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured) ([]
 	intent := c.intent
 	ownership := c.readableOwners(live)
 	var conflicts []Conflict
-	for _, cause := range conflictCauses(err) {
+	for _, cause := range wire.ConflictCauses(err) {
 		manager, causeErr := fieldowners.ParseCause(cause.Message)
 		if causeErr != nil {
 			return nil, causeErr

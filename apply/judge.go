@@ -23,14 +23,14 @@ import (
 // Configured. (The time of our managed fields entry does not tell either: the server
 // stamps it for a changed value, not for a changed owner.)
 func (c *call) judge(config runtime.ApplyConfiguration) Action {
-	answer := c.exchange.lastAnswer()
+	answer := c.exchange.LastAnswer()
 	object := identityOf(answer, config)
-	c.ref.UID, c.ref.ResourceVersion = object.uid, object.resourceVersion
+	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
 	seenBefore := !c.dryRun && c.seenBefore(c.ref)
 	switch {
-	case answer.status == http.StatusCreated:
+	case answer.Status == http.StatusCreated:
 		return Created
-	case seenBefore, c.readVersion != "" && c.readVersion == object.resourceVersion:
+	case seenBefore, c.readVersion != "" && c.readVersion == object.ResourceVersion:
 		return Unchanged
 	}
 	return Configured
@@ -39,30 +39,30 @@ func (c *call) judge(config runtime.ApplyConfiguration) Action {
 // identityOf reads the answer: as the client decoded it where that takes nothing, else
 // as recorded, or as the client has it where nothing is recorded or it is not JSON.
 // The apply has landed: what cannot be read is left out and fails nothing.
-func identityOf(answer answer, config runtime.ApplyConfiguration) identity {
+func identityOf(answer wire.Answer, config runtime.ApplyConfiguration) wire.Identity {
 	if holder, ok := config.(wire.Unstructured); ok {
 		decoded := unstructured.Unstructured{Object: holder.UnstructuredContent()}
-		return identity{decoded.GetUID(), decoded.GetResourceVersion()}
+		return wire.Identity{UID: decoded.GetUID(), ResourceVersion: decoded.GetResourceVersion()}
 	}
-	if answer.status != 0 {
-		if found, err := readIdentity(answer.body); err == nil {
+	if answer.Status != 0 {
+		if found, err := wire.ReadIdentity(answer.Body); err == nil {
 			return found
 		}
 	}
 	body, err := json.Marshal(config)
 	if err != nil {
-		return identity{}
+		return wire.Identity{}
 	}
-	found, err := readIdentity(body)
+	found, err := wire.ReadIdentity(body)
 	if err != nil {
-		return identity{}
+		return wire.Identity{}
 	}
 	return found
 }
 
 // seenVersions remembers the resourceVersion of the last answer for each of the
 // objects applied most recently.
-type seenVersions = recent.Cache[seenKey, identity]
+type seenVersions = recent.Cache[seenKey, wire.Identity]
 
 const seenObjects = 4096
 
@@ -75,8 +75,8 @@ type seenKey struct {
 // seen.
 func (a *Applier) seenBefore(ref ObjectRef) bool {
 	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}
-	now := identity{ref.UID, ref.ResourceVersion}
+	now := wire.Identity{UID: ref.UID, ResourceVersion: ref.ResourceVersion}
 	before, ok := a.seen.Get(key)
 	a.seen.Put(key, now)
-	return ok && before == now && now.resourceVersion != ""
+	return ok && before == now && now.ResourceVersion != ""
 }

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -44,7 +45,7 @@ func unreadFieldsOf(entries []metav1.ManagedFieldsEntry, manager fieldowners.Man
 
 // namesUnread reports whether a conflict is with an owner whose fields cannot be read.
 func namesUnread(refused error, entries []metav1.ManagedFieldsEntry) bool {
-	for _, cause := range conflictCauses(refused) {
+	for _, cause := range wire.ConflictCauses(refused) {
 		if manager, err := fieldowners.ParseCause(cause.Message); err == nil && unreadFieldsOf(entries, manager) != (unreadFields{}) {
 			return true
 		}

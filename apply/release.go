@@ -179,9 +179,9 @@ func (c *call) dropEntry(ctx context.Context, live *unstructured.Unstructured) e
 	}
 	answer := c.newLive()
 	c.attempts++
-	c.exchange.calling()
+	c.exchange.Calling()
 	err = c.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(c.config.FieldManager))
-	c.exchange.called(err)
+	c.exchange.Called(err)
 	c.log.V(1).Info("took an entry out of the managed fields", "subresource", c.intent.subresource, "pinnedTo", live.GetResourceVersion(), "error", err)
 	if err == nil {
 		c.ref.ResourceVersion = answer.GetResourceVersion()

@@ -7,7 +7,7 @@ func (c *call) end(action Action, err error) (Outcome, error) {
 	outcome := Outcome{
 		Action:    action,
 		Object:    c.ref,
-		Requests:  c.exchange.sentInAll(),
+		Requests:  c.exchange.Requests(),
 		Attempts:  c.attempts,
 		Conflicts: c.conflicts,
 		Differ:    c.differ,

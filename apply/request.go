@@ -28,12 +28,12 @@ func (c *call) send(ctx context.Context, form *encodedIntent, p pin, force bool)
 	c.attempts++
 	c.looked, c.answer, c.sent = nil, nil, form
 	known := c.sending()
-	c.exchange.calling()
+	c.exchange.Calling()
 	err = withoutValues(c.ref, c.apply(ctx, config, force)) // before it is logged
-	c.exchange.called(err)
+	c.exchange.Called(err)
 	c.log.V(1).Info("applied", "attempt", c.attempts, "force", force, "pinnedTo", p.resourceVersion, "error", err)
 	switch {
-	case err != nil && c.exchange.lastAnswer().status != 0: // it landed, and the client cannot read how
+	case err != nil && c.exchange.LastAnswer().Status != 0: // it landed, and the client cannot read how
 		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("reading the answer: %w", err)}
 		known(err)
 		return "", err
@@ -114,9 +114,9 @@ func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	}
 	if errors.Is(err, errNotCached) {
 		object = c.newLive()
-		c.exchange.calling()
+		c.exchange.Calling()
 		err = c.config.LiveReader.Get(ctx, c.ref.NamespacedName, object)
-		c.exchange.called(err)
+		c.exchange.Called(err)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
@@ -149,9 +149,9 @@ func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error)
 		live = wire.Named(c.intent.bodyKind, c.ref.NamespacedName)
 		read = func() error { return c.client.SubResource(c.intent.subresource).Get(ctx, object, live) }
 	}
-	c.exchange.calling()
+	c.exchange.Calling()
 	err := read()
-	c.exchange.called(err)
+	c.exchange.Called(err)
 	if wire.IsAbsent(err, c.ref.Name) {
 		return nil, errAbsent
 	}
@@ -169,7 +169,7 @@ func (c *call) landed() *unstructured.Unstructured {
 		return c.answer
 	}
 	answer := &unstructured.Unstructured{}
-	if recorded := c.exchange.lastAnswer(); recorded.status != 0 && answer.UnmarshalJSON(recorded.body) == nil {
+	if recorded := c.exchange.LastAnswer(); recorded.Status != 0 && answer.UnmarshalJSON(recorded.Body) == nil {
 		c.answer = answer
 	} else if holder, ok := c.answered.(wire.Unstructured); ok {
 		answer.Object = holder.UnstructuredContent()

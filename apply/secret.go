@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -46,7 +47,7 @@ func withoutValues(object ObjectRef, err error) error {
 		return err
 	}
 	status := answer.ErrStatus.DeepCopy()
-	status.Message = strings.TrimSpace(fmt.Sprintf("HTTP %d %s%s", status.Code, status.Reason, refusedBy500(*status)))
+	status.Message = strings.TrimSpace(fmt.Sprintf("HTTP %d %s%s", status.Code, status.Reason, wire.RefusedBy500(*status)))
 	if status.Details != nil {
 		var fields []string
 		for i := range status.Details.Causes {

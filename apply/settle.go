@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/apply/internal/wire"
 )
 
 // settle is one try of step 6: refused is the ownership conflict of an unforced apply
@@ -110,7 +112,7 @@ func (c *call) sendConceding(ctx context.Context, live *unstructured.Unstructure
 	case err == nil || IsOwnershipConflict(err):
 		return action, err
 	case p.resourceVersion != "" && IsStaleWrite(err), // something changed since it was read
-		!c.uidGiven() && p.uid != "" && (isImmutableUID(err) || IsStaleWrite(err)): // deleted or recreated since then
+		!c.uidGiven() && p.uid != "" && (wire.IsImmutableUID(err) || IsStaleWrite(err)): // deleted or recreated since then
 		return "", &StaleWriteError{Object: c.ref, Err: err}
 	}
 	return "", c.explain(ctx, err)
@@ -152,7 +154,7 @@ func (c *call) force(ctx context.Context, live *unstructured.Unstructured) (Acti
 	switch {
 	case err == nil:
 		c.log.Info("took fields from other managers, or left them", "conflicts", texts(c.conflicts))
-	case isImmutableUID(err) && !c.uidGiven(): // recreated since it was read
+	case wire.IsImmutableUID(err) && !c.uidGiven(): // recreated since it was read
 		return "", &StaleWriteError{Object: c.ref, Err: err}
 	case IsOwnershipConflict(err): // of a server that does not know force
 		return "", &RefusedError{Object: c.ref, Err: err}

@@ -124,9 +124,9 @@ func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) 
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	c.attempts++
-	c.exchange.calling()
+	c.exchange.Calling()
 	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(named), &options)
-	c.exchange.called(err)
+	c.exchange.Called(err)
 	return named, err
 }
 

@@ -1,10 +1,10 @@
-package apply
+package wire
 
 import "testing"
 
 func TestReadIdentity(t *testing.T) {
-	both := identity{"0000-1", "7"}
-	for object, want := range map[string]identity{
+	both := Identity{"0000-1", "7"}
+	for object, want := range map[string]Identity{
 		`{"kind":"A","metadata":{"name":"a","uid":"0000-1","resourceVersion":"7","generation":1},"spec":{}}`:          both,
 		`{"kind":"A","metadata":{"labels":{"uid":"no"},"name":"a","resourceVersion":"7","uid":"0000-1"},"spec":[{}]}`: both,
 		`{"spec":{"metadata":{"uid":"no"}},"status":[1,null],"metadata":{"uid":"0000-1","resourceVersion":"7"}}`:      both,
@@ -14,7 +14,7 @@ func TestReadIdentity(t *testing.T) {
 		`{}`:                    {},
 		` {"metadata": {"uid":"0000-1", "resourceVersion":"7"` + `, and what comes then is not read`: both,
 	} {
-		if got, err := readIdentity([]byte(object)); err != nil || got != want {
+		if got, err := ReadIdentity([]byte(object)); err != nil || got != want {
 			t.Errorf("%s: %v, %v", object, got, err)
 		}
 	}
@@ -22,7 +22,7 @@ func TestReadIdentity(t *testing.T) {
 		"", "null", "7", "[]", `"metadata"`, "k8s\x00\n", "{", `{"metadata"`, `{"metadata":`, `{"metadata":[]}`, `{"metadata":null}`,
 		`{"metadata":{"uid":7}}`, `{"metadata":{"uid":"0000-1"`, `{"metadata":{"uid":"0000-1","resourceVersion":{}}}`, `{"spec":{]}`, `{"spec":{}`,
 	} {
-		if got, err := readIdentity([]byte(object)); err == nil {
+		if got, err := ReadIdentity([]byte(object)); err == nil {
 			t.Errorf("%s: %v", object, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package apply
+package wire
 
 import (
 	"bytes"
@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// identity is which object it is, and at what version.
-type identity struct {
-	uid             types.UID
-	resourceVersion string
+// Identity says which object it is, and at what version.
+type Identity struct {
+	UID             types.UID
+	ResourceVersion string
 }
 
-// readIdentity reads an object's JSON as far as its identity: of built-in kinds that is
+// ReadIdentity reads an object's JSON as far as its identity: of built-in kinds that is
 // before all that makes an answer long. To decode the whole took a third of what an
 // apply takes the client.
-func readIdentity(object []byte) (found identity, err error) {
+func ReadIdentity(object []byte) (found Identity, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	err = members(decoder, func(name string) (more bool, err error) {
 		if name != "metadata" {
@@ -26,13 +26,13 @@ func readIdentity(object []byte) (found identity, err error) {
 		return false, members(decoder, func(name string) (more bool, err error) {
 			switch name {
 			case "uid":
-				err = decoder.Decode(&found.uid)
+				err = decoder.Decode(&found.UID)
 			case "resourceVersion":
-				err = decoder.Decode(&found.resourceVersion)
+				err = decoder.Decode(&found.ResourceVersion)
 			default:
 				err = skip(decoder)
 			}
-			return found.uid == "" || found.resourceVersion == "", err
+			return found.UID == "" || found.ResourceVersion == "", err
 		})
 	})
 	return found, err

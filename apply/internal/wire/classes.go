@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// ConflictCauses returns what an answer says of ownership conflicts: a 409 without any is
+// a stale write.
+func ConflictCauses(err error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonConflict || status.Status().Details == nil {
+		return nil
+	}
+	var causes []metav1.StatusCause
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+			causes = append(causes, cause)
+		}
+	}
+	return causes
+}
+
+// IsImmutableUID recognises the 422 that a write with the uid of an earlier
+// object of the same name gets.
+func IsImmutableUID(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "metadata.uid" {
+			return true
+		}
+	}
+	return false
+}
+
+// RetryAfter reports whether the same request may succeed later, and how long the
+// server asked to wait. A 500 is one that may, unless it is known to be refused: the
+// write may even have landed.
+func RetryAfter(err error) (time.Duration, bool) {
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		return time.Duration(seconds) * time.Second, true
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		switch s := status.Status(); s.Code {
+		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return 0, true
+		case http.StatusInternalServerError:
+			return 0, RefusedBy500(s) == ""
+		case http.StatusConflict:
+			return 0, s.Reason == metav1.StatusReasonAlreadyExists // lost a race to create
+		}
+		return 0, false
+	}
+	return 0, isTransport(err)
+}
+
+// refusals are in the messages of the requests that the API server refuses by a 500
+// without a reason: an unknown field, a wrong type or a list key twice, the scale of a
+// custom resource, which server 1.36 cannot apply, and objects that are too large for
+// etcd. It answers alike while etcd dies, and only the message tells.
+var refusals = []string{
+	"failed to create typed patch object",
+	"request to convert CR to an invalid group/version",
+	"etcdserver: request is too large",
+	"trying to send message larger than max",
+}
+
+// RefusedBy500 returns which of them it is; "": the write may have landed.
+func RefusedBy500(status metav1.Status) string {
+	if status.Code != http.StatusInternalServerError || status.Reason != metav1.StatusReasonUnknown {
+		return ""
+	}
+	for _, refusal := range refusals {
+		if strings.Contains(status.Message, refusal) {
+			return refusal
+		}
+	}
+	return ""
+}
+
+// isTransport reports whether a request got no answer, or one that broke off.
+// Every error that comes out of an http.Client is a *url.Error, which is a
+// net.Error.
+func isTransport(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		utilnet.IsHTTP2ConnectionLost(err)
+}

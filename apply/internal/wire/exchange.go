@@ -1,0 +1,122 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// RecordExchange returns a transport that records what is sent with a context of
+// WithExchange: see apply.RecordExchange.
+func RecordExchange(next http.RoundTripper) http.RoundTripper {
+	return recorder{next}
+}
+
+type recorder struct{ next http.RoundTripper }
+
+func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	exchange, ok := request.Context().Value(exchangeKey{}).(*Exchange)
+	if !ok || request.Context().Value(recordedKey{}) != nil { // none of ours, or wrapped twice
+		return r.next.RoundTrip(request)
+	}
+	request = request.WithContext(context.WithValue(request.Context(), recordedKey{}, true))
+	if request.Context().Err() == nil { // the transport sends nothing after the end
+		exchange.sent()
+	}
+	response, err := r.next.RoundTrip(request)
+	if err != nil || request.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices {
+		return response, err
+	}
+	body, err := io.ReadAll(response.Body)
+	if closeErr := response.Body.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	exchange.answered(Answer{Status: response.StatusCode, Body: body})
+	return response, nil
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (r recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
+
+type (
+	exchangeKey struct{}
+	recordedKey struct{}
+)
+
+// Exchange is what one call of an Applier sent and got. It is safe for concurrent use.
+type Exchange struct {
+	mu       sync.Mutex
+	requests int
+	calls    int // of ours that became requests, for when nothing is recorded
+	last     Answer
+}
+
+// Answer is a successful answer to a PATCH.
+type Answer struct {
+	Status int // of HTTP; 0 is that it was not recorded
+	Body   []byte
+}
+
+// WithExchange returns a context whose requests are recorded in the Exchange.
+func WithExchange(ctx context.Context) (context.Context, *Exchange) {
+	e := &Exchange{}
+	return context.WithValue(ctx, exchangeKey{}, e), e
+}
+
+// Calling begins a call of ours to the client.
+func (e *Exchange) Calling() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = Answer{}
+}
+
+// Called counts a call of ours by how it ended: an error that is neither an answer
+// nor one of the http.Client came before any request, such as that of a kind which
+// the server does not have.
+func (e *Exchange) Called(err error) {
+	var fromServer apierrors.APIStatus
+	var fromTransport *url.Error
+	if err != nil && !errors.As(err, &fromServer) && !errors.As(err, &fromTransport) {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls++
+}
+
+func (e *Exchange) sent() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.requests++
+}
+
+func (e *Exchange) answered(a Answer) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = a
+}
+
+// Requests counts the requests sent so far.
+func (e *Exchange) Requests() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return max(e.requests, e.calls)
+}
+
+// LastAnswer returns the answer to the last call; the zero value is that none was recorded.
+func (e *Exchange) LastAnswer() Answer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.last
+}
