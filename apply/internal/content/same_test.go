@@ -1,14 +1,6 @@
-package apply
+package content
 
-import (
-	"reflect"
-	"testing"
-
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
-
-	"coapply.dev/fieldowners"
-)
+import "testing"
 
 func TestSameMeaning(t *testing.T) {
 	type m = map[string]any
@@ -37,31 +29,8 @@ func TestSameMeaning(t *testing.T) {
 		{"not zero, and left out", m{"a": true}, m{}, false},
 		{"another shape", m{"a": "b"}, "a", false},
 	} {
-		if got := sameMeaning(test.wanted, test.live); got != test.same {
+		if got := SameMeaning(test.wanted, test.live); got != test.same {
 			t.Errorf("%s: %v", test.reason, got)
-		}
-	}
-}
-
-func TestIsBytes(t *testing.T) {
-	for _, test := range []struct {
-		of   reflect.Type
-		path string
-		want bool
-	}{
-		{reflect.TypeFor[corev1.Secret](), `.data["a.b"]`, true},
-		{reflect.TypeFor[corev1.Secret](), ".data", false},
-		{reflect.TypeFor[corev1.Secret](), ".stringData.a", false},
-		{reflect.TypeFor[corev1.Secret](), ".metadata.annotations.a", false},
-		{reflect.TypeFor[corev1.Secret](), ".nothing.a", false},
-		{reflect.TypeFor[corev1.ConfigMap](), ".binaryData.a", true},
-		{reflect.TypeFor[corev1.ConfigMap](), ".data.a", false},
-		{reflect.TypeFor[admissionv1.ValidatingWebhookConfiguration](), `.webhooks[name="w"].clientConfig.caBundle`, true},
-		{reflect.TypeFor[admissionv1.ValidatingWebhookConfiguration](), `.webhooks[name="w"].clientConfig.url`, false},
-		{nil, ".data.a", false},
-	} {
-		if got := isBytes(test.of, fieldowners.MustParsePath(test.path)); got != test.want {
-			t.Errorf("%v %s: %v", test.of, test.path, got)
 		}
 	}
 }
@@ -78,7 +47,7 @@ func TestSameBytes(t *testing.T) {
 		{"aGVsbG8=", nil, false},
 		{int64(1), "aGVsbG8=", false},
 	} {
-		if got := sameBytes(test.wanted, test.live); got != test.same {
+		if got := SameBytes(test.wanted, test.live); got != test.same {
 			t.Errorf("%q and %q: %v", test.wanted, test.live, got)
 		}
 	}

@@ -1,0 +1,104 @@
+package content
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"strconv"
+)
+
+// SameMeaning reports whether the server has a value as it was wanted. What it adds to the
+// items of a list that is owned as a whole, as defaults, is no difference.
+func SameMeaning(wanted, live any) bool {
+	switch wanted := wanted.(type) {
+	case map[string]any:
+		there, ok := live.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name, value := range wanted {
+			at, has := there[name]
+			if has && !SameMeaning(value, at) || !has && !IsZero(value) {
+				return false
+			}
+		}
+		return true
+	case []any: // admission may add items at its end
+		there, ok := live.([]any)
+		if !ok || len(wanted) > len(there) {
+			return false
+		}
+		for i := range wanted {
+			if !SameMeaning(wanted[i], there[i]) {
+				return false
+			}
+		}
+		return true
+	case string:
+		there, ok := live.(string)
+		return ok && (wanted == there || SameQuantity(wanted, there))
+	case nil:
+		return true // the server drops it
+	}
+	if there, isText := live.(string); isText { // a quantity may be written as a number
+		number, isNumber := decimal(wanted)
+		return isNumber && SameQuantity(number, there)
+	}
+	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
+}
+
+// SameBytes reports whether two texts are the same bytes in base64. The API server takes line
+// breaks in it, and gives them back without.
+func SameBytes(wanted, live any) bool {
+	first, isText := wanted.(string)
+	second, isText2 := live.(string)
+	if !isText || !isText2 {
+		return false
+	}
+	a, err := base64.StdEncoding.DecodeString(first)
+	b, err2 := base64.StdEncoding.DecodeString(second)
+	return err == nil && err2 == nil && bytes.Equal(a, b)
+}
+
+func decimal(v any) (text string, isNumber bool) {
+	switch v := v.(type) {
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	}
+	return "", false
+}
+
+// sameNumber compares 1 and 1.0.
+func sameNumber(a, b any) bool {
+	number := func(v any) (float64, bool) {
+		switch v := v.(type) {
+		case int64:
+			return float64(v), true
+		case float64:
+			return v, true
+		case json.Number:
+			f, err := v.Float64()
+			return f, err == nil
+		}
+		return 0, false
+	}
+	first, ok := number(a)
+	second, ok2 := number(b)
+	return ok && ok2 && first == second
+}
+
+// IsZero reports whether a value may be left out for what it says.
+func IsZero(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case nil:
+		return true
+	}
+	return reflect.ValueOf(v).IsZero()
+}
