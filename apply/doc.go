@@ -101,8 +101,9 @@
 //
 // # Where to find what
 //
-// The steps of an apply are in applier.go, in order: the steady-state check is
-// steady.go and package steady, the lanes are package lanes, and attempt.go what is
-// done inside; settle.go, concession.go and memory.go are the sixth step. Each other
-// verb has a file of its own.
+// The eight steps of an apply are in apply.go, in order. What each takes and returns is
+// beside it: target.go is what a call knows of its object, steady.go returns a proof (by
+// package steady), request.go takes a request and returns an answer, settle.go,
+// concession.go and memory.go take and return a settlement. Each other verb has a file
+// of its own.
 package apply
