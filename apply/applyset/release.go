@@ -18,7 +18,7 @@ func (r *Round) releases(known knownSet) bool {
 	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
 }
 
-// release gives up what partial intents set that are emitted no longer.
+// release gives up what partial intents set that are no longer emitted.
 func (p *pruning) release(ctx context.Context, released []intentKey) {
 	for _, key := range released {
 		if ctx.Err() != nil {

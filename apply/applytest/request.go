@@ -48,7 +48,7 @@ type Request struct {
 	Class        Class // of the answer
 }
 
-// matches tells whether the request is one of those that a query asks for.
+// matches reports whether the request is one of those that a query asks for.
 func (r Request) matches(query Request) bool {
 	return (query.Verb == "" || query.Verb == r.Verb) &&
 		r.isOf(query.Resource) &&

@@ -56,7 +56,7 @@ func (b *breaker) mayForce(now time.Time) bool {
 }
 
 // moved is told that the field came to ours or went from ours, or both where both
-// managers are ours. It tells whether that opened the breaker again.
+// managers are ours. It reports whether that opened the breaker again.
 func (b *breaker) moved(toOurs, fromOurs bool, now time.Time) bool {
 	switch phase := b.at(now); {
 	case phase == halfOpen && toOurs:

@@ -57,8 +57,8 @@ func (s *State) Describe(descs chan<- *prometheus.Desc) {
 	descs <- s.metrics.active
 }
 
-// Collect implements prometheus.Collector. A replica that waits for the lead sees
-// what ends, too, though nobody calls Take there.
+// Collect implements prometheus.Collector. It also ends what is over in a replica that waits
+// for the lead, where nobody calls Take.
 func (s *State) Collect(to chan<- prometheus.Metric) {
 	s.metrics.found.Collect(to)
 	s.mu.Lock()

@@ -101,8 +101,8 @@ func (r *row) is(reason string, object apply.ObjectRef, path fieldowners.Path, a
 	return r.Reason == reason && r.Object.UID == object.UID && r.Path.Equal(path) && r.A == a && r.B == b
 }
 
-// HowToStop says how a manager is brought to leave a field. Release is for appliers: it
-// takes nothing from who writes by Update.
+// HowToStop returns what to do so that a manager leaves a field. Releasing works for appliers
+// only: it takes nothing from a manager that writes by Update.
 func (s *State) HowToStop(m fieldowners.Manager) string {
 	if s.Config.HowToStop != nil {
 		if how := s.Config.HowToStop(m); how != "" {

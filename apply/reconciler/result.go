@@ -21,14 +21,13 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// conflictRetry is how long a rejected conflict waits for the other owner to let
-// go when nothing that is watched says so: giving up a field changes no value.
+// conflictRetry is how long a rejected conflict waits if no watch reports that the other owner
+// gave the field up: that changes no value.
 const conflictRetry = time.Minute
 
-// Requeue says when to reconcile again after errors, see the package comment.
-// Where each of them says how long to wait, the longest wait that the server asked
-// for decides, or else that of a conflict; otherwise the rate limiter does,
-// and no error is lost. nil errors are none.
+// Requeue returns when to reconcile again after errors, see the package comment. If each of
+// them names a wait, that is the longest wait that the server asked for, or else that of a
+// conflict; otherwise the rate limiter decides, and no error is lost. nil errors are ignored.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, errs...)
 }
@@ -78,7 +77,7 @@ func notApplied(errs []error) string {
 	return fmt.Sprintf("%d objects were not applied", n)
 }
 
-// terminating tells whether a Namespace takes nothing new because it is being deleted:
+// terminating reports whether a Namespace takes nothing new because it is being deleted:
 // nothing heals that but its end, and a parent in it goes as well.
 func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
@@ -161,13 +160,13 @@ func takenBack(outcome apply.Outcome) string {
 		joined(outcome.TakenBack), outcome.Object, fieldowners.BeforeFirstApply)
 }
 
-// noteLimit is what the events API allows, in bytes.
+// noteLimit is the limit of the events API, in bytes.
 const noteLimit = 1024
 
-// Event records an event of what was applied, its note cut to what the API takes.
-// The recorder counts up an event that it knows, by its object, reason and action, and
-// keeps the note of the first. So the action follows from the note, and the object has
-// no resourceVersion: each status that is written would make another event of it.
+// Event records an event of what was applied, with its note cut to what the API allows. The
+// recorder counts an event that it knows by object, reason and action, and keeps the first
+// note. So the action is derived from the note, and the object has no resourceVersion, with
+// which each status write would make another event.
 func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
 	if len(note) > noteLimit {
 		// A character cut in two would be replaced on the way, by a longer one.
