@@ -34,7 +34,7 @@ func cleanRuns(ctx context.Context, runs string, out io.Writer) (running int, er
 	if err != nil {
 		return 0, err
 	}
-	defer l.unlock()
+	defer l.Close()
 	dirs, running, err := orphans(runs)
 	if err != nil {
 		return 0, err
@@ -54,7 +54,7 @@ func cleanBuilds(ctx context.Context, builds string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer l.unlock()
+	defer l.Close()
 	entries, err := os.ReadDir(builds)
 	if err != nil {
 		return fmt.Errorf("looking for built binaries: %w", err)

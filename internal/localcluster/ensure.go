@@ -67,7 +67,7 @@ func ensureBuilt(ctx context.Context, dir string, builds []toolBuild, progress i
 	if err != nil {
 		return err
 	}
-	defer l.unlock()
+	defer l.Close()
 	problem := checkExecutable(binariesIn(dir).all(), "building it again")
 	if problem == nil {
 		return nil // somebody else built it while we waited
