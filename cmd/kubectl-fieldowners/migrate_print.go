@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize/english"
+
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
@@ -45,12 +47,7 @@ func (m *migrateCommand) show(object apply.ObjectRef, t *ownership.Transfer) {
 	}
 }
 
-func fields(n int) string {
-	if n == 1 {
-		return "1 field"
-	}
-	return fmt.Sprintf("%d fields", n)
-}
+func fields(n int) string { return english.Plural(n, "field", "") }
 
 const (
 	columns    = 80
