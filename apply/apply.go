@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"coapply.dev/apply/internal/wire"
+	"coapply.dev/apply/lanes"
 )
 
 // Apply brings the object to the intent. Where Config.Steady proves that nothing
@@ -184,7 +185,11 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	var settled settlement
 	settling := false
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
-		return c.inLane(ctx, func(ctx context.Context) (err error) {
+		enter := c.join
+		if settling || c.target.doubtful || c.target.absent { // a read comes first, or whoever is first creates it
+			enter = c.enter
+		}
+		return c.inside(ctx, enter, func(ctx context.Context) (err error) {
 			landed, settled, err = c.try(ctx, settled, settling)
 			settling = true
 			return err
@@ -200,20 +205,47 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	return landed, nil
 }
 
-// inLane is step 3: it does something when it is this call's turn. The server's dry runs
-// change nothing, and wait for nobody.
+// inLane does something with the lane of the object to itself.
 func (c *call) inLane(ctx context.Context, do func(context.Context) error) error {
+	return c.inside(ctx, c.enter, do)
+}
+
+// inside is step 3: it does something when it is this call's turn. The server's dry runs
+// change nothing, and wait for nobody.
+func (c *call) inside(ctx context.Context, enter enter, do func(context.Context) error) error {
 	if c.dryRun {
 		return do(ctx)
 	}
 	start := time.Now()
-	inside, leave, err := c.config.Lanes.Enter(ctx, c.ref.Key())
+	inside, leave, err := enter(ctx)
 	c.waited += time.Since(start)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	return do(inside)
+}
+
+// enter is a way into a lane.
+type enter func(context.Context) (inside context.Context, leave func(), err error)
+
+func (c *call) enter(ctx context.Context) (context.Context, func(), error) {
+	return c.config.Lanes.Enter(ctx, c.ref.Key())
+}
+
+// join is for a write without a read. Others may be inside, none of them under our name.
+func (c *call) join(ctx context.Context) (context.Context, func(), error) {
+	return c.config.Lanes.Join(ctx, c.ref.Key(), c.config.FieldManager)
+}
+
+// alone has the lane to itself from here on.
+func (c *call) alone(ctx context.Context) error {
+	if c.dryRun {
+		return nil
+	}
+	start := time.Now()
+	defer func() { c.waited += time.Since(start) }()
+	return lanes.Alone(ctx)
 }
 
 // try sends the intent, which is step 4, and settles its conflicts, or goes on settling
@@ -224,9 +256,14 @@ func (c *call) try(ctx context.Context, settled settlement, settling bool) (land
 			return landed, known, c.explain(ctx, err)
 		}
 		landed, err = c.send(ctx, request{form: c.intent, pin: c.target.pin()})
-		settling = IsOwnershipConflict(err) || c.unexpected(err)
+		if settling = IsOwnershipConflict(err) || c.unexpected(err); !settling && IsStaleWrite(err) {
+			lanes.Overtaken(ctx)
+		}
 	}
 	if settling {
+		if err := c.alone(ctx); err != nil {
+			return nil, settled, err
+		}
 		landed, settled, err = c.settle(ctx, err, settled)
 	}
 	switch {
