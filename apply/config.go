@@ -27,7 +27,7 @@ type Config struct {
 	// What it gives has to have its managed fields.
 	LiveReader client.Reader
 	// Lanes are those of the process: give the same to all appliers and updaters, so
-	// that they write to an object one after another. nil is a set of its own.
+	// that they take turns at an object. nil is a set of its own.
 	Lanes *lanes.Set
 	// Steady tells which intents need no request. All appliers of a process share one;
 	// nil sends each intent.

@@ -35,7 +35,9 @@
 //	lanes := lanes.New() // one a process
 //
 // The lane is held from the first request of a try to its last, not while the call
-// backs off. Every intent is sent; none is merged with another one or dropped.
+// backs off. Where the network is slow, applies that need no read are under way together,
+// as many as keep the server busy and never two of one field manager; that takes
+// RecordExchange. Every intent is sent; none is merged with another one or dropped.
 //
 // # Intents that change nothing
 //
