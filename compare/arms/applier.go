@@ -47,7 +47,11 @@ func applier(s compare.Session) writer {
 }
 
 // Recorded is the client of a field manager whose transport an Applier sees, as it is set up in a controller's process.
+// Where there is no transport, as with a fake client, it is that client.
 func Recorded(s compare.Session, manager string) (client.Client, error) {
+	if s.Config == nil {
+		return s.Client(manager), nil
+	}
 	config, c := s.Config(manager), s.Client(manager)
 	config.Wrap(apply.RecordExchange)
 	return client.New(config, client.Options{Scheme: c.Scheme(), Mapper: c.RESTMapper()})
