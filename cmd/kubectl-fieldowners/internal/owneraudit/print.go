@@ -171,12 +171,3 @@ func stackOverlaps(w io.Writer, rows [][]string, screen ownerview.Screen) {
 		fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf("fields: %s, objects: %s, such as %s", row[2], row[3], row[4]), "  ", screen.Width))
 	}
 }
-
-// String gives the manager as reports show it, with nothing that steers a terminal.
-func (m Manager) String() string {
-	text := ownerview.Safe(m.Name) + "/" + ownerview.Safe(string(m.Operation))
-	if m.Subresource != "" {
-		text += "[" + ownerview.Safe(m.Subresource) + "]"
-	}
-	return text
-}
