@@ -46,7 +46,7 @@ func run() int {
 
 // soak builds and starts what steps need before the time begins.
 func soak(ctx context.Context, patience time.Duration, seed uint64, race bool) error {
-	if err := (step{"build", []string{"-run", "^$", "./..."}, nil}).run(ctx, race, nil); err != nil {
+	if err := (step{name: "build", arguments: []string{"-run", "^$", "./..."}}).run(ctx, race, nil); err != nil {
 		return err
 	}
 	shared, err := kit.Share(ctx)
@@ -86,6 +86,7 @@ type step struct {
 	name        string
 	arguments   []string
 	environment []string
+	module      string // "" is ours
 }
 
 // run asks the tests to end when the context is over, so that they stop their control planes.
@@ -98,6 +99,7 @@ func (s step) run(ctx context.Context, race bool, environment []string) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test leaves its tests running when it is told to end
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
 	command.WaitDelay = time.Minute
+	command.Dir = s.module
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	command.Env = append(append(os.Environ(), environment...), s.environment...)
 	return command.Run()
