@@ -9,7 +9,7 @@ import (
 
 const allControllers = "*"
 
-// selectControllers gives the named reconcilers in the order of controller.All.
+// selectControllers returns the named reconcilers in the order of controller.All.
 func selectControllers(names []string) ([]controller.Controller, error) {
 	wanted := map[string]bool{}
 	for _, name := range names {

@@ -45,12 +45,12 @@ func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	return ended
 }
 
-// isShutdown tells whether a pod is to be deleted rather than just let go.
+// isShutdown reports whether a pod is to be deleted rather than just let go.
 func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
 	return box.Spec.State == v1alpha1.DevboxShutdown && isOwnPod(box, pod)
 }
 
-// hasEnded tells whether the containers of a pod have run their last. Grace
+// hasEnded reports whether the containers of a pod have run their last. Grace
 // period 0 is how the kubelet, or the pod garbage collector for a lost node, says
 // that the pod may go.
 func hasEnded(pod *corev1.Pod) bool {
@@ -69,8 +69,8 @@ func hasEnded(pod *corev1.Pod) bool {
 	})
 }
 
-// hasFinished tells whether a pod runs no more and never will again. Nobody deletes
-// such a pod when its ReplicaSet goes down to none.
+// hasFinished reports whether a pod has ended for good. Nobody deletes this pod when its
+// ReplicaSet is scaled to zero.
 func hasFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

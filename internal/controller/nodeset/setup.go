@@ -37,7 +37,7 @@ const (
 
 // Setup adds the reconciler that owns a NodeSet's pods and status.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	// What says whose a pod is, is ours to say.
+	// The label that says to which NodeSet a pod belongs is ours.
 	applier, err := options.Runtime.Applier(fieldmanagers.NodeSet, apply.OnConflict(apply.Reject).
 		At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force))
 	if err != nil {
@@ -67,8 +67,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete(n)
 }
 
-// setOfPod goes by the name, whoever's the pod is: it is in the way of a NodeSet, or
-// no more.
+// setOfPod goes by the name, whoever owns the pod: it may be in the way of a NodeSet, or no
+// longer be.
 func setOfPod(pod client.Object) []string {
 	if set, _, ok := parsePodName(pod.GetName()); ok {
 		return []string{set}

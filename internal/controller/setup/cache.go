@@ -37,7 +37,7 @@ func Cache() cache.Options {
 }
 
 // ownersOnly leaves of an object's metadata what the fight detector looks at, who owns
-// what and whose it is; nobody else reads metadata alone. The rest is cached once, with the
+// what and whose it is; nothing else reads metadata alone. The rest is cached once, with the
 // whole object.
 func ownersOnly(object *metav1.PartialObjectMetadata, ours []string) *metav1.PartialObjectMetadata {
 	object.Annotations, object.Labels, object.Finalizers = nil, nil, nil

@@ -50,7 +50,7 @@ func (r statusReader) status(
 	}}, nil
 }
 
-// own reads an object and tells whether the SlurmController controls it.
+// own reads an object and reports whether the SlurmController controls it.
 func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmController, name string, object client.Object) (bool, error) {
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: controller.Namespace, Name: name}, object)
 	if err != nil {
