@@ -78,15 +78,15 @@ type DevboxNetwork struct {
 type DevboxPhase string
 
 const (
-	// PhasePending: the pod does not run yet.
+	// PhasePending means that the pod does not run yet.
 	PhasePending DevboxPhase = "Pending"
-	// PhaseRunning: the pod is ready.
+	// PhaseRunning means that the pod is ready.
 	PhaseRunning DevboxPhase = "Running"
-	// PhaseStopping: there is a pod that should end.
+	// PhaseStopping means that there is a pod that should end.
 	PhaseStopping DevboxPhase = "Stopping"
-	// PhaseStopped: there is no pod, and none is wanted.
+	// PhaseStopped means that there is no pod, and no pod is wanted.
 	PhaseStopped DevboxPhase = "Stopped"
-	// PhaseShutdown: as PhaseStopped, and the pod was deleted at once.
+	// PhaseShutdown means the same, and that the pod was deleted at once.
 	PhaseShutdown DevboxPhase = "Shutdown"
 )
 

@@ -34,11 +34,11 @@ type LicenseSpec struct {
 type LicensePhase string
 
 const (
-	// LicensePending: not valid yet.
+	// LicensePending means that the license is not valid yet.
 	LicensePending LicensePhase = "Pending"
-	// LicenseActive: valid.
+	// LicenseActive means that it is valid.
 	LicenseActive LicensePhase = "Active"
-	// LicenseExpired: no longer valid.
+	// LicenseExpired means that it is no longer valid.
 	LicenseExpired LicensePhase = "Expired"
 )
 

@@ -90,11 +90,11 @@ type NodeMaintenanceSpec struct {
 type NodeResult string
 
 const (
-	// NodePending: waits for its turn, or is being worked on.
+	// NodePending means that the node waits for its turn, or is being worked on.
 	NodePending NodeResult = "Pending"
-	// NodeSucceeded: the node is as it should be.
+	// NodeSucceeded means that the node is as it should be.
 	NodeSucceeded NodeResult = "Succeeded"
-	// NodeFailed: the node is not as it should be, and is not tried again.
+	// NodeFailed means that the node is not as it should be, and is not tried again.
 	NodeFailed NodeResult = "Failed"
 )
 
