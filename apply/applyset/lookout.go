@@ -48,7 +48,7 @@ func (l lookout) remembered() []Kept {
 	return kept
 }
 
-// mark says of what is kept whether it was told before.
+// mark sets Kept.Remembered of what was kept before.
 func (l lookout) mark(kept []Kept) {
 	for i, k := range kept {
 		kept[i].Remembered = slices.ContainsFunc(l.kept, k.same)

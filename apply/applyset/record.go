@@ -49,8 +49,7 @@ func (s *Sets) Has(parent, object client.Object) bool {
 	return s.ownsLabel(ownership)
 }
 
-// record is what a parent says of its set; the zero value is that of a parent
-// that has none.
+// record is what a parent says of its set; the zero value if it has no set.
 type record struct{ id, tooling, kinds, namespaces, partials string }
 
 func recordOf(parent metav1.Object) record {
@@ -120,8 +119,8 @@ func (r record) with(s scope) record {
 	return r
 }
 
-// scope is where members may be: objects of these kinds, in the parent's own
-// namespace, in these others or in none.
+// scope is where members may be: objects of these kinds, cluster-scoped or in these namespaces
+// or the parent's own.
 type scope struct {
 	kinds      sets.Set[schema.GroupKind]
 	namespaces sets.Set[string]

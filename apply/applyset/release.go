@@ -12,8 +12,8 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// releases reports whether the parent names partial intents that the round has none of,
-// but for those that are known not to be given up.
+// releases reports whether the parent names partial intents that are not in the round, except
+// those that are known to be kept.
 func (r *Round) releases(known knownSet) bool {
 	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
 }

@@ -95,7 +95,7 @@ func (f *Faulty) Unused() []string {
 	return all
 }
 
-// due counts the call with every fault and gives the first that is due.
+// due counts the call with every fault and returns the first that is due.
 func (f *Faulty) due(made call) (Fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,9 +127,8 @@ func (f *Faulty) refuse(fault Fault, made call, why error) error {
 	return err
 }
 
-// do makes a call or gives it what is due. Where a write lands and its answer is
-// lost, lost makes it. A call whose context has ended is not sent, so it is not met
-// by a fault.
+// do makes a call, or answers it with the fault that is due. If the fault is a lost answer,
+// lost makes the call. A call whose context has ended is not sent, so it does not meet a fault.
 func (f *Faulty) do(ctx context.Context, made call, send, lost func() error) error {
 	if ctx.Err() != nil {
 		return send()

@@ -46,8 +46,9 @@ func Seen(before, after metav1.Object) (Change, error) {
 	return change, nil
 }
 
-// lastWriter is the one manager whose entry has the latest time; the zero value is that
-// there are several. A status gives no object another generation.
+// lastWriter returns the manager whose entry has the latest time, or the zero value if there
+// are several. Entries of the status are left out, as writing a status does not change the
+// generation.
 func lastWriter(all entries) (last fieldowners.Manager) {
 	newest := newestOf(all)
 	for _, entry := range all {

@@ -4,8 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxOthers bounds how many names of foreign managers become series: whoever writes
-// an object chooses the name.
+// maxOthers limits how many names of foreign managers become series, as any writer of an object
+// can choose its name.
 const maxOthers = 100
 
 // manyOthers stands for those beyond maxOthers.

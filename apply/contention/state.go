@@ -128,7 +128,8 @@ func (s *State) begin(r *row, same func(*row) bool, now time.Time) bool {
 	return true
 }
 
-// moved tells the breakers which fields went over. It reports whether that opened one.
+// moved records in the breakers which fields changed their owner. It reports whether that
+// opened one.
 func (s *State) moved(object Object, change Change, now time.Time) (opened bool) {
 	for _, r := range s.rows {
 		if r.Object.UID != object.UID || r.breaker == nil {

@@ -15,8 +15,8 @@ import (
 const (
 	// maxSent and maxUnsent bound the writes that are remembered.
 	maxSent, maxUnsent = 10_000, 1000
-	// fewUnsent is up to how many writes in a minute are told of nobody: their answers
-	// were lost.
+	// fewUnsent is how many unsent writes in a minute are not reported: their answers may
+	// have been lost.
 	fewUnsent = 2
 	// answerTime is how much later than the watch an answer may come: until then a write
 	// may be ours.

@@ -23,12 +23,12 @@ const (
 type Object struct {
 	apply.ObjectRef
 
-	// Parent is the object of ours that controls it; the zero value is none. An object
-	// of ours has itself.
+	// Parent is the object of ours that controls it, or the zero value. An object of ours is
+	// its own Parent.
 	Parent apply.ObjectRef
 }
 
-// subject is whom people look at: the parent, or the object where there is none.
+// subject returns the object that people look at: the parent, or without one the object.
 func (o Object) subject() apply.ObjectRef {
 	if o.Parent.Name != "" {
 		return o.Parent

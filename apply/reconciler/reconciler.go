@@ -94,7 +94,7 @@ type Config[P client.Object] struct {
 	Status func(ctx context.Context, parent P, applied Applied) (Report[P], error)
 	// Gone is called for a parent that does not exist any more. It may be nil.
 	Gone func(ctx context.Context, parent types.NamespacedName) error
-	// Events tells people of conflicts. It may be nil.
+	// Events records events of conflicts. It may be nil.
 	Events events.EventRecorder
 }
 
@@ -280,7 +280,7 @@ func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
 	return applied
 }
 
-// writeStatus tells, beside what went wrong, in what time to reconcile again.
+// writeStatus returns when to reconcile again, beside what went wrong.
 func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Applied) (time.Duration, error) {
 	if r.Status == nil {
 		return 0, nil

@@ -83,9 +83,8 @@ func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// tell records events for conflicts, rejected and settled, for objects that are someone
-// else's, and for what was pruned and what was not. What is settled or kept as before
-// is not told again, nor are errors that are no news.
+// tell records events for conflicts, rejected and settled, for objects that are someone else's,
+// and for what was pruned and what was kept. Nothing is repeated while it stays the same.
 func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	if r.Events == nil {
 		return
@@ -154,7 +153,8 @@ var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Share:      {"OwnershipShared", "shares the value, and did not set"},
 }
 
-// takenBack says why it was nobody's.
+// takenBack returns the note on fields that were taken back, and why they had no owner of their
+// own.
 func takenBack(outcome apply.Outcome) string {
 	return fmt.Sprintf("took back %s of %v: its managed fields had been wiped, and the API server had made up the owner %s",
 		joined(outcome.TakenBack), outcome.Object, fieldowners.BeforeFirstApply)

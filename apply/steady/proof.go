@@ -62,7 +62,7 @@ func (r Request) Compare(read Read) error {
 	return err
 }
 
-// compare is the part of the proof that needs no schema. It gives our entry, and what the
+// compare is the part of the proof that needs no schema. It returns our entry, and what the
 // object holds.
 func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
 	if r.Manager == "kubectl" {

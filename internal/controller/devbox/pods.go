@@ -31,9 +31,9 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 	return pods, nil
 }
 
-// endedPods are those that still carry our finalizer and have nothing more to
-// tell, those of strangers who copied our template among them. A Devbox that is shut
-// down does not wait for what its own pods may have, and keeps none that has ended.
+// endedPods returns the pods that have our finalizer and nothing more to record, pods of
+// strangers who copied our template included. If the Devbox is shut down, the last status of
+// its own pods is not waited for, and no ended pod is kept.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {
@@ -75,8 +75,8 @@ func hasFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// lastEnded is the pod that was created last of those that have a container status;
-// nil when none has, and then nothing is written.
+// lastEnded returns the newest pod that has a container status, or nil; then nothing is
+// written.
 func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	var last *corev1.Pod
 	for _, pod := range ended {

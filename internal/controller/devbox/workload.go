@@ -59,8 +59,8 @@ type workload struct {
 	updater *update.Updater
 }
 
-// status reports what the pods do, and records the last container status of those
-// that ended before it lets them go.
+// status reports what the pods do, and records the last container status of ended pods before
+// it removes their finalizer.
 func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	none := reconciler.Report[*v1alpha1.Devbox]{}
 	pods, err := podsOf(ctx, w.client, client.ObjectKeyFromObject(box))

@@ -69,10 +69,10 @@ func (w workload) deleteDeployment(ctx context.Context, deployment *appsv1.Deplo
 	return nil
 }
 
-// deleteReplicaSets deletes those that a Deployment left behind, deleted with its
-// dependents orphaned: they would replace every pod that goes. They go at once, and
-// their pods are removed by us. Those of a Deployment that somebody has taken from the
-// Devbox are that one's: it gives them, and they keep their pods.
+// deleteReplicaSets deletes ReplicaSets of a Deployment that was deleted with its dependents
+// orphaned: they would replace every pod. They are deleted at once, and we remove their pods.
+// ReplicaSets of a Deployment that somebody has taken from the Devbox are kept and returned,
+// with their pods.
 func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
 	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})

@@ -101,8 +101,8 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	return true, err
 }
 
-// uncordon gives up what we applied, takes what we may, gives that up as well, and
-// looks at each step what is left.
+// uncordon gives up what we applied, takes what it may and gives that up as well, and looks
+// after each step what is left.
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {

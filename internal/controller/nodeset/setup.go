@@ -88,8 +88,8 @@ func request(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// requestsOfController are for the NodeSets whose pods are told where it is. One that
-// cannot be read now is asked when it changes.
+// requestsOfController returns requests for the NodeSets whose pods get the controller's
+// address. If they cannot be listed now, they are asked when they change.
 func (n nodeSets) requestsOfController(ctx context.Context, controller client.Object) []reconcile.Request {
 	var sets v1alpha1.NodeSetList
 	if err := n.client.List(ctx, &sets, client.InNamespace(controller.GetNamespace())); err != nil {

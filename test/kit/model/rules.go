@@ -166,8 +166,8 @@ func (m *Model) Clashes(by Identity, config Tree) []Clash {
 	return found
 }
 
-// Land is an apply that is forced or has no clash. What changes is taken from
-// every other owner, what goes is nobody's.
+// Land is an apply that is forced or has no clash. What it changes is taken from every other
+// owner; what it removes has no owner any more.
 func (m *Model) Land(by Identity, config Tree) {
 	config = config.Only(func(path string) bool { return reaches(by.Subresource, path) })
 	after := m.result(by, config)
