@@ -28,6 +28,7 @@ type Builder[P client.Object] struct {
 	policy       apply.Policy
 	config       reconciler.Config[P]
 	dependsOn    []func(P) any
+	owned        []client.Object
 	steps        []func(*builder.Builder)
 }
 
@@ -48,6 +49,7 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 // Owns watches a kind of what is emitted: a change of an object whose controller is the
 // parent, see OwnedBy, leads to a reconcile of the parent.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
+	b.owned = append(b.owned, object)
 	b.steps = append(b.steps, func(c *builder.Builder) { c.Owns(object, opts...) })
 	return b
 }
@@ -135,6 +137,9 @@ func (b *Builder[P]) Complete() error {
 	}
 	if b.name != "" {
 		c.Named(b.name)
+	}
+	if err := b.rt.watchObjects(parent, b.owned); err != nil {
+		return b.wrap(fmt.Errorf("watching for fights: %w", err))
 	}
 	return b.wrap(c.Complete(r))
 }

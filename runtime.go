@@ -21,19 +21,21 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
+	"coapply.dev/apply/contention/watch"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/metrics"
 	"coapply.dev/apply/update"
 )
 
 // Runtime is what the controllers of a process share: turns at objects, the check for
-// steady states, and metrics. It is safe for concurrent use.
+// steady states, the watch for fights, and metrics. It is safe for concurrent use.
 type Runtime struct {
 	mgr        ctrl.Manager
 	lanes      *lanes.Set
 	steady     *apply.SteadyState
 	metrics    apply.Metrics
 	contention *contention.State
+	fights     *watch.Watch // nil: nobody looks for fights
 	contracts  func(fieldManager string) apply.Contract
 
 	within func(namespace *corev1.Namespace) bool // nil: everywhere
@@ -44,12 +46,6 @@ type Runtime struct {
 
 // Option is for New.
 type Option func(*Runtime)
-
-// WithContention has every policy guarded, and every apply seen, by a State that is shown
-// what the process's watches see. nil guards nothing.
-func WithContention(state *contention.State) Option {
-	return func(rt *Runtime) { rt.contention = state }
-}
 
 // WithMetrics has them observe each apply and update, instead of those in
 // controller-runtime's registry.
@@ -79,15 +75,22 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
-	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, looked: lru.New(rememberedLooks), stripped: &atomic.Pointer[error]{}}
+	state, err := contention.New(contention.Config{})
+	if err != nil {
+		return nil, fmt.Errorf("coapply: %w", err)
+	}
+	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, contention: state,
+		looked: lru.New(rememberedLooks), stripped: &atomic.Pointer[error]{}}
 	for _, option := range options {
 		option(rt)
 	}
-	if rt.metrics != nil {
-		return rt, nil
+	if rt.metrics == nil {
+		if rt.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
+			return nil, fmt.Errorf("coapply: %w", err)
+		}
 	}
-	if rt.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
-		return nil, fmt.Errorf("coapply: %w", err)
+	if err := rt.watchFights(); err != nil {
+		return nil, fmt.Errorf("coapply: watching for fights: %w", err)
 	}
 	return rt, nil
 }
@@ -118,6 +121,9 @@ func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.App
 }
 
 func (rt *Runtime) applier(config apply.Config) (*apply.Applier, error) {
+	if err := rt.watchContract(config.FieldManager); err != nil {
+		return nil, fmt.Errorf("coapply: watching for fights: %w", err)
+	}
 	return apply.New(sender{Client: rt.mgr.GetClient(), rt: rt}, config)
 }
 
@@ -129,7 +135,7 @@ func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply
 		LiveReader:   rt.mgr.GetAPIReader(),
 		Lanes:        rt.lanes,
 		Steady:       rt.steady.ReadBy(reader{Client: rt.mgr.GetClient(), rt: rt, fieldManager: fieldManager}),
-		Metrics:      rt.contention.Sent(fieldManager, rt.metrics),
+		Metrics:      rt.sent(fieldManager),
 	}
 	if rt.contracts != nil {
 		config.Contract = rt.contracts(fieldManager)

@@ -13,6 +13,12 @@ import (
 // DefaultPerMinute is the default of Config.PerMinute, as in Config Sync (KNV2005).
 const DefaultPerMinute = 5
 
+// FieldManager applies the condition Contended. It answers no one, and is in no loop.
+const FieldManager = "coapply-fights"
+
+// Condition is the type of the condition that says of an object what goes on about it.
+const Condition = "Contended"
+
 // window is the sliding time in which writes are counted, as that of fights and loops.
 const window = time.Minute
 
@@ -21,11 +27,8 @@ type Config struct {
 	// Ours reports whether a field manager is one of ours: of this process, or of another
 	// one of the same owner. nil knows those that State.Guard was called for.
 	Ours func(manager string) bool
-	// Tells are managers of ours that only report troubles, for example in a condition, and
-	// so are in no loop.
-	Tells []string
-	// HowToStop returns what to do so that a manager of ours leaves a field; if it is nil or
-	// returns "", State.HowToStop does.
+	// HowToStop says how a manager of ours is brought to leave a field; "" or nil leaves
+	// that to State.HowToStop.
 	HowToStop func(fieldowners.Manager) string
 	// PerMinute is how often a field may go from one manager to the other and back in
 	// a minute, each way counted, before it is a fight.

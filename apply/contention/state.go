@@ -64,7 +64,18 @@ func (s *State) ours(name string) bool {
 	return guarded
 }
 
-// applies reports whether a breaker can stop a manager, if it is ours.
+// Concerns reports whether an object belongs to one of ours, or a manager of ours owns
+// anything of it.
+func (s *State) Concerns(object Object, as metav1.Object) bool {
+	if object.Parent.Name != "" {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(as.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return s.ours(entry.Manager) })
+}
+
+// applies reports whether a manager is one that a breaker can stop, if it is ours.
 func applies(m fieldowners.Manager) bool { return m.Operation == metav1.ManagedFieldsOperationApply }
 
 // Guard returns the policy with a check of the breakers before each force of the manager.
@@ -184,7 +195,7 @@ func (s *State) write(object Object, change Change, now time.Time) []fights.Loop
 		case !s.ours(m.Name) && m.Subresource != "status":
 			s.loops.Interrupted(string(object.familyUID()))
 			return nil
-		case s.ours(m.Name) && !slices.Contains(s.Tells, m.Name) && !slices.Contains(names, m.Name):
+		case s.ours(m.Name) && m.Name != FieldManager && !slices.Contains(names, m.Name):
 			names = append(names, m.Name)
 		}
 	}

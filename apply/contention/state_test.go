@@ -40,8 +40,8 @@ func newWorld(t *testing.T, parent apply.ObjectRef) *world {
 	}}
 	var err error
 	if w.State, err = New(Config{
-		Ours: func(name string) bool { return strings.HasPrefix(name, "coapply-") }, Tells: []string{"coapply-fights"},
-		now: func() time.Time { return w.clock }, jitter: sameJitter,
+		Ours: func(name string) bool { return strings.HasPrefix(name, "coapply-") },
+		now:  func() time.Time { return w.clock }, jitter: sameJitter,
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"coapply.dev/api/v1alpha1"
@@ -106,7 +105,7 @@ func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) 
 }
 
 func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
-	state, err := o.contention(ctrlmetrics.Registry)
+	state, err := o.contention(selected)
 	if err != nil {
 		return err
 	}
@@ -114,8 +113,11 @@ func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
 	if err != nil {
 		return err
 	}
-	shared := setup.Options{Runtime: rt, Replicas: o.replicasDecision(), Contention: state}
+	shared := setup.Options{Runtime: rt, Replicas: o.replicasDecision()}
 	for _, c := range selected {
+		if c.Setup == nil {
+			continue
+		}
 		if err := c.Setup(mgr, shared); err != nil {
 			return err
 		}
@@ -127,17 +129,14 @@ func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
 }
 
 // contention is nil where nobody is to look for fights.
-func (o *options) contention(registry prometheus.Registerer) (*contention.State, error) {
-	if o.fightsPerMinute == 0 {
+func (o *options) contention(selected []controller.Controller) (*contention.State, error) {
+	looks := slices.ContainsFunc(selected, func(c controller.Controller) bool { return c.Name == fightsController })
+	if !looks || o.fightsPerMinute == 0 {
 		return nil, nil
 	}
 	config := fights.Config()
 	config.PerMinute = o.fightsPerMinute
-	state, err := contention.New(config)
-	if err != nil {
-		return nil, err
-	}
-	return state, registry.Register(state)
+	return contention.New(config)
 }
 
 func (o *options) replicasDecision() apply.Decision {

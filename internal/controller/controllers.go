@@ -5,7 +5,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"coapply.dev/internal/controller/devbox"
-	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/controller/license"
 	"coapply.dev/internal/controller/nodemaintenance"
 	"coapply.dev/internal/controller/nodeset"
@@ -16,9 +15,9 @@ import (
 
 // Controller is one reconciler.
 type Controller struct {
-	Name        string // as --controllers names it
-	Description string // one line for --help
-	Setup       func(ctrl.Manager, setup.Options) error
+	Name        string                                  // as --controllers names it
+	Description string                                  // one line for --help
+	Setup       func(ctrl.Manager, setup.Options) error // nil: setup.NewRuntime does it, given a State
 }
 
 // All lists the reconcilers in the order in which they are set up.
@@ -32,7 +31,7 @@ func All() []Controller {
 		{"nodemaintenance", "nodes cordoned and uncordoned, a few at a time", nodemaintenance.Setup},
 		{"user", "Namespace of a User with its ServiceAccount and RoleBinding, audit log", user.Setup},
 		{"license", "phase and limits of a License, quota fields of its User's Namespace, ResourceQuota", license.Setup},
-		{"fights", "who takes fields from each other: events, condition Contended, ours stop forcing", fights.Setup},
+		{"fights", "who takes fields from each other: events, condition Contended, ours stop forcing", nil},
 		{"nodeset", "pods of a NodeSet, and its status", nodeset.Setup},
 	}
 }

@@ -14,6 +14,10 @@ import (
 func TestEveryReconcilerIsListed(t *testing.T) {
 	listed := map[string]bool{}
 	for _, c := range controller.All() {
+		if c.Setup == nil { // the Runtime does it
+			listed[c.Name] = true
+			continue
+		}
 		name := runtime.FuncForPC(reflect.ValueOf(c.Setup).Pointer()).Name() // path/of/package.Func
 		folder, _, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ".")
 		listed[folder] = true

@@ -96,12 +96,12 @@ func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end 
 	if err != nil {
 		return nil, err
 	}
-	options := setup.Options{Replicas: replicas, Contention: p.Contention}
+	options := setup.Options{Replicas: replicas}
 	if options.Runtime, err = setup.NewRuntime(mgr, p.Contention, coapply.WithMetrics(p.Applies)); err != nil {
 		return nil, err
 	}
 	for _, c := range controller.All() {
-		if p.Namespace != "" && slices.Contains(clusterWide, c.Name) {
+		if c.Setup == nil || p.Namespace != "" && slices.Contains(clusterWide, c.Name) {
 			continue
 		}
 		if err := c.Setup(mgr, options); err != nil {

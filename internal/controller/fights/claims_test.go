@@ -9,17 +9,13 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply"
-	"coapply.dev/apply/applytest"
 	"coapply.dev/apply/contention"
 	"coapply.dev/fieldowners/contract"
 	"coapply.dev/internal/controller/fieldmanagers"
@@ -48,44 +44,35 @@ func ourKinds(scheme *runtime.Scheme) []schema.GroupVersionKind {
 	return kinds
 }
 
-func TestClaims(t *testing.T) {
-	applytest.Owns(t, fieldmanagers.Contract(fieldmanagers.Fights), func(kind schema.GroupVersionKind) ([]apply.Intent, error) {
-		subject := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: types.NamespacedName{Name: "x"}}
-		config, err := status(subject, nil, condition([]contention.Trouble{{Reason: contention.ReasonLoop}}))
-		return []apply.Intent{{Config: config, Subresource: "status"}}, err
-	}, ourKinds(newScheme(t))...)
-}
-
-// TestWatched holds what is watched, and marked, to the rights of config/rbac.
+// TestWatched holds what the Runtime watches, and marks, to the contract and to the rights of
+// config/rbac.
 func TestWatched(t *testing.T) {
 	scheme := newScheme(t)
-	kinds, err := watched(scheme, fieldmanagers.All())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, kind := range ourKinds(scheme) {
-		if !slices.Contains(kinds, kind) {
-			t.Errorf("%s is not watched", kind)
+		if !slices.ContainsFunc(fieldmanagers.Contract(contention.FieldManager), func(c contract.Claim) bool { return c.Kind == kind.GroupKind() }) {
+			t.Errorf("%s bears no condition", kind)
 		}
 	}
-	if want := (schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}); !slices.Contains(kinds, want) {
-		t.Errorf("%s is not among %v", want, kinds)
-	}
-	for _, kind := range kinds {
-		resource, _ := meta.UnsafeGuessKindToResource(kind)
+	for _, claim := range fieldmanagers.All() {
+		if len(claim.Applies) == 0 {
+			continue
+		}
+		versions := scheme.VersionsForGroupKind(claim.Kind)
+		if len(versions) == 0 {
+			t.Errorf("%s is not watched: the scheme does not know it", claim.Kind)
+			continue
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(versions[0].WithKind(claim.Kind.Kind))
 		if name, ok := strings.CutSuffix(resource.Resource, "xs"); ok {
 			resource.Resource = name + "xes" // as English has it
 		}
 		for _, verb := range []string{"list", "watch"} {
 			wantRight(t, resource.GroupResource(), verb)
 		}
-		if ofOurs(kind) {
+		if claim.Manager == contention.FieldManager {
 			wantRight(t, resource.GroupResource(), "get")
-			wantRight(t, schema.GroupResource{Group: kind.Group, Resource: resource.Resource + "/status"}, "patch")
+			wantRight(t, schema.GroupResource{Group: claim.Kind.Group, Resource: resource.Resource + "/status"}, "patch")
 		}
-	}
-	if _, err := watched(scheme, contract.Contract{{Manager: "m", Kind: schema.GroupKind{Group: "example.com", Kind: "Nothing"}, Applies: []string{".spec"}}}); err == nil {
-		t.Error("a kind that nobody knows was accepted")
 	}
 }
 
@@ -103,18 +90,5 @@ func wantRight(t *testing.T, resource schema.GroupResource, verb string) {
 		return slices.Contains(r.APIGroups, resource.Group) && slices.Contains(r.Resources, resource.Resource) && slices.Contains(r.Verbs, verb)
 	}) {
 		t.Errorf("the manager may not %s %s: add it to rbac.go and make generate", verb, resource)
-	}
-}
-
-func TestConditionIsStable(t *testing.T) {
-	if c := condition(nil); c.Status != metav1.ConditionFalse || c.Reason != "Calm" {
-		t.Errorf("%+v", c)
-	}
-	many := make([]contention.Trouble, 100)
-	for i := range many {
-		many[i].Reason = contention.ReasonLoop
-	}
-	if c := condition(many); c.Status != metav1.ConditionTrue || !strings.HasSuffix(c.Message, "and 92 more") {
-		t.Errorf("%+v", c)
 	}
 }

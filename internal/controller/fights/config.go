@@ -15,7 +15,6 @@ import (
 func Config() contention.Config {
 	return contention.Config{
 		Ours:      isOurs,
-		Tells:     []string{fieldmanagers.Fights},
 		HowToStop: howToStop,
 	}
 }

@@ -18,13 +18,10 @@ type Options struct {
 	// Replicas decides what happens when someone else, a person with kubectl scale
 	// or an autoscaler, owns the replicas of a Devbox's Deployment.
 	Replicas apply.Decision
-	// Contention stops managers of ours that fight about a field from forcing it. If it is
-	// nil, no force is stopped, and package fights does not watch.
-	Contention *contention.State
 }
 
 // NewRuntime returns what the reconcilers write by: each takes back what is its own, and asks
-// before it forces.
+// the State before it forces. nil stops nobody, and nobody looks for fights.
 func NewRuntime(mgr ctrl.Manager, state *contention.State, options ...coapply.Option) (*coapply.Runtime, error) {
 	return coapply.New(mgr, append(options, coapply.WithContention(state), coapply.WithContracts(fieldmanagers.Contract))...)
 }

@@ -53,8 +53,8 @@ func TestLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := setup.Options{Runtime: rt, Contention: state}
-	for _, add := range []func(ctrl.Manager, setup.Options) error{setupPing, setupPong, fights.Setup} {
+	options := setup.Options{Runtime: rt}
+	for _, add := range []func(ctrl.Manager, setup.Options) error{setupPing, setupPong} {
 		if err := add(mgr, options); err != nil {
 			t.Fatal(err)
 		}

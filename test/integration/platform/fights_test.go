@@ -39,7 +39,7 @@ func startFightsIn(t *testing.T, namespace string, config contention.Config) *ki
 	p := &kit.Platform{Client: kit.NewClient(t, restConfig), Namespace: namespace, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
 	var err error
 	of := fights.Config()
-	config.Ours, config.Tells, config.HowToStop = of.Ours, of.Tells, of.HowToStop
+	config.Ours, config.HowToStop = of.Ours, of.HowToStop
 	p.Contention, err = contention.New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package fights
+package watch
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ import (
 
 func TestNotes(t *testing.T) {
 	fight := contention.Trouble{
-		Reason: contention.ReasonFight, Object: watcher{kind: deployments}.ref(owned("x", "m", "")),
+		Reason: contention.ReasonFight, Object: watcher{deployments, newWatch(t)}.ref(owned("x", "m", "")),
 		Path: fieldowners.MustParsePath(".spec.replicas"),
 		A:    fieldowners.Manager{Name: "coapply-x", Operation: metav1.ManagedFieldsOperationApply},
 		B:    fieldowners.Manager{Name: "hpa", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"},
@@ -22,14 +22,14 @@ func TestNotes(t *testing.T) {
 	yields := fight
 	yields.Yields = []string{"coapply-x"}
 	loop := contention.Trouble{Reason: contention.ReasonLoop, Object: fight.Object, Other: fight.Object, A: fight.A, B: fight.B}
-	const todo = "; stop one of the two. coapply-x: change the spec of the object that it reconciles, " +
-		"or pause that object with the annotation coapply.dev/paused: \"true\". " +
+	const todo = "; stop one of the two. coapply-x: take the field out of what it applies; " +
+		"once it has stopped, kubectl fieldowners release gives up what it applied. " +
 		"hpa: change or delete the autoscaler; kubectl fieldowners release does nothing for an Update owner"
 	stranger := contention.Trouble{Reason: contention.ReasonStranger, Object: fight.Object, A: fight.A,
 		Unsent: []contention.Unsent{{Manager: "coapply-x", Object: fight.Object, Writes: 7}}}
 	posed := yields
 	posed.Unsent = []contention.Unsent{{Manager: "coapply-x", Object: fight.Object, Writes: 3, Fields: []fieldowners.Path{fight.Path}}}
-	state, err := contention.New(Config())
+	state, err := contention.New(contention.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

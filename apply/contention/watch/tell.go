@@ -1,9 +1,10 @@
-package fights
+package watch
 
 import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,17 +17,19 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// teller tells people about the troubles of one object of ours, or of an object that belongs
-// to no object of ours.
+// teller tells people what goes on about one parent, or about an object that belongs to
+// none.
 type teller struct {
 	state   *contention.State
 	live    client.Reader
 	applier *apply.Applier
 	events  events.EventRecorder
+
+	marks sync.Map // schema.GroupKind to bool: whether its objects can bear the condition
 }
 
-// Reconcile records events for what is new, and brings the condition up to date.
-func (t *teller) Reconcile(ctx context.Context, subject apply.ObjectRef) (reconcile.Result, error) {
+// about records events for what is new, and brings the condition of a parent up to date.
+func (t *teller) about(ctx context.Context, subject apply.ObjectRef, isParent bool) (reconcile.Result, error) {
 	troubles, news, next := t.state.Take(subject)
 	for _, n := range news {
 		t.event(n.Object, subject, n)
@@ -37,7 +40,7 @@ func (t *teller) Reconcile(ctx context.Context, subject apply.ObjectRef) (reconc
 			t.event(subject, n.Object, n)
 		}
 	}
-	if ofOurs(subject.GroupVersionKind) {
+	if isParent {
 		if err := t.mark(ctx, subject, troubles); err != nil {
 			return reconcile.Result{}, err
 		}

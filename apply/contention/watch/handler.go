@@ -1,4 +1,4 @@
-package fights
+package watch
 
 import (
 	"context"
@@ -7,17 +7,14 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
-	"coapply.dev"
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
-	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/fieldowners"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[apply.ObjectRef]
@@ -25,9 +22,8 @@ type queue = workqueue.TypedRateLimitingInterface[apply.ObjectRef]
 // watcher shows the changes of one kind's objects to the state, in the order in which
 // they happened, which a queue would not keep.
 type watcher struct {
-	kind  schema.GroupVersionKind
-	wide  map[string]bool // kinds of ours without a namespace
-	state *contention.State
+	kind schema.GroupVersionKind
+	of   *Watch
 }
 
 func (w watcher) handler() handler.TypedFuncs[client.Object, apply.ObjectRef] {
@@ -47,7 +43,7 @@ func (w watcher) changed(ctx context.Context, before, after client.Object, q que
 		return
 	}
 	object := w.object(after)
-	if !concernsUs(object, before) && !concernsUs(object, after) {
+	if !w.of.state.Concerns(object, before) && !w.of.state.Concerns(object, after) {
 		return
 	}
 	change, err := contention.Seen(before, after)
@@ -56,29 +52,29 @@ func (w watcher) changed(ctx context.Context, before, after client.Object, q que
 		return
 	}
 	if !change.IsEmpty() {
-		addAll(q, w.state.Observe(object, change))
+		addAll(q, w.of.state.Observe(object, change))
 	}
-	if w.ofOurs() && marked(before) && coapply.Lost(fieldmanagers.Fights).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
-		q.Add(object.ObjectRef) // somebody took our condition out
+	if w.isParent() && marked(before) && tookMark(change) {
+		q.Add(object.ObjectRef)
 	}
 }
 
 // found looks at a condition that was left behind.
 func (w watcher) found(object client.Object, q queue) {
-	if w.ofOurs() && marked(object) {
-		q.AddAfter(w.ref(object), w.state.CoolDown)
+	if w.isParent() && marked(object) {
+		q.AddAfter(w.ref(object), w.of.state.CoolDown)
 	}
 }
 
 // marked reports whether an object has our condition.
 func marked(object client.Object) bool {
 	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == fieldmanagers.Fights
+		return entry.Manager == contention.FieldManager
 	})
 }
 
 func (w watcher) gone(object client.Object, q queue) {
-	addAll(q, w.state.Forget(w.object(object)))
+	addAll(q, w.of.state.Forget(w.object(object)))
 }
 
 func addAll(q queue, subjects []apply.ObjectRef) {
@@ -87,22 +83,19 @@ func addAll(q queue, subjects []apply.ObjectRef) {
 	}
 }
 
-// object returns the watched object with its parent, if it has one of ours.
+// tookMark reports whether somebody took our condition out, or wrote to it.
+func tookMark(change contention.Change) bool {
+	return slices.ContainsFunc(change.Fields.Lost, func(lost fieldowners.Owned) bool { return lost.Manager.Name == contention.FieldManager }) ||
+		slices.ContainsFunc(change.Fields.Moved, func(moved fieldowners.Moved) bool { return moved.From.Name == contention.FieldManager })
+}
+
+// object says whose it is.
 func (w watcher) object(object client.Object) contention.Object {
 	described := contention.Object{ObjectRef: w.ref(object)}
-	owner := metav1.GetControllerOfNoCopy(object)
-	switch {
-	case w.ofOurs():
+	if w.isParent() {
 		described.Parent = described.ObjectRef
-	case owner != nil && owner.APIVersion == v1alpha1.SchemeGroupVersion.String():
-		described.Parent = apply.ObjectRef{
-			GroupVersionKind: v1alpha1.SchemeGroupVersion.WithKind(owner.Kind),
-			NamespacedName:   types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name},
-			UID:              owner.UID,
-		}
-		if w.wide[owner.Kind] {
-			described.Parent.Namespace = ""
-		}
+	} else {
+		described.Parent = w.of.parentOf(object)
 	}
 	return described
 }
@@ -111,16 +104,4 @@ func (w watcher) ref(object client.Object) apply.ObjectRef {
 	return apply.ObjectRef{GroupVersionKind: w.kind, NamespacedName: client.ObjectKeyFromObject(object), UID: object.GetUID()}
 }
 
-func (w watcher) ofOurs() bool { return ofOurs(w.kind) }
-
-func ofOurs(kind schema.GroupVersionKind) bool {
-	return kind.GroupVersion() == v1alpha1.SchemeGroupVersion
-}
-
-// concernsUs reports whether an object belongs to one of ours, or a manager of ours owns
-// anything of it.
-func concernsUs(described contention.Object, object client.Object) bool {
-	return described.Parent.Name != "" || slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return isOurs(entry.Manager)
-	})
-}
+func (w watcher) isParent() bool { return w.of.isParent(w.kind) }

@@ -1,24 +1,45 @@
-package fights
+package watch
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
 )
 
 var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
-func ours(kind string) schema.GroupVersionKind { return v1alpha1.SchemeGroupVersion.WithKind(kind) }
+// ours is a kind of parents.
+func ours(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: kind}
+}
+
+// newWatch has the parents Shop, Team and, without a namespace, Region. It is added to no
+// manager.
+func newWatch(t *testing.T) *Watch {
+	t.Helper()
+	state, err := contention.New(contention.Config{Ours: func(name string) bool { return strings.HasPrefix(name, "shop-") || name == contention.FieldManager }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	w := &Watch{state: state, mapper: mapper, parents: map[schema.GroupKind]schema.GroupVersionKind{}}
+	for kind, scope := range map[string]meta.RESTScope{"Shop": meta.RESTScopeNamespace, "Team": meta.RESTScopeNamespace, "Region": meta.RESTScopeRoot} {
+		mapper.Add(ours(kind), scope)
+		w.parents[ours(kind).GroupKind()] = ours(kind)
+	}
+	return w
+}
 
 // owned is an object whose replicas a manager has.
 func owned(uid, manager, controller string) *metav1.PartialObjectMetadata {
@@ -31,19 +52,10 @@ func owned(uid, manager, controller string) *metav1.PartialObjectMetadata {
 	}}
 	if controller != "" {
 		object.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: controller, Name: "mine", UID: "mine", Controller: new(true),
+			APIVersion: "example.com/v1", Kind: controller, Name: "mine", UID: "mine", Controller: new(true),
 		}}
 	}
 	return object
-}
-
-func newState(t *testing.T) *contention.State {
-	t.Helper()
-	state, err := contention.New(Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return state
 }
 
 func newQueue(t *testing.T) queue {
@@ -61,21 +73,21 @@ func TestWhoseObject(t *testing.T) {
 		want       apply.ObjectRef
 	}{
 		{"nobody's", deployments, "", apply.ObjectRef{}},
-		{"a Devbox's", deployments, "Devbox", apply.ObjectRef{
-			GroupVersionKind: ours("Devbox"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "mine"}, UID: "mine"}},
-		{"a User's, which has no namespace", deployments, "User", apply.ObjectRef{
-			GroupVersionKind: ours("User"), NamespacedName: types.NamespacedName{Name: "mine"}, UID: "mine"}},
-		{"one of ours is its own, whoever controls it", ours("NodeSet"), "SlurmController", apply.ObjectRef{
-			GroupVersionKind: ours("NodeSet"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "x"}},
+		{"a Shop's", deployments, "Shop", apply.ObjectRef{
+			GroupVersionKind: ours("Shop"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "mine"}, UID: "mine"}},
+		{"a Region's, which has no namespace", deployments, "Region", apply.ObjectRef{
+			GroupVersionKind: ours("Region"), NamespacedName: types.NamespacedName{Name: "mine"}, UID: "mine"}},
+		{"one of ours is its own, whoever controls it", ours("Team"), "Shop", apply.ObjectRef{
+			GroupVersionKind: ours("Team"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "x"}},
 	} {
-		w := watcher{test.kind, map[string]bool{"User": true}, nil}
+		w := watcher{test.kind, newWatch(t)}
 		if got := w.object(owned("x", "m", test.controller)); got.Parent != test.want || got.UID != "x" {
 			t.Errorf("%s: %+v", test.reason, got)
 		}
 	}
 	foreign := owned("x", "m", "")
 	foreign.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(true)}}
-	if got := (watcher{kind: deployments}).object(foreign); got.Parent != (apply.ObjectRef{}) {
+	if got := (watcher{deployments, newWatch(t)}).object(foreign); got.Parent != (apply.ObjectRef{}) {
 		t.Errorf("a ReplicaSet's: %+v", got)
 	}
 }
@@ -87,13 +99,13 @@ func TestWatch(t *testing.T) {
 		one, two, parent string
 		want             string // the kind to look at
 	}{
-		{"ours and a foreign one", "coapply-x", "kubectl", "Devbox", "Devbox"},
-		{"ours on a foreign object", "coapply-x", "kubectl", "", "Deployment"},
-		{"others on an object of ours", "hpa", "kubectl", "Devbox", "Devbox"},
-		{"none of our business", "hpa", "kubectl", "", ""},
+		{"ours and a foreign one", "shop-x", "kubectl", "Shop", "Shop"},
+		{"ours on a foreign object", "shop-x", "kubectl", "", "Deployment"},
+		{"others on an object of ours", "hpa", "kubectl", "Shop", "Shop"},
+		{"others on an object that is not ours", "hpa", "kubectl", "", ""},
 	} {
 		q := newQueue(t)
-		w := watcher{deployments, nil, newState(t)}
+		w := watcher{deployments, newWatch(t)}
 		before, after := owned("x", test.one, test.parent), owned("x", test.two, test.parent)
 		for range 8 {
 			w.changed(context.Background(), before, after, q)
@@ -122,8 +134,8 @@ func TestWatch(t *testing.T) {
 
 // TestAnotherOfItsName has an object that is fought about replaced between two looks.
 func TestAnotherOfItsName(t *testing.T) {
-	q, w := newQueue(t), watcher{deployments, nil, newState(t)}
-	before, after := owned("x", "coapply-x", ""), owned("x", "kubectl", "")
+	q, w := newQueue(t), watcher{deployments, newWatch(t)}
+	before, after := owned("x", "shop-x", ""), owned("x", "kubectl", "")
 	for range 8 {
 		w.changed(context.Background(), before, after, q)
 		before, after = after, before
@@ -134,7 +146,7 @@ func TestAnotherOfItsName(t *testing.T) {
 	if q.Len() != 1 {
 		t.Fatalf("%d to look at, want the one that is gone", q.Len())
 	}
-	if troubles, _, _ := w.state.Take(subject); troubles != nil {
+	if troubles, _, _ := w.of.state.Take(subject); troubles != nil {
 		t.Errorf("of the one that is gone: %v", troubles)
 	}
 }
@@ -150,7 +162,7 @@ func TestConditionTaken(t *testing.T) {
 		{"never ours", "somebody", "another", false},
 	} {
 		q := newQueue(t)
-		w := watcher{ours("Devbox"), nil, newState(t)}
+		w := watcher{ours("Shop"), newWatch(t)}
 		w.changed(context.Background(), owned("x", test.before, ""), owned("x", test.after, ""), q)
 		if (q.Len() == 1) != test.looks {
 			t.Errorf("%s: %d to look at", test.reason, q.Len())
@@ -166,15 +178,15 @@ func TestLeftBehind(t *testing.T) {
 		manager string
 		looks   bool
 	}{
-		{"marked", ours("Devbox"), "coapply-fights", true},
-		{"never marked", ours("Devbox"), "coapply-devbox-power", false},
+		{"marked", ours("Shop"), "coapply-fights", true},
+		{"never marked", ours("Shop"), "shop-web", false},
 		{"not of ours", deployments, "coapply-fights", false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			q := newQueue(t)
-			w := watcher{test.kind, nil, newState(t)}
+			w := watcher{test.kind, newWatch(t)}
 			w.found(owned("x", test.manager, ""), q)
-			time.Sleep(w.state.CoolDown - time.Second)
+			time.Sleep(w.of.state.CoolDown - time.Second)
 			synctest.Wait()
 			if q.Len() != 0 {
 				t.Errorf("%s: looked at before a fight could be found again", test.reason)

@@ -1,28 +1,31 @@
-package fights
+package watch
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
+	"coapply.dev/fieldowners"
 )
 
 // reasonCalm is the condition's reason when it is over.
 const reasonCalm = "Calm"
 
-// mark brings the condition of an object of ours up to date. An object that has no
-// condition, and needs none, is not written to.
+// mark brings the condition of a parent up to date. One that has none, and
+// needs none, is not written to.
 func (t *teller) mark(ctx context.Context, subject apply.ObjectRef, troubles []contention.Trouble) error {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(subject.GroupVersionKind)
@@ -37,7 +40,7 @@ func (t *teller) mark(ctx context.Context, subject apply.ObjectRef, troubles []c
 	if err != nil {
 		return fmt.Errorf("reading the conditions of %v: %w", subject, err)
 	}
-	wanted, had := condition(troubles), meta.FindStatusCondition(conditions, v1alpha1.ConditionContended)
+	wanted, had := condition(troubles), meta.FindStatusCondition(conditions, contention.Condition)
 	switch {
 	case had == nil && len(troubles) == 0,
 		had != nil && had.Status == wanted.Status && had.Reason == wanted.Reason && had.Message == wanted.Message:
@@ -47,17 +50,48 @@ func (t *teller) mark(ctx context.Context, subject apply.ObjectRef, troubles []c
 	if err != nil {
 		return err
 	}
-	_, err = t.applier.Apply(ctx, apply.Intent{Config: config, Subresource: "status", UID: subject.UID})
+	intent := apply.Intent{Config: config, Subresource: "status", UID: subject.UID}
+	if may, err := t.mayMark(ctx, intent, subject.GroupKind()); err != nil || !may {
+		return err
+	}
+	_, err = t.applier.Apply(ctx, intent)
 	if errors.Is(err, apply.ErrUIDMismatch) { // gone meanwhile
 		return nil
 	}
 	return err
 }
 
+// mayMark reports whether the objects of a kind can bear the condition beside others: it is
+// asked of the server once, by a dry run, and the log says why not.
+func (t *teller) mayMark(ctx context.Context, intent apply.Intent, kind schema.GroupKind) (bool, error) {
+	if may, known := t.marks.Load(kind); known {
+		return may.(bool), nil
+	}
+	plan, err := t.applier.Plan(ctx, intent)
+	switch {
+	case errors.Is(err, apply.ErrUIDMismatch), err == nil && plan.Action == apply.Absent: // gone meanwhile
+		return false, nil
+	case err != nil && !errors.Is(err, apply.ErrRefused):
+		return false, err
+	}
+	may := err == nil && slices.ContainsFunc(plan.Changes, func(change fieldowners.Change) bool { return change.Path.HasPrefix(ownItem) }) &&
+		!slices.ContainsFunc(plan.Taken, func(taken fieldowners.Moved) bool { return !taken.Path.HasPrefix(ownItem) }) &&
+		!slices.ContainsFunc(plan.Gained, func(path fieldowners.Path) bool { return ownItem.HasPrefix(path) && !path.Equal(ownItem) })
+	if !may {
+		logr.FromContextOrDiscard(ctx).Info("objects of this kind get no condition "+contention.Condition+", only events: it takes a status "+
+			"subresource whose conditions are a list of listType map by type, and the right to patch it", "kind", kind.String(), "error", err)
+	}
+	t.marks.Store(kind, may)
+	return may, nil
+}
+
+// ownItem is the condition as an item of a list that is a map by type.
+var ownItem = fieldowners.MustParsePath(`.status.conditions[type="` + contention.Condition + `"]`)
+
 // condition stays the same as long as the troubles do.
 func condition(troubles []contention.Trouble) metav1.Condition {
 	if len(troubles) == 0 {
-		return metav1.Condition{Type: v1alpha1.ConditionContended, Status: metav1.ConditionFalse, Reason: reasonCalm,
+		return metav1.Condition{Type: contention.Condition, Status: metav1.ConditionFalse, Reason: reasonCalm,
 			Message: "nobody takes a field from another any more"}
 	}
 	const (
@@ -72,7 +106,7 @@ func condition(troubles []contention.Trouble) metav1.Condition {
 		}
 		texts = append(texts, trouble.String())
 	}
-	return metav1.Condition{Type: v1alpha1.ConditionContended, Status: metav1.ConditionTrue, Reason: troubles[0].Reason,
+	return metav1.Condition{Type: contention.Condition, Status: metav1.ConditionTrue, Reason: troubles[0].Reason,
 		Message: cut(strings.Join(texts, ". "), limit)}
 }
 

@@ -1,0 +1,118 @@
+package coapply
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/contention"
+	"coapply.dev/apply/contention/watch"
+)
+
+// WithContention has fights be looked for by another State than that of
+// contention.Config{}. nil looks for none, and watches nothing for it.
+func WithContention(state *contention.State) Option {
+	return func(rt *Runtime) { rt.contention = state }
+}
+
+// watchFights has the State see what happens to the objects that the process's controllers
+// apply to, and people hear of it. See package watch.
+func (rt *Runtime) watchFights() error {
+	if rt.contention == nil {
+		return nil
+	}
+	var registered prometheus.AlreadyRegisteredError // those of the first Runtime of the process are shown
+	if err := ctrlmetrics.Registry.Register(rt.contention); err != nil && !errors.As(err, &registered) {
+		return err
+	}
+	config := rt.ApplierConfig(contention.FieldManager, apply.Policy{})
+	config.Policy = apply.OnConflict(apply.Force) // the condition is its own, whoever edited it, and asks nobody
+	applier, err := apply.New(rt.mgr.GetClient(), config)
+	if err != nil {
+		return err
+	}
+	if rt.fights, err = watch.New(rt.mgr, rt.contention, applier); err != nil || rt.contracts == nil {
+		return err
+	}
+	for _, claim := range rt.contracts(contention.FieldManager).Of(contention.FieldManager) {
+		if kind, known := rt.preferred(claim.Kind); known {
+			if err := rt.fights.Parent(kind); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// watchContract watches the kinds that a field manager may apply to, as far as the
+// manager's scheme knows them.
+func (rt *Runtime) watchContract(fieldManager string) error {
+	if rt.fights == nil || rt.contracts == nil {
+		return nil
+	}
+	for _, claim := range rt.contracts(fieldManager).Of(fieldManager) {
+		if kind, known := rt.preferred(claim.Kind); known && len(claim.Applies) > 0 {
+			if err := rt.fights.Kind(kind); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// preferred is the version of a kind that the scheme prefers.
+func (rt *Runtime) preferred(kind schema.GroupKind) (schema.GroupVersionKind, bool) {
+	versions := rt.mgr.GetScheme().VersionsForGroupKind(kind)
+	if len(versions) == 0 {
+		return schema.GroupVersionKind{}, false
+	}
+	return versions[0].WithKind(kind.Kind), true
+}
+
+// watchObjects watches the kinds of a controller: its parent's, and what it owns.
+func (rt *Runtime) watchObjects(parent client.Object, owned []client.Object) error {
+	if rt.fights == nil {
+		return nil
+	}
+	kind, err := rt.mgr.GetClient().GroupVersionKindFor(parent)
+	if err == nil {
+		err = rt.fights.Parent(kind)
+	}
+	for _, object := range owned {
+		if err != nil {
+			return err
+		}
+		if kind, err = rt.mgr.GetClient().GroupVersionKindFor(object); err == nil {
+			err = rt.fights.Kind(kind)
+		}
+	}
+	return err
+}
+
+// sent has the State count what is observed as sent, and the kinds watched in which
+// conflicts are met.
+func (rt *Runtime) sent(fieldManager string) apply.Metrics {
+	counted := rt.contention.Sent(fieldManager, rt.metrics)
+	if rt.fights == nil {
+		return counted
+	}
+	return conflictWatch{counted, rt.fights}
+}
+
+type conflictWatch struct {
+	apply.Metrics
+
+	fights *watch.Watch
+}
+
+// ObserveApply implements apply.Metrics.
+func (m conflictWatch) ObserveApply(o apply.ApplyObservation) {
+	if len(o.Conflicts) > 0 {
+		m.fights.Conflicted(o.Object)
+	}
+	m.Metrics.ObserveApply(o)
+}
