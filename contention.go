@@ -1,9 +1,6 @@
 package coapply
 
 import (
-	"errors"
-
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -25,8 +22,7 @@ func (rt *Runtime) watchFights() error {
 	if rt.contention == nil {
 		return nil
 	}
-	var registered prometheus.AlreadyRegisteredError // those of the first Runtime of the process are shown
-	if err := ctrlmetrics.Registry.Register(rt.contention); err != nil && !errors.As(err, &registered) {
+	if err := rt.contention.RegisterIn(ctrlmetrics.Registry); err != nil {
 		return err
 	}
 	config := rt.ApplierConfig(contention.FieldManager, apply.Policy{})

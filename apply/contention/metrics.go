@@ -1,6 +1,8 @@
 package contention
 
 import (
+	"errors"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -49,6 +51,16 @@ func (m *metrics) label(name string) string {
 		m.others[name] = true
 	}
 	return name
+}
+
+// RegisterIn has a registry show the State's metrics. In a registry that shows those of
+// another State already, they stay the ones.
+func (s *State) RegisterIn(registry prometheus.Registerer) error {
+	var taken prometheus.AlreadyRegisteredError
+	if err := registry.Register(s); err != nil && !errors.As(err, &taken) {
+		return err
+	}
+	return nil
 }
 
 // Describe implements prometheus.Collector.
