@@ -25,6 +25,7 @@ import (
 var imported = map[string]string{
 	"apply":           "coapply.dev/apply",
 	"applytest":       "coapply.dev/apply/applytest",
+	"contention":      "coapply.dev/apply/contention",
 	"lanes":           "coapply.dev/apply/lanes",
 	"ownership":       "coapply.dev/apply/ownership",
 	"applyset":        "coapply.dev/apply/applyset",
