@@ -7,9 +7,9 @@
 // stale because of each other.
 //
 // One write at a time leaves the server idle, though, while an answer and the next request
-// are on their way. So a lane has a width: how many joint writes are under way at once. It is
-// one on a fast network, and grows with the product of round trip and writes a second. Both are
-// measured while writers wait, and nothing is configured.
+// are on their way. So a lane has a width: how many joint writes are under way at once. It
+// is one on a fast network, and grows with the product of round trip and writes a second.
+// Both are measured while writers wait, and nothing is configured.
 //
 // # Contract
 //
@@ -25,8 +25,8 @@
 //  6. Nothing is kept of an object that nobody is writing to, but for a second the pace of
 //     a lane that had joint writes waiting.
 //  7. Writers of other processes are not held up; they still meet ours at the server.
-//  8. The round trip is measured by the caller's transport, where Measure asks it to. Until it is known, the
-//     width is one.
+//  8. The round trip is measured by the caller's transport, where Measure asks it to. Until
+//     it is known, the width is one.
 //
 // Give one Set to all appliers and updaters of a process.
 //

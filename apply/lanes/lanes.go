@@ -66,10 +66,10 @@ func (e *ReentryError) Error() string {
 // Unwrap returns ErrReentry.
 func (e *ReentryError) Unwrap() error { return ErrReentry }
 
-// Enter waits until nobody else is inside the lane of the object, and has the lane
-// alone. The caller reads and writes the object, under inside, which is ctx and tells that it is inside; and
-// then calls leave, by defer, so that a panic frees the lane as well. leave may be
-// called more than once. Who backs off leaves the lane first.
+// Enter waits until nobody else is inside the lane of the object, and has it alone. The
+// caller reads and writes the object, under inside, which is ctx and tells that it is
+// inside; and then calls leave, by defer, so that a panic frees the lane as well. leave may
+// be called more than once. Who backs off leaves the lane first.
 //
 // What a client waits for within a request it waits for inside: client-go's rate
 // limiter, and the Retry-After of a busy server, ten times. Writers of the same object
@@ -96,8 +96,8 @@ func (s *Set) Join(ctx context.Context, object Key, writer string) (inside conte
 }
 
 // Alone waits until everybody else who is inside the lane has left, and lets nobody in
-// before: for a write that turns out to need a read. It has no effect on who is alone. After an
-// error, which wraps that of the context, the caller has left the lane.
+// before: for a write that turns out to need a read. It has no effect on who is alone
+// already. After an error, which wraps that of the context, the caller has left the lane.
 //
 // inside is the context that Join returned.
 func Alone(inside context.Context) error {
@@ -108,8 +108,8 @@ func Alone(inside context.Context) error {
 	return v.wait()
 }
 
-// HandOn leaves a value, such as the object as it was just written, to the one who is alone inside
-// next, if they wait already. Nothing is kept for those who come later.
+// HandOn leaves a value, such as the object as it was just written, to whoever is inside
+// next, if they wait already and are alone. Nothing is kept for those who come later.
 func HandOn(inside context.Context, value any) {
 	if v := visitOf(inside); v != nil {
 		v.handed = value
@@ -159,7 +159,8 @@ func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*vi
 	if v.turn == nil {
 		return v, nil
 	}
-	return v, v.wait()
+	err := v.wait()
+	return v, err
 }
 
 // arrive puts a visit behind all others, and lets it in if it may be inside at once.

@@ -6,8 +6,8 @@ import "time"
 // server busy.
 //
 // One write at a time leaves the server idle for as long as an answer and the next request
-// are on their way. The server has always one to do if as many are under way beside it as it does
-// in the time of a round trip: the product of bandwidth and delay.
+// are on their way. The server always has one to do if beside it as many are under way as
+// it does in the time of a round trip: the product of bandwidth and delay.
 type pace struct {
 	gap     time.Duration // from one done to the next, smoothed; 0: not known yet
 	seen    int           // gaps, up to smooth
@@ -19,7 +19,8 @@ const (
 	smooth = 12 // gaps that count
 	few    = 4  // say nothing yet
 
-	// widest is more than the field managers of an object, and bounds what a wrong measurement can do.
+	// widest is more than the field managers of most objects, and bounds what a wrong
+	// measurement can do.
 	widest = 16
 )
 
@@ -48,9 +49,9 @@ func (p *pace) expires(now func() time.Time) time.Duration {
 	return lingers - now().Sub(p.last)
 }
 
-// width is how many writes are under way at a time: one that the server does, those that it
-// does in the time of a round trip, and, as they do not arrive evenly, up to one more that it
-// has ready. Rounded up from 0.3: too narrow costs more than too wide.
+// width is how many writes are under way at a time: one that the server does, those that
+// it does in the time of a round trip, and, as they do not arrive evenly, up to one more
+// that is ready. It is rounded up from 0.3: too narrow costs more than too wide.
 func (p *pace) width(now time.Time, trip time.Duration) int {
 	if p.seen < few || trip == 0 {
 		return 1

@@ -21,12 +21,13 @@ type measurement struct {
 }
 
 const (
-	between  = 125 * time.Millisecond // measurements, while writers wait
-	recently = time.Second            // what was measured before is no longer true
-	// ProbeTimeout is how long a round trip may take.
-	ProbeTimeout = time.Second
-	refusedFor   = 10 * time.Minute
+	between    = 125 * time.Millisecond // measurements, while writers wait
+	recently   = time.Second            // what was measured before that is no longer true
+	refusedFor = 10 * time.Minute
 )
+
+// ProbeTimeout is how long a round trip may take.
+const ProbeTimeout = time.Second
 
 // least is 0 if nothing is known.
 func (r *roundTrip) least(now time.Time) (took time.Duration) {
@@ -81,8 +82,8 @@ func (p *Probe) Failed() {
 	p.end(time.Now().Add(between), func(*roundTrip) {})
 }
 
-// Refused says that the request is not allowed: it is not repeated for some minutes. It reports whether
-// that is the first time.
+// Refused says that the request is not allowed: it is not repeated for some minutes. It
+// reports whether that is the first time.
 func (p *Probe) Refused() (first bool) {
 	p.end(time.Now().Add(refusedFor), func(r *roundTrip) {
 		first = !r.refused

@@ -28,12 +28,12 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	return shown
 }
 
-// writeUpon writes to the object as the call before left it. Only a write shows whether it is
-// still so: where there is nothing to write, where mutate fails, and where the write comes too late, a
-// live read decides.
+// writeUpon writes to the object as the call before left it. Only a write shows whether it
+// is still so: where there is nothing to write, where mutate fails, and where the write
+// comes too late, a live read decides.
 func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (written bool, err error) {
-	object, wanted, err := c.rejudge(handed)
-	if err != nil || wanted == nil {
+	object, wanted, _ := c.rejudge(handed) // nothing is wanted after an error
+	if wanted == nil {
 		return false, nil
 	}
 	log := c.attempted(this, handed).WithValues("unread", true)

@@ -33,7 +33,7 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 		exchange.sent()
 	}
 	if probe := lanes.Measure(request.Context()); probe != nil {
-		go measure(r.next, request, probe)
+		go measure(r.next, request, probe) //nolint:gosec // it is not part of the request, and may outlive it
 	}
 	response, err := r.next.RoundTrip(request)
 	if err != nil || request.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices {
