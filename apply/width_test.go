@@ -134,7 +134,7 @@ func TestAppliesOverANetwork(t *testing.T) {
 			if s.most != want || s.met != "" {
 				t.Errorf("%v: %d writes at a time, want %d; two of %q", trip, s.most, want, s.met)
 			}
-			if n := len(s.probes); n < 10 || n > 40 {
+			if n := len(s.probes); n < 20 || n > 55 {
 				t.Errorf("%v: measured %d times in %d writes", trip, n, s.all)
 			}
 			time.Sleep(2 * time.Second) // what is under way ends

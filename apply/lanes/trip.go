@@ -8,7 +8,7 @@ import (
 // roundTrip is how long a request is on its way to the API server and back, at least: the
 // least of what was measured within a moment, as the server may have been busy.
 type roundTrip struct {
-	measured [8]measurement
+	measured [recently / between]measurement
 	next     int
 	again    time.Time // when it is measured next
 	asking   bool
@@ -21,8 +21,8 @@ type measurement struct {
 }
 
 const (
-	between    = 125 * time.Millisecond // measurements, while writers wait
-	recently   = time.Second            // what was measured before that is no longer true
+	between    = 75 * time.Millisecond // measurements, while writers wait
+	recently   = 16 * between          // what was measured before that is no longer true
 	refusedFor = 10 * time.Minute
 )
 

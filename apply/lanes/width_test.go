@@ -253,9 +253,9 @@ func TestProbesAreFew(t *testing.T) {
 		least, most   int // in ten seconds
 	}{
 		"nobody else writes to the object": {objects: 10_000, each: 1, end: (*lanes.Probe).Answered},
-		"many objects of two writers":      {objects: 1000, each: 2, end: (*lanes.Probe).Answered, least: 15, most: 80},
-		"one object":                       {objects: 1, each: 16, end: (*lanes.Probe).Answered, least: 40, most: 80},
-		"no answer":                        {objects: 1, each: 16, end: (*lanes.Probe).Failed, least: 40, most: 80},
+		"many objects of two writers":      {objects: 1000, each: 2, end: (*lanes.Probe).Answered, least: 15, most: 140},
+		"one object":                       {objects: 1, each: 16, end: (*lanes.Probe).Answered, least: 60, most: 140},
+		"no answer":                        {objects: 1, each: 16, end: (*lanes.Probe).Failed, least: 60, most: 140},
 		"not allowed":                      {objects: 1, each: 16, end: func(p *lanes.Probe) { p.Refused() }, least: 1, most: 1},
 	} {
 		t.Run(reason, func(t *testing.T) {
