@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -32,7 +33,8 @@ type server struct {
 	bodies   []client.Object  // of the writes
 	gets     []answer         // for the first reads; then the store's
 	puts     []answer         // for the first writes; then the store's
-	observed []apply.UpdateObservation
+	mu       sync.Mutex
+	observed []apply.UpdateObservation // under mu: calls end outside the lane
 }
 
 // answer makes the answer to one request; pass gives the store's.
@@ -87,7 +89,11 @@ func (s *server) sent() string { return strings.Join(s.requests, " ") }
 func (s *server) ObserveApply(apply.ApplyObservation) {}
 
 // ObserveUpdate keeps the observation.
-func (s *server) ObserveUpdate(o apply.UpdateObservation) { s.observed = append(s.observed, o) }
+func (s *server) ObserveUpdate(o apply.UpdateObservation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.observed = append(s.observed, o)
+}
 
 // updater makes at most 4 attempts without waits.
 func (s *server) updater(t *testing.T) *update.Updater { return s.updaterWith(t, update.Immediate(4)) }
