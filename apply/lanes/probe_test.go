@@ -1,0 +1,106 @@
+package lanes_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"coapply.dev/apply/lanes"
+)
+
+// TestProbesAreFew: one measurement at a time for all objects together, none for those
+// that one alone writes to, and none where they are refused.
+func TestProbesAreFew(t *testing.T) {
+	for reason, test := range map[string]struct {
+		objects, each int // writers of each object
+		end           func(*lanes.Probe)
+		least, most   int // in ten seconds
+	}{
+		"nobody else writes to the object": {objects: 10_000, each: 1, end: (*lanes.Probe).Answered},
+		"many objects of two writers":      {objects: 1000, each: 2, end: (*lanes.Probe).Answered, least: 15, most: 140},
+		"one object":                       {objects: 1, each: 16, end: (*lanes.Probe).Answered, least: 60, most: 140},
+		"no answer":                        {objects: 1, each: 16, end: (*lanes.Probe).Failed, least: 60, most: 140},
+		"not allowed":                      {objects: 1, each: 16, end: func(p *lanes.Probe) { p.Refused() }, least: 1, most: 1},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork(t, lanes.New(), 5*time.Millisecond)
+				n.probe = test.end
+				until := time.Now().Add(10 * time.Second)
+				visit := max(100*time.Millisecond, time.Duration(test.objects)*time.Second/2000)
+				var all sync.WaitGroup
+				for i := range test.objects {
+					object := deploymentNamed(fmt.Sprint("web-", i))
+					for j := range test.each {
+						all.Go(func() {
+							for time.Now().Before(until) {
+								inside, leave, _ := n.set.Join(t.Context(), object, fmt.Sprint("m", j%4))
+								if p := lanes.Measure(inside); p != nil {
+									n.count(&n.probes, 1)
+									n.probe(p)
+								}
+								time.Sleep(visit)
+								leave()
+							}
+						})
+					}
+				}
+				all.Wait()
+				if n.probes < test.least || n.probes > test.most {
+					t.Errorf("%d measurements, want %d to %d", n.probes, test.least, test.most)
+				}
+				time.Sleep(2 * time.Second)
+				if n.set.Held() != 0 || n.set.HoldsRoom() && test.objects > 64 {
+					t.Errorf("%d lanes are held, room: %t", n.set.Held(), n.set.HoldsRoom())
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedIsToldOnce, so that it is logged once.
+func TestRefusedIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, lanes.New(), 5*time.Millisecond)
+		told := 0
+		n.probe = func(p *lanes.Probe) {
+			if p.Refused() {
+				told++
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		n.write = time.Second
+		end := n.writers(ctx, 4, 4)
+		end()
+		if told != 1 || n.probes < 2 || n.probes > 6 || n.most != 1 {
+			t.Errorf("told %d times, asked %d times, %d at a time", told, n.probes, n.most)
+		}
+	})
+}
+
+// TestOvertakenMakesNarrow: a server that refuses a write because others overtook it has too many at a time.
+func TestOvertakenMakesNarrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, lanes.New(), 20*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		end := n.writers(ctx, 16, 16)
+		time.Sleep(2 * time.Second)
+		object := deploymentNamed("web")
+		wide := n.set.Width(object)
+		inside, leave, err := n.set.Join(t.Context(), object, "another")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lanes.Overtaken(inside)
+		if narrow := n.set.Width(object); narrow >= wide || narrow < 1 {
+			t.Errorf("the width was %d, and is %d after a write was overtaken", wide, narrow)
+		}
+		leave()
+		cancel()
+		end()
+	})
+}
