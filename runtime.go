@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
-	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -25,6 +24,7 @@ import (
 	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/metrics"
 	"coapply.dev/apply/update"
+	"coapply.dev/internal/recent"
 )
 
 // Runtime is what the controllers of a process share: turns at objects, the check for
@@ -40,8 +40,8 @@ type Runtime struct {
 
 	within func(namespace *corev1.Namespace) bool // nil: everywhere
 
-	looked   *lru.Cache             // versions of objects that were checked for stripped managed fields
-	stripped *atomic.Pointer[error] // why nothing is sent any more
+	looked   *recent.Cache[string, struct{}] // versions of objects that were checked for stripped managed fields
+	stripped *atomic.Pointer[error]          // why nothing is sent any more
 }
 
 // Option is for New.
@@ -80,7 +80,7 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
 	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, contention: state,
-		looked: lru.New(rememberedLooks), stripped: &atomic.Pointer[error]{}}
+		looked: recent.New[string, struct{}](rememberedLooks), stripped: &atomic.Pointer[error]{}}
 	for _, option := range options {
 		option(rt)
 	}
@@ -188,7 +188,7 @@ func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cac
 	if err := rt.mgr.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(cached), live); err != nil {
 		return // it is looked at again, at the next apply
 	}
-	rt.looked.Add(version, nil)
+	rt.looked.Put(version, struct{}{})
 	ours := func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == fieldManager }
 	if live.UID == cached.GetUID() && live.ResourceVersion == cached.GetResourceVersion() && slices.ContainsFunc(live.ManagedFields, ours) {
 		err := fmt.Errorf("the manager's cache strips managed fields, by which coapply knows what is whose (it has none of %s %s): "+

@@ -8,12 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"coapply.dev/apply"
+	"coapply.dev/internal/recent"
 )
 
 type clientOnly struct {
@@ -26,7 +26,7 @@ func (m clientOnly) GetClient() client.Client    { return m.client }
 func (m clientOnly) GetAPIReader() client.Reader { return m.client }
 
 func withinOurs(objects ...client.Object) *Runtime {
-	rt := &Runtime{mgr: clientOnly{client: fake.NewClientBuilder().WithObjects(objects...).Build()}, looked: lru.New(1), stripped: &atomic.Pointer[error]{}}
+	rt := &Runtime{mgr: clientOnly{client: fake.NewClientBuilder().WithObjects(objects...).Build()}, looked: recent.New[string, struct{}](1), stripped: &atomic.Pointer[error]{}}
 	return rt.Within(func(namespace *corev1.Namespace) bool { return namespace.Labels["ours"] == "yes" })
 }
 

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/internal/wire"
+	"coapply.dev/internal/recent"
 )
 
 // answer is what came of a request, or of a call that needed none.

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
+	"coapply.dev/internal/recent"
 )
 
 // Config of an Applier.

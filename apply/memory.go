@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/recent"
 	"coapply.dev/fieldowners"
+	"coapply.dev/internal/recent"
 )
 
 // memory keeps, for the objects applied most recently, in which fields an intent

@@ -8,10 +8,10 @@ import (
 	"k8s.io/client-go/openapi"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/internal/schemas"
 	"coapply.dev/apply/steady"
 	"coapply.dev/fieldowners"
+	"coapply.dev/internal/recent"
 )
 
 // SteadyState tells of an intent that applying it would change nothing, without a

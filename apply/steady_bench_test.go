@@ -5,8 +5,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/steady"
+	"coapply.dev/internal/recent"
 )
 
 // BenchmarkSteady is the steady-state check of a Deployment with four managers.

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/apply/internal/content"
-	"coapply.dev/apply/internal/recent"
 	"coapply.dev/fieldowners"
+	"coapply.dev/internal/recent"
 )
 
 // TestSteadyGaveWay: for an intent that gave way nothing is sent either while the owners

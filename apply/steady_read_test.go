@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/openapi/openapitest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/internal/schemas"
 	"coapply.dev/apply/steady"
+	"coapply.dev/internal/recent"
 )
 
 // wrapped is how some projects keep unstructured objects.

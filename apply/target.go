@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/apply/lanes"
+	"coapply.dev/internal/recent"
 )
 
 // neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/internal/recent"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
+	"coapply.dev/internal/recent"
 )
 
 // Sets applies what parents emit, and deletes what they emitted before and no longer emit, by

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"coapply.dev/apply/internal/recent"
+	"coapply.dev/internal/recent"
 )
 
 // news remembers the last trouble of each parent, so that trouble is logged and reported once

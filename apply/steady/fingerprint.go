@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"coapply.dev/apply/internal/recent"
+	"coapply.dev/internal/recent"
 )
 
 // Print is an object in which an intent had nothing left to change, as hashes of what the proof
