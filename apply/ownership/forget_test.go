@@ -27,9 +27,9 @@ func TestTransferredFieldsAreSent(t *testing.T) {
 	var bodies []string
 	script := []answer{
 		answers.Conflict(answers.Cause(".spec.replicas", `"autoscaler"`)), // the whole intent
-		ok(exampleObject("7", 5, theirs)),                               // read
-		ok(exampleObject("8", 5, theirs, ours)),                         // what is left of it
-		ok(exampleObject("8", 5, theirs, ours)), stores("9"),            // the transfer
+		ok(exampleObject("7", 5, theirs)),                                 // read
+		ok(exampleObject("8", 5, theirs, ours)),                           // what is left of it
+		ok(exampleObject("8", 5, theirs, ours)), stores("9"),              // the transfer
 		ok(exampleObject("10", 3)), // and the intent again
 	}
 	server := roundTripper(func(r *http.Request) (*http.Response, error) {
