@@ -52,7 +52,7 @@ func TestLaneIsFreeDuringBackOff(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lanes, hadHisTurn, sent := lanes.New(), false, 0
+				lanes, hadHisTurn, sent := lanes.OfWidth(1), false, 0 // and nothing is measured
 				for i := range test.steps {
 					answer := test.steps[i].answer
 					test.steps[i].answer = func(request *http.Request) (*http.Response, error) {

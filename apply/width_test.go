@@ -116,6 +116,7 @@ func (s *farServer) writeTo(ctx context.Context, t *testing.T, set *lanes.Set, w
 		})
 	}
 	all.Wait()
+	time.Sleep(2 * lanes.ProbeTimeout) // what is measured ends
 }
 
 func applyOnce(ctx context.Context, a *apply.Applier) {
@@ -137,7 +138,6 @@ func TestAppliesOverANetwork(t *testing.T) {
 			if n := len(s.probes); n < 20 || n > 55 {
 				t.Errorf("%v: measured %d times in %d writes", trip, n, s.all)
 			}
-			time.Sleep(2 * time.Second) // what is under way ends
 			if set.Busy() != 0 || s.under != 0 {
 				t.Errorf("%d lanes are taken, %d writes are under way", set.Busy(), s.under)
 			}
@@ -166,6 +166,7 @@ func TestProbeIsAsOurRequestsAre(t *testing.T) {
 			})
 		}
 		all.Wait()
+		time.Sleep(2 * lanes.ProbeTimeout) // what is measured ends
 		if len(s.probes) == 0 {
 			t.Fatal("nothing was measured")
 		}
@@ -235,7 +236,6 @@ func TestAppliesEndAtAnyPoint(t *testing.T) {
 					t.Errorf("%+v, %v", outcome, err)
 				}
 			})
-			time.Sleep(2 * time.Second)
 			if set.Busy() != 0 || s.met != "" || landed < 50 || s.most < 3 {
 				t.Errorf("%v: %d lanes are taken, two of %q, %d landed, %d at a time", after, set.Busy(), s.met, landed, s.most)
 			}

@@ -32,10 +32,12 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Context().Err() == nil { // the transport sends nothing after the end
 		exchange.sent()
 	}
-	if probe := lanes.Measure(request.Context()); probe != nil {
-		go measure(r.next, request, probe) //nolint:gosec // it is not part of the request, and may outlive it
-	}
 	response, err := r.next.RoundTrip(request)
+	if err == nil { // so there is a connection: opening one is not measured
+		if probe := lanes.Measure(request.Context()); probe != nil {
+			go measure(r.next, request, probe) //nolint:gosec // it is not part of the request, and may outlive it
+		}
+	}
 	if err != nil || request.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices {
 		return response, err
 	}
