@@ -38,7 +38,7 @@ type remembered struct {
 	set  *fieldpath.Set
 }
 
-// parse gives the set of the fields, from the cache where it is there. Malformed
+// parse returns the set of the fields, from the cache where it is there. Malformed
 // fields are not remembered.
 func (c *fieldsCache) parse(raw []byte) (*fieldpath.Set, error) {
 	if set := c.find(raw); set != nil {

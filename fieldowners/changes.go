@@ -18,7 +18,7 @@ type Change struct {
 	Existed, Exists bool
 }
 
-// String gives the field and both values on one line: .spec.replicas: 3 -> 5.
+// String returns the field and both values on one line: .spec.replicas: 3 -> 5.
 func (c Change) String() string {
 	switch {
 	case !c.Existed:

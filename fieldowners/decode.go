@@ -15,8 +15,8 @@ const MaxDepth = 1000
 // fieldsReader reads FieldsV1, in which the API server writes a set of fields:
 // objects in objects, whose keys are path elements or ".", the field itself.
 //
-// It gives the set that fieldpath.Set.FromJSON gives, and refuses what that skips
-// or gives in part: text behind the value, keys of an unknown form (a newer API
+// It returns the set that fieldpath.Set.FromJSON returns, and refuses what that skips
+// or returns in part: text behind the value, keys of an unknown form (a newer API
 // server may know what they mean), keys that occur twice, content where none
 // belongs. The sets of both are the same, as a fuzz test holds.
 type fieldsReader struct {
@@ -38,7 +38,7 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// object reads one object into a set and tells whether it says that the field it
+// object reads one object into a set and reports whether it says that the field it
 // stands for is owned itself, as an empty one does.
 func (r *fieldsReader) object(into *fieldpath.Set, depth int) (self bool, err error) {
 	if depth > MaxDepth {
@@ -156,7 +156,7 @@ func (r *fieldsReader) take(c byte) bool {
 	return true
 }
 
-// peek gives the next character that is no white space; 0 at the end.
+// peek returns the next character that is no white space; 0 at the end.
 func (r *fieldsReader) peek() byte {
 	for ; r.at < len(r.text); r.at++ {
 		if c := r.text[r.at]; c != ' ' && c != '\t' && c != '\n' && c != '\r' {

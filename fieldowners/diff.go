@@ -15,7 +15,7 @@ type Owned struct {
 	Manager Manager
 }
 
-// String gives the field and its owner: .spec.replicas of hpa/Update[scale].
+// String returns the field and its owner: .spec.replicas of hpa/Update[scale].
 func (o Owned) String() string { return o.Path.String() + " of " + o.Manager.String() }
 
 // Moved is one field that went from one manager to another.
@@ -24,7 +24,7 @@ type Moved struct {
 	From, To Manager
 }
 
-// String gives the field and both managers: .spec.replicas: a/Update -> b/Apply.
+// String returns the field and both managers: .spec.replicas: a/Update -> b/Apply.
 func (m Moved) String() string {
 	return m.Path.String() + ": " + m.From.String() + " -> " + m.To.String()
 }
@@ -36,10 +36,10 @@ type Difference struct {
 	Moved  []Moved // lost by one and gained by the other
 }
 
-// IsEmpty tells whether nobody gained or lost anything.
+// IsEmpty reports whether nobody gained or lost anything.
 func (d Difference) IsEmpty() bool { return len(d.Gained)+len(d.Lost)+len(d.Moved) == 0 }
 
-// All gives each finding in the order of paths: the field, and what happened to it.
+// All returns each finding in the order of paths: the field, and what happened to it.
 func (d Difference) All() iter.Seq2[Path, string] {
 	type finding struct {
 		path Path
@@ -65,7 +65,7 @@ func (d Difference) All() iter.Seq2[Path, string] {
 	}
 }
 
-// String gives a line for each finding, in the order of paths; "" when empty.
+// String returns a line for each finding, in the order of paths; "" when empty.
 func (d Difference) String() string {
 	var lines []string
 	for path, text := range d.All() {
@@ -74,7 +74,7 @@ func (d Difference) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Diff tells who owns what after that did not before. It tells of leaves, which is
+// Diff returns who owns what after that did not before. It speaks of leaves, which is
 // what a person means by "owns": a manager that keeps one field of a list item and
 // gives up another has lost that other one, and the item's own entry is not told
 // of.

@@ -5,14 +5,14 @@
 // API server recorded (KEP-555, Server-Side Apply); what it refuses, it refuses
 // whole, with an error that says where.
 //
-// What is asked of ownership has packages of its own, each usable alone: predict tells
+// What is asked of ownership has packages of its own, each usable alone: predict says
 // what an apply would meet, explain what a conflict means, lint what is likely to cause
 // trouble, fights who takes fields from whom again and again, and command what a person
 // runs about it. They import this package, and it imports none of them.
 //
 // # Contract
 //
-//  1. Parse takes metadata.managedFields as they are and gives an Ownership.
+//  1. Parse takes metadata.managedFields as they are and returns an Ownership.
 //     Malformed input is an error that names the entry, never a panic and never
 //     a partial result.
 //  2. A Path has one notation, that of Path.String. Map keys that are not plain

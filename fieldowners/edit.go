@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Nearest gives the field to which an unstructured object owes what it sets at p:
+// Nearest returns the field to which an unstructured object owes what it sets at p:
 // p itself or, where a value above p is neither map nor list, the field of that
 // value. ok is false when the object sets nothing there.
 func (p Path) Nearest(object any) (nearest Path, ok bool) {
@@ -37,7 +37,7 @@ func isContainer(v any) bool {
 }
 
 // Set replaces the field's value in an unstructured object, in place, by a copy of
-// v. It tells whether the object has the field; one that it lacks is not added.
+// v. It reports whether the object has the field; one that it lacks is not added.
 func (p Path) Set(object, v any) bool {
 	if _, has := p.Value(object); !has || p.IsRoot() {
 		return false
@@ -60,7 +60,7 @@ func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	return true
 }
 
-// cut works below the parent at a depth of the path. It gives what is left of the
+// cut works below the parent at a depth of the path. It returns what is left of the
 // parent, and whether that is nothing.
 func cut(parent any, path fieldpath.Path, depth int, keep func(Path) bool) (rest any, empty bool) {
 	element := path[depth]

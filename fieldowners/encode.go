@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ManagedFields gives the ownership as metadata.managedFields has it, in the order
+// ManagedFields returns the ownership as metadata.managedFields has it, in the order
 // of Entries: Parse makes the same ownership of it. A manager that owns nothing
 // keeps its entry.
 //

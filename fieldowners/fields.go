@@ -18,7 +18,7 @@ type Field struct {
 	// Whole are the owners of a field above that is owned as a whole, such as an
 	// atomic list; of a key field that nobody names, the owners of its list item.
 	Whole []Manager
-	// Server tells that the API server keeps the field itself and records no owner:
+	// Server reports that the API server keeps the field itself and records no owner:
 	// apiVersion, kind, the name, the uid and the like.
 	Server bool
 	Fields []Field // maps by name, lists as they stand, then those that do not exist
@@ -38,7 +38,7 @@ func (o Ownership) Join(object map[string]any) Field {
 	return j.join(place{value: object, owned: ownedTree(o)})
 }
 
-// All gives the field and those below it, parents first.
+// All returns the field and those below it, parents first.
 func (f Field) All() iter.Seq[Field] {
 	return func(yield func(Field) bool) { f.each(yield) }
 }
@@ -47,17 +47,17 @@ func (f Field) each(yield func(Field) bool) bool {
 	return yield(f) && !slices.ContainsFunc(f.Fields, func(below Field) bool { return !below.each(yield) })
 }
 
-// IsLeaf tells whether the field has none below it.
+// IsLeaf reports whether the field has none below it.
 func (f Field) IsLeaf() bool { return len(f.Fields) == 0 }
 
-// IsShared tells whether several managers own the field. One manager's entries in
+// IsShared reports whether several managers own the field. One manager's entries in
 // several apiVersions count once.
 func (f Field) IsShared() bool {
 	all := slices.Concat(f.Owners, f.Whole)
 	return slices.ContainsFunc(all, func(m Manager) bool { return !m.SameWriter(all[0]) })
 }
 
-// IsUnowned tells whether the object has a value here that nobody owns, such as a
+// IsUnowned reports whether the object has a value here that nobody owns, such as a
 // default of the server's.
 func (f Field) IsUnowned() bool {
 	return f.Exists && f.IsLeaf() && !f.Server && len(f.Owners) == 0 && len(f.Whole) == 0

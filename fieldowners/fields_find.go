@@ -30,7 +30,7 @@ func newItemFinder(how items.Naming, list []any) itemFinder {
 	return f
 }
 
-// find gives the place of an item, by the rules of child; -1 if it is not there.
+// find returns the place of an item, by the rules of child; -1 if it is not there.
 func (f itemFinder) find(name fieldpath.PathElement) int {
 	if i, has := f.byName[notation.Text(name)]; has {
 		return i

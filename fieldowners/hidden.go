@@ -8,7 +8,7 @@ const Hidden = HiddenValue("(hidden)")
 // HiddenValue is the type of Hidden, which no value of an object has.
 type HiddenValue string
 
-// Hide gives Hidden in place of a value. That there is none may be shown.
+// Hide returns Hidden in place of a value. That there is none may be shown.
 func Hide(v any) any {
 	if v == nil {
 		return nil

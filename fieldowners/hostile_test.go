@@ -49,7 +49,7 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 }
 
-// keyedList gives a list with an item that has no name, and owners of many others.
+// keyedList returns a list with an item that has no name, and owners of many others.
 func keyedList(n int) (fieldowners.Ownership, map[string]any) {
 	items, fields := []any{map[string]any{"odd": true}}, []string{}
 	for i := range n {

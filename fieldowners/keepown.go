@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// KeepOwn gives a transform for a cache (cache.TransformFunc of client-go,
+// KeepOwn returns a transform for a cache (cache.TransformFunc of client-go,
 // cache.Options.DefaultTransform of controller-runtime). Of the managed fields it
 // keeps the entries of these managers, and those of others that own a field which one
 // of these owns as well; the rest, often half of the memory of a cache, it drops.
@@ -95,7 +95,7 @@ func typedEntry(entry any) metav1.ManagedFieldsEntry {
 	return typed
 }
 
-// keepOwn gives a slice of its own, so that the memory of the rest is free, unless
+// keepOwn returns a slice of its own, so that the memory of the rest is free, unless
 // there is no rest; nil when nothing is left. Entries are read where there are some of
 // ours and some of others.
 func keepOwn[T any](entries []T, own func(T) bool, read func(T) metav1.ManagedFieldsEntry) []T {

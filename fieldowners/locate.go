@@ -10,7 +10,7 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Locate gives the fields of an unstructured object that the API server may mean
+// Locate returns the fields of an unstructured object that the API server may mean
 // by a path string of its own (see Path.ServerString), in the order of
 // Path.Compare. There are several where map keys with dots make it ambiguous, and
 // none where the object does not have the field.

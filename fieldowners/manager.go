@@ -16,7 +16,7 @@ type Manager struct {
 	Time        time.Time                         `json:"time,omitzero"`         // of the entry's last change; zero when not recorded
 }
 
-// String gives the manager as reports show it: name/operation, then
+// String returns the manager as reports show it: name/operation, then
 // [subresource] if any.
 func (m Manager) String() string {
 	s := m.Name + "/" + string(m.Operation)

@@ -16,13 +16,13 @@ type Entry struct {
 	fields *fieldpath.Set
 }
 
-// EntryOf gives the entry of a manager that owns these fields. It keeps the set: nobody may
+// EntryOf returns the entry of a manager that owns these fields. It keeps the set: nobody may
 // insert into it any more.
 func EntryOf(manager Manager, fields *fieldpath.Set) Entry {
 	return Entry{Manager: manager, fields: fields}
 }
 
-// Set gives the fields of the entry for the algebra of structured-merge-diff. It is no copy,
+// Set returns the fields of the entry for the algebra of structured-merge-diff. It is no copy,
 // and what Parse has read is shared by the whole process: nobody may insert into it, nor
 // into what Union and Difference make of it, as that has parts of it.
 func (e Entry) Set() *fieldpath.Set {
@@ -32,7 +32,7 @@ func (e Entry) Set() *fieldpath.Set {
 	return e.fields
 }
 
-// Owns tells whether the entry names exactly this field.
+// Owns reports whether the entry names exactly this field.
 func (e Entry) Owns(path Path) bool { return e.fields != nil && e.fields.Has(path.elements) }
 
 // Fields lists every field of the entry, parents that it names itself included,

@@ -16,13 +16,13 @@ type Path struct {
 	elements fieldpath.Path
 }
 
-// PathOf gives the path with these elements, which it copies.
+// PathOf returns the path with these elements, which it copies.
 func PathOf(elements fieldpath.Path) Path { return Path{elements: elements.Copy()} }
 
-// FieldPath gives the elements of the path for structured-merge-diff, as a copy.
+// FieldPath returns the elements of the path for structured-merge-diff, as a copy.
 func (p Path) FieldPath() fieldpath.Path { return p.elements.Copy() }
 
-// String gives the path in the notation that ParsePath reads, such as
+// String returns the path in the notation that ParsePath reads, such as
 // .spec.template.spec.containers[name="web"].image. The root is "". Characters that
 // are not to be seen stand as escapes of JSON: the text does nothing to a terminal.
 func (p Path) String() string {
@@ -33,30 +33,30 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// MarshalText gives the path as String does, so that it stands in JSON.
+// MarshalText returns the path as String does, so that it stands in JSON.
 func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads what MarshalText gives. The error is a *PathError.
+// UnmarshalText reads what MarshalText returns. The error is a *PathError.
 func (p *Path) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePath(string(text))
 	return err
 }
 
-// ServerString gives the path as the API server writes it in the causes of a
+// ServerString returns the path as the API server writes it in the causes of a
 // conflict. It leaves map keys unquoted and is therefore ambiguous: compare it,
 // never parse it.
 func (p Path) ServerString() string { return p.elements.String() }
 
-// IsRoot tells whether the path names the whole object.
+// IsRoot reports whether the path names the whole object.
 func (p Path) IsRoot() bool { return len(p.elements) == 0 }
 
-// Equal tells whether both paths name the same field.
+// Equal reports whether both paths name the same field.
 func (p Path) Equal(other Path) bool { return p.elements.Equals(other.elements) }
 
 // Compare orders paths: negative when p comes before other.
 func (p Path) Compare(other Path) int { return p.elements.Compare(other.elements) }
 
-// HasPrefix tells whether p is prefix or lies below it.
+// HasPrefix reports whether p is prefix or lies below it.
 func (p Path) HasPrefix(prefix Path) bool {
 	n := len(prefix.elements)
 	return n <= len(p.elements) && p.elements[:n].Equals(prefix.elements)
@@ -90,11 +90,11 @@ type Element struct {
 	Field *string
 	// Keys names the fields that identify an item of an associative list.
 	Keys []string
-	// Index tells that an item is named by its place.
+	// Index reports that an item is named by its place.
 	Index bool
 }
 
-// Elements gives the steps of the path from the root.
+// Elements returns the steps of the path from the root.
 func (p Path) Elements() []Element {
 	all := make([]Element, len(p.elements))
 	for i, element := range p.elements {

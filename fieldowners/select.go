@@ -18,7 +18,7 @@ func (s Selection) selects(m Manager) bool {
 	return (len(s.Managers) == 0 || slices.Contains(s.Managers, m.Name)) && (s.Operation == "" || s.Operation == m.Operation)
 }
 
-// Select gives the part of the ownership that is selected. Managers of whose fields
+// Select returns the part of the ownership that is selected. Managers of whose fields
 // nothing is left are not in it, unless they own nothing anyhow and the whole object
 // is selected.
 //

@@ -16,7 +16,7 @@ type Shared struct {
 	With Manager
 }
 
-// String gives the field and its other owner.
+// String returns the field and its other owner.
 func (s Shared) String() string { return fmt.Sprintf("%s with %s", s.Path, s.With) }
 
 // SharedBy lists the values that an applier shares, in the order of paths, then of the

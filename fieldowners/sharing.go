@@ -30,7 +30,7 @@ func newSharing(ours []metav1.ManagedFieldsEntry) *sharing {
 	return s
 }
 
-// with tells whether an entry shares a field with one of ours, or cannot be judged.
+// with reports whether an entry shares a field with one of ours, or cannot be judged.
 func (s *sharing) with(theirs metav1.ManagedFieldsEntry) bool {
 	for _, our := range s.ours {
 		if our.APIVersion != theirs.APIVersion {
@@ -47,7 +47,7 @@ func (s *sharing) with(theirs metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(s.sets, func(our *fieldpath.Set) bool { return overlap(our, entry.fields) })
 }
 
-// apart tells that an entry has none of our outermost names.
+// apart reports that an entry has none of our outermost names.
 func (s *sharing) apart(theirs metav1.ManagedFieldsEntry) bool {
 	var few [8][]byte
 	names, ok := outerNames(rawFields(theirs), few[:0])
@@ -69,7 +69,7 @@ func (s *sharing) parse() bool {
 	return true
 }
 
-// overlap tells whether both sets have a field, or one of them has all of what the
+// overlap reports whether both sets have a field, or one of them has all of what the
 // other has a part of: a field with nothing of the set below it stands for all below.
 func overlap(a, b *fieldpath.Set) bool {
 	return covers(a, b) || covers(b, a) || deeper(a, b)

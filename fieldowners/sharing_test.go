@@ -14,7 +14,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// keptWith gives the managers whose entries are left in a cache of the manager "us",
+// keptWith returns the managers whose entries are left in a cache of the manager "us",
 // typed, and the same unstructured where fields are JSON.
 func keptWith(t interface {
 	Fatal(args ...any)
@@ -122,7 +122,7 @@ func TestRapidKeepOwn(t *testing.T) {
 	}
 }
 
-// above tells whether a leaf of one stands above a field of the other.
+// above reports whether a leaf of one stands above a field of the other.
 func above(one, other fieldowners.Entry) bool {
 	return slices.ContainsFunc(one.Leaves(), func(leaf fieldowners.Path) bool {
 		return slices.ContainsFunc(other.Fields(), func(path fieldowners.Path) bool { return path.HasPrefix(leaf) })

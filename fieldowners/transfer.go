@@ -65,7 +65,7 @@ type Handover struct {
 	ToOwned bool `json:"toOwned,omitempty"`
 }
 
-// String gives the field, who loses it and who has it then.
+// String returns the field, who loses it and who has it then.
 func (m Handover) String() string {
 	s := fmt.Sprintf("%s: %s -> %s", m.Path, m.From, m.To)
 	switch {
@@ -88,7 +88,7 @@ type Unmoved struct {
 	Reason  string
 }
 
-// String gives the field, the manager and why it does not move.
+// String returns the field, the manager and why it does not move.
 func (u Unmoved) String() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.Manager, u.Reason) }
 
 func (u Unmoved) compare(other Unmoved) int {
@@ -108,7 +108,7 @@ type TransferPlan struct {
 // resourceVersion. nil stands for an apiVersion that is not served.
 type Objects map[string]any
 
-// Plan tells what would move, in a stable order. Malformed managed fields are an
+// Plan returns what would move, in a stable order. Malformed managed fields are an
 // error, as with Parse.
 func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (TransferPlan, error) {
 	owners, err := parseSlots(entries)
@@ -130,7 +130,7 @@ func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Tr
 	return plan, nil
 }
 
-// Undo gives the transfer that restores who owned what: fields that To did not own
+// Undo returns the transfer that restores who owned what: fields that To did not own
 // before go back, those that both owned become owned by both again. What To gives
 // up in between stays as it then is.
 func (p TransferPlan) Undo() Transfer {

@@ -45,7 +45,7 @@ func (t Transfer) receiver(subresource string) Manager {
 	}
 }
 
-// through gives the subresource of the entry that is to get a field. "" is the main
+// through returns the subresource of the entry that is to get a field. "" is the main
 // entry. It gets what was written through /scale and the like: an entry of To's own
 // beside it would be another owner to the API server, and the next apply of the
 // object would conflict with it. Fields stay apart where they are applied through
@@ -86,7 +86,7 @@ func (s Source) covers(path Path) bool {
 	return len(s.Paths) == 0 || slices.ContainsFunc(s.Paths, path.HasPrefix)
 }
 
-// surrounds tells whether a field that does not move is a parent of one that may,
+// surrounds reports whether a field that does not move is a parent of one that may,
 // or the key field of such a list item.
 func (s Source) surrounds(path Path) bool {
 	return slices.ContainsFunc(s.Paths, func(moving Path) bool {

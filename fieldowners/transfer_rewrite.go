@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Rewrite gives the managed fields with the plan carried out. Entries that it does
+// Rewrite returns the managed fields with the plan carried out. Entries that it does
 // not concern stay as they are, in their order; an entry that lost its last field
 // is left out; a new one stands before that which it takes fields from.
 //
@@ -40,7 +40,7 @@ func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.Man
 	return rewritten, nil
 }
 
-// Done tells whether the managed fields are as the plan leaves them: an error names
+// Done reports whether the managed fields are as the plan leaves them: an error names
 // the first field that is not.
 func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	owners, err := parseSlots(entries)
@@ -58,7 +58,7 @@ func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// Stored tells whether managed fields hold everything that was sent to be stored:
+// Stored reports whether managed fields hold everything that was sent to be stored:
 // an error names the first field of an owner that is missing.
 func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	wanted, err := parseSlots(sent)
@@ -153,7 +153,7 @@ func (s *slots) move(m Handover) error {
 	return nil
 }
 
-// encode gives the entry as it is now, nil if nothing is left of it.
+// encode returns the entry as it is now, nil if nothing is left of it.
 func (s *slot) encode() (*metav1.ManagedFieldsEntry, error) {
 	if !s.merged && s.gain.Empty() && s.lose.Empty() {
 		return &s.raw, nil

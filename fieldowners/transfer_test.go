@@ -28,7 +28,7 @@ func at(second int64, e metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	return e
 }
 
-// show gives entries as one line each: who, and the fields as the server stores them.
+// show returns entries as one line each: who, and the fields as the server stores them.
 func show(entries []metav1.ManagedFieldsEntry) (lines []string) {
 	for _, e := range entries {
 		line := fmt.Sprintf("%s %s[%s] %s %s", e.Manager, e.Operation, e.Subresource, e.APIVersion, e.FieldsV1.GetRawBytes())

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Equal tells whether both have the same entries with the same fields and times.
+// Equal reports whether both have the same entries with the same fields and times.
 // Whether anybody owns something else is for Diff to tell.
 func (o Ownership) Equal(other Ownership) bool {
 	return slices.EqualFunc(o.entries, other.entries, func(a, b Entry) bool {

@@ -21,7 +21,7 @@ func versioned(subresource, apiVersion string, e metav1.ManagedFieldsEntry) meta
 	return e
 }
 
-// encoded gives an ownership as managed fields, in one line an entry.
+// encoded returns an ownership as managed fields, in one line an entry.
 func encoded(t testing.TB, o fieldowners.Ownership) []string {
 	t.Helper()
 	entries, err := o.ManagedFields()

@@ -9,7 +9,7 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// FormatValue gives a value of an object as JSON on one line, cut off after 80 characters,
+// FormatValue returns a value of an object as JSON on one line, cut off after 80 characters,
 // and in a form that does nothing to a terminal; Hidden as it is.
 func FormatValue(v any) string {
 	if hidden, is := v.(HiddenValue); is {

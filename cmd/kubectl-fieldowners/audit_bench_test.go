@@ -39,7 +39,7 @@ func BenchmarkAudit(b *testing.B) {
 }
 
 // watchTaken begins with what is in use, not with what a benchmark before has left,
-// and gives the most that was taken until it is asked.
+// and returns the most that was taken until it is asked.
 func watchTaken(b *testing.B) (peak func() uint64) {
 	b.Helper()
 	debug.FreeOSMemory()

@@ -68,7 +68,7 @@ type clusterAudit struct {
 	refusal   error    // of the first
 }
 
-// noteRefused tells of all kinds that may not be listed at once: an audit of all kinds
+// noteRefused reports all kinds that may not be listed at once: an audit of all kinds
 // meets many.
 func (r *clusterAudit) noteRefused() {
 	switch len(r.refused) {

@@ -15,7 +15,7 @@ type corpus struct {
 	shapes  int  // how many different managed fields a kind and manager has; 0: none is like another
 }
 
-// page gives the page that begins with the object start; next is the start of the
+// page returns the page that begins with the object start; next is the start of the
 // page behind it, 0 behind the last.
 func (c corpus) page(start int) (page []byte, next int) {
 	end := min(start+pageSize, c.objects)

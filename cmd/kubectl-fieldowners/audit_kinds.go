@@ -32,7 +32,7 @@ type servedVersions struct {
 	failed map[schema.GroupVersion]bool // could not be asked
 }
 
-// of tells for a kind whether a version is served, and whether that is known.
+// of returns a function that reports for a kind whether a version is served, and whether that is known.
 func (s servedVersions) of(kind string) func(apiVersion string) (served, known bool) {
 	return func(apiVersion string) (served, known bool) {
 		version, err := schema.ParseGroupVersion(apiVersion)
@@ -89,7 +89,7 @@ func (d *discovered) note(err error) error {
 	return nil
 }
 
-// kindsOf gives the kinds of a list that have all the verbs, without subresources.
+// kindsOf returns the kinds of a list that have all the verbs, without subresources.
 func kindsOf(list *metav1.APIResourceList, verbs ...string) []auditKind {
 	version, err := schema.ParseGroupVersion(list.GroupVersion)
 	if err != nil { // no such thing is ever served
@@ -106,7 +106,7 @@ func kindsOf(list *metav1.APIResourceList, verbs ...string) []auditKind {
 	return kinds
 }
 
-// auditKinds gives the kinds that the arguments name, or all that an audit of a
+// auditKinds returns the kinds that the arguments name, or all that an audit of a
 // namespace or of a cluster is about: events are left out, which are written once,
 // are gone soon, and are served twice.
 func (p *plugin) auditKinds(args []string, d discovered, allNamespaces bool) ([]auditKind, error) {

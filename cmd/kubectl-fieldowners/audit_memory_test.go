@@ -17,7 +17,7 @@ func TestAuditMemory(t *testing.T) {
 	}
 }
 
-// peakOf gives the live heap at its highest, asked for at every few pages, while an
+// peakOf returns the live heap at its highest, asked for at every few pages, while an
 // audit is under way.
 func peakOf(t *testing.T, objects, every int) uint64 {
 	t.Helper()

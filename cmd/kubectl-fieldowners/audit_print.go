@@ -46,7 +46,7 @@ func (a *auditCommand) note(r owneraudit.Report) {
 	}
 }
 
-// print shows the report. The error tells why it is incomplete.
+// print shows the report. The error says why it is incomplete.
 func (a *auditCommand) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
 	switch a.output {
 	case "html":

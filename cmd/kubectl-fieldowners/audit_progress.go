@@ -20,14 +20,14 @@ type auditProgress struct {
 
 const saySeldom = 100 * time.Millisecond
 
-// begin tells that the next kind is being read.
+// begin reports that the next kind is being read.
 func (p *auditProgress) begin(kind string) {
 	p.kind = kind
 	p.number++
 	p.say("")
 }
 
-// page tells how many objects of the kind were read and, where the server says, how
+// page says how many objects of the kind were read and, where the server says, how
 // many are still to come.
 func (p *auditProgress) page(objects int, remaining *int64) {
 	text := fmt.Sprintf(": %d objects", objects)
@@ -37,7 +37,7 @@ func (p *auditProgress) page(objects int, remaining *int64) {
 	p.say(text)
 }
 
-// looking tells how long the kinds are still watched.
+// looking says how long the kinds are still watched.
 func (p *auditProgress) looking(left time.Duration) {
 	if p.out != nil {
 		line := fmt.Sprintf("watching %d kinds for fights: %v left", p.kinds, max(0, left.Round(time.Second)))

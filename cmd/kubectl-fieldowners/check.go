@@ -97,7 +97,7 @@ func (c *checkCommand) run(cmd *cobra.Command) error {
 	return err
 }
 
-// asksServer tells whether the API server is asked by a dry run.
+// asksServer reports whether the API server is asked by a dry run.
 func (c *checkCommand) asksServer() bool { return c.dryRun == "server" }
 
 // checkFiles checks object by object. One that cannot be checked is said on stderr and
@@ -154,7 +154,7 @@ func (c *checkCommand) readSaved() error {
 	})
 }
 
-// check tells what an apply of one object would meet.
+// check finds out what an apply of one object would meet.
 func (c *checkCommand) check(ctx context.Context, d document, places []int, intent map[string]any) (checkItem, error) {
 	if nameOf(intent) == "" {
 		return checkItem{}, errors.New("metadata.name is missing")
@@ -180,7 +180,7 @@ func (c *checkCommand) check(ctx context.Context, d document, places []int, inte
 	return item, nil
 }
 
-// liveOf gives the live object, of the cluster or of the files; nil if there is none.
+// liveOf returns the live object, of the cluster or of the files; nil if there is none.
 func (c *checkCommand) liveOf(intent map[string]any) (map[string]any, error) {
 	wanted := unstructured.Unstructured{Object: intent}
 	if len(c.live) == 0 {
@@ -212,7 +212,7 @@ func (c *checkCommand) liveOf(intent map[string]any) (map[string]any, error) {
 	return nil, fmt.Errorf("--live has %d of that kind and name: tell which by -n", len(found))
 }
 
-// nameOf gives kind and name as the beginning of a message; "" without a name.
+// nameOf returns kind and name as the beginning of a message; "" without a name.
 func nameOf(object map[string]any) string {
 	o := unstructured.Unstructured{Object: object}
 	if o.GetName() == "" {

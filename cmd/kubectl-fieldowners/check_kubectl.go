@@ -29,7 +29,7 @@ func (t *checkTakeover) String() string {
 		strings.Join(owners, ", ") + " wrote by client-side apply"
 }
 
-// takeover tells what kubectl would take over of a live object; nil for nothing.
+// takeover returns what kubectl would take over of a live object; nil for nothing.
 func takeover(live fieldowners.Ownership, intent map[string]any) *checkTakeover {
 	var found checkTakeover
 	for _, entry := range live.Entries() {

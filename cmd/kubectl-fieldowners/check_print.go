@@ -177,7 +177,7 @@ func unsureTexts(all []checkUnsure) []string {
 	return lines
 }
 
-// short gives a value on one short line.
+// short returns a value on one short line.
 func short(v any) string {
 	if v == nil {
 		return "nothing"

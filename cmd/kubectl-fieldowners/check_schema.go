@@ -103,7 +103,7 @@ var wrongLine = regexp.MustCompile(`^\s*(\S.*?): (field not declared in schema|d
 // whole.
 const maxWrong = 50
 
-// wrongFields lists what is wrong with an object, in the order of paths; known tells
+// wrongFields lists what is wrong with an object, in the order of paths; known reports
 // whether the schema has its kind. Of a map that has several unknown fields the schema
 // names one, any of them, so what it names is taken out and the rest is asked for again.
 func wrongFields(converter managedfields.TypeConverter, object *unstructured.Unstructured) (wrong []wrongField, known bool) {
@@ -197,7 +197,7 @@ func newFields(intent fieldowners.Field, live map[string]any) (found []fieldowne
 	return found
 }
 
-// examplesOf gives what stands where the last step of a path leads.
+// examplesOf returns what stands where the last step of a path leads.
 func examplesOf(path fieldowners.Path, parents []any) (found []any) {
 	steps := path.Elements()
 	name := steps[len(steps)-1].Field

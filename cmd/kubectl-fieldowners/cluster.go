@@ -14,7 +14,7 @@ type selection struct {
 const pageSize = 500
 
 // readCluster reads the objects that arguments name as they do for kubectl get. It
-// goes on after one that cannot be read, and gives all errors.
+// goes on after one that cannot be read, and returns all errors.
 func (p *plugin) readCluster(args []string, s selection, each func(object map[string]any) error) error {
 	namespace, _, err := p.config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {

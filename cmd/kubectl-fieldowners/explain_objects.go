@@ -29,7 +29,7 @@ func (e *explainCommand) objectsIn(file string) (found []map[string]any, err err
 	return found, err
 }
 
-// objectsOf gives the live object and the intent that an answer is about. Of several in
+// objectsOf returns the live object and the intent that an answer is about. Of several in
 // a file it is the one that has the fields in conflict, and that the other file has as
 // well; where it may be one of many, none is taken, and stderr says so.
 func (e *explainCommand) objectsOf(x explain.Explanation) (live, intent map[string]any, err error) {
@@ -79,7 +79,7 @@ func sameObject(a, b map[string]any) bool {
 	return x.GroupKind() == y.GroupKind() && x.Name == y.Name && (x.Namespace == "" || y.Namespace == "" || x.Namespace == y.Namespace)
 }
 
-// only gives the one candidate among the objects of a file.
+// only returns the one candidate among the objects of a file.
 func (e *explainCommand) only(file string, all, candidates []map[string]any) (map[string]any, error) {
 	switch {
 	case len(all) == 0:

@@ -13,7 +13,7 @@ type explainList struct {
 	Items []explainItem `json:"items"` // one for each answer
 }
 
-// explainItem is one answer. The object is empty where nothing tells which it is.
+// explainItem is one answer. The object is empty where nothing says which it is.
 type explainItem struct {
 	Group     string            `json:"group"`
 	Kind      string            `json:"kind"`

@@ -63,7 +63,7 @@ func (p *plugin) readDocuments(paths []string, each func(d document, object map[
 	})
 }
 
-// eachDocument reads files document by document; read tells whether there is anything
+// eachDocument reads files document by document; read reports whether there is anything
 // in one.
 func (p *plugin) eachDocument(paths []string, read func(document) (found bool, err error)) error {
 	for _, path := range paths {
@@ -176,7 +176,7 @@ func documents(content io.Reader, each func(line int, text []byte) error) error 
 	}
 }
 
-// separator tells whether a document begins on the line, and gives what of it stands
+// separator reports whether a document begins on the line, and returns what of it stands
 // there, with the line break.
 func separator(text []byte) (rest []byte, is bool) {
 	rest, is = bytes.CutPrefix(text, []byte("---"))
@@ -186,7 +186,7 @@ func separator(text []byte) (rest []byte, is bool) {
 	return rest, true
 }
 
-// decode gives the object of one document, nil for one without content.
+// decode returns the object of one document, nil for one without content.
 func decode(source string, line int, text []byte) (map[string]any, error) {
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 {

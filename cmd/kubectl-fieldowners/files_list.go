@@ -22,7 +22,7 @@ type list struct {
 // takes a hundred times its size.
 const long = 1 << 20
 
-// list takes a document apart that is a List; is tells whether it is one, as far as can
+// list takes a document apart that is a List; is reports whether it is one, as far as can
 // be seen without decoding its items.
 func (d document) list() (l list, is bool) {
 	if text := bytes.TrimSpace(d.text); len(text) > 0 && text[0] == '{' {
@@ -119,12 +119,12 @@ func (l list) each(source string, each func(string, map[string]any) error) error
 	return nil
 }
 
-// flatten gives the items of a List, or the object itself.
+// flatten returns the items of a List, or the object itself.
 func flatten(source string, object map[string]any, each func(string, map[string]any) error) error {
 	return flattenAt(source, nil, object, func(source string, _ []int, object map[string]any) error { return each(source, object) })
 }
 
-// flattenAt also gives the places that lead to an item through the Lists around it.
+// flattenAt also passes the places that lead to an item through the Lists around it.
 func flattenAt(source string, places []int, object map[string]any, each func(string, []int, map[string]any) error) error {
 	kind, _ := object["kind"].(string)
 	apiVersion, _ := object["apiVersion"].(string)
@@ -146,7 +146,7 @@ func flattenAt(source string, places []int, object map[string]any, each func(str
 	return nil
 }
 
-// flattenItem gives an item of a List of a kind.
+// flattenItem returns an item of a List of a kind.
 func flattenItem(source string, places []int, i int, raw any, kind, apiVersion string, each func(string, []int, map[string]any) error) error {
 	at := fmt.Sprintf("%s, item %d", source, i)
 	item, isMap := raw.(map[string]any)

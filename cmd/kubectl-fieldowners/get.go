@@ -124,7 +124,7 @@ func operation(cmd *cobra.Command, text string) (metav1.ManagedFieldsOperationTy
 }
 
 // tell says on stderr what must not be missed about an object, whatever the output,
-// and tells whether all of its entries could be read.
+// and reports whether all of its entries could be read.
 func (p *plugin) tell(o *ownerview.Object) (complete bool) {
 	for _, err := range o.Unread {
 		fmt.Fprintf(p.ErrOut, "error: %s: %s\n", o, ownerview.Safe(err.Error()))

@@ -59,7 +59,7 @@ func (p *getPrinter) print(o *ownerview.Object) {
 	}
 }
 
-// shows prints the object, and tells whether there was anything to show.
+// shows prints the object, and reports whether there was anything to show.
 func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 	switch p.output {
 	case "tree":
@@ -102,7 +102,7 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 	return true
 }
 
-// close prints what is one document. The error tells why it is incomplete.
+// close prints what is one document. The error says why it is incomplete.
 func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	switch p.output {
 	case "json", "yaml":
@@ -140,7 +140,7 @@ func (p *getPrinter) summary() error {
 	return nil
 }
 
-// hint tells what there would have been to find, as a name may be misspelt.
+// hint says what there would have been to find, as a name may be misspelt.
 func (p *getPrinter) hint() string {
 	switch {
 	case p.path != "" && !p.pathSeen:

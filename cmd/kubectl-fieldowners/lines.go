@@ -54,7 +54,7 @@ func (l fieldLines) add(before int, node *yaml.Node, field fieldowners.Field) {
 	}
 }
 
-// of gives the line of a field, or of the nearest one around it, down from 1.
+// of returns the line of a field, or of the nearest one around it, down from 1.
 func (l fieldLines) of(path fieldowners.Path) int {
 	var text strings.Builder
 	line := l.first

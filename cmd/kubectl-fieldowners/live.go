@@ -29,7 +29,7 @@ func (p *plugin) endWith(ctx context.Context) {
 	}
 }
 
-// connect gives a client for appliers.
+// connect returns a client for appliers.
 func (p *plugin) connect() (client.Client, error) {
 	config, err := p.config.ToRESTConfig()
 	if err != nil {
@@ -75,7 +75,7 @@ func (b endingBody) Close() error {
 }
 
 // eachNamed handles the objects that arguments name, one after another. It goes on
-// after one that fails, and says each error on stderr. The error tells that
+// after one that fails, and says each error on stderr. The error says that
 // something was found, or that something failed.
 func (p *plugin) eachNamed(ctx context.Context, args []string, handle func(apply.ObjectRef) (found bool, err error)) error {
 	objects, err := p.named(args)
@@ -98,7 +98,7 @@ func (p *plugin) eachNamed(ctx context.Context, args []string, handle func(apply
 	return nil
 }
 
-// say tells whether there is an error, and prints it.
+// say reports whether there is an error, and prints it.
 func (p *plugin) say(err error) bool {
 	var several utilerrors.Aggregate
 	switch {

@@ -107,7 +107,7 @@ func oneLine(err error) string {
 	return ownerview.Visible(strings.Join(strings.Fields(text), " "))
 }
 
-// unreachable gives the error of an API server that could not be asked, for which no
+// unreachable returns the error of an API server that could not be asked, for which no
 // file is to blame; nil if it is another one.
 func unreachable(err error) error {
 	if address := (*url.Error)(nil); errors.As(err, &address) {

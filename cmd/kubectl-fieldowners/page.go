@@ -56,7 +56,7 @@ func (p *plugin) where(cmd *cobra.Command) string {
 // narrowing are the flags that leave out fields or objects.
 var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
 
-// narrowed gives those of the command line, to write them on the page.
+// narrowed returns those of the command line, to write them on the page.
 func narrowed(cmd *cobra.Command) string {
 	var given []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

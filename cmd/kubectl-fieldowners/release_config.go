@@ -10,7 +10,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// configurationOf gives the apply configuration by which a manager owns what it owns
+// configurationOf returns the apply configuration by which a manager owns what it owns
 // of an object now, pinned to the uid. missing are fields that it owns and that the
 // object does not have by that name.
 func configurationOf(live *unstructured.Unstructured, owned fieldowners.Ownership, owner fieldowners.Manager) (config *unstructured.Unstructured, missing []fieldowners.Path) {
@@ -33,7 +33,7 @@ type extraction struct {
 	missing []fieldowners.Path
 }
 
-// take gives a copy of what the manager owns at and below a field.
+// take returns a copy of what the manager owns at and below a field.
 func (e *extraction) take(f fieldowners.Field) (value any, takes bool) {
 	owns := e.isAmong(f.Owners)
 	if !f.Exists {

@@ -67,7 +67,7 @@ func TestConfigurationOf(t *testing.T) {
 	}
 }
 
-// readObject gives an object of this content with the identity of the one of the
+// readObject returns an object of this content with the identity of the one of the
 // tests.
 func readObject(t *testing.T, content string) *unstructured.Unstructured {
 	t.Helper()

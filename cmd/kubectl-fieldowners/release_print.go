@@ -85,7 +85,7 @@ func split(text string, path fieldowners.Path) line {
 	return line{path.String() + ":", fate}
 }
 
-// isTold tells whether what is given up says that a field changes.
+// isTold reports whether what is given up says that a field changes.
 func (p part) isTold(path fieldowners.Path) bool {
 	for _, d := range p.plan.Dropped {
 		if !d.Stays && (path.HasPrefix(d.Path) || d.Path.HasPrefix(path)) {

@@ -11,7 +11,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// screen tells how to print: within the width of a terminal and in colour, or
+// screen returns how to print: within the width of a terminal and in colour, or
 // complete and plain where a program reads.
 func (p *plugin) screen(noHeaders bool) ownerview.Screen {
 	terminal, width := terminalOf(p.Out)
@@ -21,7 +21,7 @@ func (p *plugin) screen(noHeaders bool) ownerview.Screen {
 	return s
 }
 
-// terminalOf tells whether a stream is a terminal, and its width.
+// terminalOf reports whether a stream is a terminal, and its width.
 func terminalOf(stream any) (is bool, width int) {
 	switch wrapped := stream.(type) {
 	case *output:
@@ -43,7 +43,7 @@ func terminalOf(stream any) (is bool, width int) {
 	return true, width
 }
 
-// waitingForInput tells whether reading a stream would wait for a person to type.
+// waitingForInput reports whether reading a stream would wait for a person to type.
 func waitingForInput(in io.Reader) bool {
 	is, _ := terminalOf(in)
 	return is

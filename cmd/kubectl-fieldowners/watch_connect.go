@@ -47,7 +47,7 @@ func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 	return w, err
 }
 
-// isGone tells whether the API server has forgotten the version that was asked for.
+// isGone reports whether the API server has forgotten the version that was asked for.
 func isGone(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code == http.StatusGone
@@ -62,7 +62,7 @@ func errorEvent(err error) watch.Interface {
 	return watch.NewProxyWatcher(events)
 }
 
-// lost says once that nothing is seen, waits, and tells whether to try again.
+// lost says once that nothing is seen, waits, and reports whether to try again.
 func (f *follower) lost(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return false

@@ -23,7 +23,7 @@ func newLoops() (*fights.Loops[fieldowners.Manager], error) {
 	return fights.NewLoops[fieldowners.Manager](turnsPerMinute, answerWithin)
 }
 
-// wrote gives the loops to tell of. Statuses are not counted: a controller answers each change
+// wrote returns the loops to tell of. Statuses are not counted: a controller answers each change
 // of its object with one. Nor is what several managers wrote in one step, which has no
 // order. Two that fight for a field write in turn too, and were told of.
 func (r *watchReport) wrote(s watchStep, writers []fieldowners.Manager) []fights.Loop[fieldowners.Manager] {

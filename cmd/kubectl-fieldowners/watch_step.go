@@ -110,7 +110,7 @@ func (s watchStep) fight(f fights.Fight) watchEvent {
 	return e
 }
 
-// written gives the time at which the API server recorded a write, where it did:
+// written returns the time at which the API server recorded a write, where it did:
 // what comes after an interruption has not happened all at once. An entry that was
 // rewritten by hand may bring any time; one before the last write is not believed.
 func (s watchStep) written(writers []fieldowners.Manager) time.Time {

@@ -8,7 +8,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// text gives the event as a line for people.
+// text returns the event as a line for people.
 func (e watchEvent) text() string {
 	line := e.Time.Format(time.RFC3339) + " " + e.object
 	path := ownerview.Safe(e.Path)

@@ -17,7 +17,7 @@ type Subject struct {
 // Placeholder stands in commands for an object that is not known.
 const Placeholder = "TYPE/NAME"
 
-// Target gives the object as kubectl's arguments: deployment.apps/web --namespace shop.
+// Target returns the object as kubectl's arguments: deployment.apps/web --namespace shop.
 func (s Subject) Target() string {
 	if s.Kind == "" || s.Name == "" {
 		return Placeholder
@@ -33,7 +33,7 @@ func (s Subject) Target() string {
 	return target
 }
 
-// String gives the object as messages name it, such as Deployment shop/web; "" when
+// String returns the object as messages name it, such as Deployment shop/web; "" when
 // it is not known.
 func (s Subject) String() string {
 	name := s.Name
@@ -58,7 +58,7 @@ func Reapply(manager string) string {
 	return fmt.Sprintf("kubectl apply --server-side --field-manager %s -f FILE", Quote(manager))
 }
 
-// Release gives up what a manager applied.
+// Release is the command that gives up what a manager applied.
 func Release(manager string) string {
 	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, Quote(manager))
 }

@@ -11,8 +11,8 @@
 //  2. Check refuses what cannot be: names that are no field manager's, kinds and paths that
 //     are none, one claim twice, and two managers that claim one field of one kind where
 //     neither of them says in Shared why.
-//  3. Write gives a contract as YAML, sorted, so that it can be committed and compared. Read
-//     takes what Write gives and what a person writes. It is strict: an error names the line,
+//  3. Write writes a contract as YAML, sorted, so that it can be committed and compared. Read
+//     takes what Write writes and what a person writes. It is strict: an error names the line,
 //     the manager, the kind and the path. What Read returns, Check has accepted.
 //  4. A Comparer holds a contract against the managed fields of an object. A manager that
 //     owns what it may not is a Finding. One that may own a field and does not is no finding:

@@ -95,7 +95,7 @@ func (r *reading) fail(at *yaml.Node, format string, args ...any) {
 	r.errs = append(r.errs, &ReadError{at.Line, fmt.Errorf("contract: "+format, args...)})
 }
 
-// join gives the errors in the order of lines.
+// join returns the errors in the order of lines.
 func (r *reading) join() error {
 	slices.SortStableFunc(r.errs, func(a, b *ReadError) int { return a.Line - b.Line })
 	errs := make([]error, len(r.errs))

@@ -69,7 +69,7 @@ func claimNode(claim Claim) *yaml.Node {
 	return node
 }
 
-// sorted gives paths in the order of fieldowners.Path.Compare.
+// sorted returns paths in the order of fieldowners.Path.Compare.
 func sorted(paths []string) []string {
 	return slices.SortedFunc(slices.Values(paths), func(a, b string) int {
 		return fieldowners.MustParsePath(a).Compare(fieldowners.MustParsePath(b)) // Check has parsed them

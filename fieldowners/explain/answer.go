@@ -71,7 +71,7 @@ func looksStructured(input []byte) bool {
 	return structuredStart.Match(bytes.TrimSpace(input)) || statusLine.Match(input)
 }
 
-// decodeDocuments gives the documents that are not empty; at least one.
+// decodeDocuments returns the documents that are not empty; at least one.
 func decodeDocuments(input []byte) ([]map[string]any, error) {
 	var documents []map[string]any
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(input), len(input)); ; {

@@ -33,7 +33,7 @@ func certainPath(serverPath string) (fieldowners.Path, bool) {
 	return fieldowners.PathOf(elements), len(elements) > 0
 }
 
-// certainName gives the name with which rest begins, below what the server calls at.
+// certainName returns the name with which rest begins, below what the server calls at.
 func certainName(at, rest string) (name string, ok bool) {
 	rest, ok = strings.CutPrefix(rest, ".")
 	if !ok || rest == "" {

@@ -63,7 +63,7 @@ func Answer(answer []byte, live, intent map[string]any) ([]Explanation, error) {
 	return explainAll(answers, func(Explanation) (map[string]any, map[string]any, error) { return live, intent, nil })
 }
 
-// Each is Answer for a text with the answers for several objects. objects gives
+// Each is Answer for a text with the answers for several objects. objects returns
 // the live object and the intent of each answer, nil where it does not know them, from
 // what is explained without them.
 func Each(answer []byte, objects func(Explanation) (live, intent map[string]any, err error)) ([]Explanation, error) {

@@ -12,7 +12,7 @@ import (
 	"coapply.dev/fieldowners/command"
 )
 
-// subject tells which object the answer is about, and refuses objects that are not
+// subject says which object the answer is about, and refuses objects that are not
 // the same.
 func (a conflictAnswer) subject(live, intent map[string]any) (command.Subject, error) {
 	known := a.object

@@ -10,7 +10,7 @@ func isSecret(s command.Subject) bool {
 	return fieldowners.IsSecret(s.Group, s.Kind) || s.Group == "" && s.Kind == "secrets"
 }
 
-// hideKnown gives what is shown instead of a value, a null too; that there is none may be
+// hideKnown returns what is shown instead of a value, a null too; that there is none may be
 // shown.
 func hideKnown(known bool) any {
 	if !known {

@@ -15,7 +15,7 @@ const (
 	indented = 4
 )
 
-// String gives the explanation as lines of 80 columns at most, but for names and
+// String returns the explanation as lines of 80 columns at most, but for names and
 // paths that are longer themselves. Nothing in it steers a terminal.
 func (e Explanation) String() string {
 	var b strings.Builder
@@ -58,7 +58,7 @@ func (e Explanation) legend() string {
 const legend = "MANAGER is the field manager that met the conflict, kubectl if none was named, and FILE what it applied. " +
 	"The Go expressions are policies of coapply.dev/apply."
 
-// String gives the field, its owner and what is known of the values on one line.
+// String returns the field, its owner and what is known of the values on one line.
 func (c Conflict) String() string {
 	text := c.field() + ": owned by " + c.Owner.String()
 	if c.TheirsKnown {

@@ -17,7 +17,7 @@ const (
 		" With such a client the rest lands, and these fields are left to their owners. If you co-owned them, you do not any more."
 )
 
-// mayTakeOver tells whether kubectl would take the object over from client-side apply:
+// mayTakeOver reports whether kubectl would take the object over from client-side apply:
 // an owner is named as that is by default, or the live object, which may be unknown,
 // has the entry that kubectl goes by.
 func (e Explanation) mayTakeOver(live fieldowners.Ownership) bool {

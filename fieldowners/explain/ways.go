@@ -99,7 +99,7 @@ func (e Explanation) look() string {
 	return get
 }
 
-// policy gives the policy that decides these conflicts so and rejects all others.
+// policy returns the policy that decides these conflicts so and rejects all others.
 // A field that is not known is named by its owner.
 func (e Explanation) policy(decision string) string {
 	expression := "apply.OnConflict(apply.Reject)"

@@ -36,7 +36,7 @@ type fieldMove struct {
 	deleted  bool
 }
 
-// movesOf puts together what Diff tells for each pair of managers.
+// movesOf puts together what Diff says for each pair of managers.
 func movesOf(d fieldowners.Difference) []*fieldMove {
 	var moves []*fieldMove
 	byPath := map[string]*fieldMove{}
@@ -59,7 +59,7 @@ func withManager(all []fieldowners.Manager, m fieldowners.Manager) []fieldowners
 	return append(all, m)
 }
 
-// move counts one, and gives the exchanges that it was part of.
+// move counts one, and returns the exchanges that it was part of.
 func (c *contest) move(m *fieldMove) []*exchange {
 	c.moves++
 	c.deletedBy = nil

@@ -25,7 +25,7 @@ func (f *Detector) ObserveWrite(object string, before, after fieldowners.Ownersh
 	return f.count(object, moves, at)
 }
 
-// deletions gives the fields that nobody owns any more.
+// deletions returns the fields that nobody owns any more.
 func deletions(d fieldowners.Difference, after fieldowners.Ownership, writers []fieldowners.Manager) (moves []*fieldMove) {
 	byPath := map[string]*fieldMove{}
 	for _, lost := range d.Lost {
@@ -46,7 +46,7 @@ func deletions(d fieldowners.Difference, after fieldowners.Ownership, writers []
 	return moves
 }
 
-// restored gives the fields that somebody had deleted and that are set again.
+// restored returns the fields that somebody had deleted and that are set again.
 func (f *Detector) restored(object string, d fieldowners.Difference, before fieldowners.Ownership) (moves []*fieldMove) {
 	for _, gained := range d.Gained {
 		element, known := f.contests[contestKey{object, gained.Path.String()}]

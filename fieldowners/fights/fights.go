@@ -66,7 +66,7 @@ func (f Fight) Message() string {
 	return fmt.Sprintf("%s and %s took it from each other %s", f.A, f.B, times)
 }
 
-// New gives a Detector to which more than so many moves in a minute are a fight.
+// New returns a Detector for which more than so many moves in a minute are a fight.
 // It refuses a number below 1: a field that moves there and back has moved twice.
 func New(perMinute int) (*Detector, error) {
 	if perMinute < 1 {
@@ -75,7 +75,7 @@ func New(perMinute int) (*Detector, error) {
 	return &Detector{perMinute: perMinute, contests: map[contestKey]*list.Element{}, recent: list.New()}, nil
 }
 
-// Observe counts the moves of a difference that was seen at some time, and gives the
+// Observe counts the moves of a difference that was seen at some time, and returns the
 // fights to tell of: each when it begins, and as long as it goes on again with the
 // first move a minute or more after it was last told. What is gained or lost without
 // a move counts for nothing.
@@ -144,7 +144,7 @@ func sortFights(fights []Fight) {
 	})
 }
 
-// contest gives what is known of a field, as the one that moved last.
+// contest returns what is known of a field, as the one that moved last.
 func (f *Detector) contest(object string, path fieldowners.Path, at time.Time) *contest {
 	key := contestKey{object, path.String()}
 	if element, known := f.contests[key]; known {

@@ -60,7 +60,7 @@ func rally(n int, every float64, steps ...string) []take {
 	return takes
 }
 
-// told gives a line for each fight that was told of.
+// told returns a line for each fight that was told of.
 func told(f *fights.Detector, takes []take) []string {
 	var lines []string
 	for _, s := range takes {

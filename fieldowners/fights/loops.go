@@ -66,7 +66,7 @@ type Loop[Place any] struct {
 	News bool
 }
 
-// NewLoops gives Loops to which so many turns in a minute, half of them each manager's, are
+// NewLoops returns Loops for which so many turns in a minute, half of them each manager's, are
 // a loop. A write is a turn where it comes within a time after the other's: an answer
 // comes soon, while two that each write every so many seconds leave a pause. It refuses fewer
 // than 2 turns, and a time that is not above 0.
@@ -80,7 +80,7 @@ func NewLoops[Place any](turns int, within time.Duration) (*Loops[Place], error)
 	return &Loops[Place]{turns: turns, within: within, families: map[string]*list.Element{}, recent: list.New()}, nil
 }
 
-// Wrote counts a write, and gives the loops that it is part of. A manager
+// Wrote counts a write, and returns the loops that it is part of. A manager
 // takes its turn after each of the others that wrote since its own last write: three
 // that go round are three pairs.
 func (l *Loops[Place]) Wrote(uid, manager string, place Place, at time.Time) []Loop[Place] {
@@ -117,7 +117,7 @@ func (l *Loops[Place]) Interrupted(uid string) {
 	}
 }
 
-// GoesOn tells whether a loop that was found does, at half of its pace.
+// GoesOn reports whether a loop that was found does, at half of its pace.
 func (l *Loops[Place]) GoesOn(uid, a, b string, at time.Time) bool {
 	element, known := l.families[uid]
 	if !known {
@@ -135,7 +135,7 @@ func (l *Loops[Place]) Forget(uid string) {
 	}
 }
 
-// family gives what is known of one, as the one written to last, and forgets those
+// family returns what is known of one, as the one written to last, and forgets those
 // that have been idle.
 func (l *Loops[Place]) family(uid string, at time.Time) *family[Place] {
 	element, known := l.families[uid]
@@ -167,7 +167,7 @@ func (f *family[Place]) pair(x, y string) *pair {
 	return p
 }
 
-// since gives the turns of the last minute.
+// since returns the turns of the last minute.
 func (p *pair) since(at time.Time) []turn {
 	first := slices.IndexFunc(p.turns, func(t turn) bool { return at.Sub(t.at) < fightWindow })
 	if first < 0 {
@@ -185,7 +185,7 @@ func (p *pair) tell(at time.Time) bool {
 	return true
 }
 
-// goesRound tells whether there were so many turns in the last minute, half of them
+// goesRound reports whether there were so many turns in the last minute, half of them
 // each way.
 func (p *pair) goesRound(at time.Time, turns int) bool {
 	var toA, toB int

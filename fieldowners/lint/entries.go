@@ -133,7 +133,7 @@ func (l linting) ownsNothing() []Finding {
 // make one set of all.
 const fewManagers = 16
 
-// ownsValue tells whether the entry has a field below which nobody owns anything, of
+// ownsValue reports whether the entry has a field below which nobody owns anything, of
 // all that is owned.
 func ownsValue(e fieldowners.Entry, all []*fieldpath.Set) (owns bool) {
 	e.Set().Iterate(func(path fieldpath.Path) {
@@ -142,7 +142,7 @@ func ownsValue(e fieldowners.Entry, all []*fieldpath.Set) (owns bool) {
 	return owns
 }
 
-// hasBelow tells whether the set has fields below the path.
+// hasBelow reports whether the set has fields below the path.
 func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 	for _, element := range path {
 		set = set.WithPrefix(element)

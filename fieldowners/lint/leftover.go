@@ -42,7 +42,7 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 	return found
 }
 
-// sharedWithAppliers gives the appliers that own leaves of the entry as well, the one
+// sharedWithAppliers returns the appliers that own leaves of the entry as well, the one
 // with most of them first, and these leaves.
 func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldowners.Manager, shared []fieldowners.Path) {
 	leaves := entry.Set().Leaves()

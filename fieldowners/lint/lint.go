@@ -45,7 +45,7 @@ const (
 	// RuleLargeManagedFields: more than half of the object is managed fields.
 	RuleLargeManagedFields Rule = "large-managed-fields"
 	// RuleFight: two managers take a field from each other, or set and delete it in turn.
-	// Check gives neither this nor the next: only who watches sees them (package fights).
+	// Check finds neither this nor the next: only who watches sees them (package fights).
 	RuleFight Rule = "fight"
 	// RuleLoop: two managers write in turn, and take nothing from each other.
 	RuleLoop Rule = "loop"
@@ -61,7 +61,7 @@ type Finding struct {
 	Remedy   string                // a command, with command.Placeholder for the object and MANAGER or FILE for what is not known
 }
 
-// String gives rule, message and fields on one line.
+// String returns rule, message and fields on one line.
 func (f Finding) String() string {
 	text := fmt.Sprintf("%s: %s", f.Rule, f.Message)
 	if len(f.Paths) > 0 {
@@ -75,7 +75,7 @@ func (f Finding) String() string {
 
 // Facts is what the entries do not say. What is not given is not judged.
 type Facts struct {
-	// Served tells whether the API server serves an apiVersion, if it is known.
+	// Served reports whether the API server serves an apiVersion, if it is known.
 	Served func(apiVersion string) (served, known bool)
 	// ObjectBytes is the length of the whole object as JSON, managed fields included.
 	ObjectBytes int

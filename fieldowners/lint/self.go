@@ -41,7 +41,7 @@ func (l linting) selfConflicts() []Finding {
 	return found
 }
 
-// mainEntry gives what the manager applied to the object, nil if nothing.
+// mainEntry returns what the manager applied to the object, nil if nothing.
 func (l linting) mainEntry(name string) *fieldowners.Entry {
 	for _, entry := range l.named(name, metav1.ManagedFieldsOperationApply) {
 		if entry.Subresource == "" {

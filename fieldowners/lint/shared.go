@@ -35,7 +35,7 @@ func (l linting) sharedByUpdate() []Finding {
 	return found
 }
 
-// isNamed tells a field from an item of a list.
+// isNamed distinguishes a field from an item of a list.
 func isNamed(path fieldowners.Path) bool {
 	elements := path.FieldPath()
 	return elements[len(elements)-1].FieldName != nil

@@ -61,7 +61,7 @@ func whatConflicts(other fieldowners.Manager) string {
 	return fmt.Sprintf("the next apply of %s that sets one otherwise conflicts", other.Name)
 }
 
-// standsForOthers tells of what other rules are about.
+// standsForOthers reports whether an entry is the subject of other rules.
 func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 	return slices.Contains([]string{fieldowners.BeforeFirstApply, fieldowners.AncientChanges, fieldowners.ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0
@@ -79,7 +79,7 @@ func besideContent(entry fieldowners.Entry) string {
 	return strings.Join(what, " and ")
 }
 
-// isContent tells of what is neither metadata nor status.
+// isContent reports whether a field is neither metadata nor status.
 func isContent(path fieldowners.Path) bool {
 	first := path.FieldPath()[0].FieldName
 	return first != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first)
@@ -90,8 +90,8 @@ func contentLeaves(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Leaves(), func(path fieldowners.Path) bool { return !isContent(path) })
 }
 
-// isWriter tells of whoever writes content, or applies: all of its content may have been
-// taken.
+// isWriter reports whether the manager writes content, or applies: all of its content may
+// have been taken.
 func isWriter(entry fieldowners.Entry) bool {
 	return entry.Operation == metav1.ManagedFieldsOperationApply || len(contentLeaves(entry)) > 0
 }
@@ -102,10 +102,10 @@ func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Fields(), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(entry.Set(), path.FieldPath()) })
 }
 
-// madeFor tells whether who made these was there before the other one. A custom resource
+// madeFor reports whether who made these was there before the other one. A custom resource
 // is made with its .spec, a list item by whoever wanted it. Of one that applies no content,
 // and of an update, which the control plane may make to whatever was created, anything
-// made tells.
+// made counts.
 func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	applies := other.Operation == metav1.ManagedFieldsOperationApply && len(contentLeaves(other)) > 0
 	return slices.ContainsFunc(made, func(path fieldowners.Path) bool {

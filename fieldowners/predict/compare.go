@@ -9,7 +9,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// outcome is what one reading of the managed fields gives.
+// outcome is what follows from one reading of the managed fields.
 type outcome struct {
 	Prediction
 
@@ -17,7 +17,7 @@ type outcome struct {
 	gained []fieldowners.Path // what we own then and did not before
 }
 
-// compare tells what an apply changes: of it come the conflicts that it meets
+// compare finds what an apply changes: of it come the conflicts that it meets
 // without force, and with force the object and its owners afterwards.
 func (q *question) compare(conflicts merge.Conflicts, merged any, after fieldowners.Ownership) outcome {
 	o := outcome{Prediction: Prediction{Creates: q.live == nil}, after: after}
@@ -62,7 +62,7 @@ func (q *question) dropped(path fieldowners.Path, merged any, after fieldowners.
 	return d
 }
 
-// untold gives the changes that stand neither among the conflicts nor what is dropped,
+// untold returns the changes that stand neither among the conflicts nor what is dropped,
 // and are not at the root: that is created with a name alone.
 func (p *Prediction) untold(changes []fieldowners.Change) []fieldowners.Change {
 	conflicts, dropped := newCover(), newCover()

@@ -1,4 +1,4 @@
-// Package predict tells what a Server-Side Apply would meet, from the live object and the
+// Package predict says what a Server-Side Apply would meet, from the live object and the
 // intent alone: no request is made, and no schema is needed.
 //
 // # Contract

@@ -124,7 +124,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// withManaged gives a copy of an object with managed fields.
+// withManaged returns a copy of an object with managed fields.
 func withManaged(object map[string]any, list []any) map[string]any {
 	copied := maps.Clone(object)
 	metadata := map[string]any{}
@@ -148,7 +148,7 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 }
 
-// manyOwned gives a live object with many managers of another version, and an intent
+// manyOwned returns a live object with many managers of another version, and an intent
 // with many new fields.
 func manyOwned(n int) (live, intent map[string]any) {
 	data := map[string]any{}

@@ -80,7 +80,7 @@ func checkIntent(intent map[string]any) (kind, version string, err error) {
 	return kind, version, nil
 }
 
-// sameObject tells apart what cannot be compared. A name that one of them leaves
+// sameObject distinguishes what cannot be compared. A name that one of them leaves
 // out is no difference.
 func sameObject(live, intent map[string]any) error {
 	for _, path := range []string{".kind", ".metadata.name", ".metadata.namespace", ".apiVersion"} {
@@ -119,7 +119,7 @@ func ownersOf(live map[string]any) (fieldowners.Ownership, error) {
 	return owners, nil
 }
 
-// contentOf gives an object without what is tracked for nobody.
+// contentOf returns an object without what is tracked for nobody.
 func contentOf(object map[string]any) map[string]any {
 	content := maps.Clone(object)
 	delete(content, "apiVersion")
@@ -150,7 +150,7 @@ func (q *question) oursIn(owners fieldowners.Ownership) fieldowners.Entry {
 // isUs compares as the API server does, which knows an applier in any apiVersion.
 func (q *question) isUs(m fieldowners.Manager) bool { return m.SameWriter(q.us) }
 
-// ownedAt tells whether any manager owns the field itself.
+// ownedAt reports whether any manager owns the field itself.
 func (q *question) ownedAt(at fieldpath.Path) bool {
 	return len(q.owners.OwnersOf(fieldowners.PathOf(at))) > 0
 }

@@ -155,7 +155,7 @@ func (p *fieldType) nameOf(item any) (fieldpath.PathElement, bool) {
 	return p.naming.NameOf(item)
 }
 
-// hasItems tells whether items of the list are owned one by one and can be named.
+// hasItems reports whether items of the list are owned one by one and can be named.
 func (p *fieldType) hasItems() bool { return p.named && !p.naming.Disputed && !p.unnameable }
 
 // lists visits the lists of a value, but not those in items without names.

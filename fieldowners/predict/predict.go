@@ -9,7 +9,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Apply tells what a Server-Side Apply of an intent (an apply configuration) by a
+// Apply predicts what a Server-Side Apply of an intent (an apply configuration) by a
 // field manager would meet on the live object: what would conflict, and what a
 // forced apply would do. live may be nil: then it creates. Both are unstructured,
 // in one apiVersion, and live has its managed fields; ErrNoManagedFields if not.
@@ -75,7 +75,7 @@ type Conflict struct {
 	Ours, Theirs any // Theirs is nil where the live object lacks the field
 }
 
-// String gives the field, both values and the owner on one line.
+// String returns the field, both values and the owner on one line.
 func (c Conflict) String() string {
 	return fmt.Sprintf("%s to %s, owned by %s with %s", c.Path, fieldowners.FormatValue(c.Ours), c.Owner, fieldowners.FormatValue(c.Theirs))
 }
@@ -90,7 +90,7 @@ type Dropped struct {
 	Removed bool
 }
 
-// String gives the field and what becomes of it on one line.
+// String returns the field and what becomes of it on one line.
 func (d Dropped) String() string {
 	switch {
 	case d.Removed:
@@ -110,23 +110,23 @@ func (d Dropped) String() string {
 type Doubt struct {
 	Path   fieldowners.Path
 	Reason string
-	// Sharing tells that no more is open than who shares the field, or parts of it: the
+	// Sharing reports that no more is open than who shares the field, or parts of it: the
 	// live value is the intended one, so that nothing conflicts, changes or is dropped.
 	Sharing bool
 }
 
-// String gives the field and the reason on one line.
+// String returns the field and the reason on one line.
 func (d Doubt) String() string {
 	return cmp.Or(d.Path.String(), "the object itself") + ": " + d.Reason
 }
 
-// IsEmpty tells whether an apply would change no value, gain no co-owner and drop
+// IsEmpty reports whether an apply would change no value, gain no co-owner and drop
 // nothing, for certain. It means so only where Apply gave no error.
 func (p Prediction) IsEmpty() bool {
 	return !p.Creates && len(p.Conflicts)+len(p.Shared)+len(p.Changes)+len(p.Dropped)+len(p.Unsure) == 0
 }
 
-// String gives a line for each finding under what it is; "nothing changes" when
+// String returns a line for each finding under what it is; "nothing changes" when
 // empty.
 func (p Prediction) String() string {
 	if p.IsEmpty() {

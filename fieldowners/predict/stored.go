@@ -7,7 +7,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// stored gives a merged object as the server stores it, as far as that is known. It
+// stored returns a merged object as the server stores it, as far as that is known. It
 // is a copy: the merged one shares values with what it was made of.
 func (q *question) stored(merged any) any {
 	result := runtime.DeepCopyJSONValue(merged)
@@ -53,7 +53,7 @@ func (q *question) emptied(p *fieldType, v any, at fieldpath.Path) {
 	}
 }
 
-// emptyAt gives what a null stands for: null itself where the intent says so.
+// emptyAt returns what a null stands for: null itself where the intent says so.
 func (q *question) emptyAt(path fieldowners.Path) any {
 	if wanted, listed := path.Value(q.intent); listed && wanted == nil {
 		return nil

@@ -60,7 +60,7 @@ func (q *question) isSecret() bool {
 	return fieldowners.IsSecret(group, q.kind)
 }
 
-// managers gives the entries under their places in the list, and the place of ours.
+// managers returns the entries under their places in the list, and the place of ours.
 // The set of another apiVersion is taken as it is; Apply doubts what follows.
 func (q *question) managers() (all fieldpath.ManagedFields, ours string) {
 	all = fieldpath.ManagedFields{}

@@ -12,7 +12,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// metadataTypes gives the types of ObjectMeta, which all kinds share, as the fields
+// metadataTypes returns the types of ObjectMeta, which all kinds share, as the fields
 // of one who owns some of everything.
 var metadataTypes = sync.OnceValue(func() *fieldpath.Set {
 	set := fieldpath.NewSet()
@@ -63,10 +63,10 @@ func (p *fieldType) defaultProtocols() {
 	}
 }
 
-// open tells whether a map can be one field or many: nobody owns a part of it.
+// open reports whether a map can be one field or many: nobody owns a part of it.
 func (p *fieldType) open() bool { return p.isMap && !p.granular && !p.atomic }
 
-// typeRef gives the type to structured-merge-diff, with maps that are open read in one of the
+// typeRef passes the type to structured-merge-diff, with maps that are open read in one of the
 // two ways. Lists of which nobody owns items are one field each; Apply doubts
 // where that matters.
 func (p *fieldType) typeRef(openIsAtomic bool) schema.TypeRef {

@@ -3,7 +3,7 @@
 //
 // # Contract
 //
-//  1. NamingOf tells from one element how its list names items; no schema is needed.
+//  1. NamingOf finds from one element how its list names items; no schema is needed.
 //  2. NameOf and NameAll name what can be named for certain: an item that lacks a field of the
 //     key has no name, and two items of one name have none either.
 //

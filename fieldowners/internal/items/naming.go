@@ -14,7 +14,7 @@ type Naming struct {
 	Disputed bool
 }
 
-// NamingOf gives how an element names an item; ok is false for what names no item, such as
+// NamingOf returns how an element names an item; ok is false for what names no item, such as
 // a field.
 func NamingOf(element fieldpath.PathElement) (how Naming, ok bool) {
 	if element.Key != nil {

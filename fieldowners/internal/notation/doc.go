@@ -3,7 +3,7 @@
 //
 // # Contract
 //
-//  1. Parse reads what Write writes, and gives the same elements.
+//  1. Parse reads what Write writes, and returns the same elements.
 //  2. Nothing that Write or Quote gives steers a terminal: what is not to be seen stands as
 //     escapes of JSON.
 //  3. Text that is no path is an error with its offset, never a panic.

@@ -23,7 +23,7 @@ func Parse(text string) (path fieldpath.Path, at int, err error) {
 	return path, p.at, nil
 }
 
-// First reads the element that a text begins with, and gives what stands behind it.
+// First reads the element that a text begins with, and returns what stands behind it.
 func First(text string) (element fieldpath.PathElement, rest string, err error) {
 	p := parser{text: text}
 	element, err = p.element()

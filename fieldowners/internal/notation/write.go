@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Text gives one element: .spec, ["a.b/c"], [name="web"].
+// Text returns one element: .spec, ["a.b/c"], [name="web"].
 func Text(element fieldpath.PathElement) string {
 	var b strings.Builder
 	Write(&b, element)
@@ -55,7 +55,7 @@ func Write(b *strings.Builder, element fieldpath.PathElement) {
 	}
 }
 
-// IsIdentifier tells whether a name can stand unquoted in a path.
+// IsIdentifier reports whether a name can stand unquoted in a path.
 func IsIdentifier(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'

@@ -36,7 +36,7 @@ type Audit struct {
 	pairs   map[holderPair]int
 }
 
-// New gives an audit of no object yet.
+// New returns an audit of no object yet.
 func New() *Audit {
 	return &Audit{
 		managers: map[Manager]*managerTally{},
@@ -46,7 +46,7 @@ func New() *Audit {
 	}
 }
 
-// Add counts an object, and tells whether anything is found. Entries that cannot be
+// Add counts an object, and reports whether anything is found. Entries that cannot be
 // read are problems; the others count.
 func (a *Audit) Add(o Object) (found bool) {
 	a.report.Objects++
@@ -75,7 +75,7 @@ func (a *Audit) Add(o Object) (found bool) {
 	return len(findings)+len(byContract) > 0
 }
 
-// readable gives the entries that can be read; of each other one it notes why not.
+// readable returns the entries that can be read; of each other one it notes why not.
 func (a *Audit) readable(o Object) []metav1.ManagedFieldsEntry {
 	var good []metav1.ManagedFieldsEntry
 	for i := range o.ManagedFields {
@@ -103,7 +103,7 @@ func (a *Audit) Problem(err error) {
 // Listed notes that a kind was read, as far as it could be.
 func (a *Audit) Listed(l List) { a.report.Lists = append(a.report.Lists, l) }
 
-// Objects tells how many objects were added.
+// Objects returns how many objects were added.
 func (a *Audit) Objects() int { return a.report.Objects }
 
 // String names the object for sentences.
@@ -115,7 +115,7 @@ func (r Ref) String() string {
 	return r.Kind + " " + name
 }
 
-// later gives the later of two times; a nil one is not known.
+// later returns the later of two times; a nil one is not known.
 func later(known *time.Time, then *metav1.Time) *time.Time {
 	if then == nil || then.IsZero() || known != nil && !then.After(*known) {
 		return known

@@ -69,7 +69,7 @@ func (h *held) compare(o Object, findings []lint.Finding) (rest, byContract []li
 	return rest, byContract
 }
 
-// findingOf gives a finding the form of the others.
+// findingOf turns a finding of the contract into one of the form that others have.
 func findingOf(f contract.Finding) lint.Finding {
 	const shown = 3
 	found := lint.Finding{

@@ -55,7 +55,7 @@ func (a *Audit) countFindings(object Ref, findings []lint.Finding, byContract bo
 	}
 }
 
-// Report gives what was found so far. complete tells that everything asked for was
+// Report returns what was found so far. complete says that everything asked for was
 // read.
 func (a *Audit) Report(complete bool) Report {
 	report := a.report

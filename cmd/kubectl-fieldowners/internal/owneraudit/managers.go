@@ -48,7 +48,7 @@ func (a *Audit) countEntries(o Object) {
 	}
 }
 
-// manager gives the row of a manager; nil where there are too many.
+// manager returns the row of a manager; nil where there are too many.
 func (a *Audit) manager(m Manager) *managerTally {
 	tally := a.managers[m]
 	if tally == nil && len(a.managers) < MaxManagers {
@@ -58,7 +58,7 @@ func (a *Audit) manager(m Manager) *managerTally {
 	return tally
 }
 
-// sizeOf gives the length of an entry as JSON, but for what JSON escapes in names.
+// sizeOf returns the length of an entry as JSON, but for what JSON escapes in names.
 func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	const names = `{"manager":"","operation":"","apiVersion":"","fieldsType":"","fieldsV1":}`
 	size := len(names) + len(entry.Manager) + len(entry.Operation) + len(entry.APIVersion) +
@@ -72,7 +72,7 @@ func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	return size
 }
 
-// rows gives the managers, those with most objects first, then with most fields.
+// rows returns the managers, those with most objects first, then with most fields.
 func (a *Audit) rows() []ManagerRow {
 	rows := make([]ManagerRow, 0, len(a.managers))
 	for _, tally := range a.managers {

@@ -12,7 +12,7 @@ import (
 // fields may be added, none is renamed, removed or given another meaning. Lists are
 // never null, and their order is stable.
 type Report struct {
-	// Complete tells that everything asked for was read. Where it is false, Problems
+	// Complete reports that everything asked for was read. Where it is false, Problems
 	// says what is missing, and every count is of the rest.
 	Complete bool `json:"complete"`
 	Objects  int  `json:"objects"`
@@ -116,10 +116,10 @@ type List struct {
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace"` // "" is all
 	Objects   int    `json:"objects"`
-	// Snapshot tells that the list is of one moment. It is not where reading took
+	// Snapshot reports that the list is of one moment. It is not where reading took
 	// longer than the server remembers.
 	Snapshot bool `json:"snapshot"`
-	// Error tells why it was not read to its end; what was read until then counts.
+	// Error says why it was not read to its end; what was read until then counts.
 	Error string `json:"error,omitempty"`
 }
 

@@ -63,7 +63,7 @@ func (s *scan) more() bool {
 	return c == '"'
 }
 
-// next goes past the next character that is no white space, and gives it.
+// next goes past the next character that is no white space, and returns it.
 func (s *scan) next() byte {
 	for {
 		c := s.text[s.at]
@@ -86,7 +86,7 @@ func (s *scan) key() []byte {
 	return s.text[start : s.at-1]
 }
 
-// mix gives the hash of a path from that of its parent and that of its last element.
+// mix returns the hash of a path from that of its parent and that of its last element.
 func mix(parent, element uint64) uint64 {
 	mixed := (parent ^ element) * 0x9e3779b97f4a7c15
 	return mixed ^ mixed>>29

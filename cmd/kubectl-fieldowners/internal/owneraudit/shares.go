@@ -120,7 +120,7 @@ func ownedBy(one, other fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(one.Leaves(), func(path fieldowners.Path) bool { return !other.Owns(path) })
 }
 
-// sortedOverlaps gives the pairs, those with most fields first.
+// sortedOverlaps returns the pairs, those with most fields first.
 func (a *Audit) sortedOverlaps() []Overlap {
 	overlaps := make([]Overlap, 0, len(a.overlaps))
 	for _, overlap := range a.overlaps {

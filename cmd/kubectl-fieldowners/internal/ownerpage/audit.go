@@ -76,7 +76,7 @@ func Audit(w io.Writer, about About, report owneraudit.Report) error {
 	return write(w, auditTemplate, data)
 }
 
-// atMost gives what is shown of a table, and how much more there is.
+// atMost returns what is shown of a table, and how much more there is.
 func atMost[T any](rows []T) ([]T, int) {
 	shown := rows[:min(len(rows), maxRows)]
 	return shown, len(rows) - len(shown)

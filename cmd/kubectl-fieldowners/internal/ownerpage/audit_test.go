@@ -45,7 +45,7 @@ func TestAudit(t *testing.T) {
 	}))
 }
 
-// TestAuditNotKnown tells that a page says what it does not know.
+// TestAuditNotKnown holds that a page says what it does not know.
 func TestAuditNotKnown(t *testing.T) {
 	html := auditPage(t, owneraudit.Report{Objects: 3, ManagedFieldsAbsent: 2, Problems: []string{"secrets is forbidden"}, ProblemCount: 7})
 	has(t, html, "7 problems.", "secrets is forbidden", "The first 1 of them.", "managedFields absent</strong> from 2 objects", "Nothing found.")

@@ -20,7 +20,7 @@ type badge struct {
 	index   int
 }
 
-// Look gives the classes of its colour, and of its shape from the second round on.
+// Look returns the classes of its colour, and of its shape from the second round on.
 func (b badge) Look() string {
 	look := fmt.Sprintf("k%d", b.index%colours)
 	if b.index >= colours {
@@ -32,7 +32,7 @@ func (b badge) Look() string {
 // Class picks out what the manager owns.
 func (b badge) Class() string { return fmt.Sprint(b.index) }
 
-// badges gives the managers of a page their badges, in the order in which they appear.
+// badges assigns the managers of a page their badges, in the order in which they appear.
 type badges struct {
 	known map[ownerview.OwnerItem]badge
 }

@@ -39,7 +39,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLong tells that a page stays a page for what is very long, and says what it
+// TestLong holds that a page stays a page for what is very long, and says what it
 // leaves out.
 func TestLong(t *testing.T) {
 	long := strings.Repeat("long ", 200_000)

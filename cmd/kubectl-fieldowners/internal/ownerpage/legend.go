@@ -19,7 +19,7 @@ type manager struct {
 	Share  bar
 }
 
-// managersOf gives the rows; their bars compare with the longest.
+// managersOf returns the rows; their bars compare with the longest.
 func managersOf(known *badges, about About, items []ownerview.ManagerItem, s shares) []manager {
 	var rows []manager
 	seen := map[ownerview.OwnerItem]bool{}

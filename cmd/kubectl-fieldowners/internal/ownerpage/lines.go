@@ -23,7 +23,7 @@ const MaxLines = 20_000
 // Columns of text before the owners; page.css has a class for each fourth.
 const minColumn, maxColumn = 36, 76
 
-// linesOf gives the lines, and the class that aligns the owners behind the widest line
+// linesOf returns the lines, and the class that aligns the owners behind the widest line
 // that leaves room for them. Longer ones are broken.
 func linesOf(names names, all []ownerview.Line) ([]line, string) {
 	lines := make([]line, 0, len(all))

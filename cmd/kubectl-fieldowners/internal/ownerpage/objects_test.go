@@ -59,7 +59,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestOneManagerOneBadge tells that letters mean the same on the whole page.
+// TestOneManagerOneBadge holds that letters mean the same on the whole page.
 func TestOneManagerOneBadge(t *testing.T) {
 	second := strings.NewReplacer("name: web", "name: api", "manager: alice", "manager: bob").Replace(web)
 	html := page(t, about(), object(t, web), object(t, second))
@@ -68,7 +68,7 @@ func TestOneManagerOneBadge(t *testing.T) {
 	}
 }
 
-// TestNotKnown tells that what is not known is not passed off as unowned.
+// TestNotKnown holds that what is not known is not passed off as unowned.
 func TestNotKnown(t *testing.T) {
 	absent := page(t, about(), object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}, data: {a: b}}`))
 	has(t, absent, "managedFields absent.", "Ask with --show-managed-fields", "a: b")
@@ -84,7 +84,7 @@ func TestNotKnown(t *testing.T) {
 	has(t, page(t, about()), "0 objects", "No fields found.")
 }
 
-// TestSecret tells that no value of a Secret is on a page.
+// TestSecret holds that no value of a Secret is on a page.
 func TestSecret(t *testing.T) {
 	html := page(t, about(), object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, managedFields: [
 		{manager: m, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:key": {}}}}]}, data: {key: aHVudGVyMg==}}`))
@@ -92,7 +92,7 @@ func TestSecret(t *testing.T) {
 	hasNot(t, html, "aHVudGVyMg")
 }
 
-// TestFilter tells that a page shows what was asked for, and says so.
+// TestFilter holds that a page shows what was asked for, and says so.
 func TestFilter(t *testing.T) {
 	shown := object(t, web)
 	shown.Filter.Shared = true

@@ -33,10 +33,10 @@ type head struct {
 	Kicker, Title string
 }
 
-// Stamp gives a time of the page without an ambiguous zone.
+// Stamp returns a time of the page without an ambiguous zone.
 func (About) Stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Age gives how long before the page was made something was.
+// Age returns how long before the page was made something was.
 func (a About) Age(t time.Time) string { return ownerview.Age(t, a.Time) }
 
 var (

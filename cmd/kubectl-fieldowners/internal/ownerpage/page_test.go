@@ -50,7 +50,7 @@ func objectOfJSON(t *testing.T, text string) ownerpage.Shown {
 	return ownerpage.Shown{Object: ownerview.New(content)}
 }
 
-// page gives the page of objects, after checks that every page must pass.
+// page returns the page of objects, after checks that every page must pass.
 func page(t *testing.T, about ownerpage.About, objects ...ownerpage.Shown) string {
 	t.Helper()
 	var out bytes.Buffer

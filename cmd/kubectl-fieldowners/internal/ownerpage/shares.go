@@ -45,13 +45,13 @@ type segment struct {
 	Title       string
 }
 
-// X gives where it begins.
+// X returns where it begins.
 func (s segment) X() string { return percent(s.from) }
 
-// Width gives how wide it is.
+// Width returns how wide it is.
 func (s segment) Width() string { return percent(s.width) }
 
-// Text gives where its letters stand.
+// Text returns where its letters stand.
 func (s segment) Text() string { return percent(s.from + s.width/2) }
 
 func percent(v float64) string { return fmt.Sprintf("%.2f%%", v) }

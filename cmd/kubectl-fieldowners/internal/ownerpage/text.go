@@ -25,10 +25,10 @@ func cut(text string) string {
 	return fmt.Sprintf("%s… (%s more characters)", string(runes[:maxLine]), count(len(runes)-maxLine))
 }
 
-// safe gives a name of any length and any characters on one line.
+// safe returns a name of any length and any characters on one line.
 func safe(text string) string { return cut(ownerview.Safe(text)) }
 
-// text gives a sentence the same way, without quotes.
+// text returns a sentence the same way, without quotes.
 func text(said string) string { return cut(ownerview.Visible(said)) }
 
 // count writes a number for people: 12,345.

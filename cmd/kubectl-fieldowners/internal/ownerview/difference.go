@@ -76,7 +76,7 @@ func ownedItems(all []fieldowners.Owned) []OwnedItem {
 	return items
 }
 
-// Owner gives a manager as an owner of fields.
+// Owner returns a manager as an owner of fields.
 func Owner(m fieldowners.Manager) OwnerItem {
 	return OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
 }

@@ -11,7 +11,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Entries gives the managed fields of an unstructured object that can be read, and says
+// Entries returns the managed fields of an unstructured object that can be read, and says
 // of each other entry what is wrong with it. It reads one by one:
 // Unstructured.GetManagedFields has none where one is malformed.
 func Entries(content map[string]any) (entries []metav1.ManagedFieldsEntry, unread []error) {

@@ -17,12 +17,12 @@ type Filter struct {
 	Unowned   bool // owned by nobody
 }
 
-// IsEmpty tells whether the filter shows everything.
+// IsEmpty reports whether the filter shows everything.
 func (f Filter) IsEmpty() bool {
 	return len(f.Paths) == 0 && len(f.Managers) == 0 && f.Operation == "" && !f.Shared && !f.Unowned
 }
 
-// matches tells whether a field itself is asked for.
+// matches reports whether a field itself is asked for.
 func (f Filter) matches(field fieldowners.Field) bool {
 	if len(f.Paths) > 0 && !slices.ContainsFunc(f.Paths, field.Path.HasPrefix) {
 		return false
@@ -46,7 +46,7 @@ type shown struct {
 	below   []shown
 }
 
-// choose gives the fields to show; ok is false if there are none at the field or
+// choose returns the fields to show; ok is false if there are none at the field or
 // below it. A list item that is shown keeps the fields by which it is known.
 func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 	chosen = shown{Field: field, matches: f.matches(field)}

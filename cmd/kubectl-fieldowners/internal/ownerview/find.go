@@ -10,7 +10,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Find gives the fields of the object that a person means by a path: in our notation,
+// Find returns the fields of the object that a person means by a path: in our notation,
 // with the place of a list item instead of its key, without the leading dot, or as the
 // API server writes it in a conflict, where it may be several. What the object does not
 // have is given as it is written, so that nothing matches it; the error says what is
@@ -42,7 +42,7 @@ func ParsePath(text string) (fieldowners.Path, error) {
 
 var bareWord = regexp.MustCompile(`([\[,][\w-]+=)([A-Za-z][^"\],=]*)`)
 
-// quoted gives the values of keys the quotes back that a shell has taken.
+// quoted puts back the quotes that a shell has taken from the values of keys.
 func quoted(text string) string {
 	return bareWord.ReplaceAllStringFunc(text, func(key string) string {
 		name, word, _ := strings.Cut(key, "=")
@@ -61,7 +61,7 @@ func dotted(text string) string {
 	return text
 }
 
-// Has tells whether the object has one of the fields, or somebody owns it.
+// Has reports whether the object has one of the fields, or somebody owns it.
 func (o *Object) Has(paths []fieldowners.Path) bool {
 	for field := range o.Root.All() {
 		if slices.ContainsFunc(paths, field.Path.Equal) {

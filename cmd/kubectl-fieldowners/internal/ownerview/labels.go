@@ -23,7 +23,7 @@ func labelsOf(o *Object) labels {
 	return l
 }
 
-// of gives the name and the subresource, and the operation where another manager of
+// of returns the name and the subresource, and the operation where another manager of
 // the object has that name too.
 func (l labels) of(m fieldowners.Manager) string {
 	operation := ""
@@ -35,7 +35,7 @@ func (l labels) of(m fieldowners.Manager) string {
 	return label(m, operation)
 }
 
-// detailed gives the operation, and how long ago the manager last wrote if that was
+// detailed returns the operation, and how long ago the manager last wrote if that was
 // recorded.
 func (l labels) detailed(m fieldowners.Manager) string {
 	text := label(m, "/"+Safe(string(m.Operation)))
@@ -57,7 +57,7 @@ func label(m fieldowners.Manager, operation string) string {
 	return text
 }
 
-// index gives the manager's place among all of the object, for its colour. Entries of
+// index returns the manager's place among all of the object, for its colour. Entries of
 // one manager in several apiVersions share it.
 func (l labels) index(m fieldowners.Manager) int {
 	return slices.IndexFunc(l.managers, func(other fieldowners.Manager) bool { return other.String() == m.String() })
@@ -74,7 +74,7 @@ func distinct(managers []fieldowners.Manager) []fieldowners.Manager {
 	return found
 }
 
-// Owners gives the owners of a field on one line.
+// Owners returns the owners of a field on one line.
 func (o *Object) Owners(field fieldowners.Field) string {
 	l := labelsOf(o)
 	var texts []string

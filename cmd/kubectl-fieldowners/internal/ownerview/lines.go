@@ -18,7 +18,7 @@ type Line struct {
 	line line
 }
 
-// Lines gives the object as YAML, and the owned fields that are not in it. Both are
+// Lines returns the object as YAML, and the owned fields that are not in it. Both are
 // empty if the filter asks for nothing that there is.
 func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field) {
 	if o.Absent { // nobody knows who owns what
@@ -41,10 +41,10 @@ func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field
 	return lines, w.missing
 }
 
-// Label gives the name by which a manager of the object is shown.
+// Label returns the name by which a manager of the object is shown.
 func (o *Object) Label(m fieldowners.Manager) string { return labelsOf(o).of(m) }
 
-// said tells what is to be said about the line of a field.
+// said returns what is to be said about the line of a field.
 func (l line) said() Line {
 	said := Line{Text: l.text, line: l, Context: !l.field.matches && len(l.field.below) == 0}
 	if !l.field.matches {
@@ -63,7 +63,7 @@ func (l line) said() Line {
 	return said
 }
 
-// wholeFrom tells whether everything below the field belongs to its owners.
+// wholeFrom reports whether everything below the field belongs to its owners.
 func wholeFrom(field fieldowners.Field) bool {
 	return !slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
 }

@@ -22,11 +22,11 @@ type Object struct {
 	Entries []metav1.ManagedFieldsEntry
 	// Unread says of each other entry what is wrong with it.
 	Unread []error
-	// Absent tells that there are no managed fields, which is not to say that nobody
+	// Absent reports that there are no managed fields, which is not to say that nobody
 	// owns anything: they may have been left out on the way.
 	Absent bool
 
-	// Deep tells that fields lie deeper than they are told apart.
+	// Deep reports that fields lie deeper than they are told apart.
 	Deep bool
 
 	Ownership fieldowners.Ownership
@@ -53,11 +53,11 @@ func New(content map[string]any) *Object {
 	return o
 }
 
-// knowsAll tells whether the owners of every field are known: what somebody may own is
+// knowsAll reports whether the owners of every field are known: what somebody may own is
 // not nobody's.
 func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
 
-// String gives kind, namespace and name, for sentences and headings.
+// String returns kind, namespace and name, for sentences and headings.
 func (o *Object) String() string {
 	name := o.Name
 	if o.Namespace != "" {
@@ -66,7 +66,7 @@ func (o *Object) String() string {
 	return Safe(o.Kind + " " + name)
 }
 
-// Resource gives the object as -o name does: deployment.apps/web.
+// Resource returns the object as -o name does: deployment.apps/web.
 func (o *Object) Resource() string {
 	kind := strings.ToLower(o.Kind)
 	if o.Group != "" {
@@ -90,7 +90,7 @@ const (
 	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-// withoutSecrets gives the content to show: that of a Secret with its values hidden,
+// withoutSecrets returns the content to show: that of a Secret with its values hidden,
 // also where client-side apply has recorded them once more.
 func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[string]any {
 	if kind.Group != "" || kind.Kind != "Secret" {

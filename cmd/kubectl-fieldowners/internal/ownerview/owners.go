@@ -10,7 +10,7 @@ import (
 
 func (l Line) owned() bool { return len(l.Owners)+len(l.Item) > 0 || l.Nobody }
 
-// owners gives the comment of a line: who owns the field, by which operation and since
+// owners returns the comment of a line: who owns the field, by which operation and since
 // when; in parentheses who owns that a map, a list or a list item exists. On a screen
 // without room for all it gives the names alone, then counts those left out.
 func (s Screen) owners(labels labels, l Line, room int) string {
@@ -49,7 +49,7 @@ func comment(l Line, most int, label func(fieldowners.Manager) string) string {
 	return owned
 }
 
-// names gives the first of the managers, and how many others there are.
+// names returns the first of the managers, and how many others there are.
 func names(managers []fieldowners.Manager, most int, label func(fieldowners.Manager) string) (names string, left int) {
 	shown := managers[:max(min(most, len(managers)), 0)]
 	var texts []string

@@ -24,7 +24,7 @@ type Item struct {
 	UID        string        `json:"uid"`
 	Managers   []ManagerItem `json:"managers"`
 	Fields     []FieldItem   `json:"fields"`
-	// ManagedFieldsAbsent tells that nothing is known about owners.
+	// ManagedFieldsAbsent reports that nothing is known about owners.
 	ManagedFieldsAbsent bool `json:"managedFieldsAbsent,omitempty"`
 	// Errors are of entries that could not be read: the fields are incomplete.
 	Errors []string `json:"errors,omitempty"`
@@ -44,7 +44,7 @@ type FieldItem struct {
 	Path       string      `json:"path"`
 	ServerPath string      `json:"serverPath"`
 	Owners     []OwnerItem `json:"owners"` // empty: nobody
-	// Existence tells that owners own fields below it, and here that the map, the list
+	// Existence reports that owners own fields below it, and here that the map, the list
 	// or the list item is there.
 	Existence bool `json:"existence,omitempty"`
 }
@@ -56,7 +56,7 @@ type OwnerItem struct {
 	Subresource string                            `json:"subresource"`
 }
 
-// String gives the manager as fieldowners.Manager does, unable to steer a terminal.
+// String returns the manager as fieldowners.Manager does, unable to steer a terminal.
 func (o OwnerItem) String() string {
 	return Safe(fieldowners.Manager{Name: o.Name, Operation: o.Operation, Subresource: o.Subresource}.String())
 }

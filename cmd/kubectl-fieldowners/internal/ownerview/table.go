@@ -14,7 +14,7 @@ import (
 // gap is how far columns stand apart, as in kubectl's tables.
 const gap = 3
 
-// Align pads the cells of a table, and gives a line for each row.
+// Align pads the cells of a table, and returns a line for each row.
 func Align(rows [][]string) []string {
 	var widths []int
 	for _, row := range rows {
@@ -48,7 +48,7 @@ func Header(wide bool) []string {
 	return header
 }
 
-// Rows gives a row for each field that the filter asks for and each owner of it.
+// Rows returns a row for each field that the filter asks for and each owner of it.
 func (s Screen) Rows(o *Object, filter Filter, wide bool) [][]string {
 	if o.Absent { // nobody knows who owns what
 		return nil
@@ -152,7 +152,7 @@ func (s Screen) narrowed(rows [][]string) [][]string {
 	return narrowed
 }
 
-// measure gives the widths of a table's columns and of the whole.
+// measure returns the widths of a table's columns and of the whole.
 func measure(rows [][]string) (widths []int, total int) {
 	widths = make([]int, len(rows[0]))
 	total = gap * (len(widths) - 1)
@@ -165,7 +165,7 @@ func measure(rows [][]string) (widths []int, total int) {
 	return widths, total
 }
 
-// valueText gives a field's value on one short line.
+// valueText returns a field's value on one short line.
 func valueText(field fieldowners.Field) string {
 	if !field.Exists {
 		return "<not in the object as read>"

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Safe gives text that cannot steer a terminal: what holds anything but printable
+// Safe returns text that cannot steer a terminal: what holds anything but printable
 // characters comes quoted, with escapes.
 func Safe(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -19,7 +19,7 @@ func Safe(text string) string {
 	return text
 }
 
-// Age gives how long ago something was, as kubectl does; "<unknown>" without a time.
+// Age returns how long ago something was, as kubectl does; "<unknown>" without a time.
 func Age(then, now time.Time) string {
 	if then.IsZero() {
 		return "<unknown>"

@@ -78,7 +78,7 @@ func (s Screen) legend(w io.Writer, o *Object) {
 	}
 }
 
-// column gives where owners begin: behind the widest line that leaves room for them.
+// column returns where owners begin: behind the widest line that leaves room for them.
 func (s Screen) column(lines []Line) int {
 	limit := 80
 	if s.Width > 0 {

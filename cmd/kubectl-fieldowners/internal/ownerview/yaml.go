@@ -64,7 +64,7 @@ func (w *yamlWriter) all(fields []*shown, lead string, indent int) {
 	}
 }
 
-// content gives what to write below a field: all that the object has there if the
+// content returns what to write below a field: all that the object has there if the
 // filter asked for the field alone. It keeps what the object does not have.
 func (w *yamlWriter) content(field *shown) (below []*shown) {
 	for i := range field.below {
@@ -105,7 +105,7 @@ func (w *yamlWriter) lose(field fieldowners.Field) {
 // YAML takes 1024 characters.
 const maxKey = 1000
 
-// key gives what stands before a value. A key that is too long gets a line of its own.
+// key returns what stands before a value. A key that is too long gets a line of its own.
 func (w *yamlWriter) key(name, lead string, indent int) string {
 	key := onOneLine(name)
 	if len(key) > maxKey {
@@ -136,7 +136,7 @@ func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 	}
 }
 
-// scalar gives a value as YAML: on one line, or as a block whose lines are indented by
+// scalar returns a value as YAML: on one line, or as a block whose lines are indented by
 // two columns. The quoting is the library's, but for what it leaves unescaped, and for
 // blocks that begin with a tab, which parsers refuse.
 func scalar(v any) string {
@@ -160,7 +160,7 @@ func onOneLine(text string) string {
 	return inJSON(text)
 }
 
-// inJSON gives what YAML takes as well.
+// inJSON returns what YAML takes as well.
 func inJSON(v any) string {
 	encoded, err := json.Marshal(v)
 	if err != nil { // it was read from JSON or YAML
@@ -169,7 +169,7 @@ func inJSON(v any) string {
 	return escaped(string(encoded), escapeOfYAML)
 }
 
-// fit gives the line for a screen, still as YAML: of what is too wide, a text is cut.
+// fit returns the line for a screen, still as YAML: of what is too wide, a text is cut.
 func (l line) fit(width int) string {
 	switch {
 	case width == 0 || utf8.RuneCountInString(l.text) <= width:
@@ -181,7 +181,7 @@ func (l line) fit(width int) string {
 	return l.text
 }
 
-// shortened gives the beginning of a text, encoded for so many columns.
+// shortened returns the beginning of a text, encoded for so many columns.
 func shortened(text string, columns int) string {
 	runes := []rune(text)
 	for n := min(len(runes), columns); n > 0; n-- {
