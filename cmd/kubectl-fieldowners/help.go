@@ -1,38 +1,70 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
 )
 
 const helpWidth = 80
 
-// describeFlags has --help of a command and of those below it list our own flags, and
-// name kubectl's, among which nobody should have to look for ours. It is called when
-// root has kubectl's persistent flags and no other.
+// Groups of flags in --help. What is in none of them is what a command is about.
+const (
+	groupOwn     = "Flags"
+	groupObjects = "Which objects"
+	groupFields  = "Which fields"
+	groupOutput  = "Output"
+)
+
+var flagGroups = map[string][]string{
+	groupObjects: {"filename", "selector", "field-selector", "all-namespaces", "namespace"},
+	groupFields:  {"path", "manager", "operation", "shared", "unowned"},
+	groupOutput:  {"output", "no-headers", "color", "sarif", "help"},
+}
+
+// describeFlags has --help of a command and of those below it list our own flags by
+// group, and name kubectl's, among which nobody should have to look for ours. It is
+// called when root has kubectl's persistent flags and no other.
 func describeFlags(root *cobra.Command) {
 	connection := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	connection.AddFlagSet(root.PersistentFlags())
 	cobra.AddTemplateFunc("ownFlags", func(cmd *cobra.Command) string {
-		own := pflag.NewFlagSet("own", pflag.ContinueOnError)
+		var groups cliflag.NamedFlagSets
+		for _, name := range []string{groupOwn, groupObjects, groupFields, groupOutput} {
+			groups.FlagSet(name)
+		}
 		add := func(flag *pflag.Flag) {
 			if known := connection.Lookup(flag.Name); known != flag || flag.Name == "namespace" {
-				own.AddFlag(flag)
+				groups.FlagSet(groupOf(flag.Name)).AddFlag(flag)
 			}
 		}
 		cmd.LocalFlags().VisitAll(add)
 		cmd.InheritedFlags().VisitAll(add)
-		return own.FlagUsagesWrapped(helpWidth)
+		var text strings.Builder
+		for _, name := range groups.Order {
+			if flags := groups.FlagSets[name]; flags.HasFlags() {
+				text.WriteString("\n" + name + ":\n" + flags.FlagUsagesWrapped(helpWidth))
+			}
+		}
+		return text.String()
 	})
 	before, rest, _ := strings.Cut(root.UsageTemplate(), "{{if .HasAvailableLocalFlags}}")
 	_, after, _ := strings.Cut(rest, "{{if .HasHelpSubCommands}}")
 	root.SetUsageTemplate(before + `
-
-Flags:
 {{ownFlags . | trimTrailingWhitespaces}}
 
 kubectl's connection flags work as well, such as --context and --kubeconfig: see
 kubectl options.{{if .HasHelpSubCommands}}` + after)
+}
+
+func groupOf(flag string) string {
+	for group, flags := range flagGroups {
+		if slices.Contains(flags, flag) {
+			return group
+		}
+	}
+	return groupOwn
 }
