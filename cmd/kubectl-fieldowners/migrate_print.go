@@ -50,9 +50,8 @@ func (u *undoable) showTransfer(object apply.ObjectRef, t *ownership.Transfer) {
 func fields(n int) string { return english.Plural(n, "field", "") }
 
 const (
-	columns    = 80
-	indent     = "    "
-	deepIndent = "        "
+	columns = 80
+	indent  = "    "
 )
 
 // item prints a line below a heading; what is too long for one goes on below it.
@@ -64,13 +63,5 @@ func (p *plugin) item(head, tail string) {
 		return
 	}
 	fmt.Fprintln(p.Out, indent+head)
-	line = ""
-	for word := range strings.FieldsSeq(tail) {
-		if line != "" && utf8.RuneCountInString(deepIndent+line+" "+word) > columns {
-			fmt.Fprintln(p.Out, deepIndent+line)
-			line = ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	fmt.Fprintln(p.Out, deepIndent+line)
+	fmt.Fprintln(p.Out, ownerview.Wrap(tail, indent+"  ", columns))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/mitchellh/go-wordwrap"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,7 +50,7 @@ func unlessCondition(conditions []metav1.Condition, conditionType, status, reaso
 func condition(box *v1alpha1.Devbox, conditionType string) string {
 	for _, c := range box.Status.Conditions {
 		if c.Type == conditionType {
-			return fmt.Sprintf("%s: %s, %s\n%s", c.Type, c.Status, c.Reason, wrapped(c.Message, 72))
+			return fmt.Sprintf("%s: %s, %s\n%s", c.Type, c.Status, c.Reason, wordwrap.WrapString(c.Message, 72))
 		}
 	}
 	return ""

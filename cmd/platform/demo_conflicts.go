@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mitchellh/go-wordwrap"
+
 	appsv1 "k8s.io/api/apps/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -131,7 +133,7 @@ func (d *demonstration) showEvent(ctx context.Context, reason string) error {
 		}
 		for _, event := range events.Items {
 			if event.Regarding.Name == "alpha" && event.Reason == reason {
-				d.show.print(wrapped("event "+event.Reason+": "+event.Note, 72))
+				d.show.print(wordwrap.WrapString("event "+event.Reason+": "+event.Note, 72))
 				return "", nil
 			}
 		}
@@ -170,7 +172,7 @@ func (d *demonstration) secondApplier(ctx context.Context, _ io.Writer) error {
 	if !errors.As(err, &conflict) {
 		return fmt.Errorf("got %w, want a ConflictError", err)
 	}
-	d.show.print(wrapped(err.Error(), 72))
+	d.show.print(wordwrap.WrapString(err.Error(), 72))
 	path := fmt.Sprintf(".spec.template.spec.containers[name=%q].image", devbox.ContainerName)
 	if len(conflict.Conflicts) != 1 || conflict.Conflicts[0].Path.String() != path || conflict.Conflicts[0].Manager.Name != fieldmanagers.DevboxWorkload {
 		return fmt.Errorf("the conflicts are %v; want one on %s with %s", conflict.Conflicts, path, fieldmanagers.DevboxWorkload)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mitchellh/go-wordwrap"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +40,7 @@ func (d *demonstration) maintenance(ctx context.Context, _ io.Writer) error {
 	if err := d.kubectl(ctx, "get", "nodemaintenances"); err != nil {
 		return err
 	}
-	d.show.print(wrapped("by Update: "+byUpdate.Error, 72))
+	d.show.print(wordwrap.WrapString("by Update: "+byUpdate.Error, 72))
 	if err := d.kubectl(ctx, "fieldowners", "node/"+busy, "--manager", fieldmanagers.NodeMaintenance); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mitchellh/go-wordwrap"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -126,7 +128,7 @@ func (d *demonstration) quota(ctx context.Context, _ io.Writer) error {
 		return err
 	}
 	_, why, _ := strings.Cut(refusal(deployment), "forbidden: ")
-	d.show.print(wrapped("Deployment "+beyond.Name+": "+why, 72))
+	d.show.print(wordwrap.WrapString("Deployment "+beyond.Name+": "+why, 72))
 	if _, err := await(ctx, d, beyond, "it is pending", phaseIs(v1alpha1.PhasePending)); err != nil {
 		return err
 	}

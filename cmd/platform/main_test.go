@@ -85,12 +85,6 @@ func TestManagerThatEnds(t *testing.T) {
 	}
 }
 
-func TestWrapped(t *testing.T) {
-	if got, want := wrapped("one  two three four", 9), "one two\nthree\nfour"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 func TestCommandLine(t *testing.T) {
 	for _, test := range []struct{ reason, args, want string }{
 		{"short", "get nodes", "$ kubectl get nodes"},

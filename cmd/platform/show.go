@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fatih/color"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // show prints the demo: steps with a line of explanation, what is seen, and what
@@ -69,48 +70,21 @@ func commandLine(args []string) string {
 	return all + line
 }
 
-// wrapped breaks text between words so that a line fits.
-func wrapped(text string, width int) string {
-	var b strings.Builder
-	line := 0
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case line == 0:
-		case line+1+len(word) > width:
-			b.WriteByte('\n')
-			line = 0
-		default:
-			b.WriteByte(' ')
-			line++
-		}
-		b.WriteString(word)
-		line += len(word)
-	}
-	return b.String()
-}
-
 // patience bounds each wait; on a slow machine a step takes a few seconds.
 const patience = 30 * time.Second
 
 // until polls until check returns "", and fails with what it returned last.
 func until(ctx context.Context, what string, check func(context.Context) (string, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	seen := "nothing yet"
-	for {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		now, err := check(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return fmt.Errorf("waited in vain (%w) until %s; last seen: %s", ctx.Err(), what, seen)
-		case err != nil:
-			return err
-		case now == "":
-			return nil
+		if now != "" && err == nil {
+			seen = now
 		}
-		seen = now
-		select {
-		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
-		}
+		return now == "", err
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("waited in vain (%w) until %s; last seen: %s", err, what, seen)
 	}
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 
 	"coapply.dev/fieldowners"
@@ -14,27 +15,17 @@ import (
 // gap is how far columns stand apart, as in kubectl's tables.
 const gap = 3
 
-// Align pads the cells of a table, and returns a line for each row.
+// Align pads the cells of a table, and returns a line for each row. No cell has a tab.
 func Align(rows [][]string) []string {
-	var widths []int
+	var text strings.Builder
+	columns := tabwriter.NewWriter(&text, 0, 0, gap, ' ', 0)
 	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
+		fmt.Fprintln(columns, strings.Join(row, "\t"))
 	}
-	lines := make([]string, 0, len(rows))
-	for _, row := range rows {
-		var b strings.Builder
-		for i, cell := range row {
-			b.WriteString(cell)
-			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+gap))
-			}
-		}
-		lines = append(lines, strings.TrimRight(b.String(), " "))
+	_ = columns.Flush() // to memory
+	lines := strings.Split(text.String(), "\n")[:len(rows)]
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
 	}
 	return lines
 }
