@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/cli-runtime/pkg/resource"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,13 +117,9 @@ func (p *plugin) auditKinds(args []string, d discovered, allNamespaces bool) ([]
 			return k.Resource == "events" || !k.namespaced && !allNamespaces
 		}), nil
 	}
-	mapper, err := p.config.ToRESTMapper()
-	if err != nil {
-		return nil, err
-	}
 	var kinds []auditKind
 	for arg := range strings.SplitSeq(strings.Join(args, ","), ",") {
-		mapping, err := mappingOf(mapper, arg)
+		mapping, err := p.mappingOf(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -134,29 +132,8 @@ func (p *plugin) auditKinds(args []string, d discovered, allNamespaces bool) ([]
 }
 
 // mappingOf finds a kind by any name that kubectl knows it by.
-func mappingOf(mapper meta.RESTMapper, arg string) (*meta.RESTMapping, error) {
-	versioned, resource := schema.ParseResourceArg(arg)
-	kind := schema.GroupVersionKind{}
-	if versioned != nil {
-		kind, _ = mapper.KindFor(*versioned)
-	}
-	if kind.Empty() {
-		kind, _ = mapper.KindFor(resource.WithVersion(""))
-	}
-	if !kind.Empty() {
-		return mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	}
-	exact, byName := schema.ParseKindArg(arg)
-	if exact != nil {
-		if mapping, err := mapper.RESTMapping(exact.GroupKind(), exact.Version); err == nil {
-			return mapping, nil
-		}
-	}
-	mapping, err := mapper.RESTMapping(byName)
-	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("the server doesn't have a resource type %q", arg)
-	}
-	return mapping, err
+func (p *plugin) mappingOf(arg string) (*meta.RESTMapping, error) {
+	return resource.NewBuilder(p.config).Unstructured().AllNamespaces(true).ResourceTypeOrNameArgs(true, arg).Do().ResourceMapping()
 }
 
 // completeTypes completes kinds as kubectl get does.
