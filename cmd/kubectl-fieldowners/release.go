@@ -10,6 +10,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
 )
 
 type releaseCommand struct {
@@ -108,7 +109,7 @@ func (r *releaseCommand) tell(looked lookedAt, said, undoCommand string) {
 		return
 	}
 	fmt.Fprintf(r.Out, "%v: %s; to undo it:\n  %s\n", looked.object, said, ownerview.Safe(undoCommand))
-	if looked.isSecret() {
+	if fieldowners.IsSecret(looked.object.Group, looked.object.Kind) {
 		fmt.Fprintln(r.ErrOut, "warning: the undo file holds values of the Secret: delete it when it is not needed any more")
 	}
 }

@@ -131,5 +131,3 @@ func (l lookedAt) count() (fields int) {
 
 // isAll reports whether nobody else is recorded as an owner.
 func (l lookedAt) isAll() bool { return len(l.parts) > 0 && len(l.parts) == len(l.ownership.Entries()) }
-
-func (l lookedAt) isSecret() bool { return l.object.Group == "" && l.object.Kind == "Secret" }

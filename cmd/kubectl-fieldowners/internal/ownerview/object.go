@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -85,17 +87,13 @@ func isScalar(v any) bool {
 	return true
 }
 
-const (
-	hidden      = "(hidden)"
-	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-)
-
 // withoutSecrets returns the content to show: that of a Secret with its values hidden,
 // also where client-side apply has recorded them once more.
 func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[string]any {
-	if kind.Group != "" || kind.Kind != "Secret" {
+	if !fieldowners.IsSecret(kind.Group, kind.Kind) {
 		return content
 	}
+	const hidden = string(fieldowners.Hidden)
 	shown := runtime.DeepCopyJSON(content)
 	for _, field := range []string{"data", "stringData"} {
 		values, isMap := shown[field].(map[string]any)
@@ -107,8 +105,8 @@ func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[st
 		}
 	}
 	if annotations, found, _ := unstructured.NestedFieldNoCopy(shown, "metadata", "annotations"); found {
-		if all, isMap := annotations.(map[string]any); isMap && all[lastApplied] != nil {
-			all[lastApplied] = hidden
+		if all, isMap := annotations.(map[string]any); isMap && all[corev1.LastAppliedConfigAnnotation] != nil {
+			all[corev1.LastAppliedConfigAnnotation] = hidden
 		}
 	}
 	return shown
