@@ -48,10 +48,10 @@ demo: build ## Show on a real control plane what the project is for (the first t
 run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options in ARGS='--port 6443'
 	bin/platform run $(ARGS)
 
-# Those without a control plane have what is left of the processor while the others wait for theirs.
+# Tests without a control plane have what is left of the processor while the others wait for theirs.
 test: control-plane ## Run all tests but those of make soak, with the same random cases each time
-	@(nice $(MAKE) --no-print-directory test-unit && nice $(MAKE) --no-print-directory test-peers) & beside=$$!; \
-	status=0; $(MAKE) --no-print-directory test-integration || status=$$?; wait $$beside && exit $$status
+	@nice $(MAKE) --no-print-directory test-unit test-peers & beside=$$!; trap 'kill $$beside' INT TERM; status=0; \
+	$(MAKE) --no-print-directory -o control-plane test-integration || status=$$?; wait $$beside && exit $$status
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test $$race -timeout 10m $(RACED) && go test -timeout 10m $(UNRACED)
