@@ -25,8 +25,11 @@ UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/
 # Of tests that mostly wait for a server: packages and tests of a package at once.
 AT_ONCE = -p 4 -parallel 6
 
-# How long make soak takes.
+# How long make soak takes, and make mutants at most.
 FOR ?= 10m
+# What make mutants changes; whose tests it runs beside the package's own.
+PACKAGES ?= ./fieldowners/... ./apply/...
+WITH ?=
 MODULES = . compare/peers tools/cluster tools/kwok tools/dev
 GENERATED = api/v1alpha1/zz_generated.deepcopy.go api/v1alpha1/applyconfiguration \
 	config/crd config/rbac config/admission config/samples/kustomization.yaml config/contract.yaml \
@@ -64,6 +67,9 @@ test-peers: go ## Run the tests of what is measured beside coapply, in a module 
 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
 	@$(set_race); set -x; go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' $$race
+
+mutants: go ## Change the code here and there, and list what no test notices: FOR=10m, PACKAGES=./fieldowners/lint
+	go run ./test/mutants -for '$(FOR)' -with '$(WITH)' $(PACKAGES)
 
 scale: control-plane ## Measure the platform with 1,000 Devboxes, 200 Users and 500 pods of a NodeSet: docs/scale.md
 	COAPPLY_SCALE=full go test -timeout 60m -count 1 -v -run '^TestScale$$' ./test/integration/platform
@@ -151,4 +157,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-peers soak scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-peers soak mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
