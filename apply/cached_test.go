@@ -91,7 +91,7 @@ func (m *missingRights) wantToldOnce() {
 func TestMissingRights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache := &unsynced{}
-		a := newShopApplier(t, cache)
+		a := newUnknowingApplier(t, cache)
 		m := &missingRights{T: t, Applier: a}
 		m.wantSent(50, 1)
 		time.Sleep(readRetry)
@@ -109,7 +109,7 @@ func TestMissingRights(t *testing.T) {
 // TestMissingRightsOfOne: kinds do not wait for each other.
 func TestMissingRightsOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newShopApplier(t, &unsynced{})
+		a := newUnknowingApplier(t, &unsynced{})
 		for i, kind := range []string{"Deployment", "StatefulSet"} {
 			_, call := a.begin(t.Context())
 			call.ref.GroupVersionKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
@@ -130,7 +130,7 @@ func TestMissingRightsOfOne(t *testing.T) {
 func TestMissingRightToGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web", errors.New("no get"))
-		m := &missingRights{T: t, Applier: newShopApplier(t, &unsynced{err: refused})}
+		m := &missingRights{T: t, Applier: newUnknowingApplier(t, &unsynced{err: refused})}
 		m.wantSent(10, 0)
 		m.wantToldOnce()
 		if !strings.Contains(m.log[0], "no get") {
@@ -142,7 +142,7 @@ func TestMissingRightToGet(t *testing.T) {
 // TestMissingRightsEnd: the end of the caller's context says nothing of the cache.
 func TestMissingRightsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newShopApplier(t, &unsynced{})
+		a := newUnknowingApplier(t, &unsynced{})
 		ctx, cancel := context.WithTimeout(t.Context(), readPatience/2)
 		defer cancel()
 		if _, err := a.Apply(ctx, Intent{Config: shop()}); !errors.Is(err, context.DeadlineExceeded) {
@@ -161,7 +161,7 @@ var shopKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Depl
 func TestMissingRightsMustExist(t *testing.T) {
 	for _, checked := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			a := newShopApplier(t, &unsynced{})
+			a := newUnknowingApplier(t, &unsynced{})
 			live := fake.NewClientBuilder().WithScheme(scheme.Scheme).Build()
 			object := applied(t, a)
 			object.ResourceVersion = ""

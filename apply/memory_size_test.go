@@ -32,7 +32,7 @@ func TestMemoryIsSmall(t *testing.T) {
 // relinquishMany gives an applier that gave way in as many objects as it remembers.
 func relinquishMany(t *testing.T, names string) *Applier {
 	t.Helper()
-	a := newShopApplier(t, &shopCache{})
+	a := newUnknowingApplier(t, &shopCache{})
 	a.config.Policy = OnConflict(Relinquish)
 	var fields strings.Builder
 	for i := range 60 {

@@ -125,7 +125,7 @@ func (v countedVersion) Schema(contentType string) ([]byte, error) {
 func TestSteadyExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache := &shopCache{}
-		a := newShopApplier(t, cache)
+		a := newUnknowingApplier(t, cache)
 		server := &countingServer{Client: openapitest.NewEmbeddedFileClient()}
 		a.config.Steady.schemas = schemas.New(server)
 		cache.deployment = applied(t, a)

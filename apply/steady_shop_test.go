@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,8 +31,22 @@ var shop = samples.Shop
 // errSent is what the server of these tests answers.
 var errSent = errors.New("it was sent")
 
-// newShopApplier sends nothing: what it would send is errSent.
+// shopSchemas are the server's, which take long to parse.
+var shopSchemas = sync.OnceValue(func() *schemas.Set { return schemas.New(openapitest.NewEmbeddedFileClient()) })
+
+// newShopApplier sends nothing: what it would send is errSent. It knows the schemas that it needs.
 func newShopApplier(t testing.TB, reader client.Reader) *Applier {
+	t.Helper()
+	a := newUnknowingApplier(t, reader)
+	a.config.Steady.schemas = shopSchemas()
+	for _, version := range []schema.GroupVersion{appsv1.SchemeGroupVersion, corev1.SchemeGroupVersion} {
+		mustKnow(t, a.config.Steady.schemas, version)
+	}
+	return a
+}
+
+// newUnknowingApplier has yet to ask for schemas, by the clock of a bubble.
+func newUnknowingApplier(t testing.TB, reader client.Reader) *Applier {
 	t.Helper()
 	c := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), interceptor.Funcs{
 		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
