@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -82,13 +81,12 @@ func ChangeCRD(t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourc
 		t.Fatal(err)
 	}
 	probe := ObjectOf(crd.Spec.Group+"/v1alpha1", "Pair", "default", "probe", map[string]any{})
-	for range 200 {
-		if err := c.Create(t.Context(), probe, client.DryRunAll); err != nil {
-			return
+	WaitFor(t, "v1alpha1 is served no longer", func() string {
+		if err := c.Create(t.Context(), probe, client.DryRunAll); err == nil {
+			return "a Pair of it can be created"
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatal("v1alpha1 is still served")
+		return ""
+	})
 }
 
 func crdScheme(t *testing.T) *runtime.Scheme {

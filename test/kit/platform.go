@@ -160,7 +160,7 @@ func (p *Platform) Quiet(t *testing.T, rest time.Duration) []string {
 	t.Helper()
 	var sent []string
 	for deadline := time.Now().Add(time.Minute); ; {
-		time.Sleep(rest)
+		Absence(t, rest, "more writes")
 		last := p.Writes.Take()
 		if len(last) == 0 {
 			return sent

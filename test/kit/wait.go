@@ -22,6 +22,14 @@ func Eventually(t *testing.T, what string, reached func() error) {
 	}
 }
 
+// Absence waits for what must not come: nothing tells that it did not, so it has a moment to come in. A moment that is
+// too short hides a mistake, it makes no test fail.
+func Absence(t testing.TB, moment time.Duration, what string) {
+	t.Helper()
+	t.Logf("%v for %s", moment, what)
+	time.Sleep(moment)
+}
+
 // WaitFor waits until check returns "", and fails with what it returned last.
 func WaitFor(t *testing.T, what string, check func() string) {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -220,14 +219,14 @@ func TestInjectedRefusalsAreTheServers(t *testing.T) {
 	namespace := kit.NewNamespace(t, c)
 	brokenWebhook(t, c, namespace)
 	t.Run("webhook", func(t *testing.T) {
-		answerCase{"it cannot be called", applytest.InternalError(), withoutMessage(func(c client.Client) error {
-			for range 100 { // until the server knows of the webhook
-				if err := create(namespace)(c); err != nil {
-					return err
+		answerCase{"it cannot be called", applytest.InternalError(), withoutMessage(func(c client.Client) (err error) {
+			kit.WaitFor(t, "the server knows of the webhook", func() string {
+				if err = create(namespace)(c); err == nil {
+					return "it creates without a call"
 				}
-				time.Sleep(100 * time.Millisecond)
-			}
-			return nil
+				return ""
+			})
+			return err
 		})}.run(t, c)
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -106,10 +105,12 @@ func TestFactsOfManagerNames(t *testing.T) {
 	f.holds("a", "forged managed fields", map[string]string{"k": "v of mallory"})
 
 	f.forbidPosing()
-	deadline := time.Now().Add(30 * time.Second) // the server takes a moment to know the policy
-	for err = nil; err == nil && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		_, err = posing.Apply(t.Context(), apply.Intent{Config: f.configMap("a", map[string]string{"k": "v"})})
-	}
+	kit.WaitFor(t, "the server knows the policy", func() string {
+		if _, err = posing.Apply(t.Context(), apply.Intent{Config: f.configMap("a", map[string]string{"k": "v"})}); err == nil {
+			return "it lets us pose"
+		}
+		return ""
+	})
 	if !errors.Is(err, apply.ErrRefused) || answer(err) != "422 Invalid" {
 		t.Errorf("under the owner's name: %s, %v; want the policy's refusal", answer(err), err)
 	}

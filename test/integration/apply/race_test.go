@@ -29,7 +29,7 @@ import (
 
 const (
 	ours           = "us/Apply"
-	racesByDefault = 1_000
+	racesByDefault = 400
 	unpinnedRaces  = 200
 	racesAtOnce    = 8 // each on an object of its own
 )

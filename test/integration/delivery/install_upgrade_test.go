@@ -106,7 +106,7 @@ func (i *installation) sideBySide(t *testing.T) {
 	i.waitConverged(t)
 	kit.WaitFor(t, "rest", func() string {
 		before := i.versions(t)
-		time.Sleep(3 * time.Second)
+		kit.Absence(t, 3*time.Second, "more writes")
 		return cmp.Diff(before, i.versions(t))
 	})
 	for _, p := range []*kit.Process{first, second} {

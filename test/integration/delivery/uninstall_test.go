@@ -56,7 +56,7 @@ func (i *installation) keep(t *testing.T) {
 		i.do(t, block)
 	}
 	i.kubectl(t, "delete", "-f", "dist/install.yaml", "--ignore-not-found", "--timeout=60s")
-	time.Sleep(3 * time.Second) // for a garbage collector that finds something
+	kit.Absence(t, 3*time.Second, "a garbage collector that finds something")
 	if after := i.kubectl(t, "get", children, "-A", "-l", "app.kubernetes.io/managed-by=coapply", "-o", "name"); after != before || before == "" {
 		t.Errorf("kept\n%s, of\n%s", after, before)
 	}

@@ -163,7 +163,7 @@ func (w *websiteWorld) foreignFields(t *testing.T) {
 func (w *websiteWorld) unchanged(t *testing.T) {
 	for before := -1; before < len(w.recorder.Requests()); {
 		before = len(w.recorder.Requests())
-		time.Sleep(time.Second)
+		kit.Absence(t, time.Second, "more requests")
 	}
 	countUnchanged(t, w.client, w.recorder, w.page(t))
 }
@@ -187,7 +187,7 @@ func countUnchanged(t *testing.T, c client.Client, recorder *applytest.Recorder,
 		}
 		return ""
 	})
-	time.Sleep(time.Second) // for what should not follow
+	kit.Absence(t, time.Second, "requests")
 	if n := len(recorder.Requests()); n != 0 {
 		t.Errorf("%d requests; want none:\n%v", n, recorder)
 	}

@@ -109,7 +109,7 @@ func TestWorkDeletedMeanwhile(t *testing.T) {
 		}
 		return ""
 	})
-	time.Sleep(time.Second)
+	kit.Absence(t, time.Second, "the turn of the next node")
 	if m.node(t, nodes[1]).Spec.Unschedulable {
 		t.Error("the second node was cordoned for a work that was deleted")
 	}

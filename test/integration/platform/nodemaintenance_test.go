@@ -259,7 +259,7 @@ func TestPausedWork(t *testing.T) {
 	}
 	pause(`"true"`)
 	m.run(t)
-	time.Sleep(time.Second)
+	kit.Absence(t, time.Second, "writes")
 	if sent := m.writes.Take(); len(sent) > 0 {
 		t.Errorf("written while it was paused: %v", sent)
 	}
@@ -269,7 +269,7 @@ func TestPausedWork(t *testing.T) {
 	m.writes.Take()
 	pause(`"true"`)
 	pause("null")
-	time.Sleep(time.Second)
+	kit.Absence(t, time.Second, "writes")
 	if sent := m.writes.Take(); len(sent) > 0 {
 		t.Errorf("written when all was done: %v", sent)
 	}

@@ -127,7 +127,7 @@ func TestNodeSetStaleParent(t *testing.T) {
 	behind := startFrozen(t, p)
 	createNodeSet(t, p, "x", 3)
 	waitForNodes(t, p, "x")
-	time.Sleep(time.Second) // until it has seen that, too
+	kit.Absence(t, time.Second, "more that it has yet to see")
 	behind.freeze("nodesets")
 	behind.Writes.Take()
 	scale(t, p, "x", 5)
@@ -137,7 +137,7 @@ func TestNodeSetStaleParent(t *testing.T) {
 	behind.wantNoPodWritten(t)
 
 	behind.release("nodesets")
-	time.Sleep(time.Second)
+	kit.Absence(t, time.Second, "more that it has yet to see")
 	behind.freeze("nodesets")
 	behind.Writes.Take()
 	scale(t, p, "x", 2)
@@ -160,7 +160,7 @@ func TestNodeSetStalePods(t *testing.T) {
 	behind := startFrozen(t, p)
 	createNodeSet(t, p, "x", 5)
 	waitForNodes(t, p, "x")
-	time.Sleep(time.Second)
+	kit.Absence(t, time.Second, "more that it has yet to see")
 	behind.freeze("pods", "nodesets")
 	history.follow(t, "x", 5)
 	p.Patch(t, &v1alpha1.NodeSet{}, "x", `{"spec":{"image":"registry.example.com/slurmd:2"}}`)
@@ -273,7 +273,7 @@ func TestNodeSetUnchangedRound(t *testing.T) {
 	only.Quiet(t, time.Second)
 	only.requests.Reset()
 	p.Patch(t, &corev1.Pod{}, "x-0", `{"metadata":{"labels":{"example.com/note":"x"}}}`) // starts a round
-	time.Sleep(time.Second)
+	kit.Absence(t, time.Second, "requests of a round without anything to do")
 	for _, about := range []string{"/pods/", "/nodesets/"} {
 		for _, method := range []string{http.MethodGet, http.MethodPatch, http.MethodPut, http.MethodDelete} {
 			if sent := only.requests.About(method, about); len(sent) > 0 {

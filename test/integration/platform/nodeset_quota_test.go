@@ -40,7 +40,7 @@ func TestNodeSetQuota(t *testing.T) {
 		return ""
 	})
 	waitForEvent(t, p, "NodeSet", "x", "Refused", "exceeded quota: pods")
-	time.Sleep(2 * time.Second)
+	kit.Absence(t, 2*time.Second, "pods that are asked for again")
 	asked := 0
 	for _, request := range p.Writes.Take() {
 		if strings.HasPrefix(request, "PATCH ") && strings.Contains(request, "/pods/x-") {

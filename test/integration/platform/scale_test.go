@@ -77,7 +77,7 @@ func TestScale(t *testing.T) {
 	wantNoWarning(t, p)
 	wantEveryField(t, p, of)
 	before := p.Versions(t)
-	time.Sleep(of.rest)
+	kit.Absence(t, of.rest, "writes to what stands")
 	after := p.Versions(t)
 	t.Logf("%d objects watched for %v", len(after), of.rest)
 	for name, version := range before {

@@ -134,12 +134,12 @@ func (p person) atRest() {
 		last := before
 		before = len(p.Writes.About(p.name))
 		if last != before {
-			time.Sleep(time.Second)
+			kit.Absence(p.t, time.Second, "more writes")
 			return fmt.Sprint(before-last, " more writes")
 		}
 		return ""
 	})
-	time.Sleep(2 * time.Second)
+	kit.Absence(p.t, 2*time.Second, "more writes")
 	if all := p.Writes.About(p.name); len(all) != before {
 		p.t.Errorf("written in the steady state: %v", all[before:])
 	}

@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,7 +28,13 @@ func run() int {
 	patience := flag.Duration("for", 10*time.Minute, "how long to go on")
 	given := flag.String("seed", "", "of an earlier run; none is a new one")
 	race := flag.Bool("race", false, "run tests with the race detector")
+	only := flag.String("step", "", "run this step alone, once")
 	flag.Parse()
+	chosen := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return *only != "" && s.name != *only })
+	if len(chosen) == 0 {
+		fmt.Fprintf(os.Stderr, "soak: no step is called %q; there are %q\n", *only, names(steps))
+		return 2
+	}
 	seed := rand.Uint64() >> 1
 	if *given != "" {
 		if _, err := fmt.Sscan(*given, &seed); err != nil {
@@ -37,15 +45,15 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer kit.StopAll()
-	if err := soak(ctx, *patience, seed, *race); err != nil {
+	if err := soak(ctx, chosen, *patience, seed, *race); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		return 1
 	}
 	return 0
 }
 
-// soak builds and starts what steps need before the time begins.
-func soak(ctx context.Context, patience time.Duration, seed uint64, race bool) error {
+// soak builds and starts what steps need before the time begins. A single step it takes once.
+func soak(ctx context.Context, steps []step, patience time.Duration, seed uint64, race bool) error {
 	if err := (step{name: "build", arguments: []string{"-run", "^$", "./..."}}).run(ctx, race, nil); err != nil {
 		return err
 	}
@@ -56,10 +64,11 @@ func soak(ctx context.Context, patience time.Duration, seed uint64, race bool) e
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var failed error
-	for ; limited.Err() == nil; seed++ {
+	for once := len(steps) == 1; limited.Err() == nil; seed++ {
 		fmt.Printf("=== make soak SEED=%d\n", seed)
 		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(steps)) {
 			started := time.Now()
+			fmt.Printf("=== %s: go test %s\n", steps[i].name, strings.Join(steps[i].arguments, " "))
 			err := steps[i].run(limited, race, append(shared, fmt.Sprintf("COAPPLY_SEED=%d", seed)))
 			if limited.Err() != nil {
 				fmt.Printf("=== %s: not finished after %s\n", steps[i].name, time.Since(started).Round(time.Second))
@@ -70,8 +79,18 @@ func soak(ctx context.Context, patience time.Duration, seed uint64, race bool) e
 			}
 			fmt.Printf("=== %s: %s after %s\n", steps[i].name, verdict(err), time.Since(started).Round(time.Second))
 		}
+		if once {
+			break
+		}
 	}
 	return errors.Join(failed, ctx.Err())
+}
+
+func names(steps []step) (all []string) {
+	for _, s := range steps {
+		all = append(all, s.name)
+	}
+	return all
 }
 
 func verdict(err error) string {

@@ -1,25 +1,25 @@
 package main
 
-// steps are what a soak is made of. Each is worth running alone.
+// steps are what a soak is made of. Each is worth running alone. Those with many random cases say what came of them.
 var steps = []step{
 	{
 		name:        "races",
-		arguments:   []string{"-run", "^Test(ForceStealsNothing|UnpinnedForceSteals|TransferRaces)$", "./test/integration/apply", "./test/integration/ownership"},
+		arguments:   []string{"-v", "-run", "^Test(ForceStealsNothing|UnpinnedForceSteals|TransferRaces)$", "./test/integration/apply", "./test/integration/ownership"},
 		environment: []string{"COAPPLY_RACES=10000"},
 	},
 	{
 		name:        "cases of the steady state",
-		arguments:   []string{"-run", "^TestSteady(Property|GivesWay)$", "./test/integration/steady"},
+		arguments:   []string{"-v", "-run", "^TestSteady(Property|GivesWay)$", "./test/integration/steady"},
 		environment: []string{"COAPPLY_CASES=20000"},
 	},
 	{
 		name:        "cases of narrow writes",
-		arguments:   []string{"-run", "^TestNarrowProperty$", "./test/integration/apply"},
+		arguments:   []string{"-v", "-run", "^TestNarrowProperty$", "./test/integration/apply"},
 		environment: []string{"COAPPLY_CASES=20000"},
 	},
 	{
 		name:      "random intents",
-		arguments: []string{"-run", "^Test(Model|RandomIntents|PlanOfRandomIntents)$", "./test/integration/apply", "-model.steps=15000"},
+		arguments: []string{"-v", "-run", "^Test(Model|RandomIntents|PlanOfRandomIntents)$", "./test/integration/apply", "-model.steps=15000"},
 	},
 	{name: "scale", arguments: []string{"-run", "^TestScale$", "./test/integration/platform"}},
 	{name: "a leader that is killed", arguments: []string{"-run", "^TestLeaderKilled$", "./test/integration/delivery"}},
