@@ -8,8 +8,9 @@
 HOMEPAGE = $(URL)
 KREW_PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-# Of make soak; none is a new one.
+# Of make soak: no SEED is a new one, a STEP such as races runs alone.
 SEED ?=
+STEP ?=
 
 # Options of the command, as in make run ARGS='--port 6443'.
 ARGS =
@@ -57,7 +58,7 @@ test: control-plane ## Run all tests but those of make soak, with the same rando
 	$(MAKE) --no-print-directory -o control-plane test-integration || status=$$?; wait $$beside && exit $$status
 
 test-unit: go ## Run the tests that need no control plane
-	@$(set_race); set -x; go test $$race -timeout 10m $(RACED) && go test -timeout 10m $(UNRACED)
+	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && go test -short -timeout 10m $(UNRACED)
 
 test-integration: control-plane ## Run the tests against a real control plane
 	go run ./test/kit/share go test -short -timeout 20m -count 1 $(AT_ONCE) ./test/integration/...
@@ -66,7 +67,7 @@ test-peers: go ## Run the tests of what is measured beside coapply, in a module 
 	cd compare/peers && go test -short -timeout 10m ./...
 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
-	@$(set_race); set -x; go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' $$race
+	@$(set_race); set -x; go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race
 
 mutants: go ## Change the code here and there, and list what no test notices: FOR=10m, PACKAGES=./fieldowners/lint
 	go run ./test/mutants -for '$(FOR)' -with '$(WITH)' $(PACKAGES)
