@@ -117,3 +117,15 @@ func TestKeepOwnPasses(t *testing.T) {
 		t.Error("the object in the tombstone changed")
 	}
 }
+
+func TestKeepOwnKeepsItsArguments(t *testing.T) {
+	managers := []string{"us"}
+	transform := fieldowners.KeepOwn(managers...)
+	managers[0] = "others"
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+		exampleEntry("us", "Apply", `{"f:spec":{"f:a":{}}}`), exampleEntry("others", "Apply", `{"f:spec":{"f:b":{}}}`),
+	}}}
+	if _, err := transform(object); err != nil || len(object.ManagedFields) != 1 || object.ManagedFields[0].Manager != "us" {
+		t.Errorf("%v, kept %v; want the entry of us", err, object.ManagedFields)
+	}
+}

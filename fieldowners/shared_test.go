@@ -36,3 +36,20 @@ func TestSharedBy(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedByLooksAtTheEntryOfTheIntent: entries of other names and of subresources come first, and are not the applier's.
+func TestSharedByLooksAtTheEntryOfTheIntent(t *testing.T) {
+	entries := []metav1.ManagedFieldsEntry{
+		exampleEntry("other", "Apply", `{"f:spec":{"f:x":{}}}`),
+		exampleEntry("us", "Apply", `{"f:status":{"f:y":{}}}`),
+		exampleEntry("us", "Apply", `{"f:spec":{"f:a":{}}}`),
+		exampleEntry("them", "Update", `{"f:spec":{"f:a":{},"f:x":{}},"f:status":{"f:y":{}}}`),
+	}
+	entries[1].Subresource = "status"
+	for subresource, want := range map[string]string{"": ".spec.a with them/Update", "status": ".status.y with them/Update"} {
+		got := fieldowners.SharedBy(entries, "us", subresource)
+		if len(got) != 1 || got[0].String() != want {
+			t.Errorf("through %q: %v, want %s", subresource, got, want)
+		}
+	}
+}
