@@ -31,7 +31,7 @@ const ProbeTimeout = time.Second
 
 // least is 0 if nothing is known.
 func (r *roundTrip) least(now time.Time) (took time.Duration) {
-	for _, m := range r.measured {
+	for _, m := range &r.measured {
 		if m.took > 0 && now.Sub(m.at) <= recently && (took == 0 || m.took < took) {
 			took = m.took
 		}
