@@ -62,7 +62,7 @@ func (c *contentBytes) add(s *shape, v reflect.Value, seed maphash.Seed, depth i
 		return v.IsNil() || c.add(s.elem, v.Elem(), seed, depth+1)
 	case bytesOf:
 		c.number(oneIf(!v.IsNil())) // [] is not null
-		c.text(string(v.Bytes()))
+		c.written(v.Bytes())
 	case list:
 		return c.addList(s, v, seed, depth)
 	case mapping:
@@ -87,10 +87,20 @@ func oneIf(b bool) uint64 {
 func (c *contentBytes) addItself(v reflect.Value) bool {
 	if v.CanAddr() {
 		v = v.Addr()
+		if writer, ok := reflect.TypeAssert[json.Marshaler](v); ok { // what it writes determines the JSON
+			written, err := writer.MarshalJSON()
+			c.written(written)
+			return err == nil
+		}
 	}
-	encoded, err := json.Marshal(v.Interface())
-	c.text(string(encoded))
+	written, err := json.Marshal(v.Interface())
+	c.written(written)
 	return err == nil
+}
+
+func (c *contentBytes) written(b []byte) {
+	c.number(uint64(len(b)))
+	c.bytes = append(c.bytes, b...)
 }
 
 func (c *contentBytes) addList(s *shape, v reflect.Value, seed maphash.Seed, depth int) bool {
@@ -122,14 +132,17 @@ func (c *contentBytes) addMap(s *shape, v reflect.Value, seed maphash.Seed, dept
 		}
 		return sum.end(c, v.Len())
 	}
-	entries := v.MapRange()
-	for entries.Next() {
-		c.text(entries.Key().String())
-		if !c.add(s.elem, entries.Value(), seed, depth+1) {
+	entry := s.entries.Get().(*entry)
+	defer s.entries.Put(entry)
+	for entries := v.MapRange(); entries.Next(); {
+		key, value := entry.at(entries)
+		c.text(key.String())
+		if !c.add(s.elem, value, seed, depth+1) {
 			return false
 		}
 		sum.take(c, seed)
 	}
+	entry.clear()
 	return sum.end(c, v.Len())
 }
 

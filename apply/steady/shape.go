@@ -15,6 +15,8 @@ type shape struct {
 	reading
 	elem   *shape // of a pointer, a slice or a map
 	fields []fieldShape
+
+	entries *sync.Pool // of *entry, of a map
 }
 
 type fieldShape struct {
@@ -70,8 +72,11 @@ func makeShape(t reflect.Type) *shape {
 	shapes.all[t] = s
 	s.reading = readingOf(t)
 	switch s.reading {
-	case pointer, list, mapping:
+	case pointer, list:
 		s.elem = makeShape(t.Elem())
+	case mapping:
+		s.elem = makeShape(t.Elem())
+		s.entries = &sync.Pool{New: func() any { return newEntry(t) }}
 	case structure:
 		s.addFields(t)
 	}
@@ -108,6 +113,47 @@ func readingOf(t reflect.Type) reading {
 		}
 	}
 	return unread // interfaces among them, as what they hold has any type
+}
+
+// entry is where the entries of a map are read, one after the other, without memory for
+// each.
+type entry struct {
+	key, value reflect.Value // value: none where it matters that a map's values have no address
+}
+
+func newEntry(of reflect.Type) *entry {
+	e := &entry{key: reflect.New(of.Key()).Elem()}
+	if !addressMatters(of.Elem()) {
+		e.value = reflect.New(of.Elem()).Elem()
+	}
+	return e
+}
+
+func (e *entry) at(entries *reflect.MapIter) (key, value reflect.Value) {
+	e.key.SetIterKey(entries)
+	if !e.value.IsValid() {
+		return e.key, entries.Value()
+	}
+	e.value.SetIterValue(entries)
+	return e.key, e.value
+}
+
+// clear keeps nothing of a configuration alive.
+func (e *entry) clear() {
+	e.key.SetZero()
+	if e.value.IsValid() {
+		e.value.SetZero()
+	}
+}
+
+// addressMatters reports whether encoding/json may write a value otherwise where there is a
+// pointer to it. (The items of a slice, and what a pointer points to, always have one, and
+// the values of a map never.)
+func addressMatters(t reflect.Type) bool {
+	if t.Implements(reflect.TypeFor[json.Marshaler]()) {
+		return false
+	}
+	return writesItself(t) || t.Kind() == reflect.Struct || t.Kind() == reflect.Array
 }
 
 func writesItself(t reflect.Type) bool {

@@ -53,11 +53,13 @@ func (c *call[T]) run(ctx context.Context) error {
 	if c.invalid != nil {
 		return c.invalid
 	}
-	c.log = logr.FromContextOrDiscard(ctx).WithValues("verb", c.name,
-		"fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 	if settled, err := c.look(); settled {
+		if log := logr.FromContextOrDiscard(ctx).V(1); err == nil && log.Enabled() { // most calls end here
+			c.named(log).Info("nothing to write", "resourceVersion", c.result.Object.GetResourceVersion())
+		}
 		return err
 	}
+	c.log = c.named(logr.FromContextOrDiscard(ctx))
 	// Whether to try again is known from the write alone: an error of mutate may
 	// wrap a stale write of its own.
 	tooLate := func(error) bool { return c.stale }
@@ -67,6 +69,10 @@ func (c *call[T]) run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+func (c *call[T]) named(log logr.Logger) logr.Logger {
+	return log.WithValues("verb", c.name, "fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
 }
 
 // enter waits for the object's lane. It covers an attempt's read as well as its

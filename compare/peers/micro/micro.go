@@ -62,6 +62,16 @@ func Measure(ctx context.Context, t *target.Target, options Options) ([]measure.
 	if err != nil {
 		return nil, err
 	}
+	mgr, counter, stop, err := startManager(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	door, err := s.frontDoor(ctx, mgr, counter)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, door)
 	if err := benchTime(options.Quick); err != nil {
 		return nil, err
 	}

@@ -59,16 +59,11 @@ func (s *setup) reconciled(ctx context.Context, name, parent string, prune bool)
 		_, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: key})
 		return err
 	}
-	if err := s.settled(ctx, key, once, counter.Take); err != nil {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := s.settled(ctx, object, once, counter.Take); err != nil {
 		return one{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return one{name, func(ctx context.Context, _ int) error {
-		err := once(ctx)
-		if sent := counter.Take(); err == nil && len(sent) > 0 {
-			err = fmt.Errorf("it sent %v", sent)
-		}
-		return err
-	}}, nil
+	return silently(name, once, counter), nil
 }
 
 // emitDeployment is the intent of the workload's manager, for a child of the parent.
@@ -80,18 +75,18 @@ func emitDeployment(parent *corev1.ConfigMap) (reconciler.Emission, error) {
 
 // settled makes a parent, has it reconciled, lets the other managers write to its Deployment, and returns when reconciles
 // send nothing any more.
-func (s *setup) settled(ctx context.Context, key types.NamespacedName, once func(context.Context) error, take func() map[string]int) error {
+func (s *setup) settled(ctx context.Context, parent client.Object, once func(context.Context) error, take func() map[string]int) error {
 	ctx, cancel := context.WithTimeout(ctx, settle)
 	defer cancel()
 	admin := s.world.Admin
-	if err := admin.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
+	if err := admin.Create(ctx, parent); err != nil {
 		return err
 	}
 	if err := untilSilent(ctx, once, take); err != nil {
 		return err
 	}
 	for j := 1; j < deployment.Managers; j++ {
-		config := deployment.Intent(key.Namespace, key.Name, j, deployment.Start)
+		config := deployment.Intent(parent.GetNamespace(), parent.GetName(), j, deployment.Start)
 		if err := admin.Apply(ctx, config, client.FieldOwner(deployment.Manager(j))); err != nil {
 			return err
 		}

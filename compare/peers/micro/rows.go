@@ -40,6 +40,16 @@ func rows(timings map[string]*timing) []measure.Row {
 			Note: "beside it without a reconciler around",
 		},
 		{
+			ID:      "front-door",
+			Measure: "the same with the manager's own cache, through `coapply.For`, with a status that the reconciler writes",
+			Unit:    measure.Time, Must: measure.AtMost(20 * micros), Aim: measure.AtMost(12 * micros),
+			Rounds: seconds(throughFrontDoor),
+		},
+		{
+			ID: "front-door-allocations", Measure: "the same: allocations",
+			Unit: measure.Count, Must: measure.AtMost(60), Rounds: allocations(throughFrontDoor),
+		},
+		{
 			ID: "after-another", Measure: "the check of a Deployment after another manager's write",
 			Unit: measure.Time, Must: measure.AtMost(60 * micros), Aim: measure.AtMost(25 * micros),
 			Rounds: seconds(aloneOtherWrite),

@@ -87,9 +87,7 @@ func (w *World) Stop() {
 
 // Process gives what a peer needs to write as a field manager, and the counter of its requests.
 func (w *World) Process(manager string) (peer.Process, *Counter, error) {
-	counter := &Counter{}
-	config := rest.CopyConfig(w.user)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, counter} })
+	config, counter := Counted(w.user)
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return peer.Process{}, nil, err
@@ -105,6 +103,14 @@ func (w *World) Process(manager string) (peer.Process, *Counter, error) {
 		return peer.Process{}, nil, err
 	}
 	return peer.Process{Client: cached, Live: live, Cache: w.Cache, Schemas: w.Schemas, Manager: manager}, counter, nil
+}
+
+// Counted is the configuration of a client whose requests are counted.
+func Counted(config *rest.Config) (*rest.Config, *Counter) {
+	counter := &Counter{}
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, counter} })
+	return config, counter
 }
 
 // Counter counts requests by their method.
