@@ -36,7 +36,7 @@ func startManager(ctx context.Context, t *target.Target) (mgr manager.Manager, c
 	go func() { ended <- mgr.Start(running) }()
 	stop = func() {
 		cancel()
-		<-ended
+		_ = <-ended // what is wrong, who waits for the sync finds out
 	}
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		stop()
@@ -100,4 +100,3 @@ func silently(name string, once func(context.Context) error, counter *world.Coun
 		return err
 	}}
 }
-
