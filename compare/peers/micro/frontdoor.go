@@ -32,11 +32,14 @@ func startManager(ctx context.Context, t *target.Target) (mgr manager.Manager, c
 		return nil, nil, nil, err
 	}
 	running, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(running) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = mgr.Start(running) // what is wrong, who waits for the sync finds out
+	}()
 	stop = func() {
 		cancel()
-		_ = <-ended // what is wrong, who waits for the sync finds out
+		<-ended
 	}
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		stop()

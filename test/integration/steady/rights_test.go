@@ -112,7 +112,8 @@ func TestMissingRights(t *testing.T) {
 					t.Fatalf("what must exist, %d: %+v, %v", n, outcome, err)
 				}
 			}
-			if text := strings.Join(told, "\n"); len(told) != c.told || c.told > 0 && !strings.Contains(text, `"resource"="deployments.apps"`) {
+			// With rights it is told of where the first list takes longer than a read is patient.
+			if text := strings.Join(told, "\n"); len(told) > 1 || len(told) < c.told || c.told > 0 && !strings.Contains(text, `"resource"="deployments.apps"`) {
 				t.Errorf("told %d times: %s", len(told), text)
 			}
 			if c.told == 0 {
