@@ -24,7 +24,7 @@ INSTALLER = dist/install.yaml
 RACED = ./apply/...
 UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/integration)
 # Of tests that mostly wait for a server: packages and tests of a package at once.
-AT_ONCE = -p 4 -parallel 6
+AT_ONCE = -p 3 -parallel 6
 
 # How long make soak takes, and make mutants at most.
 FOR ?= 10m
@@ -52,10 +52,7 @@ demo: build ## Show on a real control plane what the project is for (the first t
 run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options in ARGS='--port 6443'
 	bin/platform run $(ARGS)
 
-# Tests without a control plane have what is left of the processor while the others wait for theirs.
-test: control-plane ## Run all tests but those of make soak, with the same random cases each time
-	@nice $(MAKE) --no-print-directory test-unit test-peers & beside=$$!; trap 'kill $$beside' INT TERM; status=0; \
-	$(MAKE) --no-print-directory -o control-plane test-integration || status=$$?; wait $$beside && exit $$status
+test: control-plane test-unit test-integration test-peers ## Run all tests but those of make soak, with the same random cases each time
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && go test -short -timeout 10m $(UNRACED)
