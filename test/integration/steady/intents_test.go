@@ -180,17 +180,7 @@ var steadyReads = []steadyRead{
 	{"a read by an older type", 25, never, hasOlder, readOlder},
 	{"a typed read", 24, nil, nil, readTyped},
 	{"an unstructured read", 27, nil, nil, readUnstructured},
-	{"a read through KeepOwn", 10, nil, nil, func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
-		read := readTyped
-		if o.Chance(0.5) {
-			read = readUnstructured
-		}
-		object, err := read(ctx, o, form)
-		if err == nil {
-			_, err = fieldowners.KeepOwn(kit.OurManager)(object)
-		}
-		return object, err
-	}},
+	{"a read through KeepOwn", 10, nil, nil, readKept},
 	{"a read of metadata only", 6, aboutMetadata, nil, func(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
 		object := &metav1.PartialObjectMetadata{}
 		object.SetGroupVersionKind(form.GroupVersionKind)
@@ -218,6 +208,18 @@ func never(*steadyIntent) bool { return false }
 func aboutMetadata(intent *steadyIntent) bool {
 	fields, _ := intent.value.(map[string]any)
 	return len(fields) == 1 && fields["metadata"] != nil
+}
+
+func readKept(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
+	read := readTyped
+	if o.Chance(0.5) {
+		read = readUnstructured
+	}
+	object, err := read(ctx, o, form)
+	if err == nil {
+		_, err = fieldowners.KeepOwn(kit.OurManager)(object)
+	}
+	return object, err
 }
 
 func readTyped(ctx context.Context, o *steadyObject, form steadyForm) (client.Object, error) {
@@ -266,7 +268,7 @@ func hasHiddenForms(intent *steadyIntent) bool {
 // by that.
 func (o *steadyObject) read(ctx context.Context, intent *steadyIntent) (client.Object, bool, error) {
 	at := o.IntN(100)
-	for _, way := range steadyReads {
+	for _, way := range o.reads {
 		if at -= way.weight; at >= 0 || way.has != nil && !way.has(intent.form) {
 			continue
 		}

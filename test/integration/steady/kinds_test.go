@@ -29,6 +29,7 @@ type steadyKind struct {
 	base    string       // YAML in the first version: what makes the object valid
 	cluster bool         // not in a namespace
 	scale   bool         // has the subresource
+	lingers bool         // is still there for a while when it is deleted
 }
 
 func oneOf(samples ...any) *model.Shape { return &model.Shape{Samples: samples} }

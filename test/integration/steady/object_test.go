@@ -29,6 +29,7 @@ type steadyObject struct {
 	us       *apply.Applier // without the check, for transfers
 	kind     steadyKind
 	key      client.ObjectKey
+	reads    []steadyRead
 	sole     bool                       // nobody else writes under our name
 	raw      *unstructured.Unstructured // as the last answer had it
 	intents  map[string]*steadyIntent   // by subresource

@@ -47,9 +47,10 @@ type steadyRun struct {
 	seed      uint64
 	cases     int
 	kinds     []steadyKind
-	sole      bool        // nobody else writes under our name
-	check     steadyCheck // one for the whole run
-	fresh     steadyCheck // as after a restart
+	reads     []steadyRead // their weights are 100
+	sole      bool         // nobody else writes under our name
+	check     steadyCheck  // one for the whole run
+	fresh     steadyCheck  // as after a restart
 	count     *steadyCount
 }
 
@@ -58,7 +59,7 @@ func newSteadyRun(t *testing.T, cases int, check, fresh steadyCheck) *steadyRun 
 	c := kit.NewClient(t, steadyConfig(t))
 	return &steadyRun{
 		client: c, older: newOlderClient(t, steadyConfig(t)), us: kit.NewApplier(t, c, kit.OurManager, apply.Policy{}), namespace: kit.NewNamespace(t, c), seed: kit.Seed(t),
-		cases: cases, kinds: steadyKinds, check: check, fresh: fresh, count: newSteadyCount(),
+		cases: cases, kinds: steadyKinds, reads: steadyReads, check: check, fresh: fresh, count: newSteadyCount(),
 	}
 }
 
@@ -107,7 +108,7 @@ func (r *steadyRun) newObject(number int) *steadyObject {
 	if kind.cluster {
 		key.Namespace = ""
 	}
-	return &steadyObject{Dice: model.NewDice(r.seed, uint64(number)), client: r.client, older: r.older, us: r.us, kind: kind, key: key, sole: r.sole}
+	return &steadyObject{Dice: model.NewDice(r.seed, uint64(number)), client: r.client, older: r.older, us: r.us, kind: kind, key: key, reads: r.reads, sole: r.sole}
 }
 
 // turn is one case.

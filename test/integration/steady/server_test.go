@@ -35,14 +35,14 @@ var steadyServer = sync.OnceValues(func() (*rest.Config, error) {
 	if err := installSteadyCRDs(config); err != nil {
 		return nil, err
 	}
-	if err := awaitSteadyForms(config); err != nil {
+	if err := awaitForms(config, steadyKinds); err != nil {
 		return nil, err
 	}
 	return config, installSteadyAdmission(config)
 })
 
-// awaitSteadyForms gives back when the server serves every form, and its schema.
-func awaitSteadyForms(config *rest.Config) error {
+// awaitForms returns when the server serves every form, and its schema.
+func awaitForms(config *rest.Config, kinds []steadyKind) error {
 	found, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func awaitSteadyForms(config *rest.Config) error {
 		if err != nil {
 			return false, err
 		}
-		for _, kind := range steadyKinds {
+		for _, kind := range kinds {
 			for _, form := range kind.forms {
 				path := "apis/" + form.GroupVersion().String()
 				if form.Group == "" {
@@ -133,13 +133,15 @@ func steadyCRD(plural string, shape *model.Shape, forms ...steadyForm) map[strin
 	}
 }
 
-func installSteadyCRDs(config *rest.Config) error {
+func installSteadyCRDs(config *rest.Config) error { return installCRDs(config, steadyCRDs()) }
+
+func installCRDs(config *rest.Config, crds []map[string]any) error {
 	folder, err := os.MkdirTemp("", "steady-crd")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	for i, crd := range steadyCRDs() {
+	for i, crd := range crds {
 		raw, err := json.Marshal(crd)
 		if err != nil {
 			return err

@@ -196,6 +196,9 @@ func othersLetGo(ctx context.Context, o *steadyObject) error {
 }
 
 func recreate(ctx context.Context, o *steadyObject) error {
+	if o.kind.lingers {
+		return errNoStep
+	}
 	before := o.intents
 	if err := o.remove(ctx); err != nil {
 		return err

@@ -5,6 +5,7 @@ package model
 import (
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 )
 
@@ -108,7 +109,7 @@ func (d Dice) items(s *Shape, share float64) []any {
 		item := d.object(s.Elem, share)
 		maps.Copy(item, combination)
 		for key, value := range s.Elem.Defaults {
-			if item[key] == value && d.Chance(0.5) {
+			if reflect.DeepEqual(item[key], value) && d.Chance(0.5) {
 				delete(item, key)
 			}
 		}

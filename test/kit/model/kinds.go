@@ -114,6 +114,9 @@ func ObjectOf(fields map[string]*Shape) *Shape {
 
 // OpenAPI is the shape as the schema of a CRD.
 func (s *Shape) OpenAPI() map[string]any {
+	if s.Schema != nil {
+		return s.Schema
+	}
 	switch s.Kind {
 	case ObjectShape:
 		properties := map[string]any{}
@@ -133,9 +136,6 @@ func (s *Shape) OpenAPI() map[string]any {
 		return map[string]any{"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": s.Keys, "items": items}
 	case SetShape:
 		return map[string]any{"type": "array", "x-kubernetes-list-type": "set", "items": s.Elem.OpenAPI()}
-	}
-	if s.Schema != nil {
-		return s.Schema
 	}
 	return leafOpenAPI(s.Samples)
 }

@@ -28,7 +28,7 @@ type Shape struct {
 	Keys     []string          // of listShape, in alphabetical order
 	Defaults map[string]any    // of objectShape: what the server fills in; keys of a list only
 	Samples  []any             // of leafShape: values that tests choose from
-	Schema   map[string]any    // of leafShape, where samples do not tell it
+	Schema   map[string]any    // where the rest does not tell it
 	Names    []string          // of mapShape: keys that tests choose from
 	Vanishes bool              // an empty one is not stored (omitempty)
 }
