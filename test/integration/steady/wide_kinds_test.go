@@ -2,6 +2,7 @@ package steady
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -114,9 +115,7 @@ func serverTypes(t *testing.T, schemas openapi.Client) managedfields.TypeConvert
 			t.Fatal(err)
 		}
 		if group.Components != nil {
-			for name, s := range group.Components.Schemas {
-				all[name] = s
-			}
+			maps.Copy(all, group.Components.Schemas)
 		}
 	}
 	types, err := managedfields.NewTypeConverter(all, false)
@@ -139,7 +138,7 @@ func shapeFrom(types *smd.Schema, of smd.TypeRef, samples []any) *model.Shape {
 			return listFrom(types, atom.List, samples)
 		}
 	}
-	return &model.Shape{Samples: slices.CompactFunc(slices.Clone(samples), func(a, b any) bool { return reflect.DeepEqual(a, b) })}
+	return &model.Shape{Samples: slices.CompactFunc(slices.Clone(samples), reflect.DeepEqual)}
 }
 
 func mapFrom(types *smd.Schema, of *smd.Map, samples []any) *model.Shape {
