@@ -133,7 +133,10 @@ func (c *contentBytes) addMap(s *shape, v reflect.Value, seed maphash.Seed, dept
 		return sum.end(c, v.Len())
 	}
 	entry := s.entries.Get().(*entry)
-	defer s.entries.Put(entry)
+	defer func() {
+		entry.clear()
+		s.entries.Put(entry)
+	}()
 	for entries := v.MapRange(); entries.Next(); {
 		key, value := entry.at(entries)
 		c.text(key.String())
@@ -142,7 +145,6 @@ func (c *contentBytes) addMap(s *shape, v reflect.Value, seed maphash.Seed, dept
 		}
 		sum.take(c, seed)
 	}
-	entry.clear()
 	return sum.end(c, v.Len())
 }
 
