@@ -84,7 +84,6 @@ func TestAdoptingChangesNothing(t *testing.T) {
 	reconciled := func() float64 { return counterOf(t, "controller_runtime_reconcile_total", "shop") }
 	start := reconciled()
 	applies, stop := run(after.Run)
-	defer stop()
 	kit.WaitFor(t, "the new binary has looked", func() string {
 		if reconciled() == start {
 			return "not yet"
@@ -99,6 +98,7 @@ func TestAdoptingChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitForImage("registry.example.com/shop:2")
+	stop() // an apply is counted when its answer begins, and the server has it before
 	if n := applies(); n != 1 {
 		t.Errorf("%d applies for one change", n)
 	}
