@@ -9,6 +9,7 @@ type breaker struct {
 	phase    phase
 	coolDown time.Duration // of this time, without what chance added
 	until    time.Time     // when the phase ends by itself
+	asked    bool          // half-open: ours was told that it may
 }
 
 type phase string
@@ -28,7 +29,7 @@ func newBreaker(config *Config, now time.Time) *breaker {
 }
 
 func (b *breaker) open(now time.Time) {
-	b.phase, b.until = open, now.Add(b.jitter(b.coolDown))
+	b.phase, b.until, b.asked = open, now.Add(b.jitter(b.coolDown)), false
 }
 
 // at brings the phase up to date.
@@ -43,16 +44,24 @@ func (b *breaker) at(now time.Time) phase {
 }
 
 // mayForce is asked for each conflict that ours would force. Several times for one
-// force: half-open stays half-open until the watch shows that the field is ours.
+// force: half-open stays half-open until ours has forced, or the watch shows that the field is ours.
 func (b *breaker) mayForce(now time.Time) bool {
 	switch b.at(now) {
 	case over:
 		return true
 	case halfOpen:
-		b.until = now.Add(b.Trial)
+		b.until, b.asked = now.Add(b.Trial), true
 		return true
 	}
 	return false // open, or on trial: it was taken back, and the watch is about to say so
+}
+
+// forced records that a force of ours landed, by its answer. The watch may show it much later: until then ours would
+// force again each time that the other takes the field back.
+func (b *breaker) forced(now time.Time) {
+	if b.at(now) == halfOpen && b.asked {
+		b.phase, b.until = onTrial, now.Add(b.Trial)
+	}
 }
 
 // moved records that the field came to ours or went from ours, or both if both managers are

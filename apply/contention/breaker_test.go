@@ -20,7 +20,7 @@ func testConfig(t *testing.T) Config {
 // did is what happens to a breaker, so many seconds after it opened.
 type did struct {
 	after    int
-	what     string // asks, taken (to ours), lost (from ours) or looks
+	what     string // asks, forced (as answered), taken (to ours), lost (from ours) or looks
 	may      bool   // of asks
 	reopened bool   // of lost
 	phase    phase
@@ -37,6 +37,11 @@ func TestBreaker(t *testing.T) {
 		{"one force: several looks at one conflict, and none once ours has the field", []did{
 			{60, "asks", true, false, halfOpen}, {60, "asks", true, false, halfOpen},
 			{61, "taken", false, false, onTrial}, {61, "asks", false, false, onTrial},
+		}},
+		{"one force: the answer tells before the watch does", []did{
+			{60, "forced", false, false, halfOpen}, // of something else: nobody asked
+			{60, "asks", true, false, halfOpen}, {61, "forced", false, false, onTrial}, {62, "asks", false, false, onTrial},
+			{63, "taken", false, false, onTrial}, {63, "lost", false, true, open}, {182, "forced", false, false, open}, {183, "asks", true, false, halfOpen},
 		}},
 		{"it stays ours: over", []did{
 			{60, "asks", true, false, halfOpen}, {61, "taken", false, false, onTrial},
@@ -83,6 +88,8 @@ func TestBreaker(t *testing.T) {
 			switch step.what {
 			case "asks":
 				may = b.mayForce(now)
+			case "forced":
+				b.forced(now)
 			case "taken":
 				reopened = b.moved(true, false, now)
 			case "lost":

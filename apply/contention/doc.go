@@ -31,7 +31,7 @@
 // State.Guard asks before every force:
 //
 //	open       ours does not force the field, so the other's value stays
-//	half-open  after a cool-down: one force is allowed
+//	half-open  after a cool-down: one force is allowed, which its answer ends, or the watch
 //	on trial   ours has the field: if it is taken back the breaker opens again, for
 //	           twice as long; if it is not, the fight is over
 //

@@ -101,6 +101,16 @@ func (s *State) mayForce(manager string, conflict apply.Conflict) bool {
 	return may
 }
 
+// forced tells the breakers that a force of a manager landed.
+func (s *State) forced(object types.UID, manager string) {
+	now := s.now()
+	for _, r := range s.rows {
+		if r.Object.UID == object && r.breaker != nil && slices.Contains(r.Yields, manager) {
+			r.breaker.forced(now)
+		}
+	}
+}
+
 // about reports whether a conflict is about the contested field, one above or one below.
 func (r *row) about(conflict apply.Conflict) bool {
 	if conflict.Path.IsRoot() { // only the server's string is known

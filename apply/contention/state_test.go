@@ -172,6 +172,27 @@ func TestFightFromBeginToEnd(t *testing.T) {
 	}
 }
 
+// TestForceIsOneThoughTheWatchIsBehind: what the answer of a force says holds, before the watch shows it.
+func TestForceIsOneThoughTheWatchIsBehind(t *testing.T) {
+	w := newWorld(t, box)
+	w.fights(power, bot)
+	w.clock = w.clock.Add(time.Minute)
+	answers := w.Sent("coapply-power", nil)
+	forces := 0
+	for range 20 { // the other takes it back each time, and the watch shows nothing
+		if w.forces("coapply-power", ".spec.replicas") {
+			forces++
+			answers.ObserveApply(apply.ApplyObservation{
+				Object: w.object.ObjectRef, Result: string(apply.Configured), Conflicts: map[apply.Decision]int{apply.Force: 1},
+			})
+		}
+		w.clock = w.clock.Add(time.Second)
+	}
+	if forces != 1 {
+		t.Errorf("ours forced %d times, want once", forces)
+	}
+}
+
 func TestWhoseFightsAreTold(t *testing.T) {
 	for _, test := range []struct {
 		reason string

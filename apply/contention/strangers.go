@@ -179,21 +179,25 @@ func (s *State) Sent(manager string, metrics apply.Metrics) apply.Metrics {
 	if metrics == nil {
 		metrics = apply.NoMetrics{}
 	}
-	return sending{metrics, s}
+	return sending{metrics, s, manager}
 }
 
 type sending struct {
 	apply.Metrics
 
-	state *State
+	state   *State
+	manager string
 }
 
-// ObserveApply notes what was written. An apply that changed nothing may carry the
+// ObserveApply notes what was written, and whether it took fields by force. An apply that changed nothing may carry the
 // version of somebody else's write.
 func (m sending) ObserveApply(o apply.ApplyObservation) {
 	if o.Result == string(apply.Created) || o.Result == string(apply.Configured) {
 		m.state.mu.Lock()
 		m.state.strangers.answered(o.Object.ResourceVersion)
+		if o.Conflicts[apply.Force] > 0 {
+			m.state.forced(o.Object.UID, m.manager)
+		}
 		m.state.mu.Unlock()
 	}
 	m.Metrics.ObserveApply(o)
