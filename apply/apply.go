@@ -162,19 +162,19 @@ func (c *call) worthRetrying(err error) bool {
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
 }
 
-// applyOwn applies, and once more where what is ours had to be taken back first.
+// applyOwn applies, and once more where what is ours had been lost and is no longer.
 func (c *call) applyOwn(ctx context.Context) (*answer, error) {
 	landed, err := c.applyInTurn(ctx)
 	if !c.lostMeanwhile(err) {
 		return landed, err
 	}
-	if err := c.takeBack(ctx); err != nil {
-		return nil, c.classify(ctx, err)
-	}
+	mended, lookErr := c.takeBack(ctx)
 	switch {
+	case lookErr != nil:
+		return nil, c.classify(ctx, lookErr)
 	case c.plansToTakeBack():
 		return nothingSent(Configured), nil
-	case len(c.outcome.TakenBack) > 0:
+	case mended:
 		return c.applyInTurn(ctx)
 	}
 	return landed, err

@@ -20,51 +20,57 @@ import (
 //
 // It is done inside the object's lane, as the object's other managers of this process take
 // theirs back at the same moment. Where those of other processes overtake it, it looks again.
-func (c *call) takeBack(ctx context.Context) error {
+//
+// It reports whether an apply finds nothing lost any more: what was lost is ours again, or somebody has taken it meanwhile,
+// as another process of ours does.
+func (c *call) takeBack(ctx context.Context) (mended bool, err error) {
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
-		return c.inLane(ctx, func(ctx context.Context) error { return c.takeBackOnce(ctx) })
+		return c.inLane(ctx, func(ctx context.Context) (err error) {
+			mended, err = c.takeBackOnce(ctx)
+			return err
+		})
 	})
 	if exhausted {
-		return &ContendedError{Object: c.ref, Attempts: c.outcome.Attempts, Err: err}
+		return false, &ContendedError{Object: c.ref, Attempts: c.outcome.Attempts, Err: err}
 	}
-	return err
+	return mended, err
 }
 
 // takeBackOnce is one try of it. A stale write is returned for another.
-func (c *call) takeBackOnce(ctx context.Context) error {
+func (c *call) takeBackOnce(ctx context.Context) (mended bool, _ error) {
 	live, err := c.readOwn(ctx)
 	if err == nil && live != nil && len(live.GetManagedFields()) == 0 {
 		live, err = c.showMadeUp(ctx, live)
 	}
 	if err != nil || live == nil {
-		return err
+		return false, err
 	}
 	lost := c.lost(live)
 	if len(lost) == 0 {
-		return nil
+		return true, nil
 	}
 	if c.config.MaxShrink > 0 && !c.intent.MayShrink {
 		if err := c.guardTakingBack(live); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if c.dryRun { // the fields stay where they are
 		c.ref = c.ref.as(live)
 		c.outcome.TakenBack, c.outcome.Conflicts = lost, nil
-		return nil
+		return true, nil
 	}
 	err = c.move(ctx, lost, live)
 	if errors.Is(err, ErrRefused) { // as where a policy forbids to write managed fields: what conflicts is still told
 		c.log.Info("fields cannot be taken back", "from", fieldowners.BeforeFirstApply, "error", err.Error())
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("taking fields back from %s: %w", fieldowners.BeforeFirstApply, err)
+		return false, fmt.Errorf("taking fields back from %s: %w", fieldowners.BeforeFirstApply, err)
 	}
 	c.forget() // a form without what is ours now would have the server remove it
 	c.outcome.TakenBack, c.outcome.Action, c.target.read = lost, Configured, nil
 	c.log.Info("took fields back: managed fields had been wiped", "from", fieldowners.BeforeFirstApply, "fields", len(lost))
-	return nil
+	return true, nil
 }
 
 // move is one write, of the object as it was read.

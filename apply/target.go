@@ -71,7 +71,7 @@ func (c *call) aim(ctx context.Context) error {
 		err = c.guardShrinking(ctx, cached)
 	}
 	if err == nil && c.hasContract(c.intent.Intent) && c.takes(c.intent.Intent, cached) && (len(cached.GetManagedFields()) == 0 || len(c.lost(cached)) > 0) {
-		err = c.takeBack(ctx)
+		_, err = c.takeBack(ctx)
 	}
 	if !c.intent.MustExist && errors.Is(err, errAbsent) {
 		return nil

@@ -216,6 +216,56 @@ func TestTakeBackForbidden(t *testing.T) {
 	}
 }
 
+// TestTakeBackByTwo: another process of ours takes the fields back between our conflict and our look at it. There is nothing
+// lost any more then, and nothing to wait for.
+func TestTakeBackByTwo(t *testing.T) {
+	plain := kit.NewClient(t, kit.Server(t))
+	namespace := kit.NewNamespace(t, plain)
+	contract := apply.Contract{{Manager: "us", Kind: schema.GroupKind{Kind: "ConfigMap"}, Applies: []string{".data"}}}
+	intent := func(value string) apply.Intent {
+		return apply.Intent{Config: corev1ac.ConfigMap("a", namespace).WithData(map[string]string{"a": value}), Belongs: kit.BelongsAlways}
+	}
+	of := func(c client.Client) *apply.Applier {
+		applier, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Contract: contract})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return applier
+	}
+	other := of(plain)
+	live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
+	watching, err := client.NewWithWatch(kit.RecordedConfig(t), client.Options{Scheme: kit.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conflicts := 0
+	us := of(interceptor.NewClient(watching, interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			if conflicts == 0 { // it was as it should be when it was looked at
+				wipeFields(t, plain, live)
+			}
+			err := c.Apply(ctx, o, options...)
+			if apply.IsOwnershipConflict(err) {
+				if conflicts++; conflicts == 1 {
+					if _, err := other.Apply(ctx, intent("1")); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			return err
+		}}))
+	if _, err := other.Apply(t.Context(), intent("1")); err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := us.Apply(t.Context(), intent("2"))
+	if err != nil || conflicts != 1 {
+		t.Errorf("%d conflicts, %v", conflicts, err)
+	}
+	if err := plain.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil || live.Data["a"] != "2" {
+		t.Errorf("%v, %v, %+v", live.Data, err, outcome)
+	}
+}
+
 // wipeFields has an object lose its managed fields.
 func wipeFields(t *testing.T, c client.Client, object client.Object) {
 	t.Helper()
