@@ -11,8 +11,8 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// await reads an object until missing gives "" for it. Each read is into a fresh
-// one: what is no longer there would stay otherwise.
+// await reads an object until missing returns "" for it. Each read is into a new
+// one: a field that is no longer there would stay otherwise.
 func await[T any, P interface {
 	*T
 	client.Object
@@ -31,7 +31,8 @@ func await[T any, P interface {
 	return object, nil
 }
 
-// unlessCondition says how a condition differs; an empty reason is any.
+// unlessCondition returns how a condition differs from what is wanted, or ""; an empty
+// reason is any.
 func unlessCondition(conditions []metav1.Condition, conditionType, status, reason string) string {
 	c := meta.FindStatusCondition(conditions, conditionType)
 	switch {
@@ -43,7 +44,7 @@ func unlessCondition(conditions []metav1.Condition, conditionType, status, reaso
 	return ""
 }
 
-// condition gives the message of a condition, for show.
+// condition returns the message of a condition.
 func condition(box *v1alpha1.Devbox, conditionType string) string {
 	for _, c := range box.Status.Conditions {
 		if c.Type == conditionType {

@@ -137,7 +137,7 @@ func (d *demonstration) createBox(ctx context.Context, key client.ObjectKey, net
 	return d.platform.client.Create(ctx, box, client.FieldOwner("person"))
 }
 
-// settled tells what is missing for a running Devbox.
+// settled returns what is missing for a running Devbox, or "".
 func settled(box *v1alpha1.Devbox) string {
 	if box.Status.Phase != v1alpha1.PhaseRunning {
 		return "phase " + string(box.Status.Phase)
@@ -165,7 +165,7 @@ func phaseIs(phase v1alpha1.DevboxPhase) func(*v1alpha1.Devbox) string {
 	}
 }
 
-// waitFor waits until missing gives "" for one of the boxes.
+// waitFor waits until missing returns "" for one of the boxes.
 func (d *demonstration) waitFor(ctx context.Context, name, what string, missing func(*v1alpha1.Devbox) string) (*v1alpha1.Devbox, error) {
 	return await(ctx, d, client.ObjectKey{Namespace: "default", Name: name}, what, missing)
 }

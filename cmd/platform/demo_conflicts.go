@@ -51,7 +51,7 @@ func (d *demonstration) showOwners(ctx context.Context, _ io.Writer) error {
 	return nil
 }
 
-// showReplicas shows who owns the replicas of alpha now.
+// showReplicas prints who owns the replicas of alpha now.
 func (d *demonstration) showReplicas(ctx context.Context) error {
 	return d.kubectl(ctx, "fieldowners", "deployment/alpha", "--path", ".spec.replicas", "-o", "table")
 }

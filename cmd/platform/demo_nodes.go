@@ -94,7 +94,7 @@ func (d *demonstration) uncordon(ctx context.Context, _ io.Writer) error {
 	return nil
 }
 
-// work does one NodeMaintenance of the busy node, and gives what became of it.
+// work does one NodeMaintenance of the busy node, and returns what became of it.
 func (d *demonstration) work(ctx context.Context, name string, spec v1alpha1.NodeMaintenanceSpec) (v1alpha1.NodeStatus, error) {
 	spec.Nodes = []string{busy}
 	work := &v1alpha1.NodeMaintenance{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
@@ -143,7 +143,7 @@ func (d *demonstration) rewrite(ctx context.Context, name string) *writers {
 	return w
 }
 
-// stop waits until the last write is answered, and says how many there were.
+// stop waits until the last write is answered, and returns how many there were.
 func (w *writers) stop() (written int64, err error) {
 	w.stopping.Store(true)
 	w.all.Wait()

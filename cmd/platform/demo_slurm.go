@@ -127,7 +127,7 @@ func (d *demonstration) scaleAndRoll(ctx context.Context, _ io.Writer) error {
 	return nil
 }
 
-// workers waits until so many pods are ready and as the spec wants them, and gives
+// workers waits until that many pods are ready and as the spec wants them, and returns
 // their uids by name.
 func (d *demonstration) workers(ctx context.Context, n int32) (map[string]types.UID, error) {
 	set, err := await(ctx, d, workers, fmt.Sprintf("its %d pods are ready", n), func(set *v1alpha1.NodeSet) string {

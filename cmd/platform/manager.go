@@ -105,8 +105,8 @@ func (m *manager) waitReady(ctx context.Context) error {
 	}
 }
 
-// stay returns when the context ends. A manager that ends by itself is told to log,
-// and takes nothing with it: what people have created is theirs.
+// stay returns when the context ends. When the manager ends by itself, log gets the
+// reason, and everything else goes on: what people have created is theirs.
 func (m *manager) stay(ctx context.Context, log io.Writer) {
 	select {
 	case <-ctx.Done():
@@ -117,7 +117,7 @@ func (m *manager) stay(ctx context.Context, log io.Writer) {
 	<-ctx.Done()
 }
 
-// failure says why a manager ended that nobody asked to.
+// failure returns why the manager ended although nobody asked it to.
 func (m *manager) failure() error {
 	return fmt.Errorf("the manager ended: %w\n%s", m.err, m.lastLines())
 }
@@ -168,7 +168,7 @@ func (p *platform) token(ctx context.Context, account string) (string, error) {
 	return request.Status.Token, nil
 }
 
-// freeAddresses are loopback ones that nobody listens on now.
+// freeAddresses returns loopback addresses that nobody listens on now.
 func freeAddresses(n int) ([]string, error) {
 	addresses := make([]string, 0, n)
 	for range n {

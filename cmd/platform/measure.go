@@ -34,7 +34,7 @@ type counters struct {
 	applies, requests, conflicts, updates, staleWrites, exhausted float64
 }
 
-// count adds those of a manager that is about to end.
+// count adds the counters of a manager that is about to end.
 func (m *measurements) count(c counters) {
 	m.counters.applies += c.applies
 	m.counters.requests += c.requests
@@ -44,7 +44,7 @@ func (m *measurements) count(c counters) {
 	m.counters.exhausted += c.exhausted
 }
 
-// metricsReader is an account that may read the manager's metrics.
+// metricsReader is the service account that may read the manager's metrics.
 const metricsReader = "demo-metrics-reader"
 
 // allowMetrics makes that account. It is done long before the metrics are read: the API

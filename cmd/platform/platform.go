@@ -51,8 +51,8 @@ func startPlatform(ctx context.Context, options localcluster.Options) (*platform
 	return p, nil
 }
 
-// prerequisites finds what is needed beside the control plane, before minutes go
-// into building that.
+// prerequisites returns the folder config/ and the manager's program. It fails without
+// them before minutes go into building the control plane.
 func prerequisites() (config, manager string, err error) {
 	if config, err = findConfig(); err != nil {
 		return "", "", err
@@ -69,7 +69,7 @@ func prerequisites() (config, manager string, err error) {
 	return config, filepath.Join(filepath.Dir(self), "manager"), nil
 }
 
-// findConfig finds the checkout that this command was built from or is run in.
+// findConfig returns the folder config/ of the checkout that this command is run in.
 func findConfig() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -113,7 +113,8 @@ func (p *platform) install(ctx context.Context) error {
 	return nil
 }
 
-// kubectl runs the real one as the administrator and gives what it prints.
+// kubectl runs the control plane's kubectl as the administrator and returns what it
+// prints.
 func (p *platform) kubectl(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, p.cluster.Binaries().Kubectl, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.cluster.Kubeconfig(),

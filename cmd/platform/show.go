@@ -45,7 +45,7 @@ func (s *show) ok(format string, args ...any) {
 	fmt.Fprintf(s.out, "   %s "+format+"\n", append([]any{s.good.Sprint("ok")}, args...)...)
 }
 
-// kubectl runs the real one and shows command and output.
+// kubectl runs the control plane's kubectl, and prints the command and its output.
 func (d *demonstration) kubectl(ctx context.Context, args ...string) error {
 	d.show.print(commandLine(args))
 	out, err := d.platform.kubectl(ctx, args...)
@@ -92,7 +92,7 @@ func wrapped(text string, width int) string {
 // patience bounds each wait; on a slow machine a step takes a few seconds.
 const patience = 30 * time.Second
 
-// until polls until check gives "", and fails with what it gave last.
+// until polls until check returns "", and fails with what it returned last.
 func until(ctx context.Context, what string, check func(context.Context) (string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -37,7 +37,7 @@ func (t *Target) describe(ctx context.Context) results.Environment {
 }
 
 func (t *Target) describeLocal(ctx context.Context, e *results.Environment) {
-	folder := t.cluster.Folder()
+	folder := t.cluster.Dir()
 	e.FileSystem = fileSystem(folder)
 	e.FsyncP50, e.FsyncP99 = measureFsync(ctx, folder)
 	e.Etcd = etcdVersion(ctx, t.cluster.Etcd())

@@ -37,7 +37,7 @@ type Account struct {
 }
 
 // ActAs writes a kubeconfig and a token of a service account into the run folder, and renews the token until Stop is
-// called. A renewal that fails is told in log and tried again after the same interval.
+// called. A renewal that fails is logged and tried again after the same interval.
 func (c *Cluster) ActAs(ctx context.Context, name types.NamespacedName, interval time.Duration, log io.Writer) (*Account, error) {
 	client, err := corev1client.NewForConfig(c.Config())
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Attach returns the cluster of a kubeconfig that another process got from Start, and that it goes on running: tests of
-// several packages share one in this way. Stop does nothing to it.
+// Attach returns the cluster of a kubeconfig that another process got from Start: tests of several packages share one in
+// this way. Its Stop does nothing.
 func Attach(kubeconfig string) (*Cluster, error) {
 	dir := filepath.Dir(kubeconfig)
 	names, err := os.ReadDir(filepath.Join(dir, "clusters"))

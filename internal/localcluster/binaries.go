@@ -21,7 +21,7 @@ type Binaries struct {
 	Kwokctl               string
 }
 
-// binariesIn expects every binary in one folder, under its usual name.
+// binariesIn returns the paths of all binaries in one folder, under their usual names.
 func binariesIn(dir string) Binaries {
 	return Binaries{
 		Etcd:                  filepath.Join(dir, "etcd"),
@@ -34,7 +34,7 @@ func binariesIn(dir string) Binaries {
 	}
 }
 
-// withAssets replaces what the assets folder supplies.
+// withAssets replaces the binaries that the assets folder supplies.
 func (b Binaries) withAssets(dir string) Binaries {
 	if dir == "" {
 		return b
@@ -48,12 +48,12 @@ func (b Binaries) all() []string {
 	return append(b.apiServer(), b.KubeControllerManager, b.KubeScheduler, b.Kwok, b.Kwokctl)
 }
 
-// apiServer are those that StartAPIServer needs and an assets folder supplies.
+// apiServer returns the binaries that StartAPIServer needs and an assets folder supplies.
 func (b Binaries) apiServer() []string {
 	return []string{b.Etcd, b.KubeAPIServer, b.Kubectl}
 }
 
-// checkExecutable names the first path that cannot be executed and what to do about it.
+// checkExecutable returns an error for the first path that cannot be executed; remedy says what to do about it.
 func checkExecutable(paths []string, remedy string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)

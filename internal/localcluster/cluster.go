@@ -16,7 +16,7 @@ import (
 // startTimeout bounds a start on a slow machine; a usual one takes seconds.
 const startTimeout = 2 * time.Minute
 
-// Options say what cluster to start.
+// Options describe the cluster to start.
 type Options struct {
 	// Name tells this cluster's run folder and kubeconfig context from others; default "coapply".
 	Name string
@@ -124,13 +124,13 @@ func (c *Cluster) loadConfig() error {
 	return nil
 }
 
-// Kubeconfig is the path of the cluster's own kubeconfig; it is gone after Stop.
+// Kubeconfig returns the path of the cluster's own kubeconfig; it is gone after Stop.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 
 // Config returns a copy of the administrator's client configuration, without a client-side rate limit.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Binaries are those the cluster was started from; kubectl among them.
+// Binaries returns the paths of the binaries that the cluster was started from, kubectl among them.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
 // Stop ends every process of the cluster, deletes its data and returns when that is done. It may be called again.

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// Dir is the run's folder. What is put there goes with the cluster.
+// Dir returns the folder of everything that the cluster writes, etcd's data among it. Stop deletes it, with what the
+// caller put there.
 func (c *Cluster) Dir() string { return c.run.dir }
 
 // Command prepares a program that belongs to the cluster: however this process ends, the program is killed with the

@@ -9,14 +9,11 @@ import (
 	"strings"
 )
 
-// Etcd is the URL of etcd's client port: plain HTTP on loopback, without authentication. Its metrics are there too.
+// Etcd returns the URL of etcd's client port: plain HTTP on loopback, without authentication. Its metrics are there too.
 func (c *Cluster) Etcd() string { return c.etcd }
 
-// Folder has everything that the cluster writes, the data of etcd among it; it is gone after Stop.
-func (c *Cluster) Folder() string { return c.run.dir }
-
-// Arguments are those of a running piece, such as etcd or kube-apiserver, as the kernel knows them: not what it was to
-// be started with, but what it runs with. It fails where there is no /proc.
+// Arguments returns the arguments of a running piece, such as etcd or kube-apiserver, as the kernel knows them: what it
+// runs with, not what it was meant to be started with. It fails where there is no /proc.
 func (c *Cluster) Arguments(piece string) ([]string, error) {
 	content, err := os.ReadFile(filepath.Join(c.run.dir, "clusters", c.name, "pids", piece+".pid"))
 	if err != nil {

@@ -58,8 +58,8 @@ func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yam
 func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
 func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
 
-// configure writes kwokctl's configuration and the stages, and gives the URL where etcd will be. kwokctl takes its default stages only if it is given none
-// at all, so the node stages are here as well, as kwok has them.
+// configure writes kwokctl's configuration and the stages, and returns the URL where etcd will be. kwokctl takes its
+// default stages only if it is given none at all, so the node stages are here as well, as kwok has them.
 func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
 	ports, err := freePorts(6)
 	if err != nil {

@@ -34,7 +34,7 @@ func waitReady(ctx context.Context, config *rest.Config, nodes int) error {
 	return nil
 }
 
-// notReady says what is still missing.
+// notReady returns an error that says what is still missing, or nil.
 func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error {
 	if err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
 		return fmt.Errorf("the API server is not ready: %w", err)
@@ -57,7 +57,7 @@ func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error
 	return nil
 }
 
-// countUsable leaves out nodes that still carry the taint of a node that is not ready: no pod would be scheduled there.
+// countUsable returns the number of nodes that are ready and have no taint: only there are pods scheduled.
 func countUsable(nodes []corev1.Node) int {
 	usable := 0
 	for _, node := range nodes {

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// run is one control plane's folder: links to its binaries, its data, certificates and logs. The path that a process
-// was started by says to which run it belongs.
+// run is the folder of one running control plane: links to its binaries, its data, certificates and logs. A process
+// belongs to the run whose link it was started through.
 type run struct {
 	dir   string
-	alive *fileLock // held as long as this process lives: who can take it knows that the run is an orphan
+	alive *fileLock // held while this process lives: whoever can take it knows that the run is an orphan
 	dog   *watchdog
 }
 
@@ -77,7 +77,7 @@ func (r *run) prepare(binaries []string) error {
 
 func (r *run) binDir() string { return filepath.Join(r.dir, "bin") }
 
-// binaries are the links through which this run must start everything.
+// binaries returns the links through which everything of this run must be started.
 func (r *run) binaries() Binaries { return binariesIn(r.binDir()) }
 
 // end kills what runs and deletes the folder, and waits until that is done. It may be called again.
@@ -89,7 +89,7 @@ func (r *run) end(ctx context.Context) error {
 	return nil
 }
 
-// orphans are the runs whose process is gone. It is called with the lock over all runs held.
+// orphans returns the run folders whose process is gone, and how many runs go on. It is called with the lock over all runs held.
 func orphans(runs string) (dirs []string, running int, err error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {

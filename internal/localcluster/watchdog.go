@@ -64,7 +64,7 @@ func (w *watchdog) release(ctx context.Context) error {
 	return reap(ctx, w.run)
 }
 
-// reap does the watchdog's work at once, for a run that has none any more.
+// reap does the watchdog's work at once, for a run whose watchdog is gone.
 func reap(ctx context.Context, run string) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", reapScript, "coapply-reap", run)
 	cmd.Dir = "/"
