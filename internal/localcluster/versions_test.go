@@ -2,6 +2,8 @@ package localcluster
 
 import (
 	"errors"
+	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -76,4 +78,43 @@ func TestNameChangesWithWhatIsBuilt(t *testing.T) {
 		}
 		writeFile(t, filepath.Join(dir, file), "one\n", 0o644)
 	}
+}
+
+// A library at two versions is compiled twice, and so is all that stands on it.
+func TestControlPlaneHasOurVersionsOfLibraries(t *testing.T) {
+	ours, theirs := moduleVersions(t, "../../go.mod"), moduleVersions(t, "../../tools/cluster/go.mod")
+	shared := 0
+	for module, version := range ours {
+		other, both := theirs[module]
+		if both {
+			shared++
+		}
+		if both && other != version {
+			t.Errorf("%s is at %s in go.mod and at %s in tools/cluster/go.mod: go get %s@%s in the folder of the earlier one",
+				module, version, other, module, max(version, other))
+		}
+	}
+	if shared < 50 {
+		t.Errorf("%d modules are in both: this test does not read go.mod as it is", shared)
+	}
+}
+
+// moduleVersions returns what a go.mod requires, as it is replaced.
+func moduleVersions(t *testing.T, goMod string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(goMod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	required, replaced := map[string]string{}, map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		switch fields := strings.Fields(line); {
+		case len(fields) == 4 && fields[1] == "=>":
+			replaced[fields[0]] = fields[3]
+		case len(fields) >= 2 && strings.HasPrefix(fields[1], "v"):
+			required[fields[0]] = fields[1]
+		}
+	}
+	maps.Copy(required, replaced)
+	return required
 }

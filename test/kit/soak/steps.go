@@ -18,5 +18,7 @@ var steps = []step{
 	{"platform", []string{"-short", "./test/integration/platform"}, nil},
 	{"plugin", []string{"-short", "./test/integration/plugin"}, nil},
 	{"delivery", []string{"-short", "./test/integration/delivery"}, nil},
+	{"Kubernetes 1.36.3", []string{"-short", "./test/integration/apply", "./test/integration/steady", "./test/integration/ownership"},
+		[]string{"K8S=1.36.3", "COAPPLY_TEST_SERVER=", "COAPPLY_TEST_CLUSTER="}}, // servers of its own
 	{"compare", []string{"-short", "./test/integration/compare"}, nil},
 }
