@@ -22,8 +22,8 @@ INSTALLER = dist/install.yaml
 # make test has the race detector where goroutines meet, make soak has it everywhere.
 RACED = ./apply/...
 UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/integration)
-# Tests that wait for a server leave the processor to others.
-AT_ONCE = -parallel 6
+# Of tests that mostly wait for a server: packages and tests of a package at once.
+AT_ONCE = -p 4 -parallel 6
 
 # How long make soak takes.
 FOR ?= 10m
@@ -61,7 +61,10 @@ demo: go ## Show on a real control plane what the project is for (the first time
 run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options in ARGS='--port 6443'
 	bin/platform run $(ARGS)
 
-test: control-plane test-unit test-integration test-peers ## Run all tests but those of make soak, with the same random cases each time
+# Those without a control plane have what is left of the processor while the others wait for theirs.
+test: control-plane ## Run all tests but those of make soak, with the same random cases each time
+	@(nice $(MAKE) --no-print-directory test-unit && nice $(MAKE) --no-print-directory test-peers) & beside=$$!; \
+	status=0; $(MAKE) --no-print-directory test-integration || status=$$?; wait $$beside && exit $$status
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test $$race -timeout 10m $(RACED) && CGO_ENABLED=0 go test -timeout 10m $(UNRACED)
@@ -69,8 +72,8 @@ test-unit: go ## Run the tests that need no control plane
 test-integration: control-plane ## Run the tests against a real control plane
 	go run ./test/kit/share go test -short -timeout 20m -count 1 $(AT_ONCE) ./test/integration/...
 
-test-peers: control-plane ## Run the tests of what is measured beside coapply, in a module of its own
-	cd compare/peers && go test -timeout 10m ./...
+test-peers: go ## Run the tests of what is measured beside coapply, in a module of its own
+	cd compare/peers && go test -short -timeout 10m ./...
 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
 	@$(set_race); set -x; go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' $$race

@@ -9,18 +9,20 @@ import "context"
 // those of Apply.
 func (a *Applier) ApplyAt(ctx context.Context, intent Intent, resourceVersion string) (Outcome, error) {
 	ctx, call := a.begin(ctx)
-	action, err := call.applyAt(ctx, intent, resourceVersion)
-	return call.end(action, err)
+	landed, err := call.applyAt(ctx, intent, resourceVersion)
+	return call.end(landed, err)
 }
 
-func (c *call) applyAt(ctx context.Context, intent Intent, version string) (action Action, err error) {
-	if c.intent, err = encode(intent); err != nil {
-		return "", err
+func (c *call) applyAt(ctx context.Context, intent Intent, version string) (landed *answer, err error) {
+	intent.Belongs = nil // the version says which object it is
+	encoded, err := encode(intent)
+	if err != nil {
+		return nil, err
 	}
-	c.ref = c.intent.ref
+	c.about(encoded)
 	err = c.inLane(ctx, func(ctx context.Context) error {
-		action, err = c.send(ctx, c.intent, pin{uid: c.ref.UID, resourceVersion: version}, false)
+		landed, err = c.send(ctx, request{form: c.intent, pin: pin{uid: c.target.uid, resourceVersion: version}})
 		return err
 	})
-	return action, c.classify(ctx, err)
+	return landed, c.classify(ctx, err)
 }

@@ -22,18 +22,19 @@ type concession struct {
 // concessions are those of one object, and to the owners that it has.
 type concessions struct {
 	made []concession
-	// owned tells whether we own a parent of fields, such as a list item, and keep
+	// owned reports whether we own a parent of fields, such as a list item, and keep
 	// whether it stays when its fields are left out: always, if nobody else owns it,
 	// since the server would remove it with all that others own in it.
 	owned, keep func(fieldowners.Path) bool
 }
 
-// concede gives way in one conflict, which is about a field that the intent sets.
-func (all *concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) {
+// concede returns them with one more, about a field that the intent sets.
+func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) concessions {
 	at, _ := conflict.Path.Nearest(intent.object)
 	made := newConcession(conflict, at, live)
 	made.unread = unreadFieldsOf(live.GetManagedFields(), conflict.Manager)
-	all.made = append(all.made, made)
+	all.made = append(slices.Clip(all.made), made)
+	return all
 }
 
 // newConcession adopts the live value for a shared field. One that the live object
@@ -48,21 +49,23 @@ func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Un
 	}
 }
 
-// adopt brings the shared values to those of the object read.
-func (all *concessions) adopt(live *unstructured.Unstructured) {
+// adopting returns them with the shared values of the object read.
+func (all concessions) adopting(live *unstructured.Unstructured) concessions {
+	all.made = slices.Clone(all.made)
 	for i, made := range all.made {
 		all.made[i] = newConcession(made.conflict, made.at, live)
 		all.made[i].unread = made.unread
 	}
+	return all
 }
 
-// has tells whether the intent gave way in this conflict before.
-func (all *concessions) has(conflict Conflict) bool {
+// has reports whether the intent gave way in this conflict before.
+func (all concessions) has(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
 }
 
 // unreadOf is what is known of the owner of a field whose fields cannot be read.
-func (all *concessions) unreadOf(conflict Conflict) unreadFields {
+func (all concessions) unreadOf(conflict Conflict) unreadFields {
 	for _, made := range all.made {
 		if made.conflict.sameField(conflict) {
 			return made.unread
@@ -71,9 +74,9 @@ func (all *concessions) unreadOf(conflict Conflict) unreadFields {
 	return unreadFields{}
 }
 
-// unreadOwners gives the owners of a field of which the server said so, whose fields cannot
+// unreadOwners returns the owners of a field of which the server said so, whose fields cannot
 // be read and are the same as then.
-func (all *concessions) unreadOwners(field concession, entries []metav1.ManagedFieldsEntry) (owners []fieldowners.Manager) {
+func (all concessions) unreadOwners(field concession, entries []metav1.ManagedFieldsEntry) (owners []fieldowners.Manager) {
 	for _, made := range all.made {
 		if made.sameField(field) && made.unread != (unreadFields{}) && made.unread == unreadFieldsOf(entries, made.conflict.Manager) {
 			owners = append(owners, made.conflict.Manager)
@@ -82,15 +85,15 @@ func (all *concessions) unreadOwners(field concession, entries []metav1.ManagedF
 	return owners
 }
 
-// remembers tells whether it did so in an earlier apply.
-func (all *concessions) remembers(conflict Conflict) bool {
+// remembers reports whether it did so in an earlier apply.
+func (all concessions) remembers(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool {
 		return made.conflict.Remembered && made.conflict.sameField(conflict)
 	})
 }
 
-// relinquish tells whether a field was relinquished to one of its owners.
-func (all *concessions) relinquish(field concession) bool {
+// relinquish reports whether a field was relinquished to one of its owners.
+func (all concessions) relinquish(field concession) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool {
 		return made.sameField(field) && made.conflict.Decision == Relinquish
 	})
@@ -100,9 +103,9 @@ func (made concession) sameField(other concession) bool {
 	return made.conflict.Path.Equal(other.conflict.Path)
 }
 
-// form gives what is left of the intent, and tells whether a parent of fields that
+// form returns what is left of the intent, and reports whether a parent of fields that
 // we own is given up with them, for others who own it too.
-func (all *concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp bool) {
+func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp bool) {
 	if len(all.made) == 0 {
 		return intent, false
 	}
@@ -127,7 +130,7 @@ func (all *concessions) form(intent *encodedIntent) (left *encodedIntent, givesU
 
 // ownedAround answers for the parents of what gives way as owned does, which are all that
 // form asks about. It holds on to none of the object's managed fields.
-func (all *concessions) ownedAround() func(fieldowners.Path) bool {
+func (all concessions) ownedAround() func(fieldowners.Path) bool {
 	owned := map[string]bool{}
 	for _, made := range all.made {
 		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {
@@ -139,7 +142,7 @@ func (all *concessions) ownedAround() func(fieldowners.Path) bool {
 	return func(parent fieldowners.Path) bool { return owned[parent.String()] }
 }
 
-func (all *concessions) conflicts() []Conflict {
+func (all concessions) conflicts() []Conflict {
 	var conflicts []Conflict
 	for _, made := range all.made {
 		conflicts = append(conflicts, made.conflict)

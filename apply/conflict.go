@@ -66,9 +66,8 @@ func (c Conflict) owner() string {
 
 // describeConflicts turns the causes of a 409 into conflicts, matched against the
 // managed fields of the object read, and decides each.
-func (c *call) describeConflicts(err error, live *unstructured.Unstructured) ([]Conflict, error) {
+func (c *call) describeConflicts(err error, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
 	intent := c.intent
-	ownership := c.readableOwners(live)
 	var conflicts []Conflict
 	for _, cause := range wire.ConflictCauses(err) {
 		manager, causeErr := fieldowners.ParseCause(cause.Message)
@@ -90,20 +89,20 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured) ([]
 	return conflicts, nil
 }
 
-// readableOwners tells of what cannot be read, and goes on without it.
-func (c *call) readableOwners(live *unstructured.Unstructured) (ownership fieldowners.Ownership) {
-	ownership, c.unread = fieldowners.ParseReadable(live.GetManagedFields())
-	for _, unread := range c.unread {
-		c.log.Info("an entry of the managed fields cannot be read; its fields count as nobody's", "error", unread.Error())
+// readableOwners logs what cannot be read, and goes on without it.
+func (c *call) readableOwners(live *unstructured.Unstructured) (fieldowners.Ownership, []*fieldowners.EntryError) {
+	ownership, unread := fieldowners.ParseReadable(live.GetManagedFields())
+	for _, entry := range unread {
+		c.log.Info("an entry of the managed fields cannot be read; its fields count as nobody's", "error", entry.Error())
 	}
-	return ownership
+	return ownership, unread
 }
 
 // decideOn has the policy decide. Nothing gives way to another entry of our own name,
 // and what that entry applied through a subresource is ours to apply with the object.
 func (c *call) decideOn(conflict *Conflict) {
 	conflict.Own = conflict.Manager.Name == c.config.FieldManager
-	if conflict.Own && conflict.Manager.Operation == metav1.ManagedFieldsOperationApply && c.intent.subresource == "" {
+	if conflict.Own && conflict.Manager.Operation == metav1.ManagedFieldsOperationApply && c.intent.Subresource == "" {
 		conflict.Decision = Force
 		return
 	}

@@ -52,12 +52,19 @@ func TestDependencies(t *testing.T) {
 			},
 		},
 		{
-			reason:   "what only the benchmark needs is compiled by the benchmark alone",
+			reason:   "what only commands and the benchmark need is compiled by these alone",
 			field:    "Deps",
 			packages: library,
 			forbidden: []string{
 				"github.com/HdrHistogram", "github.com/anishathalye", "github.com/jedib0t", "golang.org/x/perf", "gonum.org",
+				"k8s.io/cli-runtime", "github.com/owenrumney", "github.com/dustin", "github.com/gofrs", "github.com/agext",
 			},
+		},
+		{
+			reason:    "kubectl is for the plugin; in apply/internal it is for tests",
+			field:     "Deps",
+			packages:  []string{"coapply.dev", "coapply.dev/apply/ownership", "coapply.dev/apply/applytest", "coapply.dev/apply/metrics"},
+			forbidden: []string{"k8s.io/kubectl"},
 		},
 		{
 			reason:    "the front door, package coapply, stands on the rest of the library",

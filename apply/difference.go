@@ -38,7 +38,7 @@ func (d Difference) String() string {
 // differences compares what was sent with what the server made of it, field by field of
 // our entry. Another spelling of a quantity is no difference, nor is what is zero from what
 // is absent. What a Secret takes in as stringData it never shows.
-func (c *call) differences(answer *unstructured.Unstructured) []Difference {
+func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructured) []Difference {
 	var found []Difference
 	entries := readable(answer.GetManagedFields())
 	for _, entry := range entries {
@@ -46,7 +46,7 @@ func (c *call) differences(answer *unstructured.Unstructured) []Difference {
 			continue
 		}
 		for _, path := range entry.Leaves() {
-			wanted, set := path.Value(c.sent.object)
+			wanted, set := path.Value(sent.object)
 			live, has := path.Value(answer.Object)
 			if !set || has && content.SameMeaning(wanted, live) || !has && content.IsZero(wanted) || c.intent.secret() && path.HasPrefix(stringData) {
 				continue
@@ -81,21 +81,19 @@ func (c *call) typeOfKind() reflect.Type {
 	return goType
 }
 
-// compareAnswer looks in the answer of an apply that landed for what people should know
+// compare looks in the answer of an apply that landed for what people should know
 // of it: who shares a field, and what is not as wanted.
-func (c *call) compareAnswer() {
+func (c *call) compare(landed *answer) {
 	if c.dryRun || c.intent.hasBody() {
 		return
 	}
-	answer := c.landed()
-	if answer == nil {
-		return
+	if object := landed.object(); object != nil {
+		c.outcome.Shared = c.toTell(c.sharedIn(object, c.intent.Subresource))
+		c.outcome.Differ = c.differences(landed.sent, object)
 	}
-	c.tellShared(c.sharedIn(answer, c.intent.subresource))
-	c.differ = c.differences(answer)
 }
 
-// readable gives the entries that can be read: what others have forged hides nothing of
+// readable returns the entries that can be read: what others have forged hides nothing of
 // ours.
 func readable(entries []metav1.ManagedFieldsEntry) (all []fieldowners.Entry) {
 	for _, entry := range entries {

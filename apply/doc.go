@@ -35,7 +35,9 @@
 //	lanes := lanes.New() // one a process
 //
 // The lane is held from the first request of a try to its last, not while the call
-// backs off. Every intent is sent; none is merged with another one or dropped.
+// backs off. Where the network is slow, applies that need no read are under way together,
+// as many as keep the server busy and never two of one field manager; that takes
+// RecordExchange. Every intent is sent; none is merged with another one or dropped.
 //
 // # Intents that change nothing
 //
@@ -101,8 +103,9 @@
 //
 // # Where to find what
 //
-// The steps of an apply are in applier.go, in order: the steady-state check is
-// steady.go and package steady, the lanes are package lanes, and attempt.go what is
-// done inside; settle.go, concession.go and memory.go are the sixth step. Each other
-// verb has a file of its own.
+// The eight steps of an apply are in apply.go, in order. What each takes and returns is
+// beside it: target.go is what a call knows of its object, steady.go returns a proof (by
+// package steady), request.go takes a request and returns an answer, settle.go,
+// concession.go and memory.go take and return a settlement. Each other verb has a file
+// of its own.
 package apply

@@ -191,3 +191,26 @@ func (e *RefusedError) Error() string {
 
 // Unwrap gives ErrRefused and the server's answer.
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
+
+// ErrNotOurs says that an object is someone else's. A client of an applier may refuse to
+// write to one by an error that matches it.
+var ErrNotOurs = errors.New("someone else's")
+
+// NotOursError is ErrNotOurs, and ErrRefused: an object that was there before has the name
+// of one that the intent wants to be its manager's own. Nothing was written to it.
+type NotOursError struct {
+	Object ObjectRef
+	Owner  string // its controller, as kind and name; "" if it has none
+}
+
+func (e *NotOursError) Error() string {
+	controlled := ""
+	if e.Owner != "" {
+		controlled = ", controlled by the " + e.Owner
+	}
+	return fmt.Sprintf("%v is %v: an object of that name was there before and is %v%s; delete it, or use another name",
+		e.Object, ErrRefused, ErrNotOurs, controlled)
+}
+
+// Unwrap returns ErrNotOurs and ErrRefused.
+func (e *NotOursError) Unwrap() []error { return []error{ErrNotOurs, ErrRefused} }

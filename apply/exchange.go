@@ -14,5 +14,8 @@ import (
 //	cfg.Wrap(apply.RecordExchange)
 //
 // Without it an Outcome counts the calls it made instead, and says Configured
-// where it cannot know better. Requests that no Applier sent are not recorded.
+// where it cannot know better, and the writes of a process to one object go one at a
+// time, however far the API server is: RecordExchange also measures the round trip, by a
+// GET of /livez now and then while applies wait for each other. Requests that no Applier
+// sent are not recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }

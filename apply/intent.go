@@ -81,16 +81,17 @@ type Intent struct {
 
 // encodedIntent is an intent in the form that is sent and compared.
 type encodedIntent struct {
-	ref         ObjectRef // with the uid that the intent is pinned to, if any
-	object      map[string]any
-	kind        reflect.Type // of the caller's configuration; nil for an unstructured one
-	subresource string
-	bodyKind    schema.GroupVersionKind // of object, where that is a Body
+	Intent // as the caller gave it
+
+	ref      ObjectRef // with the uid that the caller pins the intent to, if any
+	object   map[string]any
+	kind     reflect.Type            // of the caller's configuration; nil for an unstructured one
+	bodyKind schema.GroupVersionKind // of object, where that is a Body
 }
 
 // encode is step 1: JSON once, and everything refused that no server should see.
 func encode(intent Intent) (*encodedIntent, error) {
-	encoded := &encodedIntent{subresource: intent.Subresource}
+	encoded := &encodedIntent{Intent: intent}
 	config, err := wire.Encode(intent.Config)
 	if err == nil {
 		err = encoded.decode(config)
@@ -138,9 +139,9 @@ func (i Intent) Object() (ObjectRef, error) {
 // saying nothing of it.
 func (e *encodedIntent) checkSubresource() error {
 	switch {
-	case len(content.IsPathSegmentName(e.subresource)) > 0:
-		return fmt.Errorf("subresource %q cannot be part of a URL", e.subresource)
-	case e.subresource != statusSubresource || e.hasBody():
+	case len(content.IsPathSegmentName(e.Subresource)) > 0:
+		return fmt.Errorf("subresource %q cannot be part of a URL", e.Subresource)
+	case e.Subresource != statusSubresource || e.hasBody():
 		return nil
 	case e.object[statusSubresource] == nil:
 		return errors.New("it is for the status, and sets none; to give a status up, Release it")
@@ -165,7 +166,7 @@ func (e *encodedIntent) pinTo(uid types.UID) error {
 
 // replaceByBody makes the body what is sent to the object named so far.
 func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
-	if e.subresource == "" {
+	if e.Subresource == "" {
 		return errors.New("it has a Body and no Subresource to send it to")
 	}
 	for name := range e.object {
@@ -206,10 +207,17 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 
 func (e *encodedIntent) hasBody() bool { return !e.bodyKind.Empty() }
 
-// with gives the intent with other content.
+// with returns the intent with other content.
 func (e *encodedIntent) with(object map[string]any) *encodedIntent {
 	other := *e
 	other.object = object
+	return &other
+}
+
+// through returns the intent for another subresource; "" is the object itself.
+func (e *encodedIntent) through(subresource string) *encodedIntent {
+	other := *e
+	other.Subresource = subresource
 	return &other
 }
 

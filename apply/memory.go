@@ -36,7 +36,7 @@ type remembered struct {
 }
 
 func (e *encodedIntent) key() memoryKey {
-	return memoryKey{metav1.GroupVersionKind(e.ref.GroupVersionKind), e.ref.NamespacedName, e.subresource}
+	return memoryKey{metav1.GroupVersionKind(e.ref.GroupVersionKind), e.ref.NamespacedName, e.Subresource}
 }
 
 // forgetObject is for whoever writes to an object otherwise than by applying an intent.
@@ -55,37 +55,37 @@ func (e *encodedIntent) hash() [sha256.Size]byte {
 	return sha256.Sum256(raw)
 }
 
-// applyRemembered starts with what was left of the intent before. It tells whether
+// sendRemembered starts with what was left of the intent before. It reports whether
 // that settled the matter; if not, the whole intent is to be sent.
-func (c *call) applyRemembered(ctx context.Context) (action Action, settled bool, err error) {
+func (c *call) sendRemembered(ctx context.Context) (landed *answer, settled settlement, ok bool, err error) {
 	known, ok := c.recall()
 	if !ok || c.dryRun { // a dry run leaves nothing to go by
-		return "", false, nil
+		return nil, settlement{}, false, nil
 	}
-	c.concessions = known.concessions
-	left, _ := c.concessions.form(c.intent)
-	action, err = c.send(ctx, left, pin{uid: known.uid}, false)
-	if err == nil && c.remember() {
-		c.conflicts = merge(c.concessions.conflicts(), nil)
-		return action, true, nil
+	left, _ := known.concessions.form(c.intent)
+	landed, err = c.send(ctx, request{form: left, pin: pin{uid: known.uid}})
+	if err == nil {
+		if settled, ok = c.remember(settlement{concessions: known.concessions}, landed); ok {
+			settled.conflicts = merge(settled.concessions.conflicts(), nil)
+			return landed, settled, true, nil
+		}
 	}
 	switch ResultOf(c.classify(ctx, err)) {
 	case "Retryable", "Cancelled": // that says nothing about what is left
-		return "", true, err
+		return nil, settled, true, err
 	}
-	c.concessions = concessions{} // others hold other fields now, or it is another object
-	return "", false, nil
+	return nil, settlement{}, false, nil // others hold other fields now, or it is another object
 }
 
-// recall gives what the intent gave way in before. Where another owner could mean
+// recall returns what the intent gave way in before. Where another owner could mean
 // another decision only the very same intent is recalled: should the answer show
 // such an owner, nothing has landed that had not before.
 func (c *call) recall() (known remembered, ok bool) {
 	known, ok = c.memory.Get(c.intent.key())
-	if uid := c.intent.ref.UID; !ok || uid != "" && uid != known.uid {
+	if uid := c.target.uid; !ok || uid != "" && uid != known.uid {
 		return remembered{}, false
 	}
-	if c.looked != nil && c.ownsRelinquished(c.looked, known.concessions.made) {
+	if c.target.read != nil && c.ownsRelinquished(c.target.read, known.concessions.made) {
 		return remembered{}, false // what is left of the intent would have the server remove it
 	}
 	if c.config.Policy.dependsOnOwner() && known.intent != c.intent.hash() {
@@ -115,25 +115,24 @@ func (c *call) ownsRelinquished(object client.Object, made []concession) bool {
 
 // remember keeps the concessions of an apply that landed, as far as its answer
 // shows that they are still called for; else it forgets what was kept.
-func (c *call) remember() (kept bool) {
+func (c *call) remember(settled settlement, landed *answer) (_ settlement, kept bool) {
 	if c.dryRun {
-		return false
+		return settled, false
 	}
-	var answer *unstructured.Unstructured
-	if len(c.concessions.made) > 0 { // reading it costs, and most intents have nothing to remember
-		answer = c.landed()
-	}
-	if answer != nil && c.worthRemembering(answer) {
-		c.rememberAs(answer.GetUID())
-		return true
+	if len(settled.made) > 0 { // reading the answer costs, and most intents have nothing to remember
+		if object := landed.object(); object != nil {
+			if held, worth := c.worthRemembering(settled, object); worth {
+				c.rememberAs(held.concessions, object.GetUID())
+				return held, true
+			}
+		}
 	}
 	c.forget()
-	return false
+	return settled, false
 }
 
 // rememberAs keeps the concessions as those of the object with this uid.
-func (c *call) rememberAs(uid types.UID) {
-	held := c.concessions
+func (c *call) rememberAs(held concessions, uid types.UID) {
 	held.made = slices.Clone(held.made)
 	for i := range held.made {
 		held.made[i].conflict.Remembered = true
@@ -150,48 +149,50 @@ func (c *call) forget() {
 	}
 }
 
-// worthRemembering tells whether every field that gave way will have to again. An
+// worthRemembering reports whether every field that gave way will have to again. An
 // owner of nothing may stand in nobody's way next time: what we want below its
 // field may be free.
-func (c *call) worthRemembering(answer *unstructured.Unstructured) bool {
-	return len(answer.GetManagedFields()) > 0 && c.stillCalledFor(answer) &&
-		!slices.ContainsFunc(c.concessions.made, func(made concession) bool { return made.conflict.Theirs == nil })
+func (c *call) worthRemembering(settled settlement, object *unstructured.Unstructured) (_ settlement, worth bool) {
+	if len(object.GetManagedFields()) == 0 {
+		return settled, false
+	}
+	held, still := c.stillCalledFor(settled, object)
+	return held, still && !slices.ContainsFunc(held.made, func(made concession) bool { return made.conflict.Theirs == nil })
 }
 
-// stillCalledFor tells whether, for each field that gave way, other owners hold it
-// in this object against our value and the policy would decide as before. It brings
-// the concessions up to date with the object. Without managed fields it cannot
+// stillCalledFor reports whether, for each field that gave way, other owners hold it
+// in this object against our value and the policy would decide as before. It returns
+// what was settled up to date with the object. Without managed fields it cannot
 // tell, and nothing but the shared values changes.
 //
 // An owner whose fields cannot be read, as somebody who forges them leaves them, owns a
 // field if the server has said so in a conflict, for as long as its fields are the same.
-func (c *call) stillCalledFor(object *unstructured.Unstructured) bool {
+func (c *call) stillCalledFor(settled settlement, object *unstructured.Unstructured) (_ settlement, still bool) {
 	entries := object.GetManagedFields()
 	ownership, unread := fieldowners.ParseReadable(entries)
-	c.unread = unread
+	settled.unread = unread
 	held := c.noneBy(ownership)
 	if len(entries) == 0 {
-		held.made = c.concessions.made
-		held.adopt(object)
-		c.concessions = held
-		return true
+		held.made = settled.made
+		settled.concessions = held.adopting(object)
+		return settled, true
 	}
-	for _, made := range c.concessions.made {
+	for _, made := range settled.made {
 		if slices.ContainsFunc(held.made, made.sameField) { // of another owner of the field
 			continue
 		}
-		owners := slices.Concat(ownership.OwnersOf(made.conflict.Path), c.concessions.unreadOwners(made, entries))
-		against := c.heldAgainst(made, owners, object)
+		owners := slices.Concat(ownership.OwnersOf(made.conflict.Path), settled.unreadOwners(made, entries))
+		against := c.heldAgainst(made, settled.concessions, owners, object)
 		if len(against) == 0 {
-			return false
+			return settled, false
 		}
 		held.made = append(held.made, against...)
 	}
-	c.concessions = held
-	return true
+	settled.concessions = held
+	return settled, true
 }
 
-// noneBy gives no concessions yet, to the owners of an object.
+// noneBy returns no concessions yet, to the owners of an object.
 func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	return concessions{
 		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
@@ -202,10 +203,10 @@ func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	}
 }
 
-// heldAgainst gives a concession for each of a field's owners that holds it against
+// heldAgainst returns a concession for each of a field's owners that holds it against
 // us, and none if the field would not give way as it did.
-func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, object *unstructured.Unstructured) []concession {
-	relinquished, relinquish := c.concessions.relinquish(made), false
+func (c *call) heldAgainst(made concession, before concessions, owners []fieldowners.Manager, object *unstructured.Unstructured) []concession {
+	relinquished, relinquish := before.relinquish(made), false
 	var held []concession
 	for _, owner := range owners {
 		if c.isOurs(owner) {
@@ -222,10 +223,10 @@ func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, object
 		case conflict.Decision == Force: // that owner's claim is moot while the field gives way to another one
 			continue
 		}
-		conflict.Remembered = c.concessions.remembers(conflict)
+		conflict.Remembered = before.remembers(conflict)
 		relinquish = relinquish || conflict.Decision == Relinquish
 		against := newConcession(conflict, made.at, object)
-		against.unread = c.concessions.unreadOf(conflict)
+		against.unread = before.unreadOf(conflict)
 		held = append(held, against)
 	}
 	if relinquish != relinquished {
@@ -234,8 +235,8 @@ func (c *call) heldAgainst(made concession, owners []fieldowners.Manager, object
 	return held
 }
 
-// isOurs tells whether a managed fields entry is that of this call.
+// isOurs reports whether a managed fields entry is that of this call.
 func (c *call) isOurs(m fieldowners.Manager) bool {
 	return m.Name == c.config.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply &&
-		m.Subresource == c.intent.subresource
+		m.Subresource == c.intent.Subresource
 }

@@ -54,7 +54,7 @@ type Dropped struct {
 // String gives the field and what becomes of its value, on one line.
 func (d Dropped) String() string { return d.Path.String() + ": " + d.fate() }
 
-// Plan tells what an Apply of the intent would do, and writes nothing: it goes the
+// Plan says what an Apply of the intent would do, and writes nothing: it goes the
 // way of Apply, its policy, guard and pins included, with every write a dry run of
 // the server (dryRun=All, which admission takes part in), and compares the answer
 // with the object. Other managers may write between a Plan and an Apply; what is
@@ -78,7 +78,7 @@ func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	call.intent, call.ref = encoded, encoded.ref
+	call.about(encoded)
 	plan, err := call.plan(ctx, encoded.untyped(intent))
 	if err != nil {
 		return Plan{}, err
@@ -86,7 +86,7 @@ func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
 	return plan, nil
 }
 
-// untyped gives the intent in the form whose answers keep their managed fields.
+// untyped returns the intent in the form whose answers keep their managed fields.
 func (e *encodedIntent) untyped(intent Intent) Intent {
 	sent := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: e.object})
 	if e.hasBody() {
@@ -102,13 +102,13 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	log := c.log
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
-		c.log, c.takenBack = log, nil
+		c.log, c.outcome.TakenBack = log, nil
 		plan, err = c.planOnce(ctx, intent)
 		return err
 	})
 	if exhausted {
 		return Plan{}, fmt.Errorf("nothing is known of what an Apply would do, as no dry run met the object as it was read (with a client that ignores dry runs, as controller-runtime's fake client does, it looks the same, and it is the plan that writes): %w",
-			&ContendedError{Object: c.intent.ref, Attempts: c.attempts, Conflicts: c.conflicts, Err: err})
+			&ContendedError{Object: c.intent.ref, Attempts: c.outcome.Attempts, Conflicts: c.outcome.Conflicts, Err: err})
 	}
 	return plan, err
 }
@@ -120,16 +120,18 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	} else if err != nil {
 		return Plan{}, c.classify(ctx, err)
 	}
-	action, err := c.run(ctx, intent)
+	landed, err := c.run(ctx, intent)
 	switch {
-	case err != nil || action == Absent:
-		return c.planWithout(before, action, err)
+	case err != nil:
+		return c.planWithout(before, "", err)
+	case landed.action == Absent:
+		return c.planWithout(before, Absent, nil)
 	case c.plansToTakeBack() && c.ref.ResourceVersion != versionOf(before):
 		return Plan{}, &StaleWriteError{Object: c.intent.ref, Err: errors.New("it changed between two reads")}
 	case c.plansToTakeBack():
-		return c.planWithout(before, action, nil)
+		return c.planWithout(before, landed.action, nil)
 	}
-	after := c.landed()
+	after := landed.object()
 	if after == nil {
 		return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("the answer to a dry run is no object")}
 	}
@@ -140,7 +142,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 		return Plan{}, &StaleWriteError{Object: c.intent.ref,
 			Err: fmt.Errorf("read at resourceVersion %q, applied at %q", versionOf(before), after.GetResourceVersion())}
 	}
-	return c.compare(before, after)
+	return c.planBy(before, after)
 }
 
 // versionOf is "" for no object, as it is in the answer to the dry run that would
@@ -156,7 +158,7 @@ func versionOf(object *unstructured.Unstructured) string {
 func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	plan := Plan{
 		FieldManager: c.config.FieldManager, Object: c.intent.ref,
-		Subresource: c.intent.subresource, Conflicts: c.conflicts,
+		Subresource: c.intent.Subresource, Conflicts: c.outcome.Conflicts,
 	}
 	plan.Object.UID = ""
 	if before != nil {
@@ -171,6 +173,6 @@ func (c *call) planWithout(before *unstructured.Unstructured, action Action, err
 		return Plan{}, err
 	}
 	plan := c.newPlan(before)
-	plan.Action, plan.Refused, plan.TakenBack = action, err, c.takenBack
+	plan.Action, plan.Refused, plan.TakenBack = action, err, c.outcome.TakenBack
 	return plan, nil
 }

@@ -12,8 +12,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// compare tells what the answer changes.
-func (c *call) compare(before, after *unstructured.Unstructured) (Plan, error) {
+// planBy says what the answer changes.
+func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	plan := c.newPlan(before)
 	var held fieldowners.Ownership
 	if before == nil {
@@ -103,7 +103,7 @@ func (p *Plan) hide() {
 	}
 }
 
-// values gives an object without its name and what the server counts: nil for no
+// values returns an object without its name and what the server counts: nil for no
 // object and for one with nothing else.
 func values(object *unstructured.Unstructured) any {
 	if object.Object == nil {

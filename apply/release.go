@@ -46,77 +46,83 @@ import (
 // object itself.
 func (a *Applier) Release(ctx context.Context, object ObjectRef, subresources ...string) (Outcome, error) {
 	ctx, call := a.begin(ctx)
-	action, err := call.release(ctx, object, subresources)
-	return call.end(action, err)
+	released, err := call.release(ctx, object, subresources)
+	return call.end(released, err)
 }
 
-func (c *call) release(ctx context.Context, object ObjectRef, of []string) (Action, error) {
-	c.ref, c.mustExist = object, true
+func (c *call) release(ctx context.Context, object ObjectRef, of []string) (*answer, error) {
+	c.ref = object
 	if err := wire.CheckReference(c.client, object.GroupVersionKind, object.NamespacedName); err != nil {
-		return "", &IntentError{Object: object, Err: err}
+		return nil, &IntentError{Object: object, Err: err}
 	}
 	named := wire.Named(object.GroupVersionKind, object.NamespacedName)
 	if object.UID != "" {
 		named.SetUID(object.UID)
 	}
-	var err error
-	if c.intent, err = encode(Intent{Config: client.ApplyConfigurationFromUnstructured(named)}); err != nil {
-		return "", err
+	encoded, err := encode(Intent{Config: client.ApplyConfigurationFromUnstructured(named), MustExist: true})
+	if err != nil {
+		return nil, err
 	}
-	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
+	c.about(encoded)
+	c.ref = object
 	released := Unchanged
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
-		return c.inLane(ctx, func(ctx context.Context) error { return c.releaseEach(ctx, of, &released) })
+		return c.inLane(ctx, func(ctx context.Context) error {
+			gaveUp, err := c.releaseEach(ctx, of)
+			if gaveUp {
+				released = Configured
+			}
+			return err
+		})
 	})
 	switch {
 	case exhausted:
-		return "", &ContendedError{Object: c.ref, Attempts: c.attempts, Err: err}
+		return nil, &ContendedError{Object: c.ref, Attempts: c.outcome.Attempts, Err: err}
 	case err != nil:
 		return c.absentOr(err)
 	}
-	return released, nil
+	return nothingSent(released), nil
 }
 
 // releaseEach reads the object and gives up our entries one by one, the object
 // itself last: until then a failure leaves it as it is. A stale write is returned
 // for another try.
-func (c *call) releaseEach(ctx context.Context, of []string, released *Action) error {
-	defer func() { c.intent.subresource = "" }()
+func (c *call) releaseEach(ctx context.Context, of []string) (gaveUp bool, err error) {
 	live, err := c.readLive(ctx)
 	if err == nil {
 		err = c.pinTo(live)
 	}
 	if err != nil {
-		return c.classify(ctx, err)
+		return false, c.classify(ctx, err)
 	}
 	c.ref.UID, c.ref.ResourceVersion = live.GetUID(), live.GetResourceVersion()
 	ownership, err := c.readable(live.GetManagedFields())
 	if err != nil {
-		return &RefusedError{Object: c.ref, Err: fmt.Errorf("its managed fields: %w", err)}
+		return false, &RefusedError{Object: c.ref, Err: fmt.Errorf("its managed fields: %w", err)}
 	}
+	whole := c.intent
+	defer func() { c.intent = whole }()
 	for _, subresource := range c.ourSubresources(ownership) {
 		if len(of) > 0 && !slices.Contains(of, subresource) {
 			continue
 		}
-		c.intent.subresource = subresource
+		c.intent = whole.through(subresource)
 		action, err := c.releaseEntry(ctx, live)
 		if err != nil {
-			return err
+			return gaveUp, err
 		}
-		if action != Unchanged { // else someone was faster
-			*released = Configured
-		}
+		gaveUp = gaveUp || action != Unchanged // else someone was faster
 	}
-	return nil
+	return gaveUp, nil
 }
 
 func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured) (Action, error) {
-	if c.intent.subresource == scale {
+	if c.intent.Subresource == scale {
 		return Configured, c.dropEntry(ctx, live)
 	}
-	action, err := c.send(ctx, c.intent, pin{uid: live.GetUID()}, false)
+	landed, err := c.send(ctx, request{form: c.intent, pin: pin{uid: live.GetUID()}})
 	if err == nil {
-		return action, nil
+		return landed.action, nil
 	}
 	err = c.explain(ctx, err)
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
@@ -125,7 +131,7 @@ func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured
 	return "", err
 }
 
-// whyNotReleased tells that it was the release that was refused, which nobody can
+// whyNotReleased says that it was the release that was refused, which nobody can
 // tell from an answer such as "spec.template: Required value".
 func (c *call) whyNotReleased(refused error) error {
 	if apierrors.IsInvalid(refused) {
@@ -166,7 +172,7 @@ func turn(subresource string) int {
 // version of the object that was read, and leaves the values.
 func (c *call) dropEntry(ctx context.Context, live *unstructured.Unstructured) error {
 	kept := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == c.config.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == c.intent.subresource
+		return e.Manager == c.config.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == c.intent.Subresource
 	})
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "managedFields": kept,
@@ -178,11 +184,11 @@ func (c *call) dropEntry(ctx context.Context, live *unstructured.Unstructured) e
 		return err
 	}
 	answer := c.newLive()
-	c.attempts++
+	c.outcome.Attempts++
 	c.exchange.Calling()
 	err = c.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(c.config.FieldManager))
 	c.exchange.Called(err)
-	c.log.V(1).Info("took an entry out of the managed fields", "subresource", c.intent.subresource, "pinnedTo", live.GetResourceVersion(), "error", err)
+	c.log.V(1).Info("took an entry out of the managed fields", "subresource", c.intent.Subresource, "pinnedTo", live.GetResourceVersion(), "error", err)
 	if err == nil {
 		c.ref.ResourceVersion = answer.GetResourceVersion()
 		return nil

@@ -11,20 +11,20 @@ func (c *call) sharedIn(object client.Object, subresource string) []fieldowners.
 	return fieldowners.SharedBy(object.GetManagedFields(), c.config.FieldManager, subresource)
 }
 
-// tellShared keeps what Outcome.Shared tells of fields that are shared. A function of the
+// toTell returns what Outcome.Shared tells of fields that are shared. A function of the
 // policy is not asked: there is no conflict that it could decide, and of a value that
 // nobody wants yet it can say nothing.
-func (c *call) tellShared(shared []fieldowners.Shared) {
-	c.shared = nil
+func (c *call) toTell(shared []fieldowners.Shared) (told []fieldowners.Shared) {
 	if c.config.Policy.ask != nil {
-		return
+		return nil
 	}
 	for _, field := range shared {
 		if field.With.Name == c.config.FieldManager && field.With.Operation == metav1.ManagedFieldsOperationApply {
 			continue // ours through a subresource: the next apply takes it, see decideOn
 		}
 		if c.config.Policy.byRules(Conflict{Manager: field.With, Path: field.Path}) == Reject {
-			c.shared = append(c.shared, field)
+			told = append(told, field)
 		}
 	}
+	return told
 }

@@ -95,87 +95,96 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	}, nil
 }
 
-// maySkip tells whether there is anything to prove. A dry run is there for its answer,
+// proof is what the steady-state check found: to apply the intent would change nothing.
+type proof struct {
+	object    ObjectRef
+	shared    []fieldowners.Shared // as Outcome.Shared
+	conflicts []Conflict           // in which the intent gives way, as it did before
+	unread    []*fieldowners.EntryError
+}
+
+// maySkip reports whether there is anything to prove. A dry run is there for its answer,
 // and the fields of other subresources are not those of the object.
 func (c *call) maySkip(intent Intent) bool {
 	return c.config.Steady != nil && !c.dryRun && intent.Body == nil &&
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
 }
 
-// stillSteady is the first half of step 2, for an intent that was proven before: the
-// object is the same, or at least our entry and the values that it owns are.
-func (c *call) stillSteady(ctx context.Context, intent Intent) bool {
-	s := c.config.Steady
-	if !c.maySkip(intent) {
-		return false
+// steadyKey is what the check remembers the intent as; the zero value is not at all.
+func (c *call) steadyKey(intent Intent) (key steady.Key) {
+	if c.maySkip(intent) {
+		key, _ = c.config.Steady.keys.Of(intent.Config, c.config.FieldManager, intent.Subresource)
 	}
-	var ok bool
-	if c.provenAs, ok = s.keys.Of(intent.Config, c.config.FieldManager, intent.Subresource); !ok {
-		return false
-	}
-	return c.stillProven(ctx, intent)
+	return key
 }
 
-// stillProven is the check alone.
-func (c *call) stillProven(ctx context.Context, intent Intent) bool {
+// stillSteady is the first half of step 2, for an intent that was proven before: the
+// object is the same, or at least our entry and the values that it owns are.
+func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (found proof, ok bool) {
 	s := c.config.Steady
-	before, ok := s.proven.Get(c.provenAs)
+	if key == (steady.Key{}) {
+		return proof{}, false
+	}
+	before, ok := s.proven.Get(key)
 	if !ok || !s.schemas.Good(ctx, before.schema, c.start) {
-		return false
+		return proof{}, false
 	}
 	c.ref = ObjectRef{GroupVersionKind: before.Kind(), NamespacedName: before.Name}
 	object := c.look(ctx, intent.Read)
-	if object == nil || !before.IsOf(object, intent.UID) || !c.takes(intent, object) || !c.believes(object) {
-		return false
+	if object == nil || !before.IsOf(object, intent.UID) || !c.takes(intent, object) || !c.believes(object, intent.Subresource) {
+		return proof{}, false
 	}
 	if object.GetResourceVersion() != before.ResourceVersion {
-		if c.contract != nil && mayHaveLost(object) {
-			return false
+		if before, ok = c.holdsStill(key, before, object); !ok {
+			return proof{}, false
 		}
-		now, ok := c.fingerprint(object, before.schema)
-		if !ok || before.onlyThis || !before.HoldsFor(now.Print) {
-			return false
-		}
-		if now.shared = before.shared; !now.SameOwners(before.Print) {
-			now.shared = c.sharedIn(object, c.provenAs.Subresource)
-		}
-		s.proven.Put(c.provenAs, now)
-		before = now
 	}
-	c.tellShared(before.shared)
-	c.ref = refOf(c.ref, object)
-	return true
+	return proof{object: refOf(c.ref, object), shared: c.toTell(before.shared)}, true
+}
+
+// holdsStill reports whether what was proven holds for another version of the object, and
+// remembers it so.
+func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) (now *proven, ok bool) {
+	if c.contract != nil && mayHaveLost(object) {
+		return nil, false
+	}
+	now, ok = c.fingerprint(object, key.Subresource, before.schema)
+	if !ok || before.onlyThis || !before.HoldsFor(now.Print) {
+		return nil, false
+	}
+	if now.shared = before.shared; !now.SameOwners(before.Print) {
+		now.shared = c.sharedIn(object, key.Subresource)
+	}
+	c.config.Steady.proven.Put(key, now)
+	return now, true
 }
 
 // becomesSteady is the second half: the proof.
-func (c *call) becomesSteady(ctx context.Context, intent Intent) bool {
-	s := c.config.Steady
-	if !c.maySkip(intent) {
-		return false
+func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, ok bool) {
+	if !c.maySkip(c.intent.Intent) {
+		return proof{}, false
 	}
-	object := c.look(ctx, intent.Read)
-	if object == nil || c.intent.ref.UID != "" && c.intent.ref.UID != object.GetUID() || !c.takes(intent, object) || !c.believes(object) {
-		return false
+	object := c.look(ctx, c.intent.Read)
+	if object == nil || c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(c.intent.Intent, object) || !c.believes(object, c.intent.Subresource) {
+		return proof{}, false
 	}
-	if c.hasContract(intent) && len(c.lost(object)) > 0 {
-		return false
+	if c.hasContract(c.intent.Intent) && len(c.lost(object)) > 0 {
+		return proof{}, false
 	}
-	if c.gaveWayBefore() {
-		return c.stillGivesWay(ctx, object)
+	if known, gave := c.recall(); gave {
+		return c.stillGivesWay(ctx, known, object)
 	}
 	exactly, by, err := c.prove(ctx, c.intent, object)
 	if err != nil {
 		c.log.V(1).Info("not steady", "because", c.intent.whyNot(err))
-		return false
+		return proof{}, false
 	}
-	shared := c.sharedIn(object, c.intent.subresource)
-	c.tellShared(shared)
-	if now, ok := c.fingerprint(object, by); ok {
+	shared := c.sharedIn(object, c.intent.Subresource)
+	if now, ok := c.fingerprint(object, c.intent.Subresource, by); ok {
 		now.onlyThis, now.shared = !exactly, shared
-		s.proven.Put(c.provenAs, now)
+		c.config.Steady.proven.Put(key, now)
 	}
-	c.ref = refOf(c.ref, object)
-	return true
+	return proof{object: refOf(c.ref, object), shared: c.toTell(shared)}, true
 }
 
 func refOf(ref ObjectRef, object client.Object) ObjectRef {
@@ -183,21 +192,21 @@ func refOf(ref ObjectRef, object client.Object) ObjectRef {
 	return ref
 }
 
-// look gives the object as the caller or the cache has it, and nil where nobody has.
-// What it gives may be the cache's own and is never written to.
+// look returns the object as the caller or the cache has it, and nil where nobody has.
+// What it returns may be the cache's own and is never written to.
 func (c *call) look(ctx context.Context, given client.Object) client.Object {
-	if c.looked == nil && isRead(given, c.ref) {
-		c.looked = given
+	if c.target.read == nil && isRead(given, c.ref) {
+		c.target.read = given
 	}
-	if c.looked != nil || given != nil {
-		return c.looked
+	if c.target.read != nil || given != nil {
+		return c.target.read
 	}
 	object := c.emptyObject()
 	shared := client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 	if err := c.readFrom(ctx, c.config.Steady.reads, object, &shared); err != nil {
 		return nil // apply tells what is wrong
 	}
-	c.looked = object
+	c.target.read = object
 	return object
 }
 
@@ -206,7 +215,7 @@ func isRead(given client.Object, ref ObjectRef) bool {
 	return at.Kind() == reflect.Pointer && !at.IsNil() && client.ObjectKeyFromObject(given) == ref.NamespacedName
 }
 
-// ReadBy gives the same check, with the same memory, that reads objects by another
+// ReadBy returns the same check, with the same memory, that reads objects by another
 // reader, such as one that hides objects which an applier is not to write to: what is
 // not read is not proven. nil stays nil.
 func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
@@ -218,11 +227,11 @@ func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	return &other
 }
 
-// request gives what is applied as the proof wants it; config may be nil.
-func (c *call) request(config map[string]any) steady.Request {
+// asApplied is what is applied as the proof wants it; config may be nil.
+func (c *call) asApplied(config map[string]any, subresource string) steady.Request {
 	return steady.Request{
 		Manager:     c.config.FieldManager,
-		Subresource: c.provenAs.Subresource,
+		Subresource: subresource,
 		Kind:        c.ref.GroupVersionKind,
 		Config:      config,
 		GoType:      c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind],
@@ -240,7 +249,7 @@ func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Obj
 	if err != nil {
 		return false, nil, err
 	}
-	request := c.request(form.object)
+	request := c.asApplied(form.object, form.Subresource)
 	if err := request.Compare(read); err != nil { // no schema is asked for in vain
 		return false, nil, err
 	}
@@ -253,11 +262,11 @@ func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Obj
 }
 
 // fingerprint takes that of an object, where what it depends on can be seen.
-func (c *call) fingerprint(object client.Object, by *schemas.Known) (now *proven, ok bool) {
+func (c *call) fingerprint(object client.Object, subresource string, by *schemas.Known) (now *proven, ok bool) {
 	read, err := c.asRead(object)
 	if err != nil {
 		return nil, false
 	}
-	found, ok := c.config.Steady.prints.Of(c.request(nil), read, by.Converter)
+	found, ok := c.config.Steady.prints.Of(c.asApplied(nil, subresource), read, by.Converter)
 	return &proven{Print: found, schema: by}, ok
 }

@@ -30,10 +30,9 @@ func BenchmarkSteady(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			_, c := a.begin(b.Context())
-			c.provenAs = key
 			for i := 0; b.Loop(); i++ {
-				c.looked = nil
-				if !c.stillProven(b.Context(), Intent{Read: read(i)}) {
+				c.target.read = nil
+				if _, ok := c.stillSteady(b.Context(), key, Intent{Read: read(i)}); !ok {
 					b.Fatal("not steady")
 				}
 			}

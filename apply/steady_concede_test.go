@@ -31,15 +31,16 @@ func TestSteadyGaveWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, c := a.begin(t.Context())
-	c.intent, c.ref = encoded, encoded.ref
-	c.concessions.concede(Conflict{
+	c.about(encoded)
+	gave := concessions{}.concede(Conflict{
 		Manager: fieldowners.Manager{Name: "autoscaler", Operation: metav1.ManagedFieldsOperationApply},
 		Path:    fieldowners.MustParsePath(".spec.replicas"), ServerPath: ".spec.replicas", Decision: Relinquish,
 	}, encoded, live)
-	if !c.stillCalledFor(live) {
+	settled, still := c.stillCalledFor(settlement{concessions: gave}, live)
+	if !still {
 		t.Fatal("the replicas are not the autoscaler's")
 	}
-	c.rememberAs(live.GetUID())
+	c.rememberAs(settled.concessions, live.GetUID())
 	a.config.Steady.written = recent.New[writtenKey, written](1) // the test's server never answers
 
 	want := func(what string, remembered ...bool) {

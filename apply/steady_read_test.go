@@ -70,8 +70,8 @@ func TestSteadyDryRun(t *testing.T) {
 	for range 2 {
 		_, call := a.begin(t.Context())
 		call.dryRun = true
-		if action, err := call.run(t.Context(), Intent{Config: shop()}); err == nil {
-			t.Errorf("%v without a dry run", action)
+		if landed, err := call.run(t.Context(), Intent{Config: shop()}); err == nil {
+			t.Errorf("%v without a dry run", landed)
 		}
 		a.config.Steady.proven = recent.New[steady.Key, *proven](1)
 	}

@@ -20,19 +20,19 @@ import (
 //
 // It is done inside the object's lane, as the object's other managers of this process take
 // theirs back at the same moment. Where those of other processes overtake it, it looks again.
-func (c *call) takeBack(ctx context.Context, intent Intent) error {
+func (c *call) takeBack(ctx context.Context) error {
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
-		return c.inLane(ctx, func(ctx context.Context) error { return c.takeBackOnce(ctx, intent) })
+		return c.inLane(ctx, func(ctx context.Context) error { return c.takeBackOnce(ctx) })
 	})
 	if exhausted {
-		return &ContendedError{Object: c.ref, Attempts: c.attempts, Err: err}
+		return &ContendedError{Object: c.ref, Attempts: c.outcome.Attempts, Err: err}
 	}
 	return err
 }
 
 // takeBackOnce is one try of it. A stale write is returned for another.
-func (c *call) takeBackOnce(ctx context.Context, intent Intent) error {
-	live, err := c.readOwn(ctx, intent)
+func (c *call) takeBackOnce(ctx context.Context) error {
+	live, err := c.readOwn(ctx)
 	if err == nil && live != nil && len(live.GetManagedFields()) == 0 {
 		live, err = c.showMadeUp(ctx, live)
 	}
@@ -43,13 +43,14 @@ func (c *call) takeBackOnce(ctx context.Context, intent Intent) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	if c.config.MaxShrink > 0 && !intent.MayShrink {
+	if c.config.MaxShrink > 0 && !c.intent.MayShrink {
 		if err := c.guardTakingBack(live); err != nil {
 			return err
 		}
 	}
 	if c.dryRun { // the fields stay where they are
-		c.ref, c.takenBack, c.conflicts = c.ref.as(live), lost, nil
+		c.ref = c.ref.as(live)
+		c.outcome.TakenBack, c.outcome.Conflicts = lost, nil
 		return nil
 	}
 	err = c.move(ctx, lost, live)
@@ -61,7 +62,7 @@ func (c *call) takeBackOnce(ctx context.Context, intent Intent) error {
 		return fmt.Errorf("taking fields back from %s: %w", fieldowners.BeforeFirstApply, err)
 	}
 	c.forget() // a form without what is ours now would have the server remove it
-	c.takenBack, c.did, c.looked = lost, Configured, nil
+	c.outcome.TakenBack, c.outcome.Action, c.target.read = lost, Configured, nil
 	c.log.Info("took fields back: managed fields had been wiped", "from", fieldowners.BeforeFirstApply, "fields", len(lost))
 	return nil
 }
@@ -99,14 +100,14 @@ func (c *call) store(ctx context.Context, rewrite *wire.Rewrite) error {
 
 // readOwn reads the object live; nil is that it is not the manager's own, which the apply
 // tells.
-func (c *call) readOwn(ctx context.Context, intent Intent) (*unstructured.Unstructured, error) {
+func (c *call) readOwn(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.readLive(ctx)
 	switch {
 	case errors.Is(err, errAbsent):
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case live.GetUID() == "", live.GetResourceVersion() == "", c.uidGiven() && live.GetUID() != c.intent.ref.UID, !c.takes(intent, live):
+	case live.GetUID() == "", live.GetResourceVersion() == "", c.target.uidGiven() && live.GetUID() != c.target.uid, !c.takes(c.intent.Intent, live):
 		return nil, nil
 	}
 	return live, nil
@@ -123,7 +124,7 @@ func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) 
 	if c.dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	c.attempts++
+	c.outcome.Attempts++
 	c.exchange.Calling()
 	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(named), &options)
 	c.exchange.Called(err)
@@ -132,12 +133,12 @@ func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) 
 
 // plansToTakeBack reports whether a plan ends here: only where fields are taken back can
 // the server tell what an apply changes after that.
-func (c *call) plansToTakeBack() bool { return c.dryRun && len(c.takenBack) > 0 }
+func (c *call) plansToTakeBack() bool { return c.dryRun && len(c.outcome.TakenBack) > 0 }
 
 // lostMeanwhile reports whether managed fields were wiped since the cache saw the object.
-func (c *call) lostMeanwhile(intent Intent, err error) bool {
+func (c *call) lostMeanwhile(err error) bool {
 	conflict := (*ConflictError)(nil)
-	if !errors.As(err, &conflict) || !c.hasContract(intent) || len(c.takenBack) > 0 {
+	if !errors.As(err, &conflict) || !c.hasContract(c.intent.Intent) || len(c.outcome.TakenBack) > 0 {
 		return false
 	}
 	for _, conflict := range conflict.Conflicts {

@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,7 +153,7 @@ func (s *script) applier(policy apply.Policy, cache client.Reader) *apply.Applie
 
 func (s *script) applierOver(rest *rest.Config, config apply.Config, cache client.Reader) *apply.Applier {
 	s.t.Helper()
-	config.FieldManager = manager
+	config.FieldManager = cmp.Or(config.FieldManager, manager)
 	config.LiveReader = s.client(rest, nil)
 	applier, err := apply.New(s.client(rest, cache), config)
 	if err != nil {

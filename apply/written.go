@@ -43,11 +43,11 @@ func (a *Applier) Wrote(object ObjectRef) {
 	}
 }
 
-// believes tells whether a read shows our own last write: what was proven of an object
+// believes reports whether a read shows our own last write: what was proven of an object
 // before it says nothing of the object after it. That resourceVersions can be compared
 // is KEP-5504.
-func (c *call) believes(object client.Object) bool {
-	before, ok := c.config.Steady.written.Get(c.writtenKey(c.provenAs.Subresource))
+func (c *call) believes(object client.Object, subresource string) bool {
+	before, ok := c.config.Steady.written.Get(c.writtenKey(subresource))
 	if !ok {
 		return true
 	}
@@ -55,13 +55,13 @@ func (c *call) believes(object client.Object) bool {
 	return err == nil && !before.unsure && read >= before.resourceVersion
 }
 
-// sending has no read believed until the answer is known. known tells how it ended.
-func (c *call) sending() (known func(err error)) {
+// sending has no read believed until the answer is known. known is told how it ended.
+func (c *call) sending(form *encodedIntent) (known func(err error)) {
 	s := c.config.Steady
-	if s == nil || c.dryRun || c.intent.hasBody() {
+	if s == nil || c.dryRun || form.hasBody() {
 		return func(error) {}
 	}
-	key := c.writtenKey(c.intent.subresource)
+	key := c.writtenKey(form.Subresource)
 	before, _ := s.written.Get(key)
 	s.written.Put(key, written{before.resourceVersion, true})
 	return func(err error) {

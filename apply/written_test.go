@@ -45,16 +45,16 @@ func TestOwnWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			call.intent, call.ref = encoded, encoded.ref
+			call.about(encoded)
 			for _, write := range c.writes {
-				known := call.sending()
-				if call.believes(read) {
+				known := call.sending(encoded)
+				if call.believes(read, "") {
 					t.Error("while a write is on its way")
 				}
 				call.ref.ResourceVersion = "2000"
 				known(write)
 			}
-			if got := call.believes(read); got != c.believe {
+			if got := call.believes(read, ""); got != c.believe {
 				t.Errorf("version %s is believed: %v", c.read, got)
 			}
 		})

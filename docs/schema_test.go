@@ -76,10 +76,10 @@ func unitOf(field string) string {
 
 var (
 	schemaHeading = regexp.MustCompile("^### .*: `((?:results|compare|history)\\.[A-Z]\\w*)`$")
-	schemaRow     = regexp.MustCompile("^\\| `(\\w+)` \\| ([^|]+) \\| ([^|]+) \\|$")
+	schemaRow     = regexp.MustCompile("^\\| (`\\w+`(?:, `\\w+`)*) \\| ([^|]+) \\| ([^|]+) \\|$")
 )
 
-// documentedFields are units by type and field.
+// documentedFields are units by type and field. A row documents fields of one unit.
 func documentedFields(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, schemaDocument))
@@ -94,11 +94,19 @@ func documentedFields(t *testing.T) map[string]map[string]string {
 			continue
 		}
 		row := schemaRow.FindStringSubmatch(line)
-		switch {
-		case row != nil && documented[name] != nil && documented[name][row[1]] == "":
-			documented[name][row[1]] = row[2]
-		case row != nil, strings.HasPrefix(line, "| `"):
-			t.Errorf("%s:%d: no row of a field, or one of a field that stands above", schemaDocument, number+1)
+		if row == nil && strings.HasPrefix(line, "| `") || row != nil && documented[name] == nil {
+			t.Errorf("%s:%d: no row of fields", schemaDocument, number+1)
+			continue
+		}
+		if row == nil {
+			continue
+		}
+		for field := range strings.SplitSeq(row[1], ", ") {
+			field = strings.Trim(field, "`")
+			if documented[name][field] != "" {
+				t.Errorf("%s:%d: %s is documented above", schemaDocument, number+1, field)
+			}
+			documented[name][field] = row[2]
 		}
 	}
 	return documented

@@ -6,19 +6,20 @@ import (
 
 // Condition types that every kind may have.
 const (
-	// ConditionApplied says whether what is emitted for the object stands. A Devbox has
-	// one for each of its reconcilers instead.
+	// ConditionApplied says whether everything that is emitted for the object was applied.
+	// A Devbox has one such condition for each of its reconcilers instead.
 	ConditionApplied = "Applied"
-	// ConditionReady says whether the object is as its spec wants it: with the status's
-	// observedGeneration it is what kstatus, and so Helm, Flux and kapp, wait for.
+	// ConditionReady says whether the object is as its spec wants it. kstatus, and so Helm,
+	// Flux and kapp, wait for it and for the status's observedGeneration.
 	ConditionReady = "Ready"
-	// ConditionContended is True while a field of the object, or of something that
-	// belongs to it, is taken by two field managers from each other, or while two of our
-	// own reconcilers keep each other busy with it. Absent means no.
+	// ConditionContended is True while two field managers take a field of the object, or of
+	// something that belongs to it, from each other; while two of our own reconcilers answer
+	// each other's writes; or while somebody writes under one of our names. Absent means
+	// False.
 	ConditionContended = "Contended"
 )
 
-// Resources are what a container asks for and may use.
+// Resources are the requests and limits of a container.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(r, !(r in self.limits) || quantity(string(self.requests[r])).compareTo(quantity(string(self.limits[r]))) <= 0)",message="a request must not be above its limit"
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(r, !string(self.requests[r]).startsWith('-'))",message="a request must not be negative"

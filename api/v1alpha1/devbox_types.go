@@ -15,12 +15,12 @@ const (
 	DevboxRunning DevboxState = "Running"
 	// DevboxStopped wants no pod; the running one ends gracefully.
 	DevboxStopped DevboxState = "Stopped"
-	// DevboxShutdown wants no pod; what is left is deleted at once.
+	// DevboxShutdown wants no pod; the running one is deleted at once.
 	DevboxShutdown DevboxState = "Shutdown"
 )
 
-// NetworkType is how a Devbox is reached. The status may say another one: a
-// Service's type that someone else has set.
+// NetworkType is how a Devbox is reached. The status may have another type, which someone
+// else has set on the Service.
 type NetworkType string
 
 const (
@@ -32,7 +32,7 @@ const (
 	NetworkNone NetworkType = "None"
 )
 
-// DevboxSpec is the wanted state.
+// DevboxSpec is the desired state.
 type DevboxSpec struct {
 	// image is what the devbox runs.
 	// +required
@@ -42,8 +42,8 @@ type DevboxSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((\\\\[[a-fA-F0-9:]+\\\\]|[a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?)(:[0-9]{1,5})?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[a-zA-Z0-9_][-a-zA-Z0-9_.]{0,127})?(@[a-z0-9]+([+._-][a-z0-9]+)*:[a-fA-F0-9]{32,128})?$')",message="an image reference is [HOST[:PORT]/]PATH[:TAG][@DIGEST], its path in lower case, such as registry.example.com/team/image:1.0"
 	Image string `json:"image"`
 
-	// state is Running (one pod), Stopped (none, ended gracefully) or Shutdown
-	// (none, what is left is deleted at once).
+	// state is Running (one pod), Stopped (no pod; it is ended gracefully) or Shutdown (no
+	// pod; it is deleted at once).
 	// +optional
 	// +default="Running"
 	State DevboxState `json:"state,omitempty"`
@@ -60,7 +60,7 @@ type DevboxSpec struct {
 
 // DevboxNetwork is how a devbox is reached.
 type DevboxNetwork struct {
-	// type of the devbox's Service; None is no Service.
+	// type of the devbox's Service; None means that there is no Service.
 	// +optional
 	// +default="ClusterIP"
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;None
@@ -78,15 +78,15 @@ type DevboxNetwork struct {
 type DevboxPhase string
 
 const (
-	// PhasePending waits for the pod to run.
+	// PhasePending means that the pod does not run yet.
 	PhasePending DevboxPhase = "Pending"
-	// PhaseRunning has a ready pod.
+	// PhaseRunning means that the pod is ready.
 	PhaseRunning DevboxPhase = "Running"
-	// PhaseStopping has a pod that should end.
+	// PhaseStopping means that there is a pod that should end.
 	PhaseStopping DevboxPhase = "Stopping"
-	// PhaseStopped has no pod and wants none.
+	// PhaseStopped means that there is no pod, and no pod is wanted.
 	PhaseStopped DevboxPhase = "Stopped"
-	// PhaseShutdown has no pod, wants none, and ended at once.
+	// PhaseShutdown means the same, and that the pod was deleted at once.
 	PhaseShutdown DevboxPhase = "Shutdown"
 )
 
@@ -106,8 +106,8 @@ const (
 // reconciler, contentID by the content reconciler, one condition by each of them that
 // applies something.
 type DevboxStatus struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -119,14 +119,14 @@ type DevboxStatus struct {
 	// +optional
 	LastContainerStatus *corev1.ContainerStatus `json:"lastContainerStatus,omitempty"`
 
-	// contentID names the content that the devbox starts from: its image's, and what was
-	// committed on top of it when it was Stopped. A new one replaces the pod.
+	// contentID names the content that the devbox starts from: that of its image, and what was
+	// committed on top of it when it was Stopped. A new contentID replaces the pod.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ContentID string `json:"contentID,omitempty"`
 
-	// lastContentID is the content that the container of lastContainerStatus ran on;
-	// empty once a Shutdown has dropped what it left behind.
+	// lastContentID is the content that the container of lastContainerStatus ran on; empty
+	// after a Shutdown, which drops what the container left behind.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	LastContentID string `json:"lastContentID,omitempty"`
@@ -135,8 +135,8 @@ type DevboxStatus struct {
 	// +optional
 	Network *DevboxNetworkStatus `json:"network,omitempty"`
 
-	// conditions: one type per reconciler, and Ready while the devbox is what the spec
-	// wants: running on its present spec with a pod that is ready, or at rest.
+	// conditions: one for each reconciler, and Ready, which is True while the devbox is as the
+	// spec wants it: running with a ready pod of its present spec, or without a pod.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -154,8 +154,8 @@ type DevboxNetworkStatus struct {
 	NodePort int32 `json:"nodePort,omitempty"`
 }
 
-// Devbox is a development machine in the cluster: a pod of one replica that can
-// be stopped, shut down and reached through a Service.
+// Devbox is a development machine in the cluster: one pod that can be stopped, shut down
+// and reached through a Service.
 //
 // +genclient
 // +kubebuilder:object:root=true
@@ -176,11 +176,11 @@ type Devbox struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the wanted state.
+	// spec is the desired state.
 	// +required
 	Spec DevboxSpec `json:"spec"`
 
-	// status is the state found.
+	// status is the observed state.
 	// +optional
 	// +default={"observedGeneration": -1}
 	Status DevboxStatus `json:"status,omitzero"`

@@ -5,22 +5,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// LicenseSpec is the wanted state.
+// LicenseSpec is the desired state.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.notBefore) || !has(self.notAfter) || self.notBefore < self.notAfter",message="notBefore must be before notAfter"
 type LicenseSpec struct {
-	// notBefore is the first moment in which the license holds; without it, it holds at
-	// once.
+	// notBefore is the time from which the license is valid; without it, it is valid at once.
 	// +optional
 	NotBefore *metav1.Time `json:"notBefore,omitempty"`
 
-	// notAfter is the first moment in which it holds no more; without it, it never ends.
+	// notAfter is the time from which it is no longer valid; without it, it never ends.
 	// +optional
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 
-	// limits is what the user may use while the license holds, as a ResourceQuota's hard
-	// limits: cpu, memory, pods, requests.cpu and the like. What the license does not
-	// name is not limited by it.
+	// limits is what the user may use while the license is valid, as a ResourceQuota's hard
+	// limits: cpu, memory, pods, requests.cpu and the like. Resources that it does not name
+	// are not limited.
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=12
@@ -31,40 +30,40 @@ type LicenseSpec struct {
 	Limits corev1.ResourceList `json:"limits"`
 }
 
-// LicensePhase says which limits of a License hold now.
+// LicensePhase says which limits of a License apply now.
 type LicensePhase string
 
 const (
-	// LicensePending holds later.
+	// LicensePending means that the license is not valid yet.
 	LicensePending LicensePhase = "Pending"
-	// LicenseActive holds now.
+	// LicenseActive means that it is valid.
 	LicenseActive LicensePhase = "Active"
-	// LicenseExpired held before.
+	// LicenseExpired means that it is no longer valid.
 	LicenseExpired LicensePhase = "Expired"
 )
 
-// LicenseStatus is the state found.
+// LicenseStatus is the observed state.
 type LicenseStatus struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// phase says which limits hold now.
+	// phase says which limits apply now.
 	// +optional
 	Phase LicensePhase `json:"phase,omitempty"`
 
-	// limits are those that hold now: the spec's, and while the license is not Active no
-	// pods at all in place of the spec's.
+	// limits are those that apply now: the spec's, with pods set to 0 while the license is not
+	// Active.
 	// +optional
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// namespace is that of the User of the same name, while it is there.
+	// namespace is that of the User of the same name, while it exists.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// conditions: Applied, which says whether the quota is as the limits want it, and
-	// Ready, which says the same to kstatus, with the phase as its reason.
+	// conditions: Applied says whether the quota is as the limits want it; Ready says the
+	// same for kstatus, with the phase as its reason.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -90,11 +89,11 @@ type License struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the wanted state.
+	// spec is the desired state.
 	// +required
 	Spec LicenseSpec `json:"spec"`
 
-	// status is the state found.
+	// status is the observed state.
 	// +optional
 	// +default={"observedGeneration": -1}
 	Status LicenseStatus `json:"status,omitzero"`

@@ -50,7 +50,7 @@ type NodeMaintenanceSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Nodes []string `json:"nodes,omitempty"`
 
-	// nodeSelector picks the nodes that there are when the work begins.
+	// nodeSelector picks among the nodes that exist when the work begins.
 	// +optional
 	NodeSelector *NodeSelector `json:"nodeSelector,omitempty"`
 
@@ -66,9 +66,8 @@ type NodeMaintenanceSpec struct {
 	// +kubebuilder:validation:Maximum=50
 	Concurrency int32 `json:"concurrency,omitempty"`
 
-	// nodeDeadlineSeconds is how long one node may take, from when its turn came. A
-	// node whose time passed while nobody worked on it, as the manager was down or the
-	// work paused, gets a few seconds more.
+	// nodeDeadlineSeconds is how long one node may take, from when its turn came. If the time
+	// passed while the manager was down or the work paused, the node gets a few seconds more.
 	// +optional
 	// +default=30
 	// +kubebuilder:validation:Minimum=1
@@ -76,7 +75,7 @@ type NodeMaintenanceSpec struct {
 	NodeDeadlineSeconds int32 `json:"nodeDeadlineSeconds,omitempty"`
 
 	// force lets an Uncordon take spec.unschedulable from whoever else has cordoned the
-	// node. Without it that is a conflict, and the node's error says who.
+	// node. Otherwise that is a conflict, and the node's error says who it is.
 	// +optional
 	Force bool `json:"force,omitempty"`
 
@@ -87,15 +86,15 @@ type NodeMaintenanceSpec struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// NodeResult is what became of a node.
+// NodeResult is the result of one node.
 type NodeResult string
 
 const (
-	// NodePending waits for its turn.
+	// NodePending means that the node waits for its turn, or is being worked on.
 	NodePending NodeResult = "Pending"
-	// NodeSucceeded is as it should be.
+	// NodeSucceeded means that the node is as it should be.
 	NodeSucceeded NodeResult = "Succeeded"
-	// NodeFailed is not, and is not tried again.
+	// NodeFailed means that the node is not as it should be, and is not tried again.
 	NodeFailed NodeResult = "Failed"
 )
 
@@ -115,12 +114,11 @@ type NodeStatus struct {
 	// +optional
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
 
-	// attempts that were made, as far as they were recorded; 0 where the node was as it
-	// should be.
+	// attempts that were made and recorded; 0 if the node was as it should be already.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 
-	// error of a failed node, and of a pending one that of its last attempt.
+	// error of a failed node; of a pending node, the error of its last attempt.
 	// +optional
 	// +kubebuilder:validation:MaxLength=400
 	Error string `json:"error,omitempty"`
@@ -128,8 +126,8 @@ type NodeStatus struct {
 
 // NodeMaintenanceStatus is how far the work is.
 type NodeMaintenanceStatus struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -160,10 +158,10 @@ type NodeMaintenanceStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// conditions: Complete, False with the reason InProgress as long as a node is
-	// Pending, then True with the reason Succeeded, Failed (one node or more could not
-	// be done), NoNodes, TooManyNodes or InvalidSelector; Ready once it is complete and no
-	// node failed; and Stalled where it is complete and not Ready.
+	// conditions: Complete is False with the reason InProgress as long as a node is Pending,
+	// then True with the reason Succeeded, Failed (at least one node failed), NoNodes,
+	// TooManyNodes or InvalidSelector; Ready is True once it is complete and no node failed;
+	// Stalled is True if it is complete and not Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -176,8 +174,8 @@ const MaxNodes = 1000
 // ConditionComplete says whether every node of a NodeMaintenance has its result.
 const ConditionComplete = "Complete"
 
-// ConditionStalled is True on a NodeMaintenance that ended and did not do what it was for:
-// kstatus, and so Helm, Flux and kapp, report it as failed. Absent means no.
+// ConditionStalled is True on a NodeMaintenance that ended without success: kstatus, and so
+// Helm, Flux and kapp, report it as failed. Absent means False.
 const ConditionStalled = "Stalled"
 
 // NodeMaintenance cordons or uncordons nodes, once, a few at a time.

@@ -4,9 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeSelector picks nodes by their labels, as a LabelSelector does. It is bounded, so
-// that the API server can check all of it: a LabelSelector that cannot be would be
-// found out by the reconciler only.
+// NodeSelector picks nodes by their labels, as a LabelSelector does. Its size is limited, so
+// that the API server validates all of it; an invalid LabelSelector would only be found by
+// the reconciler.
 //
 // +structType=atomic
 // +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && self.matchExpressions.size() > 0)",message="an empty selector would pick every node: to mean that, name a label that all of them have"
@@ -17,7 +17,7 @@ type NodeSelector struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a label is [PREFIX/]NAME: a DNS name, and at most 63 letters, digits, -, _ and ."
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
-	// matchExpressions are what else must hold of a node's labels.
+	// matchExpressions are further requirements on a node's labels.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -30,7 +30,7 @@ type NodeSelector struct {
 // +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$')",message="a label's value is at most 63 letters, digits, -, _ and ., or empty"
 type LabelValue string
 
-// NodeSelectorRequirement is what must hold of one label.
+// NodeSelectorRequirement is a requirement on one label.
 //
 // +kubebuilder:validation:XValidation:rule="(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",message="In and NotIn need values; Exists and DoesNotExist have none"
 type NodeSelectorRequirement struct {
@@ -52,7 +52,7 @@ type NodeSelectorRequirement struct {
 	Values []LabelValue `json:"values,omitempty"`
 }
 
-// LabelSelector gives the same as the API's own type.
+// LabelSelector returns the selector as a metav1.LabelSelector.
 func (s NodeSelector) LabelSelector() *metav1.LabelSelector {
 	selector := &metav1.LabelSelector{}
 	if len(s.MatchLabels) > 0 {

@@ -4,10 +4,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeSetSpec is the wanted state.
+// NodeSetSpec is the desired state.
 type NodeSetSpec struct {
-	// controllerName is the SlurmController of the namespace whose Service the pods are
-	// told; they are created when it exists. Without one they are told none.
+	// controllerName is the SlurmController of the namespace whose Service address the pods
+	// get. Pods are created once it exists. Without a name they get no address.
 	// +optional
 	// +kubebuilder:validation:MaxLength=52
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
@@ -42,32 +42,31 @@ type NodeSetSpec struct {
 	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
 }
 
-// NodeSetStatus is the state found.
+// NodeSetStatus is the observed state.
 type NodeSetStatus struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// replicas is how many pods there are that have neither finished nor are being
-	// deleted.
+	// replicas is the number of pods that have not finished and are not being deleted.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// readyReplicas is how many of them are ready.
+	// readyReplicas is how many of these pods are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
-	// updatedReplicas is how many of them are of the revision.
+	// updatedReplicas is how many of these pods have the present revision.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
 
-	// revision names what a pod should be made of.
+	// revision identifies the pod spec that pods should have.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 
-	// controllerAddress is HOST:PORT of slurmctld as the pods are told. It stays while the
-	// SlurmController does not exist.
+	// controllerAddress is HOST:PORT of slurmctld as pods get it. It is kept if the
+	// SlurmController does not exist any more.
 	// +optional
 	ControllerAddress string `json:"controllerAddress,omitempty"`
 
@@ -75,15 +74,15 @@ type NodeSetStatus struct {
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// conditions: Applied, and Ready while every wanted pod is ready and of the revision.
+	// conditions: Applied, and Ready, which is True while every wanted pod is ready and has
+	// the revision.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// NodeSet is a number of Slurm compute nodes, each a pod under a name that follows
-// from its number.
+// NodeSet is a number of Slurm compute nodes, each a pod named after its number.
 //
 // +genclient
 // +kubebuilder:object:root=true
@@ -102,11 +101,11 @@ type NodeSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the wanted state.
+	// spec is the desired state.
 	// +required
 	Spec NodeSetSpec `json:"spec"`
 
-	// status is the state found.
+	// status is the observed state.
 	// +optional
 	// +default={"observedGeneration": -1}
 	Status NodeSetStatus `json:"status,omitzero"`

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SlurmControllerSpec is the wanted state.
+// SlurmControllerSpec is the desired state.
 type SlurmControllerSpec struct {
 	// image runs slurmctld.
 	// +required
@@ -26,10 +26,10 @@ type SlurmControllerSpec struct {
 	Resources Resources `json:"resources,omitzero"`
 }
 
-// SlurmControllerStatus is the state found.
+// SlurmControllerStatus is the observed state.
 type SlurmControllerStatus struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -37,7 +37,7 @@ type SlurmControllerStatus struct {
 	// +optional
 	ServiceName string `json:"serviceName,omitempty"`
 
-	// conditions: Applied, and Ready while slurmctld's pod is.
+	// conditions: Applied, and Ready, which is True while slurmctld's pod is ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -62,11 +62,11 @@ type SlurmController struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the wanted state.
+	// spec is the desired state.
 	// +required
 	Spec SlurmControllerSpec `json:"spec"`
 
-	// status is the state found.
+	// status is the observed state.
 	// +optional
 	// +default={"observedGeneration": -1}
 	Status SlurmControllerStatus `json:"status,omitzero"`

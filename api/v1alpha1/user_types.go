@@ -4,31 +4,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// UserSpec is the wanted state.
+// UserSpec is the desired state.
 type UserSpec struct {
-	// displayName of the person, for people.
+	// displayName is the name of the person.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x1f\\\\x7f]')",message="a display name has no line breaks and no control characters"
 	DisplayName string `json:"displayName,omitempty"`
 }
 
-// AuditLog holds what is set once and never changed.
+// AuditLog has fields that are set once and never changed.
 type AuditLog struct {
-	// createTime is when the Namespace was created that the user had first.
+	// createTime is the creation time of the user's first Namespace.
 	// +optional
 	CreateTime *metav1.Time `json:"createTime,omitempty"`
 }
 
-// UserStatus is the state found.
+// UserStatus is the observed state.
 type UserStatus struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// namespace is the user's own while it is there: not while one of that name is
-	// someone else's or is being deleted.
+	// namespace is the user's own, while it exists. It is empty while the Namespace of that
+	// name is someone else's or is being deleted.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
@@ -36,8 +36,8 @@ type UserStatus struct {
 	// +optional
 	AuditLog AuditLog `json:"auditLog,omitzero"`
 
-	// conditions: Applied, which says whether Namespace, ServiceAccount and RoleBinding
-	// are as they should be, and Ready, which says the same to kstatus.
+	// conditions: Applied says whether Namespace, ServiceAccount and RoleBinding are as they
+	// should be; Ready says the same for kstatus.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -63,11 +63,11 @@ type User struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the wanted state.
+	// spec is the desired state.
 	// +optional
 	Spec UserSpec `json:"spec,omitzero"`
 
-	// status is the state found.
+	// status is the observed state.
 	// +optional
 	// +default={"observedGeneration": -1}
 	Status UserStatus `json:"status,omitzero"`

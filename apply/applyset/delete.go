@@ -10,9 +10,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// Delete deletes all members of the set of a parent that is being deleted, in every
-// namespace, and reports whether they are gone. The parent needs a finalizer that
-// goes only then: what the parent says of its set is how its members are found, so
+// Delete deletes all members of the set of a parent that is being deleted, in every namespace,
+// and reports whether they are gone. The parent needs a finalizer that is removed only then.
 // Delete can be repeated whatever step a process died at.
 //
 //	_, done, err := sets.Delete(ctx, parent)
@@ -20,17 +19,16 @@ import (
 //		_, err = update.RemoveFinalizer(ctx, updater, parent, finalizer)
 //	}
 //
-// It releases what partial intents of the parent set. What Prune keeps is kept here, too,
-// listed in Pruned.Kept, and not waited for: an object whose label is not ours, or that
-// has owners and the parent is none of them.
-// Members that the parent owns are deleted, not left to the garbage collector, also
-// where the parent is deleted with --cascade=orphan: that is about owner references,
-// and a set goes by its label. Members with finalizers are in Pruned.Left until they
-// are gone; call Delete again then. A kind that is served no longer holds nothing.
+// It also releases what partial intents of the parent set. Objects that Prune would keep are
+// kept here, too: they are in Pruned.Kept and not waited for. Members that the parent owns are
+// deleted and not left to the garbage collector, also if the parent is deleted with
+// --cascade=orphan, which concerns owner references only. Members with finalizers are in
+// Pruned.Left until they are gone: call Delete again. Kinds that the server no longer serves
+// are passed over.
 //
-// Delete refuses a parent that is not being deleted, with ErrNotPruned. The other
-// errors are those of Sets.Apply for the parent, a UIDMismatchError where it is
-// gone, and a *PruneError. No earlier round of the parent can be pruned any more.
+// Delete returns ErrNotPruned for a parent that is not being deleted. The other errors are
+// those of Sets.Apply for the parent, a UIDMismatchError if the parent is gone, and a
+// *PruneError. Earlier rounds of the parent can no longer be pruned.
 func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned, done bool, err error) {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {
@@ -62,8 +60,8 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 	return p.pruned, len(p.errs) == 0 && len(p.pruned.Left) == 0, p.err()
 }
 
-// deleteAll deletes every member, and looks what is left of those: the answer to a
-// delete does not tell whether the object is gone.
+// deleteAll deletes every member, and then lists those that are still there, as the answer to a
+// delete does not say whether the object is gone.
 func (p *pruning) deleteAll(ctx context.Context) {
 	p.find(ctx)
 	if len(p.dropped) > 0 { // those of another parent of the name have the same label

@@ -89,8 +89,8 @@ func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 		client.DisableReadYourWritesConsistency) // else the client begins to watch the kind's metadata
 }
 
-// judgeAgain tells, of a member that is no longer what was judged, whether it is still
-// to be deleted, and at which version.
+// judgeAgain reports whether a member that changed after it was judged is still to be deleted,
+// and at which version.
 func (p *pruning) judgeAgain(ctx context.Context, ref apply.ObjectRef) (apply.ObjectRef, bool) {
 	live, err := p.sets.readMetadata(ctx, ref)
 	switch {

@@ -1,28 +1,29 @@
 // Package applyset applies what a parent emits, and deletes what it emitted before and no
-// longer does, by the rules of KEP-3659.
+// longer emits, by the rules of KEP-3659.
 //
 // # What the package promises
 //
 //  1. Whatever step a process dies at, nothing is orphaned: the parent names where members
 //     may be before the first of them is applied there.
-//  2. A label alone deletes nothing. A member goes if the Applier's field manager owns its
-//     label and nobody but the parent owns it, by the uid and resourceVersion that it was
-//     judged at. What is kept is told, with the reason.
-//  3. Nothing is deleted unless everything that the parent emits stands, and the parent,
-//     read past the cache, still is what was emitted from.
+//  2. A label alone deletes nothing. A member is deleted if the Applier's field manager owns
+//     its label and no object but the parent owns it, by the uid and resourceVersion that
+//     were judged. Members that are kept are returned with the reason.
+//  3. Nothing is deleted unless everything that the parent emits was applied, and the parent,
+//     read past the cache, is still the one that was emitted from.
 //  4. An object is in one set at most, and a set has one field manager.
-//  5. What a partial intent set, with MustExist or a Subresource, is released and not deleted.
+//  5. Fields of a partial intent (MustExist or a Subresource) are released; its object is not
+//     deleted.
 //  6. A steady state costs no request.
 //
 // Errors are those of package apply, and a PruneError that lists them.
 //
 // # What the caller does
 //
-//  1. Gives everything that the parent calls for in each round, or an error: what is left
-//     out goes.
+//  1. Emits everything that the parent calls for in each round, or returns an error: what is
+//     left out is deleted.
 //  2. Keeps one Sets for a field manager, in one process at a time, and applies one round at
 //     a time for a parent.
-//  3. Gives the parent a finalizer, and calls Sets.Delete before it goes.
+//  3. Gives the parent a finalizer, and calls Sets.Delete before removing it.
 //
 // Valid:
 //
@@ -32,9 +33,9 @@
 //		pruned, err := round.Prune(ctx)
 //	}
 //
-// Invalid: an emit that leaves out what it could not look up. It would be deleted; give the
-// error, and nothing is.
+// Invalid: an emit that leaves out what it could not look up, which would be deleted. Return
+// the error, and nothing is deleted.
 //
 // Invalid: two Sets under one field manager for the parents of one kind, in two processes
-// that run at a time. Each can take a member that the other one is about to apply.
+// that run at the same time. Each can take a member that the other is about to apply.
 package applyset

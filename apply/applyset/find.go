@@ -52,7 +52,7 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 	}
 }
 
-// findVersion tells whether the server has the kind in this version.
+// findVersion reports whether the server has the kind in this version.
 func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, namespaces []string) (served bool) {
 	switch {
 	case mapping.Scope.Name() == meta.RESTScopeNameRoot:

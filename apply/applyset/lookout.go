@@ -39,7 +39,7 @@ func (l lookout) next(kept []Kept) lookout {
 // due reports whether kept objects are to be looked at.
 func (l lookout) due() bool { return len(l.kept) > 0 && !time.Now().Before(l.until) }
 
-// remembered gives what is kept, without a look.
+// remembered returns what is kept, without a look.
 func (l lookout) remembered() []Kept {
 	kept := slices.Clone(l.kept)
 	for i := range kept {
@@ -48,7 +48,7 @@ func (l lookout) remembered() []Kept {
 	return kept
 }
 
-// mark says of what is kept whether it was told before.
+// mark sets Kept.Remembered of what was kept before.
 func (l lookout) mark(kept []Kept) {
 	for i, k := range kept {
 		kept[i].Remembered = slices.ContainsFunc(l.kept, k.same)

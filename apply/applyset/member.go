@@ -64,7 +64,7 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	return prepared
 }
 
-// twoIntents is for what would undo itself: the second intent gives up what only the
+// twoIntents is the error for a second intent for one object, which would give up what only the
 // first one lists.
 func twoIntents(object apply.ObjectRef, subresource string) error {
 	what := "object"
@@ -98,11 +98,11 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Ou
 	return outcome, err
 }
 
-// applyMember applies a member unless it is another set's. The server cannot tell
-// that: all sets of a process have one field manager, so that one takes the label of
-// another without a conflict, and the answer does not show what it was. Hence the
-// read, and nobody else of this process between it and the apply. Where nothing is to be
-// sent nothing is taken, and nothing read: a member that is as wanted has the label.
+// applyMember applies a member unless it belongs to another set. The server does not refuse
+// that: all sets of a process have one field manager, so one takes the label of another without
+// a conflict, and the answer does not show the former label. Hence the read, with no other
+// write of this process between it and the apply. If nothing is to be sent, nothing is read
+// either: a member that is as wanted has the label.
 func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outcome, error) {
 	var leave func()
 	defer func() {

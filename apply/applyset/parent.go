@@ -69,11 +69,10 @@ func (r *Round) write(ctx context.Context, to record) error {
 	return nil
 }
 
-// send writes to the parent. Where nothing but its resourceVersion tells whether the
-// parent is still what was emitted from, our own write must not hide somebody
-// else's: it is pinned to the version that was read, and its answer is the version
-// that is ours. Should the parent have changed, what the set is to say is written
-// all the same, and no version is known: nothing is deleted in this round.
+// send writes to the parent. If only its resourceVersion shows whether the parent is still what
+// was emitted from, our own write must not hide somebody else's: it is pinned to the version
+// that was read, and the version in its answer is ours. If the parent has changed, the record
+// is written all the same, and no version is known: this round deletes nothing.
 func (r *Round) send(ctx context.Context, intent apply.Intent) error {
 	if r.generation == 0 && r.version != "" {
 		outcome, err := r.sets.parents.ApplyAt(ctx, intent, r.version)

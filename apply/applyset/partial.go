@@ -57,7 +57,7 @@ func sortedPartials(p partials) []intentKey {
 	return slices.SortedFunc(maps.Keys(p), func(a, b intentKey) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// saysOf gives the annotation. A parent that has one keeps it, with an empty list:
+// saysOf returns the annotation. A parent that has one keeps it, with an empty list:
 // what others may have put there is not left to stand.
 func saysOf(p partials, before string) (string, error) {
 	if len(p) == 0 && before == "" {
@@ -103,7 +103,7 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	return recorded
 }
 
-// withPartials gives the record that names these.
+// withPartials returns the record that names these.
 func (r *Round) withPartials(to record, p partials) (record, error) {
 	var err error
 	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {

@@ -9,38 +9,35 @@ import (
 	"coapply.dev/apply"
 )
 
-// ErrNotPruned says that a round cannot be pruned: not everything that its parent
-// emits stands, which wraps the first of Round.Errs as well, or there is a later
-// round, be it one that failed. Nothing was deleted.
+// ErrNotPruned is returned for a round that cannot be pruned: something in it failed (the error
+// then also wraps the first of Round.Errs), or a later round has begun. Nothing was deleted.
 var ErrNotPruned = errors.New("not pruned")
 
 // Pruned is what became of the members that a parent emits no longer.
 type Pruned struct {
 	Deleted  []apply.ObjectRef // an object with finalizers goes when these are gone
-	Released []apply.ObjectRef // what partial intents set there was given up
-	Kept     []Kept            // in each round anew, see Kept.Remembered
-	Left     []apply.ObjectRef // of Sets.Delete: members that are being deleted, and still there
+	Released []apply.ObjectRef // fields that partial intents set there were given up
+	Kept     []Kept            // listed in each round, see Kept.Remembered
+	Left     []apply.ObjectRef // set by Sets.Delete: members that are being deleted and still exist
 }
 
-// Kept is an object that has the set's label, is emitted no longer, and was not
-// deleted.
+// Kept is an object that has the set's label, is no longer emitted, and was not deleted.
 type Kept struct {
 	Object apply.ObjectRef
-	Reason string // the same as long as the trouble is
+	Reason string // stays the same while the cause does
 
-	// Remembered says that an earlier round of this process kept it for this reason.
-	// It is looked at again seconds later, then less and less often, every ten minutes
-	// in the end; in between it costs no request, and what became of it is not known.
+	// Remembered reports whether an earlier round of this process kept the object for this
+	// reason, and this round did not look again. The next look comes seconds later, then
+	// less and less often, up to every ten minutes.
 	Remembered bool
 }
 
-// String gives the object and the reason.
+// String returns the object and the reason.
 func (k Kept) String() string {
 	return fmt.Sprintf("%v is emitted no longer and was kept: %s", k.Object, k.Reason)
 }
 
-// PruneError is everything that failed while a set was pruned. What else could be
-// deleted was.
+// PruneError lists everything that failed while a set was pruned. The rest was deleted.
 type PruneError struct {
 	Parent apply.ObjectRef
 	Errs   []error
@@ -54,39 +51,36 @@ func (e *PruneError) Error() string {
 	return fmt.Sprintf("pruning what %v emitted before: %s", e.Parent, strings.Join(parts, "; "))
 }
 
-// Unwrap gives each error.
+// Unwrap returns the errors.
 func (e *PruneError) Unwrap() []error { return e.Errs }
 
-// Prune deletes the members that the parent emits no longer, each pinned to the uid
-// and the resourceVersion that it was judged at, with background propagation, and then
-// shrinks what the parent says to where members are now. It refuses a round of which
-// anything failed, with ErrNotPruned.
+// Prune deletes the members that the parent no longer emits, with background propagation, each
+// pinned to the uid and resourceVersion that were judged. It then shortens what the parent
+// records to the places where members are now. It returns ErrNotPruned for a round in which
+// anything failed.
 //
-// A label alone deletes nothing, as anybody can copy or forge one. An object is
-// kept when the label is not owned by the applier's field manager (Apply), when it
-// has owners and the parent is none of them, when it is being deleted already, or
-// when it was recreated meanwhile. One that is written to before it is deleted is
-// read and judged again: without the label it is no member any more. Nothing is
-// deleted unless the parent, read past the cache, is the same object, is not being
-// deleted and is at the generation that was emitted from. (A Deployment counts its
-// annotations in its generation: as a parent it can be pruned only in the round after
-// one that wrote to it.) Of a parent whose kind has no generation, such as a
-// ConfigMap, a Secret, a Namespace or a Node, the resourceVersion has to be the one
-// that was emitted from. The round's own write of where members may be does not
-// count; what an intent of the round changes on such a parent does, and the next
-// round prunes.
+// A label alone deletes nothing, as anybody can copy or forge one. An object is kept if the
+// applier's field manager does not own its label (by Apply), if it has owners and the parent is
+// not among them, if it is being deleted already, or if it was recreated meanwhile. If an
+// object is written to before it is deleted, it is read and judged again.
 //
-// What partial intents set, with MustExist or a Subresource, that are emitted no
-// longer is released, pinned to the uid, under the same conditions: our fields go, the
-// others' stay. Object and subresource are released apart, and neither where an intent
-// for it is still emitted. Fields that two parents set on one object under one field
-// manager are one entry: what is released for one parent is released for both. What an
-// object cannot be without is in Kept.
+// Nothing is deleted unless the parent, read past the cache, is the same object, is not being
+// deleted, and is at the generation that was emitted from. (A Deployment counts its annotations
+// in its generation: as a parent it can be pruned only in the round after one that wrote to
+// it.) If the parent's kind has no generation, as ConfigMap, Secret, Namespace and Node, the
+// resourceVersion must be the one that was emitted from. The round's own record of places does
+// not count; what an intent of the round changes on such a parent does, and then the next round
+// prunes.
 //
-// A kind that is served no longer holds nothing. Whatever else fails is in a
-// *PruneError, of the classes that apply.Classify gives; what the parent says stays then,
-// and pruning again continues. Nobody else's objects are
-// deleted.
+// Fields that partial intents (MustExist or a Subresource) set, and that are no longer emitted,
+// are released under the same conditions, pinned to the uid. Object and subresource are
+// released separately, and only if no intent for them is still emitted. Fields that two parents
+// set on one object under one field manager are one entry: releasing them for one parent
+// releases them for both. If an object cannot exist without the fields, it is in Kept.
+//
+// Kinds that the server no longer serves are passed over. Other failures are in a *PruneError,
+// in the classes of apply.Classify; the parent's record then stays, and pruning again
+// continues.
 func (r *Round) Prune(ctx context.Context) (Pruned, error) {
 	if !r.complete {
 		return Pruned{}, r.notStanding()

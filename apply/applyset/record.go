@@ -29,8 +29,8 @@ const (
 	namespacesAnnotation = "applyset.kubernetes.io/additional-namespaces"
 )
 
-// ID names the set of a parent: by KEP-3659 a hash of its name, namespace,
-// kind and group, so that there is one set to a parent and none can be borrowed.
+// ID returns the id of a parent's set: by KEP-3659 a hash of its name, namespace, kind and
+// group, so that each parent has exactly one.
 func ID(parent apply.ObjectRef) string {
 	hash := sha256.Sum256([]byte(strings.Join([]string{parent.Name, parent.Namespace, parent.Kind, parent.Group}, ".")))
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(hash[:]) + "-v1"
@@ -49,8 +49,7 @@ func (s *Sets) Has(parent, object client.Object) bool {
 	return s.ownsLabel(ownership)
 }
 
-// record is what a parent says of its set; the zero value is that of a parent
-// that has none.
+// record is what a parent says of its set; the zero value if it has no set.
 type record struct{ id, tooling, kinds, namespaces, partials string }
 
 func recordOf(parent metav1.Object) record {
@@ -64,8 +63,8 @@ func recordOf(parent metav1.Object) record {
 	}
 }
 
-// mayBecome tells whether the set is this one, or none yet: another tool's is not
-// touched.
+// mayBecome returns an error if the parent has a set of another tool or field manager, which is
+// not touched.
 func (r record) mayBecome(own record) error {
 	const remedy = "nothing was written; if that set is of no use any more, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
 	switch {
@@ -92,7 +91,7 @@ func (r record) annotations() map[string]string {
 	return annotations
 }
 
-// scope gives where members may be, as far as it is recorded.
+// scope returns where members may be according to the record.
 func (r record) scope() scope {
 	recorded := newScope()
 	for text := range strings.SplitSeq(r.kinds, ",") {
@@ -108,7 +107,7 @@ func (r record) scope() scope {
 	return recorded
 }
 
-// with gives the record of another scope.
+// with returns the record with another scope.
 func (r record) with(s scope) record {
 	var kinds []string
 	for kind := range s.kinds {
@@ -120,8 +119,8 @@ func (r record) with(s scope) record {
 	return r
 }
 
-// scope is where members may be: objects of these kinds, in the parent's own
-// namespace, in these others or in none.
+// scope is where members may be: objects of these kinds, cluster-scoped or in these namespaces
+// or the parent's own.
 type scope struct {
 	kinds      sets.Set[schema.GroupKind]
 	namespaces sets.Set[string]

@@ -12,13 +12,13 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// releases reports whether the parent names partial intents that the round has none of,
-// but for those that are known not to be given up.
+// releases reports whether the parent names partial intents that are not in the round, except
+// those that are known to be kept.
 func (r *Round) releases(known knownSet) bool {
 	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
 }
 
-// release gives up what partial intents set that are emitted no longer.
+// release gives up what partial intents set that are no longer emitted.
 func (p *pruning) release(ctx context.Context, released []intentKey) {
 	for _, key := range released {
 		if ctx.Err() != nil {

@@ -17,50 +17,47 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Sets applies what parents emit and deletes what they emitted before and no
-// longer do, by the rules of KEP-3659: the parent has the id of its set and, in
-// annotations, the kinds and namespaces where members may be; each member has a
-// label with that id.
+// Sets applies what parents emit, and deletes what they emitted before and no longer emit, by
+// the rules of KEP-3659: annotations of the parent have the id of its set and the kinds and
+// namespaces where members may be; a label of each member has that id.
 //
 //	round := sets.Apply(ctx, parent, emit)
 //	if len(round.Errs) == 0 {
 //		pruned, err := round.Prune(ctx)
 //	}
 //
-// Delete deletes everything that a parent emitted before the parent itself goes.
+// Delete deletes everything that a parent emitted before the parent itself is deleted.
 //
-// Each intent makes its object a member, which goes when it is emitted no longer,
-// whoever made it. Not so one with MustExist or a Subresource: it adds to an object
-// that someone else or another intent brings about, labels nothing and deletes
-// nothing; the parent names it, and when it is emitted no longer Prune releases what
-// it set, as apply.Applier.Release does. One object, or one subresource of it, takes one intent a round.
+// Each intent makes its object a member, whoever created it, unless the intent is partial
+// (MustExist or a Subresource). A partial intent adds fields to an object that someone else
+// creates: it labels and deletes nothing. The parent names the object, and Prune releases the
+// fields once they are no longer emitted, as apply.Applier.Release does. A round has at most
+// one intent for an object or subresource.
 //
-// An object is in one set at most. A member that is to be written to, and that this process
-// has not applied for the parent yet, is read first, past the cache, and one with the label of another
-// set is a RefusedError, until that set has pruned it or the label is removed. So
-// whoever has it keeps it, also after a restart. That takes one Sets for a field
-// manager, in one process at a time: two can both read a member before either
-// applies it, and then take it from each other, until one of them starts again.
+// An object is in one set at most. Before the first write to a member in this process, the
+// member is read past the cache; if it has the label of another set, the error is a
+// RefusedError until that set has pruned it or the label is removed. So the set that has it
+// keeps it, also after a restart. This needs one Sets for a field manager, in one process at a
+// time: two could both read a member before either applies it, and then take it from each
+// other.
 //
-// Whatever step a process dies at, nothing is orphaned. The parent names a kind and a
-// namespace before the first member is applied there, and an object before its first
-// partial intent is. The names stay as long as anything may be left. Only what was
-// emitted before there was a set is not known to it.
+// Nothing is orphaned, whatever step a process dies at: the parent names a kind and namespace
+// before the first member is applied there, and an object before its first partial intent, for
+// as long as anything may be left. Objects that were emitted before there was a set are not
+// known.
 //
-// A parent has one set and a set has one field manager: with a second reconciler
-// that prunes for the same parent, one of the two gets a RefusedError. The caller
-// applies one round at a time for a parent, as a controller does.
+// A parent has one set, and a set one field manager: a second reconciler that prunes for the
+// same parent gets a RefusedError. The caller applies one round at a time for a parent, as a
+// controller does.
 //
-// Cost beside the applies: a read of a member's metadata before the first write to it in a process,
-// again after it failed; once per parent and process a read of the parent and a list for
-// each recorded kind and namespace, since only these tell what a process that ended in
-// between has left behind, again when something is emitted no longer, and
-// now and then, ten minutes apart in the end, while something is kept; a write to the
-// parent before a first member of a kind or namespace or a first partial intent for an
-// object, and after the last. A steady state costs no request.
+// Cost beside the applies: for each member, a read of its metadata before the first write in a
+// process, and after a failure; for each parent and process, one read of the parent and one
+// list for each recorded kind and namespace, again whenever something is no longer emitted, and
+// every ten minutes at most while something is kept; a write to the parent before the first and
+// after the last member of a kind and namespace, or partial intent for an object. A steady
+// state costs no request.
 //
-// Rights: get and patch of parents; get, list and delete of members, where they are
-// recorded.
+// Rights: get and patch of parents; get, list and delete of members.
 type Sets struct {
 	members *apply.Applier
 	parents *apply.Applier                     // writes the set's label and annotations, under a name of its own
@@ -76,9 +73,8 @@ const (
 	knownMembers = 1 << 16
 )
 
-// New gives the sets of parents whose members the applier applies. A
-// conflict over membership itself is always rejected, whatever the policy: an
-// object is in one set at most.
+// New returns Sets whose members the applier applies. A conflict over the set's label is always
+// rejected, whatever the policy.
 func New(applier *apply.Applier) (*Sets, error) {
 	if applier == nil {
 		return nil, errors.New("applyset: an applier is needed")
@@ -126,7 +122,7 @@ type knownSet struct {
 	partials partials // that the parent names, by what we wrote
 }
 
-// Round is one emission on its way: what became of its intents, then Prune.
+// Round is one emission of a parent: what became of its intents, and then Prune.
 type Round struct {
 	Outcomes []apply.Outcome // one per intent, in their order; none if the round was refused
 	Errs     []error         // what went wrong, of emitting, of the parent, of each intent; never nil ones
@@ -148,15 +144,14 @@ type Round struct {
 	complete   bool                // everything that is emitted stands
 }
 
-// Apply applies everything that the parent calls for: after the parent says where
-// members may be, each intent in its order, also after one failed, the members with
-// the set's label. Nothing is written after a failed emit, and no intent is applied
-// when the parent cannot be written. The parent is as it was read, from a cache
-// too; it is not written to.
+// Apply applies everything that the parent calls for. It first records in the parent where
+// members may be, and then applies each intent in its order, also after one failed, with the
+// set's label on members. Nothing is written if emit fails, and no intent is applied if the
+// parent cannot be written. The parent may come from a cache; Apply does not change it.
 //
-// The errors are those of apply.Applier.Apply; for a set that is another tool's, or
-// another field manager's, and for a member of another set, *RefusedError; for a
-// second intent for the same, *IntentError.
+// The errors are those of apply.Applier.Apply; a *RefusedError for a set of another tool or
+// field manager and for a member of another set; and an *IntentError for a second intent for
+// the same object.
 func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]apply.Intent, error)) *Round {
 	r := s.newRound()
 	if err := r.identify(parent); err != nil {

@@ -65,7 +65,7 @@ func (s *setScript) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.steps[s.sent-1].answer(request)
 }
 
-// describe gives method, path below the namespace, query and body.
+// describe returns method, path below the namespace, query and body.
 func (s *setScript) describe(request *http.Request) string {
 	text := request.Method + " " + strings.TrimPrefix(request.URL.Path, "/api/v1/namespaces/shop/")
 	query := request.URL.Query()
@@ -93,7 +93,7 @@ func (s *setScript) describe(request *http.Request) string {
 	return strings.ReplaceAll(text, setID, "SET")
 }
 
-// deleteOptions gives the preconditions and the propagation. They are sent as
+// deleteOptions returns the preconditions and the propagation. They are sent as
 // Protobuf.
 func (s *setScript) deleteOptions(raw []byte) string {
 	var options metav1.DeleteOptions

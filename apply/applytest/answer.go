@@ -7,15 +7,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Answer is what a call gets instead of the wrapped client's: of the API server,
-// or silence, in the form in which it arrives. Each function that makes one says
-// which class apply has for it. The zero Answer is none.
+// Answer is what a call gets instead of the wrapped client's answer, in the form in which it
+// arrives from an API server. Each function that returns one names the class that apply has for
+// it.
 //
-// An Answer fits only the calls that a server gives it to. A fault whose Call
-// names no verb passes over the others, and one that names a verb which never gets
-// the answer is refused. What only the call itself tells, such as whether it
-// carries a uid, is known when the fault is due: then it fails the test, and with
-// Always it passes over that call.
+// An Answer fits only calls to which a server can give it. A fault whose Call names no verb
+// passes over the others, and one that names a verb which never gets the answer is refused.
+// What only the call itself shows, such as whether it carries a uid, is checked when the fault
+// is due: it then fails the test, or with Always passes over the call.
 type Answer struct {
 	name     string
 	only     []Verb                // those that a server gives it to; none: all
@@ -26,7 +25,7 @@ type Answer struct {
 	invalid  error // of building it; Inject reports it
 }
 
-// String gives the name of the function that makes it.
+// String returns the name of the function that makes it.
 func (a Answer) String() string { return a.name }
 
 func (a Answer) fits(made Call) bool {

@@ -102,7 +102,7 @@ func TestAnswersAreRecognised(t *testing.T) {
 	}
 }
 
-// bounded gives the call a minute of a clock that stands still unless all wait.
+// bounded returns the call a minute of a clock that stands still unless all wait.
 func bounded(t *testing.T, call func(*testing.T, context.Context) error, want error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

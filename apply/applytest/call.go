@@ -101,7 +101,7 @@ func copyObject(object client.Object) (client.Object, error) {
 	return other, nil
 }
 
-// copyConfig gives a configuration of the same type.
+// copyConfig returns a configuration of the same type.
 func copyConfig(config runtime.ApplyConfiguration) (runtime.ApplyConfiguration, error) {
 	raw, err := json.Marshal(config)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// Class says how a request was answered, in the words of apply.ResultOf as far as
-// one answer tells.
+// Class says how a request was answered, in the words of apply.ResultOf as far as one answer
+// shows it.
 type Class string
 
 const (

@@ -18,7 +18,7 @@ type counted struct {
 	unfit  error       // why the last call passed over is no call for the answer
 }
 
-// sees counts a matching call and tells whether it is due the answer. One that
+// sees counts a matching call and reports whether it gets the answer. One that
 // should always be given is not due to a call that it does not fit.
 func (c *counted) sees(made call) bool {
 	if !c.meets(made.Call) {

@@ -12,7 +12,7 @@
 //
 // # What it does not do
 //
-// It is no API server, and nor is controller-runtime's fake client, which Inject
+// It is not an API server, and neither is controller-runtime's fake client, which Inject
 // may wrap. On that one Apply works, with conflicts on built-in kinds, forcing of
 // objects that have a uid, and the injected faults. It differs in what follows (as
 // of v0.25), and for a test of that, or of steps that change nothing, take a real

@@ -28,7 +28,7 @@ func (c Call) matches(made Call) bool {
 		(!c.DryRun || made.DryRun) && (!c.Forced || made.Forced)
 }
 
-// String gives what is not empty.
+// String returns what is not empty.
 func (c Call) String() string {
 	verb := string(c.Verb)
 	if verb == "" {
@@ -54,18 +54,18 @@ func (c Call) String() string {
 // Always is for Fault.Times: as often as the call is made.
 const Always = -1
 
-// Fault is an answer and the calls that get it instead of the client's own.
+// Fault is an answer and the calls that get it.
 type Fault struct {
 	Call   Call
 	Answer Answer
-	// Skip is how many matching calls go by before the first that gets the answer,
-	// those counted that another fault answers.
+	// Skip is how many matching calls pass before the first that gets the answer, including
+	// those that another fault answers.
 	Skip int
 	// Times is how many calls get the answer: 0 is one, Always is each.
 	Times int
 }
 
-// shadows tells whether no call is left for a later fault.
+// shadows reports whether no call is left for a later fault.
 func (f Fault) shadows(later Fault) bool {
 	if f.Times != Always || f.Skip > later.Skip || f.Answer.unfit != nil {
 		return false
@@ -82,7 +82,7 @@ func (f Fault) shadows(later Fault) bool {
 	return true
 }
 
-// meets tells whether the call is one of the fault's.
+// meets reports whether the call is one of the fault's.
 func (f Fault) meets(made Call) bool { return f.Call.matches(made) && f.Answer.fits(made) }
 
 func (f Fault) times() int {
@@ -92,7 +92,7 @@ func (f Fault) times() int {
 	return f.Times
 }
 
-// String gives the answer and the call.
+// String returns the answer and the call.
 func (f Fault) String() string {
 	text := fmt.Sprintf("%v for %v", f.Answer, f.Call)
 	if f.Skip > 0 {

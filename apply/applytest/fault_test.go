@@ -60,7 +60,7 @@ func TestFaultsAreValidated(t *testing.T) {
 	}
 }
 
-// stops gives the message that the call stopped its test with.
+// stops returns the message that the call stopped its test with.
 func stops(t *testing.T, call func(*testingT)) (message string) {
 	t.Helper()
 	defer func() { message = fmt.Sprint(recover()) }()

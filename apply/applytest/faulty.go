@@ -10,9 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Faulty is a client whose calls get injected answers, and the wrapped client's
-// where none is due. It is a client.Client, so it serves as LiveReader too, and is
-// safe for concurrent use.
+// Faulty is a client whose calls get injected answers, and the wrapped client's answers if no
+// fault is due. It can serve as LiveReader, too, and is safe for concurrent use.
 type Faulty struct {
 	client.Client
 
@@ -28,15 +27,14 @@ type misgiven string
 
 func (m misgiven) Error() string { return string(m) }
 
-// Inject puts faults into a client, such as controller-runtime's fake one. Each
-// call gets the answer of the first fault in the list that is due, so that faults
-// for the same call happen one after the other.
+// Inject puts faults into a client, such as controller-runtime's fake client. Each call gets
+// the answer of the first fault in the list that is due, so faults for the same call happen one
+// after the other.
 //
-// A fault that can never happen, by itself or because of one before it, fails the
-// test here; one that is due to a call which no server answers so, as far as the
-// call alone tells, fails it and the call then. A fault that did not happen fails
-// the test at its end, with the calls that were made: a test that passes as its
-// fault is not met proves nothing.
+// A fault that can never happen, by itself or because of one before it, fails the test here. A
+// fault that is due for a call which no server answers in that way fails the test and the call
+// then. A fault that did not happen fails the test at its end, with the calls that were made: a
+// test whose fault is not met proves nothing.
 func Inject(t testing.TB, c client.Client, faults ...Fault) *Faulty {
 	t.Helper()
 	f := &Faulty{Client: c, t: t}
@@ -64,7 +62,7 @@ func Inject(t testing.TB, c client.Client, faults ...Fault) *Faulty {
 	return f
 }
 
-// end gives what is unused when nothing may fail the test any more.
+// end returns what is unused when nothing may fail the test any more.
 func (f *Faulty) end() []string {
 	f.mu.Lock()
 	f.over = true
@@ -72,7 +70,7 @@ func (f *Faulty) end() []string {
 	return f.Unused()
 }
 
-// Given counts the calls that got the answer of a fault.
+// Given returns how many calls got the answer of a fault.
 func (f *Faulty) Given() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +95,7 @@ func (f *Faulty) Unused() []string {
 	return all
 }
 
-// due counts the call with every fault and gives the first that is due.
+// due counts the call with every fault and returns the first that is due.
 func (f *Faulty) due(made call) (Fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,9 +127,8 @@ func (f *Faulty) refuse(fault Fault, made call, why error) error {
 	return err
 }
 
-// do makes a call or gives it what is due. Where a write lands and its answer is
-// lost, lost makes it. A call whose context has ended is not sent, so it is not met
-// by a fault.
+// do makes a call, or answers it with the fault that is due. If the fault is a lost answer,
+// lost makes the call. A call whose context has ended is not sent, so it does not meet a fault.
 func (f *Faulty) do(ctx context.Context, made call, send, lost func() error) error {
 	if ctx.Err() != nil {
 		return send()

@@ -88,7 +88,7 @@ func howToWrite(t testing.TB) string {
 	return fmt.Sprintf("%s=1 go test -run '%s' .", UpdateVariable, t.Name())
 }
 
-// updating tells whether the golden files are to be written.
+// updating reports whether the golden files are to be written.
 func updating() (bool, error) {
 	if value := os.Getenv(UpdateVariable); value != "" {
 		update, err := strconv.ParseBool(value)

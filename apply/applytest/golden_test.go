@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 	applytest.Golden(t, "testdata/none.yaml")
 }
 
-// golden gives what a test that calls Golden says.
+// golden returns what a test that calls Golden says.
 func golden(t *testing.T, file string, intents ...apply.Intent) *testingT {
 	t.Helper()
 	inner := &testingT{TB: t}

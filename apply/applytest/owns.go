@@ -17,13 +17,13 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// Owns emits the intents of each parent, and checks that a field manager claims what it
-// emits and nothing else: each field of an intent is covered by what its contract lets it
-// apply, and each path there covers a field of an intent. So the parents have to show
-// everything that the manager can want.
+// Owns emits the intents of each parent, and checks them against the contract of a field
+// manager: each field of an intent is covered by a path that the contract lets it apply, and
+// each of these paths covers a field of an intent. So the parents have to show everything that
+// the manager can want.
 //
-// The contract is that of one field manager, such as all.Of("shop-web"). That no other
-// manager claims the same is for contract.Check, which is for the whole of it.
+// The contract is that of one field manager, such as all.Of("shop-web"); contract.Check finds
+// claims of two managers for the same field.
 func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]apply.Intent, error), parents ...Parent) {
 	t.Helper()
 	managers := c.Managers()
@@ -168,7 +168,7 @@ func (e *emission) value(at fieldowners.Path, value any) {
 	e.fields = append(e.fields, at)
 }
 
-// stepInto gives the step by which a claim goes into a list; without one, the list is
+// stepInto returns the step by which a claim goes into a list; without one, the list is
 // claimed as a whole.
 func (e *emission) stepInto(list fieldowners.Path) (step fieldowners.Element, in bool) {
 	for _, claim := range e.claims {

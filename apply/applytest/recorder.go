@@ -11,21 +11,21 @@ import (
 	"text/tabwriter"
 )
 
-// Recorder counts the requests that go over the wire, client-go's own retries
-// included. Wrap the rest.Config with it before any client is made from it:
+// Recorder counts the requests that go over the wire, client-go's own retries included. Wrap
+// the rest.Config with it before any client is made from it:
 //
 //	recorder := applytest.NewRecorder()
 //	cfg.Wrap(recorder.Wrap)
 //
-// It is safe for concurrent use and changes nothing on the way: no body is taken
-// away and a watch streams on. A request is recorded when its answer begins; one
-// whose context had ended before is none, as it is not sent.
+// It is safe for concurrent use and changes nothing: bodies and watches pass through. A request
+// is recorded when its answer begins. A request whose context had ended before is not sent, and
+// not recorded.
 type Recorder struct {
 	mu       sync.Mutex
 	requests []Request
 }
 
-// NewRecorder gives a Recorder that has seen nothing.
+// NewRecorder returns an empty Recorder.
 func NewRecorder() *Recorder { return &Recorder{} }
 
 // Wrap records what goes through a transport.
@@ -40,11 +40,10 @@ func (r *Recorder) Requests() []Request {
 	return slices.Clone(r.requests)
 }
 
-// Count tells how many of the requests match: empty parts of the query match
-// everything, so that DryRun and Forced can be asked for and not be excluded. A
-// query that no request could ever match, as its Verb or Class is none of this
-// package's or its Resource is a kind, panics: a test that counts none of them
-// would prove nothing. Names are not checked.
+// Count returns how many of the requests match. Empty parts of the query match everything, so
+// DryRun and Forced can be asked for and not excluded. A query that no request can match,
+// because its Verb or Class is not one of this package's or its Resource is a kind, panics: a
+// test that counts zero of them would prove nothing. Names are not checked.
 func (r *Recorder) Count(query Request) int {
 	if err := query.validate(); err != nil {
 		panic(fmt.Sprintf("applytest: Recorder.Count: %v", err))

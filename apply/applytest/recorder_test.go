@@ -19,7 +19,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// answering gives one answer to every request.
+// answering returns one answer to every request.
 func answering(code int, body io.Reader) roundTripper {
 	return func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil

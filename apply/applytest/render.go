@@ -17,7 +17,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// render gives the intents as a stream of YAML documents.
+// render returns the intents as a stream of YAML documents.
 func render(intents []apply.Intent) (string, error) {
 	check, err := checker()
 	if err != nil {
@@ -40,7 +40,7 @@ func render(intents []apply.Intent) (string, error) {
 	return strings.Join(documents, "---\n"), nil
 }
 
-// documentsOf gives the configuration below what else the intent says. It goes
+// documentsOf returns the configuration below what else the intent says. It goes
 // through the fields of Intent, so that one which apply gains is not left out: a
 // configuration, such as the body of a subresource, is a document of its own.
 func documentsOf(intent apply.Intent) ([]string, error) {

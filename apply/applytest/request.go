@@ -48,7 +48,7 @@ type Request struct {
 	Class        Class // of the answer
 }
 
-// matches tells whether the request is one of those that a query asks for.
+// matches reports whether the request is one of those that a query asks for.
 func (r Request) matches(query Request) bool {
 	return (query.Verb == "" || query.Verb == r.Verb) &&
 		r.isOf(query.Resource) &&
@@ -97,9 +97,8 @@ func describe(request *http.Request) Request {
 	return r
 }
 
-// locate reads what a URL names and gives the part behind the version and
-// namespace: /api/v1/… or /apis/GROUP/VERSION/…, below whatever path the server is
-// reached at.
+// locate reads what a URL names and returns the part behind version and namespace: /api/v1/… or
+// /apis/GROUP/VERSION/…, below any path at which the server is reached.
 func (r *Request) locate(path string) []string {
 	parts := strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 	start := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })

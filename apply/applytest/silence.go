@@ -34,8 +34,8 @@ func ClientTimeout() Answer {
 	}}
 }
 
-// Hangs gives no answer until the context of the call ends, and then its error. A
-// context that cannot end fails the test at once, and the call. Nothing lands.
+// Hangs answers only when the context of the call ends, with its error. A context that cannot
+// end fails the test and the call at once. Nothing lands.
 func Hangs() Answer {
 	return Answer{name: "Hangs", give: func(ctx context.Context, made call) error {
 		if ctx.Done() == nil {
@@ -46,7 +46,7 @@ func Hangs() Answer {
 	}}
 }
 
-// Fails gives an error of the caller's own, such as that of a client in the way.
+// Fails answers with an error of the caller's own, for example of a client in between.
 func Fails(err error) Answer {
 	a := Answer{name: "Fails", give: func(context.Context, call) error { return err }}
 	if err == nil {

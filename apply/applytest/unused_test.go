@@ -11,7 +11,7 @@ import (
 	"coapply.dev/apply/applytest"
 )
 
-// TestShadowed gives two faults, of which the first may leave nothing.
+// TestShadowed has two faults, of which the first may leave nothing.
 func TestShadowed(t *testing.T) {
 	always := func(answer applytest.Answer, call applytest.Call) applytest.Fault {
 		return applytest.Fault{Call: call, Answer: answer, Times: applytest.Always}

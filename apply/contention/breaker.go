@@ -55,8 +55,8 @@ func (b *breaker) mayForce(now time.Time) bool {
 	return false // open, or on trial: it was taken back, and the watch is about to say so
 }
 
-// moved is told that the field came to ours or went from ours, or both where both
-// managers are ours. It tells whether that opened the breaker again.
+// moved records that the field came to ours or went from ours, or both if both managers are
+// ours. It reports whether that opened the breaker again.
 func (b *breaker) moved(toOurs, fromOurs bool, now time.Time) bool {
 	switch phase := b.at(now); {
 	case phase == halfOpen && toOurs:

@@ -8,27 +8,26 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Change is what managed fields show of a write.
+// Change is a write as managed fields show it.
 type Change struct {
 	// Fields are those that changed their owners.
 	Fields fieldowners.Difference
-	// Writers are the managers that wrote: one, but where several writes are seen as
-	// one; none where it was the second write of a manager in a second and changed no
-	// owner.
+	// Writers are the managers that wrote: usually one; more if several writes are seen as
+	// one; empty for a manager's second write in a second that changed no owner.
 	Writers []fieldowners.Manager
-	// Stamped reports whether a writer's entry has a later time than any entry had. What
-	// rewrites managed fields alone, as kubectl fieldowners migrate does, only moves times.
+	// Stamped reports whether a writer's entry has a later time than any entry had before.
+	// A write of managed fields alone, as by kubectl fieldowners migrate, keeps times.
 	Stamped bool
-	// Version is the resourceVersion that the write made; "" is not known.
+	// Version is the resourceVersion that the write made; "" if it is not known.
 	Version string
 	// Generation reports whether the write gave the object another generation.
 	Generation bool
-	// Again is who wrote for the second time in a second and changed no owner, where the
-	// generation tells that somebody did. The zero value is not known.
+	// Again is the manager that wrote for the second time in a second and changed no owner,
+	// as far as a new generation shows it. The zero value: not known.
 	Again fieldowners.Manager
 }
 
-// IsEmpty tells whether there is nothing to learn from it.
+// IsEmpty reports whether the change has nothing to learn from.
 func (c Change) IsEmpty() bool {
 	return c.Fields.IsEmpty() && len(c.Writers) == 0 && c.Again == (fieldowners.Manager{})
 }
@@ -47,8 +46,9 @@ func Seen(before, after metav1.Object) (Change, error) {
 	return change, nil
 }
 
-// lastWriter is the one manager whose entry has the latest time; the zero value is that
-// there are several. A status gives no object another generation.
+// lastWriter returns the manager whose entry has the latest time, or the zero value if there
+// are several. Entries of the status are left out, as writing a status does not change the
+// generation.
 func lastWriter(all entries) (last fieldowners.Manager) {
 	newest := newestOf(all)
 	for _, entry := range all {
@@ -64,7 +64,7 @@ func lastWriter(all entries) (last fieldowners.Manager) {
 	return last
 }
 
-// newestOf gives the latest time of all entries; nil is not known.
+// newestOf returns the latest time of all entries; nil is not known.
 func newestOf(all entries) *metav1.Time {
 	var newest *metav1.Time
 	for i := range all {
@@ -77,8 +77,8 @@ func newestOf(all entries) *metav1.Time {
 
 type entries = []metav1.ManagedFieldsEntry
 
-// Between compares managed fields. Of most writes, such as those of statuses, it finds
-// out that no owner changed without reading any field.
+// Between compares managed fields. For writes that change no owner, which are most, it does not
+// parse any field.
 func Between(before, after entries) (Change, error) {
 	var change Change
 	var was, is entries // of the managers whose fields changed
@@ -145,7 +145,7 @@ func indexOf(all entries, like metav1.ManagedFieldsEntry) int {
 	})
 }
 
-// of gives all entries of a manager: only together do they say what it owns.
+// of returns all entries of a manager: only together do they say what it owns.
 func of(all entries, like metav1.ManagedFieldsEntry) entries {
 	var found entries
 	for i := indexOf(all, like); i >= 0; i = indexOf(all, like) {

@@ -10,22 +10,22 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// DefaultPerMinute is that of Config Sync (KNV2005).
+// DefaultPerMinute is the default of Config.PerMinute, as in Config Sync (KNV2005).
 const DefaultPerMinute = 5
 
 // window is the sliding time in which writes are counted, as that of fights and loops.
 const window = time.Minute
 
-// Config of a State. What is 0 has its default.
+// Config configures a State. Zero values have defaults.
 type Config struct {
 	// Ours reports whether a field manager is one of ours: of this process, or of another
 	// one of the same owner. nil knows those that State.Guard was called for.
 	Ours func(manager string) bool
-	// Tells are managers of ours that write what goes on, such as a condition, and so
-	// answer no one: they are in no loop.
+	// Tells are managers of ours that only report troubles, for example in a condition, and
+	// so are in no loop.
 	Tells []string
-	// HowToStop says how a manager of ours is brought to leave a field; "" or nil leaves
-	// that to State.HowToStop.
+	// HowToStop returns what to do so that a manager of ours leaves a field; if it is nil or
+	// returns "", State.HowToStop does.
 	HowToStop func(fieldowners.Manager) string
 	// PerMinute is how often a field may go from one manager to the other and back in
 	// a minute, each way counted, before it is a fight.

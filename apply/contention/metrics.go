@@ -4,8 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxOthers bounds how many names of foreign managers become series: whoever writes
-// an object chooses the name.
+// maxOthers limits how many names of foreign managers become series, as any writer of an object
+// can choose its name.
 const maxOthers = 100
 
 // manyOthers stands for those beyond maxOthers.
@@ -57,8 +57,8 @@ func (s *State) Describe(descs chan<- *prometheus.Desc) {
 	descs <- s.metrics.active
 }
 
-// Collect implements prometheus.Collector. A replica that waits for the lead sees
-// what ends, too, though nobody calls Take there.
+// Collect implements prometheus.Collector. It also ends what is over in a replica that waits
+// for the lead, where nobody calls Take.
 func (s *State) Collect(to chan<- prometheus.Metric) {
 	s.metrics.found.Collect(to)
 	s.mu.Lock()

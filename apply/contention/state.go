@@ -22,8 +22,8 @@ const maxTroubles = 1000
 // lookAgain is how often a trouble is looked at that no breaker times.
 const lookAgain = 10 * time.Second
 
-// State is what the process knows about contention. nil knows nothing, and stops
-// nobody.
+// State is what the process knows about contention. A nil State knows nothing and stops no
+// force.
 type State struct {
 	Config
 
@@ -38,7 +38,7 @@ type State struct {
 	strangers strangers
 }
 
-// New gives a State.
+// New returns a State.
 func New(config Config) (*State, error) {
 	if err := config.complete(); err != nil {
 		return nil, fmt.Errorf("contention: %w", err)
@@ -64,10 +64,10 @@ func (s *State) ours(name string) bool {
 	return guarded
 }
 
-// applies reports whether a manager is one that a breaker can stop, if it is ours.
+// applies reports whether a breaker can stop a manager, if it is ours.
 func applies(m fieldowners.Manager) bool { return m.Operation == metav1.ManagedFieldsOperationApply }
 
-// Guard has the policy of a manager ask before it forces.
+// Guard returns the policy with a check of the breakers before each force of the manager.
 func (s *State) Guard(manager string, policy apply.Policy) apply.Policy {
 	if s == nil {
 		return policy
@@ -90,7 +90,7 @@ func (s *State) mayForce(manager string, conflict apply.Conflict) bool {
 	return may
 }
 
-// about tells whether a conflict is about the contested field, one above or one below.
+// about reports whether a conflict is about the contested field, one above or one below.
 func (r *row) about(conflict apply.Conflict) bool {
 	if conflict.Path.IsRoot() { // only the server's string is known
 		return conflict.ServerPath == r.Path.ServerString()
@@ -98,7 +98,7 @@ func (r *row) about(conflict apply.Conflict) bool {
 	return conflict.Path.HasPrefix(r.Path) || r.Path.HasPrefix(conflict.Path)
 }
 
-// Observe is shown a change of an object, and gives what to look at again with Take.
+// Observe records a change of an object, and returns the objects to look at again with Take.
 func (s *State) Observe(object Object, change Change) []apply.ObjectRef {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *State) Observe(object Object, change Change) []apply.ObjectRef {
 	return nil
 }
 
-// begin puts a trouble on record unless the same is; it tells whether it did. What is
+// begin records a trouble unless it is recorded already, and reports whether it did. What is
 // over and stands there still, as where nobody calls Take, is not the same.
 func (s *State) begin(r *row, same func(*row) bool, now time.Time) bool {
 	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return same(r) && !s.goesOn(r, now) })
@@ -128,7 +128,8 @@ func (s *State) begin(r *row, same func(*row) bool, now time.Time) bool {
 	return true
 }
 
-// moved tells the breakers which fields went over. It tells whether that opened one.
+// moved records in the breakers which fields changed their owner. It reports whether that
+// opened one.
 func (s *State) moved(object Object, change Change, now time.Time) (opened bool) {
 	for _, r := range s.rows {
 		if r.Object.UID != object.UID || r.breaker == nil {
@@ -237,8 +238,8 @@ func (s *State) strange(subject apply.ObjectRef, now time.Time) (next time.Durat
 	return next
 }
 
-// Take gives what goes on about a subject, in a stable order, what people have not
-// heard of yet, and in what time to look again; 0 is not at all.
+// Take returns the troubles of an object in a stable order, those of them that people have not
+// been told of yet, and in what time to look again; 0 means not at all.
 func (s *State) Take(subject apply.ObjectRef) (troubles []Trouble, news []News, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -298,7 +299,8 @@ func (s *State) goesOn(r *row, now time.Time) bool {
 	})
 }
 
-// Forget drops what is known of an object that is gone, and gives what to look at.
+// Forget drops what is known of an object that is gone, and returns the objects to look at with
+// Take.
 func (s *State) Forget(object Object) []apply.ObjectRef {
 	s.mu.Lock()
 	defer s.mu.Unlock()

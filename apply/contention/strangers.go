@@ -15,8 +15,8 @@ import (
 const (
 	// maxSent and maxUnsent bound the writes that are remembered.
 	maxSent, maxUnsent = 10_000, 1000
-	// fewUnsent is up to how many writes in a minute are told of nobody: their answers
-	// were lost.
+	// fewUnsent is how many unsent writes in a minute are not reported: their answers may
+	// have been lost.
 	fewUnsent = 2
 	// answerTime is how much later than the watch an answer may come: until then a write
 	// may be ours.
@@ -41,7 +41,7 @@ type unsentWrite struct {
 	fields  []fieldowners.Path
 }
 
-// Unsent are writes that somebody else sent under a name of ours.
+// Unsent describes writes that somebody else sent under a name of ours.
 type Unsent struct {
 	Manager string
 	Object  apply.ObjectRef
@@ -49,7 +49,7 @@ type Unsent struct {
 	Fields  []fieldowners.Path // that changed owners with them; values are not watched
 }
 
-// String says what was seen, and what it may be.
+// String returns what was seen, and what it may be.
 func (u Unsent) String() string {
 	const shown = 3
 	fields := "of values alone"
@@ -111,7 +111,7 @@ func (c Change) applier() (string, bool) {
 	return writer.Name, len(c.Writers) <= 1 && applies(writer) && (c.Stamped || c.Generation)
 }
 
-// of gives what others wrote to an object as a manager, in the minute before and at
+// of returns what others wrote to an object as a manager, in the minute before and at
 // least so long ago. Nothing is up to a few writes.
 func (s *strangers) of(manager string, object apply.ObjectRef, at time.Time, ago time.Duration) []Unsent {
 	found := Unsent{Manager: manager, Object: object}
@@ -131,7 +131,7 @@ func (s *strangers) of(manager string, object apply.ObjectRef, at time.Time, ago
 	return []Unsent{found}
 }
 
-// about gives the first unsent write of each manager to each object of a subject.
+// about returns the first unsent write of each manager to each object of a subject.
 func (s *strangers) about(subject apply.ObjectRef) (firsts []unsentWrite) {
 	for _, w := range s.unsent {
 		same := func(first unsentWrite) bool { return first.manager == w.manager && first.object.UID == w.object.UID }
@@ -159,16 +159,16 @@ func (c Change) fields() (paths []fieldowners.Path) {
 	return paths[:min(most, len(paths))]
 }
 
-// Lead is called when this process begins to write under our names. What is written
-// under them before is another process's, which had the lead.
+// Lead is called when this process begins to write under our names. Earlier writes under them
+// are those of the former leader.
 func (s *State) Lead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.strangers.leads = true
 }
 
-// Sent says that this process runs a manager, and has the applies that are observed count
-// as sent.
+// Sent declares that this process runs the manager, and returns metrics that record its
+// observed applies as sent by us.
 func (s *State) Sent(manager string, metrics apply.Metrics) apply.Metrics {
 	if s == nil {
 		return metrics

@@ -23,12 +23,12 @@ const (
 type Object struct {
 	apply.ObjectRef
 
-	// Parent is the object of ours that controls it; the zero value is none. An object
-	// of ours has itself.
+	// Parent is the object of ours that controls it, or the zero value. An object of ours is
+	// its own Parent.
 	Parent apply.ObjectRef
 }
 
-// subject is whom people look at: the parent, or the object where there is none.
+// subject returns the object that people look at: the parent, or without one the object.
 func (o Object) subject() apply.ObjectRef {
 	if o.Parent.Name != "" {
 		return o.Parent
@@ -101,8 +101,8 @@ func (r *row) is(reason string, object apply.ObjectRef, path fieldowners.Path, a
 	return r.Reason == reason && r.Object.UID == object.UID && r.Path.Equal(path) && r.A == a && r.B == b
 }
 
-// HowToStop says how a manager is brought to leave a field. Release is for appliers: it
-// takes nothing from who writes by Update.
+// HowToStop returns what to do so that a manager leaves a field. Releasing works for appliers
+// only: it takes nothing from a manager that writes by Update.
 func (s *State) HowToStop(m fieldowners.Manager) string {
 	if s.Config.HowToStop != nil {
 		if how := s.Config.HowToStop(m); how != "" {

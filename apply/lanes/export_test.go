@@ -1,21 +1,36 @@
 package lanes
 
 // HoldsRoom reports whether memory is held for a map that has been large.
-func (l *Set) HoldsRoom() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.taken != nil
+func (s *Set) HoldsRoom() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lanes != nil
 }
 
 // Queued counts who wants the lane of an object, inside included.
-func (l *Set) Queued(object Key) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	first := l.taken[object]
-	for v := first; v != nil; v = v.next {
-		if n++; v.next == first {
-			break
-		}
+func (s *Set) Queued(object Key) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lanes[object]
+	if l == nil {
+		return 0
 	}
-	return n
+	return l.inside.len + l.waiting.len
+}
+
+// Held counts lanes, those of a remembered pace included.
+func (s *Set) Held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.lanes)
+}
+
+// Width is how many joint writes the lane of an object lets in now.
+func (s *Set) Width(object Key) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.lanes[object]; l != nil {
+		return l.width()
+	}
+	return 1
 }

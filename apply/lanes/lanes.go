@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,9 +14,13 @@ import (
 
 // Set is the lanes of a process. It is safe for concurrent use; the zero value is ready.
 type Set struct {
+	fixed int // the width of all lanes; 0: what the network asks for
+
 	mu    sync.Mutex
-	taken map[Key]*visit // who is inside; the others wait in its ring
-	grown bool           // taken has held more than keptRoom
+	lanes map[Key]*lane
+	quiet int       // of lanes: nobody is inside, and the pace is remembered for a moment
+	grown bool      // lanes has held more than keptRoom
+	trip  roundTrip // to the API server
 }
 
 // keptRoom is for how many objects the map may keep its room when nobody is inside:
@@ -25,6 +29,10 @@ const keptRoom = 64
 
 // New returns a set of lanes without writers.
 func New() *Set { return &Set{} }
+
+// OfWidth returns a set whose lanes let in up to so many joint writes, whatever the
+// network costs: for tests and measurements.
+func OfWidth(width int) *Set { return &Set{fixed: width} }
 
 // Key names an object, whatever its version or uid is.
 type Key struct {
@@ -58,8 +66,8 @@ func (e *ReentryError) Error() string {
 // Unwrap returns ErrReentry.
 func (e *ReentryError) Unwrap() error { return ErrReentry }
 
-// Enter waits until nobody else is inside the lane of the object. The caller reads
-// and writes the object, under inside, which is ctx and tells that it is inside; and
+// Enter waits until nobody else is inside the lane of the object, and has the lane
+// alone. The caller reads and writes the object, under inside, which is ctx and tells that it is inside; and
 // then calls leave, by defer, so that a panic frees the lane as well. leave may be
 // called more than once. Who backs off leaves the lane first.
 //
@@ -74,114 +82,121 @@ func (e *ReentryError) Unwrap() error { return ErrReentry }
 // that everybody keeps to: two that are each inside of what the other one waits for
 // wait until their contexts end.
 func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, leave func(), err error) {
-	v, err := s.enter(ctx, object)
+	v, err := s.enter(ctx, object, true, "")
 	return v, v.leave, err // short enough to be inlined, so that leave is not allocated
+}
+
+// Join is Enter for a write that needs no read, such as an unforced apply. Others who
+// joined may be inside as well, as many as keep the API server busy over the network,
+// each for another writer: the writes of one writer, a field manager, keep the order of
+// their coming.
+func (s *Set) Join(ctx context.Context, object Key, writer string) (inside context.Context, leave func(), err error) {
+	v, err := s.enter(ctx, object, false, writer)
+	return v, v.leave, err
+}
+
+// Alone waits until everybody else who is inside the lane has left, and lets nobody in
+// before: for a write that turns out to need a read. It has no effect on who is alone. After an
+// error, which wraps that of the context, the caller has left the lane.
+//
+// inside is the context that Join returned.
+func Alone(inside context.Context) error {
+	v := visitOf(inside)
+	if v == nil || v.left.Load() || !v.lane.yield(v) {
+		return nil
+	}
+	return v.wait()
+}
+
+// HandOn leaves a value, such as the object as it was just written, to the one who is alone inside
+// next, if they wait already. Nothing is kept for those who come later.
+func HandOn(inside context.Context, value any) {
+	if v := visitOf(inside); v != nil {
+		v.handed = value
+	}
+}
+
+// Handed returns, once, what the one who was inside just before handed on, or nil. Nobody
+// else of this process has been inside since.
+func Handed(inside context.Context) any {
+	v := visitOf(inside)
+	if v == nil {
+		return nil
+	}
+	value := v.received
+	v.received = nil
+	return value
+}
+
+// Overtaken says that the server refused a joint write because another one overtook it:
+// the lane becomes narrower for a moment.
+func Overtaken(inside context.Context) {
+	if v := visitOf(inside); v != nil {
+		v.set.mu.Lock()
+		defer v.set.mu.Unlock()
+		v.lane.pace.slower()
+	}
 }
 
 // Busy returns how many objects are being written to.
 func (s *Set) Busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.taken)
-}
-
-// visit is one caller of Enter, and the context that it gets.
-type visit struct {
-	context.Context
-
-	lanes  *Set
-	object Key
-	left   atomic.Bool
-
-	// Under Set.mu: the ring of those who want the lane, in the order of their
-	// coming; the first one is inside.
-	next, prev *visit
-	turn       chan struct{} // closed when the lane is handed over; nil without a wait
-}
-
-type visitKey struct{}
-
-// Value returns the visit itself to those who ask whether they are inside.
-func (v *visit) Value(key any) any {
-	if _, ok := key.(visitKey); ok {
-		return v
-	}
-	return v.Context.Value(key)
-}
-
-// visitOf is the innermost visit that a context is from.
-func visitOf(ctx context.Context) *visit {
-	v, _ := ctx.Value(visitKey{}).(*visit)
-	return v
+	return len(s.lanes) - s.quiet
 }
 
 // enter returns a visit after an error as well, one that has left.
-func (s *Set) enter(ctx context.Context, object Key) (*visit, error) {
-	v := &visit{Context: ctx, lanes: s, object: object}
+func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
-		if outer.lanes == s && outer.object == v.object && !outer.left.Load() {
-			v.left.Store(true)
-			return v, &ReentryError{Object: object}
+		if outer.set == s && outer.lane.object == object && !outer.left.Load() {
+			return gone(ctx), &ReentryError{Object: object}
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		v.left.Store(true)
-		return v, waiting(object, err)
+		return gone(ctx), waiting(object, err)
 	}
-	if s.queue(v) {
+	v := s.arrive(ctx, object, alone, by)
+	if v.turn == nil {
 		return v, nil
 	}
-	select {
-	case <-v.turn:
-		return v, nil
-	case <-ctx.Done():
-		v.leave() // should it be its turn already, the next one has it
-		return v, waiting(object, ctx.Err())
-	}
+	return v, v.wait()
 }
 
-func waiting(object Key, err error) error {
-	return fmt.Errorf("waiting to write %v: %w", object, err)
-}
-
-// queue puts a visit behind all others, and reports whether it is inside at once.
-func (s *Set) queue(v *visit) (inside bool) {
+// arrive puts a visit behind all others, and lets it in if it may be inside at once.
+func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := s.taken[v.object]
-	if first != nil {
-		v.turn = make(chan struct{})
-		v.next, v.prev = first, first.prev
-		v.next.prev, v.prev.next = v, v
-		return false
-	}
-	if s.taken == nil {
-		s.taken = map[Key]*visit{}
-	}
-	v.next, v.prev = v, v
-	s.taken[v.object] = v
-	s.grown = s.grown || len(s.taken) > keptRoom
-	return true
-}
-
-// leave ends a visit, be it inside or still waiting.
-func (v *visit) leave() {
-	if v.left.Swap(true) {
-		return
-	}
-	s := v.lanes
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case v.next == v:
-		delete(s.taken, v.object)
-		if s.grown && len(s.taken) == 0 {
-			s.taken, s.grown = nil, false
+	var v *visit
+	l := s.lanes[object]
+	if l == nil {
+		both := &firstVisit{} // one allocation
+		v, l = &both.visit, &both.lane
+		l.set, l.object = s, object
+		if s.lanes == nil {
+			s.lanes = map[Key]*lane{}
 		}
-	case s.taken[v.object] == v:
-		s.taken[v.object] = v.next
-		close(v.next.turn)
+		s.lanes[object] = l
+		s.grown = s.grown || len(s.lanes) > keptRoom
+	} else {
+		v = &visit{}
+		l.wake()
 	}
-	v.next.prev, v.prev.next = v.prev, v.next
-	v.next, v.prev = nil, nil
+	v.Context, v.set, v.lane, v.alone, v.by = ctx, s, l, alone, by
+	l.waiting.push(v)
+	if l.admit(); v.in == &l.waiting {
+		v.turn = make(chan struct{})
+	}
+	return v
 }
+
+// remove forgets a lane that nobody is in.
+func (s *Set) remove(l *lane) {
+	delete(s.lanes, l.object)
+	if s.grown && len(s.lanes) == 0 {
+		s.lanes, s.grown = nil, false
+	}
+}
+
+// lingers is for how long the pace of a lane is remembered after its last joint writes: so
+// that it is not measured anew after each moment in which nobody is inside.
+const lingers = time.Second

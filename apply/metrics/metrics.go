@@ -27,10 +27,9 @@ type Metrics struct {
 
 var _ apply.Metrics = (*Metrics)(nil)
 
-// New registers the metrics. A registerer that has them already, by an earlier
-// New, gives the earlier ones, so that both callers count into the same series.
-// Metrics of the same names from elsewhere are an error, and nothing is
-// registered then.
+// New registers the metrics. If an earlier New has registered them with the registerer, it
+// returns the earlier ones, so that both callers count into the same series. Metrics of the
+// same names from elsewhere are an error, and nothing is registered then.
 func New(registerer prometheus.Registerer) (*Metrics, error) {
 	if registerer == nil {
 		return nil, errors.New("metrics: a registerer is needed")

@@ -4,25 +4,24 @@
 //
 // # What the package promises
 //
-//  1. Looking writes nothing. Migrate, Rename and Undo read the object and give a Transfer:
+//  1. Looking writes nothing. Migrate, Rename and Undo read the object and return a Transfer:
 //     Moves is what its Do moves, Unmoved what stays and why, Unmatched what was not found.
-//  2. Do is one write, bound to the uid and the resourceVersion that were read: nobody's
-//     concurrent write is lost, and no object that was deleted is brought back, nor one
-//     that was recreated touched.
-//  3. What moves is what was shown. Where another write came between it looks again, and
-//     ends with a StaleWriteError if other fields would move now.
-//  4. No other manager loses a field by it: where the API server would not store everybody's
-//     managed fields as sent, nothing is written.
-//  5. Do gives what undoes it, and Undo makes that in another process.
+//  2. Do is one write, pinned to the uid and resourceVersion that were read. It overwrites no
+//     concurrent write, and does not touch an object that was deleted or recreated.
+//  3. Do moves what was shown. After a concurrent write it reads again, and returns a
+//     StaleWriteError if other fields would move now.
+//  4. No other manager loses a field: if the API server would not store all managed fields as
+//     sent, nothing is written.
+//  5. Do returns the Transfer that undoes it; Undo makes it in another process.
 //
 // Errors are those of package apply, one typed error for each class.
 //
 // # What the caller does
 //
-//  1. Stops the former manager, or has it leave out what moves: a manager that writes on
-//     owns again what it writes.
+//  1. Stops the former manager, or has it leave out what moves: otherwise its next write
+//     makes it an owner again.
 //  2. Shows the Transfer to somebody, or checks its Unmoved and Unmatched, before Do.
-//  3. Applies an intent that has all that moved: what it leaves out is given up, and goes.
+//  3. Applies an intent that has all fields that moved: what it leaves out is deleted.
 //
 // Valid, everything below .spec that a former version wrote by Update:
 //
@@ -33,7 +32,7 @@
 //	}
 //
 // Invalid: Migrate in each reconcile. It is done once for an object; a manager that owns the
-// fields again and again is one that still writes.
+// fields again still writes.
 //
 // Invalid: Migrate from a manager that stays, such as that of an autoscaler. Its next write
 // takes the field, and the Applier's next apply conflicts with it: leave the field out of

@@ -13,52 +13,49 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// From says whose fields a transfer takes.
+// From names a manager whose fields a transfer takes.
 type From struct {
 	Manager string
-	// Paths are the fields to take, with everything below them; none are all that
-	// the manager owns. They split a manager in two.
+	// Paths are the fields to take, with everything below them. Without any, all fields of
+	// the manager are taken.
 	Paths []string
 }
 
-// Migrate shows what it takes to bring fields that were written by Update (by PUT,
-// POST or a patch that is no apply: client-side kubectl apply, a controller with
-// get-modify-update, "before-first-apply") under this applier's management. What was
-// written through /scale comes into its entry of the object, as its next Apply would
-// else conflict with itself; the status keeps an entry of its own. Nothing is written
-// before Transfer.Do.
+// Migrate returns a Transfer that brings fields written by Update (PUT, POST or a patch that is
+// not an apply: client-side kubectl apply, a controller with get-modify-update,
+// "before-first-apply") under this applier's management. What was written through /scale moves
+// into the applier's entry of the object, as its next Apply would otherwise conflict with
+// itself; the status keeps an entry of its own. Nothing is written before Transfer.Do.
 //
-// Without it the first Apply co-owns those fields, and what later intents leave out
-// stays on the object for ever, because the Update entry still owns it.
+// Without Migrate the first Apply co-owns those fields, and what later intents leave out stays
+// on the object, because the Update entry still owns it.
 //
-// The applier's own name may be among from: a controller that goes over from
-// get-modify-update to intents.
+// The applier's own name may be in from: a controller that moves from get-modify-update to
+// intents.
 //
-// The fields are named in object's apiVersion, unless the applier has Apply entries
-// already; see fieldowners.Transfer for what stays with its owner. If object has a
-// UID, only that object is meant. Names and paths that match nothing are no error:
-// see Transfer.Unmatched.
+// The fields are named in object's apiVersion, unless the applier has Apply entries already;
+// see fieldowners.Transfer for what stays with its owner. If object has a UID, only that object
+// is meant. Names and paths that match nothing are not an error: see Transfer.Unmatched.
 //
-// Errors are one of *apply.IntentError (before any request), *apply.UIDMismatchError,
-// *apply.ContendedError (it changed between reads in several apiVersions, each time),
-// *RetryableError, *apply.RefusedError (an object that does not exist among them) or the
-// end of the context.
+// Errors are *apply.IntentError (before any request), *apply.UIDMismatchError,
+// *apply.ContendedError (the object changed between reads in several apiVersions, each time),
+// *apply.RetryableError, *apply.RefusedError (also for an object that does not exist) or the
+// context's.
 //
-// It does what client-go's csaupgrade does, and beyond that several apiVersions
-// (csaupgrade drops what is not in the target's), all subresources, and undo.
+// Beyond what client-go's csaupgrade does, it handles several apiVersions (csaupgrade drops
+// fields of versions other than the target's), all subresources, and undo.
 func Migrate(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, from ...From) (*Transfer, error) {
 	return newTransfer(ctx, applier, "Migrate", metav1.ManagedFieldsOperationUpdate, object, from)
 }
 
-// Rename is Migrate for fields that other managers applied: one manager renames it,
-// several merge it into this one, and paths split it. The former manager must not
-// apply any more, or it takes the fields into shared ownership again.
+// Rename is Migrate for fields that other managers applied: one manager is renamed, several are
+// merged into this one, and paths split one. The former manager must have stopped applying, or
+// it becomes a co-owner again.
 //
-// The applier's own name among from is for what it applied through a subresource such
-// as /scale, and is to apply with the object from now on: it comes into the entry of
-// the object.
+// The applier's own name in from moves what it applied through a subresource such as /scale
+// into its entry of the object, from which it is to apply from now on.
 //
-// The next Apply of an intent with what was taken is Unchanged.
+// The next Apply of an intent with the fields taken is Unchanged.
 func Rename(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, from ...From) (*Transfer, error) {
 	return newTransfer(ctx, applier, "Rename", metav1.ManagedFieldsOperationApply, object, from)
 }

@@ -15,9 +15,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Transfer shows fields that are to change owner, and moves them by Do. It is made
-// by Migrate, Rename, Undo, or the Do of another one, whose undo it is. It is safe for
-// concurrent use.
+// Transfer shows fields that are to change owner, and moves them by Do. It is returned by
+// Migrate, Rename and Undo, and, as the undo, by Do. It is safe for concurrent use.
 type Transfer struct {
 	applier *apply.Applier
 	verb    string
@@ -29,15 +28,15 @@ type Transfer struct {
 	unmatched []string
 }
 
-// Moves lists the fields that Do moves. Those of an undo are the fields that moved;
-// its Do leaves out what their new owner has given up since.
+// Moves returns the fields that Do moves. Those of an undo are the fields that moved; its Do
+// leaves out what the new owner has given up since.
 func (t *Transfer) Moves() []fieldowners.Handover { return slices.Clone(t.shown.Plan.Moved) }
 
-// Unmoved lists the fields that were asked for and stay with their owner, and why.
+// Unmoved returns the fields that were asked for and stay with their owner, with the reason.
 func (t *Transfer) Unmoved() []fieldowners.Unmoved { return slices.Clone(t.shown.Plan.Unmoved) }
 
-// String shows the transfer for a person, a field a line, and then what was asked
-// for and not found. There are no values in it.
+// String returns the transfer as text, one field a line, followed by what was asked for and not
+// found. It contains no values.
 func (t *Transfer) String() string {
 	var b strings.Builder
 	fields := "fields"
@@ -57,29 +56,27 @@ func (t *Transfer) String() string {
 	return b.String()
 }
 
-// Do moves the fields in one write that is bound to the object's uid and to the
-// resourceVersion read, so that nobody's concurrent write is lost and no other
-// object of the name is touched or created. No value changes. Where nothing is to
-// be moved, nothing is sent.
+// Do moves the fields in one write that is pinned to the object's uid and the resourceVersion
+// read, so that it overwrites no concurrent write and touches no other object of the name. No
+// value changes. If nothing is to be moved, nothing is sent.
 //
-// Where entries of the object are in several apiVersions, a dry run goes first: with
-// one that the server does not know any more, it would drop everybody's managed
-// fields at any write, and Do refuses to be that write.
+// If the object's entries are in several apiVersions, a dry run goes first: with an apiVersion
+// that the server can no longer convert, any write would drop all managed fields, and Do
+// refuses to make it.
 //
-// Where others wrote meanwhile it reads again. If the same fields would still move,
-// it tries again, bounded; otherwise it ends with a StaleWriteError: look again.
+// If others wrote meanwhile, Do reads again. If the same fields would still move it tries
+// again, a limited number of times; otherwise it returns a StaleWriteError, and the caller
+// should look again.
 //
-// Repeating a Do is safe. Where it was done already, its write is stale, as that of
-// anyone who wrote since is, and the read after it tells that there is nothing left
-// to do; an undo reads first, and sends nothing then.
+// Repeating a Do is safe: the read after its stale write finds nothing left to do.
 //
-// undo gives the fields back to those who owned them, as far as the applier still
-// owns them then; its Do is guarded alike, and returns what undoes that.
+// undo gives the fields back to their former owners, as far as the applier still owns them; its
+// Do is guarded in the same way.
 //
 // Errors are *apply.StaleWriteError, *apply.ContendedError, *apply.UIDMismatchError (deleted or
-// recreated), *apply.RefusedError, *RetryableError or the end of the context. Nothing has
-// moved then, unless an undo comes with the error: the answer was lost, or it was
-// not what was sent, and the undo is for what may have been done.
+// recreated), *apply.RefusedError, *apply.RetryableError or the context's. Nothing has moved
+// then, unless an undo is returned with the error: the answer was lost or is not what was sent,
+// and the undo is for what may have been done.
 func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	state := new(*t.shown) // Do may run twice at a time
 	if t.undoes {
@@ -106,8 +103,7 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	return undo, err
 }
 
-// try writes, after another look if the last try was stale, and gives the state that
-// it went by.
+// try writes, after another look if the last try was stale, and returns the state that it used.
 func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used *found, err error) {
 	if state.stale {
 		now, err := t.readAgain(ctx, state.Sent)
@@ -123,8 +119,8 @@ func (t *Transfer) try(ctx context.Context, state *found) (undo *Transfer, used 
 	return undo, state, err
 }
 
-// readAgain gives what there is to do now, which is nothing if it was done meanwhile;
-// nil without an error says that it is not what was shown.
+// readAgain returns what is left to do, which is nothing if it was done meanwhile. It returns
+// nil without an error if other fields would move than were shown.
 func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 	now, err := t.readOnce(ctx)
 	if err != nil {
@@ -141,7 +137,7 @@ func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 	return nil, nil
 }
 
-// sameMoves tells whether the same fields go from the same managers to the same.
+// sameMoves reports whether the same fields go from the same managers to the same.
 // Whether the receiver owns one already may have changed.
 func sameMoves(a, b []fieldowners.Handover) bool {
 	return slices.EqualFunc(a, b, func(a, b fieldowners.Handover) bool {
@@ -192,7 +188,7 @@ func (t *Transfer) classify(ctx context.Context, err error) error {
 	return apply.Classify(ctx, t.object, err)
 }
 
-// reverse gives the transfer that undoes what the state's plan does.
+// reverse returns the transfer that undoes what the state's plan does.
 func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Transfer, error) {
 	back := &Transfer{applier: t.applier, object: t.object, fields: state.Plan.Undo(), undoes: true}
 	if verb, isUndo := strings.CutPrefix(t.verb, "Undo of "); isUndo {

@@ -12,15 +12,15 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Undo shows what gives fields back that this applier took, as the undo of
-// Transfer.Do does, and in another process than that: moved are the Moves of the
-// transfer that was done, kept as JSON perhaps. Nothing is written before
-// Transfer.Do, which leaves out what was given up since; after it every field has
-// the owners that it had before, and nobody else's has changed.
+// Undo returns a Transfer that gives back fields which this applier took, as the undo of
+// Transfer.Do does, but in another process: moved are the Moves of the transfer that was done,
+// kept as JSON for example. Nothing is written before Transfer.Do, which leaves out what was
+// given up since. After it the fields that move have their former owners again, and no other
+// owner changes.
 //
-// The reference needs the uid of the object that moved was taken from. Fields that
-// the applier does not own any more are listed by Transfer.Unmoved; where these are all
-// of them the transfer was undone already, or never done.
+// The reference needs the uid of the object that moved was taken from. Fields that the applier
+// no longer owns are listed by Transfer.Unmoved; if these are all, the transfer was undone
+// already, or never done.
 //
 // Errors are those of Migrate.
 func Undo(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, moved []fieldowners.Handover) (*Transfer, error) {

@@ -11,9 +11,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Unmatched tells of each From, and of each of its Paths, for which no field was
-// found, and who may have been meant. It is no error: where many objects are gone
-// through, some of them have nothing to move. The undo of a transfer has none.
+// Unmatched returns a text for each From, and each of its Paths, for which no field was found,
+// with the names that may have been meant. It is not an error: of many objects some have
+// nothing to move. For an undo it is empty.
 func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
 
 func (t *Transfer) findUnmatched() (none []string, err error) {
@@ -36,7 +36,7 @@ func (t *Transfer) findUnmatched() (none []string, err error) {
 	return none, nil
 }
 
-// owns tells whether the manager wrote, through whichever subresource, a field at
+// owns reports whether the manager wrote, through whichever subresource, a field at
 // or below the path, or owns as a whole what the path is a part of.
 func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) bool {
 	return slices.ContainsFunc(owned.Entries(), func(e fieldowners.Entry) bool {
@@ -46,7 +46,7 @@ func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners
 	})
 }
 
-// whoElse names the owners of the object for a manager that is none of them.
+// whoElse names the owners of the object, for a manager that is not among them.
 func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager) string {
 	if other := t.otherVerb("", owned, who, fieldowners.Path{}); other != "" {
 		return other

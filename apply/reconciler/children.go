@@ -9,7 +9,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// emit gives what the parent calls for, each intent with whose its object has to be.
+// emit returns the intents of a parent, each with its Belongs.
 func (r *Reconciler[P]) emit(parent P) ([]apply.Intent, error) {
 	emission, err := r.Emit(parent)
 	if err != nil {

@@ -13,30 +13,29 @@ import (
 
 // Reasons of a condition, the first two of an event as well.
 const (
-	// ReasonOwnershipConflict is where others own fields that are wanted otherwise.
+	// ReasonOwnershipConflict: others own fields with other values.
 	ReasonOwnershipConflict = "OwnershipConflict"
-	// ReasonNameTaken is where an object of a wanted name is someone else's, see apply.ErrNotOurs.
+	// ReasonNameTaken: an object of the name is someone else's, see apply.ErrNotOurs.
 	ReasonNameTaken = "NameTaken"
-	// ReasonManagedFieldsUnreadable is of events alone: an object has an entry that nobody
-	// can read, see apply.Outcome.
+	// ReasonManagedFieldsUnreadable, in events only: an object has a managed fields entry that
+	// cannot be parsed, see apply.Outcome.
 	ReasonManagedFieldsUnreadable = "ManagedFieldsUnreadable"
-	// ReasonNotAsWanted is where everything was applied, and the server has a field
-	// otherwise, as admission has rewritten it.
+	// ReasonNotAsWanted: everything was applied, and the server has another value of a field,
+	// for example because of admission.
 	ReasonNotAsWanted = "NotAsWanted"
-	// ReasonLeftToOthers is where everything was applied but for fields that are left to
-	// others, or have their values: by the decisions Relinquish and Share.
+	// ReasonLeftToOthers: everything was applied, except fields that were relinquished or
+	// shared.
 	ReasonLeftToOthers = "LeftToOthers"
-	// ReasonShared is where everything was applied, and others own a field too whose next
-	// other value would be rejected. The message says how to end that.
+	// ReasonShared: everything was applied, and others own a field, too, so that setting
+	// another value would be rejected. The message says how to end that.
 	ReasonShared = "Shared"
 )
 
-// Condition says in the parent's status what became of an emission: True when
-// every intent was applied, Unknown while an object is waited for, False otherwise,
-// with a reason from a fixed set and a message that stays the same as long as the
-// trouble does. Where it is True the message names the fields that the server has
-// otherwise, that were left to others, and that others share at the wanted value:
-// another one would be rejected. Set it with meta.SetStatusCondition, which keeps
+// Condition returns a condition of the parent's status that says what became of an emission:
+// True if every intent was applied, Unknown while an object is waited for, else False, with a
+// reason from a fixed set and a message that stays the same while the cause does. If it is
+// True, the message names fields that the server has with other values, that were left to
+// others, and that others share. Set it with meta.SetStatusCondition, which keeps
 // lastTransitionTime while the status does not change.
 func Condition(conditionType string, generation int64, applied Applied) metav1.Condition {
 	condition := metav1.Condition{

@@ -9,9 +9,8 @@ import (
 	"coapply.dev/apply/internal/recent"
 )
 
-// news remembers what trouble was told of each parent last, so that trouble that stays
-// is logged and told once, and again when it changes. A process that starts anew tells
-// it anew.
+// news remembers the last trouble of each parent, so that trouble is logged and reported once
+// while it stays the same. A new process reports it again.
 type news struct {
 	byTrouble *recent.Cache[trouble, uint64] // a hash of what was told
 }

@@ -44,7 +44,7 @@ func pruning(t *testing.T) (w *world, reconcileAgain func() (reconcile.Result, e
 	return w, func() (reconcile.Result, error) { return r.Reconcile(t.Context(), request) }
 }
 
-// children gives what the fake client does not: a uid.
+// children sets what the fake client does not: a uid.
 func (w *world) children(names ...string) {
 	w.t.Helper()
 	for _, name := range names {

@@ -40,22 +40,22 @@ type Applied struct {
 
 // Report is what a Status function wants written.
 type Report[P client.Object] struct {
-	// Change sets the status fields that this reconciler writes, on whatever the
-	// parent is by then, by get-modify-update through the Updater. nil writes nothing.
+	// Change sets the status fields that this reconciler writes, on the parent as it is by
+	// then, by get-modify-update through the Updater. nil writes nothing.
 	Change func(parent P) error
-	// Apply is the status as an apply configuration of the parent, with every status
-	// field that this reconciler owns: instead of Change, by the Applier, whose policy
-	// settles its conflicts. apply.Conditions makes its conditions.
+	// Apply is an alternative to Change: the status as an apply configuration of the parent,
+	// with every status field that this reconciler owns, applied by the Applier. Make its
+	// conditions by apply.Conditions.
 	Apply runtime.ApplyConfiguration
-	// Then is called when the status has landed: what must not happen before the
-	// status says so. It may be nil.
+	// Then is called once the status has landed, for what must not happen before. It may be
+	// nil.
 	Then func(ctx context.Context) error
-	// After is in what time to reconcile again though nothing changes, as what depends
-	// on the clock needs; 0 is not at all.
+	// After is the time until the next reconcile if nothing changes, for what depends on the
+	// clock; 0 means that there is none.
 	After time.Duration
 }
 
-// Config of a Reconciler.
+// Config configures a Reconciler.
 type Config[P client.Object] struct {
 	// Client reads the parent, from the cache.
 	Client client.Reader
@@ -64,39 +64,37 @@ type Config[P client.Object] struct {
 	// Updater writes the finalizer, and the status of Report.Change; under the
 	// applier's name, usually.
 	Updater *update.Updater
-	// Emit gives the intents of a parent. It must not change the parent.
+	// Emit returns the intents of a parent. It must not change the parent.
 	Emit func(parent P) (Emission, error)
-	// Belongs reports whether an object that is there already is this parent's child. A
-	// child is the parent's from birth: it is created exclusively, and an object that
-	// somebody else made, before or at the same moment, is left alone and named
-	// (apply.NotOursError, the reason NameTaken). nil takes for a child what has an owner
-	// reference with the parent's uid. Without any owner it is what has the label of the
-	// parent's set or, with neither Prune nor an owner reference in the intent, what the
-	// applier's field manager has applied.
+	// Belongs reports whether an object that exists already is this parent's child. Children
+	// are created exclusively, and an object that somebody else made, before or at the same
+	// moment, is left alone and reported (apply.NotOursError, the reason NameTaken). If it is
+	// nil, a child is an object with an owner reference with the parent's uid; or, without
+	// any owner, one with the label of the parent's set or, with neither Prune nor an owner
+	// reference in the intent, one to which the applier's field manager has applied.
 	//
-	// A function of yours is asked about the objects of intents with MustExist as well:
-	// one that it does not know is waited for, as Absent.
+	// A function of yours is also asked about the objects of intents with MustExist: one
+	// that it denies counts as Absent.
 	Belongs func(parent P, child client.Object) bool
 	// Prune deletes what a parent emitted before and no longer does: the parent and
 	// what it emits become an ApplySet, see applyset.Sets for what that costs and
-	// which rights it needs. One reconciler of a kind can prune for the same parents.
-	// Nothing is deleted when anything of an emission failed. It takes a Finalizer:
-	// what a parent emitted goes before the parent does, in every namespace, and the
-	// garbage collector has no part in it.
+	// which rights it needs. Only one reconciler can prune for a parent. Nothing is deleted
+	// when anything of an emission failed. Prune needs a Finalizer: what a parent emitted is
+	// deleted before the parent, in every namespace, and not by the garbage collector.
 	Prune bool
 
-	// Finalizer is ensured on each parent; "" for none. It takes Cleanup, Prune or both.
+	// Finalizer is ensured on each parent, unless it is "". It needs Cleanup, Prune or both.
 	Finalizer string
-	// Cleanup is called for a parent that is being deleted until it is done; the
-	// finalizer goes then. Whatever it waits for must lead to another reconcile. With
-	// Prune what was emitted is deleted after it is done, and it is called again while
-	// some of that is left. nil with Prune, where nothing else is to be done.
+	// Cleanup is called for a parent that is being deleted until it returns done; then the
+	// finalizer is removed. What it waits for must lead to another reconcile. With Prune,
+	// what was emitted is deleted once it is done, and it is called again while some of that
+	// is left; it may be nil then.
 	Cleanup func(ctx context.Context, parent P) (done bool, err error)
 	// Status may be nil.
 	Status func(ctx context.Context, parent P, applied Applied) (Report[P], error)
 	// Gone is called for a parent that does not exist any more. It may be nil.
 	Gone func(ctx context.Context, parent types.NamespacedName) error
-	// Events tells people of conflicts. It may be nil.
+	// Events records events of conflicts. It may be nil.
 	Events events.EventRecorder
 }
 
@@ -131,7 +129,7 @@ type Reconciler[P client.Object] struct {
 	news news
 }
 
-// New gives a Reconciler. P is the Go type of the parent's kind; one that stands for any
+// New returns a Reconciler. P is the Go type of the parent's kind; one that stands for any
 // kind, as *unstructured.Unstructured does, is refused.
 func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
@@ -208,7 +206,7 @@ func (r *Reconciler[P]) ends(ctx context.Context, parent P) (bool, reconcile.Res
 	return false, reconcile.Result{}, nil
 }
 
-// ensureFinalizer gives the parent as it is, where the cache was behind, and tells
+// ensureFinalizer returns the parent as it is now, in case the cache was behind, and reports
 // whether the finalizer had to be added.
 func (r *Reconciler[P]) ensureFinalizer(ctx context.Context, parent P) (P, bool, error) {
 	if r.Finalizer == "" {
@@ -282,7 +280,7 @@ func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
 	return applied
 }
 
-// writeStatus tells, beside what went wrong, in what time to reconcile again.
+// writeStatus returns when to reconcile again, beside what went wrong.
 func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Applied) (time.Duration, error) {
 	if r.Status == nil {
 		return 0, nil

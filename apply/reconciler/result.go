@@ -21,14 +21,13 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// conflictRetry is how long a rejected conflict waits for the other owner to let
-// go when nothing that is watched says so: giving up a field changes no value.
+// conflictRetry is how long a rejected conflict waits if no watch reports that the other owner
+// gave the field up: that changes no value.
 const conflictRetry = time.Minute
 
-// Requeue says when to reconcile again after errors, see the package comment.
-// Where each of them says how long to wait, the longest wait that the server asked
-// for decides, or else that of a conflict; otherwise the rate limiter does,
-// and no error is lost. nil errors are none.
+// Requeue returns when to reconcile again after errors, see the package comment. If each of
+// them names a wait, that is the longest wait that the server asked for, or else that of a
+// conflict; otherwise the rate limiter decides, and no error is lost. nil errors are ignored.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, errs...)
 }
@@ -78,15 +77,14 @@ func notApplied(errs []error) string {
 	return fmt.Sprintf("%d objects were not applied", n)
 }
 
-// terminating tells whether a Namespace takes nothing new because it is being deleted:
+// terminating reports whether a Namespace takes nothing new because it is being deleted:
 // nothing heals that but its end, and a parent in it goes as well.
 func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// tell records events for conflicts, rejected and settled, for objects that are someone
-// else's, and for what was pruned and what was not. What is settled or kept as before
-// is not told again, nor are errors that are no news.
+// tell records events for conflicts, rejected and settled, for objects that are someone else's,
+// and for what was pruned and what was kept. Nothing is repeated while it stays the same.
 func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	if r.Events == nil {
 		return
@@ -155,19 +153,20 @@ var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Share:      {"OwnershipShared", "shares the value, and did not set"},
 }
 
-// takenBack says why it was nobody's.
+// takenBack returns the note on fields that were taken back, and why they had no owner of their
+// own.
 func takenBack(outcome apply.Outcome) string {
 	return fmt.Sprintf("took back %s of %v: its managed fields had been wiped, and the API server had made up the owner %s",
 		joined(outcome.TakenBack), outcome.Object, fieldowners.BeforeFirstApply)
 }
 
-// noteLimit is what the events API allows, in bytes.
+// noteLimit is the limit of the events API, in bytes.
 const noteLimit = 1024
 
-// Event records an event of what was applied, its note cut to what the API takes.
-// The recorder counts up an event that it knows, by its object, reason and action, and
-// keeps the note of the first. So the action follows from the note, and the object has
-// no resourceVersion: each status that is written would make another event of it.
+// Event records an event of what was applied, with its note cut to what the API allows. The
+// recorder counts an event that it knows by object, reason and action, and keeps the first
+// note. So the action is derived from the note, and the object has no resourceVersion, with
+// which each status write would make another event.
 func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
 	if len(note) > noteLimit {
 		// A character cut in two would be replaced on the way, by a longer one.

@@ -9,9 +9,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// wayOut says of each owner who is in the way how its fields become the applier's. The error
-// itself says so of the applier's own name. Of a subresource nothing is said: what owns a
-// status by right is not for a command to decide.
+// wayOut returns for each owner in conflict how its fields become the applier's. For the
+// applier's own name the error says so itself. For a subresource there is no step: who rightly
+// owns a status is not for a command to decide.
 func wayOut(conflict *apply.ConflictError) (steps []string) {
 	if conflict.Subresource != "" {
 		return nil

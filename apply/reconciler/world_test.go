@@ -174,7 +174,7 @@ func (w *world) reconcile(ctx context.Context) (reconcile.Result, error) {
 	return r.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}})
 }
 
-// told gives the events so far.
+// told returns the events so far.
 func (w *world) told() (all []string) {
 	for len(w.events.Events) > 0 {
 		all = append(all, <-w.events.Events)

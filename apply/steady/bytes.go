@@ -107,7 +107,7 @@ func (c *contentBytes) addList(s *shape, v reflect.Value, seed maphash.Seed, dep
 	return true
 }
 
-// addMap adds the entries as one sum, so that their order is none.
+// addMap adds the entries as one sum, so that their order does not matter.
 func (c *contentBytes) addMap(s *shape, v reflect.Value, seed maphash.Seed, depth int) bool {
 	if v.IsNil() {
 		c.number(0)
@@ -167,7 +167,8 @@ func (c *contentBytes) addStruct(s *shape, v reflect.Value, seed maphash.Seed, d
 	return true
 }
 
-// isUnset tells of what has but one value that is zero. (-0 is zero to reflect.)
+// isUnset reports whether a value is zero, for types that have exactly one zero value. (-0 is
+// zero to reflect.)
 func (s *shape) isUnset(v reflect.Value) bool {
 	switch s.reading {
 	case pointer, list, mapping, bytesOf:

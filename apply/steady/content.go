@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// contentOf gives an object as a value, with its kind and without its managed fields.
+// contentOf returns an object as a value, with its kind and without its managed fields.
 // What changes is a copy.
 func (r Request) contentOf(read Read) (value.Value, error) {
 	if read.Kind != r.Kind {

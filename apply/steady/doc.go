@@ -1,24 +1,24 @@
 // Package steady proves that an apply would change nothing: neither a value nor an owner.
 //
-// It is pure: a request, an object as it was read, and the API server's schemas go in, a
-// proof or the reason why there is none comes out. It sends nothing, and changes nothing
-// that it is given.
+// It is pure: a request, an object as it was read, and the API server's schemas go in; a proof,
+// or the reason why there is none, comes out. It sends nothing, and does not change its
+// arguments.
 //
 // # Contract
 //
-//  1. Request.Prove does what the API server does (structured-merge-diff's Updater.Apply),
-//     by the same library and the server's own schemas. The manager's one managed fields
-//     entry must have exactly the fields that the server would keep, and the merge must
+//  1. Request.Prove does what the API server does (structured-merge-diff's Updater.Apply), by
+//     the same library and the server's own schemas. The manager must have exactly one managed
+//     fields entry, with exactly the fields that the server would keep, and the merge must
 //     change no value.
-//  2. What cannot be proven is an error. There is no guess: not of fields that the Go type
-//     of the read does not show, not of a schema that is not known.
+//  2. What cannot be proven is an error. Nothing is guessed about fields that the Go type of
+//     the read does not have, or about unknown schemas.
 //  3. A value that differs in form only, such as 1000m where the server has 1, passes for
-//     kinds whose Go type is the server's own, where nobody else owns the field.
-//  4. Keys gives applies of different content different keys. Prints gives an object's state
-//     as hashes of what the proof depends on: our entry, and the values that it owns. What
-//     was proven of one version holds for another with the same Print, if the proof was exact.
+//     kinds whose Go type is the server's own, if nobody else owns the field.
+//  4. Keys returns different keys for applies of different content. Prints returns hashes of
+//     what the proof depends on: our entry, and the values that it owns. What was proven of
+//     one version holds for another with the same Print, if the proof was exact.
 //  5. What the server does beyond Server-Side Apply, such as mutating admission, is not
-//     known here.
+//     considered.
 //
 // Valid:
 //
@@ -27,5 +27,5 @@
 //	}.Prove(steady.Read{Object: cached, Kind: kind}, schemas)
 //
 // Invalid: a Read of metadata alone, or an object from a cache that strips managed fields.
-// Neither shows what the proof needs, so that there never is one.
+// Neither shows what the proof needs, so nothing is ever proven.
 package steady

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// ownEntry gives our entry if there is exactly one of any apiVersion, and it is of ours.
+// ownEntry returns our entry if there is exactly one of any apiVersion, and it is of ours.
 func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
 	var own *metav1.ManagedFieldsEntry
 	entries := read.GetManagedFields()
@@ -40,7 +40,7 @@ func parseFields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, err
 }
 
-// fieldsOf gives the set that the server would keep for what is applied.
+// fieldsOf returns the set that the server would keep for what is applied.
 func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 	set, err := applied.ToFieldSet()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"coapply.dev/apply/internal/recent"
 )
 
-// Print is an object as it was when nothing of the intent was left to do, as hashes of
-// what the proof depends on.
+// Print is an object in which an intent had nothing left to change, as hashes of what the proof
+// depends on.
 type Print struct {
 	Name            types.NamespacedName
 	UID             types.UID
@@ -32,21 +32,21 @@ type Print struct {
 // Kind returns the kind of the object.
 func (p *Print) Kind() schema.GroupVersionKind { return p.kind.Value() }
 
-// IsOf reports whether a read is of the object that was proven, and of the one that the
-// intent is pinned to, if it is to one.
+// IsOf reports whether a read is of the object that was proven, and has the uid that the intent
+// is pinned to, if any.
 func (p *Print) IsOf(read client.Object, pinned types.UID) bool {
 	return read.GetUID() == p.UID && (pinned == "" || pinned == p.UID)
 }
 
-// HoldsFor reports whether what was proven of one version holds for another one. A proof
-// that found a value in another form than the intent's holds for its version alone.
+// HoldsFor reports whether what was proven of one version holds for another. A proof that found
+// a value in another form than the intent's holds for its version alone.
 func (p *Print) HoldsFor(now *Print) bool { return now.entry == p.entry && now.values == p.values }
 
-// SameOwners reports whether the managed fields of both are the same, but for their times.
+// SameOwners reports whether the managed fields of both are the same, except for their times.
 func (p *Print) SameOwners(now *Print) bool { return now.owners == p.owners }
 
-// Prints hash what a proof depends on: our entry, and the values that it owns. They
-// remember what many entries have in common, as those of a reconciler are often alike.
+// Prints hashes what a proof depends on: our entry, and the values that it owns. It remembers
+// what many entries have in common, as those of one reconciler are often alike.
 type Prints struct {
 	seed  maphash.Seed
 	sets  *recent.Cache[uint64, *fieldpath.Set] // by the hash of an entry
@@ -67,12 +67,12 @@ type viewKey struct {
 	goType reflect.Type
 }
 
-// NewPrints returns Prints that remember nothing.
+// NewPrints returns an empty Prints.
 func NewPrints() *Prints {
 	return &Prints{maphash.MakeSeed(), recent.New[uint64, *fieldpath.Set](rememberedSets), recent.New[viewKey, bool](rememberedSets)}
 }
 
-// Of fails where one of the values cannot be found, or is not shown as it is stored.
+// Of returns false if one of the values cannot be found, or is not shown as it is stored.
 func (f *Prints) Of(request Request, read Read, by managedfields.TypeConverter) (*Print, bool) {
 	entry := request.ownEntry(read)
 	if entry == nil {

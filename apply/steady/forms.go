@@ -42,7 +42,7 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 	return nil
 }
 
-// normalForm gives what is wanted as the server's Go type has it, and the fields that
+// normalForm returns what is wanted as the server's Go type has it, and the fields that
 // this type leaves out; nil if that is all of them. It is not ok where the type is not
 // known to be the server's, or does not know a field: an older type leaves that out,
 // whatever its value is.

@@ -9,7 +9,7 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// Key is the content of an intent, and who applies it to what.
+// Key identifies the content of an intent, the manager that applies it, and the subresource.
 type Key struct {
 	Manager     string
 	Subresource string
@@ -23,12 +23,12 @@ type Keys struct{ seeds [2]maphash.Seed }
 // NewKeys returns Keys with seeds of their own.
 func NewKeys() Keys { return Keys{[2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}} }
 
-// Of returns different keys for configurations of which other JSON would be sent. Nothing
-// else may be concluded: the same JSON may have two keys, which costs a proof.
+// Of returns different keys for configurations whose JSON differs. The same JSON may have two
+// keys, which costs a proof.
 //
-// JSON is a function of a value's type and of all that its fields hold, so the key is
-// made of these: to read them takes a fifth of the time that the JSON takes. What
-// cannot be read that surely is in the key as its JSON, see shape.
+// JSON is a function of a value's type and of all that its fields hold, so the key is made of
+// these, which takes a fifth of the time of encoding. What cannot be read in this way is in the
+// key as its JSON, see shape.
 func (k Keys) Of(configuration runtime.ApplyConfiguration, manager, subresource string) (Key, bool) {
 	config := reflect.ValueOf(configuration)
 	if !config.IsValid() || config.Kind() != reflect.Pointer || config.IsNil() {

@@ -14,13 +14,13 @@ import (
 	"coapply.dev/apply/internal/content"
 )
 
-// Prove returns an error that says what the apply would change, or why that is not
-// known. exactly says that no value differs even in form.
+// Prove returns an error that says what the apply would change, or why that is not known.
+// exactly reports that no value differs even in form.
 //
-// It is what the API server does (structured-merge-diff's Updater.Apply), by the same
-// library and by its own schemas: the request's field set replaces that of our entry,
-// and what is applied is merged into the object. If the set is the same and the merge
-// changes nothing, nothing can be in conflict, and nothing is given up.
+// It does what the API server does (structured-merge-diff's Updater.Apply), by the same library
+// and the server's own schemas: the request's field set replaces that of our entry, and what is
+// applied is merged into the object. If the set is the same and the merge changes nothing,
+// nothing can be in conflict, and nothing is given up.
 func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly bool, err error) {
 	entry, held, err := r.compare(read)
 	if err != nil {
@@ -56,14 +56,13 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly 
 	return exactly && len(emptied) == 0, err // of others' shares another version may have fewer
 }
 
-// Compare returns an error where no schema is needed to know that the apply is not proven
-// to change nothing.
+// Compare returns an error if it is known without a schema that the proof fails.
 func (r Request) Compare(read Read) error {
 	_, _, err := r.compare(read)
 	return err
 }
 
-// compare is the part of the proof that needs no schema. It gives our entry, and what the
+// compare is the part of the proof that needs no schema. It returns our entry, and what the
 // object holds.
 func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
 	if r.Manager == "kubectl" {
@@ -103,7 +102,7 @@ func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live 
 	return false, r.proveForms(wanted, set, live, changes, read)
 }
 
-// emptiedBy gives the maps and lists that are set to nothing, or null, and in which the
+// emptiedBy returns the maps and lists that are set to nothing, or null, and in which the
 // object has something.
 func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
 	set.Leaves().Iterate(func(path fieldpath.Path) {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Request is an apply as the proof sees it.
+// Request is an apply as the proof needs it.
 type Request struct {
 	Manager     string
 	Subresource string // "" or status
@@ -16,7 +16,7 @@ type Request struct {
 	GoType      reflect.Type   // of the kind, as the client's scheme knows it; nil where it does not
 }
 
-// Read is an object as it was read. It may be the cache's own and is not written to.
+// Read is an object as it was read. It may be the cache's own, and is not written to.
 type Read struct {
 	client.Object
 

@@ -41,7 +41,7 @@ func (h *valueHash) owned(set *fieldpath.Set, of value.Value) bool {
 	return found
 }
 
-// elementOf gives what one step of a path leads to and, of a list, where it stands: to
+// elementOf returns what one step of a path leads to and, of a list, where it stands: to
 // reorder is to change.
 func elementOf(of value.Value, element fieldpath.PathElement) (at value.Value, index int, found bool) {
 	switch {

@@ -78,16 +78,22 @@ func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func
 	return inside, leave, err
 }
 
-// try is one attempt, inside the lane: read live, judge again, write.
+// try is one attempt, inside the lane: read, judge again, write.
 func (c *call[T]) try(ctx context.Context, this attempt) error {
+	fresh := true
+	if handed := c.handed(ctx); handed != nil {
+		written, err := c.writeUpon(ctx, this, handed)
+		if written || err != nil {
+			return err
+		}
+		fresh = !c.stale
+	}
 	c.stale = false
 	live, err := c.read(ctx)
 	if err != nil {
 		return err
 	}
-	log := c.log.WithValues("attempt", this.number, "of", this.of)
-	this.news(log).Info("attempt", "after", this.waited, "resourceVersion", live.GetResourceVersion())
-
+	log := c.attempted(this, live)
 	object, wanted, err := c.rejudge(live)
 	switch {
 	case err != nil:
@@ -96,8 +102,24 @@ func (c *call[T]) try(ctx context.Context, this attempt) error {
 		c.result.Object = object
 		c.written.knows(live, false)
 		log.V(1).Info("nothing to write")
-		return nil
+	default:
+		err = c.send(ctx, log, this, live, object, wanted)
+		live = wanted
 	}
+	if err == nil && fresh {
+		handOn(ctx, live)
+	}
+	return err
+}
+
+func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.Logger {
+	log := c.log.WithValues("attempt", this.number, "of", this.of)
+	this.news(log).Info("attempt", "after", this.waited, "resourceVersion", read.GetResourceVersion())
+	return log
+}
+
+// send writes what is wanted. It holds the server's answer afterwards.
+func (c *call[T]) send(ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured) error {
 	_, raw := any(object).(runtime.Unstructured)
 	c.written.sending(live)
 	if err := c.write(ctx, wanted, !raw); err != nil {

@@ -20,12 +20,15 @@
 //     to write is never taken from it: every attempt, the first as well, reads live
 //     and asks mutate again. So a write costs a read and a PUT, however far the
 //     cache lags, and one that somebody else has made meanwhile costs the read
-//     alone. An object without uid or resourceVersion is a name only, and is not
-//     looked at.
-//  3. mutate is called once on the copy, if that is looked at, and once an attempt, on
-//     that attempt's object, and sees no managed fields. Its error ends an attempt and
-//     the call; on the copy it decides nothing, as it may come of what is old there. Only
-//     ErrIdentityChanged ends the call at once.
+//     alone. Where calls wait for each other the answer to one's write is the next one's
+//     read, and a write costs the PUT: should another process have written in between,
+//     it is stale, and the object is read in the same turn. An object without uid or
+//     resourceVersion is a name only, and is not looked at.
+//  3. mutate is called once on the copy, if that is looked at, and in each attempt on the
+//     object as the call before left it, if it did, and on the one that is read. It sees
+//     no managed fields. Its error on what was read ends the call; before that it decides
+//     nothing, as it may come of what is old there. Only ErrIdentityChanged ends the call
+//     at once.
 //  4. An attempt that finds nothing to write any more sends no write, and is a
 //     success with Changed false. It is inside the object's lane (Config.Lanes) from
 //     the read to the write, so that no other write of the process comes between

@@ -18,8 +18,8 @@ import (
 type Config struct {
 	// Client writes. Nothing is read through it.
 	Client client.Client
-	// LiveReader reads past the cache, in every attempt: mgr.GetAPIReader(). What a
-	// cache gives may be old, and writing it would be stale each time.
+	// LiveReader reads past the cache, in every attempt that no other one left its answer:
+	// mgr.GetAPIReader(). What a cache has may be old, and writing it would be stale each time.
 	LiveReader client.Reader
 	// FieldManager is recorded as the owner of what is written: 1 to 128 printable
 	// characters, one per reconciler.
@@ -91,10 +91,10 @@ type Result[T client.Object] struct {
 	// finalizer that kept it. It is false when there was nothing to write, and when
 	// the server dropped all of what was written.
 	Changed bool
-	// Attempts counts the live reads, each with the write that followed it; 0 when
-	// nothing was to be written by the object handed in.
+	// Attempts counts the turns in the object's lane, each with a read and the write that
+	// followed it; 0 when nothing was to be written by the object handed in.
 	Attempts int
-	// StaleWrites counts the attempts whose write came too late.
+	// StaleWrites counts the writes that came too late.
 	StaleWrites int
 }
 

@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/fieldowners/lint"
@@ -59,7 +60,7 @@ func (a *auditCommand) readCluster(ctx context.Context, args []string) error {
 type clusterAudit struct {
 	*auditCommand
 
-	client    *metadataClient
+	client    metadata.Interface
 	namespace string
 	served    servedVersions
 	progress  auditProgress
@@ -105,27 +106,33 @@ func (a *auditCommand) newClusterAudit(args []string) (*clusterAudit, []auditKin
 	return r, kinds, err
 }
 
+// target returns what of a kind the audit is about.
+func (r *clusterAudit) target(kind auditKind) watchTarget {
+	t := watchTarget{resource: kind.GroupVersionResource, kind: kind.kind, labelSelector: r.selector, fieldSelector: r.fieldSelector}
+	if kind.namespaced && !r.allNamespaces {
+		t.namespace = r.namespace
+	}
+	return t
+}
+
 func (r *clusterAudit) read(ctx context.Context, kind auditKind) error {
 	apiVersion, name := kind.kind.ToAPIVersionAndKind()
 	before := r.audit.Objects()
-	l := listing{resource: kind.GroupVersionResource, selection: r.selection}
-	if kind.namespaced && !r.allNamespaces {
-		l.namespace = r.namespace
-	}
+	target := r.target(kind)
 	facts := lint.Facts{Served: r.served.of(name)}
-	l.each = func(item metadataItem) error {
-		m := item.Metadata
-		r.add(owneraudit.Object{
-			Ref:           owneraudit.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: m.UID},
-			ManagedFields: m.ManagedFields,
-			Facts:         facts,
-		})
+	snapshot, err := listPages(ctx, target.in(r.client), r.selection, func(page *metav1.PartialObjectMetadataList) error {
+		for _, m := range page.Items {
+			r.add(owneraudit.Object{
+				Ref:           owneraudit.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},
+				ManagedFields: m.ManagedFields,
+				Facts:         facts,
+			})
+		}
+		r.progress.page(r.audit.Objects()-before, page.RemainingItemCount)
 		return ctx.Err()
-	}
-	l.page = func(meta metav1.ListMeta) { r.progress.page(r.audit.Objects()-before, meta.RemainingItemCount) }
-	snapshot, err := r.client.list(ctx, l)
+	})
 	listed := owneraudit.List{
-		Resource: kind.String(), Namespace: l.namespace, Objects: r.audit.Objects() - before, Snapshot: snapshot && err == nil,
+		Resource: kind.String(), Namespace: target.namespace, Objects: r.audit.Objects() - before, Snapshot: snapshot && err == nil,
 	}
 	if err != nil {
 		listed.Error = err.Error()

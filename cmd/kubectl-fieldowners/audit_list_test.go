@@ -74,18 +74,25 @@ func TestAuditAnswers(t *testing.T) {
 			code: exitError, stdout: `"objects": 500`, stderr: "error: pods: too old",
 		},
 		{
-			reason: "whole objects, which were not asked for", args: "pods -A",
-			path: "/api/v1/pods", answer: status(200, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{}]}`),
-			code: exitError, stderr: `error: pods: asked for a PartialObjectMetadataList, the server answers with "PodList"`,
+			reason: "nothing but metadata is asked for", args: "pods -A -o json",
+			path: "/api/v1/pods", answer: func(w http.ResponseWriter, r *http.Request) bool {
+				for accepted := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+					if !strings.Contains(accepted, ";as=PartialObjectMetadataList;") {
+						return status(500, accepted)(w, r)
+					}
+				}
+				return false
+			},
+			code: exitNothing, stdout: `"complete": true`,
 		},
 		{
 			reason: "an answer that breaks off", args: "pods -A",
 			path: "/api/v1/pods", answer: status(200, `{"kind":"PartialObjectMetadataList","items":[{"metadata":{"name":"a"}}`),
-			code: exitError, stderr: "error: pods: unexpected EOF",
+			code: exitError, stderr: "error: pods: couldn't get version/kind; json parse error",
 		},
 		{
 			reason: "an empty list", args: "pods -A",
-			path: "/api/v1/pods", answer: status(200, `{"kind":"PartialObjectMetadataList","metadata":{},"items":null}`),
+			path: "/api/v1/pods", answer: status(200, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":null}`),
 			code: exitNothing, stderr: "No objects found.",
 		},
 		{reason: "an unknown kind", args: "spaceships", code: exitError, stderr: `error: the server doesn't have a resource type "spaceships"`},

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/metadata"
-
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
@@ -38,18 +36,9 @@ func (r *clusterAudit) look(ctx context.Context, kinds []auditKind) error {
 	if err != nil {
 		return err
 	}
-	config, err := r.config.ToRESTConfig()
-	if err != nil {
-		return err
-	}
-	config.QPS = -1 // two requests a kind
-	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		return err
-	}
 	timed, cancel := context.WithTimeout(ctx, r.lookFor)
 	defer cancel()
-	l.follow(timed, client, kinds, report)
+	l.follow(timed, kinds, report)
 	l.add()
 	return ctx.Err()
 }
@@ -65,16 +54,11 @@ func (l *auditLook) report() (*watchReport, error) {
 
 // follow watches until the time is over. A kind that cannot be watched is a problem, and
 // the others are watched. It leaves no goroutine behind.
-func (l *auditLook) follow(ctx context.Context, client metadata.Interface, kinds []auditKind, report *watchReport) {
+func (l *auditLook) follow(ctx context.Context, kinds []auditKind, report *watchReport) {
 	var all sync.WaitGroup
 	for _, kind := range kinds {
-		target := watchTarget{
-			resource: kind.GroupVersionResource, kind: kind.kind, labelSelector: l.selector, fieldSelector: l.fieldSelector,
-		}
-		if kind.namespaced && !l.allNamespaces {
-			target.namespace = l.namespace
-		}
-		f := &follower{watchTarget: target, client: target.in(client), report: report, sparse: true}
+		target := l.target(kind)
+		f := &follower{watchTarget: target, client: target.in(l.client), report: report, sparse: true}
 		all.Go(func() {
 			if err := f.follow(ctx); ctx.Err() == nil {
 				l.problem(fmt.Errorf("%s cannot be watched: %w", f, err))

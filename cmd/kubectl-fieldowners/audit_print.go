@@ -52,7 +52,7 @@ func (a *auditCommand) print(cmd *cobra.Command, r owneraudit.Report, reading er
 	case "html":
 		return ownerpage.Audit(a.Out, a.about(cmd, a.files, reading), r)
 	case "sarif":
-		return a.structured("json", auditSarif(r, a.contract))
+		return a.printSarif(auditSarif(r, a.contract))
 	case "table", "wide":
 		owneraudit.Print(a.Out, r, a.screen(a.noHeaders), a.output == "wide")
 	}

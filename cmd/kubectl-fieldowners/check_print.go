@@ -26,7 +26,7 @@ func (c *checkCommand) print(items []checkItem) error {
 			c.text(item)
 		}
 	case "sarif":
-		err = c.structured("json", newSarif(c.manager, items))
+		err = c.printSarif(checkSarif(c.manager, items))
 	default:
 		err = c.structured(c.output, checkList{FieldManager: c.manager, Server: c.asksServer(), Items: items})
 	}

@@ -2,35 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
 )
 
 type migrateCommand struct {
-	*plugin
+	undoable
 
-	cmd       *cobra.Command
 	from      []string
 	to        string
 	operation string
 	paths     []string
-	yes       bool
-	undo      string
-	undoFile  string
-	client    client.Client
 }
 
 func newMigrate(p *plugin) *cobra.Command {
-	m := &migrateCommand{plugin: p}
+	m := &migrateCommand{undoable: undoable{plugin: p, verb: "migrate"}}
 	cmd := &cobra.Command{
 		Use:   "migrate (TYPE/NAME ... --from MANAGER --to MANAGER | --undo FILE)",
 		Short: "Move fields from one manager to another, without a change of values",
@@ -60,34 +58,25 @@ Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error
   kubectl fieldowners migrate deployment/web --from helm --to ci --path .metadata.labels
   kubectl fieldowners migrate --undo undo-migrate-deployment-web-4711.json --yes`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { m.cmd = cmd; return m.run(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return m.run(args) },
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&m.from, "from", nil, "`managers` whose fields are to move")
 	flags.StringVar(&m.to, "to", "", "`manager` that is to have them, by Apply")
 	flags.StringVar(&m.operation, "operation", string(metav1.ManagedFieldsOperationUpdate), "how --from owns them: `Update` or Apply")
 	flags.StringArrayVar(&m.paths, "path", nil, "only this `field` and what is below it; may be given several times")
-	flags.BoolVar(&m.yes, "yes", false, "do it")
-	flags.StringVar(&m.undo, "undo", "", "give back what was moved, from the `file` that was saved then")
-	flags.StringVar(&m.undoFile, "undo-file", "", "`file` to save the undo in (default undo-migrate-KIND-NAME-RESOURCEVERSION.json)")
-	p.completeObjects(cmd)
+	m.addFlags(cmd)
 	completeValues(cmd, "operation", "Update", "Apply")
 	return cmd
 }
 
-func (m *migrateCommand) run(args []string) (err error) {
+func (m *migrateCommand) run(args []string) error {
 	ctx := m.cmd.Context()
-	if m.cmd.Flags().Changed("undo") {
-		return m.runUndo(ctx, args)
-	}
-	from, err := m.validate(args)
-	if err != nil {
+	var from []ownership.From
+	return m.undoable.run(ctx, args, func() (err error) {
+		from, err = m.validate(args)
 		return err
-	}
-	if m.client, err = m.connect(); err != nil {
-		return err
-	}
-	return m.eachNamed(ctx, args, func(object apply.ObjectRef) (bool, error) { return m.migrate(ctx, object, from) })
+	}, func(object apply.ObjectRef) (bool, error) { return m.migrate(ctx, object, from) })
 }
 
 func (m *migrateCommand) validate(args []string) (from []ownership.From, err error) {
@@ -105,8 +94,6 @@ func (m *migrateCommand) validate(args []string) (from []ownership.From, err err
 		return nil, usageError(m.cmd, "--operation is empty, want Update or Apply")
 	case len(m.from) == 0:
 		return nil, usageError(m.cmd, "--from is missing: name the field managers whose fields are to move")
-	case m.undoFile != "" && len(args) > 1:
-		return nil, usageError(m.cmd, "--undo-file is for one object: each has a file of its own")
 	}
 	m.operation = string(operation)
 	paths, err := m.canonicalPaths()
@@ -142,7 +129,7 @@ func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 
 // migrate shows what is to move of one object, and moves it if that is wanted.
 func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, from []ownership.From) (found bool, err error) {
-	applier, err := apply.New(m.client, apply.Config{FieldManager: m.to, LiveReader: m.client})
+	applier, err := m.applier(m.to)
 	if err != nil {
 		return false, err
 	}
@@ -158,17 +145,47 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 		none = strings.NewReplacer("use Rename", "use --operation Apply", "use Migrate", "use --operation Update").Replace(none)
 		fmt.Fprintf(m.ErrOut, "warning: %v: %s\n", object, ownerview.Safe(none))
 	}
-	m.show(object, shown)
+	m.showTransfer(object, shown)
 	if len(shown.Moves()) == 0 || !m.yes {
 		return m.dryRun(len(shown.Moves())), nil
 	}
 	return false, m.do(ctx, object, shown)
 }
 
-// dryRun tells whether there is something to do, and says that it was not done.
-func (p *plugin) dryRun(count int) (found bool) {
-	if count > 0 {
-		fmt.Fprintln(p.ErrOut, "dry run, nothing was written: --yes does it")
+// do moves what was shown, with its undo saved before.
+func (m *migrateCommand) do(ctx context.Context, object apply.ObjectRef, shown *ownership.Transfer) error {
+	saved := newUndoFile(m.verb, object)
+	saved.Moved = shown.Moves()
+	path, undoCommand, err := m.save(object, saved)
+	if err != nil {
+		return err
 	}
-	return count > 0
+	undo, err := shown.Do(ctx)
+	switch {
+	case err != nil && undo == nil:
+		return errors.Join(err, discard(path)) // nothing moved
+	case err != nil:
+		return fmt.Errorf("it may have moved: look again; to undo it then: %s (%w)", undoCommand, err)
+	}
+	if err := correct(path, saved, undo); err != nil {
+		return fmt.Errorf("%v: moved, but its undo file could not be brought up to date: %w", object, err)
+	}
+	fmt.Fprintf(m.Out, "%v: %s moved; to undo it:\n  %s\n", object, fields(len(saved.Moved)), undoCommand)
+	return nil
+}
+
+// correct writes the undo file anew, as the receiver may have come to own some of the
+// fields itself just before they moved.
+func correct(path string, saved undoFile, undo *ownership.Transfer) error {
+	saved.Moved = nil
+	for _, back := range undo.Moves() {
+		saved.Moved = append(saved.Moved, fieldowners.Handover{
+			Path: back.Path, From: back.To, To: back.From, FromKeeps: back.ToOwned, ToOwned: back.FromKeeps,
+		})
+	}
+	exact, err := saved.encode()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Clean(path), exact, 0o600)
 }

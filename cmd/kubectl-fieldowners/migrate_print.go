@@ -5,13 +5,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize/english"
+
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// show prints what moves and what stays, under who has it and who is to have it.
-func (m *migrateCommand) show(object apply.ObjectRef, t *ownership.Transfer) {
+// showTransfer prints what moves and what stays, under who has it and who is to have it.
+func (u *undoable) showTransfer(object apply.ObjectRef, t *ownership.Transfer) {
 	moves, kept := t.Moves(), t.Unmoved()
 	title := fmt.Sprintf("%v: nothing to move", object)
 	if len(moves) > 0 {
@@ -20,12 +22,12 @@ func (m *migrateCommand) show(object apply.ObjectRef, t *ownership.Transfer) {
 	if len(kept) > 0 {
 		title += fmt.Sprintf(", %d to stay", len(kept))
 	}
-	fmt.Fprintln(m.Out, m.screen(false).Palette.Strong(ownerview.Safe(title)))
+	fmt.Fprintln(u.Out, u.screen(false).Palette.Strong(ownerview.Safe(title)))
 	heading := ""
 	under := func(text string) {
 		if text != heading {
 			heading = text
-			fmt.Fprintln(m.Out, "  "+ownerview.Safe(text)+":")
+			fmt.Fprintln(u.Out, "  "+ownerview.Safe(text)+":")
 		}
 	}
 	for _, move := range moves {
@@ -37,20 +39,15 @@ func (m *migrateCommand) show(object apply.ObjectRef, t *ownership.Transfer) {
 		case move.ToOwned:
 			note = "(both own it now)"
 		}
-		m.item(move.Path.String(), note)
+		u.item(move.Path.String(), note)
 	}
 	for _, stays := range kept {
 		under(fmt.Sprintf("stay with %v", stays.Manager))
-		m.item(stays.Path.String()+":", stays.Reason)
+		u.item(stays.Path.String()+":", stays.Reason)
 	}
 }
 
-func fields(n int) string {
-	if n == 1 {
-		return "1 field"
-	}
-	return fmt.Sprintf("%d fields", n)
-}
+func fields(n int) string { return english.Plural(n, "field", "") }
 
 const (
 	columns    = 80

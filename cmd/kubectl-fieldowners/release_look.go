@@ -92,7 +92,7 @@ func (r *releaseCommand) plan(ctx context.Context, looked lookedAt, entry fieldo
 	if entry.Subresource == scale {
 		return scalePlan(looked, entry), nil
 	}
-	applier, err := apply.New(r.client, apply.Config{FieldManager: r.manager, LiveReader: r.client})
+	applier, err := r.applier(r.manager)
 	if err != nil {
 		return apply.Plan{}, err
 	}

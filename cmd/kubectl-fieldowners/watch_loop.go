@@ -45,9 +45,9 @@ func (s watchStep) loop(l fights.Loop[fieldowners.Manager]) watchEvent {
 	var texts []string
 	for _, m := range []fieldowners.Manager{l.InA, l.InB} {
 		fields := s.after.fieldsOf(m)
-		e.Managers = append(e.Managers, *ownerItem(&m))
+		e.Managers = append(e.Managers, ownerview.Owner(m))
 		e.Fields = append(e.Fields, fields)
-		texts = append(texts, ownerItem(&m).String()+" ("+ownerview.Safe(strings.Join(fields, ", "))+")")
+		texts = append(texts, ownerview.Owner(m).String()+" ("+ownerview.Safe(strings.Join(fields, ", "))+")")
 	}
 	e.Times = l.Times
 	e.message = fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may answer the other",
@@ -61,7 +61,7 @@ func (w watched) fieldsOf(m fieldowners.Manager) []string {
 	const shown = 3
 	fields := []string{}
 	for _, entry := range w.ownership.Entries() {
-		if *ownerItem(&entry.Manager) != *ownerItem(&m) {
+		if ownerview.Owner(entry.Manager) != ownerview.Owner(m) {
 			continue
 		}
 		for _, path := range entry.Leaves() {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -73,34 +72,38 @@ func (s watchStep) event(kind string) watchEvent {
 	}
 }
 
-// moves gives an event for each finding of a difference, in the order of paths.
+// at returns the event as one of a field.
+func (e watchEvent) at(path fieldowners.Path) watchEvent {
+	e.path, e.Path, e.ServerPath = path, path.String(), path.ServerString()
+	return e
+}
+
+// moves returns an event for each finding of a difference, in the order of paths.
 func (s watchStep) moves(d fieldowners.Difference) []watchEvent {
 	var events []watchEvent
-	add := func(kind string, path fieldowners.Path, from, to *fieldowners.Manager) {
-		e := s.event(kind)
-		e.path, e.Path, e.ServerPath = path, path.String(), path.ServerString()
-		e.From, e.To = ownerItem(from), ownerItem(to)
+	add := func(kind string, path fieldowners.Path, from, to *ownerview.OwnerItem) {
+		e := s.event(kind).at(path)
+		e.From, e.To = from, to
 		events = append(events, e)
 	}
 	for _, m := range d.Moved {
-		add("moved", m.Path, &m.From, &m.To)
+		add("moved", m.Path, new(ownerview.Owner(m.From)), new(ownerview.Owner(m.To)))
 	}
 	for _, o := range d.Lost {
-		add("lost", o.Path, &o.Manager, nil)
+		add("lost", o.Path, new(ownerview.Owner(o.Manager)), nil)
 	}
 	for _, o := range d.Gained {
-		add("gained", o.Path, nil, &o.Manager)
+		add("gained", o.Path, nil, new(ownerview.Owner(o.Manager)))
 	}
 	slices.SortStableFunc(events, func(a, b watchEvent) int { return a.path.Compare(b.path) })
 	return events
 }
 
 func (s watchStep) fight(f fights.Fight) watchEvent {
-	e := s.event("fight")
-	e.path, e.Path, e.ServerPath = f.Path, f.Path.String(), f.Path.ServerString()
+	e := s.event("fight").at(f.Path)
 	for _, m := range []fieldowners.Manager{f.A, f.B} {
 		if m != (fieldowners.Manager{}) { // who deletes a field may have left no name
-			e.Managers = append(e.Managers, *ownerItem(&m))
+			e.Managers = append(e.Managers, ownerview.Owner(m))
 		}
 	}
 	e.Times, e.Since, e.message = f.Times, new(f.Since.UTC()), f.Message()
@@ -131,24 +134,15 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-func ownerItem(m *fieldowners.Manager) *ownerview.OwnerItem {
-	if m == nil {
-		return nil
-	}
-	return &ownerview.OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
-}
-
 // owners lists who owns any of the fields that are asked for, each manager once.
 func (w watched) owners(asked func(fieldowners.Manager, fieldowners.Path) bool) []ownerview.OwnerItem {
 	var found []ownerview.OwnerItem
 	for _, entry := range w.ownership.Entries() {
-		item := *ownerItem(&entry.Manager)
+		item := ownerview.Owner(entry.Manager)
 		if !slices.Contains(found, item) && slices.ContainsFunc(entry.Leaves(), func(p fieldowners.Path) bool { return asked(entry.Manager, p) }) {
 			found = append(found, item)
 		}
 	}
-	slices.SortFunc(found, func(a, b ownerview.OwnerItem) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Subresource, b.Subresource))
-	})
+	slices.SortFunc(found, ownerview.OwnerItem.Compare)
 	return found
 }

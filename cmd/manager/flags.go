@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
@@ -31,27 +31,13 @@ type options struct {
 	logLevel                logLevel
 }
 
-// flagGroup is a part of --help.
-type flagGroup struct {
-	title string
-	flags *pflag.FlagSet
-}
-
-// flagGroups binds the flags, with their defaults, to o.
-func (o *options) flagGroups() []flagGroup {
-	var groups []flagGroup
-	group := func(title string) *pflag.FlagSet {
-		flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
-		flags.SortFlags = false
-		groups = append(groups, flagGroup{title, flags})
-		return flags
-	}
-
-	flags := group("Cluster")
+// flagGroups binds the flags, with their defaults, to o. --help shows them group by group.
+func (o *options) flagGroups() (groups cliflag.NamedFlagSets) {
+	flags := groups.FlagSet("Cluster")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
 		"`file` that says how to reach the cluster; without it $KUBECONFIG, then ~/.kube/config, then the pod's service account")
 
-	flags = group("Reconcilers")
+	flags = groups.FlagSet("Reconcilers")
 	flags.StringSliceVar(&o.controllers, "controllers", []string{allControllers},
 		"comma-separated `names` of the reconcilers to run, * for all (they are listed above)")
 	o.replicasConflict = choice{value: apply.Force.String(), of: []string{apply.Reject.String(), apply.Force.String()}}
@@ -66,13 +52,13 @@ func (o *options) flagGroups() []flagGroup {
 	flags.IntVar(&o.concurrency, "max-concurrent-reconciles", 4,
 		"how many objects each reconciler works on at a time, so that a slow one holds up no other; 1 or more")
 
-	flags = group("Leader election")
+	flags = groups.FlagSet("Leader election")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true,
 		"let one replica at a time reconcile, the others wait with filled caches; needed with more than one replica")
 	flags.StringVar(&o.leaderElectNamespace, "leader-elect-namespace", "",
 		"`namespace` of the Lease "+leaderElectionID+"; the pod's own by default, so needed outside a cluster")
 
-	flags = group("Serving and stopping")
+	flags = groups.FlagSet("Serving and stopping")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
 		"`address` that serves /metrics over HTTPS to whoever may get it by RBAC, 0 for none")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081",
@@ -80,7 +66,7 @@ func (o *options) flagGroups() []flagGroup {
 	flags.DurationVar(&o.gracefulShutdownTimeout, "graceful-shutdown-timeout", 20*time.Second,
 		"how long running reconciliations may take to end after SIGINT or SIGTERM; a second signal ends at once")
 
-	flags = group("Logging")
+	flags = groups.FlagSet("Logging")
 	o.logFormat = choice{value: "json", of: []string{"json", "text"}}
 	flags.Var(&o.logFormat, "log-format", "json, one object a line, or text for reading; logs go to stderr")
 	flags.Var(&o.logLevel, "log-level", "error, info, debug or a verbosity from 0 (info) to 10; bodies of requests are logged at none")

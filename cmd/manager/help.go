@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	cliflag "k8s.io/component-base/cli/flag"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -40,7 +42,12 @@ const helpWidth = 100
 
 // groupUsage makes --help show the flags by group; the commands below cmd, those of
 // completion, keep cobra's way.
-func groupUsage(cmd *cobra.Command, groups []flagGroup) {
+func groupUsage(cmd *cobra.Command, groups cliflag.NamedFlagSets) {
+	cmd.InitDefaultHelpFlag()
+	cmd.InitDefaultVersionFlag()
+	for _, name := range []string{"help", "version"} {
+		groups.FlagSet("Other").AddFlag(cmd.Flags().Lookup(name))
+	}
 	standard := cmd.UsageFunc()
 	cmd.SetUsageFunc(func(c *cobra.Command) error {
 		if c != cmd {
@@ -48,25 +55,11 @@ func groupUsage(cmd *cobra.Command, groups []flagGroup) {
 		}
 		out := c.OutOrStderr()
 		fmt.Fprintf(out, "Usage:\n  %s\n\nExamples:\n%s\n", c.UseLine(), c.Example)
-		for _, group := range append(groups, ungrouped(c, groups)) {
-			fmt.Fprintf(out, "\n%s:\n%s", group.title, group.flags.FlagUsagesWrapped(helpWidth))
+		for _, name := range groups.Order { // cliflag.PrintSections takes two lines a flag, padded with blanks
+			fmt.Fprintf(out, "\n%s:\n%s", name, groups.FlagSets[name].FlagUsagesWrapped(helpWidth))
 		}
 		return nil
 	})
-}
-
-// ungrouped are the flags that cobra adds.
-func ungrouped(c *cobra.Command, groups []flagGroup) flagGroup {
-	others := pflag.NewFlagSet("", pflag.ContinueOnError)
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		for _, group := range groups {
-			if group.flags.Lookup(f.Name) != nil {
-				return
-			}
-		}
-		others.AddFlag(f)
-	})
-	return flagGroup{"Other", others}
 }
 
 // completeFlags lets the shell complete the values of flags that have few.

@@ -33,8 +33,8 @@ func plainLevel(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// noBody keeps the bodies of requests and answers out, which client-go logs from verbosity 8
-// on: a TokenReview has the bearer token of whoever reads the metrics.
+// noBody drops the bodies of requests and answers, which client-go logs from verbosity 8 on: a
+// TokenReview has the bearer token of the one who reads the metrics.
 func noBody(a slog.Attr) slog.Attr {
 	if a.Key == "body" {
 		a.Value = slog.StringValue(fmt.Sprintf("%d bytes, not logged: there may be credentials in them", len(a.Value.String())))

@@ -68,8 +68,8 @@ func newCommand(stderr io.Writer) *cobra.Command {
 			return o.serve(cmd.Context(), selected, stderr)
 		},
 	}
-	for _, group := range groups {
-		cmd.Flags().AddFlagSet(group.flags)
+	for _, flags := range groups.FlagSets {
+		cmd.Flags().AddFlagSet(flags)
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUsageError(err) })
 	groupUsage(cmd, groups)

@@ -4,11 +4,12 @@ import (
 	"strings"
 
 	"coapply.dev/internal/controller"
+	"coapply.dev/internal/nearest"
 )
 
 const allControllers = "*"
 
-// selectControllers gives the named reconcilers in the order of controller.All.
+// selectControllers returns the named reconcilers in the order of controller.All.
 func selectControllers(names []string) ([]controller.Controller, error) {
 	wanted := map[string]bool{}
 	for _, name := range names {
@@ -34,8 +35,8 @@ func selectControllers(names []string) ([]controller.Controller, error) {
 }
 
 func unknownController(name string) error {
-	if near := nearest(name, controllerNames()); near != "" {
-		return usagef("--controllers: no reconciler is called %q, did you mean %q? Known are %s", name, near, knownControllers())
+	if near := nearest.Names(name, controllerNames()); len(near) > 0 {
+		return usagef("--controllers: no reconciler is called %q, did you mean %q? Known are %s", name, near[0], knownControllers())
 	}
 	return usagef("--controllers: no reconciler is called %q; known are %s", name, knownControllers())
 }
@@ -49,39 +50,3 @@ func controllerNames() []string {
 }
 
 func knownControllers() string { return strings.Join(controllerNames(), ", ") }
-
-// nearest is the name that a typo or a part of a name meant, "" when none is near.
-func nearest(given string, names []string) string {
-	const typos = 2
-	best, bestDistance := "", typos+1
-	for _, name := range names {
-		if given != "" && strings.HasSuffix(name, "-"+given) {
-			return name
-		}
-		if d := distance(given, name); d < bestDistance {
-			best, bestDistance = name, d
-		}
-	}
-	return best
-}
-
-// distance is the number of bytes to insert, delete or replace (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1) // the distances of the prefix of a to each of b
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}

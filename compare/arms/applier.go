@@ -19,7 +19,7 @@ func applier(s compare.Session) writer {
 	byManager.steady, byManager.unfit = apply.NewSteadyState(s.Cache, s.Schemas)
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		c := s.Client(intent.Manager)
-		a, err := byManager.of(intent.Manager, c)
+		a, err := byManager.of(intent.Manager, s)
 		if err != nil {
 			return compare.Receipt{}, err
 		}
@@ -46,6 +46,17 @@ func applier(s compare.Session) writer {
 	}
 }
 
+// Recorded is the client of a field manager whose transport an Applier sees, as it is set up in a controller's process.
+// Where there is no transport, as with a fake client, it is that client.
+func Recorded(s compare.Session, manager string) (client.Client, error) {
+	if s.Config == nil {
+		return s.Client(manager), nil
+	}
+	config, c := s.Config(manager), s.Client(manager)
+	config.Wrap(apply.RecordExchange)
+	return client.New(config, client.Options{Scheme: c.Scheme(), Mapper: c.RESTMapper()})
+}
+
 // seen is the object as the reconciler has it from its cache, which is not written to; nil if it is not there.
 func seen(ctx context.Context, cache client.Reader, intent compare.Intent) client.Object {
 	object := named(intent)
@@ -64,7 +75,7 @@ type appliers struct {
 	byManager map[string]*apply.Applier
 }
 
-func (a *appliers) of(manager string, c client.Client) (*apply.Applier, error) {
+func (a *appliers) of(manager string, s compare.Session) (*apply.Applier, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if known, ok := a.byManager[manager]; ok {
@@ -72,6 +83,10 @@ func (a *appliers) of(manager string, c client.Client) (*apply.Applier, error) {
 	}
 	if a.unfit != nil {
 		return nil, a.unfit
+	}
+	c, err := Recorded(s, manager)
+	if err != nil {
+		return nil, err
 	}
 	made, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c, Lanes: a.lanes, Steady: a.steady})
 	if err != nil {

@@ -8,9 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -35,12 +39,13 @@ func TestWritersTakeTurns(t *testing.T) {
 				Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 					return hangs(ctx)
 				},
-				Apply: func(ctx context.Context, _ client.WithWatch, _ runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
-					return hangs(ctx)
-				},
-			}).Build()
+			}).WithRESTMapper(testrestmapper.TestOnlyStaticRESTMapper(clientgoscheme.Scheme)).Build()
+			config := &rest.Config{Host: "http://server", Transport: transport(func(r *http.Request) (*http.Response, error) {
+				return nil, hangs(r.Context())
+			})}
 			write := arm(compare.Session{
 				Client: func(string) client.Client { return c },
+				Config: func(string) *rest.Config { return rest.CopyConfig(config) },
 				Cache:  fake.NewClientBuilder().Build(), Schemas: struct{ openapi.Client }{}, // it is empty, and proves nothing
 			}).Write
 			first, second := oneKey("1"), oneKey("2")
@@ -59,6 +64,10 @@ func TestWritersTakeTurns(t *testing.T) {
 		})
 	}
 }
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // The report says of the arms with lanes that these are one process's.
 func TestArmsInLanesSaySo(t *testing.T) {

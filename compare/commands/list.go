@@ -12,6 +12,7 @@ import (
 	"coapply.dev/compare"
 	"coapply.dev/compare/bench"
 	"coapply.dev/compare/results"
+	"coapply.dev/internal/nearest"
 )
 
 func listCommand(catalogue compare.Catalogue) *cobra.Command {
@@ -28,7 +29,7 @@ func listCommand(catalogue compare.Catalogue) *cobra.Command {
 				return fmt.Errorf("list takes one of %s, %d given", strings.Join(kinds, ", "), len(args))
 			case len(args) == 1 && !slices.Contains(kinds, args[0]):
 				return fmt.Errorf("there is no list of %q%s; use %s, or nothing for arms and workloads", args[0],
-					didYouMean(nearest(args[0], kinds)), strings.Join(kinds, ", "))
+					didYouMean(nearest.Names(args[0], kinds)), strings.Join(kinds, ", "))
 			}
 			return nil
 		},

@@ -19,6 +19,7 @@ import (
 	"coapply.dev/compare/peers/micro"
 	"coapply.dev/compare/peers/requests"
 	"coapply.dev/compare/peers/scale"
+	"coapply.dev/compare/peers/width"
 	"coapply.dev/compare/target"
 )
 
@@ -30,7 +31,7 @@ type benchFlags struct {
 }
 
 // parts of the table, in its order.
-var parts = []string{"contention", "requests", "micro", "scale"}
+var parts = []string{"contention", "width", "requests", "micro", "scale"}
 
 func benchCommand() *cobra.Command {
 	f := &benchFlags{}
@@ -90,7 +91,7 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 	if len(report.Rows) == 0 && failure != nil {
 		return failure
 	}
-	fmt.Fprint(cmd.OutOrStdout(), report.Table(width(cmd.OutOrStdout())))
+	fmt.Fprint(cmd.OutOrStdout(), report.Table(columns(cmd.OutOrStdout())))
 	if err := errors.Join(write(f.output, report.Write), write(f.markdown, func(w io.Writer) error {
 		_, err := io.WriteString(w, report.Markdown()+notes)
 		return err
@@ -154,7 +155,14 @@ func (f *benchFlags) part(ctx context.Context, t *target.Target, part string, re
 		options := contention.Options{Catalogue: catalogue(), Rounds: f.rounds, Quick: f.quick, Progress: progress}
 		if rounds, err = contention.Run(ctx, t, options); err == nil {
 			rows = contention.Rows(rounds)
-			report.LostUpdates, report.Acknowledged, report.Trials = contention.Judged(rounds)
+			report.Judged(contention.Judged(rounds))
+		}
+	case "width":
+		var rounds []width.Round
+		options := width.Options{Catalogue: catalogue(), Rounds: f.rounds, Quick: f.quick, Progress: progress}
+		if rounds, err = width.Run(ctx, t, options); err == nil {
+			rows = width.Rows(rounds, f.quick)
+			report.Judged(width.Judged(rounds))
 		}
 	case "requests":
 		rows, err = requests.Measure(ctx, t, requests.Options{Rounds: f.rounds, Quick: f.quick, Progress: progress})
@@ -204,8 +212,8 @@ func write(path string, content func(io.Writer) error) error {
 	return errors.Join(content(file), file.Close())
 }
 
-// width is that of the terminal.
-func width(out io.Writer) int {
+// columns are those of the terminal.
+func columns(out io.Writer) int {
 	const otherwise = 160
 	if file, ok := out.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(file.Fd())); err == nil {

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Clean deletes what this package keeps in the user's cache folder and says on out what that frees: the folders of runs
@@ -34,7 +36,7 @@ func cleanRuns(ctx context.Context, runs string, out io.Writer) (running int, er
 	if err != nil {
 		return 0, err
 	}
-	defer l.unlock()
+	defer l.Close()
 	dirs, running, err := orphans(runs)
 	if err != nil {
 		return 0, err
@@ -44,7 +46,7 @@ func cleanRuns(ctx context.Context, runs string, out io.Writer) (running int, er
 		if err := reap(ctx, dir); err != nil {
 			return 0, err
 		}
-		fmt.Fprintf(out, "removed %s: %s\n", dir, sizeText(size))
+		fmt.Fprintf(out, "removed %s: %s\n", dir, humanize.IBytes(size))
 	}
 	return running, nil
 }
@@ -54,7 +56,7 @@ func cleanBuilds(ctx context.Context, builds string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer l.unlock()
+	defer l.Close()
 	entries, err := os.ReadDir(builds)
 	if err != nil {
 		return fmt.Errorf("looking for built binaries: %w", err)
@@ -68,7 +70,7 @@ func cleanBuilds(ctx context.Context, builds string, out io.Writer) error {
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("removing built binaries: %w", err)
 		}
-		fmt.Fprintf(out, "removed %s: %s\n", dir, sizeText(size))
+		fmt.Fprintf(out, "removed %s: %s\n", dir, humanize.IBytes(size))
 	}
 	return nil
 }

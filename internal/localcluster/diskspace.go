@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,10 +51,10 @@ func checkSpace(needs []need, free func(dir string) (disk uint64, bytes uint64, 
 			shares[disk] = s
 		}
 		s.needed += n.bytes
-		s.what = append(s.what, fmt.Sprintf("%s for %s in %s", sizeText(n.bytes), n.what, n.dir))
+		s.what = append(s.what, fmt.Sprintf("%s for %s in %s", humanize.IBytes(n.bytes), n.what, n.dir))
 		if s.needed > s.free {
 			return fmt.Errorf("%w: building the control plane needs %s, and %s are free there",
-				ErrDiskSpace, strings.Join(s.what, ", "), sizeText(s.free))
+				ErrDiskSpace, strings.Join(s.what, ", "), humanize.IBytes(s.free))
 		}
 	}
 	return nil
@@ -75,11 +76,4 @@ func freeSpace(dir string) (disk, bytes uint64, err error) {
 	}
 	//nolint:unconvert // the types of these fields differ between Linux and macOS
 	return uint64(stat.Dev), uint64(fs.Bavail) * uint64(fs.Bsize), nil
-}
-
-func sizeText(bytes uint64) string {
-	if bytes >= 1<<30 {
-		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
 }

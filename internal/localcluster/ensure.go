@@ -65,7 +65,7 @@ func ensureBuilt(ctx context.Context, dir string, from source, progress io.Write
 	if err != nil {
 		return err
 	}
-	defer l.unlock()
+	defer l.Close()
 	problem := checkExecutable(binariesIn(dir).all(), "building it again")
 	if problem == nil {
 		return nil // somebody else built it while we waited

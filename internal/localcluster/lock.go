@@ -2,53 +2,35 @@ package localcluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/gofrs/flock"
 )
 
-// fileLock is an exclusive lock that the kernel frees when its holder dies, however it dies. That makes a lock which
-// can be taken the proof that nobody is behind it any more. (lockedfile of go-internal can neither try nor be
-// cancelled.)
-type fileLock struct{ file *os.File }
-
-// tryLock returns nil without an error when somebody else holds the lock.
-func tryLock(path string) (*fileLock, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("opening a lock: %w", err)
-	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		return &fileLock{file}, nil
-	}
-	_ = file.Close()
-	if errors.Is(err, unix.EWOULDBLOCK) {
+// tryLock takes an exclusive lock that the kernel frees when its holder dies, however it dies. So a lock which can be
+// taken proves that nobody is behind it any more. It returns nil without an error when somebody else holds the lock.
+func tryLock(path string) (*flock.Flock, error) {
+	l := flock.New(path)
+	held, err := l.TryLock()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	case !held:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("locking %s: %w", path, err)
+	return l, nil
 }
 
 // lock waits for the lock; waiting is called once if there is something to wait for.
-func lock(ctx context.Context, path string, waiting func()) (*fileLock, error) {
-	for first := true; ; first = false {
-		l, err := tryLock(path)
-		if l != nil || err != nil {
-			return l, err
-		}
-		if first {
-			waiting()
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for %s: %w", path, context.Cause(ctx))
-		case <-time.After(100 * time.Millisecond):
-		}
+func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error) {
+	if l, err := tryLock(path); l != nil || err != nil {
+		return l, err
 	}
+	waiting()
+	l := flock.New(path)
+	if _, err := l.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("waiting for %s: %w", path, err)
+	}
+	return l, nil
 }
-
-// unlock frees the lock; closing the file is what does it.
-func (l *fileLock) unlock() { _ = l.file.Close() }

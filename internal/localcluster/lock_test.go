@@ -22,9 +22,9 @@ func TestLockHasOneHolder(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || waits != 1 {
 		t.Errorf("lock = %v after %d notices; want the context's error after one", err, waits)
 	}
-	third, err := lock(t.Context(), path, first.unlock)
+	third, err := lock(t.Context(), path, func() { _ = first.Close() })
 	if third == nil || err != nil {
 		t.Fatalf("lock after unlock = %v, %v", third, err)
 	}
-	third.unlock()
+	_ = third.Close()
 }

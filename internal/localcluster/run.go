@@ -7,13 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/gofrs/flock"
 )
 
 // run is the folder of one running control plane: links to its binaries, its data, certificates and logs. A process
 // belongs to the run whose link it was started through.
 type run struct {
 	dir   string
-	alive *fileLock // held while this process lives: whoever can take it knows that the run is an orphan
+	alive *flock.Flock // held while this process lives: whoever can take it knows that the run is an orphan
 	dog   *watchdog
 }
 
@@ -30,21 +32,21 @@ func newRun(ctx context.Context, name string, binaries []string, log io.Writer) 
 	}
 	r := &run{dir: dir, alive: alive}
 	if err := r.prepare(binaries); err != nil {
-		alive.unlock()
+		_ = alive.Close()
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return r, nil
 }
 
 // newRunFolder holds the lock over all runs, so that nobody takes a folder for an orphan before its own lock is held.
-func newRunFolder(ctx context.Context, runs, name string, log io.Writer) (string, *fileLock, error) {
+func newRunFolder(ctx context.Context, runs, name string, log io.Writer) (string, *flock.Flock, error) {
 	l, err := lock(ctx, filepath.Join(runs, "lock"), func() {
 		fmt.Fprintln(log, "another process is tidying up old runs: waiting for it")
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	defer l.unlock()
+	defer l.Close()
 	if err := reapOrphans(ctx, runs, log); err != nil {
 		return "", nil, err
 	}
@@ -85,7 +87,7 @@ func (r *run) end(ctx context.Context) error {
 	if err := r.dog.release(ctx); err != nil {
 		return fmt.Errorf("stopping the control plane in %s: %w", r.dir, err)
 	}
-	r.alive.unlock()
+	_ = r.alive.Close()
 	return nil
 }
 
@@ -111,7 +113,7 @@ func orphans(runs string) (dirs []string, running int, err error) {
 			running++
 			continue
 		}
-		alive.unlock()
+		_ = alive.Close()
 		dirs = append(dirs, dir)
 	}
 	return dirs, running, nil

@@ -118,9 +118,9 @@ func TestNextRunReapsOrphansAndLeavesTheLiving(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	living, livingProcess := startRun(t)
 	orphan, orphanProcess := startRun(t)
-	killWatchdog(t, orphan) // as a power cut does, neither the watchdog
-	orphan.alive.unlock()   // nor the process that held the lock is there any more,
-	var log bytes.Buffer    // but here something still runs
+	killWatchdog(t, orphan)  // as a power cut does, neither the watchdog
+	_ = orphan.alive.Close() // nor the process that held the lock is there any more,
+	var log bytes.Buffer     // but here something still runs
 	next, err := newRun(t.Context(), "next", nil, &log)
 	if err != nil {
 		t.Fatal(err)

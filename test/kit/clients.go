@@ -26,7 +26,7 @@ var Scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// NewClient gives a client without a cache whose exchanges an Applier can read.
+// NewClient returns a client without a cache whose exchanges an Applier can read.
 func NewClient(t testing.TB, config *rest.Config) client.Client {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -38,7 +38,7 @@ func NewClient(t testing.TB, config *rest.Config) client.Client {
 	return c
 }
 
-// NewNamespace gives a namespace of the test's own. It is not deleted: the control
+// NewNamespace returns a namespace of the test's own. It is not deleted: the control
 // plane goes as a whole.
 func NewNamespace(t testing.TB, c client.Client) string {
 	t.Helper()

@@ -103,7 +103,8 @@ var (
 	})
 )
 
-// StartLog is where control planes tell of their start: nowhere, but for go test -v.
+// StartLog returns the writer for the log of starting control planes: io.Discard, except
+// with go test -v.
 func StartLog() io.Writer {
 	if testing.Testing() && testing.Verbose() {
 		return os.Stderr

@@ -54,7 +54,7 @@ func (p *Platform) Get(t *testing.T, name string, object client.Object) client.O
 	return object
 }
 
-// UnlessApplied says which condition of a Devbox is not True yet; "" is none.
+// UnlessApplied returns which condition of a Devbox is not True yet, or "".
 func UnlessApplied(box *v1alpha1.Devbox) string {
 	for _, condition := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied} {
 		if !meta.IsStatusConditionTrue(box.Status.Conditions, condition) {

@@ -10,7 +10,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// ForgeDeepEntry gives an object managed fields of 1,500 levels, under a name that
+// ForgeDeepEntry writes managed fields of 1,500 levels to an object, under a name that
 // nobody has: the API server takes them.
 func ForgeDeepEntry(t *testing.T, c client.Client, ref apply.ObjectRef) {
 	t.Helper()

@@ -70,7 +70,7 @@ func OutputOf(t testing.TB, command *exec.Cmd) (stdout, stderr string, code int)
 	return out.String(), errOut.String(), command.ProcessState.ExitCode()
 }
 
-// Kubeconfig gives a file that says what a configuration does.
+// Kubeconfig returns the path of a kubeconfig file for a configuration.
 func Kubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")

@@ -64,7 +64,7 @@ func StartManager(t *testing.T, kubeconfig string, args ...string) *Process {
 	return p
 }
 
-// Wait gives the exit code and the last line of a manager that ends by itself.
+// Wait returns the exit code and the last line of a manager that ends by itself.
 func (p *Process) Wait(t *testing.T) (code int, lastLine string) {
 	t.Helper()
 	WaitFor(t, "the manager ends", func() string {

@@ -154,7 +154,7 @@ func WholePlatform(t *testing.T) *Platform {
 	return p
 }
 
-// Quiet waits until nothing has been written for so long, and gives what was
+// Quiet waits until nothing has been written for so long, and returns what was
 // written before.
 func (p *Platform) Quiet(t *testing.T, rest time.Duration) []string {
 	t.Helper()

@@ -17,7 +17,7 @@ func RefOf(apiVersion, kind, namespace, name string) apply.ObjectRef {
 	return apply.ObjectRef{GroupVersionKind: schema.FromAPIVersionAndKind(apiVersion, kind), NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// MustApply applies intents that nothing stands in the way of.
+// MustApply applies intents that do not conflict.
 func MustApply(t *testing.T, applier *apply.Applier, intents ...apply.Intent) {
 	t.Helper()
 	for _, intent := range intents {

@@ -24,7 +24,7 @@ func (l *RequestLog) Wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// About gives those of a method whose path has a part.
+// About returns the requests of a method whose path contains a text.
 func (l *RequestLog) About(method, part string) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,7 +51,7 @@ var installShapes = sync.OnceValue(func() error {
 	return err
 })
 
-// ShapeClient gives a client of a server that has the kind Shape.
+// ShapeClient returns a client of a server that has the kind Shape.
 func ShapeClient(t *testing.T) client.Client {
 	t.Helper()
 	config := Server(t)
@@ -97,7 +97,7 @@ func (s *Stage) Object(text string) *unstructured.Unstructured {
 	return object
 }
 
-// Config gives an apply configuration, of the kind's own type where there is one.
+// Config returns an apply configuration, of the kind's own type where there is one.
 func (s *Stage) Config(text string) runtime.ApplyConfiguration {
 	s.T.Helper()
 	object := s.Object(text)
@@ -164,7 +164,7 @@ func (s *Stage) Live() *unstructured.Unstructured {
 	return object
 }
 
-// Value gives the live value of a field.
+// Value returns the live value of a field.
 func (s *Stage) Value(path string) any {
 	s.T.Helper()
 	found, _ := fieldowners.MustParsePath(path).Value(s.Live().Object)

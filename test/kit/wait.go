@@ -22,7 +22,7 @@ func Eventually(t *testing.T, what string, reached func() error) {
 	}
 }
 
-// WaitFor waits until check gives "", and fails with what it gave last.
+// WaitFor waits until check returns "", and fails with what it returned last.
 func WaitFor(t *testing.T, what string, check func() string) {
 	t.Helper()
 	Eventually(t, what, func() error {

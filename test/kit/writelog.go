@@ -35,7 +35,7 @@ func (w *WriteLog) Take() []string {
 	return sent
 }
 
-// About gives all that was ever written to what has such a name in its path.
+// About returns all writes whose path contains a name.
 func (w *WriteLog) About(name string) []string {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"coapply.dev/apply/lanes"
 )
 
 // RecordExchange returns a transport that records what is sent with a context of
@@ -29,6 +31,9 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.WithContext(context.WithValue(request.Context(), recordedKey{}, true))
 	if request.Context().Err() == nil { // the transport sends nothing after the end
 		exchange.sent()
+	}
+	if probe := lanes.Measure(request.Context()); probe != nil {
+		go measure(r.next, request, probe)
 	}
 	response, err := r.next.RoundTrip(request)
 	if err != nil || request.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices {

@@ -17,8 +17,15 @@ func settleBackoff() wait.Backoff {
 // in between. Where each of them was stale it is exhausted, with the last stale write:
 // what the caller makes a ContendedError of. stale is apply.IsStaleWrite.
 func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhausted bool, err error) {
-	for backoff := settleBackoff(); ; {
-		if err := try(); !stale(err) {
+	return Repeat(ctx, settleBackoff(), stale, try)
+}
+
+// Repeat calls try, again and again after a wait of the backoff, for as long as its error
+// is worth it. Where that was all of the backoff it is exhausted, with the last error. It
+// ends with the context.
+func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, try func() error) (exhausted bool, err error) {
+	for {
+		if err := try(); !worth(err) {
 			return false, err
 		} else if backoff.Steps <= 1 {
 			return true, err

@@ -16,21 +16,38 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
+	"coapply.dev/apply/update"
 	"coapply.dev/compare"
+	"coapply.dev/compare/arms"
 )
 
 // All gives the arms.
 func All() []compare.Arm {
-	return []compare.Arm{
-		{Name: LanesOnly, Summary: "coapply's Applier with lanes, without the steady-state check", New: made(inLanes)},
+	all := []compare.Arm{
+		{Name: LanesOnly, Summary: "coapply's Applier with lanes, without the steady-state check", New: made(adaptive)},
+		{Name: UpdateDo, Summary: "coapply's update.Do, in lanes", New: made(updateDo)},
 		{Name: RetryForever, Summary: "get-modify-update in client-go's RetryOnConflict: DefaultRetry without an end", New: made(gmuForever)},
 		{Name: "flux-ssa", Summary: "fluxcd/pkg/ssa: GET, dry run, compare, apply if they differ", New: made(flux)},
 	}
+	for _, width := range Widths {
+		all = append(all, compare.Arm{
+			Name: OfWidth(width), Summary: fmt.Sprintf("as %s, with %d writes under way at most, whatever the network costs", LanesOnly, width),
+			New: made(func(s compare.Session) writer { return inLanes(s, lanes.OfWidth(width)) }),
+		})
+	}
+	return all
 }
+
+// Widths are those of lanes that an arm has for a comparison.
+var Widths = []int{1, 2, 3, 4, 8}
+
+// OfWidth names the arm with lanes of a fixed width.
+func OfWidth(width int) string { return fmt.Sprintf("%s-%d", LanesOnly, width) }
 
 // Names of arms that the measures use.
 const (
 	LanesOnly    = "lanes"
+	UpdateDo     = "update-do"
 	RetryForever = "gmu-forever"
 )
 
@@ -75,13 +92,17 @@ func configured(intent compare.Intent) *unstructured.Unstructured {
 	return object
 }
 
+func adaptive(s compare.Session) writer { return inLanes(s, lanes.New()) }
+
 // inLanes is the Applier of each field manager, with one set of lanes for all of them.
-func inLanes(s compare.Session) writer {
+func inLanes(s compare.Session, shared *lanes.Set) writer {
 	var appliers perManager[*apply.Applier]
-	shared := lanes.New()
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		a, err := appliers.of(intent.Manager, func() (*apply.Applier, error) {
-			c := s.Client(intent.Manager)
+			c, err := arms.Recorded(s, intent.Manager)
+			if err != nil {
+				return nil, err
+			}
 			return apply.New(c, apply.Config{FieldManager: intent.Manager, LiveReader: c, Lanes: shared})
 		})
 		if err != nil {
@@ -92,6 +113,26 @@ func inLanes(s compare.Session) writer {
 			return compare.Receipt{}, err
 		}
 		return compare.Receipt{ResourceVersion: outcome.Object.ResourceVersion}, nil
+	}
+}
+
+// updateDo is the Updater of each field manager, with one set of lanes for all of them.
+func updateDo(s compare.Session) writer {
+	var updaters perManager[*update.Updater]
+	shared := lanes.New()
+	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
+		u, err := updaters.of(intent.Manager, func() (*update.Updater, error) {
+			c := s.Client(intent.Manager)
+			return update.New(update.Config{FieldManager: intent.Manager, Client: c, LiveReader: c, Lanes: shared})
+		})
+		if err != nil {
+			return compare.Receipt{}, err
+		}
+		result, err := update.Do(ctx, u, named(intent), intent.Modify)
+		if err != nil {
+			return compare.Receipt{}, err
+		}
+		return compare.Receipt{ResourceVersion: result.Object.GetResourceVersion()}, nil
 	}
 }
 

@@ -33,6 +33,9 @@ const space = "kstatus"
 
 // TestKstatus: an object is Current when it is what its spec wants, and at no time before.
 func TestKstatus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a control plane of its own: make soak runs it, and so does go test without -short")
+	}
 	ctrl.SetLogger(logr.Discard())
 	cluster, c := start(t)
 	for _, object := range append(current(), waiting()...) {

@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 // TestRun measures few objects for a moment: nothing is written, though others write and everything is reconciled.
 // COAPPLY_SCALE_OBJECTS asks for more, and for as long as Run measures.
 func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a control plane of its own: make soak runs it, and so does go test without -short")
+	}
 	objects, window := 20, 2*time.Second
 	if given := os.Getenv("COAPPLY_SCALE_OBJECTS"); given != "" {
 		var err error

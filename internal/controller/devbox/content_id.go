@@ -43,8 +43,8 @@ func contentOf(box *v1alpha1.Devbox) string {
 	return current
 }
 
-// contentFits tells whether the content that a Devbox has is one of its image.
-// Neither none at all nor one that somebody made up is.
+// contentFits reports whether the content that a Devbox has belongs to its image. An empty
+// content, or one that somebody made up, does not.
 func contentFits(box *v1alpha1.Devbox) bool {
 	current := box.Status.ContentID
 	return contentID.MatchString(current) && strings.HasPrefix(current, imageContent(box))

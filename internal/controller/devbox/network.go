@@ -34,8 +34,8 @@ type network struct {
 	live   client.Reader
 }
 
-// status reports the Service that there is, and deletes it where none is wanted; its
-// end leads to another reconcile, which reports that there is none.
+// status reports the Service, or deletes it if none is wanted; the deletion leads to another
+// reconcile, which reports that it is gone.
 func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	condition := reconciler.Condition(v1alpha1.ConditionNetworkApplied, box.Generation, applied)
 	var service corev1.Service

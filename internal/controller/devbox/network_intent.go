@@ -10,7 +10,7 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// emitNetwork wants the Service, or none. The node port is the server's to choose.
+// emitNetwork returns the Service, unless the type is None. The server chooses the node port.
 func emitNetwork(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if box.Spec.Network.Type == v1alpha1.NetworkNone {
 		return nil, nil

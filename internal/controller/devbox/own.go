@@ -22,7 +22,7 @@ func isOwnPod(box metav1.Object, pod *corev1.Pod) bool {
 	return owner.Kind == "ReplicaSet" && owner.Name == setName(box, pod)
 }
 
-// isOwnSet tells whether a ReplicaSet is one of the Deployment's, or was.
+// isOwnSet reports whether a ReplicaSet belongs to the Deployment, or did.
 func isOwnSet(box metav1.Object, set *appsv1.ReplicaSet) bool {
 	owner := metav1.GetControllerOf(set)
 	return set.Name == setName(box, set) && (owner == nil || owner.Kind == "Deployment" && owner.Name == box.GetName())

@@ -31,9 +31,9 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 	return pods, nil
 }
 
-// endedPods are those that still carry our finalizer and have nothing more to
-// tell, those of strangers who copied our template among them. A Devbox that is shut
-// down does not wait for what its own pods may have, and keeps none that has ended.
+// endedPods returns the pods that have our finalizer and nothing more to record, pods of
+// strangers who copied our template included. If the Devbox is shut down, the last status of
+// its own pods is not waited for, and no ended pod is kept.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {
@@ -45,12 +45,12 @@ func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	return ended
 }
 
-// isShutdown tells whether a pod is to be deleted rather than just let go.
+// isShutdown reports whether a pod is to be deleted rather than just let go.
 func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
 	return box.Spec.State == v1alpha1.DevboxShutdown && isOwnPod(box, pod)
 }
 
-// hasEnded tells whether the containers of a pod have run their last. Grace
+// hasEnded reports whether the containers of a pod have run their last. Grace
 // period 0 is how the kubelet, or the pod garbage collector for a lost node, says
 // that the pod may go.
 func hasEnded(pod *corev1.Pod) bool {
@@ -69,14 +69,14 @@ func hasEnded(pod *corev1.Pod) bool {
 	})
 }
 
-// hasFinished tells whether a pod runs no more and never will again. Nobody deletes
-// such a pod when its ReplicaSet goes down to none.
+// hasFinished reports whether a pod has ended for good. Nobody deletes this pod when its
+// ReplicaSet is scaled to zero.
 func hasFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// lastEnded is the pod that was created last of those that have a container status;
-// nil when none has, and then nothing is written.
+// lastEnded returns the newest pod that has a container status, or nil; then nothing is
+// written.
 func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	var last *corev1.Pod
 	for _, pod := range ended {

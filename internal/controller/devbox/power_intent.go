@@ -7,7 +7,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// emitPower wants the replicas of the Deployment that the workload reconciler
+// emitPower returns an intent with the replicas of the Deployment that the workload reconciler
 // creates, and nothing else of it.
 func emitPower(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	var replicas int32

@@ -11,9 +11,9 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// readyOf says whether a Devbox is what its spec wants: every reconciler stands by this
-// generation, and the pod is ready, or there is none and none is wanted. Of the Devbox it
-// reads the conditions and the phase; deployment is its own, nil where there is none.
+// readyOf returns whether a Devbox is as its spec wants it: every reconciler has applied this
+// generation, and the pod is ready, or there is no pod and none is wanted. It reads the
+// conditions and the phase of the Devbox; deployment is the Devbox's own, or nil.
 func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployment) metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: generation}
 	for _, conditionType := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied} {
@@ -45,7 +45,7 @@ var readyDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
 }
 
-// said gives of a condition what does not differ each time that it is said.
+// said returns of a condition what does not differ each time that it is said.
 func said(box *v1alpha1.Devbox, conditionType string) [4]string {
 	condition := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 	if condition == nil {
@@ -62,9 +62,9 @@ func atRest(ready metav1.Condition, phase v1alpha1.DevboxPhase) metav1.Condition
 	return ready
 }
 
-// rolledOut tells what keeps the Deployment from having its pod, such as a quota, in its
-// own words. A Devbox that was ready stays so while the Deployment controller has yet to
-// look: somebody's annotation gives a Deployment another generation, too.
+// rolledOut returns what keeps the Deployment from having its pod, such as a quota, in the
+// Deployment controller's words. A Devbox that was ready stays so until the Deployment
+// controller has looked: somebody's annotation gives a Deployment another generation, too.
 func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *appsv1.Deployment, wasReady bool) metav1.Condition {
 	status := deployment.Status
 	for _, condition := range status.Conditions {

@@ -12,13 +12,13 @@ import (
 
 const kind = "Devbox"
 
-// isDevboxes tells whether an object is that of the Devbox of its name.
+// isDevboxes reports whether an object belongs to the Devbox of its name.
 func isDevboxes(_ *v1alpha1.Devbox, object client.Object) bool {
 	name := object.GetName()
 	return setup.ControlledBy(object, kind, name) || setup.Orphaned(object, Label, name)
 }
 
-// belongsTo tells whether the Devbox controls an object.
+// belongsTo reports whether the Devbox controls an object.
 func belongsTo(object metav1.Object, box *v1alpha1.Devbox) bool {
 	return metav1.IsControlledBy(object, box)
 }

@@ -24,8 +24,8 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// SetupWorkload adds the reconciler that owns a Devbox's Deployment but for its
-// replicas, follows its pods to their end, and runs the Devbox's finalizer.
+// SetupWorkload adds the reconciler that owns a Devbox's Deployment except its replicas,
+// follows its pods to their end, and handles the Devbox's finalizer.
 func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 	updater, err := options.Runtime.Updater(fieldmanagers.DevboxWorkload)
 	if err != nil {
@@ -59,8 +59,8 @@ type workload struct {
 	updater *update.Updater
 }
 
-// status reports what the pods do, and records the last container status of those
-// that ended before it lets them go.
+// status reports what the pods do, and records the last container status of ended pods before
+// it removes their finalizer.
 func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	none := reconciler.Report[*v1alpha1.Devbox]{}
 	pods, err := podsOf(ctx, w.client, client.ObjectKeyFromObject(box))
@@ -93,7 +93,7 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 	}, nil
 }
 
-// deployment gives the Devbox's own; nil is that there is none.
+// deployment returns the Devbox's own; nil if there is none.
 func (w workload) deployment(ctx context.Context, box *v1alpha1.Devbox) (*appsv1.Deployment, error) {
 	var deployment appsv1.Deployment
 	err := w.client.Get(ctx, client.ObjectKeyFromObject(box), &deployment)

@@ -15,8 +15,8 @@ import (
 )
 
 // cleanup deletes the Deployment in the foreground, so that no ReplicaSet of it
-// makes another pod, and lets go of the pods. It is done when a live read finds
-// none of them: a pod that outlived our finalizer would keep its own for ever.
+// makes another pod, and removes the pods' finalizers. It is done when a live read finds no
+// pod: one that outlived our finalizer would keep its own for ever.
 func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool, err error) {
 	var deployment appsv1.Deployment // none, if there is none
 	err = w.live.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
@@ -40,7 +40,7 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	return w.removePods(ctx, ownPods(box, pods), ours, kept)
 }
 
-// removePods removes the pods that nobody keeps, and tells whether there were none.
+// removePods removes the pods that nobody keeps, and reports whether there were none left.
 // While the Deployment is there it would replace them: those that go anyway, then.
 func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced bool, kept map[types.UID]bool) (none bool, err error) {
 	none = !replaced
@@ -69,10 +69,10 @@ func (w workload) deleteDeployment(ctx context.Context, deployment *appsv1.Deplo
 	return nil
 }
 
-// deleteReplicaSets deletes those that a Deployment left behind, deleted with its
-// dependents orphaned: they would replace every pod that goes. They go at once, and
-// their pods are removed by us. Those of a Deployment that somebody has taken from the
-// Devbox are that one's: it gives them, and they keep their pods.
+// deleteReplicaSets deletes ReplicaSets of a Deployment that was deleted with its dependents
+// orphaned: they would replace every pod. They are deleted at once, and we remove their pods.
+// ReplicaSets of a Deployment that somebody has taken from the Devbox are kept and returned,
+// with their pods.
 func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, taken types.UID) (kept map[types.UID]bool, err error) {
 	var list appsv1.ReplicaSetList
 	err = w.live.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})

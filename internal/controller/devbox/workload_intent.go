@@ -12,11 +12,10 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// emitWorkload wants the Deployment, but for its replicas. It wants nothing until
-// the content reconciler has named a content of the image: a new Devbox, and one with
-// a new image, would otherwise get its pod replaced a moment later. A Devbox that is
-// not to run gets no Deployment made: without replicas, which are not the workload
-// reconciler's, the API server would have it run one pod.
+// emitWorkload returns the Deployment without its replicas, once the content reconciler has
+// named a content of the image: a new Devbox, and one with a new image, would otherwise get its
+// pod replaced a moment later. A Devbox that is not to run does not get a Deployment: without
+// replicas, which are not the workload reconciler's, the API server would run one pod.
 func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if !contentFits(box) {
 		return nil, nil

@@ -21,8 +21,8 @@ import (
 // reasonCalm is the condition's reason when it is over.
 const reasonCalm = "Calm"
 
-// mark brings the condition of an object of ours up to date. One that has none, and
-// needs none, is not written to.
+// mark brings the condition of an object of ours up to date. An object that has no
+// condition, and needs none, is not written to.
 func (t *teller) mark(ctx context.Context, subject apply.ObjectRef, troubles []contention.Trouble) error {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(subject.GroupVersionKind)

@@ -19,7 +19,7 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// Setup adds the fight detector, unless nobody is to look for fights.
+// Setup adds the fight detector, unless it is turned off.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	if options.Contention == nil {
 		return nil
@@ -55,8 +55,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	})
 }
 
-// leading tells when this process gets the lead, as whatever is started by default waits
-// for it.
+// leading calls State.Lead when this process gets the lead: controller-runtime starts it
+// only then.
 type leading struct{ state *contention.State }
 
 // Start implements manager.Runnable.

@@ -16,8 +16,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// teller tells people what goes on about one object of ours, or about one that
-// belongs to none.
+// teller tells people about the troubles of one object of ours, or of an object that belongs
+// to no object of ours.
 type teller struct {
 	state   *contention.State
 	live    client.Reader

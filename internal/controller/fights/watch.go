@@ -87,7 +87,7 @@ func addAll(q queue, subjects []apply.ObjectRef) {
 	}
 }
 
-// object says whose it is.
+// object returns the watched object with its parent, if it has one of ours.
 func (w watcher) object(object client.Object) contention.Object {
 	described := contention.Object{ObjectRef: w.ref(object)}
 	owner := metav1.GetControllerOfNoCopy(object)
@@ -117,7 +117,7 @@ func ofOurs(kind schema.GroupVersionKind) bool {
 	return kind.GroupVersion() == v1alpha1.SchemeGroupVersion
 }
 
-// concernsUs tells whether an object belongs to one of ours, or a manager of ours owns
+// concernsUs reports whether an object belongs to one of ours, or a manager of ours owns
 // anything of it.
 func concernsUs(described contention.Object, object client.Object) bool {
 	return described.Parent.Name != "" || slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {

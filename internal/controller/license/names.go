@@ -22,7 +22,7 @@ const (
 	kind = "License"
 )
 
-// text gives limits in one form, whatever their order and spelling.
+// text returns limits as text that does not depend on their order and spelling.
 func text(limits corev1.ResourceList) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(limits)) {

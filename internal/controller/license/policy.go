@@ -12,7 +12,7 @@ import (
 	"coapply.dev/internal/controller/user"
 )
 
-// policy takes limits back; the rest is told.
+// policy takes limits back; other conflicts are rejected.
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(".spec.hard", apply.Force).

@@ -59,8 +59,8 @@ func (s status) report(ctx context.Context, license *v1alpha1.License, applied r
 	}, nil
 }
 
-// tell records an event of the phase that began. A manager that dies just before it
-// tells nobody; the status has it.
+// tell records an event of the phase that began. If the manager dies just before, there is
+// no event, and the status has the phase.
 func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
 	eventType := corev1.EventTypeNormal
 	if worth.Phase == v1alpha1.LicenseExpired {
@@ -73,8 +73,8 @@ func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
 	reconciler.Event(s.events, license, eventType, string(worth.Phase), "limits are now "+limits)
 }
 
-// namespace gives what the User's status names, and "" for none. One that is not the
-// User's own has been written there by somebody.
+// namespace returns the Namespace in the User's status, or "". A name that is not the User's
+// own was written there by somebody else, and is ignored.
 func (s status) namespace(ctx context.Context, license *v1alpha1.License) (string, error) {
 	var holder v1alpha1.User
 	err := s.client.Get(ctx, client.ObjectKey{Name: license.Name}, &holder)

@@ -9,8 +9,8 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// phaseAt gives what a License is worth at a moment, and in what time that changes;
-// 0 is never. notBefore is in the time in which it holds, notAfter no more.
+// phaseAt returns the phase of a License at a time, and after how long it changes; 0 means
+// never. The License is valid at notBefore, and no longer at notAfter.
 func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, time.Duration) {
 	switch {
 	case spec.NotAfter != nil && !now.Before(spec.NotAfter.Time):
@@ -23,8 +23,8 @@ func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, t
 	return v1alpha1.LicenseActive, 0
 }
 
-// limitsIn gives the limits that hold in a phase. Outside of Active no pod may be
-// made; the spec's other limits stay, lest the end of a license lift them.
+// limitsIn returns the limits that apply in a phase. Outside of Active no pod may be
+// created; the spec's other limits stay, so that the end of a license does not lift them.
 func limitsIn(phase v1alpha1.LicensePhase, spec v1alpha1.LicenseSpec) corev1.ResourceList {
 	limits := spec.Limits.DeepCopy()
 	if phase == v1alpha1.LicenseActive {

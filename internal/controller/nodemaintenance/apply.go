@@ -22,8 +22,8 @@ import (
 
 var errNotFound = errors.New("not found")
 
-// applying is the way of Server-Side Apply. Writes of others are nothing to it: it
-// succeeds, or meets what no repetition heals, or ends with the node's deadline.
+// applying writes by Server-Side Apply. Writes of others do not matter to it: it succeeds,
+// meets an error that retrying does not help, or ends with the node's deadline.
 type applying struct {
 	live client.Reader
 	// Both emit the same. Under force the cordon of others is taken.
@@ -73,7 +73,7 @@ func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 	}
 }
 
-// timeIsUp tells whether an attempt was cut off.
+// timeIsUp reports whether the deadline ended an attempt.
 func timeIsUp(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
 }
@@ -88,7 +88,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// try is one attempt. It tells whether anything was to be written.
+// try is one attempt. It reports whether anything was to be written.
 func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	if work.Spec.Action == v1alpha1.Uncordon {
 		return a.uncordon(ctx, work, name)
@@ -101,8 +101,8 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	return true, err
 }
 
-// uncordon gives up what we applied, takes what we may, gives that up as well, and
-// looks at each step what is left.
+// uncordon gives up what we applied, takes what it may and gives that up as well, and looks
+// after each step what is left.
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {

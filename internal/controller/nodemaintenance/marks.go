@@ -51,7 +51,7 @@ func (m mark) path() fieldowners.Path {
 	return fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", m.annotation))
 }
 
-// applied tells whether we own the mark by Apply: a release gives it up.
+// applied reports whether we own the mark by Apply: a release gives it up.
 func (m mark) applied() bool {
 	return slices.ContainsFunc(m.owners, func(owner fieldowners.Manager) bool {
 		return owner.Name == fieldmanagers.NodeMaintenance && owner.Operation == metav1.ManagedFieldsOperationApply
@@ -69,15 +69,15 @@ func (m mark) foreign() []string {
 	return names
 }
 
-// mayTake tells whether an Uncordon may take the mark in order to remove it: what
+// mayTake reports whether an Uncordon may take the mark in order to remove it: what
 // nobody else owns (nobody at all, or we ourselves, by strategy Update), and under
 // force the cordon of others.
 func (m mark) mayTake(force bool) bool {
 	return len(m.foreign()) == 0 || force && m.annotation == ""
 }
 
-// wanted tells whether a node is cordoned as the work wants it, and by us, so that
-// an Uncordon finds what to give up.
+// wanted reports whether a node is cordoned as the work wants it, and by us, so that an
+// Uncordon has something to give up.
 func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) bool {
 	return node.Spec.Unschedulable &&
 		node.Annotations[Annotation] == work.Name &&
@@ -108,7 +108,7 @@ func (e *heldError) Error() string {
 	return fmt.Sprintf("%v on Node %s: %s %s", apply.ErrConflict, e.node, fieldmanagers.NodeMaintenance, strings.Join(parts, "; "))
 }
 
-// Unwrap gives apply.ErrConflict.
+// Unwrap returns apply.ErrConflict.
 func (e *heldError) Unwrap() error { return apply.ErrConflict }
 
 // held makes the error of what an Uncordon could not remove.
@@ -120,7 +120,7 @@ func held(node string, marks []mark, force bool) error {
 	return &heldError{node: node, marks: kept}
 }
 
-// mayPass tells whether an attempt that failed so is worth another.
+// mayPass reports whether another attempt may succeed after this error.
 func mayPass(err error) bool {
 	h, isHeld := errors.AsType[*heldError](err)
 	return isHeld && h.again || errors.Is(err, apply.ErrRetryable) || errors.Is(err, apply.ErrContended)

@@ -71,7 +71,8 @@ func fold(work *v1alpha1.NodeMaintenance, results []v1alpha1.NodeStatus, now tim
 	proceed(work, now)
 }
 
-// proceed counts, going by the nodes and not by what was counted before, and gives nodes their turn until as many have it as may.
+// proceed counts the results of the nodes, and gives pending nodes their turn up to the
+// concurrency.
 func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 	status := &work.Status
 	status.Total, status.Succeeded, status.Failed = int32(len(status.Nodes)), 0, 0

@@ -13,7 +13,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// state gives a status on one line: each node with its result and attempts, those
+// state returns a status on one line: each node with its result and attempts, those
 // whose turn it is with a star, then the counts and the condition.
 func state(work *v1alpha1.NodeMaintenance) string {
 	var parts []string

@@ -76,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: atOnce}, nil
 }
 
-// proceed does what is next, and gives what the status then says.
+// proceed does what is next, and returns the status for it.
 func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
 	switch {
 	case isComplete(work):
@@ -94,8 +94,8 @@ func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance
 	return func(work *v1alpha1.NodeMaintenance) error { fold(work, results, now); return nil }, nil
 }
 
-// tell records how the work ended. A manager that dies just before it tells nobody;
-// the status has all of it.
+// tell records an event of how the work ended. If the manager dies just before, there is no
+// event, and the status has all of it.
 func (r *Reconciler) tell(work *v1alpha1.NodeMaintenance) {
 	end := meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
 	eventType := corev1.EventTypeWarning

@@ -20,7 +20,7 @@ import (
 const atATime = 10
 
 // Setup adds the reconciler. Nodes are not watched, as what becomes of one later is no
-// concern of a work that is done. They are nobody's: intents for them have no Belongs.
+// concern of work that is done. Intents for nodes have no Belongs.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(),
 		applying: applying{live: mgr.GetAPIReader()}, updating: updating{live: mgr.GetAPIReader()},

@@ -18,13 +18,13 @@ import (
 
 // updating is the fallback: get-modify-update, with update.Exponential. Only stale
 // writes are retried, and a node that is rewritten without a pause fails after four
-// attempts. It takes a field from whoever owns it and tells nobody.
+// attempts. It takes fields from their owners without a conflict.
 type updating struct {
 	live    client.Reader
 	updater *update.Updater
 }
 
-// do gives the name alone, so that the first attempt reads live too.
+// do starts with the name alone, so that the first attempt reads live, too.
 func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) outcome {
 	result, err := update.Do(ctx, u.updater, emptyNode(name), func(node *unstructured.Unstructured) error {
 		return modify(node, work)

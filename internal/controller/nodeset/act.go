@@ -34,8 +34,7 @@ func (r result) after(d *decision) time.Duration {
 	return d.after
 }
 
-// carryOut deletes, creates and mends. What is refused of one of them holds up none of
-// the others.
+// carryOut deletes, creates and mends. If one of them is refused, the others go on.
 func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decision) result {
 	var r result
 	var changed atomic.Bool
@@ -75,7 +74,7 @@ func (n nodeSets) remove(ctx context.Context, pod *corev1.Pod) (changed bool, er
 // inBatches calls for each piece of work, of which the first alone, then twice as many
 // at a time as before, atOnce at most. It ends when one is forbidden, as the next would
 // be (a quota that is used up is asked once, not 500 times), or atOnce have failed. It
-// gives the errors in the order of the pieces.
+// returns the errors in the order of the pieces.
 func inBatches(pieces int, work func(piece int) error) []error {
 	var failed []error
 	for from, n := 0, 1; from < pieces && len(failed) < atOnce; from, n = from+n, min(2*n, atOnce) {

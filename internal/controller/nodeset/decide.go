@@ -42,9 +42,8 @@ type wanted struct {
 	oldReady, oldIdle []*corev1.Pod
 }
 
-// decide is pure: what it knows is what the cache shows, and it says what to do if
-// that is the truth. Pods are all that have a name of the NodeSet's, whoever's they
-// are.
+// decide is a pure function of what the cache shows, and returns what to do if that is the
+// truth. pods are all pods with a name of the NodeSet, whoever owns them.
 func decide(set *v1alpha1.NodeSet, pods []corev1.Pod, now time.Time) *decision {
 	d := &decision{waiting: set.Spec.ControllerName != "" && set.Status.ControllerAddress == ""}
 	if !d.waiting {

@@ -20,7 +20,7 @@ type view struct {
 	address string // of slurmctld, "" for none or none yet
 }
 
-// told gives the NodeSet as decide and podIntent read it.
+// told returns the NodeSet with the controller's address, as decide and podIntent need it.
 func (v view) told() *v1alpha1.NodeSet {
 	set := v.set.DeepCopy()
 	set.Status.ControllerAddress = v.address
@@ -37,7 +37,7 @@ func (n nodeSets) look(ctx context.Context, reader client.Reader, key types.Name
 	return view{set, address}, err
 }
 
-// controllerAddress gives the address that is known from before where the
+// controllerAddress returns the address that is known from before where the
 // SlurmController does not exist: the pods run on while it is made anew.
 func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.NodeSet) (string, error) {
 	name := set.Spec.ControllerName
@@ -58,7 +58,7 @@ func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.
 	return "", nil
 }
 
-// stillSo tells, past the cache, whether what was decided upon is still so.
+// stillSo reports whether what was decided upon still holds, read past the cache.
 func (n nodeSets) stillSo(ctx context.Context, seen view) (bool, error) {
 	live, err := n.look(ctx, n.live, client.ObjectKeyFromObject(seen.set))
 	if err != nil {

@@ -25,8 +25,8 @@ const (
 // podName of an ordinal.
 func podName(set string, ordinal int) string { return set + "-" + strconv.Itoa(ordinal) }
 
-// parsePodName gives the NodeSet and the ordinal that a pod's name is made of. Names
-// that only look like it, such as a-01, are nobody's.
+// parsePodName returns the NodeSet and the ordinal that a pod's name is made of. Names
+// that only look like it, such as a-01, belong to no NodeSet.
 func parsePodName(name string) (set string, ordinal int, ok bool) {
 	dash := strings.LastIndexByte(name, '-')
 	if dash < 1 {
@@ -37,13 +37,13 @@ func parsePodName(name string) (set string, ordinal int, ok bool) {
 	return set, ordinal, err == nil && ordinal >= 0 && podName(set, ordinal) == name
 }
 
-// isNodeSets tells whether a pod is that of the NodeSet that its name says.
+// isNodeSets reports whether a pod belongs to the NodeSet in its name.
 func isNodeSets(object client.Object) bool {
 	set, _, ok := parsePodName(object.GetName())
 	return ok && (setup.ControlledBy(object, kind, set) || setup.Orphaned(object, Label, set))
 }
 
-// isOurs tells whether a pod is this very NodeSet's. A pod of a NodeSet that had the
+// isOurs reports whether a pod is this very NodeSet's. A pod of a NodeSet that had the
 // name before is not: the garbage collector is about to take it.
 func isOurs(set *v1alpha1.NodeSet, pod *corev1.Pod) bool {
 	return metav1.IsControlledBy(pod, set) || setup.Orphaned(pod, Label, set.Name)

@@ -9,7 +9,7 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// replicas that a NodeSet wants; the API server gives 1 to one that does not say.
+// replicas returns how many pods a NodeSet wants; the API server's default is 1.
 func replicas(set *v1alpha1.NodeSet) int {
 	if set.Spec.Replicas == nil {
 		return 1
@@ -23,12 +23,12 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// hasFinished tells whether a pod runs no more and never will again.
+// hasFinished reports whether a pod runs no more and never will again.
 func hasFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// isAsWanted tells whether what can change of a pod of the revision is as it was made.
+// isAsWanted reports whether what can change of a pod of the revision is as it was made.
 func isAsWanted(set *v1alpha1.NodeSet, pod *corev1.Pod, revision string) bool {
 	for name, value := range labels(set, revision) {
 		if pod.Labels[name] != value {

@@ -37,7 +37,7 @@ const (
 
 // Setup adds the reconciler that owns a NodeSet's pods and status.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	// What says whose a pod is, is ours to say.
+	// The label that says to which NodeSet a pod belongs is ours.
 	applier, err := options.Runtime.Applier(fieldmanagers.NodeSet, apply.OnConflict(apply.Reject).
 		At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force))
 	if err != nil {
@@ -67,8 +67,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete(n)
 }
 
-// setOfPod goes by the name, whoever's the pod is: it is in the way of a NodeSet, or
-// no more.
+// setOfPod goes by the name, whoever owns the pod: it may be in the way of a NodeSet, or no
+// longer be.
 func setOfPod(pod client.Object) []string {
 	if set, _, ok := parsePodName(pod.GetName()); ok {
 		return []string{set}
@@ -88,8 +88,8 @@ func request(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// requestsOfController are for the NodeSets whose pods are told where it is. One that
-// cannot be read now is asked when it changes.
+// requestsOfController returns requests for the NodeSets whose pods get the controller's
+// address. If they cannot be listed now, they are asked when they change.
 func (n nodeSets) requestsOfController(ctx context.Context, controller client.Object) []reconcile.Request {
 	var sets v1alpha1.NodeSetList
 	if err := n.client.List(ctx, &sets, client.InNamespace(controller.GetNamespace())); err != nil {

@@ -17,8 +17,8 @@ import (
 	"coapply.dev/apply/update"
 )
 
-// writeStatus says what was found and what became of the decision, unless the spec is
-// another one by now: who knows that one has the word.
+// writeStatus reports what was found and the result of the decision, unless the spec has
+// changed meanwhile: then the reconcile of the new spec writes the status.
 func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done result) error {
 	conditions := []metav1.Condition{applied(seen.set.Generation, d, done), ready(seen.set.Generation, d)}
 	n.tell(seen.set, conditions[0])
@@ -62,7 +62,7 @@ func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	}
 }
 
-// applied tells the first error alone: which of many come differs each time.
+// applied reports the first error only: which of many errors occur differs each time.
 func applied(generation int64, d *decision, done result) metav1.Condition {
 	var what reconciler.Applied
 	switch err := foreignError(d.foreign); {

@@ -12,10 +12,10 @@ import (
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
-// Cache is how a manager caches what the reconcilers read: of the managed fields, ours
-// and those of whoever shares a field with us, as far as there is room; of the annotations,
-// ours. Whoever may make an object decides how large the others are. Nothing that we write
-// is taken from the cache: applies send what is emitted, and updates read live.
+// Cache returns how a manager caches what the reconcilers read: our own managed fields, as many
+// of those of others as there is room for, and our own annotations. Whoever may create an
+// object decides how large the rest is. Nothing that we write comes from the cache: applies
+// send what is emitted, and updates read live.
 func Cache() cache.Options {
 	// What the server made up an owner of, where managed fields were wiped, is taken back.
 	ours := fieldmanagers.All().Managers()
@@ -36,9 +36,8 @@ func Cache() cache.Options {
 	}
 }
 
-// ownersOnly leaves of an object's metadata what the fight detector looks at, who owns
-// what and whose it is; nobody else reads metadata alone. The rest is cached once, with the
-// whole object.
+// ownersOnly keeps of an object's metadata what the fight detector needs: managed fields and
+// owner references. Nothing else reads metadata alone; the whole object is cached once.
 func ownersOnly(object *metav1.PartialObjectMetadata, ours []string) *metav1.PartialObjectMetadata {
 	object.Annotations, object.Labels, object.Finalizers = nil, nil, nil
 	boundForeign(object, ours)

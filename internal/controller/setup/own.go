@@ -8,7 +8,7 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// ControlledBy tells whether an object is controlled by our kind's object of a
+// ControlledBy reports whether an object is controlled by our kind's object of a
 // name. It goes by the name, not the uid: an object of the parent that had the name
 // before is about to be collected.
 func ControlledBy(object metav1.Object, kind, name string) bool {
@@ -16,7 +16,7 @@ func ControlledBy(object metav1.Object, kind, name string) bool {
 	return owner != nil && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
 }
 
-// Orphaned tells whether an object is controlled by nobody and says in a label whose
+// Orphaned reports whether an object is controlled by nobody and says in a label whose
 // it is, as one does whose owner reference somebody took off.
 func Orphaned(object metav1.Object, label, name string) bool {
 	return metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name

@@ -7,7 +7,7 @@ import (
 )
 
 // Ready is the condition of an object that is ready when another condition of it is True,
-// and is not for the same reason. Of one that is ready it gives a reason of its own.
+// and is not ready for the same reason otherwise. If it is ready the reason is another one.
 func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 	ready := of
 	ready.Type = v1alpha1.ConditionReady

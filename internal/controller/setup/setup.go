@@ -18,12 +18,12 @@ type Options struct {
 	// Replicas decides what happens when someone else, a person with kubectl scale
 	// or an autoscaler, owns the replicas of a Devbox's Deployment.
 	Replicas apply.Decision
-	// Contention stops managers of ours that fight about a field from forcing it. nil
-	// stops nobody, and package fights does not look.
+	// Contention stops managers of ours that fight about a field from forcing it. If it is
+	// nil, no force is stopped, and package fights does not watch.
 	Contention *contention.State
 }
 
-// NewRuntime gives what the reconcilers write by: each takes back what is its own, and asks
+// NewRuntime returns what the reconcilers write by: each takes back what is its own, and asks
 // before it forces.
 func NewRuntime(mgr ctrl.Manager, state *contention.State, options ...coapply.Option) (*coapply.Runtime, error) {
 	return coapply.New(mgr, append(options, coapply.WithContention(state), coapply.WithContracts(fieldmanagers.Contract))...)

@@ -37,8 +37,8 @@ func selector(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{Label: controller.Name}
 }
 
-// controllerOf gives the name of the SlurmController that an object's name says it
-// is for; false where it says none.
+// controllerOf returns the name of the SlurmController in an object's name, and false if
+// there is none.
 func controllerOf(object client.Object) (string, bool) {
 	if _, service := object.(*corev1.Service); service {
 		return strings.CutSuffix(object.GetName(), serviceSuffix)
@@ -46,8 +46,7 @@ func controllerOf(object client.Object) (string, bool) {
 	return object.GetName(), true
 }
 
-// isControllers tells whether an object is that of the SlurmController that its name
-// says.
+// isControllers reports whether an object belongs to the SlurmController in its name.
 func isControllers(object client.Object) bool {
 	name, ok := controllerOf(object)
 	return ok && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, Label, name))

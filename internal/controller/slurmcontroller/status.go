@@ -50,7 +50,7 @@ func (r statusReader) status(
 	}}, nil
 }
 
-// own reads an object and tells whether the SlurmController controls it.
+// own reads an object and reports whether the SlurmController controls it.
 func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmController, name string, object client.Object) (bool, error) {
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: controller.Namespace, Name: name}, object)
 	if err != nil {
@@ -59,14 +59,14 @@ func (r statusReader) own(ctx context.Context, controller *v1alpha1.SlurmControl
 	return metav1.IsControlledBy(object, controller), nil
 }
 
-// hasReadyPod believes what the StatefulSet says of its present spec only, and a pod of an
-// earlier one is not the pod.
+// hasReadyPod reports whether the pod of the StatefulSet's present spec is ready. A pod of an
+// earlier spec does not count.
 func hasReadyPod(set *appsv1.StatefulSet) bool {
 	return set.Status.ObservedGeneration >= set.Generation && set.Status.ReadyReplicas > 0 && set.Status.UpdatedReplicas > 0
 }
 
-// ready goes by what is emitted as well: a pod that is ready may be one of a spec that did
-// not land.
+// ready also depends on what was applied: a ready pod may belong to an earlier spec if the
+// present one was not applied.
 func ready(applied metav1.Condition, isReady bool) metav1.Condition {
 	condition := setup.Ready(applied, "PodReady", "slurmctld's pod is ready")
 	if condition.Status == metav1.ConditionTrue && !isReady {

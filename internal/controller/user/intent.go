@@ -19,7 +19,7 @@ func emit(user *v1alpha1.User) ([]apply.Intent, error) {
 	return intents, nil
 }
 
-// namespaceStands tells whether the status names the User's own Namespace. Another one
+// namespaceStands reports whether the status names the User's own Namespace. Another one
 // has been written there by somebody: all Users have one field manager, so that what
 // is in another User's Namespace would not conflict with anything put there.
 func namespaceStands(user *v1alpha1.User) bool {

@@ -24,11 +24,11 @@ const (
 	prefix = "user-"
 )
 
-// NamespaceOf gives the name of a User's Namespace.
+// NamespaceOf returns the name of a User's Namespace.
 func NamespaceOf(name string) string { return prefix + name }
 
-// Of gives the name of the User in whose Namespace an object is, or whose Namespace
-// it is, going by the Namespace's name; "" is that of none.
+// Of returns the name of the User in whose Namespace an object is, or whose Namespace
+// it is, going by the Namespace's name; "" if there is none.
 func Of(object client.Object) string {
 	name, ok := strings.CutPrefix(cmp.Or(object.GetNamespace(), object.GetName()), prefix)
 	if !ok {
@@ -37,7 +37,7 @@ func Of(object client.Object) string {
 	return name
 }
 
-// Owns tells whether an object is a User's own: a Namespace, or what the User has put
+// Owns reports whether an object is a User's own: a Namespace, or what the User has put
 // into it. Whose it is follows from the Namespace's name.
 func Owns(object client.Object) bool {
 	name := Of(object)

@@ -37,8 +37,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// policy takes back who the Namespace belongs to and who may work in it; the rest is
-// told.
+// policy takes back who the Namespace belongs to and who may work in it; other conflicts are
+// rejected.
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(`.metadata.labels["`+OwnerLabel+`"]`, apply.Force).

@@ -39,7 +39,7 @@ func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconci
 	}}, nil
 }
 
-// namespace gives the User's own; nil is that there is none.
+// namespace returns the User's own; nil if there is none.
 func (s status) namespace(ctx context.Context, user *v1alpha1.User) (*corev1.Namespace, error) {
 	var namespace corev1.Namespace
 	err := s.client.Get(ctx, client.ObjectKey{Name: NamespaceOf(user.Name)}, &namespace)

@@ -16,6 +16,7 @@ import (
 // TestDemoAsRecorded holds the demo that the documents show to the one that runs. It is not
 // one of the parallel tests: the demo does not wait for ever.
 func TestDemoAsRecorded(t *testing.T) {
+	kit.ForSoak(t)
 	recorded := kit.ReadRecorded(t, "../../../docs/demo.md", "<!-- recorded: make demo -->\n\n```text\n", "```")
 	bin := t.TempDir() + string(filepath.Separator) // as make build leaves it
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../../../cmd/platform", "../../../cmd/manager", "../../../cmd/kubectl-fieldowners")

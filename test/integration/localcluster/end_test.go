@@ -50,6 +50,7 @@ func TestLocalClusterLeavesNoGoroutine(t *testing.T) {
 }
 
 func TestLocalClusterStopLeavesNothing(t *testing.T) {
+	kit.ForSoak(t)
 	cluster, _ := startCluster(t, localcluster.Options{Name: "stop", Nodes: 1})
 	other, _ := startCluster(t, localcluster.Options{Name: "stop", Nodes: 1})
 	if got := processesOf(t, runFolder(cluster)); len(got) < 5 {

@@ -60,15 +60,27 @@ func processesOf(t *testing.T, folder string) (found []string) {
 	return found
 }
 
+// sharedCluster returns a client of the cluster that tests share, and a namespace of the test's own in it.
+func sharedCluster(t *testing.T) (client kubernetes.Interface, namespace string) {
+	t.Helper()
+	config := kit.Cluster(t).Config()
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, kit.NewNamespace(t, kit.NewClient(t, config))
+}
+
 func TestLocalClusterRunsAndDeletesADeployment(t *testing.T) {
-	_, client := startCluster(t, localcluster.Options{Name: "deployment", Nodes: 2})
+	t.Parallel()
+	client, namespace := sharedCluster(t)
 	ctx := t.Context()
-	deployments := client.AppsV1().Deployments("default")
+	deployments := client.AppsV1().Deployments(namespace)
 	if _, err := deployments.Create(ctx, kit.WebDeployment(3), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, "3 pods run", func() error {
-		return wantPods(ctx, client, 3, corev1.PodRunning)
+		return wantPods(ctx, client, namespace, 3, corev1.PodRunning)
 	})
 	kit.Eventually(t, "the deployment counts them", func() error {
 		got, err := deployments.Get(ctx, "web", metav1.GetOptions{})
@@ -85,12 +97,12 @@ func TestLocalClusterRunsAndDeletesADeployment(t *testing.T) {
 		if _, err := deployments.Get(ctx, "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the deployment is still there: %w", err)
 		}
-		return wantPods(ctx, client, 0, "")
+		return wantPods(ctx, client, namespace, 0, "")
 	})
 }
 
-func wantPods(ctx context.Context, client kubernetes.Interface, count int, phase corev1.PodPhase) error {
-	pods, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+func wantPods(ctx context.Context, client kubernetes.Interface, namespace string, count int, phase corev1.PodPhase) error {
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -107,7 +119,8 @@ func wantPods(ctx context.Context, client kubernetes.Interface, count int, phase
 }
 
 func TestLocalClusterPodWithFinalizer(t *testing.T) {
-	_, client := startCluster(t, localcluster.Options{Name: "finalizer", Nodes: 1})
+	t.Parallel()
+	client, namespace := sharedCluster(t)
 	for _, test := range []struct {
 		reason string
 		grace  int64
@@ -116,19 +129,19 @@ func TestLocalClusterPodWithFinalizer(t *testing.T) {
 		{"shortest-graceful-deletion", 1},
 		{"forced-deletion", 0},
 	} {
-		t.Run(test.reason, func(t *testing.T) { podIsHeldUntilReleased(t, client, test.reason, test.grace) })
+		t.Run(test.reason, func(t *testing.T) { podIsHeldUntilReleased(t, client, namespace, test.reason, test.grace) })
 	}
 }
 
-func podIsHeldUntilReleased(t *testing.T, client kubernetes.Interface, name string, grace int64) {
-	ctx, pods := t.Context(), client.CoreV1().Pods("default")
+func podIsHeldUntilReleased(t *testing.T, client kubernetes.Interface, namespace, name string, grace int64) {
+	ctx, pods := t.Context(), client.CoreV1().Pods(namespace)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{"coapply.dev/held"}}, Spec: kit.OnePodSpec(),
 	}
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, "the pod runs", func() error { return wantPods(ctx, client, 1, corev1.PodRunning) })
+	kit.Eventually(t, "the pod runs", func() error { return wantPods(ctx, client, namespace, 1, corev1.PodRunning) })
 	if err := pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &grace}); err != nil {
 		t.Fatal(err)
 	}
@@ -156,14 +169,14 @@ func podIsHeldUntilReleased(t *testing.T, client kubernetes.Interface, name stri
 	if _, err := pods.Patch(ctx, name, types.MergePatchType, release, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, "the pod goes", func() error { return wantPods(ctx, client, 0, "") })
+	kit.Eventually(t, "the pod goes", func() error { return wantPods(ctx, client, namespace, 0, "") })
 }
 
 // wantLeftInPeace asks for no write to a held pod. A pod that comes after it has run through every stage by the end, so
 // a stage that matched the held one again and again would have shown by then.
 func wantLeftInPeace(t *testing.T, client kubernetes.Interface, held *corev1.Pod) {
 	t.Helper()
-	ctx, pods := t.Context(), client.CoreV1().Pods("default")
+	ctx, pods := t.Context(), client.CoreV1().Pods(held.Namespace)
 	later := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: held.Name + "-later"}, Spec: kit.OnePodSpec()}
 	if _, err := pods.Create(ctx, later, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -178,7 +191,7 @@ func wantLeftInPeace(t *testing.T, client kubernetes.Interface, held *corev1.Pod
 	if err := pods.Delete(ctx, later.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, "the later pod goes", func() error { return wantPods(ctx, client, 1, corev1.PodSucceeded) })
+	kit.Eventually(t, "the later pod goes", func() error { return wantPods(ctx, client, held.Namespace, 1, corev1.PodSucceeded) })
 	got, err := pods.Get(ctx, held.Name, metav1.GetOptions{})
 	if err != nil || got.ResourceVersion != held.ResourceVersion {
 		t.Errorf("the held pod was written to: %v, resourceVersion %s, was %s", err, got.ResourceVersion, held.ResourceVersion)
@@ -186,6 +199,7 @@ func wantLeftInPeace(t *testing.T, client kubernetes.Interface, held *corev1.Pod
 }
 
 func TestLocalClusterServerOfItsOwn(t *testing.T) {
+	kit.ForSoak(t)
 	server, err := localcluster.StartAPIServer(t.Context(), t.Output())
 	if err != nil {
 		t.Fatal(err)

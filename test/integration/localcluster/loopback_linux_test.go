@@ -8,17 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"coapply.dev/internal/localcluster"
+	"coapply.dev/test/kit"
 )
 
 func TestLocalClusterListensOnLoopbackOnly(t *testing.T) {
-	cluster, _ := startCluster(t, localcluster.Options{Name: "loopback", Nodes: 1})
-	server, err := localcluster.StartAPIServer(t.Context(), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Stop(t.Context())
-	runs := filepath.Dir(runFolder(cluster))
+	t.Parallel()
+	kit.Server(t)
+	runs := filepath.Dir(runFolder(kit.Cluster(t)))
 	listening := listeningSockets(t)
 	seen := 0
 	for _, process := range processesOf(t, runs) {

@@ -141,7 +141,7 @@ var betweenCases = map[string]struct {
 		act: func(b *between) { b.delete() },
 	},
 	"release, the answer is lost": {
-		reason: "it was given up, and the undo is there", args: betweenRelease, loses: true, code: 2, says: "given up in part, perhaps: look again\nto undo it:\n",
+		reason: "it was given up, and the undo is there", args: betweenRelease, loses: true, code: 2, says: "given up in part, perhaps: look again; to undo it:\n",
 		undos: 1, data: []string{"b old/Apply", "c old/Apply"},
 		undone: []string{"a ci/Apply", "b old/Apply", "c old/Apply"},
 	},

@@ -74,7 +74,7 @@ var releaseCases = map[string]releaseCase{
 		gone: []string{".metadata.annotations.ci", sidePath, `.spec.template.metadata.labels["a.b/c"]`},
 	},
 	"of-the-status": {
-		reason: "each subresource, with a file each", undos: 2,
+		reason: "each subresource, in one file", undos: 1,
 		prepare: func(t *testing.T, c client.Client, namespace, name string) {
 			sideContainer(t, c, namespace, name)
 			statusApplied(t, c, namespace, name)
@@ -83,7 +83,7 @@ var releaseCases = map[string]releaseCase{
 		gone:  []string{sidePath, `.status.conditions[type="Ready"]`},
 	},
 	"of-the-status-alone": {
-		reason: "the file has the name of the status", prepare: statusApplied, undos: 1,
+		reason: "the file is of the status alone", prepare: statusApplied, undos: 1,
 		shows: []string{"(status): "}, gone: []string{`.status.conditions[type="Ready"]`},
 	},
 	"of-the-scale": {
@@ -129,7 +129,7 @@ func (test releaseCase) run(t *testing.T, c client.Client, ref apply.ObjectRef) 
 		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
 	commands := undoLines(stdout)
-	files, _ := filepath.Glob(filepath.Join(dir, "undo-release-deployment-"+ref.Name+"-*.yaml"))
+	files, _ := filepath.Glob(filepath.Join(dir, "undo-release-deployment-"+ref.Name+"-*.json"))
 	if len(files) != test.undos || len(commands) != test.undos {
 		t.Fatalf("undo files %q, commands %q", files, commands)
 	}
@@ -176,43 +176,6 @@ func checkRestored(t *testing.T, c client.Client, ref apply.ObjectRef, owners []
 	}
 }
 
-// TestPluginReleaseUndoneByKubectl applies the undo file with kubectl: it restores
-// everything of an object that client-side kubectl apply does not manage. Of one that
-// it does manage, it deletes what was applied client-side: kubectl moves these fields
-// to the manager, and applies the file, which does not list them, once more.
-func TestPluginReleaseUndoneByKubectl(t *testing.T) {
-	t.Parallel()
-	c := kit.NewClient(t, kit.Server(t))
-	namespace := kit.NewNamespace(t, c)
-	for name, clientSide := range map[string]bool{"managed": true, "unmanaged": false} {
-		ref := kit.RefTo(corev1.SchemeGroupVersion.WithKind("ConfigMap"), namespace, name)
-		config := corev1ac.ConfigMap(name, namespace).WithData(map[string]string{"k": "v"})
-		if clientSide {
-			kit.CreateClientSide(t, c, config, &corev1.ConfigMap{})
-		} else if err := c.Apply(t.Context(), config, client.FieldOwner("other")); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Apply(t.Context(), corev1ac.ConfigMap(name, namespace).WithData(map[string]string{"ours": "x"}), client.FieldOwner("ci")); err != nil {
-			t.Fatal(err)
-		}
-		owners, values := ownersAndValues(t, c, ref)
-		dir := t.TempDir()
-		if _, stderr, code := pluginIn(t, dir, "release", "configmap/"+name, "-n", namespace, "--field-manager", "ci", "--yes", "--undo-file", "undo.yaml"); code != 0 {
-			t.Fatal(stderr)
-		}
-		if _, stderr, code := shell(t, dir, "kubectl apply --server-side --field-manager ci -f undo.yaml"); code != 0 {
-			t.Fatal(stderr)
-		}
-		if !clientSide {
-			checkRestored(t, c, ref, owners, values)
-			continue
-		}
-		if data := kit.LiveAt(t, c, ref).Object["data"]; !cmp.Equal(data, map[string]any{"ours": "x"}) {
-			t.Errorf("kubectl left %v: the warning in --help is not needed any more", data)
-		}
-	}
-}
-
 const secretValue = "aHVudGVyMg==" // hunter2
 
 // TestPluginHidesSecrets has values of a Secret in the undo file only, which nobody
@@ -239,25 +202,25 @@ func TestPluginHidesSecrets(t *testing.T) {
 	}
 	run("migrate", "secret/key", "--from", "ci", "--operation", "Apply", "--to", "other")
 	run("release", "secret/key", "--field-manager", "ci")
-	commands := undoLines(run("release", "secret/key", "--field-manager", "ci", "--yes", "--undo-file", "undo.yaml"))
+	commands := undoLines(run("release", "secret/key", "--field-manager", "ci", "--yes", "--undo-file", "undo.json"))
 	for _, want := range []string{".data.password: (hidden)", "undo file holds values of the Secret"} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("%q is not in %s", want, &said)
 		}
 	}
-	file := filepath.Join(dir, "undo.yaml")
+	file := filepath.Join(dir, "undo.json")
 	content, err := os.ReadFile(file)
 	info, statErr := os.Stat(file)
 	if err != nil || statErr != nil || info.Mode().Perm() != 0o600 || !strings.Contains(string(content), secretValue) {
 		t.Errorf("undo file: %v %v, mode %v", err, statErr, info.Mode())
 	}
-	run("release", "--undo", "undo.yaml", "--field-manager", "ci")
+	run("release", "--undo", "undo.json")
 	conflicting := corev1ac.Secret("key", namespace).WithData(map[string][]byte{"password": []byte("other")})
 	if err := c.Apply(t.Context(), conflicting, client.FieldOwner("thief")); err != nil {
 		t.Fatal(err)
 	}
-	run("release", "--undo", "undo.yaml", "--field-manager", "ci")
-	run("release", "--undo", "undo.yaml", "--field-manager", "ci", "--yes")
+	run("release", "--undo", "undo.json")
+	run("release", "--undo", "undo.json", "--yes")
 	if !strings.Contains(said.String(), "thief/Apply") {
 		t.Errorf("the conflict is not told: %s", &said)
 	}

@@ -145,7 +145,7 @@ func (d Dice) pruned(config Tree) Tree {
 	})
 }
 
-// isKey tells whether a field is one by which a list item is known.
+// isKey reports whether a field is one by which a list item is known.
 func (t Tree) isKey(path string) bool {
 	n := t[path]
 	holder, known := t[n.parent]
@@ -156,7 +156,7 @@ func (t Tree) isKey(path string) bool {
 	return list != nil && list.Kind == ListShape && slices.Contains(list.Keys, n.name)
 }
 
-// canLose tells whether a field may be removed: no key of a list item, and nothing
+// canLose reports whether a field may be removed: no key of a list item, and nothing
 // of keep.
 func (t Tree) canLose(top string, keep Fields) bool {
 	for path := range keep {

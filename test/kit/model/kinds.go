@@ -140,7 +140,7 @@ func (s *Shape) OpenAPI() map[string]any {
 	return leafOpenAPI(s.Samples)
 }
 
-// leafOpenAPI tells the type of a leaf by its samples.
+// leafOpenAPI returns the type of a leaf, found from its samples.
 func leafOpenAPI(samples []any) map[string]any {
 	text := map[string]any{"type": "string"}
 	switch first := samples[0].(type) {

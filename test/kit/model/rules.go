@@ -42,7 +42,7 @@ func NewModel(kind Kind) *Model {
 	return &Model{Kind: kind, Live: Flatten(kind.Shape, nil), Owned: map[Identity]Fields{}}
 }
 
-// Clone gives a model to go on with apart from this one.
+// Clone returns a model to go on with apart from this one.
 func (m *Model) Clone() *Model {
 	return &Model{Kind: m.Kind, Live: maps.Clone(m.Live), Owned: maps.Clone(m.Owned)}
 }
@@ -60,7 +60,7 @@ func CompareClashes(a, b Clash) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Owner.String(), b.Owner.String()))
 }
 
-// reaches tells which fields a write through a subresource can change.
+// reaches reports whether a write through a subresource can change a field.
 func reaches(subresource, path string) bool {
 	return Within(path, ".status") == (subresource == "status")
 }
@@ -81,7 +81,7 @@ func applied(config Tree) Fields {
 	return owns
 }
 
-// difference gives the nodes that an object gained or that have another value, and
+// difference returns the nodes that an object gained or that have another value, and
 // those that it lost.
 func difference(before, after Tree) (changed, lost Fields) {
 	changed, lost = Fields{}, Fields{}
@@ -119,7 +119,7 @@ func (m *Model) result(by Identity, config Tree) Tree {
 	return after
 }
 
-// Spoils tells whether an apply takes the last field out of something that stays,
+// Spoils reports whether an apply takes the last field out of something that stays,
 // because an Update manager owns it itself. The server leaves null there, which
 // custom resources refuse as invalid (422).
 func (m *Model) Spoils(by Identity, config Tree) bool {
@@ -166,8 +166,8 @@ func (m *Model) Clashes(by Identity, config Tree) []Clash {
 	return found
 }
 
-// Land is an apply that is forced or has no clash. What changes is taken from
-// every other owner, what goes is nobody's.
+// Land is an apply that is forced or has no clash. What it changes is taken from every other
+// owner; what it removes has no owner any more.
 func (m *Model) Land(by Identity, config Tree) {
 	config = config.Only(func(path string) bool { return reaches(by.Subresource, path) })
 	after := m.result(by, config)

@@ -191,13 +191,13 @@ func (m *Model) Settle(by Identity, config Tree, policy Policy) Verdict {
 
 // yielding is what is done about a field on which several owners clash with us and
 // the policy decides differently. An owner from whom the field would have been
-// forced is not told of where the field gives way.
+// forced is not reported if the field gives way.
 func yielding(a, b apply.Decision) apply.Decision {
 	order := []apply.Decision{apply.Force, apply.Share, apply.Relinquish, apply.Reject}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// soleOwner tells whether a field would go with us.
+// soleOwner reports whether a field would go with us.
 func (m *Model) soleOwner(by Identity, path string) bool {
 	for owner, owns := range m.Owned {
 		if owner != by && owns[path] {

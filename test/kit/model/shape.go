@@ -45,7 +45,7 @@ type node struct {
 // notation of fieldowners.Path.
 type Tree map[string]node
 
-// Flatten gives the nodes of an unstructured value. Fields that the shape does not
+// Flatten returns the nodes of an unstructured value. Fields that the shape does not
 // know are left out.
 func Flatten(s *Shape, value any) Tree {
 	t := Tree{}
@@ -147,7 +147,7 @@ func (t Tree) children(at string) []string {
 	return found
 }
 
-// Within tells whether a path is another one or lies below it.
+// Within reports whether a path is another one or lies below it.
 func Within(path, top string) bool {
 	rest, ok := strings.CutPrefix(path, top)
 	return ok && (rest == "" || top == "" || rest[0] == '.' || rest[0] == '[')

@@ -26,7 +26,7 @@ type World struct {
 	Key client.ObjectKey
 }
 
-// Envelope gives a tree as an object with its name.
+// Envelope returns a tree as an object with its name.
 func (w *World) Envelope(t Tree) *unstructured.Unstructured {
 	content, _ := t.Build("").(map[string]any)
 	u := &unstructured.Unstructured{Object: content}

@@ -48,7 +48,7 @@ func run() int {
 
 // soak builds and starts what steps share before the time begins. What a step alone has to build takes none of the time.
 func soak(ctx context.Context, patience time.Duration, seed uint64, race bool) error {
-	if err := (step{"build", []string{"-run", "^$", "./..."}, nil}).run(ctx, race, nil); err != nil {
+	if err := (step{name: "build", arguments: []string{"-run", "^$", "./..."}}).run(ctx, race, nil); err != nil {
 		return err
 	}
 	shared, err := kit.Share(ctx)
@@ -89,6 +89,7 @@ type step struct {
 	name        string
 	arguments   []string
 	environment []string
+	module      string // "" is ours
 }
 
 // build compiles the version of the control plane that the step names, if it names one.
@@ -127,6 +128,7 @@ func (s step) run(ctx context.Context, race bool, environment []string) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test leaves its tests running when it is told to end
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
 	command.WaitDelay = time.Minute
+	command.Dir = s.module
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	command.Env = append(append(os.Environ(), environment...), s.environment...)
 	return command.Run()

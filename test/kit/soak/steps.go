@@ -2,23 +2,39 @@ package main
 
 // steps are what a soak is made of. Each is worth running alone.
 var steps = []step{
-	{"races", []string{"-run", "^Test(ForceStealsNothing|UnpinnedForceSteals|TransferRaces)$", "./test/integration/apply", "./test/integration/ownership"},
-		[]string{"COAPPLY_RACES=10000"}},
-	{"cases of the steady state", []string{"-run", "^TestSteady(Property|GivesWay)$", "./test/integration/steady"}, []string{"COAPPLY_CASES=20000"}},
-	{"cases of narrow writes", []string{"-run", "^TestNarrowProperty$", "./test/integration/apply"}, []string{"COAPPLY_CASES=20000"}},
-	{"random intents", []string{"-run", "^Test(Model|RandomIntents|PlanOfRandomIntents)$", "./test/integration/apply", "-model.steps=15000"}, nil},
-	{"scale", []string{"-run", "^TestScale$", "./test/integration/platform"}, nil},
-	{"a leader that is killed", []string{"-run", "^TestLeaderKilled$", "./test/integration/delivery"}, nil},
-	{"install and upgrade", []string{"-run", "^Test(Install|Uninstall)$", "./test/integration/delivery"}, nil},
-	{"control planes that are killed", []string{"./test/integration/localcluster"}, nil},
-	{"unit tests", []string{"./api/...", "./apply/...", "./cmd/...", "./compare/...", "./examples/...", "./fieldowners/...", "./internal/..."}, nil},
-	{"apply", []string{"-short", "./test/integration/apply"}, nil},
-	{"steady", []string{"-short", "./test/integration/steady"}, nil},
-	{"ownership", []string{"-short", "./test/integration/ownership"}, nil},
-	{"platform", []string{"-short", "./test/integration/platform"}, nil},
-	{"plugin", []string{"-short", "./test/integration/plugin"}, nil},
-	{"delivery", []string{"-short", "./test/integration/delivery"}, nil},
-	{"Kubernetes 1.36.3", []string{"-short", "./test/integration/apply", "./test/integration/steady", "./test/integration/ownership"},
-		[]string{"K8S=1.36.3", "COAPPLY_TEST_SERVER=", "COAPPLY_TEST_CLUSTER="}}, // servers of its own
-	{"compare", []string{"-short", "./test/integration/compare"}, nil},
+	{
+		name:        "races",
+		arguments:   []string{"-run", "^Test(ForceStealsNothing|UnpinnedForceSteals|TransferRaces)$", "./test/integration/apply", "./test/integration/ownership"},
+		environment: []string{"COAPPLY_RACES=10000"},
+	},
+	{
+		name:        "cases of the steady state",
+		arguments:   []string{"-run", "^TestSteady(Property|GivesWay)$", "./test/integration/steady"},
+		environment: []string{"COAPPLY_CASES=20000"},
+	},
+	{
+		name:        "cases of narrow writes",
+		arguments:   []string{"-run", "^TestNarrowProperty$", "./test/integration/apply"},
+		environment: []string{"COAPPLY_CASES=20000"},
+	},
+	{
+		name:      "random intents",
+		arguments: []string{"-run", "^Test(Model|RandomIntents|PlanOfRandomIntents)$", "./test/integration/apply", "-model.steps=15000"},
+	},
+	{name: "scale", arguments: []string{"-run", "^TestScale$", "./test/integration/platform"}},
+	{name: "a leader that is killed", arguments: []string{"-run", "^TestLeaderKilled$", "./test/integration/delivery"}},
+	{name: "install and upgrade", arguments: []string{"-run", "^Test(Install|Uninstall)$", "./test/integration/delivery"}},
+	{name: "the demo as recorded", arguments: []string{"-run", "^TestDemoAsRecorded$", "./test/integration/delivery"}},
+	{name: "control planes that are killed", arguments: []string{"./test/integration/localcluster"}},
+	{name: "unit tests", arguments: []string{"./api/...", "./apply/...", "./cmd/...", "./compare/...", "./examples/...", "./fieldowners/...", "./internal/..."}},
+	{name: "peers", arguments: []string{"./..."}, module: "compare/peers"},
+	{name: "apply", arguments: []string{"-short", "./test/integration/apply"}},
+	{name: "steady", arguments: []string{"-short", "./test/integration/steady"}},
+	{name: "ownership", arguments: []string{"-short", "./test/integration/ownership"}},
+	{name: "platform", arguments: []string{"-short", "./test/integration/platform"}},
+	{name: "plugin", arguments: []string{"-short", "./test/integration/plugin"}},
+	{name: "delivery", arguments: []string{"-short", "./test/integration/delivery"}},
+	{name: "compare", arguments: []string{"-short", "./test/integration/compare"}},
+	{name: "Kubernetes 1.36.3", arguments: []string{"-short", "./test/integration/apply", "./test/integration/steady", "./test/integration/ownership"},
+		environment: []string{"K8S=1.36.3", "COAPPLY_TEST_SERVER=", "COAPPLY_TEST_CLUSTER="}}, // servers of its own
 }

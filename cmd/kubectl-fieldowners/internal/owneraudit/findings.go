@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners/lint"
 )
 
@@ -28,7 +29,7 @@ func (a *Audit) countFindings(object Ref, findings []lint.Finding, byContract bo
 	for _, f := range findings {
 		key := findingKey{rule: f.Rule, remedy: f.Remedy, contract: byContract}
 		if len(f.Managers) > 0 {
-			key.manager = managerOf(f.Managers[0])
+			key.manager = ownerview.Owner(f.Managers[0])
 		}
 		if counted[key] {
 			continue
@@ -78,5 +79,5 @@ func compareManagers(a, b *Manager) int {
 	if a == nil || b == nil {
 		return 0 // of one rule all have one or none has
 	}
-	return a.compare(*b)
+	return a.Compare(*b)
 }

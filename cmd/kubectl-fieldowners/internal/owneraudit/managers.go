@@ -88,11 +88,7 @@ func (a *Audit) rows() []ManagerRow {
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b ManagerRow) int {
-		return cmp.Or(b.Objects-a.Objects, b.Fields-a.Fields, a.compare(b.Manager))
+		return cmp.Or(b.Objects-a.Objects, b.Fields-a.Fields, a.Compare(b.Manager))
 	})
 	return rows
-}
-
-func (m Manager) compare(other Manager) int {
-	return cmp.Or(cmp.Compare(m.Name, other.Name), cmp.Compare(m.Operation, other.Operation), cmp.Compare(m.Subresource, other.Subresource))
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
@@ -61,7 +63,7 @@ func stackManagers(w io.Writer, managers []ManagerRow, rows [][]string, screen o
 		say := func(format string, args ...any) {
 			fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
 		}
-		say("%s, %s, %d shared, %s, last write: %s", count(m.Objects, "object"), count(m.Fields, "field"), m.Shared, count(m.Bytes, "byte"), rows[i][6])
+		say("%s, %s, %d shared, %s, last write: %s", english.Plural(m.Objects, "object", ""), english.Plural(m.Fields, "field", ""), m.Shared, english.Plural(m.Bytes, "byte", ""), rows[i][6])
 		say("kinds: %s", spaced(rows[i][8]))
 		say("API versions: %s", spaced(rows[i][9]))
 	}
@@ -98,7 +100,7 @@ func printFindings(w io.Writer, findings []Finding, screen ownerview.Screen) {
 		if f.Manager != nil {
 			about = f.Manager.String() + ", "
 		}
-		fmt.Fprintf(w, "\n%s: %s%s\n", f.Rule, about, count(f.Objects, "object"))
+		fmt.Fprintf(w, "\n%s: %s%s\n", f.Rule, about, english.Plural(f.Objects, "object", ""))
 		for _, example := range f.Examples {
 			say("%s: %s", ownerview.Safe(example.Ref.String()), ownerview.Safe(example.Message))
 		}
@@ -116,7 +118,7 @@ func printContract(w io.Writer, c *Contract, screen ownerview.Screen, wide bool)
 	}
 	if !wide {
 		fmt.Fprintf(w, "\nNot owned by the manager that may, on any object here: %s of the contract (-o wide lists them)\n",
-			count(len(c.Unowned), "path"))
+			english.Plural(len(c.Unowned), "path", ""))
 		return
 	}
 	fmt.Fprintln(w, "\nNot owned by the manager that may, on any object here:")
@@ -168,20 +170,4 @@ func stackOverlaps(w io.Writer, rows [][]string, screen ownerview.Screen) {
 		fmt.Fprintln(w, row[1])
 		fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf("fields: %s, objects: %s, such as %s", row[2], row[3], row[4]), "  ", screen.Width))
 	}
-}
-
-// String gives the manager as reports show it, with nothing that steers a terminal.
-func (m Manager) String() string {
-	text := ownerview.Safe(m.Name) + "/" + ownerview.Safe(string(m.Operation))
-	if m.Subresource != "" {
-		text += "[" + ownerview.Safe(m.Subresource) + "]"
-	}
-	return text
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }

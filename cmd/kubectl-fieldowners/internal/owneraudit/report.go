@@ -4,9 +4,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"coapply.dev/fieldowners"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners/command"
 )
 
@@ -36,15 +34,7 @@ type Report struct {
 
 // Manager is a field manager as the report tells them apart; the apiVersions of its
 // entries are not told apart.
-type Manager struct {
-	Name        string                            `json:"name"`
-	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
-	Subresource string                            `json:"subresource"`
-}
-
-func managerOf(m fieldowners.Manager) Manager {
-	return Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
-}
+type Manager = ownerview.OwnerItem
 
 // ManagerRow is one manager on all objects.
 type ManagerRow struct {

@@ -73,7 +73,7 @@ func (a *Audit) countField(field []scanned) {
 // countOverlap counts the fields that two managers share on one object.
 func (a *Audit) countOverlap(o Object, pair holderPair, fields int) {
 	key := [2]Manager{a.holders[pair.first].row.Manager, a.holders[pair.second].row.Manager}
-	if key[0].compare(key[1]) > 0 {
+	if key[0].Compare(key[1]) > 0 {
 		key[0], key[1] = key[1], key[0]
 	}
 	overlap := a.overlaps[key]
@@ -127,7 +127,7 @@ func (a *Audit) sortedOverlaps() []Overlap {
 		overlaps = append(overlaps, *overlap)
 	}
 	slices.SortFunc(overlaps, func(a, b Overlap) int {
-		return cmp.Or(b.Fields-a.Fields, b.Objects-a.Objects, a.Managers[0].compare(b.Managers[0]), a.Managers[1].compare(b.Managers[1]))
+		return cmp.Or(b.Fields-a.Fields, b.Objects-a.Objects, a.Managers[0].Compare(b.Managers[0]), a.Managers[1].Compare(b.Managers[1]))
 	})
 	return overlaps
 }

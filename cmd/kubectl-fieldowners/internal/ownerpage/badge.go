@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
-	"coapply.dev/fieldowners"
 )
 
 const (
@@ -57,8 +56,4 @@ func letters(i int) string {
 		return letters(i/26-1) + text
 	}
 	return text
-}
-
-func ownerOf(m fieldowners.Manager) ownerview.OwnerItem {
-	return ownerview.OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
 }

@@ -25,11 +25,11 @@ func managersOf(known *badges, about About, items []ownerview.ManagerItem, s sha
 	seen := map[ownerview.OwnerItem]bool{}
 	longest := 0
 	for _, item := range items {
-		owner := itemOwner(item)
+		owner := item.OwnerItem
 		longest = max(longest, s.alone[owner]+s.shared[owner])
 	}
 	for _, item := range items {
-		owner := itemOwner(item)
+		owner := item.OwnerItem
 		row := manager{
 			badge: known.of(owner), ManagerItem: item, Again: seen[owner],
 			Alone: s.alone[owner], Shared: s.shared[owner], Share: bar{total: longest},
@@ -45,10 +45,6 @@ func managersOf(known *badges, about About, items []ownerview.ManagerItem, s sha
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-func itemOwner(m ownerview.ManagerItem) ownerview.OwnerItem {
-	return ownerview.OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
 }
 
 // bar shows the shares of all managers.

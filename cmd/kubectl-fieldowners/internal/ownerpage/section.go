@@ -85,7 +85,7 @@ type names map[ownerview.OwnerItem]chip
 func namesOf(known *badges, o Shown) names {
 	n := names{}
 	for _, entry := range o.Ownership.Entries() {
-		m := ownerOf(entry.Manager)
+		m := ownerview.Owner(entry.Manager)
 		n[m] = chip{badge: known.of(m), Name: cut(o.Label(entry.Manager))}
 	}
 	return n
@@ -104,7 +104,7 @@ func (n names) of(owners []ownerview.OwnerItem, exists bool) []chip {
 func (n names) managers(managers []fieldowners.Manager, exists bool) []chip {
 	var owners []ownerview.OwnerItem
 	for _, m := range managers {
-		if owner := ownerOf(m); !slices.Contains(owners, owner) {
+		if owner := ownerview.Owner(m); !slices.Contains(owners, owner) {
 			owners = append(owners, owner)
 		}
 	}

@@ -2,7 +2,9 @@ package ownerpage
 
 import (
 	"fmt"
-	"strconv"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
@@ -30,18 +32,7 @@ func safe(text string) string { return cut(ownerview.Safe(text)) }
 func text(said string) string { return cut(ownerview.Visible(said)) }
 
 // count writes a number for people: 12,345.
-func count(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
+func count(n int) string { return humanize.Comma(int64(n)) }
 
 // plural writes how many of something there are: 1 field, 2 fields.
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return count(n) + " " + noun
-}
+func plural(n int, noun string) string { return count(n) + " " + english.PluralWord(n, noun, "") }

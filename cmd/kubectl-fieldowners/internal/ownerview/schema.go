@@ -1,6 +1,7 @@
 package ownerview
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,12 +32,11 @@ type Item struct {
 
 // ManagerItem is one manager of an object.
 type ManagerItem struct {
-	Name        string                            `json:"name"`
-	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
-	Subresource string                            `json:"subresource"`
-	APIVersion  string                            `json:"apiVersion"`
-	Time        *time.Time                        `json:"time"`   // null: not recorded
-	Fields      int                               `json:"fields"` // those without fields of its own below them
+	OwnerItem
+
+	APIVersion string     `json:"apiVersion"`
+	Time       *time.Time `json:"time"`   // null: not recorded
+	Fields     int        `json:"fields"` // those without fields of its own below them
 }
 
 // FieldItem is one field: one that somebody owns, or a value that nobody does.
@@ -61,7 +61,12 @@ func (o OwnerItem) String() string {
 	return Safe(fieldowners.Manager{Name: o.Name, Operation: o.Operation, Subresource: o.Subresource}.String())
 }
 
-// Item gives the object for programs, narrowed to what the filter asks for.
+// Compare orders by name, then by operation and subresource.
+func (o OwnerItem) Compare(other OwnerItem) int {
+	return cmp.Or(cmp.Compare(o.Name, other.Name), cmp.Compare(o.Operation, other.Operation), cmp.Compare(o.Subresource, other.Subresource))
+}
+
+// Item returns the object for programs, narrowed to what the filter asks for.
 func (o *Object) Item(filter Filter) Item {
 	item := Item{
 		APIVersion: o.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID,
@@ -71,10 +76,7 @@ func (o *Object) Item(filter Filter) Item {
 		item.Errors = append(item.Errors, err.Error())
 	}
 	for _, entry := range o.Ownership.Entries() {
-		m := ManagerItem{
-			Name: entry.Name, Operation: entry.Operation, Subresource: entry.Subresource, APIVersion: entry.APIVersion,
-			Fields: len(entry.Leaves()),
-		}
+		m := ManagerItem{OwnerItem: Owner(entry.Manager), APIVersion: entry.APIVersion, Fields: len(entry.Leaves())}
 		if !entry.Time.IsZero() {
 			m.Time = new(entry.Time.UTC())
 		}

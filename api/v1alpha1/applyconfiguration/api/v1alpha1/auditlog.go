@@ -9,9 +9,9 @@ import (
 // AuditLogApplyConfiguration represents a declarative configuration of the AuditLog type for use
 // with apply.
 //
-// AuditLog holds what is set once and never changed.
+// AuditLog has fields that are set once and never changed.
 type AuditLogApplyConfiguration struct {
-	// createTime is when the Namespace was created that the user had first.
+	// createTime is the creation time of the user's first Namespace.
 	CreateTime *v1.Time `json:"createTime,omitempty"`
 }
 

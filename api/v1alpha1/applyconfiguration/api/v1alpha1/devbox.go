@@ -14,14 +14,14 @@ import (
 // DevboxApplyConfiguration represents a declarative configuration of the Devbox type for use
 // with apply.
 //
-// Devbox is a development machine in the cluster: a pod of one replica that can
-// be stopped, shut down and reached through a Service.
+// Devbox is a development machine in the cluster: one pod that can be stopped, shut down
+// and reached through a Service.
 type DevboxApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the wanted state.
+	// spec is the desired state.
 	Spec *DevboxSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the state found.
+	// status is the observed state.
 	Status *DevboxStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 //
 // DevboxNetwork is how a devbox is reached.
 type DevboxNetworkApplyConfiguration struct {
-	// type of the devbox's Service; None is no Service.
+	// type of the devbox's Service; None means that there is no Service.
 	Type *apiv1alpha1.NetworkType `json:"type,omitempty"`
 	// port that the devbox listens on.
 	Port *int32 `json:"port,omitempty"`

@@ -9,12 +9,12 @@ import (
 // DevboxSpecApplyConfiguration represents a declarative configuration of the DevboxSpec type for use
 // with apply.
 //
-// DevboxSpec is the wanted state.
+// DevboxSpec is the desired state.
 type DevboxSpecApplyConfiguration struct {
 	// image is what the devbox runs.
 	Image *string `json:"image,omitempty"`
-	// state is Running (one pod), Stopped (none, ended gracefully) or Shutdown
-	// (none, what is left is deleted at once).
+	// state is Running (one pod), Stopped (no pod; it is ended gracefully) or Shutdown (no
+	// pod; it is deleted at once).
 	State *apiv1alpha1.DevboxState `json:"state,omitempty"`
 	// resources of the devbox's container.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`

@@ -16,23 +16,23 @@ import (
 // reconciler, contentID by the content reconciler, one condition by each of them that
 // applies something.
 type DevboxStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// phase is what the devbox is doing.
 	Phase *apiv1alpha1.DevboxPhase `json:"phase,omitempty"`
 	// lastContainerStatus is the container's status in the last pod that ended.
 	LastContainerStatus *v1.ContainerStatus `json:"lastContainerStatus,omitempty"`
-	// contentID names the content that the devbox starts from: its image's, and what was
-	// committed on top of it when it was Stopped. A new one replaces the pod.
+	// contentID names the content that the devbox starts from: that of its image, and what was
+	// committed on top of it when it was Stopped. A new contentID replaces the pod.
 	ContentID *string `json:"contentID,omitempty"`
-	// lastContentID is the content that the container of lastContainerStatus ran on;
-	// empty once a Shutdown has dropped what it left behind.
+	// lastContentID is the content that the container of lastContainerStatus ran on; empty
+	// after a Shutdown, which drops what the container left behind.
 	LastContentID *string `json:"lastContentID,omitempty"`
 	// network is where the devbox is reached.
 	Network *DevboxNetworkStatusApplyConfiguration `json:"network,omitempty"`
-	// conditions: one type per reconciler, and Ready while the devbox is what the spec
-	// wants: running on its present spec with a pod that is ready, or at rest.
+	// conditions: one for each reconciler, and Ready, which is True while the devbox is as the
+	// spec wants it: running with a ready pod of its present spec, or without a pod.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -10,16 +10,15 @@ import (
 // LicenseSpecApplyConfiguration represents a declarative configuration of the LicenseSpec type for use
 // with apply.
 //
-// LicenseSpec is the wanted state.
+// LicenseSpec is the desired state.
 type LicenseSpecApplyConfiguration struct {
-	// notBefore is the first moment in which the license holds; without it, it holds at
-	// once.
+	// notBefore is the time from which the license is valid; without it, it is valid at once.
 	NotBefore *v1.Time `json:"notBefore,omitempty"`
-	// notAfter is the first moment in which it holds no more; without it, it never ends.
+	// notAfter is the time from which it is no longer valid; without it, it never ends.
 	NotAfter *v1.Time `json:"notAfter,omitempty"`
-	// limits is what the user may use while the license holds, as a ResourceQuota's hard
-	// limits: cpu, memory, pods, requests.cpu and the like. What the license does not
-	// name is not limited by it.
+	// limits is what the user may use while the license is valid, as a ResourceQuota's hard
+	// limits: cpu, memory, pods, requests.cpu and the like. Resources that it does not name
+	// are not limited.
 	Limits *corev1.ResourceList `json:"limits,omitempty"`
 }
 

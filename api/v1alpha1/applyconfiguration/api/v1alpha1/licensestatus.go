@@ -11,20 +11,20 @@ import (
 // LicenseStatusApplyConfiguration represents a declarative configuration of the LicenseStatus type for use
 // with apply.
 //
-// LicenseStatus is the state found.
+// LicenseStatus is the observed state.
 type LicenseStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// phase says which limits hold now.
+	// phase says which limits apply now.
 	Phase *apiv1alpha1.LicensePhase `json:"phase,omitempty"`
-	// limits are those that hold now: the spec's, and while the license is not Active no
-	// pods at all in place of the spec's.
+	// limits are those that apply now: the spec's, with pods set to 0 while the license is not
+	// Active.
 	Limits *v1.ResourceList `json:"limits,omitempty"`
-	// namespace is that of the User of the same name, while it is there.
+	// namespace is that of the User of the same name, while it exists.
 	Namespace *string `json:"namespace,omitempty"`
-	// conditions: Applied, which says whether the quota is as the limits want it, and
-	// Ready, which says the same to kstatus, with the phase as its reason.
+	// conditions: Applied says whether the quota is as the limits want it; Ready says the
+	// same for kstatus, with the phase as its reason.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -15,18 +15,17 @@ type NodeMaintenanceSpecApplyConfiguration struct {
 	Action *apiv1alpha1.MaintenanceAction `json:"action,omitempty"`
 	// nodes by name.
 	Nodes []string `json:"nodes,omitempty"`
-	// nodeSelector picks the nodes that there are when the work begins.
+	// nodeSelector picks among the nodes that exist when the work begins.
 	NodeSelector *NodeSelectorApplyConfiguration `json:"nodeSelector,omitempty"`
 	// strategy is how nodes are written to.
 	Strategy *apiv1alpha1.WriteStrategy `json:"strategy,omitempty"`
 	// concurrency is how many nodes are written to at a time.
 	Concurrency *int32 `json:"concurrency,omitempty"`
-	// nodeDeadlineSeconds is how long one node may take, from when its turn came. A
-	// node whose time passed while nobody worked on it, as the manager was down or the
-	// work paused, gets a few seconds more.
+	// nodeDeadlineSeconds is how long one node may take, from when its turn came. If the time
+	// passed while the manager was down or the work paused, the node gets a few seconds more.
 	NodeDeadlineSeconds *int32 `json:"nodeDeadlineSeconds,omitempty"`
 	// force lets an Uncordon take spec.unschedulable from whoever else has cordoned the
-	// node. Without it that is a conflict, and the node's error says who.
+	// node. Otherwise that is a conflict, and the node's error says who it is.
 	Force *bool `json:"force,omitempty"`
 	// reason is written to the nodes, for people.
 	Reason *string `json:"reason,omitempty"`

@@ -12,8 +12,8 @@ import (
 //
 // NodeMaintenanceStatus is how far the work is.
 type NodeMaintenanceStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// nodes that are worked on, each with its result.
 	Nodes []NodeStatusApplyConfiguration `json:"nodes,omitempty"`
@@ -27,10 +27,10 @@ type NodeMaintenanceStatusApplyConfiguration struct {
 	StartTime *v1.Time `json:"startTime,omitempty"`
 	// completionTime is when the last node had its result.
 	CompletionTime *v1.Time `json:"completionTime,omitempty"`
-	// conditions: Complete, False with the reason InProgress as long as a node is
-	// Pending, then True with the reason Succeeded, Failed (one node or more could not
-	// be done), NoNodes, TooManyNodes or InvalidSelector; Ready once it is complete and no
-	// node failed; and Stalled where it is complete and not Ready.
+	// conditions: Complete is False with the reason InProgress as long as a node is Pending,
+	// then True with the reason Succeeded, Failed (at least one node failed), NoNodes,
+	// TooManyNodes or InvalidSelector; Ready is True once it is complete and no node failed;
+	// Stalled is True if it is complete and not Ready.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

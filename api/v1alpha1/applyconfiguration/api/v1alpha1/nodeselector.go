@@ -9,13 +9,13 @@ import (
 // NodeSelectorApplyConfiguration represents a declarative configuration of the NodeSelector type for use
 // with apply.
 //
-// NodeSelector picks nodes by their labels, as a LabelSelector does. It is bounded, so
-// that the API server can check all of it: a LabelSelector that cannot be would be
-// found out by the reconciler only.
+// NodeSelector picks nodes by their labels, as a LabelSelector does. Its size is limited, so
+// that the API server validates all of it; an invalid LabelSelector would only be found by
+// the reconciler.
 type NodeSelectorApplyConfiguration struct {
 	// matchLabels are labels and their values, all of which a node must have.
 	MatchLabels map[string]apiv1alpha1.LabelValue `json:"matchLabels,omitempty"`
-	// matchExpressions are what else must hold of a node's labels.
+	// matchExpressions are further requirements on a node's labels.
 	MatchExpressions []NodeSelectorRequirementApplyConfiguration `json:"matchExpressions,omitempty"`
 }
 

@@ -10,7 +10,7 @@ import (
 // NodeSelectorRequirementApplyConfiguration represents a declarative configuration of the NodeSelectorRequirement type for use
 // with apply.
 //
-// NodeSelectorRequirement is what must hold of one label.
+// NodeSelectorRequirement is a requirement on one label.
 type NodeSelectorRequirementApplyConfiguration struct {
 	// key is the label.
 	Key *string `json:"key,omitempty"`

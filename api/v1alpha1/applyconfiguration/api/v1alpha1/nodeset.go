@@ -14,14 +14,13 @@ import (
 // NodeSetApplyConfiguration represents a declarative configuration of the NodeSet type for use
 // with apply.
 //
-// NodeSet is a number of Slurm compute nodes, each a pod under a name that follows
-// from its number.
+// NodeSet is a number of Slurm compute nodes, each a pod named after its number.
 type NodeSetApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the wanted state.
+	// spec is the desired state.
 	Spec *NodeSetSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the state found.
+	// status is the observed state.
 	Status *NodeSetStatusApplyConfiguration `json:"status,omitempty"`
 }
 

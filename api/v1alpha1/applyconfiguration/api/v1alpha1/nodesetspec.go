@@ -5,10 +5,10 @@ package v1alpha1
 // NodeSetSpecApplyConfiguration represents a declarative configuration of the NodeSetSpec type for use
 // with apply.
 //
-// NodeSetSpec is the wanted state.
+// NodeSetSpec is the desired state.
 type NodeSetSpecApplyConfiguration struct {
-	// controllerName is the SlurmController of the namespace whose Service the pods are
-	// told; they are created when it exists. Without one they are told none.
+	// controllerName is the SlurmController of the namespace whose Service address the pods
+	// get. Pods are created once it exists. Without a name they get no address.
 	ControllerName *string `json:"controllerName,omitempty"`
 	// replicas is how many pods there are: NAME-0 to NAME-(replicas-1). Scaling in
 	// deletes the highest.

@@ -9,26 +9,26 @@ import (
 // NodeSetStatusApplyConfiguration represents a declarative configuration of the NodeSetStatus type for use
 // with apply.
 //
-// NodeSetStatus is the state found.
+// NodeSetStatus is the observed state.
 type NodeSetStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// replicas is how many pods there are that have neither finished nor are being
-	// deleted.
+	// replicas is the number of pods that have not finished and are not being deleted.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// readyReplicas is how many of them are ready.
+	// readyReplicas is how many of these pods are ready.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
-	// updatedReplicas is how many of them are of the revision.
+	// updatedReplicas is how many of these pods have the present revision.
 	UpdatedReplicas *int32 `json:"updatedReplicas,omitempty"`
-	// revision names what a pod should be made of.
+	// revision identifies the pod spec that pods should have.
 	Revision *string `json:"revision,omitempty"`
-	// controllerAddress is HOST:PORT of slurmctld as the pods are told. It stays while the
-	// SlurmController does not exist.
+	// controllerAddress is HOST:PORT of slurmctld as pods get it. It is kept if the
+	// SlurmController does not exist any more.
 	ControllerAddress *string `json:"controllerAddress,omitempty"`
 	// selector finds the pods, for the scale subresource.
 	Selector *string `json:"selector,omitempty"`
-	// conditions: Applied, and Ready while every wanted pod is ready and of the revision.
+	// conditions: Applied, and Ready, which is True while every wanted pod is ready and has
+	// the revision.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -19,10 +19,9 @@ type NodeStatusApplyConfiguration struct {
 	// startTime is when the node's turn came, before anything was written to it. Its
 	// deadline counts from here, however often the manager is restarted.
 	StartTime *v1.MicroTime `json:"startTime,omitempty"`
-	// attempts that were made, as far as they were recorded; 0 where the node was as it
-	// should be.
+	// attempts that were made and recorded; 0 if the node was as it should be already.
 	Attempts *int32 `json:"attempts,omitempty"`
-	// error of a failed node, and of a pending one that of its last attempt.
+	// error of a failed node; of a pending node, the error of its last attempt.
 	Error *string `json:"error,omitempty"`
 }
 

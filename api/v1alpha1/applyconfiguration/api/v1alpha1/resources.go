@@ -9,7 +9,7 @@ import (
 // ResourcesApplyConfiguration represents a declarative configuration of the Resources type for use
 // with apply.
 //
-// Resources are what a container asks for and may use.
+// Resources are the requests and limits of a container.
 type ResourcesApplyConfiguration struct {
 	// requests by resource name, such as cpu: 500m.
 	Requests *v1.ResourceList `json:"requests,omitempty"`

@@ -5,7 +5,7 @@ package v1alpha1
 // SlurmControllerSpecApplyConfiguration represents a declarative configuration of the SlurmControllerSpec type for use
 // with apply.
 //
-// SlurmControllerSpec is the wanted state.
+// SlurmControllerSpec is the desired state.
 type SlurmControllerSpecApplyConfiguration struct {
 	// image runs slurmctld.
 	Image *string `json:"image,omitempty"`

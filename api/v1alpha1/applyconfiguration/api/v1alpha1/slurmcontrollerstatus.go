@@ -9,14 +9,14 @@ import (
 // SlurmControllerStatusApplyConfiguration represents a declarative configuration of the SlurmControllerStatus type for use
 // with apply.
 //
-// SlurmControllerStatus is the state found.
+// SlurmControllerStatus is the observed state.
 type SlurmControllerStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// serviceName is how login and REST clients reach slurmctld.
 	ServiceName *string `json:"serviceName,omitempty"`
-	// conditions: Applied, and Ready while slurmctld's pod is.
+	// conditions: Applied, and Ready, which is True while slurmctld's pod is ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -19,9 +19,9 @@ import (
 type UserApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the wanted state.
+	// spec is the desired state.
 	Spec *UserSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is the state found.
+	// status is the observed state.
 	Status *UserStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -5,9 +5,9 @@ package v1alpha1
 // UserSpecApplyConfiguration represents a declarative configuration of the UserSpec type for use
 // with apply.
 //
-// UserSpec is the wanted state.
+// UserSpec is the desired state.
 type UserSpecApplyConfiguration struct {
-	// displayName of the person, for people.
+	// displayName is the name of the person.
 	DisplayName *string `json:"displayName,omitempty"`
 }
 

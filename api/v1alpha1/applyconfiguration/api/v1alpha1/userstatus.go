@@ -9,18 +9,18 @@ import (
 // UserStatusApplyConfiguration represents a declarative configuration of the UserStatus type for use
 // with apply.
 //
-// UserStatus is the state found.
+// UserStatus is the observed state.
 type UserStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the rest is about, -1 before
-	// there is any of it.
+	// observedGeneration is the generation of the spec that this status describes; -1 if no
+	// reconciler has written it yet.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// namespace is the user's own while it is there: not while one of that name is
-	// someone else's or is being deleted.
+	// namespace is the user's own, while it exists. It is empty while the Namespace of that
+	// name is someone else's or is being deleted.
 	Namespace *string `json:"namespace,omitempty"`
 	// auditLog is set once.
 	AuditLog *AuditLogApplyConfiguration `json:"auditLog,omitempty"`
-	// conditions: Applied, which says whether Namespace, ServiceAccount and RoleBinding
-	// are as they should be, and Ready, which says the same to kstatus.
+	// conditions: Applied says whether Namespace, ServiceAccount and RoleBinding are as they
+	// should be; Ready says the same for kstatus.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

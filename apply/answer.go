@@ -13,7 +13,39 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// judge reads from the answer of a successful apply what it did.
+// answer is what came of a request, or of a call that needed none.
+type answer struct {
+	action   Action
+	sent     *encodedIntent             // nil: nothing was sent
+	decoded  runtime.ApplyConfiguration // by the client
+	recorded wire.Answer
+	known    *unstructured.Unstructured // what object returns, once it was asked for
+}
+
+// nothingSent is the end of a call that needed no request.
+func nothingSent(action Action) *answer { return ends[action] }
+
+var ends = map[Action]*answer{
+	Unchanged: {action: Unchanged}, Absent: {action: Absent}, Configured: {action: Configured},
+}
+
+// object returns the object as the server answered, or nil where that is not known: a
+// typed configuration has no managed fields.
+func (a *answer) object() *unstructured.Unstructured {
+	if a.known != nil || a.sent == nil {
+		return a.known
+	}
+	object := &unstructured.Unstructured{}
+	if a.recorded.Status != 0 && object.UnmarshalJSON(a.recorded.Body) == nil {
+		a.known = object
+	} else if holder, ok := a.decoded.(wire.Unstructured); ok {
+		object.Object = holder.UnstructuredContent()
+		a.known = object
+	}
+	return a.known
+}
+
+// judge reads from a successful answer which object it is, and what the apply did.
 //
 // Created is the answer's status. Unchanged is a resourceVersion that was there
 // before: that of this applier's last answer, or of the object read for MustExist.
@@ -22,34 +54,34 @@ import (
 // that changes nothing cannot be told from one that does and is reported as
 // Configured. (The time of our managed fields entry does not tell either: the server
 // stamps it for a changed value, not for a changed owner.)
-func (c *call) judge(config runtime.ApplyConfiguration) Action {
-	answer := c.exchange.LastAnswer()
-	object := identityOf(answer, config)
+func (c *call) judge(landed *answer) {
+	object := landed.identity()
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
 	seenBefore := !c.dryRun && c.seenBefore(c.ref)
 	switch {
-	case answer.Status == http.StatusCreated:
-		return Created
-	case seenBefore, c.readVersion != "" && c.readVersion == object.ResourceVersion:
-		return Unchanged
+	case landed.recorded.Status == http.StatusCreated:
+		landed.action = Created
+	case seenBefore, c.target.version != "" && c.target.version == object.ResourceVersion:
+		landed.action = Unchanged
+	default:
+		landed.action = Configured
 	}
-	return Configured
 }
 
-// identityOf reads the answer: as the client decoded it where that takes nothing, else
+// identity reads the answer as the client decoded it where that takes nothing, else
 // as recorded, or as the client has it where nothing is recorded or it is not JSON.
 // The apply has landed: what cannot be read is left out and fails nothing.
-func identityOf(answer wire.Answer, config runtime.ApplyConfiguration) wire.Identity {
-	if holder, ok := config.(wire.Unstructured); ok {
+func (a *answer) identity() wire.Identity {
+	if holder, ok := a.decoded.(wire.Unstructured); ok {
 		decoded := unstructured.Unstructured{Object: holder.UnstructuredContent()}
 		return wire.Identity{UID: decoded.GetUID(), ResourceVersion: decoded.GetResourceVersion()}
 	}
-	if answer.Status != 0 {
-		if found, err := wire.ReadIdentity(answer.Body); err == nil {
+	if a.recorded.Status != 0 {
+		if found, err := wire.ReadIdentity(a.recorded.Body); err == nil {
 			return found
 		}
 	}
-	body, err := json.Marshal(config)
+	body, err := json.Marshal(a.decoded)
 	if err != nil {
 		return wire.Identity{}
 	}
@@ -71,7 +103,7 @@ type seenKey struct {
 	name types.NamespacedName
 }
 
-// seenBefore remembers the object's version and tells whether it was the last one
+// seenBefore remembers the object's version and reports whether it was the last one
 // seen.
 func (a *Applier) seenBefore(ref ObjectRef) bool {
 	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}

@@ -1,0 +1,369 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"coapply.dev/apply/internal/wire"
+	"coapply.dev/apply/lanes"
+)
+
+// Apply brings the object to the intent. Where Config.Steady proves that nothing
+// would change, nothing is sent. Else it sends the intent unforced and lets
+// the policy settle what conflicts, field by field, see Decision. Where a conflict
+// is rejected nothing lands. Relinquished and shared fields give way first; where
+// the rest of the conflicts is to be forced, the object is read, applied unforced
+// again, judged by that answer, and only then forced, pinned to the uid and
+// resourceVersion of the read. A field that became contested in between is
+// therefore never taken. What fails for the moment is tried three times.
+//
+// In which fields an intent gave way is remembered: the next Apply starts with what
+// was left of it, and one request is enough for as long as the other owners stay.
+// The server's answer shows when they let go; the whole intent is sent then. That
+// takes RecordExchange, or unstructured intents. A field that another process migrates to
+// this manager meanwhile is missing for one write, unless the object is read before:
+// for Steady, MaxShrink, or an intent with Belongs or MustExist. Where the policy depends on who the
+// other owner is and a new owner is to be rejected, what lands with that one
+// request is what had landed before.
+//
+// Errors are one of *IntentError, *ShrinkError, *NotOursError, *ConflictError, *ContendedError,
+// *UIDMismatchError, *RetryableError, *RefusedError or the end of the context.
+// After each of them but a RetryableError or the end of the context, whose answer
+// may have been lost, nothing of the intent landed, with two exceptions: of one that
+// gave way before, what was not contested then may have, if others took or let go of
+// fields in the meantime; and so may a try whose answer was lost, if a later one of
+// the same call met another error. Repeating an Apply is safe.
+func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
+	ctx, call := a.begin(ctx)
+	answer, err := call.run(ctx, intent)
+	return call.end(answer, err)
+}
+
+// call is one verb under way: what its steps share. What a step finds out it returns, as
+// an answer, a settlement or a proof.
+type call struct {
+	*Applier
+
+	exchange *wire.Exchange
+	log      logr.Logger
+	start    time.Time
+	waited   time.Duration  // for the lane
+	dryRun   bool           // the server is to change nothing
+	intent   *encodedIntent // as it was asked for
+	ref      ObjectRef      // of the object, as it was read or answered last
+	target   target         // what writes are pinned to
+	outcome  Outcome        // so far
+}
+
+// begin starts a call; end has to follow.
+func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
+	ctx, exchange := wire.WithExchange(ctx)
+	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
+}
+
+// run is the order of steps. The first half of step 2 comes before step 1: what was proven
+// before need not be encoded.
+func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
+	key := c.steadyKey(intent)
+	if proof, ok := c.stillSteady(ctx, key, intent); ok {
+		return c.unchanged(proof), nil
+	}
+	if err := c.encode(intent); err != nil {
+		return nil, err
+	}
+	if proof, ok := c.becomesSteady(ctx, key); ok {
+		return c.unchanged(proof), nil
+	}
+	ctx, err := c.before(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.write(ctx)
+	if err != nil {
+		return c.absentOr(err)
+	}
+	c.compare(answer)
+	return answer, c.statusLanded(answer)
+}
+
+// encode is step 1.
+func (c *call) encode(intent Intent) error {
+	encoded, err := encode(intent)
+	if err != nil {
+		if invalid := (*IntentError)(nil); errors.As(err, &invalid) {
+			c.ref = invalid.Object // as far as known
+		}
+		return err
+	}
+	c.about(encoded)
+	if err := wire.CheckScope(c.client, c.ref.GroupVersionKind, c.ref.NamespacedName); err != nil {
+		return &IntentError{Object: c.ref, Err: err}
+	}
+	return nil
+}
+
+// about has the call be about an intent.
+func (c *call) about(intent *encodedIntent) {
+	c.intent, c.ref = intent, intent.ref
+	c.target = target{uid: intent.ref.UID, read: c.target.read}
+	c.log = c.log.WithValues("fieldManager", c.config.FieldManager, "kind", c.ref.Kind, "object", c.ref.NamespacedName)
+}
+
+// unchanged ends a call at step 2.
+func (c *call) unchanged(by proof) *answer {
+	c.ref = by.object
+	c.outcome.Shared, c.outcome.Conflicts, c.outcome.Unread = by.shared, by.conflicts, by.unread
+	return nothingSent(Unchanged)
+}
+
+// before asks the caller, who may still refuse.
+func (c *call) before(ctx context.Context) (context.Context, error) {
+	if c.intent.Before == nil || c.dryRun {
+		return ctx, nil
+	}
+	return c.intent.Before(ctx)
+}
+
+// write is steps 3 to 7: it is aimed at the object in the cache, and what fails for the
+// moment is tried again.
+func (c *call) write(ctx context.Context) (landed *answer, err error) {
+	if err := c.aim(ctx); err != nil {
+		return nil, c.classify(ctx, err)
+	}
+	if c.plansToTakeBack() {
+		return nothingSent(Configured), nil
+	}
+	_, err = wire.Repeat(ctx, momentaryBackoff(), c.worthRetrying, func() (err error) {
+		landed, err = c.applyOwn(ctx)
+		return err
+	})
+	return landed, err
+}
+
+// momentaryBackoff bounds step 7, within retryFor.
+func momentaryBackoff() wait.Backoff {
+	return wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}
+}
+
+// retryFor is how long a call may have taken for another try. Longer waits belong
+// into a queue, where they hold up nothing else.
+const retryFor = 10 * time.Second
+
+// worthRetrying reports whether an error may pass within a moment. Where the server is too
+// busy, or says how long to wait, client-go has tried ten times already.
+func (c *call) worthRetrying(err error) bool {
+	retryable, ok := errors.AsType[*RetryableError](err)
+	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
+}
+
+// applyOwn applies, and once more where what is ours had to be taken back first.
+func (c *call) applyOwn(ctx context.Context) (*answer, error) {
+	landed, err := c.applyInTurn(ctx)
+	if !c.lostMeanwhile(err) {
+		return landed, err
+	}
+	if err := c.takeBack(ctx); err != nil {
+		return nil, c.classify(ctx, err)
+	}
+	switch {
+	case c.plansToTakeBack():
+		return nothingSent(Configured), nil
+	case len(c.outcome.TakenBack) > 0:
+		return c.applyInTurn(ctx)
+	}
+	return landed, err
+}
+
+// applyInTurn is steps 3 to 6, each try inside the lane.
+func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
+	var settled settlement
+	settling := false
+	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
+		enter := c.join
+		if settling || c.target.doubtful || c.target.absent { // a read comes first, or whoever is first creates it
+			enter = c.enter
+		}
+		return c.inside(ctx, enter, func(ctx context.Context) (err error) {
+			landed, settled, err = c.try(ctx, settled, settling)
+			settling = true
+			return err
+		})
+	})
+	c.outcome.Conflicts, c.outcome.Unread = settled.conflicts, settled.unread
+	switch {
+	case exhausted:
+		return nil, &ContendedError{Object: c.ref, Attempts: c.outcome.Attempts, Conflicts: settled.conflicts, Err: err}
+	case err != nil:
+		return nil, err
+	}
+	return landed, nil
+}
+
+// inLane does something with the lane of the object to itself.
+func (c *call) inLane(ctx context.Context, do func(context.Context) error) error {
+	return c.inside(ctx, c.enter, do)
+}
+
+// inside is step 3: it does something when it is this call's turn. The server's dry runs
+// change nothing, and wait for nobody.
+func (c *call) inside(ctx context.Context, enter enter, do func(context.Context) error) error {
+	if c.dryRun {
+		return do(ctx)
+	}
+	start := time.Now()
+	inside, leave, err := enter(ctx)
+	c.waited += time.Since(start)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return do(inside)
+}
+
+// enter is a way into a lane.
+type enter func(context.Context) (inside context.Context, leave func(), err error)
+
+func (c *call) enter(ctx context.Context) (context.Context, func(), error) {
+	return c.config.Lanes.Enter(ctx, c.ref.Key())
+}
+
+// join is for a write without a read. Others may be inside, none of them under our name.
+func (c *call) join(ctx context.Context) (context.Context, func(), error) {
+	return c.config.Lanes.Join(ctx, c.ref.Key(), c.config.FieldManager)
+}
+
+// alone has the lane to itself from here on.
+func (c *call) alone(ctx context.Context) error {
+	if c.dryRun {
+		return nil
+	}
+	start := time.Now()
+	defer func() { c.waited += time.Since(start) }()
+	return lanes.Alone(ctx)
+}
+
+// try sends the intent, which is step 4, and settles its conflicts, or goes on settling
+// from where an earlier try got. A stale write is returned for another try.
+func (c *call) try(ctx context.Context, settled settlement, settling bool) (landed *answer, _ settlement, err error) {
+	if settling = settling || c.target.doubtful; !settling {
+		if landed, known, ok, err := c.sendRemembered(ctx); ok {
+			return landed, known, c.explain(ctx, err)
+		}
+		landed, err = c.send(ctx, request{form: c.intent, pin: c.target.pin()})
+		if settling = IsOwnershipConflict(err) || c.unexpected(err); !settling && IsStaleWrite(err) {
+			lanes.Overtaken(ctx)
+		}
+	}
+	if settling {
+		if err := c.alone(ctx); err != nil {
+			return nil, settled, err
+		}
+		landed, settled, err = c.settle(ctx, err, settled)
+	}
+	switch {
+	case settling && IsStaleWrite(err):
+		return nil, settled, err
+	case err != nil:
+		return nil, settled, c.explain(ctx, err)
+	}
+	c.remember(settled, landed)
+	return landed, settled, nil
+}
+
+// classify is step 5. It keeps the absence of the object apart from what the server
+// refuses.
+func (c *call) classify(ctx context.Context, err error) error {
+	through := c.intent.Subresource
+	switch {
+	case errors.Is(err, errAbsent), through != "" && wire.IsAbsent(err, c.ref.Name):
+		return errAbsent
+	case through != "" && apierrors.IsNotFound(err):
+		err = fmt.Errorf("is there a subresource %q of this kind? %w", through, err)
+	case through != "" && apierrors.IsBadRequest(err):
+		err = fmt.Errorf("a subresource with a kind of its own, as scale has, takes that kind as Intent.Body: %w", err)
+	}
+	return Classify(ctx, c.pinnedRef(), err)
+}
+
+// explain is step 5 for what is no ownership conflict. A 409 without causes is a
+// uid that no longer exists, which only a live read tells, or a race inside the
+// server, which passes.
+func (c *call) explain(ctx context.Context, err error) error {
+	classified := c.classify(ctx, err)
+	if !IsStaleWrite(classified) {
+		return classified
+	}
+	if c.target.uid == "" {
+		return &RetryableError{Object: c.ref, Err: err}
+	}
+	live, readErr := c.readLive(ctx)
+	switch {
+	case errors.Is(readErr, errAbsent):
+		return errAbsent
+	case readErr == nil && live.GetUID() != c.target.uid:
+		return &UIDMismatchError{Object: c.pinnedRef(), Err: err}
+	case readErr != nil:
+		return c.classify(ctx, readErr)
+	}
+	return &RetryableError{Object: c.ref, Err: err}
+}
+
+// errAbsent says that there is no object to apply to.
+var errAbsent = errors.New("the object does not exist")
+
+// absentOr says what it means that there is no object: one that must exist is to
+// be waited for, as is one whose subresource is meant; one with a known uid is gone.
+func (c *call) absentOr(err error) (*answer, error) {
+	if !errors.Is(err, errAbsent) {
+		return nil, err
+	}
+	c.outcome.Conflicts = nil
+	if c.intent.MustExist || c.target.uid == "" {
+		return nothingSent(Absent), nil
+	}
+	return nil, &UIDMismatchError{Object: c.pinnedRef(), Err: err}
+}
+
+// end is step 8: one outcome and one observation.
+func (c *call) end(landed *answer, err error) (Outcome, error) {
+	outcome := c.outcome
+	outcome.Object, outcome.Requests = c.ref, c.exchange.Requests()
+	switch {
+	case err != nil:
+		outcome.Action = ""
+	case landed.action != Unchanged || outcome.Action == "": // else an earlier request of this call changed something
+		outcome.Action = landed.action
+	}
+	c.observe(outcome, err)
+	return outcome, err
+}
+
+func (c *call) observe(outcome Outcome, err error) {
+	result := string(outcome.Action)
+	if err != nil {
+		result = ResultOf(err)
+	}
+	decided := map[Decision]int{}
+	for _, conflict := range outcome.Conflicts {
+		if !conflict.Remembered {
+			decided[conflict.Decision]++
+		}
+	}
+	c.metrics.ObserveApply(ApplyObservation{
+		FieldManager: c.config.FieldManager,
+		Kind:         c.ref.GroupVersionKind,
+		Object:       c.ref,
+		Result:       result,
+		Requests:     outcome.Requests,
+		Attempts:     outcome.Attempts,
+		Conflicts:    decided,
+		Duration:     time.Since(c.start),
+		Waited:       c.waited,
+	})
+}

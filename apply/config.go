@@ -1,0 +1,118 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/internal/recent"
+	"coapply.dev/apply/internal/wire"
+	"coapply.dev/apply/lanes"
+	"coapply.dev/fieldowners"
+)
+
+// Config of an Applier.
+type Config struct {
+	// FieldManager is the name that owns what is applied: 1 to 128 printable
+	// characters, one per reconciler. Two writers under one name undo each other.
+	FieldManager string
+	// Policy decides conflicts. The zero value rejects every one.
+	Policy Policy
+	// LiveReader reads past the cache, where a conflict is judged: mgr.GetAPIReader().
+	// What it gives has to have its managed fields.
+	LiveReader client.Reader
+	// Lanes are those of the process: give the same to all appliers and updaters, so
+	// that they take turns at an object. nil is a set of its own.
+	Lanes *lanes.Set
+	// Steady tells which intents need no request. All appliers of a process share one;
+	// nil sends each intent.
+	Steady *SteadyState
+	// Metrics may be nil.
+	Metrics Metrics
+	// Hide reports whether the values of a field are left out of what people read: errors,
+	// events, conditions and logs. nil is HiddenByDefault. Values of Secrets are hidden
+	// whatever it says. It must be safe for concurrent use.
+	Hide func(object ObjectRef, path fieldowners.Path) bool
+	// MaxShrink guards against incomplete intents, the most common accident with
+	// Server-Side Apply: an intent that gives up more than this share (above 0, up to
+	// 1) of the fields that this manager owns of an object is refused with a
+	// ShrinkError. It is judged by the object in the cache. 0 is no guard.
+	MaxShrink float64
+	// Contract says what is this manager's. An intent with Belongs takes that back from
+	// the owner whom the server makes up where managed fields were wiped
+	// (fieldowners.BeforeFirstApply), and from nobody else, before it is applied: otherwise
+	// what it changes conflicts, and what it leaves out stays. See Outcome.TakenBack. nil
+	// takes nothing back.
+	Contract Contract
+}
+
+func (c Config) validate() error {
+	var errs []error
+	if invalid := validation.ValidateFieldManager(c.FieldManager, field.NewPath("FieldManager")); len(invalid) > 0 {
+		errs = append(errs, invalid.ToAggregate())
+	} else if c.FieldManager == "" {
+		errs = append(errs, errors.New("FieldManager: a name is needed"))
+	}
+	if c.LiveReader == nil {
+		errs = append(errs, errors.New("LiveReader: a reader past the cache is needed, such as mgr.GetAPIReader()"))
+	}
+	if c.MaxShrink < 0 || c.MaxShrink > 1 || math.IsNaN(c.MaxShrink) {
+		errs = append(errs, fmt.Errorf("MaxShrink: %v is no share from 0 to 1", c.MaxShrink))
+	}
+	return errors.Join(append(errs, c.Policy.validate())...)
+}
+
+// Applier applies intents under one field manager. It is safe for concurrent use.
+type Applier struct {
+	client  client.Client
+	config  Config
+	metrics Metrics
+	reads   *cacheReads // of the client
+	seen    *seenVersions
+	made    *made
+	memory  *memory
+
+	contract map[schema.GroupKind][]fieldowners.Path // Config.Contract
+}
+
+// New returns an Applier. Reads of the client may come from a cache; it is used to
+// find the uid of objects that must exist.
+func New(c client.Client, config Config) (*Applier, error) {
+	if c == nil {
+		return nil, errors.New("apply: a client is needed")
+	}
+	if err := config.validate(); err != nil {
+		return nil, fmt.Errorf("apply: %w", err)
+	}
+	if config.Lanes == nil {
+		config.Lanes = lanes.New()
+	}
+	contract, err := appliedBy(config.FieldManager, config.Contract)
+	if err != nil {
+		return nil, fmt.Errorf("apply: %w", err)
+	}
+	a := &Applier{
+		contract: contract, client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c),
+		seen: recent.New[seenKey, wire.Identity](seenObjects), made: recent.New[lanes.Key, madeObject](seenObjects),
+		memory: recent.New[memoryKey, remembered](rememberedObjects),
+	}
+	if a.metrics == nil {
+		a.metrics = NoMetrics{}
+	}
+	return a, nil
+}
+
+// FieldManager is the name that owns what is applied.
+func (a *Applier) FieldManager() string { return a.config.FieldManager }
+
+// Config is what the Applier was made with: for those who write beside it, under its name
+// and in its lanes, which are never nil here.
+func (a *Applier) Config() Config { return a.config }
+
+// Client is what the Applier writes by.
+func (a *Applier) Client() client.Client { return a.client }

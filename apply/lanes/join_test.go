@@ -1,0 +1,333 @@
+package lanes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"coapply.dev/apply/lanes"
+)
+
+// guests come to one lane, each in a goroutine of its own, and stay until they are told to go.
+type guests struct {
+	t      *testing.T
+	set    *lanes.Set
+	object lanes.Key
+	inside []string // in the order in which they were let in
+	told   map[string]chan func(context.Context)
+}
+
+func newGuests(t *testing.T, width int) *guests {
+	t.Helper()
+	return &guests{t: t, set: lanes.OfWidth(width), object: deploymentNamed("web"), told: map[string]chan func(context.Context){}}
+}
+
+// come has a guest come: "m1.a" joins for the writer m1, "alone.a" enters.
+func (g *guests) come(ctx context.Context, name string) {
+	told := make(chan func(context.Context))
+	g.told[name] = told
+	go func() {
+		var inside context.Context
+		var leave func()
+		var err error
+		if writer := name[:len(name)-2]; writer == "alone" {
+			inside, leave, err = g.set.Enter(ctx, g.object)
+		} else {
+			inside, leave, err = g.set.Join(ctx, g.object, writer)
+		}
+		defer leave()
+		if err != nil {
+			return
+		}
+		g.inside = append(g.inside, name)
+		for do := range told {
+			do(inside)
+		}
+		g.inside = slices.DeleteFunc(g.inside, func(n string) bool { return n == name })
+	}()
+	synctest.Wait()
+}
+
+func (g *guests) all(names ...string) {
+	for _, name := range names {
+		g.come(g.t.Context(), name)
+	}
+}
+
+func (g *guests) leave(name string) {
+	close(g.told[name])
+	delete(g.told, name)
+	synctest.Wait()
+}
+
+func (g *guests) yield(name string) {
+	g.told[name] <- func(inside context.Context) {
+		g.inside = slices.DeleteFunc(g.inside, func(n string) bool { return n == name })
+		if err := lanes.Alone(inside); err == nil {
+			g.inside = append(g.inside, name)
+		}
+	}
+	synctest.Wait()
+}
+
+func (g *guests) want(reason string, names ...string) {
+	g.t.Helper()
+	if !slices.Equal(g.inside, names) {
+		g.t.Errorf("%s: %v are inside, want %v", reason, g.inside, names)
+	}
+}
+
+func (g *guests) end() {
+	for len(g.told) > 0 {
+		for _, name := range slices.Clone(g.inside) {
+			g.leave(name)
+		}
+	}
+	if n := g.set.Held(); n != 0 {
+		g.t.Errorf("%d lanes are held", n)
+	}
+}
+
+func guestTest(t *testing.T, width int, test func(*guests)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuests(t, width)
+		test(g)
+		g.end()
+	})
+}
+
+func TestJointWritesUpToTheWidth(t *testing.T) {
+	guestTest(t, 3, func(g *guests) {
+		g.all("m1.a", "m2.a", "m3.a", "m4.a", "m5.a")
+		g.want("a lane of width 3", "m1.a", "m2.a", "m3.a")
+		g.leave("m2.a")
+		g.want("the first who waits is next", "m1.a", "m3.a", "m4.a")
+		g.leave("m1.a")
+		g.want("and then the second", "m3.a", "m4.a", "m5.a")
+	})
+}
+
+// The writes of one field manager stay in order, and hold up nobody else's.
+func TestOneWriterHasOneWriteInside(t *testing.T) {
+	guestTest(t, 3, func(g *guests) {
+		g.all("m1.a", "m1.b", "m1.c", "m2.a")
+		g.want("others pass who waits for itself", "m1.a", "m2.a")
+		g.leave("m2.a")
+		g.want("nobody else is there", "m1.a")
+		g.leave("m1.a")
+		g.want("the order of one writer", "m1.b")
+		g.all("m2.b", "m3.a", "m4.a")
+		g.want("the width is full", "m1.b", "m2.b", "m3.a")
+		g.leave("m1.b")
+		g.want("who came first is let in before who came last", "m2.b", "m3.a", "m1.c")
+	})
+}
+
+func TestWhoIsAloneLetsNobodyPass(t *testing.T) {
+	guestTest(t, 3, func(g *guests) {
+		g.all("m1.a", "m2.a", "alone.a", "m3.a", "alone.b")
+		g.want("one who is alone waits for all, and nobody passes him", "m1.a", "m2.a")
+		g.leave("m1.a")
+		g.want("not all have left", "m2.a")
+		g.leave("m2.a")
+		g.want("alone", "alone.a")
+		g.leave("alone.a")
+		g.want("who came next", "m3.a")
+		g.all("m4.a")
+		g.want("the second one lets nobody pass either", "m3.a")
+	})
+}
+
+func TestWhoYieldsIsNextAlone(t *testing.T) {
+	guestTest(t, 3, func(g *guests) {
+		g.all("m1.a", "m2.a", "m3.a", "m4.a", "alone.a")
+		g.yield("m2.a")
+		g.want("he has left, and nobody comes in before he is alone", "m1.a", "m3.a")
+		g.yield("m1.a")
+		g.want("a second one does it", "m3.a")
+		g.leave("m3.a")
+		g.want("the first who yielded", "m2.a")
+		g.yield("m2.a")
+		g.want("he is alone already", "m2.a")
+		g.leave("m2.a")
+		g.want("the second", "m1.a")
+		g.leave("m1.a")
+		g.want("who waited before", "m4.a")
+	})
+}
+
+// One who is the only one inside stays where he is.
+func TestYieldingToNobody(t *testing.T) {
+	guestTest(t, 3, func(g *guests) {
+		g.all("m1.a")
+		g.yield("m1.a")
+		g.all("m2.a")
+		g.want("alone", "m1.a")
+	})
+}
+
+func TestGivingUpWhileYielding(t *testing.T) {
+	guestTest(t, 2, func(g *guests) {
+		ctx, cancel := context.WithCancel(g.t.Context())
+		g.come(ctx, "m1.a")
+		g.all("m2.a", "m3.a")
+		g.yield("m1.a")
+		g.want("nobody passes", "m2.a")
+		cancel()
+		synctest.Wait()
+		g.want("he gave up: the others go on", "m2.a", "m3.a")
+		g.leave("m1.a") // leaving again frees nobody else's
+		g.want("still", "m2.a", "m3.a")
+	})
+}
+
+func TestJoiningFromInside(t *testing.T) {
+	set, object := lanes.OfWidth(3), deploymentNamed("web")
+	inside, leave, err := set.Join(t.Context(), object, "m1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if _, _, err := set.Join(inside, object, "m2"); !errors.Is(err, lanes.ErrReentry) {
+		t.Errorf("joined from inside: %v", err)
+	}
+	if _, _, err := set.Enter(inside, object); !errors.Is(err, lanes.ErrReentry) {
+		t.Errorf("entered from inside: %v", err)
+	}
+}
+
+func TestHandingOn(t *testing.T) {
+	guestTest(t, 3, func(g *guests) {
+		got := map[string]any{}
+		take := func(name string) {
+			g.told[name] <- func(inside context.Context) { got[name] = lanes.Handed(inside) }
+			synctest.Wait()
+		}
+		hand := func(name string) {
+			g.told[name] <- func(inside context.Context) { lanes.HandOn(inside, "by "+name) }
+			synctest.Wait()
+		}
+		g.all("alone.a", "alone.b", "alone.c", "m1.a", "alone.d")
+		hand("alone.a")
+		g.leave("alone.a")
+		take("alone.b")
+		take("alone.b")
+		if got["alone.b"] != nil {
+			t.Error("handed twice")
+		}
+		g.leave("alone.b") // takes it with him
+		take("alone.c")
+		hand("alone.c")
+		g.leave("alone.c")
+		take("m1.a")
+		hand("m1.a")
+		g.leave("m1.a")
+		take("alone.d")
+		hand("alone.d")
+		g.leave("alone.d")
+		g.all("alone.e")
+		take("alone.e")
+		for _, name := range []string{"alone.c", "m1.a", "alone.d", "alone.e"} {
+			if got[name] != nil {
+				t.Errorf("%s got %v: not from the one who was alone just before", name, got[name])
+			}
+		}
+		g.all("alone.f", "alone.g")
+		hand("alone.e")
+		g.leave("alone.e")
+		g.leave("alone.f") // does not look at it, and may have written
+		take("alone.g")
+		if got["alone.g"] != nil {
+			t.Errorf("alone.g got %v through somebody else", got["alone.g"])
+		}
+		g.all("alone.h")
+		hand("alone.g")
+		g.leave("alone.g")
+		take("alone.h")
+		if got["alone.h"] != "by alone.g" {
+			t.Errorf("alone.h got %v", got["alone.h"])
+		}
+	})
+}
+
+// TestLaneKeepsItsRules has many come, yield, panic and give up at any moment.
+func TestLaneKeepsItsRules(t *testing.T) {
+	const width, writers, each = 3, 5, 400
+	set, object := lanes.OfWidth(width), deploymentNamed("web")
+	var mu sync.Mutex
+	inside, alone, last := map[int]bool{}, false, [writers]int{}
+	note := func(writer, number int, isAlone, came bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !came {
+			delete(inside, writer)
+			alone = alone && !isAlone
+			return
+		}
+		if alone || inside[writer] || isAlone && len(inside) > 0 || len(inside) >= width {
+			t.Errorf("%d (alone: %t) came to %v (alone: %t)", writer, isAlone, inside, alone)
+		}
+		if number < last[writer] {
+			t.Errorf("%d of writer %d came after %d", number, writer, last[writer])
+		}
+		inside[writer], alone, last[writer] = true, isAlone, number
+	}
+	visit := func(ctx context.Context, writer, number int, random *rand.Rand) {
+		defer func() { _ = recover() }()
+		join := random.IntN(4) > 0
+		var in context.Context
+		var leave func()
+		var err error
+		if join {
+			in, leave, err = set.Join(ctx, object, fmt.Sprint(writer))
+		} else {
+			in, leave, err = set.Enter(ctx, object)
+		}
+		defer leave()
+		if err != nil {
+			return
+		}
+		note(writer, number, !join, true)
+		if join && random.IntN(4) == 0 {
+			note(writer, number, false, false)
+			if lanes.Alone(in) != nil {
+				return
+			}
+			note(writer, number, true, true)
+			join = false
+		}
+		defer note(writer, number, !join, false)
+		if random.IntN(10) == 0 {
+			panic("inside")
+		}
+	}
+	var all sync.WaitGroup
+	for writer := range writers {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(writer)))
+			for number := range each {
+				ctx, cancel := context.WithCancel(t.Context())
+				if random.IntN(3) == 0 {
+					go cancel()
+				}
+				visit(ctx, writer, number, random)
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	if n := set.Held(); n != 0 {
+		t.Errorf("%d lanes are held", n)
+	}
+	for writer, number := range last {
+		if number < each/2 {
+			t.Errorf("writer %d came to %d of %d", writer, number, each)
+		}
+	}
+}

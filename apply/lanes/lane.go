@@ -1,0 +1,142 @@
+package lanes
+
+import "time"
+
+// lane is that of one object, under Set.mu.
+type lane struct {
+	set    *Set
+	object Key
+
+	inside, waiting line
+	handed          any // to whoever is let in next
+
+	pace   pace
+	expiry *time.Timer // of the pace, when nobody is inside
+}
+
+// admit lets in who may be inside beside those who are: one alone, or joint writes up to
+// the width, the first come first. Nobody passes one who wants to be alone. A writer who is
+// inside already is passed by others.
+func (l *lane) admit() {
+	for v := l.waiting.first; v != nil; {
+		next := v.next
+		switch {
+		case l.inside.len == 0:
+			l.letIn(v)
+		case v.alone || l.inside.first.alone || l.inside.len >= l.width():
+			return
+		case !l.has(v.by):
+			l.letIn(v)
+		}
+		v = next
+	}
+}
+
+func (l *lane) letIn(v *visit) {
+	l.waiting.remove(v)
+	l.inside.push(v)
+	if v.alone {
+		v.received = l.handed
+	}
+	l.handed = nil
+	if v.turn != nil {
+		close(v.turn)
+	}
+}
+
+// has reports whether a writer is inside.
+func (l *lane) has(writer string) bool {
+	for v := l.inside.first; v != nil; v = v.next {
+		if v.by == writer {
+			return true
+		}
+	}
+	return false
+}
+
+// yield has a visit that joined wait until it is alone, before all who wait but those who
+// did the same before. It reports whether there is anybody to wait for.
+func (l *lane) yield(v *visit) bool {
+	l.set.mu.Lock()
+	defer l.set.mu.Unlock()
+	v.alone = true
+	if l.inside.len == 1 {
+		return false
+	}
+	l.inside.remove(v)
+	before := l.waiting.first
+	for before != nil && before.yielded {
+		before = before.next
+	}
+	v.yielded, v.turn = true, make(chan struct{})
+	l.waiting.insert(v, before)
+	l.admit()
+	return true
+}
+
+// leave ends a visit and lets in who comes next.
+func (l *lane) leave(v *visit) {
+	if v.in == &l.inside {
+		l.ended(v)
+	}
+	v.in.remove(v)
+	l.admit()
+	l.handed = nil // nobody waited for it
+	if l.inside.len == 0 {
+		l.rest()
+	}
+}
+
+// ended takes from a visit inside what the next ones need.
+func (l *lane) ended(v *visit) {
+	contended := l.waiting.len > 0 || l.inside.len > 1
+	switch {
+	case v.alone:
+		l.handed = v.handed
+		l.pace.pause()
+	case contended && l.set.fixed == 0:
+		l.pace.completed(time.Now())
+	}
+	v.received, v.handed = nil, nil
+}
+
+// width is how many joint writes may be inside.
+func (l *lane) width() int {
+	if l.set.fixed > 0 {
+		return l.set.fixed
+	}
+	if l.pace.gap == 0 {
+		return 1
+	}
+	now := time.Now()
+	return l.pace.width(now, l.set.trip.least(now))
+}
+
+// rest forgets a lane that nobody is in, at once or when its pace is old.
+func (l *lane) rest() {
+	l.pace.pause()
+	if left := l.pace.expires(time.Now); left > 0 {
+		l.set.quiet++
+		l.expiry = time.AfterFunc(left, l.expire)
+		return
+	}
+	l.set.remove(l)
+}
+
+// wake is for a lane that somebody comes to.
+func (l *lane) wake() {
+	if l.expiry != nil {
+		l.expiry.Stop()
+		l.expiry = nil
+		l.set.quiet--
+	}
+}
+
+func (l *lane) expire() {
+	l.set.mu.Lock()
+	defer l.set.mu.Unlock()
+	if l.expiry != nil && l.pace.expires(time.Now) <= 0 { // else somebody came, and may have left again
+		l.wake()
+		l.set.remove(l)
+	}
+}

@@ -1,0 +1,65 @@
+package lanes
+
+import "time"
+
+// pace is how fast the joint writes of a lane are done, and so how many of them keep the
+// server busy.
+//
+// One write at a time leaves the server idle for as long as an answer and the next request
+// are on their way. The server has always one to do if as many are under way beside it as it does
+// in the time of a round trip: the product of bandwidth and delay.
+type pace struct {
+	gap     time.Duration // from one done to the next, smoothed; 0: not known yet
+	seen    int           // gaps, up to smooth
+	last    time.Time     // when one was done last
+	running bool          // nothing else came in between since then
+}
+
+const (
+	smooth = 12 // gaps that count
+	few    = 4  // say nothing yet
+
+	// widest is more than the field managers of an object, and bounds what a wrong measurement can do.
+	widest = 16
+)
+
+// completed takes a joint write that is done.
+func (p *pace) completed(now time.Time) {
+	if p.running {
+		if p.seen < smooth {
+			p.seen++
+		}
+		p.gap += (now.Sub(p.last) - p.gap) / time.Duration(p.seen)
+	}
+	p.last, p.running = now, true
+}
+
+// pause says that the time until the next one is done tells nothing.
+func (p *pace) pause() { p.running = false }
+
+// slower is for a server that is overtaxed.
+func (p *pace) slower() { p.gap *= 2 }
+
+// expires is how long the pace is still worth remembering.
+func (p *pace) expires(now func() time.Time) time.Duration {
+	if p.last.IsZero() {
+		return 0
+	}
+	return lingers - now().Sub(p.last)
+}
+
+// width is how many writes are under way at a time: one that the server does, those that it
+// does in the time of a round trip, and, as they do not arrive evenly, up to one more that it
+// has ready. Rounded up from 0.3: too narrow costs more than too wide.
+func (p *pace) width(now time.Time, trip time.Duration) int {
+	if p.seen < few || trip == 0 {
+		return 1
+	}
+	// A server that stalls is as slow as it has been silent.
+	gap := max(p.gap, now.Sub(p.last)/stalled, time.Microsecond)
+	onTheWay := float64(trip) / float64(gap)
+	return min(1+int(onTheWay+min(onTheWay, 1)+0.7), widest)
+}
+
+// stalled is how many gaps long a silence is that is no chance.
+const stalled = 4

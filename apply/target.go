@@ -1,0 +1,202 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/internal/recent"
+	"coapply.dev/apply/internal/wire"
+	"coapply.dev/apply/lanes"
+)
+
+// neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin
+// at 2. An apply that carries it creates an absent object and is refused, forced or not,
+// where one exists. ("0" would be none at all.)
+const neverWritten = "1"
+
+// target is what a call knows of the object that it writes to.
+type target struct {
+	uid      types.UID     // that writes are pinned to; "" is none
+	found    bool          // the uid was found for Intent.Belongs, and not given by the caller
+	absent   bool          // nothing has the name, as far as is known: create exclusively
+	doubtful bool          // the cache does not show an object that may be applied to: read live first
+	version  string        // that an object which must exist was read at
+	read     client.Object // as the caller or the cache has it, until a request is sent; never written to
+}
+
+// pin is what an apply is bound to before anything was read for it.
+func (t target) pin() pin {
+	p := pin{uid: t.uid}
+	if t.absent {
+		p.resourceVersion = neverWritten
+	}
+	return p
+}
+
+// uidGiven reports whether it is the caller who pinned the intent to a uid.
+func (t target) uidGiven() bool { return t.uid != "" && !t.found }
+
+// pinnedRef names the object with the uid that writes are pinned to.
+func (c *call) pinnedRef() ObjectRef {
+	ref := c.intent.ref
+	ref.UID = c.target.uid
+	return ref
+}
+
+// aim does what takes a look at the object in the cache.
+func (c *call) aim(ctx context.Context) error {
+	guarded := c.config.MaxShrink > 0 && !c.intent.MayShrink
+	if !c.intent.MustExist && !guarded && !c.fromBirth() {
+		return nil
+	}
+	cached, err := c.cached(ctx)
+	switch {
+	case c.intent.MustExist && err == nil && !c.takes(c.intent.Intent, cached):
+		err = errAbsent
+	case c.fromBirth() && (err == nil || errors.Is(err, errAbsent)):
+		c.expect(cached)
+	}
+	if c.intent.MustExist && err == nil {
+		err = c.pinTo(cached)
+	}
+	if guarded && err == nil {
+		err = c.guardShrinking(ctx, cached)
+	}
+	if err == nil && c.hasContract(c.intent.Intent) && c.takes(c.intent.Intent, cached) && (len(cached.GetManagedFields()) == 0 || len(c.lost(cached)) > 0) {
+		err = c.takeBack(ctx)
+	}
+	if !c.intent.MustExist && errors.Is(err, errAbsent) {
+		return nil
+	}
+	return err
+}
+
+// cached returns the object as the steady-state check has read it, or else as the client
+// reads it; recall judges by it, too.
+func (c *call) cached(ctx context.Context) (client.Object, error) {
+	if c.target.read != nil {
+		return c.target.read, nil
+	}
+	object, err := c.readCached(ctx)
+	if err == nil {
+		c.target.read = object
+	}
+	return object, err
+}
+
+// pinTo binds the call to the object that was read.
+func (c *call) pinTo(object client.Object) error {
+	if c.target.uid != "" && c.target.uid != object.GetUID() {
+		return &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the object read has uid %s", object.GetUID())}
+	}
+	if c.target.uid = object.GetUID(); c.target.uid == "" {
+		return errors.New("it cannot be pinned: the object read has no uid")
+	}
+	c.target.version = object.GetResourceVersion()
+	return nil
+}
+
+// fromBirth reports whether the object is to be the caller's own from birth.
+func (c *call) fromBirth() bool { return c.intent.Belongs != nil && !c.intent.MustExist }
+
+// expect settles by the cache which object it is about; cached is nil where it has none.
+// What the cache does not have yet may be what this applier made a moment ago.
+func (c *call) expect(cached client.Object) {
+	switch t := &c.target; {
+	case t.uid != "": // the caller knows, and nothing is created
+		t.doubtful = cached == nil || cached.GetUID() != t.uid || !c.takes(c.intent.Intent, cached)
+	case cached == nil:
+		uid, known := c.madeLately(c.ref)
+		t.uid, t.found, t.absent = uid, known, !known
+	case c.takes(c.intent.Intent, cached):
+		t.uid, t.found = cached.GetUID(), true
+	default:
+		t.doubtful = true
+	}
+}
+
+// unexpected reports whether a refused apply says that the object is not the one that was
+// expected. (The server reports an ownership conflict before a failed precondition.)
+func (c *call) unexpected(refused error) bool {
+	return c.fromBirth() && (c.target.absent || c.target.found) &&
+		(IsStaleWrite(refused) || wire.IsImmutableUID(refused) || c.target.absent && IsOwnershipConflict(refused))
+}
+
+// judgeBirth settles by the live object, nil if there is none, what the next write is
+// pinned to, or that it is somebody else's.
+func (c *call) judgeBirth(live *unstructured.Unstructured) error {
+	t := &c.target
+	given := t.uidGiven()
+	t.absent, t.doubtful = live == nil, false
+	switch {
+	case live == nil && !given:
+		t.uid, t.found = "", false
+	case live == nil || given && t.uid != live.GetUID(): // the caller tells
+	case !c.takes(c.intent.Intent, live):
+		return &NotOursError{Object: c.ref.as(live), Owner: ownerOf(live)}
+	case !given:
+		t.uid, t.found = live.GetUID(), true
+	}
+	return nil
+}
+
+// takes reports whether an object that is there may be applied to. It asks Intent.Belongs
+// about the object in the Go type that the client knows its kind by; of an object of which
+// the caller has read the metadata alone it can tell nothing.
+func (c *call) takes(intent Intent, object client.Object) bool {
+	return intent.Belongs == nil || belongs(intent.Belongs, object, c.emptyObject)
+}
+
+func belongs(ask func(client.Object) bool, object client.Object, empty func() client.Object) bool {
+	switch read := object.(type) {
+	case *metav1.PartialObjectMetadata:
+		return false
+	case runtime.Unstructured:
+		if known := empty(); runtime.DefaultUnstructuredConverter.FromUnstructured(read.UnstructuredContent(), known) == nil {
+			object = known
+		}
+	}
+	return ask(object)
+}
+
+// made remembers for a moment the uids of objects that were applied as their manager's
+// own: the cache may not have them yet.
+type made = recent.Cache[lanes.Key, madeObject]
+
+type madeObject struct {
+	uid types.UID
+	at  time.Time
+}
+
+// madeFor is how long a cache may lag. Later what it does not have is gone.
+const madeFor = 10 * time.Second
+
+// madeLately returns the uid of an object that was made a moment ago.
+func (a *Applier) madeLately(ref ObjectRef) (uid types.UID, ok bool) {
+	object, ok := a.made.Get(ref.Key())
+	if !ok || time.Since(object.at) > madeFor {
+		return "", false
+	}
+	return object.uid, true
+}
+
+func (c *call) madeIt() {
+	if c.fromBirth() && !c.dryRun && c.ref.UID != "" {
+		c.made.Put(c.ref.Key(), madeObject{c.ref.UID, time.Now()})
+	}
+}
+
+func ownerOf(object metav1.Object) string {
+	if owner := metav1.GetControllerOf(object); owner != nil {
+		return fmt.Sprintf("%s %s", owner.Kind, owner.Name)
+	}
+	return ""
+}

@@ -1,0 +1,30 @@
+// Package nearest finds the names that somebody may have meant who mistyped one.
+package nearest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+const (
+	most  = 3
+	typos = 2
+)
+
+// Names returns up to three of the names, the nearest first: those a few typos away, and
+// those that have what was given as a part.
+func Names(given string, names []string) []string {
+	far := max(typos, len(given)/3) + 1
+	distance := func(name string) int {
+		d := levenshtein.Distance(given, name, nil)
+		if given != "" && strings.Contains(name, given) {
+			d = min(d, 1)
+		}
+		return d
+	}
+	near := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return distance(name) >= far })
+	slices.SortStableFunc(near, func(a, b string) int { return distance(a) - distance(b) })
+	return near[:min(most, len(near))]
+}
