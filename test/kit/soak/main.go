@@ -52,7 +52,8 @@ func run() int {
 	return 0
 }
 
-// soak builds and starts what steps need before the time begins. A single step it takes once.
+// soak builds and starts what steps share before the time begins. What a step alone has to build takes none of the time.
+// A single step it takes once.
 func soak(ctx context.Context, steps []step, patience time.Duration, seed uint64, race bool) error {
 	if err := (step{name: "build", arguments: []string{"-run", "^$", "./..."}}).run(ctx, race, nil); err != nil {
 		return err
@@ -61,23 +62,23 @@ func soak(ctx context.Context, steps []step, patience time.Duration, seed uint64
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	end := time.Now().Add(patience)
 	var failed error
-	for once := len(steps) == 1; limited.Err() == nil; seed++ {
+	for once := len(steps) == 1; ctx.Err() == nil && time.Now().Before(end); seed++ {
 		fmt.Printf("=== make soak SEED=%d\n", seed)
 		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(steps)) {
-			started := time.Now()
-			fmt.Printf("=== %s: go test %s\n", steps[i].name, strings.Join(steps[i].arguments, " "))
-			err := steps[i].run(limited, race, append(shared, fmt.Sprintf("COAPPLY_SEED=%d", seed)))
-			if limited.Err() != nil {
-				fmt.Printf("=== %s: not finished after %s\n", steps[i].name, time.Since(started).Round(time.Second))
+			building := time.Now()
+			if err := steps[i].build(ctx); err != nil {
+				return errors.Join(failed, err)
+			}
+			end = end.Add(time.Since(building))
+			finished, err := steps[i].take(ctx, end, race, append(shared, fmt.Sprintf("COAPPLY_SEED=%d", seed)))
+			if !finished {
 				break
 			}
 			if err != nil {
 				failed = errors.Join(failed, fmt.Errorf("%s with SEED=%d: %w", steps[i].name, seed, err))
 			}
-			fmt.Printf("=== %s: %s after %s\n", steps[i].name, verdict(err), time.Since(started).Round(time.Second))
 		}
 		if once {
 			break
@@ -106,6 +107,33 @@ type step struct {
 	arguments   []string
 	environment []string
 	module      string // "" is ours
+}
+
+// build compiles the version of the control plane that the step names, if it names one.
+func (s step) build(ctx context.Context) error {
+	if !slices.ContainsFunc(s.environment, func(v string) bool { return strings.HasPrefix(v, "K8S=") }) {
+		return nil
+	}
+	command := exec.CommandContext(ctx, "go", "run", "./cmd/platform", "build")
+	command.Stderr = os.Stderr
+	command.Env = append(os.Environ(), s.environment...)
+	return command.Run()
+}
+
+// take runs the step until the end of the soak at most, and says how it went.
+func (s step) take(ctx context.Context, end time.Time, race bool, environment []string) (finished bool, err error) {
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	started := time.Now()
+	fmt.Printf("=== %s: go test %s\n", s.name, strings.Join(s.arguments, " "))
+	err = s.run(ctx, race, environment)
+	finished = ctx.Err() == nil
+	said := verdict(err)
+	if !finished {
+		said = "not finished"
+	}
+	fmt.Printf("=== %s: %s after %s\n", s.name, said, time.Since(started).Round(time.Second))
+	return finished, err
 }
 
 // run asks the tests to end when the context is over, so that they stop their control planes.
