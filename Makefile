@@ -77,7 +77,7 @@ test-peers: go ## Run the tests of what is measured beside coapply, in a module 
 	cd compare/peers && go test -short -timeout 10m ./...
 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
-	@$(set_race); set -x; go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race
+	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race
 
 mutants: go ## Change the code here and there, and list what no test notices: FOR=10m, PACKAGES=./fieldowners/lint
 	go run ./test/mutants -for '$(FOR)' -with '$(WITH)' $(PACKAGES)

@@ -141,6 +141,7 @@ func (s step) run(ctx context.Context, race bool, environment []string) error {
 	arguments := append([]string{"test", "-count=1", "-timeout=2h", "-parallel=8"}, s.arguments...)
 	if race {
 		arguments = append([]string{"test", "-race"}, arguments[1:]...)
+		environment = append(slices.Clone(environment), "CGO_ENABLED=1") // which the detector needs, and nothing else
 	}
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test leaves its tests running when it is told to end
