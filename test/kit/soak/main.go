@@ -22,6 +22,9 @@ import (
 	"coapply.dev/test/kit"
 )
 
+// enoughToBuild is how long a soak is that builds another control plane: that takes minutes, beside the soak's own time.
+const enoughToBuild = 10 * time.Minute
+
 func main() { os.Exit(run()) }
 
 func run() int {
@@ -30,7 +33,12 @@ func run() int {
 	race := flag.Bool("race", false, "run tests with the race detector")
 	only := flag.String("step", "", "run this step alone, once")
 	flag.Parse()
-	chosen := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return *only != "" && s.name != *only })
+	chosen := slices.DeleteFunc(slices.Clone(steps), func(s step) bool {
+		if *only == "" {
+			return s.builds() && *patience < enoughToBuild
+		}
+		return s.name != *only
+	})
 	if len(chosen) == 0 {
 		fmt.Fprintf(os.Stderr, "soak: no step is called %q; there are %q\n", *only, names(steps))
 		return 2
@@ -125,9 +133,14 @@ type step struct {
 	module      string // "" is ours
 }
 
+// builds reports whether the step names a version of the control plane.
+func (s step) builds() bool {
+	return slices.ContainsFunc(s.environment, func(v string) bool { return strings.HasPrefix(v, "K8S=") })
+}
+
 // build compiles the version of the control plane that the step names, if it names one.
 func (s step) build(ctx context.Context) error {
-	if !slices.ContainsFunc(s.environment, func(v string) bool { return strings.HasPrefix(v, "K8S=") }) {
+	if !s.builds() {
 		return nil
 	}
 	command := exec.CommandContext(ctx, "go", "run", "./cmd/platform", "build")
