@@ -60,9 +60,9 @@ type Intent struct {
 
 	// Body is what is sent where a subresource has a kind of its own, such as
 	// autoscalingv1ac.Scale() for "scale". Config then only names the object. Its answer
-	// has no managed fields, so that nothing is remembered of what gave way. (Server
-	// 1.36 answers 500 to an apply of another scale to a custom resource; apply the
-	// field that it stands for to the object itself.)
+	// has no managed fields, so that nothing is remembered of what gave way. (Kubernetes
+	// 1.36 and 1.37 answer 500 to an apply of another scale to a custom resource; apply
+	// the field that it stands for to the object itself.)
 	Body runtime.ApplyConfiguration
 
 	// Read is the object as the caller has just read it from its cache: typed,

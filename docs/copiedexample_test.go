@@ -30,7 +30,7 @@ func TestCopiedExample(t *testing.T) {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), name, args...)
 		command.Dir, command.Stderr = site, os.Stderr
-		command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+		command.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOWORK=off")
 		out, err := command.Output()
 		if err != nil {
 			t.Fatalf("%s %q: %v", name, args, err)

@@ -17,7 +17,7 @@ import (
 //
 // "using" and "at" stand for Update managers only
 // (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go); a server of
-// 1.36 leaves the time out, and it is to be taken from the manager's entry. What a
+// 1.37 leaves the time out, and it is to be taken from the manager's entry. What a
 // later server may write behind that is ignored.
 func ParseCause(message string) (Manager, error) {
 	rest, ok := strings.CutPrefix(message, "conflict with ")

@@ -1,8 +1,9 @@
 // Package localcluster runs a real Kubernetes control plane on this machine, without Docker and without a download
 // outside the Go module proxy.
 //
-// [Ensure] compiles etcd, the kube- components, kubectl and kwok from the modules pinned in tools/cluster and
-// tools/kwok, once per version, into the user's cache folder. [Start] runs a whole cluster (kwokctl drives it, kwok
+// [Ensure] compiles etcd, the kube- components, kubectl and kwok from the modules pinned in tools/cluster, once per
+// version, into the user's cache folder. The version of Kubernetes is that of tools/cluster/go.mod, or the one that the
+// environment variable K8S names, such as 1.36.3. [Start] runs a whole cluster (kwokctl drives it, kwok
 // plays the kubelet of its nodes). [StartAPIServer] runs etcd and kube-apiserver alone (envtest drives them).
 // [Cluster.ActAs] lets a program act as a service account for as long as it runs. [Clean] gives the disk space back.
 //

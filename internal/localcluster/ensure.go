@@ -23,43 +23,41 @@ func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 			return Binaries{}, err
 		}
 	}
-	dir, builds, err := versionedFolder()
+	dir, from, err := chosenBuild()
 	if err != nil {
 		return Binaries{}, err
 	}
 	binaries := binariesIn(dir)
 	if checkExecutable(binaries.all(), "") != nil {
-		if err := ensureBuilt(ctx, dir, builds, progress); err != nil {
+		if err := ensureBuilt(ctx, dir, from, progress); err != nil {
 			return Binaries{}, err
 		}
 	}
 	return binaries.withAssets(assets), nil
 }
 
-// versionedFolder says where the binaries of this checkout belong and how to build them.
-func versionedFolder() (string, []toolBuild, error) {
+// chosenBuild returns the folder of the version that the environment asks for, and what it is built from.
+func chosenBuild() (dir string, from source, err error) {
 	owned, err := userFolders()
 	if err != nil {
-		return "", nil, err
+		return "", source{}, err
 	}
 	wd, err := os.Getwd()
 	if err != nil {
-		return "", nil, fmt.Errorf("finding the checkout: %w", err)
+		return "", source{}, fmt.Errorf("finding the checkout: %w", err)
 	}
 	tools, err := findTools(wd)
 	if err != nil {
-		return "", nil, err
+		return "", source{}, err
 	}
-	kubernetes, err := requiredVersion(filepath.Join(tools, "cluster", "go.mod"), "k8s.io/kubernetes")
-	if err != nil {
-		return "", nil, err
+	if from, err = chosenSource(tools, os.Getenv(versionVariable)); err != nil {
+		return "", source{}, err
 	}
-	builds := toolBuilds(tools, kubernetes)
-	name, err := versionedName(kubernetes, builds)
-	return filepath.Join(owned.builds, name), builds, err
+	name, err := from.name()
+	return filepath.Join(owned.builds, name), from, err
 }
 
-func ensureBuilt(ctx context.Context, dir string, builds []toolBuild, progress io.Writer) error {
+func ensureBuilt(ctx context.Context, dir string, from source, progress io.Writer) error {
 	parent := filepath.Dir(dir)
 	l, err := lock(ctx, filepath.Join(parent, "lock"), func() {
 		fmt.Fprintln(progress, "another process is building the control plane: waiting for it")
@@ -78,7 +76,7 @@ func ensureBuilt(ctx context.Context, dir string, builds []toolBuild, progress i
 	if err := removeUnfinished(parent); err != nil {
 		return err
 	}
-	return buildInto(ctx, dir, builds, progress)
+	return buildInto(ctx, dir, from, progress)
 }
 
 // removeUnfinished is called with the lock held: nobody is building, so every unfinished folder was abandoned.
@@ -96,21 +94,20 @@ func removeUnfinished(parent string) error {
 }
 
 // buildInto builds beside dir and renames at the end: dir is there completely or not at all.
-func buildInto(ctx context.Context, dir string, builds []toolBuild, progress io.Writer) (err error) {
+func buildInto(ctx context.Context, dir string, from source, progress io.Writer) (err error) {
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), unfinished)
 	if err != nil {
 		return fmt.Errorf("creating the build folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	if err := compile(ctx, temporary, builds, progress); err != nil {
+	program := filepath.Join(temporary, "controlplane")
+	if err := compile(ctx, program, from, progress); err != nil {
 		return err
 	}
-	// etcd's main package is the folder "server", and go build names a binary after its folder.
-	if err := os.Rename(filepath.Join(temporary, "server"), filepath.Join(temporary, "etcd")); err != nil {
-		return fmt.Errorf("%w: %w", ErrBuild, err)
-	}
-	if err := checkExecutable(binariesIn(temporary).all(), "the tools modules do not name it"); err != nil {
-		return err
+	for _, link := range binariesIn(temporary).all() {
+		if err := os.Symlink(filepath.Base(program), link); err != nil {
+			return fmt.Errorf("%w: %w", ErrBuild, err)
+		}
 	}
 	if err := os.Chmod(temporary, 0o755); err != nil {
 		return fmt.Errorf("%w: %w", ErrBuild, err)

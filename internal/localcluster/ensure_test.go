@@ -27,7 +27,7 @@ func fakeBinaries(t *testing.T, paths []string) {
 
 func TestEnsureUsesWhatIsBuiltWithoutTheGoCommand(t *testing.T) {
 	emptyCache(t)
-	dir, _, err := versionedFolder()
+	dir, _, err := chosenBuild()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestEnsureUsesWhatIsBuiltWithoutTheGoCommand(t *testing.T) {
 
 func TestEnsureBuildsAgainWhatIsIncomplete(t *testing.T) {
 	emptyCache(t)
-	dir, _, err := versionedFolder()
+	dir, _, err := chosenBuild()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestEnsureBuildsAgainWhatIsIncomplete(t *testing.T) {
 
 func TestAssetsFolder(t *testing.T) {
 	emptyCache(t)
-	dir, _, err := versionedFolder()
+	dir, _, err := chosenBuild()
 	if err != nil {
 		t.Fatal(err)
 	}

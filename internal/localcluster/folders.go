@@ -1,14 +1,10 @@
 package localcluster
 
 import (
-	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 )
 
@@ -56,38 +52,4 @@ func declaresModule(goMod []byte, module string) bool {
 		}
 	}
 	return false
-}
-
-// requiredVersion returns the version at which a go.mod requires a module.
-func requiredVersion(goMod, module string) (string, error) {
-	content, err := os.ReadFile(goMod)
-	if err != nil {
-		return "", fmt.Errorf("reading the pinned modules: %w", err)
-	}
-	scanner := bufio.NewScanner(bytes.NewReader(content))
-	for scanner.Scan() {
-		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(scanner.Text()), "require "))
-		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
-			return fields[1], nil
-		}
-	}
-	return "", fmt.Errorf("%s requires no %s", goMod, module)
-}
-
-// versionedName names the folder of one build. Whatever changes the binaries changes the name, so that checkouts that
-// agree share a folder and others never meet.
-func versionedName(kubernetes string, builds []toolBuild) (string, error) {
-	sum := sha256.New()
-	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH, buildEnv)
-	for _, b := range builds {
-		fmt.Fprintln(sum, b.flags())
-		for _, name := range []string{"go.mod", "go.sum"} {
-			content, err := os.ReadFile(filepath.Join(b.dir, name))
-			if err != nil {
-				return "", fmt.Errorf("reading the pinned modules: %w", err)
-			}
-			sum.Write(content)
-		}
-	}
-	return kubernetes + "-" + hex.EncodeToString(sum.Sum(nil))[:10], nil
 }

@@ -51,6 +51,22 @@ func TestVersionFlags(t *testing.T) {
 	}
 }
 
+// Otherwise Go compiles what both need twice, which takes minutes and a gigabyte.
+func TestMakefileCompilesAsTheControlPlaneIs(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\nexport CGO_ENABLED = 0\n", "\nexport GOFLAGS := ", " " + compileFlags + "\n"} {
+		if !strings.Contains(string(makefile), want) {
+			t.Errorf("the Makefile lacks %q", want)
+		}
+	}
+	if buildEnv[0] != "CGO_ENABLED=0" {
+		t.Errorf("the control plane is built with %q", buildEnv)
+	}
+}
+
 func TestMeterCountsPackagesOnly(t *testing.T) {
 	var out bytes.Buffer
 	m := startMeter(&out, 9)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,9 +25,8 @@ var BuiltPlugin = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	OnStop(func(context.Context) error { return os.RemoveAll(dir) })
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "kubectl-fieldowners"), "coapply.dev/cmd/kubectl-fieldowners")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the plugin: %w\n%s", err, out)
+	if err := BuildCommands(filepath.Join(dir, "kubectl-fieldowners"), "coapply.dev/cmd/kubectl-fieldowners"); err != nil {
+		return "", err
 	}
 	script, err := os.ReadFile("../../../cmd/kubectl-fieldowners/kubectl_complete-fieldowners")
 	if err == nil {

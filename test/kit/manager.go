@@ -23,12 +23,19 @@ var managerBinary = sync.OnceValues(func() (string, error) {
 	}
 	OnStop(func(context.Context) error { return os.RemoveAll(dir) })
 	path := filepath.Join(dir, "manager")
-	out, err := exec.Command("go", "build", "-o", path, "coapply.dev/cmd/manager").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building the manager: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, BuildCommands(path, "coapply.dev/cmd/manager")
 })
+
+// BuildCommands compiles commands to a path, or into a folder, without cgo as make build does. Tests with the race
+// detector have cgo, with which every library of a command would be compiled once more.
+func BuildCommands(path string, packages ...string) error {
+	build := exec.Command("go", append([]string{"build", "-o", path}, packages...)...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %q: %w\n%s", packages, err, out)
+	}
+	return nil
+}
 
 // Process is a manager that runs beside the test.
 type Process struct {

@@ -68,7 +68,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 
 // refusals are in the messages of the requests that the API server refuses by a 500
 // without a reason: an unknown field, a wrong type or a list key twice, the scale of a
-// custom resource, which server 1.36 cannot apply, and objects that are too large for
+// custom resource, which Kubernetes 1.37 cannot apply, and objects that are too large for
 // etcd. It answers alike while etcd dies, and only the message tells.
 var refusals = []string{
 	"failed to create typed patch object",

@@ -124,7 +124,7 @@ func TestDecisionsThroughTheScale(t *testing.T) {
 	}
 }
 
-// checkScaleRefused is for what kube-apiserver 1.36 cannot do: Server-Side Apply
+// checkScaleRefused is for what kube-apiserver 1.36 and 1.37 cannot do: Server-Side Apply
 // through the scale of a custom resource that changes the value, or that has to make
 // up an owner. It answers 500, with "convert CR to an invalid group/version".
 func checkScaleRefused(t *testing.T, s *kit.Stage, err error) {

@@ -19,9 +19,8 @@ func TestDemoAsRecorded(t *testing.T) {
 	kit.ForSoak(t)
 	recorded := kit.ReadRecorded(t, "../../../docs/demo.md", "<!-- recorded: make demo -->\n\n```text\n", "```")
 	bin := t.TempDir() + string(filepath.Separator) // as make build leaves it
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../../../cmd/platform", "../../../cmd/manager", "../../../cmd/kubectl-fieldowners")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := kit.BuildCommands(bin, "coapply.dev/cmd/platform", "coapply.dev/cmd/manager", "coapply.dev/cmd/kubectl-fieldowners"); err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()

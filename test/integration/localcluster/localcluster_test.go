@@ -229,7 +229,7 @@ var withoutIDs = strings.NewReplacer(
 // TestNodeStagesAreKwoksOwn keeps the copies in step with the pinned kwok.
 func TestNodeStagesAreKwoksOwn(t *testing.T) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok")
-	list.Dir = kit.File("tools", "kwok")
+	list.Dir = kit.File("tools", "cluster")
 	out, err := list.Output()
 	if err != nil {
 		t.Skip("kwok's source is not at hand:", err)

@@ -21,8 +21,8 @@ import (
 // TestMigratingMain runs the program of docs/migrating.md, a process for each step.
 func TestMigratingMain(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "migrate")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "coapply.dev/examples/migrate").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := kit.BuildCommands(program, "coapply.dev/examples/migrate"); err != nil {
+		t.Fatal(err)
 	}
 	restConfig := kit.Server(t)
 	c := kit.NewClient(t, restConfig)

@@ -22,6 +22,9 @@ import (
 	"coapply.dev/test/kit"
 )
 
+// enoughToBuild is how long a soak is that builds another control plane: that takes minutes, beside the soak's own time.
+const enoughToBuild = 10 * time.Minute
+
 func main() { os.Exit(run()) }
 
 func run() int {
@@ -30,7 +33,12 @@ func run() int {
 	race := flag.Bool("race", false, "run tests with the race detector")
 	only := flag.String("step", "", "run this step alone, once")
 	flag.Parse()
-	chosen := slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return *only != "" && s.name != *only })
+	chosen := slices.DeleteFunc(slices.Clone(steps), func(s step) bool {
+		if *only == "" {
+			return s.builds() && *patience < enoughToBuild
+		}
+		return s.name != *only
+	})
 	if len(chosen) == 0 {
 		fmt.Fprintf(os.Stderr, "soak: no step is called %q; there are %q\n", *only, names(steps))
 		return 2
@@ -52,32 +60,36 @@ func run() int {
 	return 0
 }
 
-// soak builds and starts what steps need before the time begins. A single step it takes once.
+// soak builds and starts what steps share before the time begins. What a step alone has to build takes none of the time.
+// A single step it takes once.
 func soak(ctx context.Context, steps []step, patience time.Duration, seed uint64, race bool) error {
-	if err := (step{name: "build", arguments: []string{"-run", "^$", "./..."}}).run(ctx, race, nil); err != nil {
-		return err
+	if packages := packagesOf(steps); len(packages) > 0 {
+		build := step{arguments: append([]string{"-run", "^$"}, packages...)}
+		if err := build.run(ctx, race, nil); err != nil {
+			return err
+		}
 	}
 	shared, err := kit.Share(ctx)
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	end := time.Now().Add(patience)
 	var failed error
-	for once := len(steps) == 1; limited.Err() == nil; seed++ {
+	for once := len(steps) == 1; ctx.Err() == nil && time.Now().Before(end); seed++ {
 		fmt.Printf("=== make soak SEED=%d\n", seed)
 		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(steps)) {
-			started := time.Now()
-			fmt.Printf("=== %s: go test %s\n", steps[i].name, strings.Join(steps[i].arguments, " "))
-			err := steps[i].run(limited, race, append(shared, fmt.Sprintf("COAPPLY_SEED=%d", seed)))
-			if limited.Err() != nil {
-				fmt.Printf("=== %s: not finished after %s\n", steps[i].name, time.Since(started).Round(time.Second))
+			building := time.Now()
+			if err := steps[i].build(ctx); err != nil {
+				return errors.Join(failed, err)
+			}
+			end = end.Add(time.Since(building))
+			finished, err := steps[i].take(ctx, end, race, append(shared, fmt.Sprintf("COAPPLY_SEED=%d", seed)))
+			if !finished {
 				break
 			}
 			if err != nil {
 				failed = errors.Join(failed, fmt.Errorf("%s with SEED=%d: %w", steps[i].name, seed, err))
 			}
-			fmt.Printf("=== %s: %s after %s\n", steps[i].name, verdict(err), time.Since(started).Round(time.Second))
 		}
 		if once {
 			break
@@ -91,6 +103,19 @@ func names(steps []step) (all []string) {
 		all = append(all, s.name)
 	}
 	return all
+}
+
+// packagesOf returns the packages of our module that the steps test.
+func packagesOf(steps []step) (packages []string) {
+	for _, s := range steps {
+		for _, argument := range s.arguments {
+			if s.module == "" && strings.HasPrefix(argument, "./") {
+				packages = append(packages, argument)
+			}
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
 }
 
 func verdict(err error) string {
@@ -108,11 +133,44 @@ type step struct {
 	module      string // "" is ours
 }
 
+// builds reports whether the step names a version of the control plane.
+func (s step) builds() bool {
+	return slices.ContainsFunc(s.environment, func(v string) bool { return strings.HasPrefix(v, "K8S=") })
+}
+
+// build compiles the version of the control plane that the step names, if it names one.
+func (s step) build(ctx context.Context) error {
+	if !s.builds() {
+		return nil
+	}
+	command := exec.CommandContext(ctx, "go", "run", "./cmd/platform", "build")
+	command.Stderr = os.Stderr
+	command.Env = append(os.Environ(), s.environment...)
+	return command.Run()
+}
+
+// take runs the step until the end of the soak at most, and says how it went.
+func (s step) take(ctx context.Context, end time.Time, race bool, environment []string) (finished bool, err error) {
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	started := time.Now()
+	fmt.Printf("=== %s: go test %s\n", s.name, strings.Join(s.arguments, " "))
+	err = s.run(ctx, race, environment)
+	finished = ctx.Err() == nil
+	said := verdict(err)
+	if !finished {
+		said = "not finished"
+	}
+	fmt.Printf("=== %s: %s after %s\n", s.name, said, time.Since(started).Round(time.Second))
+	return finished, err
+}
+
 // run asks the tests to end when the context is over, so that they stop their control planes.
 func (s step) run(ctx context.Context, race bool, environment []string) error {
 	arguments := append([]string{"test", "-count=1", "-timeout=2h", "-parallel=8"}, s.arguments...)
 	if race {
 		arguments = append([]string{"test", "-race"}, arguments[1:]...)
+		environment = append(slices.Clone(environment), "CGO_ENABLED=1") // which the detector needs, and nothing else
 	}
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test leaves its tests running when it is told to end

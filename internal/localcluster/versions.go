@@ -1,0 +1,94 @@
+package localcluster
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// versionVariable names the variable that chooses the version of Kubernetes, such as 1.36.3.
+const versionVariable = "K8S"
+
+// source is what one version of the control plane is compiled from: the program in tools/cluster, with the go.mod of
+// that version.
+type source struct {
+	dir        string
+	modFile    string
+	kubernetes string // such as v1.36.3
+}
+
+// chosenSource returns the source of the version that is asked for; an empty one means that of tools/cluster/go.mod.
+func chosenSource(tools, version string) (source, error) {
+	dir := filepath.Join(tools, "cluster")
+	if version == "" {
+		return readSource(dir, filepath.Join(dir, "go.mod"))
+	}
+	modFiles, err := filepath.Glob(filepath.Join(dir, "*.mod"))
+	if err != nil {
+		return source{}, fmt.Errorf("looking for the pinned modules: %w", err)
+	}
+	var versions []string
+	for _, modFile := range modFiles {
+		s, err := readSource(dir, modFile)
+		if err != nil {
+			return source{}, err
+		}
+		if s.kubernetes == "v"+strings.TrimPrefix(version, "v") {
+			return s, nil
+		}
+		versions = append(versions, strings.TrimPrefix(s.kubernetes, "v"))
+	}
+	slices.Sort(versions)
+	return source{}, fmt.Errorf("%w: %s=%s; choose %s, or unset it for the default",
+		ErrVersion, versionVariable, version, strings.Join(versions, " or "))
+}
+
+func readSource(dir, modFile string) (source, error) {
+	kubernetes, err := requiredVersion(modFile, "k8s.io/kubernetes")
+	return source{dir: dir, modFile: modFile, kubernetes: kubernetes}, err
+}
+
+// requiredVersion returns the version at which a go.mod requires a module.
+func requiredVersion(goMod, module string) (string, error) {
+	content, err := os.ReadFile(goMod)
+	if err != nil {
+		return "", fmt.Errorf("reading the pinned modules: %w", err)
+	}
+	scanner := bufio.NewScanner(bytes.NewReader(content))
+	for scanner.Scan() {
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(scanner.Text()), "require "))
+		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
+			return fields[1], nil
+		}
+	}
+	return "", fmt.Errorf("%s requires no %s", goMod, module)
+}
+
+// flags are those of go build.
+func (s source) flags() []string {
+	return []string{"-modfile=" + filepath.Base(s.modFile), compileFlags, s.linkFlags()}
+}
+
+func (s source) linkFlags() string { return "-ldflags=-s" + versionFlags(s.kubernetes) }
+
+// name returns the name of the folder of its build. Whatever changes the binaries changes the name, so that checkouts
+// that agree share a folder and others never meet.
+func (s source) name() (string, error) {
+	sum := sha256.New()
+	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH, buildEnv, compileFlags, s.linkFlags())
+	for _, file := range []string{s.modFile, strings.TrimSuffix(s.modFile, ".mod") + ".sum", filepath.Join(s.dir, "main.go")} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("reading what the control plane is built from: %w", err)
+		}
+		sum.Write(content)
+	}
+	return s.kubernetes + "-" + hex.EncodeToString(sum.Sum(nil))[:10], nil
+}
