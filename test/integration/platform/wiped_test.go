@@ -121,8 +121,9 @@ func TestWipedTenant(t *testing.T) {
 	}
 	p.read(user.Account, &binding)
 	wipe(t, p.Platform, &binding)
-	p.meddle(&account, `{"automountServiceAccountToken":true}`)
-	p.meddle(&binding, `{"subjects":[]}`)
+	// At once with the wipe: what somebody sets once the platform has its fields back is theirs, and rejected.
+	p.meddle(&account, `{"metadata":{"managedFields":[{}]},"automountServiceAccountToken":true}`)
+	p.meddle(&binding, `{"metadata":{"managedFields":[{}]},"subjects":[]}`)
 	for _, change := range []struct {
 		object client.Object
 		patch  string
