@@ -70,7 +70,7 @@ func (rt *Runtime) preferred(kind schema.GroupKind) (schema.GroupVersionKind, bo
 }
 
 // watchObjects watches the kinds of a controller: its parent's, and what it owns.
-func (rt *Runtime) watchObjects(parent client.Object, owned []client.Object) error {
+func (rt *Runtime) watchObjects(parent client.Object, owned []ownedKind) error {
 	if rt.fights == nil {
 		return nil
 	}
@@ -78,11 +78,11 @@ func (rt *Runtime) watchObjects(parent client.Object, owned []client.Object) err
 	if err == nil {
 		err = rt.fights.Parent(kind)
 	}
-	for _, object := range owned {
+	for _, child := range owned {
 		if err != nil {
 			return err
 		}
-		if kind, err = rt.mgr.GetClient().GroupVersionKindFor(object); err == nil {
+		if kind, err = rt.mgr.GetClient().GroupVersionKindFor(child.object); err == nil {
 			err = rt.fights.Kind(kind)
 		}
 	}

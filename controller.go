@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +29,8 @@ type Builder[P client.Object] struct {
 	policy       apply.Policy
 	config       reconciler.Config[P]
 	dependsOn    []func(P) any
-	owned        []client.Object
+	owned        []ownedKind
+	resync       time.Duration
 	steps        []func(*builder.Builder)
 }
 
@@ -47,10 +49,23 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 }
 
 // Owns watches a kind of what is emitted: a change of an object whose controller is the
-// parent, see OwnedBy, leads to a reconcile of the parent.
+// parent, see OwnedBy, leads to a reconcile of the parent, unless the reconcile would find
+// nothing to do: the last one left all children as emitted, and the change concerns no field
+// that the field manager owns, nor who shares it. A kind that is watched by its metadata leads
+// to a reconcile with each change, and so do all kinds of a builder with Status or Belongs,
+// which may look at anything, unless Reading says at what. Predicates among the options are
+// asked instead.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
-	b.owned = append(b.owned, object)
-	b.steps = append(b.steps, func(c *builder.Builder) { c.Owns(object, opts...) })
+	b.owned = append(b.owned, ownedKind{object, opts})
+	return b
+}
+
+// Resync reconciles each parent about once in this time, though nothing changed: for what
+// no watch tells. Parents are queued one after the other, evenly over the time, behind those
+// that changed. Without it a parent is reconciled when something changes, and when
+// reconciler.Report.After says.
+func (b *Builder[P]) Resync(every time.Duration) *Builder[P] {
+	b.resync = every
 	return b
 }
 
@@ -158,10 +173,7 @@ func (b *Builder[P]) Reconciler() (reconcile.Reconciler, error) {
 	config.Client, config.Applier, config.Updater = b.rt.mgr.GetClient(), applier, updater
 	config.Events = b.rt.mgr.GetEventRecorder(b.fieldManager)
 	r, err := reconciler.New(config)
-	if err != nil {
-		return nil, b.wrap(err)
-	}
-	return r, nil
+	return r, b.wrap(err)
 }
 
 func (b *Builder[P]) wrap(err error) error {

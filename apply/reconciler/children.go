@@ -9,23 +9,26 @@ import (
 	"coapply.dev/apply"
 )
 
-// emit returns the intents of a parent, each with its Belongs.
-func (r *Reconciler[P]) emit(parent P) ([]apply.Intent, error) {
+// emit returns the intents of a parent, each with its Belongs, and whether Emit had set one
+// itself.
+func (r *Reconciler[P]) emit(parent P) (intents []apply.Intent, judged bool, err error) {
 	emission, err := r.Emit(parent)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	intents := slices.Clone(emission.Intents)
+	intents = slices.Clone(emission.Intents)
 	for i, intent := range intents {
 		switch {
-		case intent.Belongs != nil, intent.Subresource != "":
+		case intent.Belongs != nil:
+			judged = true
+		case intent.Subresource != "":
 		case r.Belongs != nil:
 			intents[i].Belongs = func(child client.Object) bool { return r.Belongs(parent, child) }
 		case !intent.MustExist:
 			intents[i].Belongs = func(object client.Object) bool { return r.isChild(parent, intent, object) }
 		}
 	}
-	return intents, nil
+	return intents, judged, nil
 }
 
 // isChild is what Config.Belongs is by default. The parent itself may be applied to, too.

@@ -36,6 +36,8 @@ type Applied struct {
 	Outcomes []apply.Outcome // one per intent, in their order
 	Errs     []error         // what went wrong, of emitting, of each intent and of pruning; never nil ones
 	Pruned   applyset.Pruned // with Config.Prune: what was emitted before and no longer is
+
+	judged bool // an intent has a Belongs of its own, which may look at anything
 }
 
 // Report is what a Status function wants written.
@@ -125,8 +127,9 @@ func (c Config[P]) validate() error {
 type Reconciler[P client.Object] struct {
 	Config[P]
 
-	sets *applyset.Sets // nil: nothing is pruned
-	news news
+	sets    *applyset.Sets // nil: nothing is pruned
+	news    news
+	settled settledParents
 }
 
 // New returns a Reconciler. P is the Go type of the parent's kind; one that stands for any
@@ -135,7 +138,7 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
 	}
-	r := &Reconciler[P]{Config: config, news: newNews()}
+	r := &Reconciler[P]{Config: config, news: newNews(), settled: newSettled()}
 	if !config.Prune {
 		return r, nil
 	}
@@ -149,6 +152,7 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 // Reconcile brings the children and the status of one parent up to date. See the
 // package comment for the order and for what becomes of errors.
 func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	r.settled.forget(request.NamespacedName) // before the first look at anything, so that no change from now on is missed
 	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P)
 	if err := r.Client.Get(ctx, request.NamespacedName, parent); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -174,6 +178,9 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	r.tell(parent, applied, isNew)
 	r.tellUnread(trouble{parent.GetUID(), "", "unread"}, parent, applied.Outcomes)
 	after, err := r.writeStatus(ctx, parent, applied)
+	if err == nil && applied.asWanted() {
+		r.settled.remember(request.NamespacedName, parent.GetUID())
+	}
 	result, err := requeue(ctx, isNew || err != nil, append(slices.Clone(applied.Errs), err)...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
 		result.RequeueAfter = after
@@ -220,11 +227,11 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 	if r.sets != nil {
 		return r.applyAndPrune(ctx, parent)
 	}
-	intents, err := r.emit(parent)
+	intents, judged, err := r.emit(parent)
 	if err != nil {
 		return Applied{Errs: []error{fmt.Errorf("emitting: %w", err)}}
 	}
-	var applied Applied
+	applied := Applied{judged: judged}
 	seen := map[part]error{}
 	for _, intent := range intents {
 		outcome, err := r.applyOne(ctx, intent, seen)
@@ -265,8 +272,12 @@ func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen 
 }
 
 func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
-	round := r.sets.Apply(ctx, parent, func() ([]apply.Intent, error) { return r.emit(parent) })
-	applied := Applied{Outcomes: round.Outcomes, Errs: round.Errs}
+	var applied Applied
+	round := r.sets.Apply(ctx, parent, func() (intents []apply.Intent, err error) {
+		intents, applied.judged, err = r.emit(parent)
+		return intents, err
+	})
+	applied.Outcomes, applied.Errs = round.Outcomes, round.Errs
 	if len(applied.Errs) > 0 {
 		return applied
 	}
