@@ -141,26 +141,68 @@ func (b *Builder[P]) WithOptions(options controller.Options) *Builder[P] {
 
 // Complete adds the controller to the manager.
 func (b *Builder[P]) Complete() error {
-	r, err := b.Reconciler()
+	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(client.Object)
+	if err := b.rt.watchObjects(parent, b.owned); err != nil {
+		return b.wrap(fmt.Errorf("watching for fights: %w", err))
+	}
+	r, err := b.reconciler()
 	if err != nil {
 		return err
 	}
-	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(client.Object)
 	c := ctrl.NewControllerManagedBy(b.rt.mgr).For(parent, builder.WithPredicates(Relevant(b.fieldManager, b.dependsOn...)))
+	if err := b.wake(c, parent, r.Settled); err != nil {
+		return b.wrap(err)
+	}
 	for _, step := range b.steps {
 		step(c)
 	}
 	if b.name != "" {
 		c.Named(b.name)
 	}
-	if err := b.rt.watchObjects(parent, b.owned); err != nil {
-		return b.wrap(fmt.Errorf("watching for fights: %w", err))
-	}
 	return b.wrap(c.Complete(r))
+}
+
+// wake adds what leads to a reconcile beside the parent: its children, and time.
+func (b *Builder[P]) wake(c *builder.Builder, parent client.Object, settled func(types.NamespacedName, types.UID) bool) error {
+	kind, err := b.rt.mgr.GetClient().GroupVersionKindFor(parent)
+	if err != nil {
+		return err
+	}
+	for _, o := range b.owned {
+		reads, named := o.reading()
+		if (b.config.Status != nil || b.config.Belongs != nil) && !named {
+			c.Owns(o.object, o.opts...)
+			continue
+		}
+		child, err := b.rt.mgr.GetClient().GroupVersionKindFor(o.object)
+		if err != nil {
+			return err
+		}
+		concerned := builder.WithPredicates(wakes{fieldManager: b.fieldManager, apiVersion: child.GroupVersion().String(),
+			parent: kind.GroupKind(), settled: settled, reads: reads})
+		c.Owns(o.object, append([]builder.OwnsOption{concerned}, o.opts...)...)
+	}
+	if b.resync <= 0 {
+		return nil
+	}
+	parents, err := namesOf(b.rt.mgr.GetCache(), b.rt.mgr.GetScheme(), kind)
+	if err != nil {
+		return fmt.Errorf("listing parents to resync: %w", err)
+	}
+	c.WatchesRawSource(resync{parents, b.resync}.source())
+	return nil
 }
 
 // Reconciler returns what Complete adds to the manager, for a test that calls it.
 func (b *Builder[P]) Reconciler() (reconcile.Reconciler, error) {
+	r, err := b.reconciler()
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (b *Builder[P]) reconciler() (*reconciler.Reconciler[P], error) {
 	applier, err := b.rt.Applier(b.fieldManager, b.policy)
 	if err != nil {
 		return nil, b.wrap(err)
