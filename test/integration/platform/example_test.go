@@ -165,20 +165,20 @@ func (w *websiteWorld) unchanged(t *testing.T) {
 		before = len(w.recorder.Requests())
 		kit.Absence(t, time.Second, "more requests")
 	}
-	countUnchanged(t, w.client, w.recorder, w.page(t))
+	countUnchanged(t, w.client, w.recorder, w.get(t))
 }
 
 // waitFor stands in a document, where no kit is known.
 var waitFor = kit.WaitFor
 
-// countUnchanged wakes the reconciler of a settled Website, by a note on its page, and
-// counts what it sends.
-func countUnchanged(t *testing.T, c client.Client, recorder *applytest.Recorder, page *corev1.ConfigMap) {
+// countUnchanged wakes the reconciler of a settled Website, by an annotation that the
+// reconciler knows, and counts what it sends.
+func countUnchanged(t *testing.T, c client.Client, recorder *applytest.Recorder, site *website.Website) {
 	t.Helper()
 	recorder.Reset()
 	before := counterOf(t, "controller_runtime_reconcile_total", "website")
-	wake := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"example.com/note":"woken"}}}`))
-	if err := c.Patch(t.Context(), page, wake); err != nil {
+	wake := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"coapply.dev/paused":"false"}}}`))
+	if err := c.Patch(t.Context(), site, wake); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the reconciler has looked", func() string {
