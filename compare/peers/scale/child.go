@@ -18,8 +18,8 @@ type mode string
 
 const (
 	cacheAlone mode = "the cache alone"
-	queuesOnly mode = "reconcilers that do nothing"
-	applying   mode = "reconcilers that apply"
+	byHand     mode = "reconcilers written by hand"
+	applying   mode = "reconcilers of coapply.For"
 )
 
 // order is the first thing that a process is told. The next is an empty line, to measure from now, and the end of its

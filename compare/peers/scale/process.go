@@ -104,9 +104,12 @@ func (m *manager) start(ctx context.Context) (ended chan error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Mode == cacheAlone {
+	switch m.Mode {
+	case cacheAlone:
 		_, err = mgr.GetCache().GetInformer(ctx, &appsv1.Deployment{}, cache.BlockUntilSynced(false))
-	} else {
+	case byHand:
+		err = m.setUpByHand(mgr)
+	case applying:
 		err = m.setUp(mgr)
 	}
 	if err != nil {

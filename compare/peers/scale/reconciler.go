@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"coapply.dev"
 	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/compare/peers/deployment"
@@ -23,9 +24,11 @@ import (
 
 // reconciler is one of the managers.
 type reconciler struct {
-	client  client.Client
-	applier *apply.Applier // nil: there is nothing to do
-	index   int
+	index     int
+	namespace string
+
+	client  client.Client  // of one written by hand
+	applier *apply.Applier // of one written by hand
 
 	reconciles atomic.Int64
 
@@ -35,8 +38,42 @@ type reconciler struct {
 	all  chan struct{} // closed then
 }
 
-// setUp adds the reconcilers. Lanes and check are those of the process.
+func (m *manager) newReconciler(index int) *reconciler {
+	r := &reconciler{
+		index: index, namespace: m.Namespace, want: m.Objects, seen: map[types.NamespacedName]bool{}, all: make(chan struct{}),
+	}
+	m.reconcilers = append(m.reconcilers, r)
+	return r
+}
+
+// setUp adds the reconcilers as a user does.
 func (m *manager) setUp(mgr ctrl.Manager) error {
+	rt, err := coapply.New(mgr)
+	if err != nil {
+		return err
+	}
+	for j := range deployment.Managers {
+		r := m.newReconciler(j)
+		if err := coapply.For(rt, deployment.Manager(j), r.emit).Named(deployment.Manager(j)).Resync(Resync).Complete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emit is all that a reconciler is.
+func (r *reconciler) emit(object *appsv1.Deployment) ([]apply.Intent, error) {
+	if object.Namespace != r.namespace {
+		return nil, nil
+	}
+	r.reconciles.Add(1)
+	r.saw(client.ObjectKeyFromObject(object))
+	return []apply.Intent{{Config: deployment.Intent(object.Namespace, object.Name, r.index, deployment.Start), MustExist: true}}, nil
+}
+
+// setUpByHand adds reconcilers that are woken by every change, and each time ask to be woken again. Lanes and check are
+// those of the process.
+func (m *manager) setUpByHand(mgr ctrl.Manager) error {
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
@@ -48,19 +85,14 @@ func (m *manager) setUp(mgr ctrl.Manager) error {
 	lanes := lanes.New()
 	seeded := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetNamespace() == m.Namespace })
 	for j := range deployment.Managers {
-		r := &reconciler{
-			client: mgr.GetClient(), index: j, want: m.Objects,
-			seen: map[types.NamespacedName]bool{}, all: make(chan struct{}),
+		r := m.newReconciler(j)
+		r.client = mgr.GetClient()
+		r.applier, err = apply.New(mgr.GetClient(), apply.Config{
+			FieldManager: deployment.Manager(j), LiveReader: mgr.GetAPIReader(), Lanes: lanes, Steady: steady,
+		})
+		if err != nil {
+			return err
 		}
-		if m.Mode == applying {
-			r.applier, err = apply.New(mgr.GetClient(), apply.Config{
-				FieldManager: deployment.Manager(j), LiveReader: mgr.GetAPIReader(), Lanes: lanes, Steady: steady,
-			})
-			if err != nil {
-				return err
-			}
-		}
-		m.reconcilers = append(m.reconcilers, r)
 		if err := ctrl.NewControllerManagedBy(mgr).Named(deployment.Manager(j)).For(&appsv1.Deployment{}).WithEventFilter(seeded).Complete(r); err != nil {
 			return err
 		}
@@ -71,10 +103,8 @@ func (m *manager) setUp(mgr ctrl.Manager) error {
 // Reconcile reads the object, emits the intent and applies it. It comes again at a time that does not depend on when it
 // was here last: so often on average, and never all at once.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	if r.applier != nil {
-		if err := r.apply(ctx, request.NamespacedName); err != nil {
-			return reconcile.Result{}, fmt.Errorf("%s: %w", deployment.Manager(r.index), err)
-		}
+	if err := r.apply(ctx, request.NamespacedName); err != nil {
+		return reconcile.Result{}, fmt.Errorf("%s: %w", deployment.Manager(r.index), err)
 	}
 	r.reconciles.Add(1)
 	r.saw(request.NamespacedName)
