@@ -31,7 +31,7 @@ type benchFlags struct {
 }
 
 // parts of the table, in its order.
-var parts = []string{"contention", "width", "requests", "micro", "scale"}
+var parts = []string{"contention", "processes", "width", "requests", "micro", "scale"}
 
 func benchCommand() *cobra.Command {
 	f := &benchFlags{}
@@ -150,11 +150,14 @@ func (f *benchFlags) part(ctx context.Context, t *target.Target, part string, re
 	var rows []measure.Row
 	var err error
 	switch part {
-	case "contention":
+	case "contention", "processes":
 		var rounds []contention.Round
-		options := contention.Options{Catalogue: catalogue(), Rounds: f.rounds, Quick: f.quick, Progress: progress}
+		options := contention.Options{Catalogue: catalogue(), Rounds: f.rounds, Quick: f.quick, Spread: part == "processes", Progress: progress}
 		if rounds, err = contention.Run(ctx, t, options); err == nil {
 			rows = contention.Rows(rounds)
+			if options.Spread {
+				rows = contention.SpreadRows(rounds)
+			}
 			report.Judged(contention.Judged(rounds))
 		}
 	case "width":

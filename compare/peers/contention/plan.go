@@ -3,6 +3,7 @@
 package contention
 
 import (
+	"fmt"
 	"time"
 
 	"coapply.dev/compare"
@@ -13,7 +14,7 @@ import (
 type kind struct {
 	id, arm          string
 	writers, objects int
-	processes        bool
+	processes        int // that the writers are spread over; 0: they are in this one
 	// duration that the trial counts, for those whose intents take seconds, and those that differ by little. The two whose
 	// tails are compared have the same: what has not finished by then counts as if it took that long, so that it bounds
 	// what can be seen of a tail.
@@ -23,6 +24,7 @@ type kind struct {
 // Writers of the measures, and processes that they are spread over where they are.
 const (
 	many         = 64
+	few          = 16
 	processCount = 4
 )
 
@@ -55,9 +57,24 @@ var kinds = []kind{
 	{id: lanesAlone, arm: "lanes", writers: 1},
 	{id: plainDistinct, arm: "ssa", writers: many, objects: many, duration: long},
 	{id: lanesDistinct, arm: "lanes", writers: many, objects: many, duration: long},
-	{id: plainProcesses, arm: "ssa", writers: many, processes: true, duration: long},
-	{id: lanesProcesses, arm: "lanes", writers: many, processes: true},
+	{id: plainProcesses, arm: "ssa", writers: many, processes: processCount, duration: long},
+	{id: lanesProcesses, arm: "lanes", writers: many, processes: processCount},
 }
+
+// spreads are the numbers of processes that few writers are spread over.
+var spreads = []int{1, 4, 16}
+
+// spread are the trials of a round in which few writers are spread over more and more processes.
+var spread = func() (kinds []kind) {
+	for _, n := range spreads {
+		for _, arm := range []string{"ssa", "lanes"} {
+			kinds = append(kinds, kind{id: spreadID(arm, n), arm: arm, writers: few, processes: n, duration: long})
+		}
+	}
+	return kinds
+}()
+
+func spreadID(arm string, processes int) string { return fmt.Sprintf("%s-in-%d", arm, processes) }
 
 // cell is what the trial runs in.
 func (k kind) cell(quick bool) compare.Cell {

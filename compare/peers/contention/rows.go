@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -48,6 +49,19 @@ func Rows(rounds []Round) []measure.Row {
 			Rounds: ratios(rounds, goodput, lanesDistinct, plainDistinct), Peers: rates(rounds, lanesDistinct, plainDistinct),
 		},
 	}
+}
+
+// SpreadRows are the measures of few writers in more and more processes, over the rounds.
+func SpreadRows(rounds []Round) (rows []measure.Row) {
+	for _, n := range spreads {
+		lanes, plain := spreadID("lanes", n), spreadID("ssa", n)
+		rows = append(rows, measure.Row{
+			ID: fmt.Sprint("spread-", n), Measure: fmt.Sprintf("%d writers of one Deployment in %d processes: lanes against plain client.Apply", few, n),
+			Unit: measure.Times, Must: measure.AtLeast(0.95), Aim: measure.AtLeast(1),
+			Rounds: ratios(rounds, goodput, lanes, plain), Peers: append(rates(rounds, lanes, plain), latencies(rounds, lanes, plain)...),
+		})
+	}
+	return rows
 }
 
 // Judged gives the values that were acknowledged and lost, in all writes that were acknowledged, and the trials.

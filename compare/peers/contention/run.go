@@ -21,6 +21,8 @@ type Options struct {
 	Catalogue compare.Catalogue
 	Rounds    int
 	Quick     bool
+	// Spread runs the trials of SpreadRows in place of those of Rows.
+	Spread bool
 	// Progress gets a line for each trial.
 	Progress io.Writer
 }
@@ -28,7 +30,11 @@ type Options struct {
 // Run makes every trial once a round, in random order. It gives the trials of each round by their id; a void one is told
 // of and left out of what is reckoned.
 func Run(ctx context.Context, t *target.Target, options Options) (rounds []Round, err error) {
-	pool, err := processes.Start(ctx, processCount, t.User())
+	trials := kinds
+	if options.Spread {
+		trials = spread
+	}
+	pool, err := processes.Start(ctx, most(trials), t.User())
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +45,7 @@ func Run(ctx context.Context, t *target.Target, options Options) (rounds []Round
 	}
 	for n := 1; n <= options.Rounds; n++ {
 		round := Round{}
-		for _, k := range shuffled() {
+		for _, k := range shuffled(trials) {
 			t, err := r.trial(ctx, fmt.Sprintf("round %d of %d", n, options.Rounds), n, k)
 			if err != nil {
 				return rounds, err
@@ -62,10 +68,17 @@ type runner struct {
 	order  int
 }
 
-func shuffled() []kind {
-	order := make([]kind, 0, len(kinds))
-	for _, i := range rand.Perm(len(kinds)) {
-		order = append(order, kinds[i])
+func most(trials []kind) (processes int) {
+	for _, k := range trials {
+		processes = max(processes, k.processes)
+	}
+	return processes
+}
+
+func shuffled(trials []kind) []kind {
+	order := make([]kind, 0, len(trials))
+	for _, i := range rand.Perm(len(trials)) {
+		order = append(order, trials[i])
 	}
 	return order
 }
@@ -75,8 +88,8 @@ func (r *runner) trial(ctx context.Context, title string, block int, k kind) (re
 	if !found {
 		return results.Trial{}, fmt.Errorf("there is no arm %s", k.arm)
 	}
-	if k.processes {
-		arm = r.pool.Arm(arm)
+	if k.processes > 0 {
+		arm = r.pool.First(k.processes).Arm(arm)
 	}
 	r.order++
 	began := time.Now()

@@ -43,6 +43,9 @@ func Start(ctx context.Context, number int, user *rest.Config) (*Pool, error) {
 	return p, nil
 }
 
+// First is the first processes of the pool, which it shares with it.
+func (p *Pool) First(number int) *Pool { return &Pool{children: p.children[:number]} }
+
 // Close returns when all children have ended.
 func (p *Pool) Close() error {
 	var trouble []error
