@@ -43,6 +43,7 @@ type world struct {
 	config reconciler.Config[parentType]
 	events *events.FakeRecorder
 	fails  map[string]error // by what happened: the answer of that request
+	more   []apply.Intent   // emitted as well
 }
 
 // happened is what happened, in order.
@@ -132,7 +133,9 @@ func (w *world) configure() {
 		Client: cacheOf{w}, Applier: applier, Updater: updater, Finalizer: finalizer, Events: w.events,
 		Emit: func(parentType) (reconciler.Emission, error) {
 			w.note("emit")
-			return emission("a", "b"), w.fails["emit"]
+			emitted := emission("a", "b")
+			emitted.Intents = append(emitted.Intents, w.more...)
+			return emitted, w.fails["emit"]
 		},
 		Cleanup: func(context.Context, parentType) (bool, error) {
 			w.note("cleanup")
