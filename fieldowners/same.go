@@ -1,6 +1,7 @@
 package fieldowners
 
 import (
+	"bytes"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,5 +80,5 @@ func sameEntries(a, b []metav1.ManagedFieldsEntry) bool { return slices.EqualFun
 // sameEntry compares everything but the time.
 func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource &&
-		a.APIVersion == b.APIVersion && a.FieldsType == b.FieldsType && string(rawFields(a)) == string(rawFields(b))
+		a.APIVersion == b.APIVersion && a.FieldsType == b.FieldsType && bytes.Equal(rawFields(a), rawFields(b))
 }
