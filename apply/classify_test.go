@@ -54,6 +54,7 @@ func TestClassify(t *testing.T) {
 		"reset":              {&url.Error{Op: "Patch", URL: "https://x", Err: syscall.ECONNRESET}, "Retryable", 0},
 		"end of file":        {fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), "Retryable", 0},
 		"client's time-out":  {&url.Error{Op: "Patch", URL: "https://x", Err: context.DeadlineExceeded}, "Retryable", 0},
+		"a page, with a 200": {errors.New("couldn't get version/kind; json parse error: invalid character '<' looking for beginning of value"), "Retryable", 0},
 		"unknown":            {errors.New("no matches for kind"), "Refused", 0},
 		"already classified": {&apply.UIDMismatchError{Err: errStale}, "UIDMismatch", 0},
 	} {

@@ -63,7 +63,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 		}
 		return 0, false
 	}
-	return 0, isTransport(err)
+	return 0, isTransport(err) || isUnreadable(err)
 }
 
 // refusals are in the messages of the requests that the API server refuses by a 500
@@ -97,4 +97,10 @@ func isTransport(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsHTTP2ConnectionLost(err)
+}
+
+// isUnreadable reports whether an answer is no object that can be read, as a page of a proxy is not, or one that was cut
+// without a trace. The write may have landed. client-go's decoder makes an error of text alone.
+func isUnreadable(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "couldn't get version/kind; json parse error")
 }
