@@ -31,7 +31,7 @@ FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
 PACKAGES ?= ./fieldowners/... ./apply/...
 WITH ?=
-MODULES = . compare/peers tools/cluster tools/dev
+MODULES = . compare/peers test/faults tools/cluster tools/dev
 
 # The version of Kubernetes of the local control plane, as in make demo K8S=1.36.3: a *.mod file in tools/cluster.
 K8S ?=
@@ -79,6 +79,18 @@ test-peers: go ## Run the tests of what is measured beside coapply, in a module 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
 	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race
 
+faults: control-plane ## Have each write and read of each reconciler fail in each way, kill servers, and 1,000 random runs (an hour)
+	@mkdir -p bin; cd test/faults && { go test -timeout 3h -count 1 -parallel 14 -v . >../../bin/faults.log 2>&1; status=$$?; \
+		grep -E '^( *--- (FAIL|SKIP)|--- |    [a-z]+_test.go.*: counted|ok|FAIL)' ../../bin/faults.log; \
+		echo 'all of it: bin/faults.log'; exit $$status; }
+
+fuzz: FOR = 1m
+fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict, narrow writes
+	@grep -rl '^func Fuzz' --include='*_test.go' . | while IFS= read -r file; do \
+		sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' "$$file" | while IFS= read -r target; do \
+		echo "$$target of $${file%/*}"; \
+		go test -run '^$$' -fuzz "^$$target$$" -fuzztime '$(FOR)' "$${file%/*}" || exit 1; done || exit 1; done
+
 mutants: go ## Change the code here and there, and list what no test notices: FOR=10m, PACKAGES=./fieldowners/lint
 	go run ./test/mutants -for '$(FOR)' -with '$(WITH)' $(PACKAGES)
 
@@ -88,6 +100,7 @@ scale: control-plane ## Measure the platform with 1,000 Devboxes, 200 Users and 
 lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
 	bin/golangci-lint run --allow-parallel-runners ./...
 	cd compare/peers && ../../bin/golangci-lint run --allow-parallel-runners ./...
+	cd test/faults && ../../bin/golangci-lint run --allow-parallel-runners ./...
 
 verify: generate ## Check that generated code, go.mod and formatting are as they should be, and vet
 	@git diff --exit-code -- $(GENERATED) && new=$$(git ls-files --others --exclude-standard -- $(GENERATED)) && [ -z "$$new" ] || \
@@ -99,6 +112,7 @@ verify: generate ## Check that generated code, go.mod and formatting are as they
 		{ echo "verify: run gofmt -w on: $$unformatted"; exit 1; }
 	go vet ./...
 	cd compare/peers && go vet ./...
+	cd test/faults && go vet ./...
 
 generate: bin/.dev-tools ## Write CRDs, deepcopy and apply configurations from the Go types, config/ from the contract
 	bin/controller-gen object crd applyconfiguration paths=./api/... output:crd:dir=config/crd
@@ -168,4 +182,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-peers soak mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-peers soak faults fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go

@@ -36,11 +36,11 @@ func OurCRDs() envtest.CRDInstallOptions {
 	return envtest.CRDInstallOptions{Paths: files, ErrorIfPathMissing: true}
 }
 
-// File returns the path of a file of this repository. Tests run in the folder of their package.
+// File returns the path of a file of this repository, also for the modules in it. Tests run in the folder of their package.
 func File(elements ...string) string {
 	folder := "."
 	for {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil || len(folder) > 64 {
+		if _, err := os.Stat(filepath.Join(folder, "LICENSE")); err == nil || len(folder) > 64 {
 			return filepath.Join(append([]string{folder}, elements...)...)
 		}
 		folder = filepath.Join("..", folder)

@@ -21,6 +21,12 @@ var steps = []step{
 		name:      "random intents",
 		arguments: []string{"-v", "-run", "^Test(Model|RandomIntents|PlanOfRandomIntents)$", "./test/integration/apply", "-model.steps=15000"},
 	},
+	{
+		name:        "faults",
+		arguments:   []string{"-v", "-run", "^Test(Matrix|RandomFaults|KilledServers|Troubles)$", "."},
+		environment: []string{"COAPPLY_CASES=60"},
+		module:      "test/faults",
+	},
 	{name: "scale", arguments: []string{"-run", "^TestScale$", "./test/integration/platform"}},
 	{name: "a leader that is killed", arguments: []string{"-run", "^TestLeaderKilled$", "./test/integration/delivery"}},
 	{name: "install and upgrade", arguments: []string{"-run", "^Test(Install|Uninstall)$", "./test/integration/delivery"}},

@@ -1,0 +1,195 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"coapply.dev/test/kit"
+)
+
+var (
+	writeFaults = []Fault{KilledBefore, KilledAfter, RequestDropped, AnswerDropped, Internal, InternalAfter}
+	readFaults  = []Fault{KilledBefore, RequestDropped, Internal}
+	eventFaults = []EventFault{Held, Repeated, Reordered, Coalesced, Expired, Cut}
+)
+
+// faultless are runs without a fault: what they write differs a little, as reconcilers work side by side.
+const faultless = 3
+
+// quiet is how long nothing may be written for a run to have ended.
+const quiet = 500 * time.Millisecond
+
+// TestMatrix has each write of each scenario meet each fault, alone, and each live read and each event of a watch those
+// that concern it. Afterwards everything is as without a fault, and nothing more is written.
+func TestMatrix(t *testing.T) {
+	kit.ForSoak(t)
+	kit.InstallRBAC(t, kit.NewClient(t, kit.Cluster(t).Config()), "devbox_editor_role.yaml", &rbacv1.ClusterRole{})
+	all := scenarios()
+	for i := range all {
+		t.Run(all[i].kind+" "+all[i].act, func(t *testing.T) {
+			t.Parallel()
+			all[i].meetAll(t)
+		})
+	}
+}
+
+// course is what a scenario does and comes to without a fault.
+type course struct {
+	state    string
+	requests []Request
+	events   []Event
+}
+
+func (s *scenario) meetAll(t *testing.T) {
+	c := s.follow(t)
+	chosen := s.chosen(t, c)
+	var met, missed atomic.Int64
+	t.Cleanup(func() {
+		writes := len(slices.DeleteFunc(slices.Clone(c.requests), func(r Request) bool { return !r.IsWrite() }))
+		t.Logf("counted: %s %s: %d writes, %d live reads, %d events: %d runs with a fault, %d whose fault was not met again",
+			s.kind, s.act, writes, len(c.requests)-writes, len(c.events), met.Load(), missed.Load())
+	})
+	run := func(what fmt.Stringer, fault string, plan Plan, events EventPlan) {
+		if !chosen() {
+			return
+		}
+		t.Run(strings.NewReplacer("/", ":").Replace(fmt.Sprintf("%s: %s", what, fault)), func(t *testing.T) {
+			t.Parallel()
+			for range faultless {
+				if s.meet(t, c, plan, events) {
+					met.Add(1)
+					return
+				}
+			}
+			missed.Add(1)
+			t.Skip("it was not met again") // reconcilers work side by side: no run is quite like another
+		})
+	}
+	for _, request := range c.requests {
+		faults := readFaults
+		if request.IsWrite() {
+			faults = writeFaults
+		}
+		for _, fault := range faults {
+			run(request, fault.Name, At(request, fault), nil)
+		}
+	}
+	for _, event := range c.events {
+		for _, fault := range eventFaults {
+			run(event, string(fault), nil, AtEvent(event, fault))
+		}
+	}
+}
+
+// chosen picks at random as many of all cases as COAPPLY_CASES says, or all.
+func (s *scenario) chosen(t *testing.T, c course) func() bool {
+	all := 0
+	for _, r := range c.requests {
+		if all += len(readFaults); r.IsWrite() {
+			all += len(writeFaults) - len(readFaults)
+		}
+	}
+	all += len(c.events) * len(eventFaults)
+	sample := kit.Cases(t, 0)
+	if sample == 0 {
+		return func() bool { return true }
+	}
+	share := float64(sample) / float64(len(scenarios())*all)
+	dice := rand.New(rand.NewPCG(kit.Seed(t), uint64(all)))
+	return func() bool { return dice.Float64() < share }
+}
+
+// follow sees the scenario run without a fault.
+func (s *scenario) follow(t *testing.T) course {
+	var c course
+	for range faultless {
+		w := s.begin(t)
+		w.wire.Arm(nil, nil)
+		s.does.do(w)
+		w.becomes(s.act, func() string { return s.does.done(w) })
+		w.Quiet(t, quiet)
+		state, err := w.state()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.state, state); c.state != "" && diff != "" {
+			t.Fatalf("two runs without a fault differ:\n%s", diff)
+		}
+		c.state = state
+		for _, request := range w.wire.Requests() {
+			if !slices.Contains(c.requests, request) {
+				c.requests = append(c.requests, request)
+			}
+		}
+		for _, event := range w.wire.Events() {
+			if !slices.ContainsFunc(c.events, func(e Event) bool { return e.Resource == event.Resource && e.N == event.N }) {
+				c.events = append(c.events, event)
+			}
+		}
+		w.stop()
+	}
+	return c
+}
+
+// begin does what comes before.
+func (s *scenario) begin(t *testing.T) *world {
+	w := newWorld(t, s)
+	w.start()
+	for _, before := range s.before {
+		before.do(w)
+		w.becomes("what comes before "+s.act, func() string { return before.done(w) })
+	}
+	if len(s.before) > 0 {
+		w.Quiet(t, quiet)
+	}
+	return w
+}
+
+// meet is a run with a fault. It reports whether the fault was met.
+func (s *scenario) meet(t *testing.T, c course, plan Plan, events EventPlan) bool {
+	w := s.begin(t)
+	defer func() { w.stop() }()
+	w.wire.Arm(plan, events)
+	s.does.do(w)
+	kit.WaitFor(t, "the end, or a dead manager", func() string {
+		select {
+		case <-w.wire.Dead():
+			return ""
+		default:
+		}
+		if len(w.wire.Met()) > 0 && w.wire.Rested() > quiet {
+			w.wire.Release()
+		}
+		return w.unlessAs(s, c)
+	})
+	w.wire.Release()
+	met := w.wire.Met()
+	if w.wire.dead.Err() != nil {
+		w.succeed()
+	}
+	w.becomes("as without a fault", func() string { return w.unlessAs(s, c) })
+	w.Quiet(t, quiet)
+	if missing := w.unlessAs(s, c); missing != "" {
+		t.Errorf("after silence: %s", missing)
+	}
+	return len(met) > 0
+}
+
+func (w *world) unlessAs(s *scenario, c course) string {
+	if missing := s.does.done(w); missing != "" {
+		return missing
+	}
+	state, err := w.state()
+	if err != nil {
+		return err.Error()
+	}
+	return cmp.Diff(c.state, state)
+}

@@ -1,0 +1,202 @@
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/internal/controller/user"
+	"coapply.dev/test/kit"
+)
+
+// kinds that an end state consists of.
+var (
+	namespacedKinds = []schema.GroupVersionKind{
+		{Group: "platform.coapply.dev", Version: "v1alpha1", Kind: "Devbox"},
+		{Group: "platform.coapply.dev", Version: "v1alpha1", Kind: "NodeSet"},
+		{Group: "platform.coapply.dev", Version: "v1alpha1", Kind: "SlurmController"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "apps", Version: "v1", Kind: "StatefulSet"},
+		{Version: "v1", Kind: "Pod"},
+		{Version: "v1", Kind: "Service"},
+		{Version: "v1", Kind: "ServiceAccount"},
+		{Version: "v1", Kind: "ResourceQuota"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	}
+	clusterKinds = []schema.GroupVersionKind{
+		{Group: "platform.coapply.dev", Version: "v1alpha1", Kind: "User"},
+		{Group: "platform.coapply.dev", Version: "v1alpha1", Kind: "License"},
+		{Group: "platform.coapply.dev", Version: "v1alpha1", Kind: "NodeMaintenance"},
+		{Version: "v1", Kind: "Node"},
+	}
+)
+
+// state is everything of a run as text: objects, fields and owners, without what is another one in each run.
+func (w *world) state() (string, error) {
+	var objects []*unstructured.Unstructured
+	namespace := w.Namespace
+	if namespace == "" {
+		namespace = user.NamespaceOf(w.name)
+		for _, kind := range append(clusterKinds, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}) {
+			object := &unstructured.Unstructured{}
+			object.SetGroupVersionKind(kind)
+			name := w.name
+			if kind.Kind == "Namespace" {
+				name = namespace
+			}
+			if err := w.Client.Get(w.t.Context(), client.ObjectKey{Name: name}, object); client.IgnoreNotFound(err) != nil {
+				return "", err
+			} else if err == nil {
+				objects = append(objects, object)
+			}
+		}
+	}
+	for _, kind := range namespacedKinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		if err := w.Client.List(w.t.Context(), list, client.InNamespace(namespace)); err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			objects = append(objects, &list.Items[i])
+		}
+	}
+	return w.text(objects), nil
+}
+
+func (w *world) text(objects []*unstructured.Unstructured) string {
+	names := map[string]string{}
+	for _, object := range objects {
+		names[string(object.GetUID())] = "uid of " + object.GetKind()
+	}
+	var all []string
+	for _, object := range objects {
+		if object.GetKind() == "ServiceAccount" && object.GetName() == "default" {
+			continue
+		}
+		text, err := yaml.Marshal(normal(w.t, object))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, w.withoutNames(string(text), names))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "---\n")
+}
+
+var (
+	uids     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	contents = regexp.MustCompile(`\bc-[0-9a-f]{8}-`) // of a Devbox's uid
+	hashes   = regexp.MustCompile(`x-[0-9a-f]{6,10}(-[a-z0-9]{5})?\b`)
+)
+
+func (w *world) withoutNames(text string, names map[string]string) string {
+	for uid, name := range names {
+		text = strings.ReplaceAll(text, uid, name)
+	}
+	text = contents.ReplaceAllString(strings.ReplaceAll(text, w.name, "RUN"), "c-UID-")
+	return hashes.ReplaceAllString(uids.ReplaceAllString(text, "UID"), "x-HASH")
+}
+
+// normal keeps of an object what we and people wrote, and who owns it.
+func normal(t *testing.T, object *unstructured.Unstructured) map[string]any {
+	kept := map[string]any{"kind": object.GetKind(), "name": object.GetName(), "labels": object.GetLabels(), "finalizers": slices.Sorted(slices.Values(object.GetFinalizers()))}
+	for key, value := range object.GetAnnotations() {
+		if strings.Contains(key, "coapply.dev") {
+			kept["annotation "+key] = value
+		}
+	}
+	var owners []string
+	for _, owner := range object.GetOwnerReferences() {
+		owners = append(owners, fmt.Sprint(owner.Kind, " ", owner.Name, " ", owner.UID, " ", owner.Controller != nil && *owner.Controller))
+	}
+	kept["owners"] = owners
+	if object.GetDeletionTimestamp() != nil {
+		kept["deleted"] = true
+	}
+	if labels := object.GetLabels(); labels != nil {
+		delete(labels, "pod-template-hash")
+		kept["labels"] = labels
+	}
+	for _, part := range []string{"spec", "data", "subjects", "roleRef", "automountServiceAccountToken"} {
+		if value, ok := object.Object[part]; ok {
+			kept[part] = withoutTimes(value)
+		}
+	}
+	if ours(object) {
+		kept["status"] = withoutTimes(object.Object["status"])
+	}
+	if object.GetKind() == "Pod" { // the scheduler's and admission's, other ones each time
+		kept["spec"] = podSpec(object)
+	}
+	kept["fields"] = fieldsOf(t, object)
+	return kept
+}
+
+func ours(object *unstructured.Unstructured) bool {
+	return object.GroupVersionKind().Group == "platform.coapply.dev"
+}
+
+func podSpec(pod *unstructured.Unstructured) any {
+	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	var images []any
+	for _, container := range containers {
+		images = append(images, container.(map[string]any)["image"])
+	}
+	return images
+}
+
+// fieldsOf lists who owns what, but for the parts of Kubernetes.
+func fieldsOf(t *testing.T, object *unstructured.Unstructured) []string {
+	entries := object.GetManagedFields()
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
+		return !slices.Contains(fieldmanagers.All().Managers(), e.Manager) && e.Manager != "person" && e.Manager != "before-first-apply"
+	})
+	return kit.FieldsBy(t, entries)
+}
+
+// other values in each run.
+var variable = []string{
+	"lastTransitionTime", "startTime", "startedAt", "finishedAt", "completionTime", "createTime", "containerID", "attempts",
+	"clusterIP", "clusterIPs", "nodePort", "resourceVersion", "uid", "podCIDR", "podCIDRs",
+}
+
+func withoutTimes(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for key, v := range value {
+			if slices.Contains(variable, key) {
+				kept[key] = "VARIES"
+			} else {
+				kept[key] = withoutTimes(v)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(value))
+		for i := range value {
+			kept[i] = withoutTimes(value[i])
+		}
+		slices.SortStableFunc(kept, func(a, b any) int { return cmp.Compare(typeOf(a), typeOf(b)) })
+		return kept
+	}
+	return value
+}
+
+// typeOf is what conditions are told apart by, whose order is that in which they were first written.
+func typeOf(item any) string {
+	fields, _ := item.(map[string]any)
+	name, _ := fields["type"].(string)
+	return name
+}
