@@ -79,13 +79,13 @@ test-peers: go ## Run the tests of what is measured beside coapply, in a module 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
 	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race
 
-faults: control-plane ## Have each write and read of each reconciler fail in each way, kill servers, and 1,000 random runs (an hour)
+faults: control-plane ## Have each write and read of each reconciler fail in each way, kill servers, and 1,000 random runs (long: an hour or more)
 	@mkdir -p bin; cd test/faults && { go test -timeout 3h -count 1 -parallel 14 -v . >../../bin/faults.log 2>&1; status=$$?; \
 		grep -E '^( *--- (FAIL|SKIP)|--- |    [a-z]+_test.go.*: counted|ok|FAIL)' ../../bin/faults.log; \
 		echo 'all of it: bin/faults.log'; exit $$status; }
 
 fuzz: FOR = 1m
-fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict, narrow writes
+fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict
 	@grep -rl '^func Fuzz' --include='*_test.go' . | while IFS= read -r file; do \
 		sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' "$$file" | while IFS= read -r target; do \
 		echo "$$target of $${file%/*}"; \
