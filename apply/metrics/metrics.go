@@ -23,6 +23,9 @@ type Metrics struct {
 	updateDuration *prometheus.HistogramVec
 	staleWrites    *prometheus.CounterVec
 	laneWaits      *prometheus.HistogramVec
+
+	appliesFound found[applySeries]
+	updatesFound found[updateSeries]
 }
 
 var _ apply.Metrics = (*Metrics)(nil)
@@ -117,23 +120,23 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 
 // ObserveApply implements apply.Metrics.
 func (m *Metrics) ObserveApply(o apply.ApplyObservation) {
-	kind := o.Kind.GroupKind().String()
-	m.applies.WithLabelValues(o.FieldManager, kind, o.Result).Inc()
-	m.applyRequests.WithLabelValues(o.FieldManager, kind).Add(float64(o.Requests))
-	m.applyAttempts.WithLabelValues(o.FieldManager, kind).Observe(float64(o.Attempts))
-	m.applyDuration.WithLabelValues(o.FieldManager, kind, o.Result).Observe(o.Duration.Seconds())
-	m.laneWaits.WithLabelValues(o.FieldManager, kind).Observe(o.Waited.Seconds())
+	series := m.appliesOf(labels{fieldManager: o.FieldManager, kind: o.Kind.GroupKind(), result: o.Result})
+	series.total.Inc()
+	series.requests.Add(float64(o.Requests))
+	series.attempts.Observe(float64(o.Attempts))
+	series.duration.Observe(o.Duration.Seconds())
+	series.wait.Observe(o.Waited.Seconds())
 	for decision, n := range o.Conflicts {
-		m.conflicts.WithLabelValues(o.FieldManager, kind, decision.String()).Add(float64(n))
+		m.conflicts.WithLabelValues(o.FieldManager, o.Kind.GroupKind().String(), decision.String()).Add(float64(n))
 	}
 }
 
 // ObserveUpdate implements apply.Metrics.
 func (m *Metrics) ObserveUpdate(o apply.UpdateObservation) {
-	kind := o.Kind.GroupKind().String()
-	m.updates.WithLabelValues(o.FieldManager, kind, o.Verb, o.Result).Inc()
-	m.updateAttempts.WithLabelValues(o.FieldManager, kind, o.Verb).Observe(float64(o.Attempts))
-	m.updateDuration.WithLabelValues(o.FieldManager, kind, o.Verb, o.Result).Observe(o.Duration.Seconds())
-	m.staleWrites.WithLabelValues(o.FieldManager, kind, o.Verb).Add(float64(o.StaleWrites))
-	m.laneWaits.WithLabelValues(o.FieldManager, kind).Observe(o.Waited.Seconds())
+	series := m.updatesOf(labels{o.FieldManager, o.Kind.GroupKind(), o.Verb, o.Result})
+	series.total.Inc()
+	series.attempts.Observe(float64(o.Attempts))
+	series.duration.Observe(o.Duration.Seconds())
+	series.stale.Add(float64(o.StaleWrites))
+	series.wait.Observe(o.Waited.Seconds())
 }
