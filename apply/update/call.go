@@ -128,7 +128,11 @@ func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.
 func (c *call[T]) send(ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured) error {
 	_, raw := any(object).(runtime.Unstructured)
 	c.written.sending(live)
-	if err := c.write(ctx, wanted, !raw); err != nil {
+	put := c.put
+	if c.status {
+		put = c.putStatus
+	}
+	if err := put(ctx, wanted, !raw); err != nil {
 		return c.writeFailed(ctx, log, live, err)
 	}
 	c.written.knows(wanted, true)

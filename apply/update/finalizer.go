@@ -37,7 +37,6 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 			latest.SetFinalizers(append(finalizers, finalizer))
 			return nil
 		},
-		write:  u.put,
 		verify: func(answer T) error { return u.verifyAdded(answer, finalizer) },
 	})
 }
@@ -61,7 +60,6 @@ func RemoveFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 			}
 			return nil
 		},
-		write:    u.put,
 		verify:   func(answer T) error { return u.verifyRemoved(answer, finalizer) },
 		absentOK: true,
 	})

@@ -16,13 +16,13 @@ import (
 //
 //	update.Do(ctx, updater, object, mutate)
 func Do[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
-	return run(ctx, u, object, verb[T]{name: "Do", mutate: mutate, write: u.put})
+	return run(ctx, u, object, verb[T]{name: "Do", mutate: mutate})
 }
 
 // Status changes the status of an object through its status subresource. The
 // package comment holds the contract of object and mutate.
 func Status[T client.Object](ctx context.Context, u *Updater, object T, mutate func(T) error) (Result[T], error) {
-	return run(ctx, u, object, verb[T]{name: "Status", mutate: mutate, write: u.putStatus})
+	return run(ctx, u, object, verb[T]{name: "Status", mutate: mutate, status: true})
 }
 
 // verb is what tells the four of them apart.
@@ -30,7 +30,7 @@ type verb[T client.Object] struct {
 	name     string
 	invalid  error // refuses the call before its first attempt
 	mutate   func(T) error
-	write    func(context.Context, *unstructured.Unstructured, bool) error
+	status   bool          // it writes through the status subresource
 	verify   func(T) error // looks at the answer; may be nil
 	absentOK bool          // an absent object is success
 }
