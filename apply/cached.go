@@ -48,13 +48,13 @@ func (r *cacheReads) stuck(kind schema.GroupVersionKind) bool {
 
 // readFrom reads the object of the call, or gives errNotCached.
 func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Object, options ...client.GetOption) error {
-	kind, patience := c.ref.GroupVersionKind, readPatience
+	kind, timeout := c.ref.GroupVersionKind, readPatience
 	before, stuck := reads.failed.Load(kind)
 	if stuck && !before.(*failedReads).mayWait() {
-		patience = briefly // an informer that has its objects gives them at once
+		timeout = briefly // an informer that has its objects gives them at once
 	}
-	reading, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	reading := withPatience(ctx, timeout)
+	defer reading.end()
 	err := reads.reader.Get(reading, c.ref.NamespacedName, object, options...)
 	switch {
 	case err == nil || apierrors.IsNotFound(err):

@@ -202,13 +202,15 @@ func (c *call) look(ctx context.Context, given client.Object) client.Object {
 		return c.target.read
 	}
 	object := c.emptyObject()
-	shared := client.GetOptions{UnsafeDisableDeepCopy: new(true)}
-	if err := c.readFrom(ctx, c.config.Steady.reads, object, &shared); err != nil {
+	if err := c.readFrom(ctx, c.config.Steady.reads, object, withoutCopy...); err != nil {
 		return nil // apply tells what is wrong
 	}
 	c.target.read = object
 	return object
 }
+
+// withoutCopy reads what is the cache's own.
+var withoutCopy = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: new(true)}}
 
 func isRead(given client.Object, ref ObjectRef) bool {
 	at := reflect.ValueOf(given)

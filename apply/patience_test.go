@@ -1,0 +1,74 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestPatience: it ends as a context with a deadline does, whoever looks at what of it first.
+func TestPatience(t *testing.T) {
+	type key struct{}
+	for name, looks := range map[string]func(context.Context){
+		"nobody looked":         func(context.Context) {},
+		"somebody waited":       func(ctx context.Context) { ctx.Done() },
+		"somebody asked":        func(ctx context.Context) { _ = ctx.Err() },
+		"a context was derived": func(ctx context.Context) { _, cancel := context.WithCancel(ctx); cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "v"))
+				defer cancel()
+				p := withPatience(parent, time.Second)
+				defer p.end()
+				looks(p)
+				if until, ok := p.Deadline(); !ok || until != time.Now().Add(time.Second) || p.Value(key{}) != "v" || p.Err() != nil {
+					t.Errorf("it ends at %v, %v, with %v", until, ok, p.Err())
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if !errors.Is(p.Err(), context.DeadlineExceeded) {
+					t.Errorf("after its time: %v", p.Err())
+				}
+				select {
+				case <-p.Done():
+				default:
+					t.Error("it is not done")
+				}
+			})
+			parent, cancel := context.WithCancel(t.Context())
+			p := withPatience(parent, time.Hour)
+			defer p.end()
+			looks(p)
+			cancel()
+			if <-p.Done(); !errors.Is(p.Err(), context.Canceled) {
+				t.Errorf("its parent ended: %v", p.Err())
+			}
+		})
+	}
+	earlier, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	p := withPatience(earlier, time.Hour)
+	want, _ := earlier.Deadline()
+	if until, ok := p.Deadline(); !ok || until != want {
+		t.Errorf("its parent ends at %v, and it at %v", want, until)
+	}
+}
+
+// TestPatienceCostsNoTimer: a read that waits for nothing takes one allocation for it.
+func TestPatienceCostsNoTimer(t *testing.T) {
+	ctx := t.Context()
+	var kept context.Context
+	if n := testing.AllocsPerRun(100, func() {
+		p := withPatience(ctx, time.Second)
+		kept = p
+		p.end()
+	}); n > 1 {
+		t.Errorf("it takes %v allocations", n)
+	}
+	if kept.Err() != nil {
+		t.Error(kept.Err())
+	}
+}
