@@ -153,8 +153,8 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 // package comment for the order and for what becomes of errors.
 func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	r.settled.forget(request.NamespacedName) // before the first look at anything, so that no change from now on is missed
-	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P)
-	if err := r.Client.Get(ctx, request.NamespacedName, parent); err != nil {
+	parent, err := r.read(ctx, request.NamespacedName)
+	if err != nil {
 		if apierrors.IsNotFound(err) {
 			err = r.gone(ctx, request.NamespacedName)
 		}
@@ -181,11 +181,35 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	if err == nil && applied.asWanted() {
 		r.settled.remember(request.NamespacedName, parent.GetUID())
 	}
-	result, err := requeue(ctx, isNew || err != nil, append(slices.Clone(applied.Errs), err)...)
+	if err != nil {
+		isNew, applied.Errs = true, append(slices.Clip(applied.Errs), err)
+	}
+	result, err := requeue(ctx, isNew, applied.Errs...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
 		result.RequeueAfter = after
 	}
 	return result, err
+}
+
+// withoutCopy reads what is the cache's own.
+var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
+
+// read returns a copy of the parent as the cache has it, which Emit and Status cannot do harm
+// by. Its managed fields are still the cache's, each of them: they are most of many objects,
+// and nobody writes to them.
+func (r *Reconciler[P]) read(ctx context.Context, name types.NamespacedName) (P, error) {
+	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P)
+	if err := r.Client.Get(ctx, name, parent, withoutCopy); err != nil {
+		return parent, err
+	}
+	managed := parent.GetManagedFields()
+	parent.SetManagedFields(nil)
+	parent = parent.DeepCopyObject().(P)
+	parent.SetManagedFields(slices.Clone(managed))
+	if kind, err := r.Applier.Client().GroupVersionKindFor(parent); err == nil {
+		parent.GetObjectKind().SetGroupVersionKind(kind) // the cache's own may have none
+	}
+	return parent, nil
 }
 
 // atOnce puts a parent back into the queue. (Result.Requeue, which says so, is
