@@ -22,7 +22,8 @@ import (
 // intent, by the server's own schema; and merging the intent into the object changes
 // no value of it. A value that differs in form only, such as 1000m where the server
 // made it 1, passes for kinds whose Go type is the server's own, where nobody shares
-// the field. Whatever is not proven is sent.
+// the field; and so do defaults that the server adds to a value that is owned as a whole.
+// Whatever is not proven is sent.
 //
 // Nothing is proven by a typed read of what its Go type does not show, such as fields of
 // a server that is newer than the type: such an intent is sent each time, until the

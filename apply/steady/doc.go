@@ -13,7 +13,9 @@
 //  2. What cannot be proven is an error. Nothing is guessed about fields that the Go type of
 //     the read does not have, or about unknown schemas.
 //  3. A value that differs in form only, such as 1000m where the server has 1, passes for
-//     kinds whose Go type is the server's own, if nobody else owns the field.
+//     kinds whose Go type is the server's own, if nobody else owns the field. So do defaults
+//     that the server adds to a value that is owned as a whole: those in the schema of a
+//     custom resource, and a few of the server's own kinds.
 //  4. Keys returns different keys for applies of different content. Prints returns hashes of
 //     what the proof depends on: our entry, and the values that it owns. What was proven of
 //     one version holds for another with the same Print, if the proof was exact.

@@ -12,10 +12,10 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// proveForms holds that values differ in their form only: the server reads what it
-// stores into the same Go type, which has one text for a quantity and leaves out what
-// is zero. Others who own such a field would be in conflict with ours all the same, as
-// values are compared as they are sent.
+// proveForms holds that values differ in their form only: the server adds defaults to what
+// is owned as a whole, and reads what it stores into its own Go type, which has one text for
+// a quantity and leaves out what is zero. Others who own such a field would be in conflict
+// with ours all the same, as values are compared as they are sent.
 func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read Read) error {
 	if changes.IsSame() || !changes.Removed.Empty() { // the order is another one, or something goes
 		return fmt.Errorf("it would change: %s", changes)
@@ -42,21 +42,19 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 	return nil
 }
 
-// normalForm returns what is wanted as the server's Go type has it, and the fields that
-// this type leaves out; nil if that is all of them. It is not ok where the type is not
-// known to be the server's, or does not know a field: an older type leaves that out,
-// whatever its value is.
+// normalForm returns what is wanted as the server would have it, and the fields that it
+// leaves out; nil if that is all of them. It is not ok where that is not known.
 func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (normal *typed.TypedValue, dropped *fieldpath.Set, ok bool) {
-	if r.GoType == nil || !gotypes.IsServersOwn(r.Kind, r.GoType) {
+	completed, ok := r.completed(wanted)
+	if !ok {
 		return nil, nil, false
 	}
-	own := reflect.New(r.GoType).Interface()
-	raw, ok := wanted.AsValue().Unstructured().(map[string]any)
-	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(raw, own, true) != nil {
-		return nil, nil, false
+	if r.GoType == nil || !gotypes.IsServersOwn(r.Kind, r.GoType) { // no more is known than its defaults
+		normal, err := typed.AsTyped(value.NewValueInterface(completed), wanted.Schema(), wanted.TypeRef())
+		return normal, fieldpath.NewSet(), err == nil
 	}
-	content, err := value.NewValueReflect(own)
-	if err != nil {
+	content, ok := r.asGo(completed)
+	if !ok {
 		return nil, nil, false
 	}
 	whole, err := typed.AsTyped(content, wanted.Schema(), wanted.TypeRef())
@@ -77,6 +75,17 @@ func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (norma
 		return nil, nil, false
 	}
 	return normal, leaves.Difference(fields.Leaves()), true
+}
+
+// asGo returns content as the server's Go type has it. It is not ok where the type does not
+// know a field: an older type leaves that out, whatever its value is.
+func (r Request) asGo(content map[string]any) (value.Value, bool) {
+	own := reflect.New(r.GoType).Interface()
+	if runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, own, true) != nil {
+		return nil, false
+	}
+	read, err := value.NewValueReflect(own)
+	return read, err == nil
 }
 
 // heldIn reports whether the object has what holds each of the fields: else an apply

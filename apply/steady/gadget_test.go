@@ -155,8 +155,13 @@ Tree:
 
 func gadgetSchemas(t testing.TB) managedfields.TypeConverter {
 	t.Helper()
+	return schemasIn(t, gadgetModels)
+}
+
+func schemasIn(t testing.TB, text string) managedfields.TypeConverter {
+	t.Helper()
 	var models map[string]*spec.Schema
-	if err := yaml.Unmarshal([]byte(gadgetModels), &models); err != nil {
+	if err := yaml.Unmarshal([]byte(text), &models); err != nil {
 		t.Fatal(err)
 	}
 	return schemasOf(t, models)

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -44,7 +45,7 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly 
 	if read.hides(set, wanted.Schema(), wanted.TypeRef()) {
 		return false, fmt.Errorf("%T may not show all that is stored, or not in the form in which it is; read it as unstructured", read.Object)
 	}
-	live, err := typed.AsTyped(held, wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates) // as the server reads it
+	live, err := read.asStored(held, wanted)
 	if err != nil {
 		return false, err
 	}
@@ -54,6 +55,25 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly 
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
 	return exactly && len(emptied) == 0, err // of others' shares another version may have fewer
+}
+
+// asStored returns what was read by the schema of what is wanted, as the server reads what it
+// stores. A Go type that is newer than the server may have a struct, as a status, that the
+// schema does not have, and that is there if it is empty, too.
+func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.TypedValue, error) {
+	live, err := typed.AsTyped(held, wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
+	atom, ok := wanted.Schema().Resolve(wanted.TypeRef())
+	if _, raw := r.Object.(runtime.Unstructured); err == nil || raw || !ok || atom.Map == nil {
+		return live, err
+	}
+	known := map[string]any{}
+	held.AsMap().Iterate(func(name string, at value.Value) bool {
+		if _, declared := atom.Map.FindField(name); declared || holds(at) > 0 {
+			known[name] = at.Unstructured()
+		}
+		return true
+	})
+	return typed.AsTyped(value.NewValueInterface(known), wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
 }
 
 // Compare returns an error if it is known without a schema that the proof fails.

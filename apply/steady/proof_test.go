@@ -98,7 +98,19 @@ func (p *proofCase) asks(change func(*Request)) *proofCase {
 	return p
 }
 
-func (p *proofCase) prove() (bool, error) { return p.request.Prove(p.read, p.schemas) }
+// wants holds that it is proven ("", or "exactly"), or why it is not.
+func (p *proofCase) wants(t *testing.T, want string) {
+	t.Helper()
+	exact, err := p.request.Prove(p.read, p.schemas)
+	switch {
+	case want == "", want == "exactly":
+		if err != nil || exact != (want == "exactly") {
+			t.Errorf("exactly %v, %v", exact, err)
+		}
+	case err == nil || !strings.Contains(err.Error(), want):
+		t.Errorf("exactly %v, %v; want %q", exact, err, want)
+	}
+}
 
 // web is a Deployment with a pod of this spec, and labels.
 func web(pod string) string {
@@ -196,15 +208,7 @@ func TestProve(t *testing.T) {
 		"gadget: typed, a name":        {newProof(t, gadgets, gadgetOf("{name: a}"), gadgetOf("{name: a, newer: b}")).readAs(t, &gadget{}), exactly},
 		"gadget: typed, a quantity":    {newProof(t, gadgets, gadgetOf("{size: '1'}")).readAs(t, &gadget{}), hidden},
 	} {
-		exact, err := c.prove()
-		switch {
-		case c.want == proven, c.want == exactly:
-			if err != nil || exact != (c.want == exactly) {
-				t.Errorf("%s: exactly %v, %v", name, exact, err)
-			}
-		case err == nil || !strings.Contains(err.Error(), c.want):
-			t.Errorf("%s: exactly %v, %v; want %q", name, exact, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) { c.wants(t, c.want) })
 	}
 }
 

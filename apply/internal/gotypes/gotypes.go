@@ -28,10 +28,13 @@ var serverPackages = []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg
 // IsServersOwn reports whether a Go type is the one by which the API server itself knows
 // a kind.
 func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
-	return slices.Contains(serverGroups, kind.Group) && slices.ContainsFunc(serverPackages, func(prefix string) bool {
+	return IsServersOwnGroup(kind.Group) && slices.ContainsFunc(serverPackages, func(prefix string) bool {
 		return strings.HasPrefix(goType.PkgPath(), prefix)
 	})
 }
+
+// IsServersOwnGroup reports whether the API server compiles in the kinds of a group.
+func IsServersOwnGroup(group string) bool { return slices.Contains(serverGroups, group) }
 
 // FieldType finds a field by its name in JSON, also in what is embedded; nil: there is
 // none.
