@@ -60,7 +60,7 @@ func TestPatience(t *testing.T) {
 // TestPatienceCostsNoTimer: a read that waits for nothing takes one allocation for it.
 func TestPatienceCostsNoTimer(t *testing.T) {
 	ctx := t.Context()
-	var kept context.Context
+	var kept *patience
 	if n := testing.AllocsPerRun(100, func() {
 		p := withPatience(ctx, time.Second)
 		kept = p

@@ -63,7 +63,7 @@ func TestTroubles(t *testing.T) {
 				}
 				applied = meta.FindStatusCondition(controller.Status.Conditions, v1alpha1.ConditionApplied)
 				if applied == nil || applied.Status == metav1.ConditionTrue {
-					return fmt.Sprint(applied)
+					return applied.String()
 				}
 				return ""
 			})
