@@ -182,7 +182,10 @@ func (b *Builder[P]) wake(c *builder.Builder, parent client.Object, settled func
 			parent: kind.GroupKind(), settled: settled, reads: reads})
 		c.Owns(o.object, append([]builder.OwnsOption{concerned}, o.opts...)...)
 	}
-	if b.resync <= 0 {
+	switch {
+	case b.resync < 0:
+		return fmt.Errorf("Resync(%v): give it a time above 0, or leave it out", b.resync)
+	case b.resync == 0:
 		return nil
 	}
 	parents, err := namesOf(b.rt.mgr.GetCache(), b.rt.mgr.GetScheme(), kind)
