@@ -152,7 +152,9 @@ func waitForReplicas(t *testing.T, p *kit.Platform, name string, want int32) {
 // TestFight has somebody scale a Devbox that is Running by force.
 func TestFight(t *testing.T) {
 	t.Parallel()
-	p := startFights(t)
+	// Who does not try again while half-open has nothing to force any more: here that is time for a slow machine.
+	patient := contention.Config{PerMinute: 3, CoolDown: time.Second, Trial: 15 * time.Second}
+	p := startFightsIn(t, kit.NewNamespace(t, kit.NewClient(t, kit.Cluster(t).Config())), patient)
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
 	if c := contended(t, p, "box"); c != nil {
