@@ -1,10 +1,9 @@
-package docs_test
+package main
 
 import (
+	"bytes"
 	"context"
-	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,40 +14,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"coapply.dev/compare"
+	"coapply.dev/compare/commands"
 )
-
-// TestOwnCode holds what docs/benchmarking.md shows of an arm and a workload of one's own to what is compiled here.
-func TestOwnCode(t *testing.T) {
-	compiled, err := os.ReadFile("owncode_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := 0
-	for _, d := range documents(t) {
-		for _, b := range d.blocks {
-			if d.path != "docs/benchmarking.md" || b.language != "go" {
-				continue
-			}
-			shown++
-			code := strings.TrimPrefix(b.text, "func main() { os.Exit(commands.Main(catalogue())) }\n\n")
-			if !strings.Contains(string(compiled), "\n"+code) {
-				t.Errorf("%s:%d: owncode_test.go does not have it word for word", d.path, b.line)
-			}
-		}
-	}
-	if shown != 3 {
-		t.Errorf("%d blocks of Go shown", shown)
-	}
-}
 
 func TestOwnCatalogue(t *testing.T) {
 	if err := catalogue().Check(); err != nil {
 		t.Fatal(err)
 	}
-	list := runBenchmark(t, catalogue(), []string{"list"})
+	var out bytes.Buffer
+	commands.Run(t.Context(), catalogue(), []string{"list"}, commands.Streams{Out: &out, Err: &out})
 	for _, name := range []string{"blind-merge-patch", "labels"} {
-		if !regexp.MustCompile(`(?m)^ ?` + name + " ").MatchString(list) {
-			t.Errorf("compare list does not have %s:\n%s", name, list)
+		if !regexp.MustCompile(`(?m)^ ?` + name + " ").MatchString(out.String()) {
+			t.Errorf("compare list does not have %s:\n%s", name, &out)
 		}
 	}
 }

@@ -1,8 +1,7 @@
-package docs_test
+package results_test
 
 import (
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	"coapply.dev/compare/results"
 )
 
-const schemaDocument = "docs/results-schema.md"
+const schemaDocument = "../../docs/results-schema.md"
 
 // TestResultsSchema compares the tables of fields with the Go types that are written: no field is missing, and none is
 // made up.
@@ -82,7 +81,7 @@ var (
 // documentedFields are units by type and field. A row documents fields of one unit.
 func documentedFields(t *testing.T) map[string]map[string]string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, schemaDocument))
+	content, err := os.ReadFile(schemaDocument)
 	if err != nil {
 		t.Fatal(err)
 	}

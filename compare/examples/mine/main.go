@@ -1,10 +1,12 @@
-package docs_test
+// Command mine is compare with an arm and a workload of one's own: copy it, and change what is between the two catalogues.
+package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +18,7 @@ import (
 	"coapply.dev/compare/commands"
 )
 
-// This file is the arm and the workload of one's own in docs/benchmarking.md, word for word: TestOwnCode holds the two
-// together, so that what is shown there is what own_test.go runs.
+func main() { os.Exit(commands.Main(catalogue())) }
 
 // catalogue is what comes with the benchmark, with an arm and a workload more.
 func catalogue() compare.Catalogue {
