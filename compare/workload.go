@@ -16,6 +16,9 @@ type Workload struct {
 	Summary string
 	// Claims are the published figures that the workload measures, and what about them contradicts itself.
 	Claims []Claim
+	// Demonstration says that the construction decides the outcome, as a barrier between read and write does: what is
+	// measured shows how something goes wrong, and not how often it does.
+	Demonstration bool
 	// Defaults are the parameters of a cell that says nothing else.
 	Defaults Parameters
 	// Fixed names the parameters that mean nothing here: a run that sets one of them is refused.
@@ -34,6 +37,9 @@ type Workload struct {
 	Deadline time.Duration
 	// Prepare creates the objects of one trial and lets every manager own its fields.
 	Prepare func(context.Context, Stage) (Run, error)
+	// Attach returns the Run of a trial that another process has prepared: Next is all that is called of it. It is nil
+	// where writers cannot be spread over processes.
+	Attach func(Stage) Run
 }
 
 // Claim is a published figure beside what is to be measured.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"coapply.dev/compare/model"
 	"coapply.dev/compare/report"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/summary"
@@ -83,9 +82,7 @@ func render(dir string, out io.Writer) (void bool, err error) {
 
 // derive is everything that is reckoned from a run's data.
 func derive(run results.Run, trials []results.Trial) results.Results {
-	r := summary.Of(run, trials)
-	r.Model = model.Fit(run, trials)
-	return r
+	return summary.Of(run, trials)
 }
 
 // say prints what the run comes to, for a person.

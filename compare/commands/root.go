@@ -21,6 +21,7 @@ import (
 	"coapply.dev/compare/peers"
 	"coapply.dev/compare/peers/processes"
 	"coapply.dev/compare/peers/scale"
+	"coapply.dev/compare/trial"
 	"coapply.dev/compare/workloads"
 )
 
@@ -34,7 +35,7 @@ const (
 
 // Catalogue is the arms and workloads that come with the benchmark, to add to.
 func Catalogue() compare.Catalogue {
-	return peers.With(compare.Catalogue{Arms: arms.All(), Workloads: workloads.All()})
+	return compare.Catalogue{Arms: arms.All(), Workloads: workloads.All()}
 }
 
 // Main is the command compare with the arms and workloads of a catalogue. It gives the exit code: 0 done, 1 a run that
@@ -115,16 +116,17 @@ with every lost update counted. A run leaves a folder with a report for a design
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(runCommand(catalogue), renderCommand(), diffCommand(), listCommand(catalogue), adviseCommand(),
-		peers.Command(catalogue), writerCommand(catalogue))
+		peers.Command(peers.With(catalogue)))
+	root.AddCommand(writerCommands(peers.With(catalogue))...)
 	return root
 }
 
-// writerCommand is a process of writers, which a trial in several processes starts.
-func writerCommand(catalogue compare.Catalogue) *cobra.Command {
-	return &cobra.Command{
-		Use: processes.Command, Hidden: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return processes.Serve(cmd.Context(), catalogue, cmd.InOrStdin(), cmd.OutOrStdout())
-		},
+// writerCommands are the processes of writers that a trial, and one of bench, start.
+func writerCommands(catalogue compare.Catalogue) []*cobra.Command {
+	command := func(name string, serve func(context.Context, compare.Catalogue, io.Reader, io.Writer) error) *cobra.Command {
+		return &cobra.Command{Use: name, Hidden: true, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve(cmd.Context(), catalogue, cmd.InOrStdin(), cmd.OutOrStdout())
+		}}
 	}
+	return []*cobra.Command{command(trial.Command, trial.Serve), command(processes.Command, processes.Serve)}
 }

@@ -60,13 +60,12 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.review, "review", false, "what a design review needs, in under 45 minutes")
 	flags.StringSliceVar(&s.Workloads, "workload", nil, "workloads to run; see compare list")
 	flags.StringSliceVar(&s.Arms, "arms", nil, "arms to run, the first being the baseline; default: those of the workload")
-	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write at once")
+	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write at once, over all processes")
+	flags.IntSliceVar(&s.Processes, "processes", nil, "numbers of processes that the writers are spread over")
 	flags.IntSliceVar(&s.Objects, "objects", nil, "numbers of objects written to")
 	flags.IntSliceVar(&s.Managers, "managers", nil, "numbers of field managers on each object")
-	flags.Float64Var(&s.Overlap, "overlap", 0, "share of intents, 0 to 1, that also set a field of all managers")
 	flags.DurationSliceVar(&s.RTT, "rtt", nil, "round-trip times to add to every request, such as 5ms")
 	flags.Float64Var(&s.Rate, "rate", 0, "intents a second that arrive in open loop; 0 is a closed loop")
-	flags.IntVar(&s.Bytes, "bytes", 0, "bytes of payload in each object")
 	flags.IntVar(&s.Rounds, "rounds", 0, "end a trial after so many intents of each writer instead of by time")
 	flags.DurationVar(&s.Warmup, "warmup", 300*time.Millisecond, "time before a trial counts")
 	flags.DurationVar(&s.Duration, "duration", 1500*time.Millisecond, "time that a trial counts")
@@ -136,7 +135,7 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 	switch {
 	case f.quick || f.review:
 		for _, name := range []string{
-			"workload", "arms", "writers", "objects", "managers", "overlap", "rtt", "rate", "bytes", "rounds",
+			"workload", "arms", "writers", "objects", "processes", "managers", "rtt", "rate", "rounds",
 			"warmup", "duration", "trials",
 		} {
 			if cmd.Flags().Changed(name) {

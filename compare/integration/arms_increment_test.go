@@ -29,15 +29,15 @@ func (w armWorld) increment(object, manager string) compare.Intent {
 	return intent
 }
 
-// What depends on the value read is safe where the write is bound to what was read, and nowhere else: neither a merge
-// patch nor Server-Side Apply notices that both writers counted from the same value.
+// What depends on the value read is safe where the write is bound to what was read, and nowhere else:
+// Server-Side Apply does not notice that both writers counted from the same value.
 func TestCompareArmsIncrement(t *testing.T) {
 	w := newArmWorld(t)
 	for _, arm := range partArms() {
 		w.configMap(t, arm.Name)
 	}
 	w = w.withCache(t)
-	lose := []string{"three-way-merge", "merge-patch", "ssa", "ssa-force", "apply", "put-no-rv", "shared-manager"}
+	lose := []string{"ssa", "ssa-lanes", "apply", "put-no-rv", "shared-manager"}
 	for _, arm := range partArms() {
 		if arm.Name == "gmu-replace" {
 			continue // it replaces what it knew before, whatever it reads

@@ -3,7 +3,6 @@ package compare
 import (
 	"context"
 	"maps"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -77,7 +76,7 @@ func (w armWorld) checkLanded(t *testing.T, arm compare.Arm, intent compare.Inte
 	}
 	manager, operation := intent.Manager, metav1.ManagedFieldsOperationUpdate
 	switch arm.Name {
-	case "ssa", "ssa-force", "apply":
+	case "ssa", "ssa-lanes", "apply":
 		operation = metav1.ManagedFieldsOperationApply
 	case "shared-manager":
 		manager, operation = "shared", metav1.ManagedFieldsOperationApply
@@ -100,7 +99,7 @@ func TestCompareArmsAtOnce(t *testing.T) {
 	for _, arm := range partArms() {
 		landed, kept := 2, 2
 		switch arm.Name {
-		case "gmu", "create-or-update":
+		case "naive":
 			landed, kept = 1, 1
 		case "gmu-replace", "put-no-rv", "shared-manager":
 			kept = 1
@@ -128,8 +127,10 @@ func TestCompareArmsCreateAtOnce(t *testing.T) {
 	for _, arm := range partArms() {
 		landed := 1 // AlreadyExists is no stale write
 		switch arm.Name {
-		case "gmu-unbounded", "gmu-lanes", "ssa", "ssa-force", "apply", "shared-manager":
+		case "gmu-requeue", "gmu-unbounded", "gmu-lanes", "ssa", "ssa-lanes", "apply", "shared-manager":
 			landed = 2
+		case "update": // the fallback creates nothing
+			landed = 0
 		}
 		t.Run(arm.Name, func(t *testing.T) {
 			one, two := w.key(arm.Name, "one", "one", "1"), w.key(arm.Name, "two", "two", "1")
@@ -142,12 +143,12 @@ func TestCompareArmsCreateAtOnce(t *testing.T) {
 	}
 }
 
-// A field that another manager owns: an ownership conflict, which only force takes.
+// A field that another manager owns: an ownership conflict, which an update does not know.
 func TestCompareArmsOwnershipConflict(t *testing.T) {
 	w := newArmWorld(t).withCache(t)
 	for name, want := range map[string]recorded.Outcome{
-		"ssa": recorded.Rejected, "apply": recorded.Rejected, "ssa-force": recorded.Landed,
-		"gmu": recorded.Landed, "update-then-ssa": recorded.Landed,
+		"ssa": recorded.Rejected, "ssa-lanes": recorded.Rejected, "apply": recorded.Rejected,
+		"naive": recorded.Landed, "update": recorded.Landed,
 	} {
 		w.configMap(t, name)
 		if _, err := w.writer(t, armNamed(t, "ssa")).Write(t.Context(), w.key(name, "owner", "k", "1")); err != nil {
@@ -163,7 +164,7 @@ func TestCompareArmsOwnershipConflict(t *testing.T) {
 // An intent that depends on what is there.
 func TestCompareArmsReadLive(t *testing.T) {
 	w := newArmWorld(t).withCache(t)
-	for _, name := range []string{"ssa", "ssa-force", "apply", "three-way-merge", "shared-manager"} {
+	for _, name := range []string{"ssa", "ssa-lanes", "apply", "shared-manager"} {
 		w.configMap(t, name)
 		intent := w.key(name, "one", "k", "1")
 		intent.ReadsLive = true
@@ -179,7 +180,7 @@ func TestCompareArmsReadLive(t *testing.T) {
 	}
 }
 
-// Through the status subresource; CreateOrUpdate has no way to.
+// Through the status subresource.
 func TestCompareArmsStatus(t *testing.T) {
 	w := newArmWorld(t).withCache(t)
 	status := func(name, manager, field string) compare.Intent {
@@ -195,7 +196,7 @@ func TestCompareArmsStatus(t *testing.T) {
 		}
 	}
 	for _, arm := range partArms() {
-		if arm.Name == "gmu-replace" || arm.Name == "gmu-cached" || arm.Control {
+		if arm.Name == "gmu-replace" || arm.Name == "gmu-requeue" || arm.Control {
 			continue
 		}
 		if _, err := kit.NewApplier(t, w.client, "spec", apply.Policy{}).Apply(t.Context(), apply.Intent{Config: kit.Deployment(arm.Name, w.namespace, "v1")}); err != nil {
@@ -206,12 +207,6 @@ func TestCompareArmsStatus(t *testing.T) {
 			for manager, field := range map[string]string{"one": "observedGeneration", "two": "collisionCount"} {
 				intent := status(arm.Name, manager, field)
 				receipt, err := writer.Write(t.Context(), intent)
-				if arm.Name == "create-or-update" {
-					if err == nil || !strings.Contains(err.Error(), "does not write status") {
-						t.Errorf("error %v", err)
-					}
-					continue
-				}
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -221,7 +216,7 @@ func TestCompareArmsStatus(t *testing.T) {
 			if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: arm.Name}, &live); err != nil {
 				t.Fatal(err)
 			}
-			if arm.Name != "create-or-update" && (live.Status.ObservedGeneration != 1 || live.Status.CollisionCount == nil) {
+			if live.Status.ObservedGeneration != 1 || live.Status.CollisionCount == nil {
 				t.Errorf("the status is %+v", live.Status)
 			}
 		})

@@ -47,7 +47,7 @@ func BenchmarkGeneratorOverhead(b *testing.B) {
 	for _, loop := range []struct {
 		arm   string
 		write func(context.Context, dynamic.ResourceInterface, int) error
-	}{{"gmu", getModifyUpdate}, {"ssa", applyOnce}} {
+	}{{"gmu-default-retry", getModifyUpdate}, {"ssa", applyOnce}} {
 		b.Run(loop.arm, func(b *testing.B) {
 			var alone, watched, within []float64
 			for b.Loop() {

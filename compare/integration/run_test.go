@@ -21,11 +21,11 @@ import (
 // lossy are the arms that lose updates in ordinary use, by workload: what the benchmark is there to show.
 var lossy = map[string][]string{
 	"devbox-status":     {"gmu-replace"},
-	"license-finalizer": {"gmu-replace", "merge-patch", "three-way-merge"},
-	"increment":         {"ssa", "ssa-force", "apply", "merge-patch", "three-way-merge"},
+	"license-finalizer": {"gmu-replace"},
+	"increment":         {"ssa", "ssa-lanes", "apply"},
 	"slurm-service":     {"gmu-replace"},
 	"hot-object":        {"gmu-replace"},
-	"cache-pollution":   {"gmu-cached"},
+	"cache-pollution":   {"gmu-requeue"},
 }
 
 // TestCompareQuickRun measures every cell of the quick profile once, shortened: the controls are caught, the other arms

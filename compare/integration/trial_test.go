@@ -43,7 +43,13 @@ func hotTrial(t testing.TB, arm string, order int, change func(*compare.Paramete
 	if !found || !known {
 		t.Fatalf("there is no arm %s, or no workload hot-object", arm)
 	}
-	spec := trials.Spec{ID: arm, Workload: workload, Arm: writes, Order: order, Seed: 1, CrossCheck: true}
+	pool := &trials.Pool{}
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	spec := trials.Spec{ID: arm, Workload: workload, Arm: writes, Order: order, Seed: 1, CrossCheck: true, Pool: pool}
 	spec.Cell = compare.Cell{Workload: workload.Name, Parameters: compare.Parameters{
 		Writers: 4, Objects: 1, Managers: 4, Warmup: 100 * time.Millisecond, Duration: 400 * time.Millisecond,
 	}}
@@ -71,9 +77,13 @@ func TestCompareTrial(t *testing.T) {
 	}{
 		{arm: "ssa", change: same},
 		{arm: "gmu-default-retry", change: same},
-		{arm: "gmu-cached", change: func(p *compare.Parameters) { p.RTT = 4 * time.Millisecond }},
+		{arm: "gmu-requeue", change: func(p *compare.Parameters) { p.RTT = 4 * time.Millisecond }},
 		{arm: "apply", change: func(p *compare.Parameters) { p.Rate = 200 }},
 		{arm: "put-no-rv", change: same, loses: true},
+		{arm: "ssa", change: func(p *compare.Parameters) { p.Processes = 4 }},
+		{arm: "gmu-requeue", change: func(p *compare.Parameters) { p.Processes, p.RTT = 2, 4*time.Millisecond }},
+		{arm: "apply", change: func(p *compare.Parameters) { p.Processes, p.Rate = 2, 200 }},
+		{arm: "put-no-rv", change: func(p *compare.Parameters) { p.Processes = 4 }, loses: true},
 	} {
 		got := runTrial(t, on, hotTrial(t, c.arm, i, c.change)).Trial
 		o := got.Oracle
@@ -89,6 +99,13 @@ func TestCompareTrial(t *testing.T) {
 		}
 		if got.Client.Connections != 4 || got.Client.Protocol != "HTTP/2.0" || got.Client.LimiterWaits != 0 || got.Server.Updates == nil {
 			t.Errorf("%s: %+v, updates %v", c.arm, got.Client, got.Server.Updates)
+		}
+		if open := got.Open; (open != nil) != (got.Rate > 0) ||
+			open != nil && (open.Arrived != got.All.Intents || open.Converged == nil || open.PeakBacklog < open.Backlog || open.Unstarted != 0) {
+			t.Errorf("%s: an open loop of %d intents a second gives %+v, %d intents", c.arm, int(got.Rate), open, got.All.Intents)
+		}
+		if load := got.Load; load.Generator == nil || *load.Generator <= 0 {
+			t.Errorf("%s: the generator took no processor time: %+v", c.arm, load)
 		}
 		sent := 0
 		for key, requests := range got.Client.Requests {

@@ -25,7 +25,7 @@ func TestWorkloadsOnTheServer(t *testing.T) {
 	namespace := kit.NewNamespace(t, c)
 	catalogue := compare.Catalogue{Workloads: workloads.All()}
 	for _, name := range []string{
-		"hot-object", "ten-reconcilers", "devbox-status", "license-finalizer", "steady-state", "increment", "fight",
+		"hot-object", "ten-reconcilers", "devbox-status", "license-finalizer", "steady-state", "increment",
 	} {
 		workload, found := catalogue.Workload(name)
 		if !found {

@@ -21,14 +21,8 @@ func (k cellKey) Title() string {
 	if k.Writers == 0 { // of a sweep
 		parts = parts[1:]
 	}
-	if k.Overlap != 0 {
-		parts = append(parts, "overlap "+exact(k.Overlap))
-	}
 	if k.RTT != 0 {
 		parts = append(parts, "round trip +"+k.RTT.String())
-	}
-	if k.Bytes != 0 {
-		parts = append(parts, plural(k.Bytes, "byte")+" of payload")
 	}
 	if k.Rate != 0 {
 		parts = append(parts, exact(k.Rate)+" intents/s arrive")

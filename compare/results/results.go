@@ -42,19 +42,18 @@ type RunInfo struct {
 
 // Result is one arm in one cell, over its trials that count.
 type Result struct {
-	Workload string  `json:"workload"`
-	Arm      string  `json:"arm"`
-	AA       bool    `json:"aa,omitempty"`
-	Control  bool    `json:"control,omitempty"`
-	Writers  int     `json:"writers"`
-	Objects  int     `json:"objects"`
-	Managers int     `json:"managers"`
-	Overlap  float64 `json:"overlap"`
-	RTTms    float64 `json:"rtt_ms"`
-	Rate     float64 `json:"rate_per_s"`
-	Bytes    int     `json:"bytes"`
-	Trials   int     `json:"trials"`
-	Void     int     `json:"void_trials"`
+	Workload  string  `json:"workload"`
+	Arm       string  `json:"arm"`
+	AA        bool    `json:"aa,omitempty"`
+	Control   bool    `json:"control,omitempty"`
+	Writers   int     `json:"writers"`
+	Processes int     `json:"processes"`
+	Objects   int     `json:"objects"`
+	Managers  int     `json:"managers"`
+	RTTms     float64 `json:"rtt_ms"`
+	Rate      float64 `json:"rate_per_s"`
+	Trials    int     `json:"trials"`
+	Void      int     `json:"void_trials"`
 	// NoVerdict says why the arm takes part in no verdict in this cell; "" if it does.
 	NoVerdict string `json:"no_verdict,omitempty"`
 
@@ -100,7 +99,7 @@ type Result struct {
 // Cell gives the parameters that name the cell.
 func (r Result) Cell() compare.Cell {
 	return compare.Cell{Workload: r.Workload, Parameters: compare.Parameters{
-		Writers: r.Writers, Objects: r.Objects, Managers: r.Managers, Overlap: r.Overlap, Rate: r.Rate, Bytes: r.Bytes,
+		Writers: r.Writers, Processes: r.Processes, Objects: r.Objects, Managers: r.Managers, Rate: r.Rate,
 		RTT: time.Duration(math.Round(r.RTTms * 1e6)),
 	}}
 }

@@ -11,8 +11,8 @@ import (
 func (g group) reckon(run results.Run) results.Result {
 	r := results.Result{
 		Workload: g.cell.Workload, Arm: g.arm, AA: g.aa, Control: g.cell.Control, Writers: g.cell.Writers,
-		Objects: g.cell.Objects, Managers: g.cell.Managers, Overlap: g.cell.Overlap, RTTms: g.cell.RTT.Seconds() * 1000,
-		Rate: g.cell.Rate, Bytes: g.cell.Bytes, Trials: len(g.trials), Void: len(g.void),
+		Objects: g.cell.Objects, Managers: g.cell.Managers, Processes: g.cell.Processes, RTTms: g.cell.RTT.Seconds() * 1000,
+		Rate: g.cell.Rate, Trials: len(g.trials), Void: len(g.void),
 	}
 	latencyProblem := g.latencies(&r)
 	g.counts(&r)

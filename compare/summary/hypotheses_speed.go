@@ -24,7 +24,7 @@ func (r *reckoning) plain(condition func(compare.Cell) bool) []compare.Cell {
 	var cells []compare.Cell
 	for _, planned := range r.run.Plan {
 		c := planned.Cell
-		if c.Workload == "hot-object" && c.RTT == 0 && c.Rate == 0 && c.Overlap == 0 && !planned.Control && condition(c) {
+		if c.Workload == "hot-object" && c.RTT == 0 && c.Rate == 0 && !planned.Control && condition(c) {
 			cells = append(cells, c)
 		}
 	}

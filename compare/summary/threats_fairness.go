@@ -103,7 +103,9 @@ func omission(r *reckoning) (verdict, seen string) {
 		} else {
 			closed++
 		}
-		unstarted += t.Unstarted
+		if t.Open != nil {
+			unstarted += t.Open.Unstarted
+		}
 	}
 	return stated, fmt.Sprintf("%s in closed loop, %d in open loop with %d arrivals that never began",
 		plural(closed, "trial"), open, unstarted)

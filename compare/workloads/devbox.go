@@ -28,12 +28,9 @@ func devboxStatus() compare.Workload {
 		Defaults: compare.Parameters{
 			Writers: 4, Objects: 1, Managers: len(statusParts), Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},
-		Fixed: []string{"managers", "overlap", "bytes"},
-		Needs: "devboxes.platform.coapply.dev",
-		Arms: []string{
-			"gmu-default-retry", "gmu", "gmu-default-backoff", "gmu-unbounded", "gmu-cached", "gmu-lanes", "gmu-replace",
-			"merge-patch", "merge-patch-rv", "ssa", "apply",
-		},
+		Fixed:   []string{"managers"},
+		Needs:   "devboxes.platform.coapply.dev",
+		Arms:    []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "gmu-lanes", "gmu-replace", "patch-lock", "update", "ssa", "ssa-lanes", "apply"},
 		Prepare: prepareDevbox,
 	}
 }

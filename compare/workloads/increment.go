@@ -26,10 +26,8 @@ func increment() compare.Workload {
 		Defaults: compare.Parameters{
 			Writers: 8, Objects: 1, Managers: 1, Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},
-		Fixed: []string{"managers", "overlap"},
-		Arms: []string{
-			"gmu-default-retry", "gmu", "gmu-unbounded", "gmu-cached", "gmu-lanes", "merge-patch", "merge-patch-rv", "ssa", "apply",
-		},
+		Fixed:   []string{"managers"},
+		Arms:    []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "gmu-lanes", "patch-lock", "update", "ssa", "ssa-lanes", "apply"},
 		Prepare: prepareIncrement,
 	}
 }

@@ -18,6 +18,5 @@ func All() []compare.Workload {
 		cachePollution(),
 		steadyState(),
 		increment(),
-		fight(),
 	}
 }

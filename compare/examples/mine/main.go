@@ -32,7 +32,7 @@ func catalogue() compare.Catalogue {
 		Name:     "labels",
 		Summary:  "one ConfigMap on which every manager keeps a label",
 		Defaults: compare.Parameters{Writers: 4, Objects: 1, Managers: 4},
-		Fixed:    []string{"objects", "overlap", "bytes"}, // they mean nothing here, so they are refused
+		Fixed:    []string{"objects"}, // they mean nothing here, so they are refused
 		Arms:     []string{"gmu-default-retry", "ssa", "apply"},
 		Prepare:  prepareLabels,
 	})
