@@ -98,7 +98,7 @@ bench: control-plane ## Measure what is promised of speed, beside peers, on a qu
 	bin/compare bench $(ARGS)
 
 bench-functions: go ## Run the benchmarks of single functions
-	go test -run '^$$' -bench . -benchmem $$(grep -rl '^func Benchmark' --include='*_test.go' . | \
+	go test -run '^$$' -bench . -benchmem $$(grep -rl '^func Benchmark' --include='*_test.go' --exclude-dir=compare . | \
 		while IFS= read -r file; do echo "$${file%/*}"; done | sort -u)
 
 compare: control-plane ## Measure Server-Side Apply against get-modify-update, in 3 minutes; or ARGS='--review -o review'

@@ -30,7 +30,7 @@ func getModifyUpdates() []compare.Arm {
 			Name: "gmu-requeue", Cached: true,
 			Summary: "as a controller reconciles: read from the cache, nothing sent if nothing changed, one update; after a stale write " +
 				"again when the rate-limited queue says so",
-			Source: source("gmuRequeue", "fromCache"), New: madeWithCache(gmuRequeue),
+			Source: source("gmuRequeue", "reconcile", "awaitOwn"), New: madeWithCache(gmuRequeue),
 		},
 		{
 			Name: "gmu-unbounded", Summary: "get-modify-update until it succeeds, with full jitter",

@@ -3,11 +3,14 @@ package arms
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 	"coapply.dev/compare"
@@ -21,11 +24,18 @@ func gmuRequeue(s compare.Session) writer {
 		object string
 	}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[item](5*time.Millisecond, 1000*time.Second)
+	var written sync.Map // the resourceVersion of the last write, by item
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
 		key := item{intent.Writer, intent.Namespace + "/" + intent.Name}
 		defer limiter.Forget(key)
+		if last, ok := written.Load(key); ok {
+			awaitOwn(ctx, s.Cache, intent, last.(string))
+		}
 		for {
-			receipt, err := fromCache(ctx, s, intent)
+			receipt, err := reconcile(ctx, s, intent)
+			if err == nil && !receipt.Skipped {
+				written.Store(key, receipt.ResourceVersion)
+			}
 			if !apply.IsStaleWrite(err) && !apierrors.IsAlreadyExists(err) {
 				return receipt, err
 			}
@@ -38,9 +48,9 @@ func gmuRequeue(s compare.Session) writer {
 	}
 }
 
-// fromCache is one reconcile: it writes nothing if what the cache has is as it should be. It modifies the object that it
-// was given without copying it, which is safe for as long as the cache returns copies.
-func fromCache(ctx context.Context, s compare.Session, intent compare.Intent) (compare.Receipt, error) {
+// reconcile writes nothing if what the cache has is as it should be. It modifies the object that it was given without
+// copying it, which is safe for as long as the cache returns copies.
+func reconcile(ctx context.Context, s compare.Session, intent compare.Intent) (compare.Receipt, error) {
 	object, err := read(ctx, s.Cache, intent)
 	if err != nil {
 		return compare.Receipt{}, err
@@ -53,4 +63,18 @@ func fromCache(ctx context.Context, s compare.Session, intent compare.Intent) (c
 		return compare.Receipt{Skipped: true}, nil
 	}
 	return put(ctx, s.Client(intent.Manager), intent, object)
+}
+
+// awaitOwn waits until the cache has the writer's own last write: its event is what wakes a controller again.
+func awaitOwn(ctx context.Context, cache client.Reader, intent compare.Intent, last string) {
+	object := named(intent)
+	for ctx.Err() == nil {
+		if err := cache.Get(ctx, client.ObjectKeyFromObject(object), object, client.UnsafeDisableDeepCopy); err != nil {
+			return // the reconcile reports it
+		}
+		if order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), last); err != nil || order >= 0 {
+			return
+		}
+		time.Sleep(500 * time.Microsecond)
+	}
 }

@@ -119,7 +119,7 @@ func TestCommandRepeatsTheRun(t *testing.T) {
 func TestTablesFit(t *testing.T) {
 	catalogue := Catalogue()
 	catalogue.Arms = append(catalogue.Arms, compare.Arm{Name: "mine", Summary: strings.Repeat("word ", 40) + strings.Repeat("x", 200)})
-	for _, width := range []int{60, 80, 140} {
+	for _, width := range []int{72, 80, 140} {
 		for name, rendered := range map[string]string{
 			"arms": armTable(width, catalogue), "workloads": workloadTable(width, catalogue),
 			"review": planTable(width, bench.ReviewPlan(catalogue)),

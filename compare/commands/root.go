@@ -19,7 +19,6 @@ import (
 	"coapply.dev/compare/arms"
 	"coapply.dev/compare/bench"
 	"coapply.dev/compare/peers"
-	"coapply.dev/compare/peers/processes"
 	"coapply.dev/compare/peers/scale"
 	"coapply.dev/compare/trial"
 	"coapply.dev/compare/workloads"
@@ -116,17 +115,16 @@ with every lost update counted. A run leaves a folder with a report for a design
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(runCommand(catalogue), renderCommand(), diffCommand(), listCommand(catalogue), adviseCommand(),
-		peers.Command(peers.With(catalogue)))
-	root.AddCommand(writerCommands(peers.With(catalogue))...)
+		peers.Command(peers.With(catalogue)), writersCommand(peers.With(catalogue)))
 	return root
 }
 
-// writerCommands are the processes of writers that a trial, and one of bench, start.
-func writerCommands(catalogue compare.Catalogue) []*cobra.Command {
-	command := func(name string, serve func(context.Context, compare.Catalogue, io.Reader, io.Writer) error) *cobra.Command {
-		return &cobra.Command{Use: name, Hidden: true, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), catalogue, cmd.InOrStdin(), cmd.OutOrStdout())
-		}}
+// writersCommand is a process of writers, which a trial in several processes starts.
+func writersCommand(catalogue compare.Catalogue) *cobra.Command {
+	return &cobra.Command{
+		Use: trial.Command, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return trial.Serve(cmd.Context(), catalogue, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
 	}
-	return []*cobra.Command{command(trial.Command, trial.Serve), command(processes.Command, processes.Serve)}
 }

@@ -22,7 +22,7 @@ import (
 var lossy = map[string][]string{
 	"devbox-status":     {"gmu-replace"},
 	"license-finalizer": {"gmu-replace"},
-	"increment":         {"ssa", "ssa-lanes", "apply"},
+	"increment":         {"ssa", "apply"},
 	"slurm-service":     {"gmu-replace"},
 	"hot-object":        {"gmu-replace"},
 	"cache-pollution":   {"gmu-requeue"},

@@ -12,7 +12,7 @@ import (
 )
 
 // Schema is the version of what a folder holds; a folder of another version is refused.
-const Schema = "coapply.dev/compare/v1"
+const Schema = "coapply.dev/compare/v2"
 
 // Run is what a run was to do and where it ran: run.json.
 type Run struct {

@@ -2,6 +2,7 @@ package target
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 )
 
@@ -29,6 +30,11 @@ func (t *Target) Pin() {
 	t.pins = t.pin()
 	e := &t.environment
 	e.ServerCores, e.GeneratorCores, e.Unpinned = t.pins.server, t.pins.generator, t.pins.why
+	if t.pins.why != "" {
+		fmt.Fprintln(t.log, "API server, etcd and writers share the cores:", t.pins.why)
+		return
+	}
+	fmt.Fprintf(t.log, "API server and etcd run on core %d, the writers on %v\n", t.pins.server[0], t.pins.generator)
 }
 
 func (t *Target) pin() pinned {

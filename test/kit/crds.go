@@ -40,7 +40,7 @@ func OurCRDs() envtest.CRDInstallOptions {
 func File(elements ...string) string {
 	folder := "."
 	for {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil || len(folder) > 64 {
+		if _, err := os.Stat(filepath.Join(folder, "config", "crd")); err == nil || len(folder) > 64 { // not go.mod: compare has one
 			return filepath.Join(append([]string{folder}, elements...)...)
 		}
 		folder = filepath.Join("..", folder)

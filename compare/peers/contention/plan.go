@@ -71,5 +71,8 @@ func (k kind) cell(quick bool) compare.Cell {
 	case k.duration > 0:
 		p.Warmup, p.Duration = 2*time.Second, k.duration
 	}
+	if k.processes {
+		p.Processes = processCount
+	}
 	return compare.Cell{Workload: deployment.Hot().Name, Parameters: p}
 }

@@ -10,7 +10,6 @@ import (
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/peers/deployment"
-	"coapply.dev/compare/peers/processes"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 	"coapply.dev/compare/trial"
@@ -28,12 +27,8 @@ type Options struct {
 // Run makes every trial once a round, in random order. It gives the trials of each round by their id; a void one is told
 // of and left out of what is reckoned.
 func Run(ctx context.Context, t *target.Target, options Options) (rounds []Round, err error) {
-	pool, err := processes.Start(ctx, processCount, t.User())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, pool.Close()) }()
-	r := &runner{Options: options, target: t, pool: pool}
+	r := &runner{Options: options, target: t, pool: &trial.Pool{}}
+	defer func() { err = errors.Join(err, r.pool.Close()) }()
 	if _, err := r.trial(ctx, "before round 1", 0, warmUp); err != nil {
 		return nil, err
 	}
@@ -58,7 +53,7 @@ type runner struct {
 	Options
 
 	target *target.Target
-	pool   *processes.Pool
+	pool   *trial.Pool
 	order  int
 }
 
@@ -75,14 +70,11 @@ func (r *runner) trial(ctx context.Context, title string, block int, k kind) (re
 	if !found {
 		return results.Trial{}, fmt.Errorf("there is no arm %s", k.arm)
 	}
-	if k.processes {
-		arm = r.pool.Arm(arm)
-	}
 	r.order++
 	began := time.Now()
 	recorded, err := trial.Run(ctx, r.target, trial.Spec{
 		ID: fmt.Sprintf("%d-%s", block, k.id), Cell: k.cell(r.Quick), Arm: arm, Workload: deployment.Hot(),
-		Block: block, Order: r.order, Seed: rand.Uint64(),
+		Block: block, Order: r.order, Seed: rand.Uint64(), Pool: r.pool,
 	})
 	if err != nil {
 		return results.Trial{}, err
