@@ -73,7 +73,7 @@ type Stage struct {
 	// Note tells the oracle of a write to tracked fields that is not an intent's, such as putting a field back for the
 	// next intent. Call it before the write with what the write wants; it is safe for concurrent use.
 	Note func(Intent)
-	// Cache gives the reader that is Session.Cache, from the first intent on. It is nil, or gives nil, where the trial
+	// Cache returns the reader that is Session.Cache, from the first intent on. It is nil, or gives nil, where the trial
 	// has no cache.
 	Cache func() client.Reader
 }
@@ -82,7 +82,7 @@ type Stage struct {
 type Run interface {
 	// Kinds are watched from before the first intent.
 	Kinds() []Kind
-	// Next gives the next intent of a writer; false when the writer has no more.
+	// Next returns the next intent of a writer; false when the writer has no more.
 	Next(ctx context.Context, writer, sequence int) (Intent, bool, error)
 	// Fields are the tracked fields of an object with their values; nil for an object that is not the trial's.
 	Fields(*unstructured.Unstructured) map[string]string

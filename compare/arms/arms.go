@@ -37,7 +37,7 @@ func (w writer) Write(ctx context.Context, intent compare.Intent) (compare.Recei
 	return receipt, nil
 }
 
-// made gives what makes the writer of a trial.
+// made returns what makes the writer of a trial.
 func made(arm func(compare.Session) writer) func(compare.Session) (compare.Writer, error) {
 	return func(session compare.Session) (compare.Writer, error) { return arm(session), nil }
 }

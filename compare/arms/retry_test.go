@@ -22,7 +22,7 @@ import (
 
 var errStale = apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("it has been modified"))
 
-// refusing gives a session whose first writes are all stale, as many as refusals says, and counts the writes.
+// refusing returns a session whose first writes are all stale, as many as refusals says, and counts the writes.
 func refusing(refusals int, writes *int) compare.Session {
 	refuse := func() error {
 		if *writes++; *writes <= refusals {

@@ -21,9 +21,9 @@ type cluster interface {
 	IsLocal() bool
 	// measure has an error only when the context ended before anything was measured.
 	measure(context.Context, trial.Spec) (trial.Recorded, error)
-	// has says whether the cluster serves the group of a CustomResourceDefinition.
+	// has reports whether the cluster serves the group of a CustomResourceDefinition.
 	has(ctx context.Context, definition string) (bool, error)
-	// answers says whether the API server does.
+	// answers reports whether the API server does.
 	answers(context.Context) error
 	Close(context.Context) error
 }

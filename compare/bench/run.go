@@ -18,7 +18,7 @@ type Options struct {
 	Catalogue compare.Catalogue
 	Run       results.Run // Command, Seed, Profile, Plan and Margin; the rest is filled in
 	Dir       string
-	// Open gives the cluster to run on. It is called again when the API server dies for good in the middle.
+	// Open returns the cluster to run on. It is called again when the API server dies for good in the middle.
 	Open func(context.Context) (*target.Target, error)
 	// Progress gets what the run does, for a person: a bar if it is a terminal.
 	Progress io.Writer

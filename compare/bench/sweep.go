@@ -22,7 +22,7 @@ type Sweep struct {
 	Warmup, Duration                      time.Duration
 }
 
-// Plan gives the cells, and those of the controls. The names are in the catalogue. set says which flags were given:
+// Plan returns the cells, and those of the controls. The names are in the catalogue. set says which flags were given:
 // parameters that mean nothing in a workload are refused only then.
 func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.PlannedCell, error) {
 	if err := s.check(); err != nil {

@@ -24,7 +24,7 @@ func (t *Target) Cores() (server, generator int) {
 	return 0, runtime.NumCPU()
 }
 
-// Pin gives API server and etcd one core, and this process, with those that it starts, the others: neither then takes time
+// Pin confines API server and etcd to one core, and this process, with those that it starts, to the others: neither then takes time
 // from the other unseen. Where that cannot be, the environment says why. Close gives this process its cores back.
 func (t *Target) Pin() {
 	t.pins = t.pin()

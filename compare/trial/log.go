@@ -73,7 +73,7 @@ func (l *log) note(intent compare.Intent) {
 	}
 }
 
-// parts gives what is written one after another.
+// parts returns what is written one after another.
 func parts(intent compare.Intent) []compare.Intent {
 	if len(intent.Parts) == 0 {
 		return []compare.Intent{intent}

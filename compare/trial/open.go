@@ -29,7 +29,7 @@ func newArrivals(rate float64, within time.Duration, random *rand.Rand) *arrival
 	}
 }
 
-// take gives an idle writer the next arrival, which may still be to come; false if there is none. Writers take them in
+// take returns the next arrival for an idle writer, which may still be to come; false if there is none. Writers take them in
 // order, so that each is served by the first writer that is idle.
 func (a *arrivals) take() (time.Duration, bool) {
 	i := a.taken.Add(1) - 1

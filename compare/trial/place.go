@@ -57,7 +57,7 @@ func placeOf(t *target.Target) place {
 	return p
 }
 
-// scrapeOf gives nothing, which is shown as n/a, where a scrape fails: that is not the arm's fault.
+// scrapeOf returns nothing, which is shown as n/a, where a scrape fails: that is not the arm's fault.
 func scrapeOf(t *target.Target) func(context.Context, []compare.Kind) func(context.Context) results.Server {
 	return func(ctx context.Context, kinds []compare.Kind) func(context.Context) results.Server {
 		before, err := t.Scrape(ctx)

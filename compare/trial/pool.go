@@ -122,7 +122,7 @@ func (c *child) close() error {
 	return c.command.Wait()
 }
 
-// spread gives each process its part of the trial; they wait for the start. After a failure nobody knows which of them wait
+// spread hands each process its part of the trial; they wait for the start. After a failure nobody knows which of them wait
 // for what: the next trial has others.
 func (t *trial) spread(ctx context.Context) error {
 	err := t.assign(ctx)

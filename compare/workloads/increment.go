@@ -43,7 +43,7 @@ func prepareIncrement(ctx context.Context, stage compare.Stage) (compare.Run, er
 	return r, r.prepare(ctx, func(int) map[string]any { return map[string]any{counterKey: "0"} })
 }
 
-// Next gives an intent that makes the counter one greater.
+// Next returns an intent that makes the counter one greater.
 func (r counters) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	intent := r.intent(writer, sequence)
 	intent.Increments, intent.ReadsLive = dataField(counterKey), true

@@ -46,7 +46,7 @@ func (*namespaces) Kinds() []compare.Kind {
 
 func (r *namespaces) name(round int) string { return inTrial(r.stage, fmt.Sprintf("user-%d", round)) }
 
-// Next gives each writer the namespace of the round. Each writer is a manager: ten reconcilers have ten names.
+// Next returns an intent to ensure the namespace of the round. Each writer is a manager: ten reconcilers have ten names.
 func (r *namespaces) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
 	r.gate.arrive(writer, round-1)
 	if r.stage.Rounds > 0 && round >= r.stage.Rounds {

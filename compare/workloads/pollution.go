@@ -85,7 +85,7 @@ func (r *pollution) intent(sequence, object int) compare.Intent {
 	}
 }
 
-// Next gives an intent whose first write is stale. The foreign write that makes it so comes after the change to the
+// Next returns an intent whose first write is stale. The foreign write that makes it so comes after the change to the
 // object that was read; where an arm changes none, before its write.
 func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, bool, error) {
 	if r.stage.Rounds > 0 && sequence >= r.stage.Rounds {

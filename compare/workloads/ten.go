@@ -47,7 +47,7 @@ func prepareTen(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 	return r, r.prepare(ctx, func(j int) map[string]any { return map[string]any{managerName(j): "start"} })
 }
 
-// Next gives an intent that waits for all others of the round. Who is early may read while others still write the round
+// Next returns an intent that waits for all others of the round. Who is early may read while others still write the round
 // before, and is stale then; who is done with it last has the newest, so that one of the first attempts succeeds.
 func (r *ten) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
 	r.gate.arrive(writer, round-1)
