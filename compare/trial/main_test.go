@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -30,7 +31,9 @@ func spreading() compare.Catalogue {
 	return compare.Catalogue{Workloads: []compare.Workload{w}, Arms: []compare.Arm{
 		{Name: "put", New: put},
 		{Name: "dies", New: func(compare.Session) (compare.Writer, error) {
-			return write(func(context.Context, compare.Intent) (compare.Receipt, error) { os.Exit(3); panic("gone") }), nil
+			return write(func(context.Context, compare.Intent) (compare.Receipt, error) {
+				return compare.Receipt{}, syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}), nil
 		}},
 	}}
 }
