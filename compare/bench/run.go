@@ -16,7 +16,7 @@ import (
 // Options of a run.
 type Options struct {
 	Catalogue compare.Catalogue
-	Run       results.Run // Command, Seed, Profile, Plan and Margin; the rest is filled in
+	Run       results.Run // Command, Seed, Profile, Plan and Decided; the rest is filled in
 	Dir       string
 	// Open returns the cluster to run on. It is called again when the API server dies for good in the middle.
 	Open func(context.Context) (*target.Target, error)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"coapply.dev/compare/commands"
+	"coapply.dev/compare/summary/summarytest"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the documents")
@@ -84,10 +85,6 @@ contexts: [{name: staging, context: {cluster: c}}]}`
 // the data of a run, made up for tests, under the names that documents use.
 func runCommand(t *testing.T, args []string) string {
 	t.Helper()
-	sample, err := filepath.Abs("../results/testdata/sample")
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Chdir(t.TempDir())
 	want, says := 0, ""
 	if args[0] == "run" {
@@ -97,8 +94,9 @@ func runCommand(t *testing.T, args []string) string {
 		args = append(args, "--kubeconfig", "staging.yaml")
 		want, says = 2, "no answer from https://127.0.0.1:1"
 	} else {
+		run, trials := summarytest.Run(10)
 		for _, folder := range []string{"review", "before", "after"} {
-			if err := os.CopyFS(folder, os.DirFS(sample)); err != nil {
+			if err := summarytest.Save(folder, run, trials); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -27,14 +27,14 @@ func TestRendered(t *testing.T) {
 			continue
 		}
 		again := t.TempDir()
-		for _, name := range []string{"run.json", "trials.jsonl"} {
+		for _, name := range []string{"run.json", "trials.jsonl.gz"} {
 			copyFile(t, filepath.Join(dir, name), filepath.Join(again, name))
 		}
 		var out, stderr bytes.Buffer
 		if code := commands.Run(t.Context(), commands.Catalogue(), []string{"render", again}, commands.Streams{Out: &out, Err: &stderr}); code != 0 {
 			t.Fatalf("render ends with %d: %s%s", code, &out, &stderr)
 		}
-		for _, name := range []string{"report.html", "report.md", "results.json", "results.csv", "results.bench"} {
+		for _, name := range []string{"report.html", "report.md", "results.jsonl", "results.bench"} {
 			if !bytes.Equal(read(t, filepath.Join(dir, name)), read(t, filepath.Join(again, name))) {
 				t.Errorf("%s is not what its data gives: run bin/compare render docs/reports/%s", filepath.Join(dir, name), filepath.Base(dir))
 			}

@@ -12,12 +12,10 @@ import (
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/bench"
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 )
-
-// margin within which two arms are equivalent. It is fixed, so that no run chooses the one that suits it.
-const margin = 0.05
 
 type runFlags struct {
 	quick, review        bool
@@ -102,7 +100,7 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 		Catalogue: catalogue, Dir: f.dir, Progress: stderr,
 		Open: func(ctx context.Context) (*target.Target, error) { return f.open(ctx, cmd, plan) },
 		Run: results.Run{
-			Command: f.command(cmd, profile), Seed: f.seed, Profile: profile, Plan: plan, Margin: margin,
+			Command: f.command(cmd, profile), Seed: f.seed, Profile: profile, Plan: plan, Decided: decided.Hash(),
 		},
 	}
 	failure := bench.Run(cmd.Context(), options)

@@ -17,6 +17,7 @@ import (
 	"coapply.dev/compare"
 	"coapply.dev/compare/bench"
 	"coapply.dev/compare/commands"
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 	"coapply.dev/test/kit"
@@ -44,7 +45,7 @@ func TestCompareRunOutlivesItsServer(t *testing.T) {
 		Open: func(ctx context.Context) (*target.Target, error) {
 			return target.Connect(ctx, target.Options{Kubeconfig: kubeconfig}, func(string) (bool, error) { return true, nil })
 		},
-		Run: results.Run{Command: "compare run", Seed: seed, Profile: bench.Custom, Margin: .05, Plan: []results.PlannedCell{
+		Run: results.Run{Command: "compare run", Seed: seed, Profile: bench.Custom, Decided: decided.Hash(), Plan: []results.PlannedCell{
 			{Cell: cell, Arms: []string{"ssa"}, Blocks: 2, Baseline: "ssa"},
 			{Cell: cell, Arms: []string{"put-no-rv", "shared-manager"}, Blocks: 1, Control: true},
 		}},

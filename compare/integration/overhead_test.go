@@ -69,7 +69,7 @@ func BenchmarkGeneratorOverhead(b *testing.B) {
 
 func reportRatio(b *testing.B, name string, within, bare []float64) {
 	b.Helper()
-	ratio, err := statistics.Paired(within, bare, 1)
+	ratio, err := statistics.Paired(within, bare)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"coapply.dev/compare/bench"
 	"coapply.dev/compare/commands"
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/summary"
 	"coapply.dev/compare/target"
@@ -45,7 +46,7 @@ func TestCompareQuickRun(t *testing.T) {
 	err := bench.Run(t.Context(), bench.Options{
 		Catalogue: commands.Catalogue(), Dir: dir, Progress: io.Discard,
 		Open: func(ctx context.Context) (*target.Target, error) { return target.On(ctx, kit.Cluster(t), io.Discard) },
-		Run:  results.Run{Command: "compare run --quick --seed 1", Seed: 1, Profile: bench.Quick, Plan: plan, Margin: .05},
+		Run:  results.Run{Command: "compare run --quick --seed 1", Seed: 1, Profile: bench.Quick, Plan: plan, Decided: decided.Hash()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +85,7 @@ func renderTwice(t *testing.T, dir string) {
 			t.Fatalf("render ends with %d: %s%s", code, &out, &stderr)
 		}
 		now := map[string][]byte{}
-		for _, name := range []string{"report.html", "report.md", "results.json", "results.csv", "results.bench"} {
+		for _, name := range []string{"report.html", "report.md", "results.jsonl", "results.bench"} {
 			content, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
 				t.Fatal(err)

@@ -26,11 +26,11 @@ type Run struct {
 	Interrupted string     `json:"interrupted,omitempty"`
 	// Profile is quick, review or custom.
 	Profile string `json:"profile"`
+	// Decided is the sha256 of the file that says what was decided before the run: compare/decided/decided.yaml.
+	Decided string `json:"decided"`
 	// Plan is the cells in the order of the report.
-	Plan []PlannedCell `json:"plan"`
-	// Margin within which two arms are equivalent, as a share: 0.05.
-	Margin      float64     `json:"margin"`
-	Environment Environment `json:"environment"`
+	Plan        []PlannedCell `json:"plan"`
+	Environment Environment   `json:"environment"`
 	// Arms and Workloads as they were, so that the report shows the code that ran.
 	Arms      []ArmInfo      `json:"arms"`
 	Workloads []WorkloadInfo `json:"workloads"`
