@@ -120,6 +120,9 @@ func (r *reckoning) winners(measure, adjective string) string {
 	for _, name := range names {
 		parts = append(parts, fmt.Sprintf("%s in %d", arm(name), wins[name]))
 	}
+	if len(names) == 0 {
+		return fmt.Sprintf("In none of %s one arm is the %s of all.", plural(all, "cell"), adjective)
+	}
 	if nobody > 0 {
 		parts = append(parts, fmt.Sprintf("no arm beats the others in %d", nobody))
 	}
