@@ -113,7 +113,7 @@ func newPanel(rows []summary.Row, arms []string, rtt time.Duration, lo, hi float
 	}
 	p.YTicks = logTicks(lo, hi, y)
 	for i, arm := range arms {
-		if l, any := newLine(rows, arm, x, y); any {
+		if l, drawn := newLine(rows, arm, x, y); drawn {
 			l.Class = fmt.Sprintf("k%d", i%colours)
 			if arm == decided.Now.Ours || arm == decided.Now.Plain {
 				l.Class += " main"
@@ -185,8 +185,8 @@ func spread(lines []line) {
 		order[i].LabelY = max(order[i].LabelY, order[i-1].LabelY+lineHeight)
 	}
 	last := bottomEdge + 6
-	for i := len(order) - 1; i >= 0; i-- {
-		order[i].LabelY = min(order[i].LabelY, last)
-		last = order[i].LabelY - lineHeight
+	for _, l := range slices.Backward(order) {
+		l.LabelY = min(l.LabelY, last)
+		last = l.LabelY - lineHeight
 	}
 }

@@ -82,9 +82,9 @@ func leader(s summary.Summary, cell, measure, first string) string {
 		case c.Why != "":
 			return first + ": no verdict"
 		case c.Winner != "" && len(c.Arms) > 1:
-			return fmt.Sprintf("%s: `%s`, %s `%s`", first, c.Winner, summary.Times(c.Ratio, c.Lo, c.Hi), c.Arms[1])
+			return fmt.Sprintf("%s: %s, %s %s", first, summary.Arm(c.Winner), summary.Times(c.Ratio, c.Lo, c.Hi), summary.Arm(c.Arms[1]))
 		case c.Winner != "":
-			return fmt.Sprintf("%s: `%s`, alone in question", first, c.Winner)
+			return fmt.Sprintf("%s: %s, alone in question", first, summary.Arm(c.Winner))
 		}
 		return first + ": nobody (`" + strings.Join(c.Shared, "`, `") + "`)"
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -174,7 +175,7 @@ func losses(s summary.Summary) []lossRow {
 				continue
 			}
 			row.Trials, acknowledged, lost = row.Trials+r.Trials, acknowledged+r.Acknowledged, lost+r.LostUpdates
-			if r.LostUpdates > 0 && !contains(where, r.Workload) {
+			if r.LostUpdates > 0 && !slices.Contains(where, r.Workload) {
 				where = append(where, r.Workload)
 			}
 			if share := r.Measures["give_up_share"].Mean; r.Workload == chartWorkload && share > worst {
@@ -198,20 +199,11 @@ func losses(s summary.Summary) []lossRow {
 func armsOf(rows []summary.Row) []string {
 	var arms []string
 	for _, r := range rows {
-		if !r.Control && !contains(arms, r.Arm) {
+		if !r.Control && !slices.Contains(arms, r.Arm) {
 			arms = append(arms, r.Arm)
 		}
 	}
 	return arms
-}
-
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 // method says how it was measured, as far as it is of this run.

@@ -56,7 +56,7 @@ func newReckoning(m Measured) *reckoning {
 	return r
 }
 
-// Of summarizes a run.
+// Of returns the summary of a run.
 func Of(run results.Run, trials []results.Trial) Summary {
 	r := newReckoning(Measured{run, trials})
 	primary := r.findPrimary()

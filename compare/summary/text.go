@@ -130,8 +130,10 @@ func several(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// arm marks a name in a text: reports set it as code.
-func arm(name string) string { return "`" + name + "`" }
+// Arm marks a name in a text: reports set it as code.
+func Arm(name string) string { return "`" + name + "`" }
+
+func arm(name string) string { return Arm(name) }
 
 func arms(names []string, and string) string {
 	marked := make([]string, len(names))
