@@ -36,7 +36,7 @@ func (rt *Runtime) watchFights() error {
 	}
 	for _, claim := range rt.contracts(contention.FieldManager).Of(contention.FieldManager) {
 		if kind, known := rt.preferred(claim.Kind); known {
-			if err := rt.fights.Parent(kind, nil); err != nil {
+			if err := rt.fights.Parent(kind); err != nil {
 				return err
 			}
 		}
@@ -52,7 +52,7 @@ func (rt *Runtime) watchContract(fieldManager string) error {
 	}
 	for _, claim := range rt.contracts(fieldManager).Of(fieldManager) {
 		if kind, known := rt.preferred(claim.Kind); known && len(claim.Applies) > 0 {
-			if err := rt.fights.Kind(kind, nil); err != nil {
+			if err := rt.fights.Kind(kind); err != nil {
 				return err
 			}
 		}
@@ -69,22 +69,21 @@ func (rt *Runtime) preferred(kind schema.GroupKind) (schema.GroupVersionKind, bo
 	return versions[0].WithKind(kind.Kind), true
 }
 
-// watchObjects watches the kinds of a controller: its parent's, and what it owns. It is called
-// before anything else asks for them, so that they are watched as the controller does.
+// watchObjects watches the kinds of a controller: its parent's, and what it owns.
 func (rt *Runtime) watchObjects(parent client.Object, owned []ownedKind) error {
 	if rt.fights == nil {
 		return nil
 	}
 	kind, err := rt.mgr.GetClient().GroupVersionKindFor(parent)
 	if err == nil {
-		err = rt.fights.Parent(kind, parent)
+		err = rt.fights.Parent(kind)
 	}
 	for _, child := range owned {
 		if err != nil {
 			return err
 		}
 		if kind, err = rt.mgr.GetClient().GroupVersionKindFor(child.object); err == nil {
-			err = rt.fights.Kind(kind, child.watchedAs())
+			err = rt.fights.Kind(kind)
 		}
 	}
 	return err

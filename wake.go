@@ -53,16 +53,6 @@ type ownedKind struct {
 	opts   []builder.OwnsOption
 }
 
-// watchedAs returns nil for a kind that is watched by its metadata.
-func (o ownedKind) watchedAs() client.Object {
-	for _, option := range o.opts {
-		if option == builder.OnlyMetadata {
-			return nil
-		}
-	}
-	return o.object
-}
-
 // reading returns false where nobody says what is read.
 func (o ownedKind) reading() (all reading, named bool) {
 	for _, option := range o.opts {

@@ -1,13 +1,13 @@
 // Package watch shows package contention what happens to objects, by watches of their
-// metadata or those that a controller has anyway, and tells people what it says: in an event on the contested object and on
+// metadata, and tells people what it says: in an event on the contested object and on
 // the object that it belongs to, and there in the condition Contended, which it applies as
 // contention.FieldManager and sets back when that is over.
 //
 // A program that uses package coapply has it: coapply.New starts it. Else:
 //
 //	fights, err := watch.New(mgr, state, applier) // the applier forces: the condition asks nobody
-//	err = fights.Parent(shopKind, &v1.Shop{})     // bears the condition; a controller watches it by this type
-//	err = fights.Kind(deploymentKind, nil)        // what a shop's controller applies to
+//	err = fights.Parent(shopKind)                 // bears the condition
+//	err = fights.Kind(deploymentKind)             // what a shop's controller applies to
 //
 // # What the package promises
 //

@@ -30,10 +30,10 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		if err := fights.Parent(appsv1.SchemeGroupVersion.WithKind("Deployment"), &appsv1.Deployment{}); err != nil {
+		if err := fights.Parent(appsv1.SchemeGroupVersion.WithKind("Deployment")); err != nil {
 			return err
 		}
-		if err := fights.Kind(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &corev1.ConfigMap{}); err != nil {
+		if err := fights.Kind(corev1.SchemeGroupVersion.WithKind("ConfigMap")); err != nil {
 			return err
 		}
 		return mgr.Start(ctx)

@@ -71,17 +71,16 @@ func (l leading) Start(context.Context) error {
 
 // Parent watches a kind whose controllers are the process's own: its objects bear the
 // condition, and what they control belongs to them.
-func (w *Watch) Parent(kind schema.GroupVersionKind, as client.Object) error {
+func (w *Watch) Parent(kind schema.GroupVersionKind) error {
 	w.mu.Lock()
 	w.parents[kind.GroupKind()] = kind
 	w.mu.Unlock()
-	return w.Kind(kind, as)
+	return w.Kind(kind)
 }
 
-// Kind watches a kind, once, in the version and the form that it is first given in. It takes the
-// rights to list and watch it. as is an object of the Go type by which a controller of the
-// process watches the kind: both share one watch and one cache then. nil watches metadata.
-func (w *Watch) Kind(kind schema.GroupVersionKind, as client.Object) error {
+// Kind watches a kind, once, in the version that it is first given in. It takes the rights
+// to list and watch it.
+func (w *Watch) Kind(kind schema.GroupVersionKind) error {
 	w.mu.Lock()
 	watched := w.kinds[kind.GroupKind()]
 	w.kinds[kind.GroupKind()] = true
@@ -89,12 +88,9 @@ func (w *Watch) Kind(kind schema.GroupVersionKind, as client.Object) error {
 	if watched {
 		return nil
 	}
-	if as == nil {
-		metadata := &metav1.PartialObjectMetadata{}
-		metadata.SetGroupVersionKind(kind)
-		as = metadata
-	}
-	return w.controller.Watch(source.TypedKind[client.Object, apply.ObjectRef](w.cache, as, watcher{kind, w}.handler()))
+	metadata := &metav1.PartialObjectMetadata{}
+	metadata.SetGroupVersionKind(kind)
+	return w.controller.Watch(source.TypedKind[client.Object, apply.ObjectRef](w.cache, metadata, watcher{kind, w}.handler()))
 }
 
 // Conflicted has the kind of an object watched from now on, if it may be listed where the
@@ -138,7 +134,7 @@ func (w *Watch) begin(ctx context.Context, where apply.ObjectRef) error {
 	case err != nil:
 		return fmt.Errorf("listing %v: %w", where.GroupKind(), err)
 	}
-	return w.Kind(where.GroupVersionKind, nil)
+	return w.Kind(where.GroupVersionKind)
 }
 
 func (w *Watch) isParent(kind schema.GroupVersionKind) bool {

@@ -12,6 +12,7 @@ import (
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/internal/controller/devbox"
+	"coapply.dev/test/kit"
 )
 
 // TestStatusWritersAtOnce: 50 changes of the spec and of contentID keep all of
@@ -39,12 +40,16 @@ func TestStatusWritersAtOnce(t *testing.T) {
 	}
 	sent := p.Quiet(t, time.Second)
 	wantMeasured(t, p.Applies.TakeUpdates(), sent)
-	box := waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
-	for _, condition := range box.Status.Conditions {
-		if condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != box.Generation {
-			t.Errorf("generation is %d: %v", box.Generation, condition)
+	var box *v1alpha1.Devbox
+	kit.WaitFor(t, "the status is of the last change", func() string {
+		box = p.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)
+		for _, condition := range box.Status.Conditions {
+			if condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != box.Generation {
+				return fmt.Sprintf("generation is %d: %v", box.Generation, condition)
+			}
 		}
-	}
+		return ""
+	})
 	if n := box.Status.Network; n.Type != v1alpha1.NetworkNodePort || n.NodePort == 0 {
 		t.Errorf("network is %v", n)
 	}
