@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,8 +127,11 @@ func TestCompareTrialWithoutItsServer(t *testing.T) {
 	config.Host = "https://" + line.at
 	on := targetAt(t, config)
 	spec := hotTrial(t, "ssa", 0, func(p *compare.Parameters) { p.Duration = time.Hour })
-	timer := time.AfterFunc(500*time.Millisecond, line.cut)
-	defer timer.Stop()
+	arm := spec.Arm.New
+	spec.Arm.New = func(s compare.Session) (compare.Writer, error) {
+		writer, err := arm(s)
+		return &cutting{Writer: writer, line: line}, err
+	}
 	got := runTrial(t, on, spec)
 	if void := got.Trial.Void; !strings.Contains(void, "the API server cannot be reached") {
 		t.Errorf("void: %q", void)
@@ -139,6 +143,22 @@ func TestCompareTrialWithoutItsServer(t *testing.T) {
 	if got := runTrial(t, on, hotTrial(t, "ssa", 1, func(*compare.Parameters) {})); got.Trial.Void != "" {
 		t.Errorf("the trial after it is void: %s", got.Trial.Void)
 	}
+}
+
+// cutting cuts a cable when so many intents have landed that the warm-up is over.
+type cutting struct {
+	compare.Writer
+
+	line   *cable
+	landed atomic.Int32
+}
+
+func (c *cutting) Write(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
+	receipt, err := c.Writer.Write(ctx, intent)
+	if err == nil && c.landed.Add(1) == 100 {
+		c.line.cut()
+	}
+	return receipt, err
 }
 
 // cable leads to a server and can be cut: connections break, and new ones are refused.
