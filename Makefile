@@ -31,7 +31,7 @@ FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
 PACKAGES ?= ./fieldowners/... ./apply/...
 WITH ?=
-MODULES = . compare/peers test/faults tools/cluster tools/dev
+MODULES = . compare test/faults tools/cluster tools/dev
 
 # The version of Kubernetes of the local control plane, as in make demo K8S=1.36.3: a *.mod file in tools/cluster.
 K8S ?=
@@ -65,7 +65,7 @@ demo: go ## Show on a real control plane what the project is for (the first time
 run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options in ARGS='--port 6443'
 	bin/platform run $(ARGS)
 
-test: control-plane test-unit test-integration test-peers ## Run all tests but those of make soak, with the same random cases each time
+test: control-plane test-unit test-integration test-compare ## Run all tests but those of make soak, with the same random cases each time
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && CGO_ENABLED=0 go test -short -timeout 10m $(UNRACED)
@@ -73,8 +73,8 @@ test-unit: go ## Run the tests that need no control plane
 test-integration: control-plane ## Run the tests against a real control plane
 	go run ./test/kit/share go test -short -timeout 20m -count 1 $(AT_ONCE) ./test/integration/...
 
-test-peers: go ## Run the tests of what is measured beside coapply, in a module of its own
-	cd compare/peers && go test -short -timeout 10m ./...
+test-compare: control-plane ## Run the tests of the benchmark, which is a module of its own
+	cd compare && go run coapply.dev/test/kit/share go test -short -timeout 20m -count 1 $(AT_ONCE) ./...
 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
 	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race
@@ -99,7 +99,7 @@ scale: control-plane ## Measure the platform with 1,000 Devboxes, 200 Users and 
 
 lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
 	bin/golangci-lint run --allow-parallel-runners ./...
-	cd compare/peers && ../../bin/golangci-lint run --allow-parallel-runners ./...
+	cd compare && ../bin/golangci-lint run --allow-parallel-runners ./...
 	cd test/faults && ../../bin/golangci-lint run --allow-parallel-runners ./...
 
 verify: generate ## Check that generated code, go.mod and formatting are as they should be, and vet
@@ -111,7 +111,7 @@ verify: generate ## Check that generated code, go.mod and formatting are as they
 	@unformatted=$$("$$(go env GOROOT)/bin/gofmt" -l .) && [ -z "$$unformatted" ] || \
 		{ echo "verify: run gofmt -w on: $$unformatted"; exit 1; }
 	go vet ./...
-	cd compare/peers && go vet ./...
+	cd compare && go vet ./...
 	cd test/faults && go vet ./...
 
 generate: bin/.dev-tools ## Write CRDs, deepcopy and apply configurations from the Go types, config/ from the contract
@@ -122,11 +122,10 @@ generate: bin/.dev-tools ## Write CRDs, deepcopy and apply configurations from t
 		sed -e '1,/^spec:/d' -e 's/^  //' prometheus_rule.yaml; } > rules.yaml
 
 bench: control-plane ## Measure what is promised of speed, beside peers, on a quiet machine; or ARGS='--quick', '--only requests,micro'
-	cd compare/peers && go build -o ../../bin/ .
-	bin/peers bench $(ARGS)
+	bin/compare bench $(ARGS)
 
 bench-functions: go ## Run the benchmarks of single functions
-	go test -run '^$$' -bench . -benchmem $$(grep -rl '^func Benchmark' --include='*_test.go' . | \
+	go test -run '^$$' -bench . -benchmem $$(grep -rl '^func Benchmark' --include='*_test.go' --exclude-dir=compare . | \
 		while IFS= read -r file; do echo "$${file%/*}"; done | sort -u)
 
 compare: control-plane ## Measure Server-Side Apply against get-modify-update, in 3 minutes; or ARGS='--review -o review'
@@ -135,6 +134,7 @@ compare: control-plane ## Measure Server-Side Apply against get-modify-update, i
 build: go ## Compile the commands into bin/
 	@echo 'compiling the commands (a minute or two the first time)'
 	$(COMPILE) -o bin/ ./cmd/...
+	cd compare && $(COMPILE) -o ../bin/ ./cmd/compare
 	@cp cmd/kubectl-fieldowners/kubectl_complete-fieldowners bin/
 
 build-installer: ## Write dist/install.yaml for kubectl apply --server-side: IMG=REGISTRY/coapply-manager:TAG
@@ -182,4 +182,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-peers soak faults fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-compare soak faults fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go

@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -84,6 +85,19 @@ func TestDependencies(t *testing.T) {
 			if slices.ContainsFunc(rule.forbidden, func(f string) bool { return path == strings.TrimSuffix(f, "$") || strings.HasPrefix(path, f+"/") }) {
 				t.Errorf("%v: %s is among its %s: %s", rule.packages, path, rule.field, rule.reason)
 			}
+		}
+	}
+}
+
+// What only the benchmark needs stands in its own go.mod: importers of coapply.dev list none of it.
+func TestModules(t *testing.T) {
+	content, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range []string{"gonum.org/", "golang.org/x/perf", "anishathalye/porcupine", "HdrHistogram", "fluxcd", "jedib0t/go-pretty"} {
+		if strings.Contains(string(content), module) {
+			t.Errorf("go.mod has %s, which only the benchmark needs: compare/go.mod is its own", module)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type Arm struct {
 	Cached bool
 	// Whole says that the arm takes an intent of several parts as it is, instead of part by part.
 	Whole bool
-	// New gives the writer of one trial. It is called once a trial: what it holds is shared by all writers of the
+	// New returns the writer of one trial. It is called once a trial: what it holds is shared by all writers of the
 	// trial, as the reconcilers of one process share it.
 	New func(Session) (Writer, error)
 }
@@ -45,7 +45,7 @@ type Receipt struct {
 
 // Session is what a trial gives to an arm: what a controller's process would have.
 type Session struct {
-	// Client gives the client of a field manager: live reads and writes as JSON, an ordinary user, no rate limit on
+	// Client returns the client of a field manager: live reads and writes as JSON, an ordinary user, no rate limit on
 	// the client's side, a connection of its own. The field manager is not set: name it in each write.
 	Client func(manager string) client.Client
 	// Config is the configuration of that client, for arms that call client-go themselves.

@@ -13,7 +13,7 @@ type Catalogue struct {
 	Workloads []Workload
 }
 
-// Arm gives the arm of that name.
+// Arm returns the arm of that name.
 func (c Catalogue) Arm(name string) (Arm, bool) {
 	i := slices.IndexFunc(c.Arms, func(a Arm) bool { return a.Name == name })
 	if i < 0 {
@@ -22,7 +22,7 @@ func (c Catalogue) Arm(name string) (Arm, bool) {
 	return c.Arms[i], true
 }
 
-// Workload gives the workload of that name.
+// Workload returns the workload of that name.
 func (c Catalogue) Workload(name string) (Workload, bool) {
 	i := slices.IndexFunc(c.Workloads, func(w Workload) bool { return w.Name == name })
 	if i < 0 {

@@ -26,7 +26,7 @@ type Intent struct {
 	// Increments is the tracked field that the intent makes one greater; "" for none. Its value is not in Wants.
 	Increments string
 
-	// Configure gives everything that the manager wants to own, as an apply configuration without apiVersion, kind
+	// Configure returns everything that the manager wants to own, as an apply configuration without apiVersion, kind
 	// and metadata.name. live is nil unless ReadsLive.
 	Configure func(live *unstructured.Unstructured) map[string]any
 	// ReadsLive says that what is wanted depends on the live object, as an increment does: the arm reads it first and

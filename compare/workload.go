@@ -16,6 +16,9 @@ type Workload struct {
 	Summary string
 	// Claims are the published figures that the workload measures, and what about them contradicts itself.
 	Claims []Claim
+	// Demonstration says that the construction decides the outcome, as a barrier between read and write does: what is
+	// measured shows how something goes wrong, and not how often it does.
+	Demonstration bool
 	// Defaults are the parameters of a cell that says nothing else.
 	Defaults Parameters
 	// Fixed names the parameters that mean nothing here: a run that sets one of them is refused.
@@ -34,6 +37,9 @@ type Workload struct {
 	Deadline time.Duration
 	// Prepare creates the objects of one trial and lets every manager own its fields.
 	Prepare func(context.Context, Stage) (Run, error)
+	// Attach returns the Run of a trial that another process has prepared: Next is all that is called of it. It is nil
+	// where writers cannot be spread over processes.
+	Attach func(Stage) Run
 }
 
 // Claim is a published figure beside what is to be measured.
@@ -67,7 +73,7 @@ type Stage struct {
 	// Note tells the oracle of a write to tracked fields that is not an intent's, such as putting a field back for the
 	// next intent. Call it before the write with what the write wants; it is safe for concurrent use.
 	Note func(Intent)
-	// Cache gives the reader that is Session.Cache, from the first intent on. It is nil, or gives nil, where the trial
+	// Cache returns the reader that is Session.Cache, from the first intent on. It is nil, or gives nil, where the trial
 	// has no cache.
 	Cache func() client.Reader
 }
@@ -76,7 +82,7 @@ type Stage struct {
 type Run interface {
 	// Kinds are watched from before the first intent.
 	Kinds() []Kind
-	// Next gives the next intent of a writer; false when the writer has no more.
+	// Next returns the next intent of a writer; false when the writer has no more.
 	Next(ctx context.Context, writer, sequence int) (Intent, bool, error)
 	// Fields are the tracked fields of an object with their values; nil for an object that is not the trial's.
 	Fields(*unstructured.Unstructured) map[string]string

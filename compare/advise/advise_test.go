@@ -1,69 +1,72 @@
 package advise
 
 import (
+	"strings"
 	"testing"
 	"time"
 
-	"coapply.dev/compare/results"
+	"coapply.dev/compare/summary"
+	"coapply.dev/compare/summary/summarytest"
 )
 
 func TestLayers(t *testing.T) {
-	for _, test := range []struct {
+	for _, c := range []struct {
 		reason string
 		write  Write
-		want   [4]bool // deep copy, resourceVersion, retry, expectations
+		want   string
 	}{
-		{"a create from nothing", Write{}, [4]bool{}},
-		{"status from the cache", Write{Cached: true, Updates: true, Repeatable: true}, [4]bool{true, true, true, false}},
-		{"an update with a side effect inside", Write{Updates: true}, [4]bool{false, true, false, false}},
-		{"a create may be repeated, and is not for that reason", Write{Repeatable: true}, [4]bool{}},
-		{"pods counted in the cache", Write{Counts: true}, [4]bool{false, false, false, true}},
+		{"a create by name needs nothing", Write{}, ""},
+		{"a status write", Write{Updates: true, Repeatable: true}, "resourceVersion retry"},
+		{"what cannot be repeated goes back to the queue", Write{Updates: true}, "resourceVersion"},
+		{"pods of a set, counted in the cache", Write{Cached: true, Counts: true}, "deep copy expectations"},
+		{"all of it", Write{true, true, true, true}, "deep copy resourceVersion retry expectations"},
 	} {
-		for i, layer := range Layers(test.write) {
-			if layer.Needed != test.want[i] || layer.Why == "" {
-				t.Errorf("%s: %s is needed: %v, %q", test.reason, layer.Name, layer.Needed, layer.Why)
+		var needed []string
+		for _, l := range Layers(c.write) {
+			if l.Needed {
+				needed = append(needed, l.Name)
+			}
+			if l.Why == "" {
+				t.Errorf("%s: %s has no reason", c.reason, l.Name)
 			}
 		}
-	}
-}
-
-func result(arm string, writers, managers int, goodput float64) results.Result {
-	return results.Result{
-		Workload: "hot-object", Arm: arm, Writers: writers, Objects: 1, Managers: managers, Trials: 10,
-		Goodput: &results.Interval{Mean: goodput},
+		if got := strings.Join(needed, " "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
+		}
 	}
 }
 
 func TestFor(t *testing.T) {
-	lossy, givesUp := result("merge-patch", 16, 4, 900), result("gmu", 16, 4, 800)
-	lossy.LostUpdates, givesUp.GiveUps = 1, 1
-	far := result("ssa", 16, 4, 700)
-	far.RTTms = 5
-	many := result("gmu-cached", 16, 4, 1000)
-	many.Objects = 64
-	r := results.Results{
-		Cells: []results.Result{
-			lossy, givesUp, result("ssa", 16, 4, 100), result("apply", 16, 4, 200), result("ssa", 1, 1, 300), far, many,
-		},
-		Comparisons: []results.Comparison{{Cell: "hot-object w16 m4", Arm: "ssa", Measure: "goodput", Ratio: 2}},
-	}
-	advice, ok := For(r, Situation{Writers: 20, Objects: 1, Managers: 4})
-	if !ok || advice.Cell != "hot-object w16 m4" || advice.Exact {
-		t.Fatalf("advice from %q, exact: %v", advice.Cell, advice.Exact)
-	}
-	for i, want := range []string{"apply", "ssa", "merge-patch", "gmu"} {
-		if got := advice.Strategies[i]; got.Arm != want || (got.Against != "") != (i > 1) || (got.Comparison != nil) != (want == "ssa") {
-			t.Errorf("place %d: %s, against it %q, compared: %v", i, got.Arm, got.Against, got.Comparison != nil)
+	run, trials := summarytest.Run(10)
+	s := summary.Of(run, trials)
+	for _, c := range []struct {
+		reason    string
+		situation Situation
+		cell      string // or what the error says
+		exact     bool
+	}{
+		{"the very cell", Situation{Writers: 16, Processes: 1, Objects: 1, Managers: 4}, "hot-object w16 m4", true},
+		{"near enough", Situation{Writers: 20, Processes: 1, Objects: 1, Managers: 4, RTT: time.Millisecond}, "hot-object w16 m4", false},
+		{"several processes", Situation{Writers: 4, Processes: 4, Objects: 1, Managers: 4, RTT: time.Millisecond}, "hot-object w4 m4 p4 rtt1ms", true},
+		{"another round trip", Situation{Writers: 4, Processes: 1, Objects: 1, Managers: 4, RTT: 6 * time.Millisecond}, "hot-object w4 m4 rtt5ms", false},
+		{"too many writers", Situation{Writers: 1000, Processes: 1, Objects: 1, Managers: 4}, "nothing like it was measured", false},
+		{"a slow network", Situation{Writers: 4, Processes: 1, Objects: 1, Managers: 4, RTT: time.Second}, "nothing like it was measured", false},
+		{"many objects", Situation{Writers: 4, Processes: 1, Objects: 64, Managers: 4}, "nothing like it was measured", false},
+	} {
+		advice, err := For(s, c.situation)
+		switch {
+		case strings.HasPrefix(c.cell, "nothing"):
+			if err == nil || !strings.Contains(err.Error(), c.cell) {
+				t.Errorf("%s: %v", c.reason, err)
+			}
+		case err != nil || advice.Situation.Cell != c.cell || advice.Exact != c.exact:
+			t.Errorf("%s: %s, exact %v, %v", c.reason, advice.Situation.Cell, advice.Exact, err)
+		case len(advice.Situation.Use) == 0 || advice.Rows[0].Arm != advice.Situation.Use[0] || len(advice.Rows) != 9:
+			t.Errorf("%s: use %q, %d arms", c.reason, advice.Situation.Use, len(advice.Rows))
 		}
 	}
-	if advice, _ = For(r, Situation{Writers: 16, Objects: 1, Managers: 4, RTT: 5 * time.Millisecond}); !advice.Exact || len(advice.Strategies) != 1 {
-		t.Errorf("a round-trip time is part of a cell: %+v", advice)
-	}
-	if advice, _ = For(r, Situation{Writers: 16, Objects: 100, Managers: 4}); advice.Cell != "hot-object w16 m4 o64" || advice.Exact {
-		t.Errorf("objects are part of a cell: %+v", advice)
-	}
-	r.Void = "a control was not caught"
-	if _, ok = For(r, Situation{Writers: 1, Objects: 1, Managers: 1}); ok {
-		t.Error("advice from a void run")
+	s.Void = "a control was not caught"
+	if _, err := For(s, Situation{Writers: 16, Processes: 1, Objects: 1, Managers: 4}); err == nil {
+		t.Error("a void run advises")
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"coapply.dev/compare"
 )
 
-// All gives the arms: get-modify-update, other ways without Server-Side Apply, Server-Side Apply, the arms for a set of
-// pods, and at last the negative controls.
+// All returns the arms: without Server-Side Apply, by Server-Side Apply, the original ways of the systems of practice, and
+// the negative controls.
 func All() []compare.Arm {
-	return slices.Concat(getModifyUpdates(), others(), applies(), podSets(), controls())
+	return slices.Concat(getModifyUpdates(), applies(), originals(), controls())
 }
 
 // writer is an arm: it writes one intent.
@@ -37,7 +37,7 @@ func (w writer) Write(ctx context.Context, intent compare.Intent) (compare.Recei
 	return receipt, nil
 }
 
-// made gives what makes the writer of a trial.
+// made returns what makes the writer of a trial.
 func made(arm func(compare.Session) writer) func(compare.Session) (compare.Writer, error) {
 	return func(session compare.Session) (compare.Writer, error) { return arm(session), nil }
 }

@@ -20,10 +20,9 @@ func TestAll(t *testing.T) {
 		}
 	}
 	want := []string{
-		"gmu", "gmu-default-retry", "gmu-default-backoff", "gmu-unbounded", "gmu-exponential", "gmu-cached", "gmu-lanes", "gmu-replace",
-		"three-way-merge", "create-or-update", "merge-patch", "merge-patch-rv",
-		"ssa", "ssa-force", "update-then-ssa", "apply",
-		"naive", "expectations",
+		"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "patch-lock", "gmu-lanes", "update",
+		"ssa", "ssa-lanes", "apply",
+		"naive", "expectations", "gmu-replace", "gmu-exponential",
 		"put-no-rv", "shared-manager",
 	}
 	if !slices.Equal(names, want) {
@@ -88,7 +87,7 @@ func TestCacheIsNeeded(t *testing.T) {
 			missing = append(missing, arm.Name)
 		}
 	}
-	if want := []string{"gmu-cached", "apply", "naive", "expectations"}; !slices.Equal(missing, want) {
+	if want := []string{"gmu-requeue", "apply", "naive", "expectations"}; !slices.Equal(missing, want) {
 		t.Errorf("a cache is needed by %q, want %q", missing, want)
 	}
 }

@@ -24,7 +24,7 @@ func putNoRV(s compare.Session) writer {
 	}
 }
 
-// sharedManager gives all writers one field manager. Each gives up what only the others list. It is forced, because the
+// sharedManager has all writers apply as one field manager. Each gives up what only the others list. It is forced, because the
 // fields belong to the managers that they were prepared with.
 func sharedManager(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {

@@ -70,7 +70,7 @@ func (e *expectations) turn(key types.NamespacedName) int {
 	return e.of(key).turn
 }
 
-// begin tells whether the pods that were read show everything that was done before. If so, no other writer begins until
+// begin reports whether the pods that were read show everything that was done before. If so, no other writer begins until
 // end.
 func (e *expectations) begin(key types.NamespacedName, turn int, pods []unstructured.Unstructured) bool {
 	e.mu.Lock()
@@ -110,7 +110,7 @@ func (e *expectations) deleted(key types.NamespacedName, pod types.UID) {
 	e.of(key).deleted.Insert(pod)
 }
 
-// of gives what is expected of a set; the caller holds the lock.
+// of returns what is expected of a set; the caller holds the lock.
 func (e *expectations) of(key types.NamespacedName) *expectation {
 	if e.bySet == nil {
 		e.bySet = map[types.NamespacedName]*expectation{}

@@ -3,10 +3,8 @@ package arms
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
-	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/compare"
 )
@@ -19,12 +17,8 @@ func gmuLanes(s compare.Session) writer {
 		if err := intent.Pause(ctx); err != nil {
 			return receipt, err
 		}
-		object := apply.ObjectRef{
-			GroupVersionKind: intent.Kind,
-			NamespacedName:   types.NamespacedName{Namespace: intent.Namespace, Name: intent.Name},
-		}
 		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-			inside, leave, err := lanes.Enter(ctx, object.Key())
+			inside, leave, err := lanes.Enter(ctx, objectOf(intent).Key())
 			if err != nil {
 				return unsent(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
@@ -27,7 +28,7 @@ import (
 // TestWritersTakeTurns has one writer hang inside the lane: the other one, of another field manager, sends nothing, and
 // at the end of its context that is known.
 func TestWritersTakeTurns(t *testing.T) {
-	for name, arm := range map[string]func(compare.Session) writer{"gmu-lanes": gmuLanes, "apply": applier} {
+	for name, arm := range map[string]func(compare.Session) writer{"gmu-lanes": gmuLanes, "ssa-lanes": ssaLanes, "apply": applier} {
 		synctest.Test(t, func(t *testing.T) {
 			requests := 0
 			hangs := func(ctx context.Context) error {
@@ -37,6 +38,9 @@ func TestWritersTakeTurns(t *testing.T) {
 			}
 			c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
 				Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+					return hangs(ctx)
+				},
+				Apply: func(ctx context.Context, _ client.WithWatch, _ runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 					return hangs(ctx)
 				},
 			}).WithRESTMapper(testrestmapper.TestOnlyStaticRESTMapper(clientgoscheme.Scheme)).Build()
@@ -76,7 +80,7 @@ func TestArmsInLanesSaySo(t *testing.T) {
 	for _, arm := range All() {
 		run.Arms = append(run.Arms, results.ArmInfo{Name: arm.Name, Summary: arm.Summary})
 		names = append(names, arm.Name)
-		if strings.Contains(arm.Source, "lanes.New()") {
+		if strings.Contains(arm.Source, "lanes.New()") || strings.Contains(arm.Source, "lanes.OfWidth(") {
 			lanes = append(lanes, arm.Name)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"coapply.dev/compare"
 )
 
-// named gives an object that has its kind and name only.
+// named returns an object that has its kind and name only.
 func named(intent compare.Intent) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(intent.Kind)
@@ -62,7 +62,7 @@ func patch(
 	return compare.Receipt{ResourceVersion: object.GetResourceVersion()}, err
 }
 
-// configure gives the intent as an apply configuration, from a fresh read where it depends on the live object.
+// configure returns the intent as an apply configuration, from a fresh read where it depends on the live object.
 func configure(ctx context.Context, c client.Client, intent compare.Intent) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
 	if intent.ReadsLive {

@@ -26,17 +26,6 @@ func gmuDefaultRetry(s compare.Session) writer {
 	}
 }
 
-// gmuDefaultBackoff waits longer and longer: 10, 50 and 250 ms.
-func gmuDefaultBackoff(s compare.Session) writer {
-	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
-		err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-			receipt, err = getModifyUpdate(ctx, s, intent)
-			return err
-		})
-		return receipt, err
-	}
-}
-
 // gmuExponential waits 100, 200 and 400 ms, and ends with the context.
 func gmuExponential(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {

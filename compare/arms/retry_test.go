@@ -22,7 +22,7 @@ import (
 
 var errStale = apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("it has been modified"))
 
-// refusing gives a session whose first writes are all stale, as many as refusals says, and counts the writes.
+// refusing returns a session whose first writes are all stale, as many as refusals says, and counts the writes.
 func refusing(refusals int, writes *int) compare.Session {
 	refuse := func() error {
 		if *writes++; *writes <= refusals {
@@ -53,9 +53,8 @@ func oneKey(value string) compare.Intent {
 
 func TestAttempts(t *testing.T) {
 	for name, want := range map[string]int{
-		"gmu": 1, "create-or-update": 1,
-		"gmu-default-retry": 5, "gmu-lanes": 5, "gmu-replace": 5, "gmu-cached": 5, "merge-patch-rv": 5,
-		"gmu-default-backoff": 4, "gmu-exponential": 4,
+		"naive":             1,
+		"gmu-default-retry": 5, "gmu-lanes": 5, "gmu-replace": 5, "patch-lock": 5, "gmu-exponential": 4,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			writes := 0
@@ -100,18 +99,39 @@ func TestUnboundedEndsWithTheContext(t *testing.T) {
 	})
 }
 
-func TestCachedReadIsThatOfTheFirstAttemptOnly(t *testing.T) {
+// TestRequeueWaitsAsAQueueDoes: 5 ms, then twice as long each time, and reads the cache in each turn.
+func TestRequeueWaitsAsAQueueDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		writes, reads := 0, 0
-		session := refusing(2, &writes)
+		session := refusing(4, &writes)
 		session.Cache = interceptor.NewClient(session.Cache.(client.WithWatch), interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 				reads++
 				return c.Get(ctx, key, o, opts...)
 			},
 		})
-		if _, err := gmuCached(session).Write(t.Context(), oneKey("1")); err != nil || writes != 3 || reads != 1 {
-			t.Errorf("%d writes and %d reads of the cache, want 3 and 1; error %v", writes, reads, err)
+		arm := gmuRequeue(session)
+		for round := range 2 { // a success is forgotten: the next failure waits 5 ms again
+			start := time.Now()
+			writes, reads = 0, 0
+			if _, err := arm.Write(t.Context(), oneKey("1")); err != nil || writes != 5 || reads != 5+round {
+				t.Errorf("%d writes and %d reads of the cache, want 5 and %d, one of them for its own last write; error %v", writes, reads, 5+round, err)
+			}
+			if took := time.Since(start); took != 75*time.Millisecond {
+				t.Errorf("waited %v in all, want 5+10+20+40 ms", took)
+			}
+		}
+	})
+}
+
+func TestRequeueEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		writes := 0
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := gmuRequeue(refusing(1_000_000, &writes)).Write(ctx, oneKey("1"))
+		if Classify(err) != history.GaveUp || ctx.Err() == nil || writes != 14 {
+			t.Errorf("after %d writes: %v", writes, err)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 //go:embed *.go
 var files embed.FS
 
-// source gives the code of functions and types, these with their methods, as it stands in this package's files. A name
+// source returns the code of functions and types, these with their methods, as it stands in this package's files. A name
 // that is not declared gives "".
 func source(names ...string) string {
 	var parts []string
@@ -56,7 +56,7 @@ var declarations = sync.OnceValue(func() map[string][]string {
 	return found
 })
 
-// declared gives the name that a declaration goes under, and where it begins with its comment.
+// declared returns the name that a declaration goes under, and where it begins with its comment.
 func declared(declaration ast.Decl) (name string, begin token.Pos) {
 	begin = declaration.Pos()
 	var comment *ast.CommentGroup

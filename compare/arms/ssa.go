@@ -6,7 +6,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/compare"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ssa applies the intent; an ownership conflict ends it.
@@ -21,27 +24,27 @@ func ssa(s compare.Session) writer {
 	}
 }
 
-// ssaForce takes every field that it wants.
-func ssaForce(s compare.Session) writer {
+// ssaLanes is ssa with one writer of this process at a time to an object. Nobody else can have read inside of a lane, so
+// that a barrier between read and write stands before it.
+func ssaLanes(s compare.Session) writer {
+	turns, inside := lanes.OfWidth(1), ssa(s)
 	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
-		c := s.Client(intent.Manager)
-		config, err := configure(ctx, c, intent)
-		if err != nil {
+		if err := intent.Pause(ctx); err != nil {
 			return compare.Receipt{}, err
 		}
-		return serverSideApply(ctx, c, intent, config, client.ApplyOptions{FieldManager: intent.Manager, Force: new(true)})
+		ctx, leave, err := turns.Enter(ctx, objectOf(intent).Key())
+		if err != nil {
+			return compare.Receipt{}, unsent(err)
+		}
+		defer leave()
+		return inside(ctx, intent)
 	}
 }
 
-// updateThenSSA updates, and applies when that came too late, as Kubernetes' DRA controllers did. The apply has to be
-// forced: what this manager wrote by update would be in the way of what it applies.
-func updateThenSSA(s compare.Session) writer {
-	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
-		receipt, err := getModifyUpdate(ctx, s, intent)
-		if !apply.IsStaleWrite(err) {
-			return receipt, err
-		}
-		return ssaForce(s)(ctx, intent)
+// objectOf names the object of an intent.
+func objectOf(intent compare.Intent) apply.ObjectRef {
+	return apply.ObjectRef{
+		GroupVersionKind: intent.Kind, NamespacedName: types.NamespacedName{Namespace: intent.Namespace, Name: intent.Name},
 	}
 }
 
@@ -53,12 +56,8 @@ func applies() []compare.Arm {
 			Source: source("ssa", "serverSideApply"), New: made(ssa),
 		},
 		{
-			Name: "ssa-force", Summary: "Server-Side Apply, forced",
-			Source: source("ssaForce", "serverSideApply"), New: made(ssaForce),
-		},
-		{
-			Name: "update-then-ssa", Summary: "get-modify-update, and forced Server-Side Apply after a stale write",
-			Source: source("updateThenSSA", "getModifyUpdate", "ssaForce"), New: made(updateThenSSA),
+			Name: "ssa-lanes", Summary: "Server-Side Apply, not forced, one at a time to an object in this process",
+			Source: source("ssaLanes", "ssa"), New: made(ssaLanes),
 		},
 		{
 			Name: "apply", Cached: true,

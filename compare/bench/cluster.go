@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -20,9 +21,9 @@ type cluster interface {
 	IsLocal() bool
 	// measure has an error only when the context ended before anything was measured.
 	measure(context.Context, trial.Spec) (trial.Recorded, error)
-	// has says whether the cluster serves the group of a CustomResourceDefinition.
+	// has reports whether the cluster serves the group of a CustomResourceDefinition.
 	has(ctx context.Context, definition string) (bool, error)
-	// answers says whether the API server does.
+	// answers reports whether the API server does.
 	answers(context.Context) error
 	Close(context.Context) error
 }
@@ -35,14 +36,23 @@ func openTarget(open func(context.Context) (*target.Target, error)) opener {
 		if err != nil {
 			return nil, err
 		}
-		return onTarget{t}, nil
+		return onTarget{t, &trial.Pool{}}, nil
 	}
 }
 
-type onTarget struct{ *target.Target }
+// onTarget is a target with the processes that writers are spread over.
+type onTarget struct {
+	*target.Target
+	pool *trial.Pool
+}
 
 func (t onTarget) measure(ctx context.Context, spec trial.Spec) (trial.Recorded, error) {
+	spec.Pool = t.pool
 	return trial.Run(ctx, t.Target, spec)
+}
+
+func (t onTarget) Close(ctx context.Context) error {
+	return errors.Join(t.pool.Close(), t.Target.Close(ctx))
 }
 
 func (t onTarget) has(ctx context.Context, definition string) (bool, error) {

@@ -67,6 +67,9 @@ func (s step) id(number int, cell compare.Cell) string {
 // overhead is what a trial takes beside its writing: objects prepared and removed, the watch, two readings of metrics.
 const overhead = 400 * time.Millisecond
 
+// converging is what it takes until all that arrived in an open loop has landed.
+const converging = 500 * time.Millisecond
+
 // perRound is what a round takes where a workload counts rounds: from 20 ms to 300 ms, with nodes.
 const perRound = 150 * time.Millisecond
 
@@ -86,6 +89,9 @@ func Estimate(plan []results.PlannedCell) time.Duration {
 func estimate(cell compare.Cell) time.Duration {
 	if cell.Rounds > 0 {
 		return overhead + time.Duration(cell.Rounds)*perRound
+	}
+	if cell.Rate > 0 {
+		return overhead + cell.Warmup + cell.Duration + converging
 	}
 	return overhead + cell.Warmup + cell.Duration
 }

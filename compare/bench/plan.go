@@ -15,57 +15,83 @@ const (
 	Custom = "custom"
 )
 
+// Arms that stand beside each other in the grid.
+var (
+	// all are those that users choose between.
+	all = []string{
+		"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "patch-lock", "gmu-lanes", "update", "ssa", "ssa-lanes", "apply",
+	}
+	// apart are those of writers that share no process: plain lanes come to nothing there.
+	apart = []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "patch-lock", "update", "ssa", "apply"}
+	// alone are those of one writer, whom nobody makes wait.
+	alone = []string{"gmu-default-retry", "gmu-requeue", "patch-lock", "update", "ssa", "apply"}
+)
+
+// gridCell is a cell of the grid.
+type gridCell struct {
+	compare.Parameters
+	arms []string
+	aa   bool // plain Server-Side Apply runs twice
+}
+
 // shape is what a profile fixes of every cell.
 type shape struct {
-	blocks, otherBlocks     int // of the cells of the grid, and of the other workloads
-	warmup, duration, other time.Duration
-	roundsAtMost            int
-	grid                    []compare.Parameters
+	blocks int // of the cells of the grid, and of workloads whose outcome is measured
+	shown  int // of demonstrations
+	warmup, duration,
+	other time.Duration // what a trial of another workload than the grid's counts
+	roundsAtMost int
+	grid         []gridCell
 }
 
-// choice is the arms that people choose between, in the grid. With many objects a cache can keep up with its writers, and
-// they are also compared with the way that controllers read. One object without a pause is written faster than any cache
-// hears of it: every cached read would be old, even with one writer.
-func choice(p compare.Parameters) []string {
-	arms := []string{"gmu-default-retry", "gmu-unbounded", "gmu-lanes", "ssa", "apply"}
-	switch {
-	case p.Objects > 1:
-		arms = append(arms, "gmu-cached")
-	case p.Writers == 4 && p.Managers == 4 && p.RTT == 0: // one cell for what a hypothesis names and few choose
-		arms = append(arms, "merge-patch-rv")
-	}
-	return arms
-}
-
-// shown are the arms that a profile runs in the other workloads, beside the first of each: those that show what the
-// workload is about, and ours.
-var shown = map[string]bool{
-	"gmu-default-retry": true, "gmu-exponential": true, "gmu-replace": true, "gmu-cached": true,
-	"create-or-update": true, "naive": true, "expectations": true, "ssa": true, "ssa-force": true, "apply": true,
-}
+const ms = time.Millisecond
 
 var quickShape = shape{
-	blocks: 10, otherBlocks: 1, warmup: 200 * time.Millisecond, duration: 500 * time.Millisecond, other: 500 * time.Millisecond,
-	roundsAtMost: 3, grid: []compare.Parameters{{Writers: 8, Managers: 4}},
+	blocks: 1, shown: 1, warmup: 200 * ms, duration: 500 * ms, other: 500 * ms, roundsAtMost: 3,
+	grid: []gridCell{
+		{compare.Parameters{Writers: 4, Managers: 4, RTT: 5 * ms}, all, true},
+		{compare.Parameters{Writers: 4, Processes: 4, Managers: 4, RTT: 5 * ms}, apart, false},
+	},
 }
 
+// quickBlocks are those of the first cell of the quick run, which has a verdict.
+const quickBlocks = 6
+
+// reviewShape has the cells that answer which way is fastest, by writers, processes and round-trip time, and what it
+// costs: a curve over writers at two round trips, one over round trips for four processes, and one step to each side.
 var reviewShape = shape{
-	blocks: 10, otherBlocks: 10, warmup: 200 * time.Millisecond, duration: 1300 * time.Millisecond, other: 800 * time.Millisecond,
-	roundsAtMost: 20,
-	grid: []compare.Parameters{
-		{Writers: 1, Managers: 1}, {Writers: 1, Managers: 16},
-		{Writers: 4, Managers: 1}, {Writers: 4, Managers: 4}, {Writers: 4, Managers: 16}, {Writers: 4, Managers: 64},
-		{Writers: 16, Managers: 1}, {Writers: 16, Managers: 4}, {Writers: 16, Managers: 16},
-		{Writers: 64, Managers: 4}, {Writers: 4, Managers: 4, RTT: 5 * time.Millisecond},
-		{Writers: 1, Managers: 1, Objects: 64}, {Writers: 16, Managers: 4, Objects: 64},
+	blocks: 7, shown: 3, warmup: 200 * ms, duration: 1200 * ms, other: 800 * ms, roundsAtMost: 20,
+	grid: []gridCell{
+		{compare.Parameters{Writers: 1, Managers: 4}, alone, false},
+		{compare.Parameters{Writers: 4, Managers: 4}, all, true},
+		{compare.Parameters{Writers: 16, Managers: 4}, all, false},
+		{compare.Parameters{Writers: 64, Managers: 4}, all, false},
+		{compare.Parameters{Writers: 1, Managers: 4, RTT: 5 * ms}, alone, false},
+		{compare.Parameters{Writers: 4, Managers: 4, RTT: 5 * ms}, all, false},
+		{compare.Parameters{Writers: 16, Managers: 4, RTT: 5 * ms}, all, true},
+		{compare.Parameters{Writers: 64, Managers: 4, RTT: 5 * ms}, all, false},
+		{compare.Parameters{Writers: 4, Processes: 4, Managers: 4}, apart, false},
+		{compare.Parameters{Writers: 4, Processes: 4, Managers: 4, RTT: 1 * ms}, apart, false},
+		{compare.Parameters{Writers: 4, Processes: 4, Managers: 4, RTT: 5 * ms}, apart, true},
+		{compare.Parameters{Writers: 4, Processes: 4, Managers: 4, RTT: 20 * ms}, apart, false},
+		{compare.Parameters{Writers: 16, Processes: 16, Managers: 16, RTT: 5 * ms}, apart, false},
+		{compare.Parameters{Writers: 4, Managers: 1}, alone, false},
+		{compare.Parameters{Writers: 4, Managers: 16}, alone, false},
+		{compare.Parameters{Writers: 16, Managers: 4, Objects: 64, RTT: 5 * ms}, alone, false},
+		{compare.Parameters{Writers: 4, Processes: 4, Managers: 4, RTT: 5 * ms, Rate: 40}, apart, false},
 	},
 }
 
 // QuickPlan is a look at every workload in under three minutes: intervals for one cell, one trial of the others.
-func QuickPlan(c compare.Catalogue) []results.PlannedCell { return quickShape.plan(c) }
+func QuickPlan(c compare.Catalogue) []results.PlannedCell {
+	plan := quickShape.plan(c)
+	if len(plan) > 0 && plan[0].Workload == gridWorkload {
+		plan[0].Blocks = quickBlocks
+	}
+	return plan
+}
 
-// ReviewPlan is what a design review needs, in under 45 minutes: a grid of writers and managers for the arms that people
-// choose between, and one cell for every other workload, each arm ten times.
+// ReviewPlan is what a design review needs, in under 45 minutes.
 func ReviewPlan(c compare.Catalogue) []results.PlannedCell { return reviewShape.plan(c) }
 
 // gridWorkload is the workload of the grid and of the controls.
@@ -74,12 +100,11 @@ const gridWorkload = "hot-object"
 func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 	var plan []results.PlannedCell
 	if w, found := c.Workload(gridWorkload); found {
-		for i, p := range s.grid {
-			cell := s.cell(w, settled(p))
-			cell.Arms, cell.Blocks = choice(p), s.blocks
-			cell.Baseline = cell.Arms[0]
-			if i == len(s.grid)/4 { // one of the middle, where arms differ by little
-				cell.AA = cell.Baseline
+		for _, g := range s.grid {
+			cell := s.cell(w, settled(g.Parameters))
+			cell.Arms, cell.Baseline, cell.Blocks = g.arms, g.arms[0], s.blocks
+			if g.aa {
+				cell.AA = "ssa"
 			}
 			plan = append(plan, cell)
 		}
@@ -89,9 +114,12 @@ func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 			continue // a workload of the user's without arms is for --arms
 		}
 		cell := s.cell(w, compare.Parameters{Duration: s.other})
-		cell.Blocks, cell.Baseline, cell.Arms = s.otherBlocks, w.Arms[0], w.Arms[:1:1]
+		cell.Blocks, cell.Baseline, cell.Arms = s.blocks, w.Arms[0], w.Arms[:1:1]
+		if w.Demonstration {
+			cell.Blocks = s.shown
+		}
 		for _, arm := range w.Arms[1:] {
-			if shown[arm] || claimed(w, arm) {
+			if !forGrid[arm] || claimed(w, arm) {
 				cell.Arms = append(cell.Arms, arm)
 			}
 		}
@@ -99,6 +127,9 @@ func (s shape) plan(c compare.Catalogue) []results.PlannedCell {
 	}
 	return append(plan, s.controls(c)...)
 }
+
+// forGrid are arms that a profile runs in the grid only: what they come to elsewhere follows from there.
+var forGrid = map[string]bool{"gmu-unbounded": true, "gmu-lanes": true, "patch-lock": true, "ssa-lanes": true}
 
 // claimed says that a published figure is about the arm.
 func claimed(w compare.Workload, arm string) bool {
@@ -111,9 +142,9 @@ func settled(p compare.Parameters) compare.Parameters {
 	switch {
 	case p.Objects > 1:
 	case p.Writers >= 64:
-		p.Warmup, p.Duration = 2*time.Second, 2500*time.Millisecond
+		p.Warmup, p.Duration = 1000*ms, 2000*ms
 	case p.Writers >= 16:
-		p.Warmup, p.Duration = 600*time.Millisecond, 1400*time.Millisecond
+		p.Warmup, p.Duration = 600*ms, 1400*ms
 	}
 	return p
 }
@@ -122,10 +153,9 @@ func settled(p compare.Parameters) compare.Parameters {
 func (s shape) cell(w compare.Workload, p compare.Parameters) results.PlannedCell {
 	d := w.Defaults
 	filled := compare.Parameters{
-		Writers: first(p.Writers, d.Writers, 1), Objects: first(p.Objects, d.Objects, 1),
-		Managers: first(p.Managers, d.Managers, 1), Overlap: first(p.Overlap, d.Overlap), RTT: first(p.RTT, d.RTT),
-		Rate: first(p.Rate, d.Rate), Bytes: first(p.Bytes, d.Bytes),
-		Rounds: min(first(p.Rounds, d.Rounds), s.roundsAtMost),
+		Writers: first(p.Writers, d.Writers, 1), Processes: first(p.Processes, d.Processes, 1),
+		Objects: first(p.Objects, d.Objects, 1), Managers: first(p.Managers, d.Managers, 1), RTT: first(p.RTT, d.RTT),
+		Rate: first(p.Rate, d.Rate), Rounds: min(first(p.Rounds, d.Rounds), s.roundsAtMost),
 		Warmup: first(p.Warmup, s.warmup), Duration: first(p.Duration, s.duration),
 	}
 	if filled.Rounds > 0 {
@@ -141,7 +171,7 @@ func (s shape) controls(c compare.Catalogue) []results.PlannedCell {
 		return nil
 	}
 	cell := s.cell(w, compare.Parameters{Writers: 4, Managers: 4})
-	cell.Control, cell.Blocks = true, min(s.blocks, 2)
+	cell.Control, cell.Blocks = true, 2
 	for _, arm := range c.Arms {
 		if arm.Control {
 			cell.Arms = append(cell.Arms, arm.Name)
@@ -153,7 +183,7 @@ func (s shape) controls(c compare.Catalogue) []results.PlannedCell {
 	return []results.PlannedCell{cell}
 }
 
-// first gives the first value that is not zero.
+// first returns the first value that is not zero.
 func first[T comparable](values ...T) T {
 	var zero T
 	for _, v := range values {

@@ -16,7 +16,7 @@ func catalogue() compare.Catalogue {
 	newArm := func(compare.Session) (compare.Writer, error) { return nil, nil }
 	prepare := func(context.Context, compare.Stage) (compare.Run, error) { return nil, nil }
 	var c compare.Catalogue
-	for _, name := range choice(compare.Parameters{Writers: 1, Managers: 1}) {
+	for _, name := range all {
 		c.Arms = append(c.Arms, compare.Arm{Name: name, New: newArm})
 	}
 	c.Arms = append(c.Arms,
@@ -24,7 +24,7 @@ func catalogue() compare.Catalogue {
 		compare.Arm{Name: "shared-manager", New: newArm, Control: true},
 		compare.Arm{Name: "mine", New: newArm})
 	c.Workloads = []compare.Workload{
-		{Name: "hot-object", Arms: choice(compare.Parameters{}), Prepare: prepare, Defaults: compare.Parameters{Writers: 8, Managers: 4}},
+		{Name: "hot-object", Arms: all, Prepare: prepare, Defaults: compare.Parameters{Writers: 8, Managers: 4}},
 		{Name: "rounds", Arms: []string{"ssa", "apply"}, Prepare: prepare, Fixed: []string{"managers"}, Defaults: compare.Parameters{Writers: 10, Rounds: 20}},
 		{Name: "local", Arms: []string{"ssa"}, Prepare: prepare, Local: true},
 	}
@@ -58,8 +58,8 @@ func TestEveryProfileHasControlsAndEveryWorkload(t *testing.T) {
 				t.Errorf("%s: no cell of %s", name, want)
 			}
 		}
-		if aa != 1 {
-			t.Errorf("%s: %d cells with A/A", name, aa)
+		if want := map[string]int{Quick: 1, Review: 3}[name]; aa != want {
+			t.Errorf("%s: %d cells with A/A, want %d", name, aa, want)
 		}
 	}
 }
@@ -108,9 +108,6 @@ func TestSweep(t *testing.T) {
 		{"as it is", func(*Sweep) {}, "", ""},
 		{"no writers", func(s *Sweep) { s.Writers = []int{4, 0} }, "", "--writers 0: use 1 to 1000"},
 		{"no trials", func(s *Sweep) { s.Trials = 0 }, "", "--trials 0"},
-		{"a share above one", func(s *Sweep) { s.Overlap = 2 }, "", "--overlap 2: it is a share"},
-		{"nobody to overlap with", func(s *Sweep) { s.Overlap, s.Managers = .5, []int{1} }, "", "needs two managers"},
-		{"too large for etcd", func(s *Sweep) { s.Bytes = 2 << 20 }, "", "etcd takes no larger objects"},
 		{"two ends", func(s *Sweep) { s.Rounds, s.Rate = 1, 1 }, "", "exclude each other"},
 		{"no time", func(s *Sweep) { s.Duration = 0 }, "", "--duration 0s"},
 		{"a day's round trip", func(s *Sweep) { s.RTT = []time.Duration{24 * time.Hour} }, "", "--rtt"},

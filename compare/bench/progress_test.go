@@ -46,7 +46,7 @@ func TestProgressInABar(t *testing.T) {
 	cell := compare.Cell{Workload: "license-finalizer", Parameters: compare.Parameters{
 		Writers: 100, Managers: 100, RTT: 5 * time.Millisecond, Duration: time.Second,
 	}}
-	plan := []results.PlannedCell{{Cell: cell, Arms: []string{"gmu-default-backoff"}, Blocks: 1200}}
+	plan := []results.PlannedCell{{Cell: cell, Arms: []string{"gmu-default-retry"}, Blocks: 1200}}
 	for _, width := range []int{40, 80} {
 		var out bytes.Buffer
 		steps := order(plan, 1)

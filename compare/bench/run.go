@@ -16,9 +16,9 @@ import (
 // Options of a run.
 type Options struct {
 	Catalogue compare.Catalogue
-	Run       results.Run // Command, Seed, Profile, Plan and Margin; the rest is filled in
+	Run       results.Run // Command, Seed, Profile, Plan and Decided; the rest is filled in
 	Dir       string
-	// Open gives the cluster to run on. It is called again when the API server dies for good in the middle.
+	// Open returns the cluster to run on. It is called again when the API server dies for good in the middle.
 	Open func(context.Context) (*target.Target, error)
 	// Progress gets what the run does, for a person: a bar if it is a terminal.
 	Progress io.Writer
@@ -108,7 +108,7 @@ func (b *bench) describe() {
 	for _, w := range b.Catalogue.Workloads {
 		if workloads[w.Name] {
 			b.Run.Workloads = append(b.Run.Workloads, results.WorkloadInfo{
-				Name: w.Name, Summary: w.Summary, Claims: w.Claims,
+				Name: w.Name, Summary: w.Summary, Demonstration: w.Demonstration, Claims: w.Claims,
 			})
 		}
 	}

@@ -14,15 +14,15 @@ import (
 // Sweep is what flags say to measure: every combination of the lists, in every workload. An empty list leaves a parameter
 // to the workload.
 type Sweep struct {
-	Workloads, Arms            []string
-	Writers, Objects, Managers []int
-	RTT                        []time.Duration
-	Overlap, Rate              float64
-	Bytes, Rounds, Trials      int
-	Warmup, Duration           time.Duration
+	Workloads, Arms                       []string
+	Writers, Processes, Objects, Managers []int
+	RTT                                   []time.Duration
+	Rate                                  float64
+	Rounds, Trials                        int
+	Warmup, Duration                      time.Duration
 }
 
-// Plan gives the cells, and those of the controls. The names are in the catalogue. set says which flags were given:
+// Plan returns the cells, and those of the controls. The names are in the catalogue. set says which flags were given:
 // parameters that mean nothing in a workload are refused only then.
 func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.PlannedCell, error) {
 	if err := s.check(); err != nil {
@@ -46,7 +46,7 @@ func (s Sweep) Plan(c compare.Catalogue, set func(flag string) bool) ([]results.
 		for _, p := range s.combinations() {
 			cell := base.cell(w, p)
 			cell.Arms, cell.Blocks, cell.Baseline, cell.AA = arms, s.Trials, arms[0], arms[0]
-			if err := checkCell(cell.Cell, set); err != nil {
+			if err := checkCell(cell.Cell, w, set); err != nil {
 				return nil, err
 			}
 			plan = append(plan, cell)
@@ -84,13 +84,15 @@ func named(c compare.Catalogue, arm string) bool {
 func (s Sweep) combinations() []compare.Parameters {
 	var all []compare.Parameters
 	for _, writers := range orNone(s.Writers) {
-		for _, objects := range orNone(s.Objects) {
-			for _, managers := range orNone(s.Managers) {
-				for _, rtt := range orNone(s.RTT) {
-					all = append(all, compare.Parameters{
-						Writers: writers, Objects: objects, Managers: managers, RTT: rtt, Overlap: s.Overlap,
-						Rate: s.Rate, Bytes: s.Bytes, Rounds: s.Rounds, Warmup: s.Warmup, Duration: s.Duration,
-					})
+		for _, processes := range orNone(s.Processes) {
+			for _, objects := range orNone(s.Objects) {
+				for _, managers := range orNone(s.Managers) {
+					for _, rtt := range orNone(s.RTT) {
+						all = append(all, compare.Parameters{
+							Writers: writers, Processes: processes, Objects: objects, Managers: managers, RTT: rtt,
+							Rate: s.Rate, Rounds: s.Rounds, Warmup: s.Warmup, Duration: s.Duration,
+						})
+					}
 				}
 			}
 		}
@@ -107,18 +109,18 @@ func orNone[T any](list []T) []T {
 
 // What a trial can be on one machine. Beyond that a cell measures the machine.
 const (
-	maxWriters  = 1000
-	maxObjects  = 1000
-	maxManagers = 500
-	maxBytes    = 1 << 20 // etcd takes 1.5 MiB
-	maxRTT      = time.Second
-	maxDuration = 10 * time.Minute
+	maxWriters   = 1000
+	maxObjects   = 1000
+	maxManagers  = 500
+	maxProcesses = 64
+	maxRTT       = time.Second
+	maxDuration  = 10 * time.Minute
 )
 
 func (s Sweep) check() error {
 	for _, err := range []error{
 		once("workload", s.Workloads), once("arms", s.Arms), once("writers", s.Writers), once("objects", s.Objects),
-		once("managers", s.Managers), once("rtt", s.RTT),
+		once("processes", s.Processes), once("managers", s.Managers), once("rtt", s.RTT),
 	} {
 		if err != nil {
 			return err
@@ -129,7 +131,7 @@ func (s Sweep) check() error {
 		values []int
 		most   int
 	}{
-		{"writers", s.Writers, maxWriters}, {"objects", s.Objects, maxObjects}, {"managers", s.Managers, maxManagers},
+		{"writers", s.Writers, maxWriters}, {"processes", s.Processes, maxProcesses}, {"objects", s.Objects, maxObjects}, {"managers", s.Managers, maxManagers},
 		{"trials", []int{s.Trials}, 1000},
 	} {
 		for _, v := range list.values {
@@ -144,12 +146,8 @@ func (s Sweep) check() error {
 		}
 	}
 	switch {
-	case math.IsNaN(s.Overlap) || s.Overlap < 0 || s.Overlap > 1:
-		return fmt.Errorf("--overlap %g: it is a share, 0 to 1", s.Overlap)
 	case math.IsNaN(s.Rate) || s.Rate < 0 || s.Rate > 100_000:
 		return fmt.Errorf("--rate %g: use intents a second, or 0 for a closed loop", s.Rate)
-	case s.Bytes < 0 || s.Bytes > maxBytes:
-		return fmt.Errorf("--bytes %d: use 0 to %d, as etcd takes no larger objects", s.Bytes, maxBytes)
 	case s.Rounds < 0:
 		return fmt.Errorf("--rounds %d: use 1 or more, or 0 to end trials by time", s.Rounds)
 	case s.Rounds > 0 && s.Rate > 0:
@@ -176,7 +174,7 @@ func once[T comparable](flag string, list []T) error {
 }
 
 // checkCell refuses what contradicts itself only together, in the flags or with what the workload is by default.
-func checkCell(c compare.Cell, set func(flag string) bool) error {
+func checkCell(c compare.Cell, w compare.Workload, set func(flag string) bool) error {
 	switch {
 	case c.Rounds > 0 && (set("duration") || set("warmup")):
 		return fmt.Errorf("%s: a trial ends after %d rounds, so --warmup and --duration mean nothing: leave them out", c, c.Rounds)
@@ -185,10 +183,12 @@ func checkCell(c compare.Cell, set func(flag string) bool) error {
 	case c.Objects*c.Managers > maxApplies:
 		return fmt.Errorf("%s: before each trial every manager applies to every object, %d times: use at most %d",
 			c, c.Objects*c.Managers, maxApplies)
-	case c.Overlap > 0 && c.Managers < 2:
-		return fmt.Errorf("%s: --overlap needs two managers or more, as one has nobody to overlap with", c)
-	case c.Objects > 1 && c.Bytes > 0 && c.Objects*c.Bytes > 256<<20:
-		return fmt.Errorf("%s: that is %d MiB of objects: use fewer or smaller ones", c, c.Objects*c.Bytes>>20)
+	case c.Processes > c.Writers:
+		return fmt.Errorf("%s: %d processes need as many writers: give them with --writers", c, c.Processes)
+	case c.Processes > 1 && w.Attach == nil:
+		return fmt.Errorf("%s: the writers of %s cannot be spread over processes: leave --processes out", c, w.Name)
+	case c.Processes > 1 && c.Rounds > 0:
+		return fmt.Errorf("%s: a trial in several processes ends by time: leave --rounds out", c)
 	}
 	return nil
 }

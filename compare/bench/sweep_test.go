@@ -19,7 +19,6 @@ func TestSweepRefuses(t *testing.T) {
 		{"a workload twice", func(s *Sweep) { s.Workloads = []string{"rounds", "rounds"} }, "", "--workload names rounds twice"},
 		{"a number twice", func(s *Sweep) { s.Writers = []int{4, 8, 4} }, "", "--writers names 4 twice"},
 		{"a round trip twice", func(s *Sweep) { s.RTT = []time.Duration{1e6, 1e6} }, "", "--rtt names 1ms twice"},
-		{"a share that is no number", func(s *Sweep) { s.Overlap = math.NaN() }, "", "--overlap NaN: it is a share"},
 		{"a rate that is no number", func(s *Sweep) { s.Rate = math.NaN() }, "", "--rate NaN"},
 		{"an infinite rate", func(s *Sweep) { s.Rate = math.Inf(1) }, "", "--rate +Inf"},
 		{"two ends", func(s *Sweep) { s.Rounds = 3 }, "rounds duration", "a trial ends after 3 rounds, so --warmup and --duration mean nothing"},
@@ -28,7 +27,6 @@ func TestSweepRefuses(t *testing.T) {
 		{"hours of preparation", func(s *Sweep) {
 			s.Objects, s.Managers = []int{1000}, []int{500}
 		}, "", "every manager applies to every object, 500000 times"},
-		{"large objects", func(s *Sweep) { s.Objects, s.Bytes = []int{1000}, 1<<20 }, "", "1000 MiB of objects"},
 	} {
 		s := Sweep{Workloads: []string{"hot-object"}, Trials: 6, Duration: time.Second}
 		test.change(&s)

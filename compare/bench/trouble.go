@@ -32,7 +32,7 @@ func (b *bench) afterVoid(ctx context.Context) error {
 	return b.replace(ctx)
 }
 
-// replace gives up the run's own control plane for another one.
+// replace stops the run's own control plane, and starts another.
 func (b *bench) replace(ctx context.Context) error {
 	b.progress.say("the control plane is gone; starting another one")
 	if err := b.close(ctx); err != nil {

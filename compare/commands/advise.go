@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"coapply.dev/compare"
 	"coapply.dev/compare/advise"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/summary"
@@ -46,8 +46,8 @@ func adviseCommand() *cobra.Command {
 		Short: "Say how to write: which layers a write needs, and which arm did best where it was measured",
 		Long: `Say how to write. Four questions (--cached-object, --update, --repeatable, --counts; without
 any flag they are asked one after another) give the layers that a write needs. With the folder
-of a run, the arms of the cell that is nearest to --writers, --objects, --managers and --rtt are
-ranked, with the cell that this rests on.`,
+of a run it names the way of writing that did best in the cell of that run that is nearest to
+--writers, --processes, --objects, --managers and --rtt, or says that nothing like it was measured.`,
 		Example: `  compare advise                                      # asks
   compare advise --update --repeatable                # a status write
   compare advise --cached-object --counts             # pods of a set, counted in the cache
@@ -64,7 +64,8 @@ ranked, with the cell that this rests on.`,
 	for _, q := range questions {
 		flags.BoolVar(q.answer(&write), q.flag, false, q.usage)
 	}
-	flags.IntVar(&situation.Writers, "writers", 4, "with DIR: how many goroutines write at once")
+	flags.IntVar(&situation.Writers, "writers", 4, "with DIR: how many goroutines write at once, over all processes")
+	flags.IntVar(&situation.Processes, "processes", 1, "with DIR: how many processes they are in")
 	flags.IntVar(&situation.Objects, "objects", 1, "with DIR: how many objects they write in turn")
 	flags.IntVar(&situation.Managers, "managers", 4, "with DIR: how many field managers an object has")
 	flags.DurationVar(&situation.RTT, "rtt", 0, "with DIR: round-trip time to the API server")
@@ -75,17 +76,19 @@ ranked, with the cell that this rests on.`,
 func runAdvise(cmd *cobra.Command, args []string, write advise.Write, situation advise.Situation) error {
 	flags := cmd.Flags()
 	located, answered := false, false
-	for _, flag := range []string{"writers", "objects", "managers", "rtt"} {
+	for _, flag := range []string{"writers", "processes", "objects", "managers", "rtt"} {
 		located = located || flags.Changed(flag)
 	}
 	for _, q := range questions {
 		answered = answered || flags.Changed(q.flag)
 	}
 	switch {
-	case situation.Writers < 1 || situation.Objects < 1 || situation.Managers < 1 || situation.RTT < 0:
-		return errors.New("--writers, --objects and --managers are 1 or more, --rtt is 0 or more")
+	case min(situation.Writers, situation.Processes, situation.Objects, situation.Managers) < 1 || situation.RTT < 0:
+		return errors.New("--writers, --processes, --objects and --managers are 1 or more, --rtt is 0 or more")
+	case situation.Processes > situation.Writers:
+		return fmt.Errorf("--processes %d: there are %d --writers for them", situation.Processes, situation.Writers)
 	case len(args) == 0 && located:
-		return errors.New("--writers, --objects, --managers and --rtt need the folder of a run to look into: compare advise DIR")
+		return errors.New("--writers, --processes, --objects, --managers and --rtt need the folder of a run to look into: compare advise DIR")
 	case len(args) == 0 && !answered:
 		if err := askAll(cmd, &write); err != nil {
 			return err
@@ -127,62 +130,41 @@ func layerTable(width int, layers []advise.Layer) string {
 	return tableOf(width, table.Row{"layer", "needed", "why"}, rows)
 }
 
-// adviseFrom ranks arms by what a run measured.
-func adviseFrom(dir string, s advise.Situation, width int, out io.Writer) error {
+// adviseFrom says what a run measured in the cell that is nearest.
+func adviseFrom(dir string, situation advise.Situation, width int, out io.Writer) error {
 	run, trials, err := results.Load(dir)
 	if err != nil {
 		return err
 	}
-	reckoned := summary.Of(run, trials)
-	if reckoned.Void != "" {
-		return fmt.Errorf("%s cannot advise, as the run is void: %s", dir, reckoned.Void)
+	advice, err := advise.For(summary.Of(run, trials), situation)
+	if err != nil {
+		return fmt.Errorf("%s cannot advise: %w", dir, err)
 	}
-	advice, ok := advise.For(reckoned, s)
-	if !ok {
-		return fmt.Errorf("%s cannot advise: it has no cell of hot-object with a verdict; see why in `compare render %s`", dir, dir)
-	}
-	fmt.Fprintln(out, strategyTable(width, advice))
-	var arms []string
-	for _, s := range advice.Strategies {
-		arms = append(arms, s.Arm)
-	}
-	if turns := summary.InTurn(run, arms...); turns != "" {
-		fmt.Fprintln(out, "Note: "+turns+".")
-	}
-	fmt.Fprintf(out, "Rests on %s, %d trials of each arm.\n", advice.Cell, advice.Strategies[0].Result.Trials)
+	answer := advice.Situation
+	fmt.Fprintln(out, text.WrapSoft("Use "+strings.Join(answer.Use, " or ")+": "+strings.ReplaceAll(answer.Because, "`", "")+".", width))
+	fmt.Fprintln(out)
+	fmt.Fprintln(out, armsTable(width, advice.Rows))
+	fmt.Fprintf(out, "Rests on %s, %d trials of each arm.\n", answer.Cell, advice.Rows[0].Trials)
 	if !advice.Exact {
-		asked := compare.Cell{Workload: "hot-object", Parameters: compare.Parameters{
-			Writers: s.Writers, Objects: s.Objects, Managers: s.Managers, RTT: s.RTT,
-		}}
-		fmt.Fprintf(out, "That is the nearest cell measured: %s was not.\n", asked)
+		fmt.Fprintln(out, "That is the nearest cell measured, and not the very one.")
 	}
 	return nil
 }
 
-func strategyTable(width int, advice advise.Advice) string {
+func armsTable(width int, arms []summary.Row) string {
 	var rows []table.Row
-	for _, strategy := range advice.Strategies {
-		r := strategy.Result
-		ratio, verdict := "1", "the baseline"
-		if c := strategy.Comparison; c != nil {
-			ratio, verdict = fmt.Sprintf("%.2f (%.2f-%.2f)", c.Ratio, c.Lo, c.Hi), c.Word
-		}
-		verdict = strings.TrimSuffix(verdict+"; "+strategy.Against, "; ")
-		rows = append(rows, table.Row{strategy.Arm, intervalText(*r.Goodput), milliseconds(r.Latency.P99), ratio, verdict})
+	for _, r := range arms {
+		rows = append(rows, table.Row{
+			r.Arm, estimated(r, "goodput_per_s"), estimated(r, "p99_ms"), estimated(r, "apiserver_cpu_ms_per_intent"),
+			fmt.Sprintf("%s, %d lost", summary.Percent(r.Measures["give_up_share"].Mean), r.LostUpdates),
+		})
 	}
-	return tableOf(width, table.Row{"arm", "intents/s (95 %)", "p99", "ratio (95 %)", "which is"}, rows)
+	return tableOf(width, table.Row{"arm", "intents/s", "p99 ms", "server ms", "gave up, lost"}, rows)
 }
 
-func intervalText(i results.Interval) string {
-	if i.Lo == nil || i.Hi == nil {
-		return fmt.Sprintf("%.0f (n/a)", i.Mean)
+func estimated(r summary.Row, measure string) string {
+	if e, found := r.Measures[measure]; found {
+		return summary.Estimated(e)
 	}
-	return fmt.Sprintf("%.0f (%.0f-%.0f)", i.Mean, *i.Lo, *i.Hi)
-}
-
-func milliseconds(ms *float64) string {
-	if ms == nil { // more than that share of the intents did not land
-		return "never"
-	}
-	return fmt.Sprintf("%.0f ms", *ms)
+	return summary.NA // of a p99: that share of the intents did not land
 }

@@ -1,4 +1,4 @@
 // Package commands is the command line of the benchmark. It stands apart from cmd/compare so that arms and workloads of
 // your own can be measured beside those that come with it: a main of your own calls Main with a longer Catalogue.
-// docs/benchmarking.md has one in full.
+// compare/examples/mine is one.
 package commands

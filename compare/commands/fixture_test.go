@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"coapply.dev/compare"
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
 )
 
@@ -16,9 +17,9 @@ func measuredRun(dir string) error {
 	ended := time.Unix(1_700_000_060, 0).UTC()
 	run := results.Run{
 		Schema: results.Schema, Command: "compare run --seed 1", Seed: 1, Started: ended.Add(-time.Minute), Ended: &ended,
-		Profile: "custom", Margin: margin, Environment: results.Environment{Commit: "abc", CPU: "one", GOMAXPROCS: 2},
+		Profile: "custom", Decided: decided.Hash(), Environment: results.Environment{Commit: "abc", CPU: "one", GOMAXPROCS: 2},
 		Plan: []results.PlannedCell{
-			{Cell: cell, Arms: []string{"gmu-default-retry", "ssa"}, Blocks: 10, Baseline: "gmu-default-retry"},
+			{Cell: cell, Arms: []string{"ssa", "apply"}, Blocks: 10, Baseline: "ssa"},
 			{Cell: cell, Arms: []string{"put-no-rv", "shared-manager"}, Blocks: 1, Control: true},
 		},
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"coapply.dev/compare/model"
 	"coapply.dev/compare/report"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/summary"
@@ -49,23 +48,22 @@ func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// render writes everything that is reckoned from a run's data, and prints the verdict. void says that nothing of the run
+// render writes everything that is reckoned from a run's data, and prints the answers. void says that nothing of the run
 // counts.
 func render(dir string, out io.Writer) (void bool, err error) {
 	run, trials, err := results.Load(dir)
 	if err != nil {
 		return false, err
 	}
-	r := derive(run, trials)
+	s := summary.Of(run, trials)
 	for _, file := range []struct {
 		name string
 		make func() ([]byte, error)
 	}{
-		{"results.json", func() ([]byte, error) { return results.JSON(r) }},
-		{"results.csv", func() ([]byte, error) { return results.CSV(r) }},
+		{"results.jsonl", s.JSONLines},
 		{"results.bench", func() ([]byte, error) { return results.Bench(run, trials) }},
-		{"report.md", func() ([]byte, error) { return report.Markdown(run, trials, r) }},
-		{"report.html", func() ([]byte, error) { return report.HTML(run, trials, r) }},
+		{"report.md", func() ([]byte, error) { return report.Markdown(run, s), nil }},
+		{"report.html", func() ([]byte, error) { return report.HTML(run, s) }},
 	} {
 		data, err := file.make()
 		if err != nil {
@@ -78,32 +76,25 @@ func render(dir string, out io.Writer) (void bool, err error) {
 	if left := strays(run, trials); left != "" {
 		fmt.Fprintln(out, left)
 	}
-	return say(dir, r, out)
-}
-
-// derive is everything that is reckoned from a run's data.
-func derive(run results.Run, trials []results.Trial) results.Results {
-	r := summary.Of(run, trials)
-	r.Model = model.Fit(run, trials)
-	return r
+	return s.Void != "", say(dir, s, out)
 }
 
 // say prints what the run comes to, for a person.
-func say(dir string, r results.Results, out io.Writer) (void bool, err error) {
+func say(dir string, s summary.Summary, out io.Writer) error {
 	var lines []string
-	if r.Void != "" {
-		lines = append(lines, "This run is void: "+r.Void)
+	if s.Void != "" {
+		lines = append(lines, "This run is void: "+s.Void)
 	}
-	if r.Run.Interrupted != "" {
-		lines = append(lines, fmt.Sprintf("This run was interrupted after %d of %d trials: %s", r.Run.Trials, r.Run.Planned, r.Run.Interrupted))
+	lines = append(lines, s.Notes...)
+	for _, answer := range s.Answers {
+		lines = append(lines, answer.Question+" "+strings.ReplaceAll(answer.Text, "`", ""))
 	}
-	lines = append(lines, r.Verdict...)
 	for _, line := range append(lines, "The report is in "+filepath.Join(dir, "report.html")) {
 		if _, err := fmt.Fprintln(out, wrapped(out, line)); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return r.Void != "", nil
+	return nil
 }
 
 // strays says which trials are of no cell of the plan. No report shows them.
@@ -122,35 +113,4 @@ func strays(run results.Run, trials []results.Trial) string {
 	first := strings.Join(names[:min(3, len(names))], ", ")
 	return fmt.Sprintf("%d of %d trials are of no cell or arm in the plan of %s, and are left out: %s", len(names), len(trials),
 		results.RunFile, first)
-}
-
-func diffCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "diff DIR DIR",
-		Short: "Compare two runs, cell by cell",
-		Long: `Compare two runs, cell by cell: what became faster or slower beyond what chance explains, and
-whether updates are lost that were not. The exit code is 1 when something changed.`,
-		Example: "  compare diff before after",
-		Args:    arguments("two folders that compare run has written", 2),
-
-		ValidArgsFunction: folders,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			before, trialsBefore, err := results.Load(args[0])
-			if err != nil {
-				return err
-			}
-			after, trialsAfter, err := results.Load(args[1])
-			if err != nil {
-				return err
-			}
-			differences := results.Diff(summary.Of(before, trialsBefore), summary.Of(after, trialsAfter))
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(), differences.Table()); err != nil {
-				return err
-			}
-			if differences.Changed() {
-				return errFound
-			}
-			return nil
-		},
-	}
 }

@@ -18,6 +18,9 @@ import (
 	"coapply.dev/compare"
 	"coapply.dev/compare/arms"
 	"coapply.dev/compare/bench"
+	"coapply.dev/compare/peers"
+	"coapply.dev/compare/peers/scale"
+	"coapply.dev/compare/trial"
 	"coapply.dev/compare/workloads"
 )
 
@@ -41,6 +44,9 @@ func Main(catalogue compare.Catalogue) int {
 	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
+	if scale.IsProcess() {
+		return scale.Process(ctx, os.Stdin, os.Stdout, os.Stderr)
+	}
 	return Run(ctx, catalogue, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
@@ -68,7 +74,7 @@ func exitCode(err error, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, errFound):
+	case errors.Is(err, errFound), errors.Is(err, peers.ErrMissed):
 		return exitFound
 	case errors.Is(err, bench.ErrInterrupted), errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "compare:", err)
@@ -78,7 +84,7 @@ func exitCode(err error, stderr io.Writer) int {
 	return exitError
 }
 
-const commandNames = "run, render, diff, list or advise"
+const commandNames = "run, render, diff, list, advise or bench"
 
 func newRoot(catalogue compare.Catalogue, streams Streams) *cobra.Command {
 	root := &cobra.Command{
@@ -108,6 +114,17 @@ with every lost update counted. A run leaves a folder with a report for a design
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(badFlag)
-	root.AddCommand(runCommand(catalogue), renderCommand(), diffCommand(), listCommand(catalogue), adviseCommand())
+	root.AddCommand(runCommand(catalogue), renderCommand(), diffCommand(), listCommand(catalogue), adviseCommand(),
+		peers.Command(peers.With(catalogue)), writersCommand(peers.With(catalogue)))
 	return root
+}
+
+// writersCommand is a process of writers, which a trial in several processes starts.
+func writersCommand(catalogue compare.Catalogue) *cobra.Command {
+	return &cobra.Command{
+		Use: trial.Command, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return trial.Serve(cmd.Context(), catalogue, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
 }

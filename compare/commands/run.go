@@ -12,12 +12,10 @@ import (
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/bench"
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 )
-
-// margin within which two arms are equivalent. It is fixed, so that no run chooses the one that suits it.
-const margin = 0.05
 
 type runFlags struct {
 	quick, review        bool
@@ -60,13 +58,12 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.review, "review", false, "what a design review needs, in under 45 minutes")
 	flags.StringSliceVar(&s.Workloads, "workload", nil, "workloads to run; see compare list")
 	flags.StringSliceVar(&s.Arms, "arms", nil, "arms to run, the first being the baseline; default: those of the workload")
-	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write at once")
+	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write at once, over all processes")
+	flags.IntSliceVar(&s.Processes, "processes", nil, "numbers of processes that the writers are spread over")
 	flags.IntSliceVar(&s.Objects, "objects", nil, "numbers of objects written to")
 	flags.IntSliceVar(&s.Managers, "managers", nil, "numbers of field managers on each object")
-	flags.Float64Var(&s.Overlap, "overlap", 0, "share of intents, 0 to 1, that also set a field of all managers")
 	flags.DurationSliceVar(&s.RTT, "rtt", nil, "round-trip times to add to every request, such as 5ms")
 	flags.Float64Var(&s.Rate, "rate", 0, "intents a second that arrive in open loop; 0 is a closed loop")
-	flags.IntVar(&s.Bytes, "bytes", 0, "bytes of payload in each object")
 	flags.IntVar(&s.Rounds, "rounds", 0, "end a trial after so many intents of each writer instead of by time")
 	flags.DurationVar(&s.Warmup, "warmup", 300*time.Millisecond, "time before a trial counts")
 	flags.DurationVar(&s.Duration, "duration", 1500*time.Millisecond, "time that a trial counts")
@@ -103,7 +100,7 @@ func (f *runFlags) run(cmd *cobra.Command, catalogue compare.Catalogue) error {
 		Catalogue: catalogue, Dir: f.dir, Progress: stderr,
 		Open: func(ctx context.Context) (*target.Target, error) { return f.open(ctx, cmd, plan) },
 		Run: results.Run{
-			Command: f.command(cmd, profile), Seed: f.seed, Profile: profile, Plan: plan, Margin: margin,
+			Command: f.command(cmd, profile), Seed: f.seed, Profile: profile, Plan: plan, Decided: decided.Hash(),
 		},
 	}
 	failure := bench.Run(cmd.Context(), options)
@@ -136,7 +133,7 @@ func (f *runFlags) plan(cmd *cobra.Command, catalogue compare.Catalogue) (string
 	switch {
 	case f.quick || f.review:
 		for _, name := range []string{
-			"workload", "arms", "writers", "objects", "managers", "overlap", "rtt", "rate", "bytes", "rounds",
+			"workload", "arms", "writers", "objects", "processes", "managers", "rtt", "rate", "rounds",
 			"warmup", "duration", "trials",
 		} {
 			if cmd.Flags().Changed(name) {

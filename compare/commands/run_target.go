@@ -17,7 +17,11 @@ import (
 // open gives the cluster to run on.
 func (f *runFlags) open(ctx context.Context, cmd *cobra.Command, plan []results.PlannedCell) (*target.Target, error) {
 	if !f.useKubeconfig {
-		return target.Local(ctx, cmd.ErrOrStderr())
+		t, err := target.Local(ctx, cmd.ErrOrStderr())
+		if err == nil {
+			t.Pin()
+		}
+		return t, err
 	}
 	options := target.Options{Kubeconfig: f.kubeconfig, Context: f.inThis, Log: cmd.ErrOrStderr()}
 	return target.Connect(ctx, options, func(question string) (bool, error) {

@@ -12,7 +12,7 @@ import (
 const (
 	usualWidth = 80
 	mostWidth  = 140 // longer lines are hard to read
-	leastWidth = 16  // of the last column
+	leastWidth = 18  // of the last column: the longest name of an arm
 )
 
 // widthOf is how wide tables on out may be.

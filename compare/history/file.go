@@ -85,7 +85,7 @@ func Read(r io.Reader) (History, error) {
 	}
 }
 
-// ended gives the history if nothing follows; gzip compares its checksum meanwhile.
+// ended returns the history if nothing follows; gzip compares its checksum meanwhile.
 func (h History) ended(lines *bufio.Reader, n int) (History, error) {
 	switch _, err := lines.ReadByte(); {
 	case err == nil:

@@ -124,7 +124,7 @@ func (s *applies) landLate() {
 	}
 }
 
-// apply gives the revision of the answer, "" for an ownership conflict.
+// apply returns the revision of the answer, "" for an ownership conflict.
 func (s *applies) apply(o history.Operation, force bool) string {
 	for field := range o.Wants {
 		if owner, owned := s.owner[field]; owned && owner != o.Manager && !force {

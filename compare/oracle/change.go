@@ -19,7 +19,7 @@ func (j *judging) change(v int) {
 	j.stand(v)
 }
 
-// claimant gives the operation acknowledged at the version that meant to change the field: rather one whose value is
+// claimant returns the operation acknowledged at the version that meant to change the field: rather one whose value is
 // there. One that began when the version was there has found its value.
 func (j *judging) claimant(v int, field string) int {
 	meant := -1
@@ -39,7 +39,7 @@ func (j *judging) claimant(v int, field string) int {
 	return meant
 }
 
-// writerAmong gives who wrote the version: who meant a change, or else who was acknowledged. Of several that were
+// writerAmong returns who wrote the version: who meant a change, or else who was acknowledged. Of several that were
 // acknowledged, all but one changed nothing.
 func (j *judging) writerAmong(v int, by []int) int {
 	for _, o := range by {
@@ -111,7 +111,7 @@ func (j *judging) steals(was *value, by int, field string) bool {
 		!increments(taker, field)
 }
 
-// field gives the field of the version's object as the versions before left it.
+// field returns the field of the version's object as the versions before left it.
 func (j *judging) field(v int, field string) *value {
 	fields := j.objects[j.Versions[v].Object]
 	if fields == nil {

@@ -58,7 +58,7 @@ func (x *index) missed(format string, values ...any) {
 	}
 }
 
-// tieVersions gives the version of each revision.
+// tieVersions returns the version of each revision.
 func (x *index) tieVersions() map[uint64]int {
 	n := len(x.Versions)
 	x.Versions = slices.Clone(x.Versions)
@@ -106,7 +106,7 @@ func (x *index) tieOperations(at map[uint64]int) {
 	}
 }
 
-// find gives the version that an operation was acknowledged at, -1 for none.
+// find returns the version that an operation was acknowledged at, -1 for none.
 func (x *index) find(op history.Operation, at map[uint64]int) int {
 	if op.Revision == "" && op.Increments == "" && removesAll(op) {
 		return -1 // a DELETE is answered without a resourceVersion
@@ -138,10 +138,10 @@ func removesAll(op history.Operation) bool {
 	return true
 }
 
-// holds tells whether a version has what an operation wants.
+// holds reports whether a version has what an operation wants.
 func (x *index) holds(v int, op history.Operation) bool { return x.differs(v, op) == "" }
 
-// differs gives the first field that does not have the value that an operation wants, "" for none.
+// differs returns the first field that does not have the value that an operation wants, "" for none.
 func (x *index) differs(v int, op history.Operation) string {
 	for _, field := range sorted(op.Wants) {
 		if x.Versions[v].Fields[field] != op.Wants[field] {
@@ -154,7 +154,7 @@ func (x *index) differs(v int, op history.Operation) string {
 // begins tells that a version is the first of its object: as the watch found it, created, or created again.
 func (x *index) begins(v int) bool { return x.before[v] < 0 || x.Versions[x.before[v]].Deleted }
 
-// increments tells whether an operation makes a field one greater.
+// increments reports whether an operation makes a field one greater.
 func increments(op history.Operation, field string) bool {
 	_, sets := op.Wants[field]
 	return op.Increments == field && field != "" && !sets
@@ -207,7 +207,7 @@ func number(value string) (int64, bool) {
 	return n, err == nil
 }
 
-// isNext tells whether a counter made one step; a counter that is absent stands at 0.
+// isNext reports whether a counter made one step; a counter that is absent stands at 0.
 func isNext(before, after string) bool {
 	if before == "" {
 		before = "0"

@@ -57,7 +57,7 @@ func (x *index) keep(w want, o int) {
 	}
 }
 
-// take gives the operation that wrote a value at a version although no operation was acknowledged for it, -1 for none.
+// take returns the operation that wrote a value at a version although no operation was acknowledged for it, -1 for none.
 // It must have begun before the version was there.
 func (x *index) take(v int, w want) int {
 	p := x.pending[w]

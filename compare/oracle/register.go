@@ -102,7 +102,7 @@ func incrementUnknown(r *register, s state, at step) (bool, state) {
 	return ok, s
 }
 
-// open tells whether an operation that was not acknowledged at the next version may have made it: without an answer, or
+// open reports whether an operation that was not acknowledged at the next version may have made it: without an answer, or
 // acknowledged at a later one, for the last of its requests.
 func (r *register) open(s state, at step) bool {
 	next := r.chain[s.next]

@@ -21,7 +21,7 @@ type builder struct {
 	horizon time.Duration
 }
 
-// registers gives the registers in a fixed order. The index is one that Judge has not taken from.
+// registers returns the registers in a fixed order. The index is one that Judge has not taken from.
 func registers(x *index, resets map[reset]bool) []*register {
 	b := &builder{
 		index: x, registers: map[[2]string]*register{}, earliest: make([]time.Duration, len(x.Versions)), wrote: map[want]bool{},
@@ -140,7 +140,7 @@ func (b *builder) addPending(w want, p *pending, resets map[reset]bool) {
 	add(p.later, func(o int) int { return r.acknowledged[o] })
 }
 
-// bound gives when a version was there at the earliest: what changed was written by an operation acknowledged at it, or
+// bound returns when a version was there at the earliest: what changed was written by an operation acknowledged at it, or
 // by one that may have been, and the version before was there.
 func (b *builder) bound(v int) time.Duration {
 	before := b.before[v]

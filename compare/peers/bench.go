@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"coapply.dev/compare"
 	"coapply.dev/compare/peers/contention"
 	"coapply.dev/compare/peers/measure"
 	"coapply.dev/compare/peers/micro"
@@ -24,6 +25,7 @@ import (
 )
 
 type benchFlags struct {
+	catalogue        compare.Catalogue
 	rounds           int
 	only             []string
 	quick            bool
@@ -33,8 +35,9 @@ type benchFlags struct {
 // parts of the table, in its order.
 var parts = []string{"contention", "processes", "width", "requests", "micro", "scale"}
 
-func benchCommand() *cobra.Command {
-	f := &benchFlags{}
+// Command is `compare bench`, of a catalogue that has the peers.
+func Command(catalogue compare.Catalogue) *cobra.Command {
+	f := &benchFlags{catalogue: catalogue}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Print the table of what speed is promised, as measured here and now",
@@ -44,6 +47,8 @@ what was measured here and now, and what peers come to in the same.
 It starts a control plane of its own on this machine, with fsync (the first time it builds one:
 minutes), and writes as an ordinary user without a rate limit. Nothing else should run meanwhile.
 The exit code is 1 if a must is missed.`,
+		Example: `  compare bench
+  compare bench --only requests,micro --rounds 3`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -100,7 +105,7 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 	}
 	missed := slices.ContainsFunc(report.Rows, func(r measure.Row) bool { return r.Met() == "no" })
 	if (missed && !f.quick) || report.LostUpdates > 0 {
-		return errMissed
+		return ErrMissed
 	}
 	return nil
 }
@@ -152,7 +157,7 @@ func (f *benchFlags) part(ctx context.Context, t *target.Target, part string, re
 	switch part {
 	case "contention", "processes":
 		var rounds []contention.Round
-		options := contention.Options{Catalogue: catalogue(), Rounds: f.rounds, Quick: f.quick, Spread: part == "processes", Progress: progress}
+		options := contention.Options{Catalogue: f.catalogue, Rounds: f.rounds, Quick: f.quick, Spread: part == "processes", Progress: progress}
 		if rounds, err = contention.Run(ctx, t, options); err == nil {
 			rows = contention.Rows(rounds)
 			if options.Spread {
@@ -162,7 +167,7 @@ func (f *benchFlags) part(ctx context.Context, t *target.Target, part string, re
 		}
 	case "width":
 		var rounds []width.Round
-		options := width.Options{Catalogue: catalogue(), Rounds: f.rounds, Quick: f.quick, Progress: progress}
+		options := width.Options{Catalogue: f.catalogue, Rounds: f.rounds, Quick: f.quick, Progress: progress}
 		if rounds, err = width.Run(ctx, t, options); err == nil {
 			rows = width.Rows(rounds, f.quick)
 			report.Judged(width.Judged(rounds))
@@ -191,7 +196,7 @@ func (f *benchFlags) objects() int {
 
 // command repeats the run.
 func (f *benchFlags) command() string {
-	words := []string{"peers bench"}
+	words := []string{"compare bench"}
 	if f.quick {
 		words = append(words, "--quick")
 	} else {

@@ -4,160 +4,103 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
-	"coapply.dev/compare/results"
+	"coapply.dev/compare/decided"
+	"coapply.dev/compare/statistics"
+	"coapply.dev/compare/summary"
 )
 
-// forest shows paired ratios with their intervals on one logarithmic axis.
+// forest is a ratio in each cell, with its interval, on one logarithmic scale.
 type forest struct {
-	Title, Text string
-	Rows        []forestRow
-	Ticks       []forestTick
-	// BandX and BandWidth are the margin within which arms are equivalent.
-	BandX, BandWidth string
+	Title  string
+	Ticks  []place
+	Margin [2]string // of equivalence: where it begins, and how wide it is
+	Rows   []forestRow
 }
+
+// place is where something stands, in per cent of the scale.
+type place struct{ At, Label string }
 
 type forestRow struct {
-	Cell, Arm, Baseline, Ratio, Range, P, Word, Why string
-	Look                                            look
-	AA                                              bool
-	First                                           bool // of its cell
-	Drawn, Whisker                                  bool
-	X, Lo, Hi                                       string
-	Blocks                                          int
+	Cell, Text, Verdict, Class, First string
+	Against                           string
+	Lo, At, Width                     string // empty where there is nothing to draw
 }
 
-type forestTick struct{ X, Text string }
-
-// measures that are compared, with the words for a ratio above 1.
-var measures = []struct{ name, short, title, text string }{
-	{"goodput", "goodput", "Goodput, ratio to the baseline", "Right of 1: more intents land per second."},
-	{"apiserver_cpu", "CPU of the API server", "CPU of the API server per intent, ratio to the baseline", "Right of 1: the API server works more for each intent."},
-}
-
-func measureTitle(name string) string {
-	for _, m := range measures {
-		if m.name == name {
-			return m.short
-		}
-	}
-	return name
-}
-
-func (b *builder) forests() []forest {
-	var forests []forest
-	for _, m := range measures {
-		if f := b.forest(m.name, m.title, m.text); len(f.Rows) > 0 {
-			forests = append(forests, f)
-		}
-	}
-	for _, c := range b.results.Comparisons { // what a later version compares
-		known := measureTitle(c.Measure) != c.Measure || c.Measure == "goodput"
-		shown := slices.ContainsFunc(forests, func(f forest) bool { return f.Title == c.Measure })
-		if !known && !shown {
-			forests = append(forests, b.forest(c.Measure, c.Measure, ""))
-		}
-	}
-	return forests
-}
-
-func (b *builder) forest(measure, title, text string) forest {
-	f := forest{Title: title, Text: text}
+// newForest has a row for each comparison of a family. first is what the leader of a cell is called; "" leaves it out.
+func newForest(s summary.Summary, family, measure, title, first string) forest {
+	f := forest{Title: title}
 	lo, hi := 0.5, 2.0
-	var shown []results.Comparison
-	for _, c := range b.results.Comparisons {
-		if c.Measure != measure {
-			continue
-		}
-		shown = append(shown, c)
-		if drawable(c) && c.Word != noVerdict { // what counts for nothing does not set the scale
-			lo, hi = min(lo, max(c.Lo, 1.0/64)), max(hi, min(c.Hi, 64))
+	for _, c := range s.Comparisons {
+		if c.Family == family && c.Measure == measure && drawable(c.Lo) && drawable(c.Hi) {
+			lo, hi = min(lo, c.Lo), max(hi, c.Hi)
 		}
 	}
-	axis := ratioAxis{math.Log2(lo), math.Log2(hi)}
-	f.Ticks = axis.ticks()
-	margin := b.results.Run.Margin
-	f.BandX, f.BandWidth = axis.at(1-margin), fmt.Sprintf("%.2f%%", axis.hundredths(1+margin)-axis.hundredths(1-margin))
-	for i, c := range shown {
-		f.Rows = append(f.Rows, forestRow{
-			Cell: c.Cell, Arm: c.Arm, Baseline: c.Baseline, AA: c.AA, Look: b.palette.of(c.Arm), Blocks: c.Blocks,
-			Ratio: ratioText(c, drawable(c)), Range: rangeText(c), P: pText(c), Word: wordOf(c), Why: cut(c.Why),
-			First: i == 0 || shown[i-1].Cell != c.Cell, Drawn: drawable(c), Whisker: hasInterval(c),
-			X: axis.at(c.Ratio), Lo: axis.at(c.Lo), Hi: axis.at(c.Hi),
-		})
+	low, high := math.Log(lo)-0.1, math.Log(hi)+0.1
+	at := func(ratio float64) float64 { return 100 * (min(max(math.Log(ratio), low), high) - low) / (high - low) }
+	for _, t := range logTicks(low, high, at) {
+		f.Ticks = append(f.Ticks, place{per(t.At), t.Label + "×"})
+	}
+	if len(f.Ticks) > 5 {
+		f.Ticks = slices.DeleteFunc(f.Ticks, func(p place) bool { return !strings.HasPrefix(strings.TrimLeft(p.Label, "0."), "1") })
+	}
+	margin := 1 + decided.Now.Margin
+	f.Margin = [2]string{per(at(1 / margin)), per(at(margin) - at(1/margin))}
+	for _, c := range s.Comparisons {
+		if c.Family == family && c.Measure == measure {
+			f.Rows = append(f.Rows, newForestRow(s, c, at, first))
+		}
 	}
 	return f
 }
 
-// wordOf says of a cost what it is: an arm that costs more is called slower in the results.
-func wordOf(c results.Comparison) string {
-	switch {
-	case c.Measure == "apiserver_cpu" && c.Word == "slower":
-		return "costs more"
-	case c.Measure == "apiserver_cpu" && c.Word == "faster":
-		return "costs less"
+func newForestRow(s summary.Summary, c summary.Comparison, at func(float64) float64, first string) forestRow {
+	row := forestRow{
+		Cell: phrase(s, c.Cell), Text: summary.Times(c.Ratio, c.Lo, c.Hi), Verdict: string(c.Verdict), Against: c.Against,
+		Class: map[statistics.Verdict]string{statistics.Better: "better", statistics.Worse: "worse"}[c.Verdict],
 	}
-	return either(c.Word)
+	if c.Verdict == statistics.NoVerdict {
+		row.Verdict += ": " + c.Why
+	}
+	if drawable(c.Ratio) && drawable(c.Lo) && drawable(c.Hi) {
+		row.Lo, row.At, row.Width = per(at(c.Lo)), per(at(c.Ratio)), per(max(0, at(c.Hi)-at(c.Lo)))
+	}
+	if first != "" {
+		row.First = leader(s, c.Cell, c.Measure, first)
+	}
+	return row
 }
 
-// ratioAxis is from lo to hi, as logarithms to base 2.
-type ratioAxis struct{ lo, hi float64 }
-
-func (a ratioAxis) hundredths(ratio float64) float64 {
-	if ratio <= 0 || math.IsNaN(ratio) {
-		return 2
-	}
-	return 2 + 96*min(max((math.Log2(ratio)-a.lo)/(a.hi-a.lo), 0), 1)
-}
-
-func (a ratioAxis) at(ratio float64) string { return fmt.Sprintf("%.2f%%", a.hundredths(ratio)) }
-
-func (a ratioAxis) ticks() []forestTick {
-	var ticks []forestTick
-	every := max(1, math.Ceil((a.hi-a.lo)/7))
-	for e := math.Ceil(a.lo/every) * every; e <= a.hi; e += every {
-		text := number(math.Pow(2, e))
-		if e >= 0 {
-			text = count(int(math.Pow(2, e)))
+// leader names the winner of a cell, or those that share the lead.
+func leader(s summary.Summary, cell, measure, first string) string {
+	for _, c := range s.Contests {
+		if c.Cell != cell || c.Measure != measure {
+			continue
 		}
-		ticks = append(ticks, forestTick{a.at(math.Pow(2, e)), text})
+		switch {
+		case c.Why != "":
+			return first + ": no verdict"
+		case c.Winner != "" && len(c.Arms) > 1:
+			return fmt.Sprintf("%s: %s, %s %s", first, summary.Arm(c.Winner), summary.Times(c.Ratio, c.Lo, c.Hi), summary.Arm(c.Arms[1]))
+		case c.Winner != "":
+			return fmt.Sprintf("%s: %s, alone in question", first, summary.Arm(c.Winner))
+		}
+		return first + ": nobody (`" + strings.Join(c.Shared, "`, `") + "`)"
 	}
-	return ticks
+	return ""
 }
 
-// drawable tells whether a comparison has a ratio at all: those without a verdict may not.
-func drawable(c results.Comparison) bool {
-	return c.Ratio > 0 && finite(c.Ratio)
-}
-
-func hasInterval(c results.Comparison) bool {
-	return drawable(c) && c.Lo > 0 && c.Hi > 0 && finite(c.Lo) && finite(c.Hi)
-}
-
-func ratioText(c results.Comparison, shown bool) string {
-	if !shown {
-		return na
+// phrase says in words what a cell is.
+func phrase(s summary.Summary, cell string) string {
+	for _, r := range s.Rows {
+		if r.Name == cell {
+			return summary.Phrase(r.Cell)
+		}
 	}
-	return "× " + number(c.Ratio)
+	return cell
 }
 
-func rangeText(c results.Comparison) string {
-	if !hasInterval(c) {
-		return na
-	}
-	return fmt.Sprintf("[%s, %s]", number(c.Lo), number(c.Hi))
-}
+func drawable(v float64) bool { return v > 0 && !math.IsInf(v, 0) && !math.IsNaN(v) }
 
-func logText(c results.Comparison) string {
-	if !drawable(c) {
-		return na
-	}
-	return fmt.Sprintf("%+.2f", math.Log2(c.Ratio))
-}
-
-func pText(c results.Comparison) string {
-	if !drawable(c) || c.Blocks < 2 {
-		return na
-	}
-	return fmt.Sprintf("%.3f", c.Adjusted)
-}
+func per(v float64) string { return fmt.Sprintf("%.1f%%", v) }

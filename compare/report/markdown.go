@@ -2,66 +2,131 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"coapply.dev/compare/results"
+	"coapply.dev/compare/summary"
 )
 
-const alignRight = text.AlignRight
-
-// Markdown gives the report in short, for a pull request. The same data gives the same bytes.
-func Markdown(run results.Run, trials []results.Trial, r results.Results) ([]byte, error) {
-	b := newBuilder(run, trials, r)
+// Markdown returns the report as text of a few pages.
+func Markdown(run results.Run, s summary.Summary) []byte {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# %s\n\n", plain(b.title()))
-	for _, f := range b.facts() {
+	p := newPage(run, s)
+	fmt.Fprintf(&out, "# %s\n\n%s\n", plain(p.Title), plain(p.Scope))
+	if s.Void != "" {
+		fmt.Fprintf(&out, "\n> **This run is void: nothing of it counts.** %s\n", plain(s.Void))
+	}
+	for _, note := range s.Notes {
+		fmt.Fprintf(&out, "\n> %s\n", plain(note))
+	}
+	for _, a := range s.Answers {
+		fmt.Fprintf(&out, "\n**%s** %s\n", plain(a.Question), plain(a.Text))
+	}
+	table(&out, "Your situation", []string{"your situation", "use this", "because"}, situationRows(s))
+	table(&out, "Cells", []string{"cell", "goodput, ours against plain", "CPU of the API server, ours against plain", "fastest of all",
+		"goodput, plain against the best other way"}, cellRows(p))
+	table(&out, "Correctness", []string{"arm", "trials", "acknowledged", "lost", "most given up"}, lossRows(p.Losses))
+	table(&out, "Systems", []string{"system", "published", "figure", "measured", "kind"}, systemRows(s))
+	fmt.Fprintf(&out, "\n## Method\n\n")
+	for _, f := range p.Method {
 		fmt.Fprintf(&out, "- %s: %s\n", f.Name, plain(f.Text))
 	}
-	for _, a := range b.alerts() {
-		fmt.Fprintf(&out, "\n> **%s** %s\n", plain(a.Head), plain(a.Text))
+	fmt.Fprintf(&out, "- Checks: %d of %d failed\n", len(p.Failed), len(s.Checks))
+	for _, c := range p.Failed {
+		fmt.Fprintf(&out, "  - %s\n", plain(fmt.Sprintf("%s (%s): %s", c.Name, c.Threat, c.Seen)))
 	}
-	out.WriteString("\n## Verdict\n\n")
-	if len(r.Verdict) == 0 {
-		out.WriteString("None: " + na + "\n")
-	}
-	for i, line := range r.Verdict {
-		fmt.Fprintf(&out, "%d. %s\n", i+1, plain(line))
-	}
-	out.WriteString("\n" + plain(reading) + "\n")
-	for _, section := range []struct {
-		title string
-		table table
-	}{
-		{"Correctness", b.correctness()},
-		{"First violations", b.violations()},
-		{"Trials that count for nothing", b.voidTrials()},
-		{"Results", b.overview()},
-		{"Where Server-Side Apply is behind", b.against()},
-		{"Claims", b.claims()},
-		{"Hypotheses", b.hypotheses()},
-		{"Checks", b.checks()},
-	} {
-		fmt.Fprintf(&out, "\n## %s\n\n%s", section.title, section.table.markdown())
-	}
-	fmt.Fprintf(&out, "\n## Reproduce\n\n%s\nSeed %d; it took %s. The method is in docs/benchmarking.md, the raw data beside this file.\n",
-		fenced(either(run.Command)), run.Seed, b.ended())
-	return visible([]byte(out.String())), nil
+	return visible([]byte(out.String()))
 }
 
-// reading explains what the tables take for granted.
-const reading = "ssa is plain Server-Side Apply, apply is coapply's; gmu is get-modify-update, and what follows says how it retries. " +
-	"hot-object w16 m4 is that workload with 16 writers under 4 field managers; further, o is objects, rtt an added round trip. " +
-	"In brackets: 95 % interval. A p99 of never falls among intents that were given up. Glossary, arms and charts are in report.html."
+func situationRows(s summary.Summary) [][]string {
+	var rows [][]string
+	for _, one := range s.Situations {
+		rows = append(rows, []string{one.Situation, list(one.Use), one.Because})
+	}
+	return rows
+}
 
-// plain is text on one line that Markdown takes for text: what opens an element, a link or code does not.
+// list joins arms of which none was shown to be better.
+func list(arms []string) string {
+	if len(arms) == 0 {
+		return "–"
+	}
+	return "`" + strings.Join(arms, "` or `") + "`"
+}
+
+// cellRows puts the three comparisons of a cell into one row.
+func cellRows(p page) [][]string {
+	var rows [][]string
+	at := func(f forest, cell string) forestRow {
+		for _, r := range f.Rows {
+			if r.Cell == cell {
+				return r
+			}
+		}
+		return forestRow{Text: summary.NA}
+	}
+	for _, r := range p.Forests["fastest"].Rows {
+		cost, avoid := at(p.Forests["cost"], r.Cell), at(p.Forests["avoid"], r.Cell)
+		against := avoid.Text + " " + avoid.Verdict
+		if avoid.Against != "" {
+			against = "`" + avoid.Against + "`: " + against
+		}
+		rows = append(rows, []string{
+			r.Cell, r.Text + " " + r.Verdict, cost.Text + " " + cost.Verdict, strings.TrimPrefix(r.First, "fastest of all: "), against,
+		})
+	}
+	return rows
+}
+
+func lossRows(losses []lossRow) [][]string {
+	var rows [][]string
+	for _, l := range losses {
+		rows = append(rows, []string{"`" + l.Arm + "`", summary.Count(l.Trials), l.Acknowledged, l.Lost, l.GaveUp})
+	}
+	return rows
+}
+
+func systemRows(s summary.Summary) [][]string {
+	var rows [][]string
+	for _, one := range s.Systems {
+		claim := one.Claim
+		if one.Contradiction != "" {
+			claim += " (" + one.Contradiction + ")"
+		}
+		rows = append(rows, []string{one.Workload, claim, one.Claimed, one.Measured, one.Kind})
+	}
+	return rows
+}
+
+func table(out *strings.Builder, title string, columns []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n## %s\n\n| %s |\n|%s\n", title, strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+	for _, row := range rows {
+		for i := range row {
+			row[i] = strings.ReplaceAll(plain(row[i]), "|", `\|`)
+		}
+		fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
+	}
+}
+
+var (
+	special = regexp.MustCompile("[<>\\[\\]*_\\\\#&`]")
+	code    = regexp.MustCompile("`[A-Za-z0-9 ._-]+`")
+)
+
+// plain is text in Markdown that means nothing but itself; names in backticks stay marked.
 func plain(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	return strings.NewReplacer("<", "&lt;", "`", "'", "*", `\*`, "](", `]\(`, "_", `\_`).Replace(text)
-}
-
-// fenced is a block of code. No line of it can end the block.
-func fenced(text string) string {
-	return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
+	text = strings.Join(strings.Fields(cut(text)), " ")
+	var out strings.Builder
+	at := 0
+	for _, span := range code.FindAllStringIndex(text, -1) {
+		out.WriteString(special.ReplaceAllString(text[at:span[0]], `\$0`))
+		out.WriteString(text[span[0]:span[1]])
+		at = span[1]
+	}
+	out.WriteString(special.ReplaceAllString(text[at:], `\$0`))
+	return out.String()
 }

@@ -7,46 +7,75 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
+	"coapply.dev/compare/statistics"
+	"coapply.dev/compare/summary"
 )
 
-var (
-	//go:embed page.css
-	css string
-	//go:embed *.html
-	pages embed.FS
-)
+//go:embed page.html page.css
+var files embed.FS
 
 var pageTemplate = parse()
 
-// parse puts the style into the frame. The style is part of the template, as nothing in it depends on data, and the
-// policy allows nothing but it.
+// parse puts the style into the page. Nothing in it depends on data, and the policy allows nothing but it.
 func parse() *template.Template {
-	frame, err := pages.ReadFile("page.html")
+	frame, err := files.ReadFile("page.html")
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	style := strings.Join(strings.Fields(css), " ")
+	css, err := files.ReadFile("page.css")
+	if err != nil {
+		panic(err)
+	}
+	style := strings.Join(strings.Fields(string(css)), " ")
 	hash := sha256.Sum256([]byte(style))
 	whole := strings.NewReplacer(
 		"STYLE", style,
 		"POLICY", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+"'; form-action 'none'; base-uri 'none'",
 	).Replace(string(frame))
-	page := template.New("page").Funcs(template.FuncMap{"count": count, "plural": plural, "lower": strings.ToLower})
-	page = template.Must(page.ParseFS(pages, "[a-o]*.html", "[q-z]*.html"))
-	return template.Must(page.Parse(whole))
+	return template.Must(template.New("page").Funcs(template.FuncMap{"marked": marked, "cut": cut}).Parse(whole))
 }
 
-// HTML gives the page of a run. The same data gives the same bytes. It fails on trials whose latencies cannot be read.
-func HTML(run results.Run, trials []results.Trial, r results.Results) ([]byte, error) {
-	data, err := newPage(newBuilder(run, trials, r))
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+var name = regexp.MustCompile("`([^`]*)`")
+
+// marked sets names in backticks as code.
+func marked(text string) template.HTML {
+	escaped := template.HTMLEscapeString(cut(text))
+	return template.HTML(name.ReplaceAllString(escaped, "<code>$1</code>")) //nolint:gosec // escaped above
+}
+
+// maxText is how much of a text is shown: an error may hold a whole object.
+const maxText = 600
+
+// cut leaves out the end of a text that is too long, and says so.
+func cut(text string) string {
+	runes := []rune(text)
+	if len(runes) <= maxText {
+		return text
 	}
+	return fmt.Sprintf("%s… (%s more characters)", string(runes[:maxText]), summary.Count(len(runes)-maxText))
+}
+
+// visible replaces what a page must not contain: control characters, and those that turn the direction of writing.
+func visible(text []byte) []byte {
+	return []byte(strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, string(text)))
+}
+
+// HTML returns the page of a run.
+func HTML(run results.Run, s summary.Summary) ([]byte, error) {
 	var out bytes.Buffer
-	if err := pageTemplate.Execute(&out, data); err != nil {
+	if err := pageTemplate.Execute(&out, newPage(run, s)); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	return visible(out.Bytes()), nil
@@ -54,68 +83,161 @@ func HTML(run results.Run, trials []results.Trial, r results.Results) ([]byte, e
 
 // page is what the template shows.
 type page struct {
-	Title, Kicker string
-	Facts         []fact
-	Alerts        []alert
-	Verdict       []fact
-	ArmList       []fact
-	Swatches      []swatch
-
-	Maps      []heatmap
-	Elsewhere table
-
-	Correctness, CorrectnessByWorkload, Violations, VoidTrials table
-	Hypotheses, Claims, Against                                table
-
-	Workloads []workloadSection
-	Forests   []forest
-	Model     *modelSection
-
-	Environment      []fact
-	Versions, Flags  table
-	Method           []string
-	Design           table
-	Sources, Objects []listing
-	Checks           table
-	CheckCounts      string
-	Command          string
-	Seed             uint64
-	Took             string
-	Glossary         []fact
-	EveryCell        []table
-	Files            []fact
+	summary.Summary
+	Title, Scope string
+	Chart        chart
+	Forests      map[string]forest
+	Losses       []lossRow
+	Failed       []summary.Check
+	Method       []fact
+	Arms         []results.ArmInfo
+	Decided      string
+	Command      string
+	Files        []fact
 }
 
-// alert is what must not be missed: a banner above everything.
-type alert struct{ Head, Text string }
+type fact struct{ Name, Text string }
 
-func newPage(b *builder) (page, error) {
+func newPage(run results.Run, s summary.Summary) page {
 	p := page{
-		Title: b.title(), Kicker: "Server-Side Apply against get-modify-update", Facts: b.facts(), Alerts: b.alerts(), Verdict: b.verdict(),
-		ArmList: b.armList(), Elsewhere: b.elsewhere(), Correctness: b.correctness(), CorrectnessByWorkload: b.correctnessByWorkload(),
-		Violations: b.violations(), VoidTrials: b.voidTrials(), Hypotheses: b.hypotheses(), Claims: b.claims(), Against: b.against(),
-		Forests: b.forests(), Environment: b.environment(), Versions: b.versions(), Flags: b.flags(), Method: b.method(), Design: b.design(),
-		Sources: b.sources(), Objects: b.objects(), Checks: b.checks(), CheckCounts: b.checkCounts(),
-		Command: b.run.Command, Seed: b.run.Seed, Took: b.ended(), Glossary: glossary, EveryCell: b.everyCell(), Files: files,
+		Summary: s, Title: title(run), Scope: scope(run, s), Chart: newChart(s.Rows), Losses: losses(s), Failed: failedChecks(s),
+		Method: method(run, s), Arms: run.Arms, Decided: decided.Text(), Command: run.Command, Files: beside,
 	}
-	p.Maps = b.heatmaps()
-	var err error
-	if p.Swatches, err = swatches(b.palette); err != nil {
-		return page{}, err
+	ours, plain := decided.Now.Ours, decided.Now.Plain
+	p.Forests = map[string]forest{
+		"fastest": newForest(s, "ours", goodput, fmt.Sprintf("Goodput of %s against %s", ours, plain), "fastest of all"),
+		"cost":    newForest(s, "ours", serverCPU, fmt.Sprintf("CPU of the API server for each write, %s against %s", ours, plain), "cheapest of all"),
+		"avoid":   newForest(s, "avoid", goodput, fmt.Sprintf("Goodput of %s against the best way without Server-Side Apply", plain), ""),
 	}
-	if p.Workloads, err = b.workloads(); err != nil {
-		return page{}, err
-	}
-	p.Model, err = b.model()
-	return p, err
+	return p
 }
 
-// files are those beside the report in its folder.
-var files = []fact{
+// Measures that charts show.
+const (
+	goodput   = "goodput_per_s"
+	serverCPU = "apiserver_cpu_ms_per_intent"
+)
+
+func title(run results.Run) string {
+	return "Ways to write to one Kubernetes object, compared: " + either(run.Profile) + " run"
+}
+
+// scope says in one line what ran where.
+func scope(run results.Run, s summary.Summary) string {
+	e := run.Environment
+	parts := []string{"Kubernetes " + either(e.Server), "etcd " + either(e.Etcd) + ", fsync " + either(e.EtcdFsync)}
+	cores := fmt.Sprintf("%d cores", e.Cores)
+	if len(e.ServerCores) > 0 && len(e.GeneratorCores) > 0 {
+		cores += fmt.Sprintf(" (%d for the servers, %d for the writers)", len(e.ServerCores), len(e.GeneratorCores))
+	}
+	parts = append(parts, cores, summary.Count(s.Run.Trials)+" trials", run.Started.UTC().Format("2006-01-02"))
+	return strings.Join(parts, " · ")
+}
+
+func either(text string) string {
+	if text == "" {
+		return summary.NA
+	}
+	return text
+}
+
+// failedChecks are named on the first screen; the others stand with the method.
+func failedChecks(s summary.Summary) []summary.Check {
+	var failed []summary.Check
+	for _, c := range s.Checks {
+		if c.State == "failed" {
+			failed = append(failed, c)
+		}
+	}
+	return failed
+}
+
+// lossRow is an arm over all its cells.
+type lossRow struct {
+	Arm          string
+	Trials       int
+	Acknowledged string
+	Lost         string
+	GaveUp       string
+	Width        string // of the bar
+	Class        string
+}
+
+// losses has what each arm lost over all cells, and the most that it gave up in one of the workload of the chart.
+func losses(s summary.Summary) []lossRow {
+	var rows []lossRow
+	for _, arm := range armsOf(s.Rows) {
+		row := lossRow{Arm: arm, Lost: "0"}
+		lost, acknowledged, worst := 0, 0, 0.0
+		var where []string
+		for _, r := range s.Rows {
+			if r.Arm != arm || r.AA || r.Control {
+				continue
+			}
+			row.Trials, acknowledged, lost = row.Trials+r.Trials, acknowledged+r.Acknowledged, lost+r.LostUpdates
+			if r.LostUpdates > 0 && !slices.Contains(where, r.Workload) {
+				where = append(where, r.Workload)
+			}
+			if share := r.Measures["give_up_share"].Mean; r.Workload == chartWorkload && share > worst {
+				worst, row.GaveUp = share, summary.Percent(share)+" ("+summary.Phrase(r.Cell)+")"
+			}
+		}
+		if row.Acknowledged = summary.Count(acknowledged); lost > 0 {
+			row.Lost, row.Class = summary.Count(lost)+" ("+strings.Join(where, ", ")+")", "worse"
+		} else if _, upper, ok := statistics.Proportion(0, row.Trials); ok {
+			row.Lost = "0 (at most in " + summary.Percent(upper) + " of trials)"
+		}
+		if worst > 0 {
+			row.Width = fmt.Sprintf("%.1f%%", 100*min(1, worst))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// armsOf are the arms of rows, each once, without the controls.
+func armsOf(rows []summary.Row) []string {
+	var arms []string
+	for _, r := range rows {
+		if !r.Control && !slices.Contains(arms, r.Arm) {
+			arms = append(arms, r.Arm)
+		}
+	}
+	return arms
+}
+
+// method says how it was measured, as far as it is of this run.
+func method(run results.Run, s summary.Summary) []fact {
+	e := run.Environment
+	pinned := "not pinned: " + either(e.Unpinned)
+	if len(e.ServerCores) > 0 {
+		pinned = fmt.Sprintf("API server and etcd on cores %v, writers on %v", e.ServerCores, e.GeneratorCores)
+	}
+	fsync := summary.NA
+	if e.FsyncP50 != nil && e.FsyncP99 != nil {
+		fsync = fmt.Sprintf("%s, 99 in 100 %s", *e.FsyncP50, *e.FsyncP99)
+	}
+	return []fact{
+		{"Repeat it", run.Command},
+		{"Trials", fmt.Sprintf("%s of %s planned, %s void; each arm of a cell once a block, in random order (seed %d)",
+			summary.Count(s.Run.Trials), summary.Count(s.Run.Planned), summary.Count(s.Run.VoidTrials), run.Seed)},
+		{"Comparison", fmt.Sprintf("the mean logarithm of the ratios within blocks, with Student's 95 %% interval; better, worse: beyond %s, "+
+			"equivalent: within; adjusted after Holm for all cells of a question", summary.Percent(s.Run.Margin))},
+		{"First of all", "named only if it beats every other arm of the cell that lost nothing and gave up next to nothing"},
+		{"Cores", pinned},
+		{"Machine", fmt.Sprintf("%s, %s, kernel %s, limits %s", either(e.CPU), e.OS, either(e.Kernel), either(e.Limits))},
+		{"Disk", fmt.Sprintf("%s, a write of 4 KiB with fsync takes %s", either(e.FileSystem), fsync)},
+		{"User", fmt.Sprintf("%s of %s, no rate limit of the client's", either(e.User), either(strings.Join(e.Groups, ", ")))},
+		{"Commit", fmt.Sprintf("%s, %s", either(e.Commit), either(e.Go))},
+		{"Decided", "sha256 " + s.Run.Decided},
+	}
+}
+
+// beside are the files of the folder.
+var beside = []fact{
 	{"run.json", "what was to be done, and where it ran"},
 	{"trials.jsonl", "every trial as it was measured, a line each"},
-	{"results.json", "everything that this page shows, reckoned from the two"},
-	{"results.csv", "a row for each arm in each cell"},
+	{"results.jsonl", "everything that was reckoned from the two, a line each"},
 	{"results.bench", "for benchstat"},
 	{"report.md", "this report in short"},
 }

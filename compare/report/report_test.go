@@ -1,177 +1,267 @@
 package report_test
 
 import (
-	"fmt"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/report"
 	"coapply.dev/compare/results"
+	"coapply.dev/compare/statistics"
 	"coapply.dev/compare/summary"
+	"coapply.dev/compare/summary/summarytest"
 )
 
-// TestSample renders a run of the size of a review.
-func TestSample(t *testing.T) {
-	run, trials, err := results.Load("../results/testdata/sample")
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// elements are what a page may consist of: nothing that runs, loads or submits.
+var elements = strings.Fields(`html head meta title style body svg rect g text polyline line circle main header
+	section figure figcaption h1 h2 h3 p dl dt dd div table thead tbody tr th td a code pre span b br strong details summary`)
+
+// files are the addresses outside of the page.
+var files = []string{"run.json", "trials.jsonl", "results.jsonl", "results.bench", "report.md"}
+
+// page returns the page of a run, after checks that every page must pass.
+func page(t *testing.T, run results.Run, s summary.Summary) string {
+	t.Helper()
+	html, err := report.HTML(run, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := summary.Of(run, trials)
-	html := page(t, run, trials, r)
-	for _, cell := range r.Cells {
-		has(t, html, cell.Cell().String())
-	}
-	if charts := strings.Count(html, `<svg class="chart"`); charts < len(run.Plan) {
-		t.Errorf("%d charts of %d cells", charts, len(run.Plan))
-	}
-	has(t, markdown(t, run, trials, r), "## Correctness")
+	checkPage(t, string(html))
+	return string(html)
 }
 
-// TestNothing: a run without anything has a report, which says n/a.
+// checkPage parses a page as strictly as XML, and holds it to the elements, attributes and addresses that a
+// self-contained page has.
+func checkPage(t *testing.T, html string) {
+	t.Helper()
+	decoder := xml.NewDecoder(strings.NewReader(html))
+	ids, wanted := map[string]bool{}, map[string]bool{}
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the page is not well-formed: %v", err)
+		}
+		if start, is := token.(xml.StartElement); is {
+			checkElement(t, start, ids, wanted)
+		}
+	}
+	for id := range wanted {
+		if !ids[id] {
+			t.Errorf("there is no id %q", id)
+		}
+	}
+	_, style, _ := strings.Cut(html, "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	if strings.Contains(style, "@import") || strings.Contains(style, "url(") {
+		t.Errorf("a style that loads something: %q", style)
+	}
+	hash := sha256.Sum256([]byte(style))
+	if policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]); !strings.Contains(html, policy) {
+		t.Errorf("the policy does not allow the page's own style, want %s", policy)
+	}
+	for _, broken := range []string{"NaN", "+Inf", "%!", "ZgotmplZ"} {
+		if strings.Contains(html, broken) {
+			t.Errorf("the page has %q", broken)
+		}
+	}
+	if len(html) > 300<<10 {
+		t.Errorf("%d bytes", len(html))
+	}
+}
+
+func checkElement(t *testing.T, start xml.StartElement, ids, wanted map[string]bool) {
+	t.Helper()
+	if !slices.Contains(elements, start.Name.Local) {
+		t.Errorf("element %s", start.Name.Local)
+	}
+	for _, a := range start.Attr {
+		switch name := a.Name.Local; {
+		case strings.HasPrefix(name, "on") || name == "style" || name == "src":
+			t.Errorf("attribute %s=%q of %s", name, a.Value, start.Name.Local)
+		case name == "href" && strings.HasPrefix(a.Value, "#"):
+			wanted[a.Value[1:]] = true
+		case name == "href" && !slices.Contains(files, a.Value):
+			t.Errorf("address %q", a.Value)
+		case name == "id" && ids[a.Value]:
+			t.Errorf("id %q twice", a.Value)
+		case name == "id":
+			ids[a.Value] = true
+		}
+	}
+}
+
+func has(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("the report lacks %q", part)
+		}
+	}
+}
+
+func hasNot(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("the report has %q", part)
+		}
+	}
+}
+
+// sample is the run that is made up.
+func sample() (results.Run, summary.Summary) {
+	run, trials := summarytest.Run(blocks)
+	return run, summary.Of(run, trials)
+}
+
+// blocks of the run that is made up.
+const blocks = 8
+
+// TestGolden shows what a report consists of: go test ./report -update, then look at testdata/report.html in a browser.
+func TestGolden(t *testing.T) {
+	run, s := sample()
+	html, text := page(t, run, s), string(report.Markdown(run, s))
+	// The decisions and their hash change with every word of that file.
+	anonymous := strings.NewReplacer(s.Run.Decided, "HASH", s.Run.Decided[:12], "HASH")
+	html = regexp.MustCompile(`(?s)(decided.yaml</summary><pre>).*?(</pre>)`).ReplaceAllString(html, "$1$2")
+	for name, got := range map[string]string{"report.html": anonymous.Replace(html), "report.md": anonymous.Replace(text)} {
+		file := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-want +got), rewritten by -update:\n%s", file, diff)
+		}
+	}
+	if lines := strings.Count(text, "\n"); lines > 160 {
+		t.Errorf("report.md has %d lines: more than four pages", lines)
+	}
+}
+
+// TestSame: the same data gives the same bytes.
+func TestSame(t *testing.T) {
+	run, s := sample()
+	first, _ := report.HTML(run, s)
+	text := report.Markdown(run, s)
+	for range 2 {
+		run, s = sample()
+		again, err := report.HTML(run, s)
+		if err != nil || !bytes.Equal(first, again) || !bytes.Equal(text, report.Markdown(run, s)) {
+			t.Fatalf("%v, or other bytes", err)
+		}
+	}
+}
+
+// TestFirstScreen has scope, answers, chart and situations, in this order, before everything else.
+func TestFirstScreen(t *testing.T) {
+	run, s := sample()
+	html := page(t, run, s)
+	at := -1
+	for _, part := range []string{
+		`class="scope"`, "Which is fastest for my writers", "What does it cost the API server?", "Is anything lost or given up?",
+		"When should I not use Server-Side Apply?", `class="panel"`, "Your situation", `id="fastest"`, `id="cost"`, `id="lost"`, `id="avoid"`,
+		`id="systems"`, `id="method"`, `id="checks"`,
+	} {
+		next := strings.Index(html, part)
+		if next < at {
+			t.Errorf("%q is at %d, before %d", part, next, at)
+		}
+		at = next
+	}
+	if panels := strings.Count(html, `class="panel"`); panels != 2 {
+		t.Errorf("%d panels", panels)
+	}
+}
+
+// TestNothing: a run without anything has a report, which says so.
 func TestNothing(t *testing.T) {
-	html := page(t, results.Run{}, nil, results.Results{})
-	has(t, html, "n/a: no trial counts.", "<dt>Run</dt><dd>n/a</dd>", "The run has no end.", "n/a: there are not the cells that it needs.", "None was compared.")
-	has(t, markdown(t, results.Run{}, nil, results.Results{}), "None: n/a")
+	s := summary.Of(results.Run{}, nil)
+	has(t, page(t, results.Run{}, s), "This run is void", "n/a", "none of the cells that the chart shows", "No answer: the run is void.")
+	has(t, string(report.Markdown(results.Run{}, s)), "This run is void")
 }
 
-// TestNil: what was not measured is n/a everywhere, and nowhere 0.
-func TestNil(t *testing.T) {
-	run, _, _ := fixture(t)
-	r := results.Results{Cells: []results.Result{{Workload: "hot-object", Arm: "gmu", Writers: 4, Objects: 1, Managers: 4}, {Workload: "w", Arm: "new"}}}
-	r.Model = &results.Model{Why: "too few cells"}
-	html := page(t, run, nil, r)
-	has(t, html, `<td class="number">n/a &#43; n/a</td>`, "Not measured (n/a): API server CPU ms, etcd CPU ms", "No extrapolation is shown", "too few cells", "n/a: there is nothing to draw.")
-	hasNot(t, html, `<td class="number">0.00</td>`, "NaN", "%!")
-	has(t, markdown(t, run, nil, r), "| hot-object w4 m4 | gmu | n/a | n/a | n/a | n/a | n/a | 0 | n/a | the baseline |")
-}
-
-// TestBanners: a void or interrupted run, a failed check say so above everything else.
-func TestBanners(t *testing.T) {
-	run, trials, r := fixture(t)
-	hasNot(t, page(t, run, trials, r), `role="alert"`)
-	r.Void = "the control put-no-rv was not caught"
-	run.Interrupted = "signal: interrupt"
-	r.Checks[0].State, r.Checks[0].Result = "failed", "fsync is off"
-	html := page(t, run, trials, r)
-	has(t, html, "This run is void: nothing of it counts.</strong> the control put-no-rv was not caught",
-		"The run was interrupted.</strong> signal: interrupt — what was measured until then is below: 7 of 8 planned, 1 of them void.",
-		"A check failed: fsync.</strong> Threat: "+r.Checks[0].Threat+". Seen: fsync is off")
-	if strings.Index(html, `role="alert"`) > strings.Index(html, `id="verdict"`) {
-		t.Error("the banner is below the verdict")
+// TestSaid: what a reader must know stands at the top, and a cell without a verdict says why in its own row.
+func TestSaid(t *testing.T) {
+	run, trials := summarytest.Run(blocks)
+	run.Decided = "feed"
+	for i := range trials {
+		if tr := &trials[i]; tr.Arm == "apply" && tr.Cell.String() == "hot-object w4 m4" {
+			tr.Load.Bottleneck = "generator"
+		}
 	}
-	has(t, markdown(t, run, trials, r), "> **This run is void: nothing of it counts.** the control put-no-rv was not caught")
+	s := summary.Of(run, trials)
+	html, text := page(t, run, s), string(report.Markdown(run, s))
+	has(t, html, "Exploratory: the run was made under other decisions (feed)", `Checks that failed: <a href="#checks">decided</a>`)
+	has(t, html, "no verdict: apply: the load generator is the bottleneck, in 8 of 8 trials")
+	has(t, text, "> Exploratory", "no verdict: apply: the load generator is the bottleneck")
+	first, _, _ := strings.Cut(html, `id="fastest"`)
+	hasNot(t, first, "bottleneck, in 8 of 8")
 }
 
-// TestCorrectness: who lost what is said of ordinary arms, and of controls that it must be so; trials that are void are
-// shown and not counted.
-func TestCorrectness(t *testing.T) {
-	run, trials, r := fixture(t)
-	r.Rivals = []results.Comparison{
-		{Cell: "hot-object w4 m4", Arm: "apply", Baseline: "gmu-lanes", Measure: "goodput", Blocks: 10, Ratio: 0.5, Lo: 0.4, Hi: 0.6, Adjusted: 0.004, Word: "slower"},
-		{Cell: "hot-object w4 m4", Arm: "apply", Baseline: "gmu-unbounded", Measure: "goodput", Blocks: 10, Ratio: 2, Lo: 1.9, Hi: 2.1, Word: "faster"},
-	}
-	text := markdown(t, run, trials, r)
-	hasNot(t, text, "| apply | gmu-unbounded |")
-	has(t, text,
-		"| hot-object w4 m4 | apply | gmu-lanes | goodput | × 0.500 | [0.400, 0.600] | 0.004 | 10 |",
-		"| gmu | 2 | 40 | 40 | 0 | 0 | 0 | 0 | 0 | 40 | nothing lost |",
-		"| ssa | 3 | 150 | 150 | 0 | 3 | 0 | 0 | 0 | 0 | lost updates in increment |",
-		"| put-no-rv | 1 | 40 | 40 | 9 | 0 | 0 | 0 | 0 | 0 | control: caught, as it must be |",
-		"| 000-increment-ssa | lost-increment | ConfigMap/n/a | count | 12345 | 1 | not known | 4 | absent |",
-		"| 006-void | gmu | the watch missed revision 17 |",
-		"| hot-object w4 m4 | ssa | gmu | CPU of the API server | × 1.50 | [1.40, 1.60] | 0.002 | 10 |")
-	trials[5].Oracle.Lost = 0
-	has(t, markdown(t, run, trials, r), "| control: not caught |")
-}
-
-// TestMaps: an arm that lost updates is not ahead, and what was not shown is hatched.
-func TestMaps(t *testing.T) {
-	run, trials, r := fixture(t)
-	hatched := func() int { return strings.Count(page(t, run, trials, r), `<rect class="over" x="`) }
-	before := hatched() // of the two cells, the one without a verdict; in two maps; and the bars of failed transactions
-	r.Comparisons[0].Word = "no difference shown"
-	if after := hatched(); after != before+2 {
-		t.Errorf("%d hatched tiles, then %d", before, after)
-	}
-	r.Comparisons[0].Word = "faster"
-	has(t, page(t, run, trials, r), `<th scope="row">4 writers</th><td class="number">4</td><td>ssa</td><td>× 2.00</td><td>faster</td>`)
-	r.Cells[1].LostUpdates = 1
-	html := page(t, run, trials, r)
-	hasNot(t, html, `<td>ssa</td><td>× 2.00</td>`)
-	has(t, html, `<td>gmu</td><td>× 1.00</td><td>others slower or lossy</td>`)
-	r.Cells[0].LostUpdates = 1
-	has(t, page(t, run, trials, r), `<td class="number">4</td><td>n/a</td><td>n/a</td><td>no verdict</td>`)
-	has(t, html, ">lost updates</text>")
-}
-
-// TestHostile puts into every place of the data what a report must show as text.
+// TestHostile: names and errors are text, wherever they come from.
 func TestHostile(t *testing.T) {
-	const evil = "<script>alert(1)</script>\"' onmouseover=x </style></svg>{{.}}\x1b[31m\x00\u202e|`[x](javascript:y)"
-	cell := compare.Cell{Workload: evil, Parameters: compare.Parameters{Writers: 1, Managers: 1}}
-	run := results.Run{
-		Command: evil, Interrupted: evil, Profile: evil, Plan: []results.PlannedCell{{Cell: cell, Arms: []string{evil}, Baseline: evil, AA: evil}},
-		Arms: []results.ArmInfo{{Name: evil, Summary: evil, Source: evil}}, Workloads: []results.WorkloadInfo{{Name: evil, Summary: evil, Object: evil}},
-		Environment: results.Environment{Commit: evil, CPU: evil, Cores: 1, Modules: map[string]string{evil: evil}, APIServerFlags: map[string]string{evil: evil}, EtcdFlags: []string{evil}, Groups: []string{evil}},
+	const evil = "</td><script>alert(1)</script>`|\x1b[31m\x00\u202e](javascript:alert(1))"
+	run, _ := sample()
+	run.Command, run.Profile, run.Environment.CPU, run.Environment.Server = evil, evil, evil, evil
+	run.Arms = []results.ArmInfo{{Name: evil, Summary: strings.Repeat(evil, 100), Source: evil}}
+	e := statistics.Estimate{Mean: 1}
+	cell := compare.Cell{Workload: "hot-object", Parameters: compare.Parameters{Writers: 1, Managers: 1}}
+	s := summary.Summary{
+		Void: evil, Notes: []string{evil}, Answers: []summary.Answer{{Name: "fastest", Question: evil, Text: evil}},
+		Rows:        []summary.Row{{Name: evil, Cell: cell, Arm: evil, LostUpdates: 1, Measures: map[string]statistics.Estimate{"goodput_per_s": e, "give_up_share": e}}},
+		Comparisons: []summary.Comparison{{Family: "ours", Cell: evil, Arm: evil, Against: evil, Measure: "goodput_per_s", Ratio: 1, Lo: 1, Hi: 1, Verdict: "no verdict", Why: evil}},
+		Contests:    []summary.Contest{{Cell: evil, Measure: "goodput_per_s", Arms: []string{evil}, Winner: evil}},
+		Situations:  []summary.Situation{{Situation: evil, Use: []string{evil}, Because: evil}},
+		Systems:     []summary.System{{Workload: evil, Claim: evil, Measured: evil, Kind: evil, Contradiction: evil}},
+		Checks:      []summary.Check{{Name: evil, Threat: evil, State: "failed", Seen: evil}},
 	}
-	r := results.Results{
-		Void: evil, Verdict: []string{evil}, Checks: []results.Check{{Name: evil, Threat: evil, Guard: evil, Result: evil, State: "failed"}},
-		Cells:       []results.Result{{Workload: evil, Arm: evil, Writers: 1, Managers: 1, NoVerdict: evil, Verbs: map[string]float64{evil: 1}, Extra: results.Numbers{evil: 1}}},
-		Comparisons: []results.Comparison{{Cell: evil, Arm: evil, Baseline: evil, Measure: evil, Word: evil, Why: evil, Ratio: 1}},
-		Hypotheses:  []results.Hypothesis{{Name: evil, Text: evil, Measured: evil, State: evil}},
-		Claims:      []results.ClaimCheck{{Workload: evil, Text: evil, Measured: evil, Contradiction: evil}},
-		Model: &results.Model{Parameters: map[string]results.Numbers{evil: {evil: 1}}, Why: evil, Accepted: true,
-			Extrapolation: []results.ModelPoint{{Arm: evil, Writers: 1, Goodput: 1}, {Arm: evil, Writers: 9, Goodput: 1}}},
-	}
-	bad := trial(t, cell, evil, 3, 1)
-	bad.Oracle.Violations = []results.Violation{{Kind: evil, Object: evil, Field: evil, Before: evil, After: evil}}
-	void := bad
-	void.Void = strings.Repeat(evil, 1000)
-	html := page(t, run, []results.Trial{bad, void}, r)
+	html := page(t, run, s)
 	hasNot(t, html, "<script", "\x1b", "\x00", "\u202e")
 	has(t, html, "more characters)")
-	text := markdown(t, run, []results.Trial{bad, void}, r)
-	text = regexp.MustCompile(`(?m)^ {4}.*$`).ReplaceAllString(text, "") // code
-	hasNot(t, text, "<script>", "\x1b", "\x00", "\u202e", "](javascript", "</style>")
+	text := string(report.Markdown(run, s))
+	hasNot(t, text, "\x1b", "\x00", "\u202e")
+	if link := regexp.MustCompile(`[^\\]\]\(javascript|[^\\]<script`).FindString(text); link != "" {
+		t.Errorf("report.md has %q", link)
+	}
 }
 
 // TestNumbersThatAreNone: data made by hand may hold what no trial measures.
 func TestNumbersThatAreNone(t *testing.T) {
-	run, trials, r := fixture(t)
-	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1, math.MaxFloat64} {
-		for i := range r.Cells {
-			r.Cells[i].Goodput = &results.Interval{Mean: v, Lo: &v, Hi: &v}
-			r.Cells[i].RequestsPerIntent, r.Cells[i].GiveUpShare = &v, &v
+	run, made := sample()
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1, math.MaxFloat64, math.SmallestNonzeroFloat64} {
+		s := made
+		s.Rows, s.Comparisons = slices.Clone(made.Rows), slices.Clone(made.Comparisons)
+		for i := range s.Rows {
+			s.Rows[i].Measures = map[string]statistics.Estimate{"goodput_per_s": {Mean: v, Lo: &v, Hi: &v}, "give_up_share": {Mean: v}}
 		}
-		for i := range r.Comparisons {
-			r.Comparisons[i].Ratio, r.Comparisons[i].Lo, r.Comparisons[i].Hi = v, v, v
+		for i := range s.Comparisons {
+			s.Comparisons[i].Ratio, s.Comparisons[i].Lo, s.Comparisons[i].Hi = v, v, v
 		}
-		for i := range r.Model.Extrapolation {
-			r.Model.Extrapolation[i].Goodput, r.Model.Extrapolation[i].RTTms = v, v
-		}
-		r.Model.Fitted[0].BandLo, r.Model.Fitted[0].BandHi, r.Model.Fitted[0].Measured = v, v, v
-		r.Run.Margin = v
-		hasNot(t, page(t, run, trials, r), "NaN", "+Inf", "%!")
-	}
-}
-
-// TestMany: a page of very many cells stays a page, and says what it leaves out.
-func TestMany(t *testing.T) {
-	r := results.Results{}
-	for i := range 300 {
-		r.Cells = append(r.Cells, result(compare.Cell{Workload: "w", Parameters: compare.Parameters{Writers: 1 + i, Managers: 1}}, "ssa", 1))
-	}
-	has(t, page(t, results.Run{}, nil, r), "260 more cells: in the tables of the appendix.", "w w300 m1, ssa")
-}
-
-// TestUnreadable: a latency that cannot be read is an error that names the arm and the cell.
-func TestUnreadable(t *testing.T) {
-	run, trials, r := fixture(t)
-	trials[1].Latency.Histogram = "!"
-	_, err := report.HTML(run, trials, r)
-	if err == nil || !strings.Contains(fmt.Sprint(err), "report: ssa in hot-object w4 m4: latency 1") {
-		t.Errorf("%v", err)
+		page(t, run, s)
 	}
 }

@@ -75,17 +75,11 @@ func benchName(t Trial) string {
 		workload.WriteString(strings.ToUpper(part[:min(1, len(part))]) + part[min(1, len(part)):])
 	}
 	name := fmt.Sprintf("%s/arm=%s/writers=%d/managers=%d/objects=%d", workload.String(), arm, t.Writers, t.Managers, t.Objects)
-	if t.Overlap > 0 {
-		name += fmt.Sprintf("/overlap=%g", t.Overlap)
-	}
 	if t.RTT > 0 {
 		name += "/rtt=" + t.RTT.String()
 	}
 	if t.Rate > 0 {
 		name += fmt.Sprintf("/rate=%g", t.Rate)
-	}
-	if t.Bytes > 0 {
-		name += fmt.Sprintf("/bytes=%d", t.Bytes)
 	}
 	return name
 }

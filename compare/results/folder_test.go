@@ -14,7 +14,7 @@ import (
 
 func someRun() Run {
 	return Run{
-		Schema: Schema, Seed: 7, Started: time.Unix(1700000000, 0).UTC(), Margin: 0.05,
+		Schema: Schema, Seed: 7, Started: time.Unix(1700000000, 0).UTC(), Decided: "abc",
 		Environment: Environment{Commit: "abc"},
 	}
 }

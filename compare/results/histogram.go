@@ -79,6 +79,12 @@ func (d Distribution) Mean() *float64 {
 	return milliseconds(d.landed.Mean())
 }
 
+// Percentiles in milliseconds; nil where that share of intents did not land.
+type Percentiles struct {
+	P50, P95, P99 *float64
+	Max           *float64 // of those that landed
+}
+
 // Percentiles of all intents. One that falls among those that did not land is nil.
 func (d Distribution) Percentiles() Percentiles {
 	p := Percentiles{P50: d.percentile(50), P95: d.percentile(95), P99: d.percentile(99)}
@@ -95,23 +101,6 @@ func (d Distribution) percentile(p float64) *float64 {
 		return nil
 	}
 	return milliseconds(float64(d.landed.ValueAtPercentile(100 * float64(rank) / float64(d.Landed()))))
-}
-
-// Point says which share of all intents had landed after so many milliseconds.
-type Point struct{ Ms, Share float64 }
-
-// Curve is the distribution as a chart draws it: rising, and ending below 1 if not all intents landed.
-func (d Distribution) Curve() []Point {
-	var points []Point
-	landed := int64(0)
-	for _, bar := range d.landed.Distribution() {
-		if bar.Count == 0 {
-			continue
-		}
-		landed += bar.Count
-		points = append(points, Point{Ms: *milliseconds(float64(bar.To)), Share: float64(landed) / float64(d.Intents())})
-	}
-	return points
 }
 
 func milliseconds(microseconds float64) *float64 {

@@ -49,17 +49,6 @@ func TestPercentilesWithGiveUps(t *testing.T) {
 	}
 }
 
-func TestCurveEndsBelowOne(t *testing.T) {
-	d, err := Merge(Latency{encoded(t, 1000, 2000, 2000), 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	curve := d.Curve()
-	if len(curve) != 2 || curve[0].Share != 0.25 || curve[1].Share != 0.75 {
-		t.Errorf("%v", curve)
-	}
-}
-
 func TestMergeRefuses(t *testing.T) {
 	for _, bad := range []string{"x", "AAAA", encoded(t, 1000)[:20], "HISTFAAAAvB4nA=="} {
 		if _, err := Merge(Latency{}, Latency{Histogram: bad}); err == nil {

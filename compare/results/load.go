@@ -3,6 +3,7 @@ package results
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,14 +20,9 @@ func Load(folder string) (Run, []Trial, error) {
 	if err != nil {
 		return Run{}, nil, err
 	}
-	f, err := os.Open(filepath.Join(folder, TrialsFile))
+	trials, cut, err := loadTrials(folder)
 	if err != nil {
-		return Run{}, nil, missing(folder, TrialsFile, err)
-	}
-	defer f.Close()
-	trials, cut, err := readTrials(f)
-	if err != nil {
-		return Run{}, nil, fmt.Errorf("%s: %w", f.Name(), err)
+		return Run{}, nil, err
 	}
 	if cut {
 		said := fmt.Sprintf("the last line of %s, number %d, is cut off: that trial is lost", TrialsFile, len(trials)+1)
@@ -36,6 +32,29 @@ func Load(folder string) (Run, []Trial, error) {
 		run.Interrupted = said
 	}
 	return run, trials, nil
+}
+
+// loadTrials reads them as they were written, or as `gzip trials.jsonl` made them smaller.
+func loadTrials(folder string) (trials []Trial, cut bool, err error) {
+	f, err := os.Open(filepath.Join(folder, TrialsFile))
+	compressed := errors.Is(err, fs.ErrNotExist)
+	if compressed {
+		f, err = os.Open(filepath.Join(folder, TrialsFile+".gz"))
+	}
+	if err != nil {
+		return nil, false, missing(folder, TrialsFile, err)
+	}
+	defer f.Close()
+	var from io.Reader = f
+	if compressed {
+		if from, err = gzip.NewReader(f); err != nil {
+			return nil, false, fmt.Errorf("%s: %w: take the file as gzip made it", f.Name(), err)
+		}
+	}
+	if trials, cut, err = readTrials(from); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return trials, cut, nil
 }
 
 func loadRun(folder string) (Run, error) {

@@ -1,6 +1,9 @@
 package results
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +38,31 @@ func TestLoadOfAKilledRun(t *testing.T) {
 			t.Errorf("cut: %d trials, %q", len(trials), run.Interrupted)
 		}
 	}
+}
+
+// A committed run is small.
+func TestLoadOfCompressedTrials(t *testing.T) {
+	_, dir := create(t, "a", "b", "c")
+	plain := filepath.Join(dir, TrialsFile)
+	data, err := os.ReadFile(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var small bytes.Buffer
+	w := gzip.NewWriter(&small)
+	_, _ = w.Write(data) // to memory
+	if err := errors.Join(w.Close(), os.Remove(plain), os.WriteFile(plain+".gz", small.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, trials, err := Load(dir); err != nil || len(trials) != 3 {
+		t.Errorf("%d trials, %v", len(trials), err)
+	}
+	change(t, dir, TrialsFile+".gz", func(s string) string { return s[:len(s)-12] })
+	_, _, err = Load(dir)
+	wants(t, err, "trials.jsonl.gz", "unexpected EOF")
+	change(t, dir, TrialsFile+".gz", func(string) string { return "hello, this is no gzip" })
+	_, _, err = Load(dir)
+	wants(t, err, "trials.jsonl.gz", "take the file as gzip made it")
 }
 
 func TestLoadRefuses(t *testing.T) {

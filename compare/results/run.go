@@ -12,7 +12,7 @@ import (
 )
 
 // Schema is the version of what a folder holds; a folder of another version is refused.
-const Schema = "coapply.dev/compare/v1"
+const Schema = "coapply.dev/compare/v2"
 
 // Run is what a run was to do and where it ran: run.json.
 type Run struct {
@@ -26,11 +26,11 @@ type Run struct {
 	Interrupted string     `json:"interrupted,omitempty"`
 	// Profile is quick, review or custom.
 	Profile string `json:"profile"`
+	// Decided is the sha256 of the file that says what was decided before the run: compare/decided/decided.yaml.
+	Decided string `json:"decided"`
 	// Plan is the cells in the order of the report.
-	Plan []PlannedCell `json:"plan"`
-	// Margin within which two arms are equivalent, as a share: 0.05.
-	Margin      float64     `json:"margin"`
-	Environment Environment `json:"environment"`
+	Plan        []PlannedCell `json:"plan"`
+	Environment Environment   `json:"environment"`
 	// Arms and Workloads as they were, so that the report shows the code that ran.
 	Arms      []ArmInfo      `json:"arms"`
 	Workloads []WorkloadInfo `json:"workloads"`
@@ -72,9 +72,11 @@ func (r *Run) TakesTurns(arms ...string) []string {
 
 // WorkloadInfo is a workload as the report shows it.
 type WorkloadInfo struct {
-	Name    string          `json:"name"`
-	Summary string          `json:"summary"`
-	Claims  []compare.Claim `json:"claims,omitempty"`
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+	// Demonstration says that the construction decides the outcome.
+	Demonstration bool            `json:"demonstration,omitempty"`
+	Claims        []compare.Claim `json:"claims,omitempty"`
 	// Object is one of the objects that were written, as YAML, from the first trial.
 	Object string `json:"object,omitempty"`
 }
@@ -107,6 +109,11 @@ type Environment struct {
 	Groups         []string          `json:"groups"`
 	QPS            float32           `json:"qps"` // of the clients; -1 is without limit
 	Encoding       string            `json:"encoding"`
+	// ServerCores are those that API server and etcd were pinned to, GeneratorCores those of the benchmark's processes.
+	// Both are empty where the system does not allow that; Unpinned says why.
+	ServerCores    []int  `json:"serverCores,omitempty"`
+	GeneratorCores []int  `json:"generatorCores,omitempty"`
+	Unpinned       string `json:"unpinned,omitempty"`
 	// Latency of an empty GET, median, on one connection: what the loop to the server costs.
 	LoopbackP50 *time.Duration `json:"loopbackP50Ns"`
 }

@@ -39,13 +39,40 @@ type Trial struct {
 	Service Latency `json:"service"`
 	// PerWriter is how many timed intents of each writer landed.
 	PerWriter []int `json:"perWriter"`
-	// Unstarted is how many arrivals of an open loop had not begun when the trial ended.
-	Unstarted int `json:"unstarted,omitempty"`
+	// Open is what an open loop adds; nil in a closed one.
+	Open *Open `json:"open,omitempty"`
 
+	// Load is how busy each part was.
+	Load   Shares  `json:"load"`
 	Client Client  `json:"client"`
 	Server Server  `json:"server"`
 	Oracle Oracle  `json:"oracle"`
 	Extra  Numbers `json:"extra,omitempty"` // what the workload counts, by name
+}
+
+// Open is an open loop, in which intents arrive whatever became of those before.
+type Open struct {
+	// Arrived is the number of intents that arrived, the warm-up included.
+	Arrived int `json:"arrived"`
+	// Backlog is how many of them had not landed when the last arrived, PeakBacklog the most that had not at any time.
+	Backlog     int `json:"backlog"`
+	PeakBacklog int `json:"peakBacklog"`
+	// Converged is how long it took from the last arrival until the last intent landed: nil if some had not landed when
+	// the trial stopped waiting, or never did.
+	Converged *time.Duration `json:"convergedNs"`
+	// Unstarted is how many had not begun when the trial stopped waiting.
+	Unstarted int `json:"unstarted"`
+}
+
+// Shares is how busy the parts of a trial were from its first intent to its last: the share, 0 to 1, of the cores that a part
+// may use, which API server and etcd share if they are pinned; nil where it is not known.
+type Shares struct {
+	Generator *float64 `json:"generator"` // the benchmark's processes: arms, watch and all
+	APIServer *float64 `json:"apiserver"`
+	Etcd      *float64 `json:"etcd"`
+	// Bottleneck is "generator" where the benchmark's processes used more than 80 % of their cores, and more than API
+	// server and etcd used of theirs: the trial says nothing of the arm then. Otherwise it is "".
+	Bottleneck string `json:"bottleneck,omitempty"`
 }
 
 // Numbers by name.
@@ -88,7 +115,7 @@ type Client struct {
 	// Connections that were opened, and the protocol that was spoken on them.
 	Connections int    `json:"connections"`
 	Protocol    string `json:"protocol"`
-	// CPU seconds of the benchmark's own process, arms included.
+	// CPU seconds of the benchmark's own processes, arms included.
 	CPU float64 `json:"cpuSeconds"`
 	// Busy is the writers' time inside the arm and Own their time in the benchmark's code between; Waited, that on
 	// purpose (think time, arrivals, barriers). Own / (Own + Busy) is the load generator's share.

@@ -1,11 +1,12 @@
-// Package statistics reckons with trials: means and ratios with their 95 % intervals, an exact test, its correction for
-// many comparisons, and the words for what they show. It is pure: the same numbers give the same answer.
+// Package statistics compares what trials measured. It is pure: the same numbers give the same answer.
 //
-// The trial is the unit. Ratios are paired by block: what a block shares, such as a noisy neighbour, cancels out.
+// The trial is the unit. Two arms are compared within blocks, so that what a block shares (a noisy neighbour, a full
+// disk) cancels out: the mean of the logarithms of their ratios, with Student's interval. Each comparison belongs to a
+// family that was named before the run, and its verdict is adjusted for the size of that family.
 package statistics
 
-// Confidence of every interval.
+// Confidence of every interval; what is left is the error that a whole family of verdicts may make.
 const Confidence = 0.95
 
-// significant is the largest adjusted p at which a difference is called one.
-const significant = 1 - Confidence
+// EnoughForInterval is how many samples an interval needs: of two, Student's is so wide that it says nothing.
+const EnoughForInterval = 3

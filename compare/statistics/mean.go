@@ -1,32 +1,38 @@
 package statistics
 
 import (
-	"slices"
+	"math"
 
-	"golang.org/x/perf/benchmath"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// EnoughForInterval is how many samples an interval needs: of two, Student's is so wide that it says nothing.
-const EnoughForInterval = 3
-
-// Estimate is a mean with its interval. Lo and Hi are nil with fewer than EnoughForInterval samples.
+// Estimate is a mean with Student's interval. Lo and Hi are nil with fewer than EnoughForInterval samples.
 type Estimate struct {
-	N      int
-	Mean   float64
-	Lo, Hi *float64
+	N    int      `json:"trials"`
+	Mean float64  `json:"mean"`
+	Lo   *float64 `json:"lo"`
+	Hi   *float64 `json:"hi"`
 }
 
-// Mean of samples with Student's interval. It is false for none.
+// Mean returns the mean of samples; false for no samples.
 func Mean(samples []float64) (Estimate, bool) {
 	if len(samples) == 0 {
 		return Estimate{}, false
 	}
-	// The copy: benchmath sorts what it is given.
-	sample := benchmath.NewSample(slices.Clone(samples), &benchmath.DefaultThresholds)
-	s := benchmath.AssumeNormal.Summary(sample, Confidence)
-	e := Estimate{N: len(samples), Mean: s.Center} //nolint:misspell // the library's spelling
-	if len(samples) >= EnoughForInterval {
-		e.Lo, e.Hi = &s.Lo, &s.Hi
+	mean, deviation := stat.MeanStdDev(samples, nil)
+	e := Estimate{N: len(samples), Mean: mean}
+	if e.N == 1 {
+		e.Mean = samples[0]
+	}
+	if e.N >= EnoughForInterval {
+		half := quantile(float64(e.N-1)) * deviation / math.Sqrt(float64(e.N))
+		e.Lo, e.Hi = new(mean-half), new(mean+half)
 	}
 	return e, true
+}
+
+// quantile of Student's distribution that leaves half of the error above it.
+func quantile(freedom float64) float64 {
+	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(1 - (1-Confidence)/2)
 }

@@ -13,63 +13,13 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// Darwin's maize (Fisher, The Design of Experiments, section 21): 863 of 32,768 ways to one side.
-func TestSignFlipOfFisher(t *testing.T) {
-	maize := []float64{49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48}
-	near(t, "p", SignFlip(maize, 1), 2*863.0/32768, 1e-12)
-}
-
-func TestSignFlip(t *testing.T) {
-	for _, c := range []struct {
-		reason string
-		d      []float64
-		want   float64
-	}{
-		{"nothing to test", nil, 1},
-		{"one pair shows nothing", []float64{3}, 1},
-		{"five cannot reach 0.05", []float64{1, 2, 3, 4, 5}, 2.0 / 32},
-		{"six can", []float64{-1, -2, -3, -4, -5, -6}, 2.0 / 64},
-		{"rounding does not make a tie an extreme less", []float64{0.1, 0.2, -0.3, 0.1, 0.7, 0.1}, 26.0 / 64},
-		{"no difference at all", []float64{0, 0, 0, 0, 0, 0, 0}, 1},
-	} {
-		near(t, c.reason, SignFlip(c.d, 1), c.want, 1e-12)
+// R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm").
+func TestHolm(t *testing.T) {
+	for i, want := range []float64{0.03, 0.06, 0.06, 0.02} {
+		near(t, "holm", Holm([]float64{0.01, 0.04, 0.03, 0.005})[i], want, 1e-12)
 	}
-}
-
-// Beyond sixteen the signs are drawn: about the same p, and the same each time.
-func TestSignFlipDrawn(t *testing.T) {
-	d := []float64{49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48, 0, 0}
-	near(t, "p", SignFlip(d, 1), 2*863.0/32768, 0.003)
-	if SignFlip(d, 7) != SignFlip(d, 7) {
-		t.Error("one seed gives two answers")
-	}
-}
-
-// The example of Benjamini and Hochberg (1995): four of fifteen at 0.05.
-func TestAdjust(t *testing.T) {
-	p := []float64{
-		0.4590e-1, 0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1,
-	}
-	adjusted := Adjust(p)
-	rejected := 0
-	for _, a := range adjusted {
-		if a <= 0.05 {
-			rejected++
-		}
-	}
-	if rejected != 4 {
-		t.Errorf("%d rejected, want 4: %v", rejected, adjusted)
-	}
-	near(t, "the smallest", adjusted[1], 0.0015, 1e-12)
-	near(t, "the fourth", adjusted[4], 0.035625, 1e-12)
-	near(t, "the sixth", adjusted[6], 0.0298*15/7, 0.003) // no p is adjusted above that of a greater one
-	near(t, "the largest", adjusted[14], 1, 1e-12)
-	// R: p.adjust(c(0.01,0.02,0.03,0.04,0.05), "BH")
-	if got := Adjust([]float64{0.01, 0.02, 0.03, 0.04, 0.05}); slices.ContainsFunc(got, func(a float64) bool { return math.Abs(a-0.05) > 1e-12 }) {
-		t.Errorf("not all 0.05: %v", got)
-	}
-	if got := Adjust(nil); len(got) != 0 {
-		t.Errorf("of none: %v", got)
+	if got := Holm([]float64{0.9, 0.8}); slices.Max(got) > 1 || Holm(nil) == nil {
+		t.Errorf("above 1, or nil: %v", got)
 	}
 }
 
@@ -95,39 +45,98 @@ func TestProportion(t *testing.T) {
 	}
 }
 
-func TestFairness(t *testing.T) {
-	for _, c := range []struct {
-		reason string
-		shares []int
-		want   float64
-	}{
-		{"all alike", []int{7, 7, 7, 7}, 1},
-		{"one takes all", []int{8, 0, 0, 0}, 0.25},
-		{"Jain's report: half get nothing", []int{5, 0, 5, 0}, 0.5},
-		{"two to one", []int{2, 1}, 0.9},
-	} {
-		got, _ := Fairness(c.shares)
-		near(t, c.reason, got, c.want, 1e-12)
-	}
-	if _, ok := Fairness([]int{0, 0}); ok {
-		t.Error("nobody got anything, and that is fair")
-	}
-}
-
 func TestMean(t *testing.T) {
 	// Student's sleep data (1908): R's t.test gives [0.70, 2.46] of the paired differences.
 	e, _ := Mean([]float64{1.2, 2.4, 1.3, 1.3, 0, 1, 1.8, 0.8, 4.6, 1.4})
 	near(t, "mean", e.Mean, 1.58, 1e-9)
 	near(t, "lo", *e.Lo, 0.7001142, 1e-6)
 	near(t, "hi", *e.Hi, 2.4598858, 1e-6)
-	unsorted := []float64{3, 1, 2}
-	if _, _ = Mean(unsorted); unsorted[0] != 3 {
-		t.Error("the samples were sorted in place")
-	}
 	if two, _ := Mean([]float64{1, 2}); two.Lo != nil || two.Hi != nil || two.Mean != 1.5 {
 		t.Errorf("two samples: %+v", two)
 	}
+	if one, _ := Mean([]float64{7}); one.Mean != 7 {
+		t.Errorf("one sample: %+v", one)
+	}
 	if _, ok := Mean(nil); ok {
 		t.Error("no samples have a mean")
+	}
+}
+
+// R: t.test(log(a/b)) of the sleep data as logarithms, and t.test(log(a), log(b)), Welch's by default.
+func TestRatiosAreStudents(t *testing.T) {
+	logs := []float64{1.2, 2.4, 1.3, 1.3, 0, 1, 1.8, 0.8, 4.6, 1.4}
+	r := OfLogarithms(logs)
+	near(t, "ratio", math.Log(r.Ratio), 1.58, 1e-9)
+	near(t, "lo", math.Log(r.Lo), 0.7001142, 1e-6)
+	near(t, "p of no difference", r.Beyond(0), 0.002833, 1e-6)
+	// Student's two groups (1908): t.test(extra ~ group): t = -1.8608, df = 17.776, p = 0.07939, [-3.365, 0.205].
+	first := []float64{0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0, 2}
+	second := []float64{1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4}
+	for i := range first {
+		first[i], second[i] = math.Exp(first[i]), math.Exp(second[i])
+	}
+	u, err := Unpaired(first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "Welch's lo", math.Log(u.Lo), -3.3654832, 1e-6)
+	near(t, "Welch's hi", math.Log(u.Hi), 0.2054832, 1e-6)
+	near(t, "Welch's p", u.Beyond(0), 0.07939414, 1e-7)
+}
+
+func TestRatiosRefuse(t *testing.T) {
+	for reason, pairs := range map[string][2][]float64{
+		"nothing landed":   {{1, 0}, {1, 1}},
+		"no pairs":         {nil, nil},
+		"half a pair":      {{1, 2}, {1}},
+		"nothing to go by": {{1, 1}, {0, 1}},
+	} {
+		if r, err := Paired(pairs[0], pairs[1]); err == nil {
+			t.Errorf("%s: %+v", reason, r)
+		}
+		if r, err := Unpaired(pairs[0], pairs[1]); err == nil {
+			t.Errorf("%s: %+v", reason, r)
+		}
+	}
+	for _, logs := range [][]float64{{math.Log(4)}, {math.Log(2), math.Log(8)}} {
+		if r := OfLogarithms(logs); math.Abs(r.Ratio-4) > 1e-9 || r.Lo != 0 || r.Beyond(0.05) < 1 || r.Within(9) < 1 {
+			t.Errorf("%d pairs: %+v", len(logs), r)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	logs := func(ratio, noise float64) []float64 {
+		all := make([]float64, 10)
+		for i := range all {
+			all[i] = math.Log(ratio) + noise*[]float64{-1, 1}[i%2]
+		}
+		return all
+	}
+	for _, c := range []struct {
+		reason string
+		c      Case
+		others int // comparisons beside it that show nothing
+		want   Verdict
+	}{
+		{"beyond the margin", Case{Ratio: OfLogarithms(logs(1.5, .05))}, 0, Better},
+		{"the same, the other way round", Case{Ratio: OfLogarithms(logs(1/1.5, .05))}, 0, Worse},
+		{"a cost: higher is worse", Case{Ratio: OfLogarithms(logs(1.5, .05)), Cost: true}, 0, Worse},
+		{"one per cent is never better, however sure", Case{Ratio: OfLogarithms(logs(1.01, .001))}, 0, Equivalent},
+		{"not 1, and perhaps not beyond the margin", Case{Ratio: OfLogarithms(logs(1.06, .03))}, 0, Undecided},
+		{"so wide that it shows nothing", Case{Ratio: OfLogarithms(logs(1.1, .8))}, 0, Undecided},
+		{"sure enough alone", Case{Ratio: OfLogarithms(logs(1.13, .07))}, 0, Better},
+		{"not among twenty", Case{Ratio: OfLogarithms(logs(1.13, .07))}, 19, Undecided},
+		{"and not if it was picked as the best of twenty", Case{Ratio: OfLogarithms(logs(1.13, .07)), Picked: 20}, 0, Undecided},
+		{"no noise at all", Case{Ratio: OfLogarithms(logs(2, 0))}, 0, Better},
+		{"two blocks say nothing", Case{Ratio: OfLogarithms([]float64{1, 1})}, 0, Undecided},
+	} {
+		family := []Case{c.c}
+		for range c.others {
+			family = append(family, Case{Ratio: OfLogarithms(logs(1.05, .8))})
+		}
+		if got := Judge(family, 0.05)[0]; got.Verdict != c.want {
+			t.Errorf("%s: %s (p %.4f), want %s", c.reason, got.Verdict, got.P, c.want)
+		}
 	}
 }

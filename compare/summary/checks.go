@@ -1,51 +1,327 @@
 package summary
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
+	"coapply.dev/compare/statistics"
 )
 
-// States of a check. Stated is what cannot fail: the data says how it was, and the reader judges.
+// Check is a condition of an honest run, with what was seen. Each can fail.
+type Check struct {
+	Name   string `json:"name"`   // stable
+	Threat string `json:"threat"` // what it guards against
+	State  string `json:"state"`  // passed, failed, or n/a: the run has not what it looks at
+	Seen   string `json:"seen"`
+}
+
+// States of a check.
 const (
-	passed        = "passed"
-	failed        = "failed"
-	stated        = "stated"
-	notApplicable = "n/a"
+	passed = "passed"
+	failed = "failed"
 )
 
-// check is a condition of an honest run. look gives its state and what was seen in this run's data.
-type check struct {
-	name, threat, guard string
-	look                func(*reckoning) (state, seen string)
-}
+// Limits of checks.
+const (
+	accountLimit = 0.02 // what was counted twice, or not
+	driftLimit   = 1.25 // of the mean goodput of a half of the blocks to that of the other
+	edges        = 100  // how many intents fit into a trial, for Little's law
+)
 
-// checks gives first what a run stands or falls with, then the threats to its validity.
-func (r *reckoning) checks() []results.Check {
-	var all []results.Check
-	for _, c := range slices.Concat(soundness(), setupThreats(), fairnessThreats(), trialThreats()) {
-		state, seen := notApplicable, "no trial counts"
-		if len(r.where(func(group) bool { return true })) > 0 {
-			state, seen = c.look(r)
+// checks are in the order of the documentation; each reports whether it passed, or nil if it has nothing to look at.
+func (r *reckoning) checks() []Check {
+	var all []Check
+	for _, c := range []struct {
+		name, threat string
+		look         func() (ok *bool, seen string)
+	}{
+		{"decided", "questions and margins were chosen after the figures were seen", r.decidedBefore},
+		{"controls", "an oracle that is blind finds no lost updates", r.controlsCaught},
+		{"nothing-lost", "an arm that people use loses updates, and its way of writing does not explain it", r.nothingLost},
+		{"phantoms", "a bug of the benchmark, or a stranger that writes", r.noPhantoms},
+		{"a-a", "chance, or the order of trials, looks like a difference", r.sameAsItself},
+		{"porcupine", "the oracle has a bug", r.porcupineAgrees},
+		{"accounting", "requests are lost or counted twice", r.accounts},
+		{"littles-law", "time is lost or counted twice", r.littlesLaw},
+		{"void-trials", "trials that went wrong are left out", r.noneVoid},
+		{"complete", "a run is ended when its figures please", r.complete},
+		{"fsync", "etcd does not wait for the disk", r.fsync},
+		{"priority", "administrators are exempt from priority and fairness", r.ordinaryUser},
+		{"pinned", "writers take the cores of the servers that they measure", r.pinned},
+		{"drift", "machine or database change during the run", r.steady},
+	} {
+		ok, seen := c.look()
+		state := NA
+		if ok != nil {
+			if state = failed; *ok {
+				state = passed
+			}
 		}
-		all = append(all, results.Check{Name: c.name, Threat: c.threat, Guard: c.guard, Result: seen, State: state})
+		all = append(all, Check{Name: c.name, Threat: c.threat, State: state, Seen: seen})
 	}
 	return all
 }
 
-// state is passed or failed.
-func state(ok bool) string {
-	if ok {
-		return passed
-	}
-	return failed
+func (r *reckoning) decidedBefore() (*bool, string) {
+	hash := decided.Hash()
+	return new(r.run.Decided == hash), fmt.Sprintf("the run has %s, this report %s", short(r.run.Decided), short(hash))
 }
 
-// counting gives the trials that count, of all groups.
-func (r *reckoning) counting() []results.Trial {
-	var all []results.Trial
-	for _, g := range r.groups {
-		all = append(all, g.trials...)
+func (r *reckoning) controlsCaught() (*bool, string) {
+	if r.void != "" {
+		return new(false), r.void
 	}
-	return all
+	var caught []string
+	for _, g := range r.where(func(row Row) bool { return row.Control }) {
+		caught = append(caught, fmt.Sprintf("%s lost %s", g.row.Arm, plural(g.row.LostUpdates, "value")))
+	}
+	return new(true), strings.Join(caught, "; ")
+}
+
+func (r *reckoning) nothingLost() (*bool, string) {
+	var lost []string
+	trials := 0
+	for _, g := range r.ordinary() {
+		switch {
+		case r.decided.ExpectedLoss(g.row.Arm, g.row.Workload) != "":
+		case g.row.LostUpdates > 0:
+			lost = append(lost, fmt.Sprintf("%s in %s: %d", g.row.Arm, g.row.Name, g.row.LostUpdates))
+		default:
+			trials += g.row.Trials
+		}
+	}
+	if len(lost) > 0 {
+		return new(false), several(lost)
+	}
+	if trials == 0 {
+		return nil, "no arm that must lose nothing was measured"
+	}
+	return new(true), "none in " + plural(trials, "trial")
+}
+
+func (r *reckoning) noPhantoms() (*bool, string) {
+	var found []string
+	for _, g := range r.ordinary() {
+		if g.row.Phantom > 0 {
+			found = append(found, fmt.Sprintf("%s in %s: %d", g.row.Arm, g.row.Name, g.row.Phantom))
+		}
+	}
+	if len(found) > 0 {
+		return new(false), several(found)
+	}
+	return whole(len(r.counting())), "none"
+}
+
+// whole passes where there was anything to look at.
+func whole(n int) *bool {
+	if n == 0 {
+		return nil
+	}
+	return new(true)
+}
+
+func (r *reckoning) sameAsItself() (*bool, string) {
+	var rows, differ []string
+	judged := false
+	for _, c := range r.comparisons {
+		if c.Family != familyAA {
+			continue
+		}
+		rows = append(rows, fmt.Sprintf("%s in %s %s", c.Arm, c.Cell, Times(c.Ratio, c.Lo, c.Hi)))
+		judged = judged || c.Verdict != statistics.NoVerdict
+		if c.Verdict == statistics.Better || c.Verdict == statistics.Worse {
+			differ = append(differ, rows[len(rows)-1])
+		}
+	}
+	switch {
+	case !judged:
+		return nil, "no arm ran twice often enough"
+	case len(differ) > 0:
+		return new(false), strings.Join(differ, "; ")
+	}
+	return new(true), strings.Join(rows, "; ")
+}
+
+// porcupineAgrees reads what oracle.CrossCheck says: agrees, disagrees, or undecided, each with a reason after a colon.
+func (r *reckoning) porcupineAgrees() (*bool, string) {
+	agrees, undecided := 0, 0
+	var others []string
+	for _, t := range r.counting() {
+		switch word, _, _ := strings.Cut(t.Oracle.Porcupine, ":"); {
+		case word == "":
+		case word == "agrees":
+			agrees++
+		case strings.HasPrefix(word, "undecided"):
+			undecided++
+		default:
+			others = append(others, t.ID+" "+t.Oracle.Porcupine)
+		}
+	}
+	switch {
+	case len(others) > 0:
+		return new(false), several(others)
+	case agrees == 0:
+		return nil, fmt.Sprintf("it decided none of %d histories", undecided)
+	}
+	return new(true), fmt.Sprintf("agrees on %d of %d histories", agrees, agrees+undecided)
+}
+
+// accounts holds what was answered against what was acknowledged. Only the workload of the grid has one write for each
+// intent.
+func (r *reckoning) accounts() (*bool, string) {
+	worst, at, trials := 0.0, "", 0
+	for _, g := range r.where(func(row Row) bool { return row.Workload == gridWorkload }) {
+		for _, t := range g.trials {
+			trials++
+			if e := accountError(t); e > worst {
+				worst, at = e, " ("+t.ID+")"
+			}
+		}
+	}
+	if trials == 0 {
+		return nil, gridWorkload + " was not measured"
+	}
+	return new(worst <= accountLimit), fmt.Sprintf("off by at most %s%s in %s", Percent(worst), at, plural(trials, "trial"))
+}
+
+func accountError(t results.Trial) float64 {
+	written, refused := 0, 0
+	for name, r := range t.Client.Requests {
+		switch verb, code, _ := strings.Cut(name, " "); {
+		case verb == "GET":
+		case strings.HasPrefix(code, "2"):
+			written += r.Count
+		case code == "409":
+			refused += r.Count
+		}
+	}
+	return max(off(written, t.Oracle.Acknowledged), off(refused, t.Client.StaleWrites+t.Client.Conflicts))
+}
+
+func off(a, b int) float64 {
+	if a == b {
+		return 0
+	}
+	return math.Abs(float64(a-b)) / float64(max(a, b))
+}
+
+// littlesLaw: writers are throughput × time of an intent. It cannot hold for open loops, for rounds, where intents have no
+// end, and where they are so long that those cut off at the edges of the trials weigh.
+func (r *reckoning) littlesLaw() (*bool, string) {
+	worst, at, cells := 0.0, "", 0
+	for _, g := range r.where(func(row Row) bool { return row.Rate == 0 && row.Rounds == 0 }) {
+		writers, ok := g.busyWriters()
+		if !ok {
+			continue
+		}
+		cells++
+		if e := math.Abs(writers/float64(g.row.Writers) - 1); e >= worst {
+			worst, at = e, fmt.Sprintf(" (%s in %s)", g.row.Arm, g.row.Name)
+		}
+	}
+	if cells == 0 {
+		return nil, "in no cell did all intents land and take little of the time"
+	}
+	return new(worst <= accountLimit), fmt.Sprintf("off by at most %s%s, %s", Percent(worst), at, plural(cells, "row"))
+}
+
+func (g group) busyWriters() (float64, bool) {
+	var service []results.Latency
+	landed, measured, own, all := 0.0, 0.0, 0.0, 0.0
+	for _, t := range g.trials {
+		service = append(service, t.Service)
+		if t.Service.NotLanded > 0 || t.Timed.GiveUps() > 0 {
+			return 0, false
+		}
+		landed, measured = landed+float64(t.Timed.Landed), measured+t.Measured.Seconds()
+		// Not what was waited: without barriers and arrivals that is the spread of the beginnings, before the time.
+		own += t.Client.Own.Seconds()
+		all += (t.Client.Own + t.Client.Busy).Seconds()
+	}
+	d, err := results.Merge(service...)
+	if err != nil || d.Mean() == nil || all == own || measured == 0 {
+		return 0, false
+	}
+	p99, trial := *d.Percentiles().P99/1000, measured/float64(len(g.trials))
+	if 20*p99 > trial || *d.Mean()/1000*edges > measured {
+		return 0, false
+	}
+	return landed / measured * *d.Mean() / 1000 / (1 - own/all), true
+}
+
+func (r *reckoning) noneVoid() (*bool, string) {
+	var void []string
+	for _, t := range r.trials {
+		if t.Void != "" {
+			void = append(void, t.ID+": "+t.Void)
+		}
+	}
+	if len(void) > 0 {
+		return new(false), fmt.Sprintf("%d of %s: %s", len(void), plural(len(r.trials), "trial"), several(void))
+	}
+	return whole(len(r.trials)), "none of " + plural(len(r.trials), "trial")
+}
+
+func (r *reckoning) complete() (*bool, string) {
+	info := r.info()
+	return new(info.Trials == info.Planned), fmt.Sprintf("%s of %s planned", Count(info.Trials), plural(info.Planned, "trial"))
+}
+
+func (r *reckoning) fsync() (*bool, string) {
+	if r.run.Environment.EtcdFsync == "" {
+		return nil, "this cluster does not show it"
+	}
+	return new(r.run.Environment.EtcdFsync == "on"), r.run.Environment.EtcdFsync
+}
+
+func (r *reckoning) ordinaryUser() (*bool, string) {
+	e := r.run.Environment
+	if e.User == "" {
+		return nil, "the user is not known"
+	}
+	return new(!slices.Contains(e.Groups, "system:masters")), e.User + " of " + strings.Join(e.Groups, ", ")
+}
+
+func (r *reckoning) pinned() (*bool, string) {
+	e := r.run.Environment
+	switch {
+	case !e.LocalCluster:
+		return nil, "a cluster of others"
+	case len(e.ServerCores) == 0 || len(e.GeneratorCores) == 0:
+		return new(false), either(e.Unpinned, "they share all cores")
+	}
+	shared := slices.ContainsFunc(e.ServerCores, func(core int) bool { return slices.Contains(e.GeneratorCores, core) })
+	return new(!shared), fmt.Sprintf("API server and etcd on %v, writers on %v", e.ServerCores, e.GeneratorCores)
+}
+
+func either(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+// steady compares the first half of the blocks with the second, over all arms and cells that have both.
+func (r *reckoning) steady() (*bool, string) {
+	var logs []float64
+	for _, g := range r.ordinary() {
+		values := g.values(results.Trial.Goodput)
+		if half := len(values) / 2; half > 0 {
+			first, _ := statistics.Mean(values[:half])
+			second, _ := statistics.Mean(values[len(values)-half:])
+			if first.Mean > 0 && second.Mean > 0 {
+				logs = append(logs, math.Log(second.Mean/first.Mean))
+			}
+		}
+	}
+	if len(logs) == 0 {
+		return nil, "no arm has two blocks"
+	}
+	mean, _ := statistics.Mean(logs)
+	ratio := math.Exp(mean.Mean)
+	return new(ratio < driftLimit && ratio > 1/driftLimit), fmt.Sprintf("the second half of the blocks lands %s of the first", digits(ratio)+"×")
 }

@@ -1,169 +1,329 @@
 package summary
 
 import (
+	"cmp"
 	"slices"
 
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/statistics"
 )
 
-// Measures that arms are compared by.
+// Families of comparisons. The verdicts of one are adjusted for how many they are.
 const (
-	goodputMeasure = "goodput"
-	cpuMeasure     = "apiserver_cpu"
+	familyOurs  = "ours"      // our arm against plain Server-Side Apply, a measure in every primary cell
+	familyAvoid = "avoid"     // plain Server-Side Apply against the best arm that does not apply
+	familyAA    = "a-a"       // an arm against itself
+	familyFirst = "first"     // the leader of each primary cell, by a measure
+	familyOther = "situation" // the leader of a cell of the situations that is not primary
 )
 
-// compareAll compares each arm with the baseline of its cell, and the arm that ran twice with itself; then those that
-// apply with their other rivals. The p of one measure are adjusted together.
-func (r *reckoning) compareAll() (comparisons, rivals []results.Comparison) {
-	comparisons, rivals = []results.Comparison{}, []results.Comparison{}
-	for _, measure := range []string{goodputMeasure, cpuMeasure} {
-		first := r.withBaseline(measure)
-		family := r.judge(slices.Concat(first, r.withRivals(measure)), measure)
-		comparisons, rivals = append(comparisons, family[:len(first)]...), append(rivals, family[len(first):]...)
-	}
-	return comparisons, rivals
+// Comparison is the paired ratio of one arm to another in a cell: geometric mean over blocks. Ratio is 0 where there is
+// none, Lo and Hi where there are too few blocks for an interval.
+type Comparison struct {
+	Family  string  `json:"family"`
+	Cell    string  `json:"cell"`
+	Arm     string  `json:"arm"`
+	Against string  `json:"against"`
+	Measure string  `json:"measure"`
+	Blocks  int     `json:"blocks"`
+	Ratio   float64 `json:"ratio"`
+	Lo      float64 `json:"lo"`
+	Hi      float64 `json:"hi"`
+	P       float64 `json:"p_adjusted"` // Holm over the comparisons of the family and measure
+	// Verdict is of Arm: better, worse, equivalent, undecided or no verdict.
+	Verdict statistics.Verdict `json:"verdict"`
+	Why     string             `json:"why,omitempty"` // of no verdict
+
+	measured statistics.Ratio
+	picked   int
 }
 
-func (r *reckoning) withBaseline(measure string) []results.Comparison {
-	var family []results.Comparison
-	for _, g := range r.groups {
-		baseline := g.cell.Baseline
-		if g.aa {
-			baseline = g.arm
+// Contest is who leads a cell by a measure. There is a winner only if it beats every other arm.
+type Contest struct {
+	Family  string `json:"family"`
+	Cell    string `json:"cell"`
+	Measure string `json:"measure"`
+	// Arms that took part, the best first. An arm that lost updates or gave up too much does not.
+	Arms   []string `json:"arms"`
+	Winner string   `json:"winner,omitempty"`
+	// Shared are the arms that the leader, first among them, was not shown to beat; none if there is a winner.
+	Shared []string `json:"shared,omitempty"`
+	// Ratio of the leader to the runner-up, with its interval.
+	Ratio float64 `json:"ratio"`
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+	P     float64 `json:"p_adjusted"` // Holm over the contests of the family and measure
+	Why   string  `json:"why,omitempty"`
+	// Out are arms that took no part, with the reason.
+	Out map[string]string `json:"out,omitempty"`
+
+	ratios []statistics.Ratio // of the leader to each other arm, the higher the better
+}
+
+func (r *reckoning) compareAll() {
+	for _, measure := range []string{goodput, serverCPU} {
+		r.judge(r.ours(measure))
+		r.settle(r.contestsOf(familyFirst, measure, r.primary))
+	}
+	r.judge(r.avoided())
+	r.judge(r.selves())
+	var other []Contest
+	for _, s := range r.decided.Situations {
+		if _, planned := r.planned(s.Cell); planned && !r.contested(s.Cell, s.Measure) {
+			other = append(other, r.contestsOf(familyOther, s.Measure, []string{s.Cell})...)
 		}
-		base, found := r.lookup(g.name(), baseline)
-		if g.cell.Control || !found || baseline == g.arm && !g.aa || len(g.trials) == 0 {
-			continue
-		}
-		if c, ok := r.compare(g, base, measure); ok {
-			family = append(family, c)
+	}
+	r.settle(other)
+}
+
+func (r *reckoning) contested(cell, measure string) bool {
+	_, found := r.contest(cell, measure)
+	return found
+}
+
+// ours compares our arm with plain Server-Side Apply.
+func (r *reckoning) ours(measure string) []Comparison {
+	var family []Comparison
+	for _, cell := range r.primary {
+		a, found := r.lookup(cell, r.decided.Ours)
+		b, foundOther := r.lookup(cell, r.decided.Plain)
+		if found && foundOther {
+			family = append(family, r.compare(familyOurs, a, b, measure))
 		}
 	}
 	return family
 }
 
-// compare is without p among others and without a word. It is false where the measure is not there.
-func (r *reckoning) compare(a, b group, measure string) (results.Comparison, bool) {
-	c := results.Comparison{Cell: a.name(), Arm: a.arm, Baseline: b.arm, AA: a.aa, Measure: measure, P: 1}
-	x, y := paired(a, b, measureOf(measure))
-	c.Blocks = len(x)
-	if len(x) == 0 && (a.each(measureOf(measure)) == nil || b.each(measureOf(measure)) == nil) {
-		return c, false
+// avoided compares plain Server-Side Apply with whichever arm that does not apply did best.
+func (r *reckoning) avoided() []Comparison {
+	var family []Comparison
+	for _, cell := range r.primary {
+		plain, found := r.lookup(cell, r.decided.Plain)
+		var others []group
+		for _, g := range r.where(func(row Row) bool { return row.Name == cell && !r.decided.Applies(row.Arm) }) {
+			if r.out(g) == "" {
+				others = append(others, g)
+			}
+		}
+		if !found || len(others) == 0 {
+			continue
+		}
+		slices.SortStableFunc(others, byMean(goodput))
+		c := r.compare(familyAvoid, plain, others[0], goodput)
+		c.picked = len(others)
+		family = append(family, c)
 	}
-	ratio, err := statistics.Paired(x, y, r.run.Seed)
+	return family
+}
+
+// selves compares arms that ran twice with themselves.
+func (r *reckoning) selves() []Comparison {
+	var family []Comparison
+	for _, g := range r.groups {
+		if again, found := r.lookup(g.row.Name, g.row.Arm); g.row.AA && found && len(g.trials) > 0 {
+			family = append(family, r.compare(familyAA, g, again, goodput))
+		}
+	}
+	return family
+}
+
+// compare is without a verdict unless none can be had.
+func (r *reckoning) compare(family string, a, b group, measure string) Comparison {
+	c := Comparison{Family: family, Cell: a.row.Name, Arm: a.row.Arm, Against: b.row.Arm, Measure: measure, P: 1}
+	ratio, err := paired(a, b, measure)
 	if err != nil {
-		c.Word, c.Why = statistics.NoVerdict, err.Error()
-		return c, true
+		c.Verdict, c.Why = statistics.NoVerdict, err.Error()
+		return c
 	}
-	c.Ratio, c.Lo, c.Hi, c.P = ratio.Ratio, ratio.Lo, ratio.Hi, ratio.P
-	if why := r.incomparable(a, b, measure); why != "" {
-		c.Word, c.Why = statistics.NoVerdict, why
+	c.Blocks, c.Ratio, c.Lo, c.Hi, c.measured = ratio.N, ratio.Ratio, ratio.Lo, ratio.Hi, ratio
+	if c.Why = r.incomparable(a, b); c.Why != "" {
+		c.Verdict = statistics.NoVerdict
 	}
-	return c, true
+	return c
 }
 
 // incomparable says why a ratio of two arms means nothing; "" if it does.
-func (r *reckoning) incomparable(a, b group, measure string) string {
-	switch {
-	case r.void != "":
+func (r *reckoning) incomparable(a, b group) string {
+	if r.void != "" {
 		return "the run is void"
-	case a.result.NoVerdict != "":
-		return a.result.NoVerdict
-	case b.result.NoVerdict != "":
-		return b.arm + ": " + b.result.NoVerdict
-	case a.result.LostUpdates > 0:
-		return "it lost updates, and who may lose them is quick"
-	case b.result.LostUpdates > 0:
-		return b.arm + " lost updates"
-	case uneven[a.cell.Workload] != "":
-		return uneven[a.cell.Workload]
-	case measure == cpuMeasure && slices.ContainsFunc(a.trials, othersWrote):
-		return "others write as well, and most of it is their CPU"
+	}
+	for _, g := range []group{a, b} {
+		switch {
+		case g.row.NoVerdict != "":
+			return g.row.Arm + ": " + g.row.NoVerdict
+		case g.row.LostUpdates > 0:
+			return g.row.Arm + " lost updates, and who may lose them is quick"
+		}
 	}
 	return ""
 }
 
-func measureOf(name string) func(results.Trial) *float64 {
-	if name == cpuMeasure {
-		return cpuPerIntent
-	}
-	return results.Trial.Goodput
-}
-
-// paired gives a measure of the blocks in which both arms have it.
-func paired(a, b group, measure func(results.Trial) *float64) (x, y []float64) {
+// paired is over the blocks in which both arms have a trial that counts.
+func paired(a, b group, measure string) (statistics.Ratio, error) {
+	m, _ := measureOf(measure)
 	byBlock := map[int]*float64{}
 	for _, t := range b.trials {
-		byBlock[t.Block] = measure(t)
+		byBlock[t.Block] = m.of(t)
 	}
+	var x, y []float64
 	for _, t := range a.trials {
-		value, other := measure(t), byBlock[t.Block]
-		if value != nil && other != nil {
+		if value, other := m.of(t), byBlock[t.Block]; value != nil && other != nil {
 			x, y = append(x, *value), append(y, *other)
 		}
 	}
-	return x, y
+	return statistics.Paired(x, y)
 }
 
-// judge adjusts the p of comparisons for their number and finds the words. A/A is no comparison that someone asked for:
-// its p is left alone. One that gets no verdict, with few blocks or without, takes no part: its p is no chance to err.
-func (r *reckoning) judge(family []results.Comparison, measure string) []results.Comparison {
-	counts := func(c results.Comparison) bool {
-		return !c.AA && c.Word == "" && c.Blocks >= statistics.EnoughForVerdict
-	}
-	var asked []float64
+// judge finds the verdicts of a family and keeps it. What gets none takes no part: it is no chance to err.
+func (r *reckoning) judge(family []Comparison) {
+	var cases []statistics.Case
 	for _, c := range family {
-		if counts(c) {
-			asked = append(asked, c.P)
+		if c.Verdict == "" {
+			m, _ := measureOf(c.Measure)
+			cases = append(cases, statistics.Case{Ratio: c.measured, Picked: c.picked, Cost: m.Cost})
 		}
 	}
-	adjusted := statistics.Adjust(asked)
-	next := 0
-	for i := range family {
-		c := &family[i]
-		c.Adjusted = c.P
-		if counts(*c) {
-			c.Adjusted = adjusted[next]
-			next++
+	judged := statistics.Judge(cases, r.decided.Margin)
+	for _, c := range family {
+		if c.Verdict == "" {
+			c.Verdict, c.P = judged[0].Verdict, judged[0].P
+			judged = judged[1:]
 		}
-		if c.Word == "" {
-			c.Word, c.Why = word(*c, measure, r.run.Margin)
-		}
+		r.comparisons = append(r.comparisons, c)
 	}
-	return family
 }
 
-// word turns a cost upside down: an arm that costs more is slower.
-func word(c results.Comparison, measure string, margin float64) (found, why string) {
-	ratio := statistics.Ratio{N: c.Blocks, Ratio: c.Ratio, Lo: c.Lo, Hi: c.Hi, P: c.P}
-	if measure == cpuMeasure && c.Lo > 0 {
-		ratio.Ratio, ratio.Lo, ratio.Hi = 1/c.Ratio, 1/c.Hi, 1/c.Lo
+// byMean has the highest mean of a measure first; of a cost, the lowest.
+func byMean(measure string) func(a, b group) int {
+	m, _ := measureOf(measure)
+	return func(a, b group) int {
+		x, y := a.row.Measures[measure].Mean, b.row.Measures[measure].Mean
+		if m.Cost {
+			return cmp.Compare(x, y)
+		}
+		return cmp.Compare(y, x)
 	}
-	return statistics.Word(ratio, c.Adjusted, margin)
 }
 
-// stated is the comparison as the report states it.
-func (r *reckoning) stated(cell, arm, other, measure string) (results.Comparison, bool) {
-	for _, c := range slices.Concat(r.comparisons, r.rivals) {
-		if c.Cell == cell && c.Arm == arm && c.Baseline == other && c.Measure == measure && !c.AA {
+// out says why an arm is not the answer to a question; "" if it may be.
+func (r *reckoning) out(g group) string {
+	switch gaveUp, known := g.row.Measures["give_up_share"]; {
+	case g.row.LostUpdates > 0:
+		return "lost updates"
+	case known && gaveUp.Mean > r.decided.GiveUps:
+		return "gave up " + Percent(gaveUp.Mean)
+	}
+	return ""
+}
+
+func (r *reckoning) contestsOf(family, measure string, cells []string) []Contest {
+	var contests []Contest
+	for _, cell := range cells {
+		c := Contest{Family: family, Cell: cell, Measure: measure, Arms: []string{}, Out: map[string]string{}, P: 1}
+		var rivals []group
+		for _, g := range r.where(func(row Row) bool { return row.Name == cell && !row.Control }) {
+			_, measured := g.row.Measures[measure]
+			switch out := r.out(g); {
+			case g.row.NoVerdict != "":
+				c.Why = g.row.Arm + ": " + g.row.NoVerdict
+			case out != "":
+				c.Out[g.row.Arm] = out
+			case !measured:
+				c.Out[g.row.Arm] = "has no " + c.Measure
+			default:
+				rivals = append(rivals, g)
+			}
+		}
+		slices.SortStableFunc(rivals, byMean(measure))
+		for _, g := range rivals {
+			c.Arms = append(c.Arms, g.row.Arm)
+		}
+		switch {
+		case r.void != "":
+			c.Why = "the run is void"
+		case c.Why == "" && len(rivals) == 0:
+			c.Why = "no arm was measured that lost nothing and gave up nothing"
+		case c.Why == "":
+			c.lead(rivals)
+		}
+		contests = append(contests, c)
+	}
+	return contests
+}
+
+// lead compares the leader with each other arm. Where a measure can be 0, such as the requests of a reconcile with
+// nothing to do, it has no ratio: then who had less in every trial is better.
+func (c *Contest) lead(rivals []group) {
+	m, _ := measureOf(c.Measure)
+	for _, g := range rivals[1:] {
+		ratio, err := paired(rivals[0], g, c.Measure)
+		if err != nil {
+			ratio = statistics.Ratio{N: len(g.trials)} // never above a margin
+			if m.Cost && slices.Max(rivals[0].values(m.of)) < slices.Min(g.values(m.of)) {
+				ratio = statistics.Apart(ratio.N)
+			}
+		} else if m.Cost {
+			ratio = ratio.Inverse()
+		}
+		c.ratios = append(c.ratios, ratio)
+	}
+	if len(c.ratios) > 0 && c.ratios[0].Ratio > 0 {
+		next := c.ratios[0]
+		if m.Cost {
+			next = next.Inverse()
+		}
+		c.Ratio, c.Lo, c.Hi = next.Ratio, next.Lo, next.Hi
+	}
+}
+
+// settle finds the winners of a family of contests and keeps it.
+func (r *reckoning) settle(family []Contest) {
+	var p []float64
+	for _, c := range family {
+		if c.Why == "" {
+			p = append(p, statistics.First(c.ratios, r.decided.Margin))
+		}
+	}
+	adjusted := statistics.Holm(p)
+	for _, c := range family {
+		if c.Why == "" {
+			c.P, adjusted = adjusted[0], adjusted[1:]
+			switch {
+			case len(c.Arms) == 1, c.P <= 1-statistics.Confidence:
+				c.Winner = c.Arms[0]
+			default:
+				c.Shared = c.close(r.decided.Margin, len(p))
+			}
+		}
+		r.contests = append(r.contests, c)
+	}
+}
+
+// close are the leader and the arms that it was not shown to beat; the runner-up always is one.
+func (c *Contest) close(margin float64, contests int) []string {
+	shared := c.Arms[:2:2]
+	for i, ratio := range c.ratios[1:] {
+		if p := ratio.Above(margin) * float64(len(c.Arms)*contests); p > 1-statistics.Confidence {
+			shared = append(shared, c.Arms[i+2])
+		}
+	}
+	return shared
+}
+
+func (r *reckoning) contest(cell, measure string) (Contest, bool) {
+	for _, c := range r.contests {
+		if c.Cell == cell && c.Measure == measure {
 			return c, true
 		}
 	}
-	return r.between(cell, arm, other, measure)
+	return Contest{}, false
 }
 
-// between is a comparison of any two arms of a cell, for hypotheses; it is not adjusted, as those were written down
-// before. The word is "" where it cannot be had.
-func (r *reckoning) between(cell, arm, other, measure string) (results.Comparison, bool) {
-	a, found := r.lookup(cell, arm)
-	b, foundOther := r.lookup(cell, other)
-	if !found || !foundOther {
-		return results.Comparison{}, false
+// counting returns the trials that count.
+func (r *reckoning) counting() []results.Trial {
+	var all []results.Trial
+	for _, g := range r.groups {
+		all = append(all, g.trials...)
 	}
-	c, ok := r.compare(a, b, measure)
-	if !ok {
-		return c, false
-	}
-	return r.judge([]results.Comparison{c}, measure)[0], true
+	return all
 }

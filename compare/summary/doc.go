@@ -1,3 +1,4 @@
-// Package summary reckons the results of a run from its trials: cells, comparisons, checks of honesty, hypotheses, claims
-// and the verdict. It is pure: the same run and trials give the same results, to the byte.
+// Package summary turns the trials of a run into what its report shows: a row for each arm in each cell, comparisons
+// within blocks, the answers to the four questions, and the checks that the run has to pass. It is pure: the same trials
+// give the same summary. What is asked and compared stands in decided.yaml, before the run.
 package summary

@@ -1,47 +1,77 @@
 package summary
 
 import (
+	"fmt"
 	"time"
 
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
 )
 
-// reckoning is what the parts of the summary share.
+// Summary is everything that a report shows.
+type Summary struct {
+	Run Info
+	// Void says why nothing of the run counts, such as a control that was not caught.
+	Void string
+	// Notes are what a reader has to know before anything else: that the run was interrupted, or decided otherwise.
+	Notes       []string
+	Rows        []Row
+	Comparisons []Comparison
+	Contests    []Contest
+	Answers     []Answer
+	Situations  []Situation
+	Systems     []System
+	Checks      []Check
+}
+
+// Info is what a reader has to know of a run.
+type Info struct {
+	Command    string  `json:"command"`
+	Seed       uint64  `json:"seed"`
+	Started    string  `json:"started"`
+	Profile    string  `json:"profile"`
+	Decided    string  `json:"decided"` // sha256 of the decisions that the summary was made by
+	Margin     float64 `json:"margin"`
+	Trials     int     `json:"trials"`      // measured
+	Planned    int     `json:"planned"`     // that were to be measured
+	VoidTrials int     `json:"void_trials"` // measured, and counting for nothing
+	Void       string  `json:"void,omitempty"`
+}
+
+// reckoning is what the parts of a summary share.
 type reckoning struct {
+	decided     decided.File
 	run         results.Run
 	trials      []results.Trial
 	groups      []group
-	comparisons []results.Comparison
-	rivals      []results.Comparison
+	primary     []string // the cells of the first two questions
 	void        string
+	comparisons []Comparison
+	contests    []Contest
 }
 
-// Of gives the results of a run. The model is not part of it: who has one sets Results.Model.
-func Of(run results.Run, trials []results.Trial) results.Results {
-	r := &reckoning{run: run, trials: trials, groups: groupsOf(run, trials)}
+func newReckoning(m Measured) *reckoning {
+	r := &reckoning{decided: decided.Now, run: m.Run, trials: m.Trials, groups: groupsOf(decided.Now, m.Run, m.Trials)}
 	r.void = r.voidRun()
-	r.comparisons, r.rivals = r.compareAll()
-	out := results.Results{
-		Schema: results.Schema, Run: r.info(), Void: r.void, Cells: []results.Result{}, Comparisons: r.comparisons,
-		Rivals: r.rivals,
-	}
-	for _, g := range r.groups {
-		out.Cells = append(out.Cells, g.result)
-	}
-	out.Checks = r.checks()
-	out.Hypotheses = r.hypotheses()
-	out.Claims = r.claims()
-	out.Verdict = r.verdict()
-	return out
+	return r
 }
 
-func (r *reckoning) info() results.RunInfo {
-	info := results.RunInfo{
-		Command: r.run.Command, Seed: r.run.Seed, Started: r.run.Started.UTC().Format(time.RFC3339), Profile: r.run.Profile,
-		Interrupted: r.run.Interrupted, Margin: r.run.Margin, Trials: len(r.trials), Environment: r.run.Environment,
+// Of returns the summary of a run.
+func Of(run results.Run, trials []results.Trial) Summary {
+	r := newReckoning(Measured{run, trials})
+	primary := r.findPrimary()
+	r.compareAll()
+	s := Summary{
+		Run: r.info(), Void: r.void, Notes: r.notes(primary), Rows: r.rows(), Comparisons: r.comparisons, Contests: r.contests,
 	}
-	if r.run.Ended == nil && info.Interrupted == "" {
-		info.Interrupted = "the run did not come to its end: it was killed, or still goes on"
+	s.Answers, s.Situations, s.Systems, s.Checks = r.answers(), r.situations(), r.systems(), r.checks()
+	return s
+}
+
+func (r *reckoning) info() Info {
+	info := Info{
+		Command: r.run.Command, Seed: r.run.Seed, Started: r.run.Started.UTC().Format(time.RFC3339), Profile: r.run.Profile,
+		Decided: decided.Hash(), Margin: r.decided.Margin, Trials: len(r.trials), Void: r.void,
 	}
 	for _, cell := range r.run.Plan {
 		arms := len(cell.Arms)
@@ -56,4 +86,84 @@ func (r *reckoning) info() results.RunInfo {
 		}
 	}
 	return info
+}
+
+// findPrimary reports whether the run has cells that were decided before. One of other cells is compared in all it has.
+func (r *reckoning) findPrimary() bool {
+	for _, name := range r.decided.Primary {
+		if _, found := r.planned(name); found {
+			r.primary = append(r.primary, name)
+		}
+	}
+	if len(r.primary) > 0 {
+		return true
+	}
+	for _, cell := range r.run.Plan {
+		if !cell.Control && cell.Rate == 0 && len(cell.Arms) > 1 && cell.Workload == gridWorkload {
+			r.primary = append(r.primary, cell.String())
+		}
+	}
+	return false
+}
+
+// gridWorkload is the workload of the first two questions.
+const gridWorkload = "hot-object"
+
+func (r *reckoning) planned(name string) (results.PlannedCell, bool) {
+	for _, cell := range r.run.Plan {
+		if !cell.Control && cell.String() == name {
+			return cell, true
+		}
+	}
+	return results.PlannedCell{}, false
+}
+
+func (r *reckoning) notes(decidedBefore bool) []string {
+	var notes []string
+	switch {
+	case r.run.Interrupted != "":
+		notes = append(notes, fmt.Sprintf("Interrupted after %d of %d trials: %s", len(r.trials), r.info().Planned, r.run.Interrupted))
+	case r.run.Ended == nil:
+		notes = append(notes, fmt.Sprintf("Not ended: it was killed, or still goes on (%d of %d trials)", len(r.trials), r.info().Planned))
+	}
+	switch {
+	case r.run.Decided != decided.Hash():
+		notes = append(notes, fmt.Sprintf("Exploratory: the run was made under other decisions (%s) than those that it is judged by (%s)",
+			short(r.run.Decided), short(decided.Hash())))
+	case !decidedBefore:
+		notes = append(notes, "Exploratory: none of its cells is one that was decided before a run")
+	}
+	return notes
+}
+
+func short(hash string) string {
+	if hash == "" {
+		return "none"
+	}
+	return hash[:min(12, len(hash))]
+}
+
+// voidRun says why nothing of the run counts: without controls that lost updates, an oracle that finds no losses may be
+// blind.
+func (r *reckoning) voidRun() string {
+	controls := 0
+	for _, cell := range r.run.Plan {
+		if !cell.Control {
+			continue
+		}
+		for _, arm := range cell.Arms {
+			controls++
+			switch g, measured := r.lookup(cell.String(), arm); {
+			case !measured:
+				return "a control was not caught, so nothing shows that the oracle sees lost updates: " + arm + " was not measured"
+			case g.row.LostUpdates == 0:
+				return fmt.Sprintf("a control was not caught, so nothing shows that the oracle sees lost updates: %s lost none of %d",
+					arm, g.row.Acknowledged)
+			}
+		}
+	}
+	if controls == 0 {
+		return "no control was planned, so nothing shows that the oracle sees lost updates"
+	}
+	return ""
 }

@@ -1,263 +1,365 @@
-package summary
+package summary_test
 
 import (
-	"bytes"
-	"maps"
+	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/statistics"
+	"coapply.dev/compare/summary"
 	"coapply.dev/compare/summary/summarytest"
 )
 
-var runs = map[int][]results.Trial{}
+// blocks of the run that is made up.
+const blocks = 8
 
-// made gives the made-up run of so many blocks. Each test may change what it gets.
-func made(blocks int) (results.Run, []results.Trial) {
-	if runs[blocks] == nil {
-		_, runs[blocks] = summarytest.Run(blocks)
-	}
-	trials := slices.Clone(runs[blocks])
-	for i := range trials {
-		trials[i].Client.Requests = maps.Clone(trials[i].Client.Requests)
-	}
-	return summarytest.Plan(blocks), trials
+var once = sync.OnceValues(func() (results.Run, []results.Trial) { return summarytest.Run(blocks) })
+
+// madeUp returns it to be changed.
+func madeUp() (results.Run, []results.Trial) {
+	run, trials := once()
+	run.Plan = slices.Clone(run.Plan)
+	return run, slices.Clone(trials)
 }
 
-func TestSameBytesAgain(t *testing.T) {
-	var first []byte
-	for range 3 {
-		data, err := results.JSON(Of(made(10)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first != nil && !bytes.Equal(first, data) {
-			t.Fatal("the same run gives other bytes")
-		}
-		first = data
-	}
-}
-
-func comparison(t *testing.T, r results.Results, cell, arm, measure string, aa bool) results.Comparison {
+func answer(t *testing.T, s summary.Summary, name string) string {
 	t.Helper()
-	for _, c := range r.Comparisons {
-		if c.Cell == cell && c.Arm == arm && c.Measure == measure && c.AA == aa {
-			return c
-		}
+	i := slices.IndexFunc(s.Answers, func(a summary.Answer) bool { return a.Name == name })
+	if i < 0 {
+		t.Fatalf("no answer %s", name)
 	}
-	t.Fatalf("no comparison of %s of %s in %s", measure, arm, cell)
-	return results.Comparison{}
+	return s.Answers[i].Text
 }
 
-func TestReview(t *testing.T) {
-	r := Of(made(10))
-	if r.Void != "" {
-		t.Fatal(r.Void)
-	}
-	for _, c := range r.Checks {
-		if c.State == failed || c.Result == "" || c.Threat == "" || c.Guard == "" {
-			t.Errorf("%s %s: %q", c.Name, c.State, c.Result)
-		}
-	}
-	if c := comparison(t, r, "hot-object w16 m4", "ssa", goodputMeasure, false); c.Word != statistics.Faster || c.Blocks != 10 {
-		t.Errorf("%+v", c)
-	}
-	if c := comparison(t, r, "hot-object w16 m4", "gmu-default-retry", goodputMeasure, true); c.Word == statistics.Faster || c.Word == statistics.Slower {
-		t.Errorf("A/A: %+v", c)
-	}
-	if c := comparison(t, r, "steady-state w1 m1", "ssa", cpuMeasure, false); c.Word != statistics.Slower || c.Ratio < 10 {
-		t.Errorf("of a cost, more is slower: %+v", c)
-	}
-	for _, c := range r.Comparisons {
-		if strings.Contains(c.Cell, "w8 m8") && strings.Contains(c.Cell, "hot-object") {
-			t.Errorf("a control is compared: %+v", c)
-		}
-		if !c.AA && c.Arm == c.Baseline {
-			t.Errorf("the baseline against itself: %+v", c)
-		}
-	}
-	if !slices.ContainsFunc(r.Rivals, func(c results.Comparison) bool {
-		return c.Cell == "hot-object w16 m64" && c.Arm == "ssa" && c.Baseline == "gmu-unbounded" && c.Word == statistics.Slower && c.Adjusted >= c.P
-	}) {
-		t.Error("no comparison with an arm that is not the baseline")
-	}
-	for _, c := range r.Rivals {
-		if slices.Contains(applies, c.Baseline) || c.Baseline == "gmu-default-retry" && strings.HasPrefix(c.Cell, "hot-object") {
-			t.Errorf("no rival: %+v", c)
-		}
-	}
-	if len(r.Verdict) != 5 {
-		t.Fatalf("%d lines", len(r.Verdict))
-	}
-	mentions(t, r.Verdict[0], "4 of 5 cells", "fewer in 1", "hot-object w16 m64", "flips between 4 and 64 managers at 16 writers")
-	mentions(t, r.Verdict[1], "less CPU than by gmu-default-retry in ", "less CPU than by gmu-unbounded in ", "3.7 attempts")
-	mentions(t, r.Verdict[2], "gmu-replace", "license-finalizer", "95 % sure")
-	mentions(t, r.Verdict[3], "gmu up to 85", "gmu-default-retry up to 53", "none given up by gmu-unbounded")
-	mentions(t, r.Verdict[4], "the lowest p99 ", "increments without a 409", "check before applying")
-}
-
-func mentions(t *testing.T, text string, parts ...string) {
+func has(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("%q does not say %q", text, part)
+			t.Errorf("%q lacks %q", text, part)
 		}
 	}
 }
 
-// TestServerSideApplyLoses: the verdict can say so.
-// A look at every workload takes nothing from the cell that was measured often enough, and the verdict says what the
-// comparison says.
-func TestComparisonsWithoutVerdictTakeNoPart(t *testing.T) {
-	run, all := made(6)
-	const often = "hot-object w16 m4"
-	var trials []results.Trial
-	for _, trial := range all {
-		if trial.Block == 0 || trial.String() == often {
-			trials = append(trials, trial)
+func check(t *testing.T, s summary.Summary, name string) summary.Check {
+	t.Helper()
+	i := slices.IndexFunc(s.Checks, func(c summary.Check) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("no check %s", name)
+	}
+	return s.Checks[i]
+}
+
+// TestAnswers are of the run that is made up.
+func TestAnswers(t *testing.T) {
+	run, trials := madeUp()
+	s := summary.Of(run, trials)
+	if s.Void != "" || len(s.Notes) > 0 {
+		t.Fatalf("void %q, notes %q", s.Void, s.Notes)
+	}
+	has(t, answer(t, s, "fastest"), "Against `ssa`, `apply` lands more in ", "64 writers", "The fastest of all in ")
+	has(t, answer(t, s, "cost"), "costs less CPU a write in ", "cheapest of all")
+	has(t, answer(t, s, "lost"), "No arm lost an update that it must keep: `apply` in none of ", "By design these lose updates: ", "`gmu-replace` (devbox-status)", "`apply` (increment)", "`gmu-default-retry` up to ")
+	has(t, answer(t, s, "avoid"), "of increments by `ssa` 30 % were lost", "slower than the best way without it", "sends 1.00 requests a reconcile")
+	for _, a := range s.Answers {
+		if words := len(strings.Fields(a.Text)); words > 75 {
+			t.Errorf("%s has %d words", a.Name, words)
 		}
 	}
-	r := Of(run, trials)
-	if c := comparison(t, r, often, "ssa", goodputMeasure, false); c.Word != statistics.Faster {
+	for _, c := range s.Checks {
+		if c.State == "failed" {
+			t.Errorf("%s failed: %s", c.Name, c.Seen)
+		}
+	}
+}
+
+// TestOursAgainstPlain: the first comparison is that of our arm with plain Server-Side Apply, in every primary cell, won or
+// lost.
+func TestOursAgainstPlain(t *testing.T) {
+	run, trials := madeUp()
+	cells := map[string]statistics.Verdict{}
+	for _, c := range summary.Of(run, trials).Comparisons {
+		if c.Family == "ours" && c.Measure == "goodput_per_s" {
+			cells[c.Cell] = c.Verdict
+		}
+	}
+	for _, name := range decided.Now.Primary {
+		planned := slices.ContainsFunc(run.Plan, func(p results.PlannedCell) bool { return p.String() == name && !p.Control })
+		if _, compared := cells[name]; compared != planned {
+			t.Errorf("%s: compared %v, planned %v", name, compared, planned)
+		}
+	}
+	if cells["hot-object w64 m4"] != statistics.Better || cells["hot-object w1 m4"] == statistics.Better {
+		t.Errorf("%v", cells)
+	}
+	// Slower by a third everywhere, and that is said.
+	for i := range trials {
+		if trials[i].Arm == "apply" && trials[i].Workload == "hot-object" && trials[i].Writers == 1 {
+			trials[i].Timed.Landed = trials[i].Timed.Landed * 2 / 3
+		}
+	}
+	has(t, answer(t, summary.Of(run, trials), "fastest"), "fewer in 2 cells (down to 0.6")
+}
+
+// TestWinners: who is ahead by a hair is not named.
+func TestWinners(t *testing.T) {
+	run, trials := madeUp()
+	landed := map[int]int{}
+	for _, tr := range trials {
+		if tr.Arm == "apply" && tr.Cell.String() == "hot-object w4 m4" {
+			landed[tr.Block] = tr.Timed.Landed
+		}
+	}
+	for i := range trials { // ssa-lanes is apply but for one in a hundred
+		if tr := &trials[i]; tr.Arm == "ssa-lanes" && tr.Cell.String() == "hot-object w4 m4" {
+			tr.Timed.Landed = landed[tr.Block] * (100 - tr.Block%2) / 100
+		}
+	}
+	s := summary.Of(run, trials)
+	c := contest(t, s, "hot-object w4 m4")
+	if c.Winner != "" || !slices.Contains(c.Shared, "apply") || !slices.Contains(c.Shared, "ssa-lanes") {
 		t.Errorf("%+v", c)
 	}
-	mentions(t, r.Verdict[0], "more intents a second in 1 of 1 cell", often)
-}
-
-func TestServerSideApplyLoses(t *testing.T) {
-	run, trials := made(10)
 	for i := range trials {
-		if trials[i].Arm == "ssa" {
-			trials[i].Timed.Landed /= 10
-			slower := 20 * *trials[i].Server.APIServerCPU
-			trials[i].Server.APIServerCPU = &slower
+		if tr := &trials[i]; tr.Arm == "ssa-lanes" && tr.Cell.String() == "hot-object w4 m4" {
+			tr.Timed.Landed *= 2
 		}
 	}
-	r := Of(run, trials)
-	mentions(t, r.Verdict[0], "more intents a second in 0 of 5 cells, fewer in 5 (at worst 0.0", "against gmu-unbounded")
-	mentions(t, r.Verdict[1], "less CPU than by gmu-default-retry in 0 of 5 cells, more in 5")
+	if c = contest(t, summary.Of(run, trials), "hot-object w4 m4"); c.Winner != "ssa-lanes" || c.Ratio < 1.9 {
+		t.Errorf("%+v", c)
+	}
+	if c.Out["gmu-default-retry"] == "" || slices.Contains(c.Arms, "gmu-default-retry") {
+		t.Errorf("an arm that gives up takes part: %+v", c)
+	}
 }
 
-// A loss that nobody expects comes first.
-func TestUnexpectedLoss(t *testing.T) {
-	run, trials := made(6)
-	for i := range trials {
-		if trials[i].Arm == "apply" && trials[i].Managers == 64 {
-			trials[i].Oracle.Lost = 2
+func contest(t *testing.T, s summary.Summary, cell string) summary.Contest {
+	t.Helper()
+	for _, c := range s.Contests {
+		if c.Cell == cell && c.Measure == "goodput_per_s" {
+			return c
 		}
 	}
-	mentions(t, Of(run, trials).Verdict[2], "Correctness: LOST, and must not: apply in hot-object w16 m64 12 values in ")
+	t.Fatalf("no contest in %s", cell)
+	return summary.Contest{}
 }
 
-func TestVoid(t *testing.T) {
-	for _, c := range []struct {
-		reason string
-		change func(*results.Run, []results.Trial) []results.Trial
-		want   string
-	}{
-		{"a control lost nothing", func(_ *results.Run, trials []results.Trial) []results.Trial {
+// TestNoVerdict: where the load generator was measured, too few trials count, updates were lost or the run is void.
+func TestNoVerdict(t *testing.T) {
+	for want, change := range map[string]func(*results.Trial){
+		"apply: the load generator is the bottleneck, in 8 of 8 trials": func(tr *results.Trial) { tr.Load.Bottleneck = "generator" },
+		"the load generator is the bottleneck: its own code took 50 %":  func(tr *results.Trial) { tr.Client.Own = tr.Client.Busy },
+		"apply: 5 trials that count, and it needs 6": func(tr *results.Trial) {
+			if tr.Block >= 5 {
+				tr.Void = "a gap"
+			}
+		},
+		"apply: no trial counts: a gap": func(tr *results.Trial) { tr.Void = "a gap" },
+	} {
+		run, trials := madeUp()
+		for i := range trials {
+			if trials[i].Arm == "apply" && trials[i].Cell.String() == "hot-object w16 m4" {
+				change(&trials[i])
+			}
+		}
+		s := summary.Of(run, trials)
+		if strings.Contains(want, "no trial counts") { // it takes no part at all then
+			continue
+		}
+		if c := contest(t, s, "hot-object w16 m4"); c.Winner != "" || !strings.Contains(c.Why, want) {
+			t.Errorf("%s: %+v", want, c)
+		}
+		i := slices.IndexFunc(s.Comparisons, func(c summary.Comparison) bool { return c.Cell == "hot-object w16 m4" })
+		if c := s.Comparisons[i]; c.Verdict != statistics.NoVerdict || !strings.Contains(c.Why, want) {
+			t.Errorf("%s: %+v", want, c)
+		}
+	}
+}
+
+// TestChecksFail: each check fails on what it guards against.
+func TestChecksFail(t *testing.T) {
+	everyTrial := func(change func(*results.Trial)) func(*results.Run, []results.Trial) {
+		return func(_ *results.Run, trials []results.Trial) {
 			for i := range trials {
-				if trials[i].Arm == "put-no-rv" {
-					trials[i].Oracle.Lost = 0
-				}
-			}
-			return trials
-		}, "put-no-rv lost none of"},
-		{"a control was not measured", func(_ *results.Run, trials []results.Trial) []results.Trial {
-			return slices.DeleteFunc(trials, func(t results.Trial) bool { return t.Arm == "shared-manager" })
-		}, "shared-manager was not measured"},
-		{"no control was planned", func(run *results.Run, trials []results.Trial) []results.Trial {
-			run.Plan = slices.DeleteFunc(run.Plan, func(c results.PlannedCell) bool { return c.Control })
-			return trials
-		}, "no control was planned"},
-	} {
-		run, trials := made(10)
-		trials = c.change(&run, trials)
-		r := Of(run, trials)
-		mentions(t, r.Void, c.want)
-		for _, c := range r.Comparisons {
-			if c.Word != statistics.NoVerdict || c.Why == "" {
-				t.Errorf("void, and %s is %s", c.Arm, c.Word)
+				change(&trials[i])
 			}
 		}
-		for _, h := range r.Hypotheses {
-			if h.State == holds || h.State == doesNotHold {
-				t.Errorf("%s: void, and %s %s", c.reason, h.Name, h.State)
+	}
+	changes := map[string]func(*results.Run, []results.Trial){
+		"decided": func(run *results.Run, _ []results.Trial) { run.Decided = "0123" },
+		"controls": everyTrial(func(tr *results.Trial) {
+			if tr.Arm == "put-no-rv" {
+				tr.Oracle.Lost = 0
 			}
+		}),
+		"nothing-lost": func(_ *results.Run, trials []results.Trial) { trials[0].Oracle.Lost = 1 },
+		"phantoms":     func(_ *results.Run, trials []results.Trial) { trials[0].Oracle.Phantom = 1 },
+		"a-a": everyTrial(func(tr *results.Trial) {
+			if tr.AA {
+				tr.Timed.Landed *= 2
+			}
+		}),
+		"porcupine":  func(_ *results.Run, trials []results.Trial) { trials[0].Oracle.Porcupine = "disagrees: so" },
+		"accounting": func(_ *results.Run, trials []results.Trial) { trials[0].Client.StaleWrites += 1000 },
+		"littles-law": everyTrial(func(tr *results.Trial) {
+			if tr.Arm == "apply" {
+				tr.Timed.Landed = tr.Timed.Landed * 3 / 4
+				tr.Timed.Intents = tr.Timed.Landed
+			}
+		}),
+		"void-trials": func(_ *results.Run, trials []results.Trial) { trials[0].Void = "a gap" },
+		"complete":    func(run *results.Run, _ []results.Trial) { run.Plan[0].Blocks++ },
+		"fsync":       func(run *results.Run, _ []results.Trial) { run.Environment.EtcdFsync = "off" },
+		"priority":    func(run *results.Run, _ []results.Trial) { run.Environment.Groups = []string{"system:masters"} },
+		"pinned":      func(run *results.Run, _ []results.Trial) { run.Environment.GeneratorCores = []int{0, 1} },
+		"drift": everyTrial(func(tr *results.Trial) {
+			if tr.Block >= 5 {
+				tr.Timed.Landed *= 2
+			}
+		}),
+	}
+	run, trials := madeUp()
+	for _, c := range summary.Of(run, trials).Checks {
+		change, known := changes[c.Name]
+		if !known {
+			t.Errorf("check %s: nothing makes it fail", c.Name)
+			continue
 		}
-		if len(r.Verdict) != 5 || !strings.Contains(r.Verdict[0], "void") {
-			t.Errorf("%s: %q", c.reason, r.Verdict)
+		if c.State != "passed" {
+			t.Errorf("%s: %s, %s", c.Name, c.State, c.Seen)
+		}
+		run, trials := madeUp()
+		change(&run, trials)
+		if after := check(t, summary.Of(run, trials), c.Name); after.State != "failed" {
+			t.Errorf("%s does not fail: %s", c.Name, after.Seen)
 		}
 	}
 }
 
-// Of few trials there are figures, and no verdict.
-func TestThinRun(t *testing.T) {
-	run, trials := made(3)
-	run.Interrupted = "Ctrl-C"
-	r := Of(run, trials[:len(trials)-20])
-	for _, c := range r.Comparisons {
-		if c.Word != statistics.NoVerdict {
-			t.Errorf("3 blocks, and %s in %s is %s", c.Arm, c.Cell, c.Word)
-		}
-		mentions(t, c.Why, "too few trials")
-	}
-	if len(r.Verdict) != 5 {
-		t.Fatal(r.Verdict)
-	}
-	mentions(t, r.Verdict[0], "no verdict", "too few trials")
-	mentions(t, r.Verdict[4], "too few trials")
-	if r.Run.Interrupted != "Ctrl-C" || r.Run.Trials >= r.Run.Planned {
-		t.Errorf("%+v", r.Run)
-	}
-}
-
-// A run of which nothing was measured has a summary all the same.
-func TestEmptyRun(t *testing.T) {
-	run, _ := made(10)
-	run.Ended = nil
-	r := Of(run, nil)
-	if r.Void == "" || len(r.Verdict) != 5 || len(r.Cells) != 0 || len(r.Checks) < 24 {
-		t.Errorf("void %q, %d lines, %d cells, %d checks", r.Void, len(r.Verdict), len(r.Cells), len(r.Checks))
-	}
-	for _, c := range r.Checks {
-		if c.State != notApplicable {
-			t.Errorf("%s %s without a trial", c.Name, c.State)
-		}
-	}
-	mentions(t, r.Run.Interrupted, "did not come to its end")
-}
-
-// A ratio says nothing of arms that lose what they write, that have other work to do, or whose server works for others.
-func TestIncomparable(t *testing.T) {
-	run, trials := made(6)
+// TestNotes: what a reader has to know first.
+func TestNotes(t *testing.T) {
+	run, trials := madeUp()
+	run.Decided, run.Interrupted = "0123456789abcdef", "Ctrl-C"
+	s := summary.Of(run, trials[:100])
+	has(t, strings.Join(s.Notes, "\n"), "Interrupted after 100 of ", "Exploratory: the run was made under other decisions (0123456789ab)")
+	run, trials = madeUp()
 	for i := range run.Plan {
-		if run.Plan[i].Workload == "steady-state" {
-			run.Plan[i].Workload = "fight"
-		}
+		run.Plan[i].Objects = 7
 	}
 	for i := range trials {
-		if trials[i].Workload == "steady-state" {
-			trials[i].Workload = "fight"
-		}
-		if trials[i].String() == "hot-object w4 m4" {
-			trials[i].Server.Revisions = trials[i].Oracle.Acknowledged + 1
+		trials[i].Objects = 7
+	}
+	run.Ended = nil
+	s = summary.Of(run, trials)
+	has(t, strings.Join(s.Notes, "\n"), "Not ended", "none of its cells is one that was decided before")
+	if len(s.Situations) == 0 || contest(t, s, "hot-object w64 m4 o7").Cell == "" {
+		t.Errorf("its own cells are not compared: %+v", s.Situations)
+	}
+}
+
+// TestVoid: a run whose controls were not caught answers nothing.
+func TestVoid(t *testing.T) {
+	run, trials := madeUp()
+	trials = slices.DeleteFunc(trials, func(tr results.Trial) bool { return tr.Arm == "shared-manager" })
+	s := summary.Of(run, trials)
+	has(t, s.Void, "shared-manager was not measured")
+	for _, a := range s.Answers {
+		has(t, a.Text, "No answer: the run is void.")
+	}
+	for _, c := range s.Contests {
+		if c.Winner != "" {
+			t.Errorf("a winner in a void run: %+v", c)
 		}
 	}
-	r := Of(run, trials)
-	for _, test := range []struct{ cell, arm, measure, want string }{
-		{"increment w8 m8", "ssa", goodputMeasure, "it lost updates"},
-		{"devbox-status w4 m4", "gmu-replace", cpuMeasure, "it lost updates"},
-		{"fight w1 m1", "ssa", goodputMeasure, "who is rejected"},
-		{"hot-object w4 m4", "ssa", cpuMeasure, "others write as well"},
-	} {
-		if c := comparison(t, r, test.cell, test.arm, test.measure, false); c.Word != statistics.NoVerdict || !strings.Contains(c.Why, test.want) {
-			t.Errorf("%s of %s in %s: %s, %s", test.measure, test.arm, test.cell, c.Word, c.Why)
+	if s = summary.Of(results.Run{}, nil); !strings.Contains(s.Void, "no control was planned") {
+		t.Errorf("of nothing: %q", s.Void)
+	}
+}
+
+// TestSituations have the arm of a cell, by what was decided to look at.
+func TestSituations(t *testing.T) {
+	run, trials := madeUp()
+	s := summary.Of(run, trials)
+	by := map[string]summary.Situation{}
+	for _, one := range s.Situations {
+		by[one.Cell] = one
+	}
+	if quiet := by["steady-state w4 m4"]; !slices.Contains(quiet.Use, "apply") || !slices.Contains(quiet.Use, "gmu-requeue") || slices.Contains(quiet.Use, "ssa") {
+		t.Errorf("%+v", quiet)
+	}
+	counter := by["increment w8 m1"]
+	if slices.Contains(counter.Use, "apply") {
+		t.Errorf("%+v", counter)
+	}
+	has(t, counter.Because, "`apply` and `ssa` lost updates")
+}
+
+// TestSystems: a published figure beside what was measured, and what kind it is.
+func TestSystems(t *testing.T) {
+	run, trials := madeUp()
+	var all []string
+	for _, one := range summary.Of(run, trials).Systems {
+		all = append(all, strings.Join([]string{one.Workload, one.Claimed, one.Measured, one.Kind}, " | "))
+	}
+	text := strings.Join(all, "\n")
+	has(t, text, "ten-reconcilers | 90 % given up | 8", "| demonstration", "ten-reconcilers | 3.5 requests | ", "ten-reconcilers | 50 ms | ",
+		"devbox-status | 1.115× | ", "× [", "| measurement", " writes")
+}
+
+// TestJSONLines: each line is one thing, and says which.
+func TestJSONLines(t *testing.T) {
+	run, trials := madeUp()
+	s := summary.Of(run, trials)
+	data, err := s.JSONLines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(data)) {
+		var one map[string]map[string]any
+		if err := json.Unmarshal([]byte(line), &one); err != nil || len(one) != 1 {
+			t.Fatalf("%v: %s", err, line)
+		}
+		for key := range one {
+			counts[key]++
 		}
 	}
-	if c := comparison(t, r, "hot-object w4 m4", "ssa", goodputMeasure, false); c.Word == statistics.NoVerdict {
-		t.Errorf("goodput is the arm's own: %+v", c)
+	if counts["run"] != 1 || counts["answer"] != 4 || counts["row"] != len(s.Rows) || counts["check"] != len(s.Checks) {
+		t.Errorf("%v", counts)
+	}
+}
+
+// TestDiff: two runs of which one arm became slower, and one loses what it did not.
+func TestDiff(t *testing.T) {
+	run, trials := madeUp()
+	before := summary.Measured{Run: run, Trials: trials}
+	same := summary.Diff(before, before)
+	for _, row := range same.Rows {
+		if row.Changed() {
+			t.Errorf("%+v", row)
+		}
+	}
+	run, trials = madeUp()
+	run.Environment.CPU = "another"
+	for i := range trials {
+		switch tr := &trials[i]; {
+		case tr.Arm == "ssa" && tr.Cell.String() == "hot-object w4 m4":
+			tr.Timed.Landed /= 2
+		case tr.Arm == "apply" && tr.Cell.String() == "hot-object w1 m4" && tr.Block == 0:
+			tr.Oracle.Lost = 1
+		}
+	}
+	d := summary.Diff(before, summary.Measured{Run: run, Trials: trials})
+	var changed []string
+	for _, row := range d.Rows {
+		if row.Changed() {
+			changed = append(changed, row.Arm+" "+row.Cell+" "+string(row.Verdict))
+		}
+	}
+	if len(changed) != 2 || !slices.Contains(changed, "ssa hot-object w4 m4 worse") || len(d.Warnings) != 1 {
+		t.Errorf("%q, %q", changed, d.Warnings)
 	}
 }

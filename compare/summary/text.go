@@ -6,24 +6,119 @@ import (
 	"strconv"
 	"strings"
 
-	"coapply.dev/compare/results"
+	"coapply.dev/compare"
+	"coapply.dev/compare/statistics"
 )
 
-// percent is for sentences: three digits say enough.
-func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+// NA stands where nothing was measured.
+const NA = "n/a"
 
-// bound is an upper end, rounded up to two digits.
-func bound(share float64) string {
-	step := math.Pow(10, math.Floor(math.Log10(100*share))-1)
-	return fmt.Sprintf("%.2g %%", math.Ceil(100*share/step)*step)
+// Number writes a value with about three digits: 12,345, 123, 12.3, 1.23, 0.0123.
+func Number(v float64) string {
+	switch size := math.Abs(v); {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return NA
+	case v == 0:
+		return "0"
+	case size >= 99.95 && size < 1e15:
+		return Count(int(math.Round(v)))
+	case size >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case size >= 0.9995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case size >= 0.0995:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// orNA is a number with its unit, or that there is none.
-func orNA(x *float64, unit string) string {
-	if x == nil {
-		return "n/a"
+// Count writes a number of things: 12,345.
+func Count(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
 	}
-	return strings.TrimSpace(fmt.Sprintf("%.3g %s", *x, unit))
+	return text
+}
+
+// Percent writes a share.
+func Percent(share float64) string {
+	switch {
+	case math.IsNaN(share) || math.IsInf(share, 0):
+		return NA
+	case share > 0 && share < 0.001:
+		return "under 0.1 %"
+	case share > 0.1:
+		return fmt.Sprintf("%.0f %%", 100*share)
+	}
+	return strconv.FormatFloat(100*share, 'g', 2, 64) + " %"
+}
+
+// plural is "1 trial", "2 trials".
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return Count(n) + " " + what
+}
+
+// Estimated writes a mean with its interval.
+func Estimated(e statistics.Estimate) string {
+	if e.Lo == nil || e.Hi == nil {
+		return Number(e.Mean)
+	}
+	return fmt.Sprintf("%s [%s, %s]", Number(e.Mean), Number(*e.Lo), Number(*e.Hi))
+}
+
+// estimatedShare keeps the interval between 0 and 1.
+func estimatedShare(e statistics.Estimate) string {
+	if e.Lo == nil || e.Hi == nil {
+		return Percent(e.Mean)
+	}
+	return fmt.Sprintf("%s [%s, %s]", Percent(e.Mean), Percent(max(0, *e.Lo)), Percent(min(1, *e.Hi)))
+}
+
+// Times writes a ratio with its interval: 1.53× [1.41, 1.66].
+func Times(ratio, lo, hi float64) string {
+	switch {
+	case ratio == 0 || math.IsInf(ratio, 0) || math.IsNaN(ratio):
+		return NA
+	case lo == 0:
+		return digits(ratio) + "×"
+	}
+	return fmt.Sprintf("%s× [%s, %s]", digits(ratio), digits(lo), digits(hi))
+}
+
+func digits(ratio float64) string {
+	if ratio >= 9.95 {
+		return strconv.FormatFloat(ratio, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(ratio, 'f', 2, 64)
+}
+
+// usualManagers are not named in every cell.
+const usualManagers = 4
+
+// Phrase says in words what a cell is, without its workload: 16 writers, 4 processes, 5 ms. It has four field managers if it
+// does not say how many.
+func Phrase(c compare.Cell) string {
+	parts := []string{plural(c.Writers, "writer")}
+	if c.Processes > 1 {
+		parts = append(parts, Count(c.Processes)+" processes")
+	}
+	if c.RTT > 0 {
+		parts = append(parts, strings.Replace(c.RTT.String(), "ms", " ms", 1))
+	}
+	if c.Managers != usualManagers {
+		parts = append(parts, plural(c.Managers, "manager"))
+	}
+	if c.Objects > 1 {
+		parts = append(parts, plural(c.Objects, "object"))
+	}
+	if c.Rate > 0 {
+		parts = append(parts, fmt.Sprintf("%g/s", c.Rate))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // several joins names, the first few of many.
@@ -35,38 +130,19 @@ func several(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// plural is "1 trial", "2 trials".
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
+// Arm marks a name in a text: reports set it as code.
+func Arm(name string) string { return "`" + name + "`" }
+
+func arm(name string) string { return Arm(name) }
+
+func arms(names []string, and string) string {
+	marked := make([]string, len(names))
+	for i, name := range names {
+		marked[i] = arm(name)
 	}
-	return fmt.Sprintf("%s %ss", count(n), what)
-}
-
-// count is 12,345.
-func count(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
+	if len(marked) < 2 {
+		return strings.Join(marked, "")
 	}
-	return text
-}
-
-// label names an arm in its cell.
-func (g group) label() string { return g.arm + " in " + g.name() }
-
-// lost is how many values are gone; a write can carry several, and each can be lost again and again.
-func (g group) lost() string {
-	return fmt.Sprintf("%s in %s", plural(g.result.LostUpdates, "value"), plural(g.result.Acknowledged, "acknowledged write"))
-}
-
-// ratioText is for sentences: "1.53 times [1.41, 1.66]".
-func ratioText(c results.Comparison) string {
-	switch {
-	case c.Ratio == 0:
-		return "n/a"
-	case c.Lo == 0:
-		return fmt.Sprintf("%.3g times", c.Ratio)
-	}
-	return fmt.Sprintf("%.3g times [%.3g, %.3g]", c.Ratio, c.Lo, c.Hi)
+	last := len(marked) - 1
+	return strings.Join(marked[:last], ", ") + " " + and + " " + marked[last]
 }

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,6 +30,49 @@ func cpuModel() string {
 		return ""
 	}
 	return cpus[0].ModelName
+}
+
+// allowed are the cores that this process may use.
+func allowed() ([]int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("which cores may be used: %w", err)
+	}
+	var cores []int
+	for core := range len(set) * strconv.IntSize {
+		if set.IsSet(core) {
+			cores = append(cores, core)
+		}
+	}
+	return cores, nil
+}
+
+// confine lets all threads of a process, 0 being this one, use these cores only. Threads and processes that they start
+// inherit it.
+func confine(pid int, cores []int) error {
+	var set unix.CPUSet
+	for _, core := range cores {
+		set.Set(core)
+	}
+	if pid == 0 {
+		pid = os.Getpid()
+	}
+	for range 2 { // a thread that was started meanwhile may have inherited nothing yet
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			return fmt.Errorf("pinning process %d: %w", pid, err)
+		}
+		for _, task := range tasks {
+			thread, err := strconv.Atoi(task.Name())
+			if err == nil {
+				err = unix.SchedSetaffinity(thread, &set)
+			}
+			if err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
+				return fmt.Errorf("pinning process %d: %w", pid, err)
+			}
+		}
+	}
+	return nil
 }
 
 func memory() uint64 {

@@ -2,6 +2,8 @@
 
 package target
 
+import "errors"
+
 // What the machine is, is read on Linux only.
 
 func kernel() string { return "" }
@@ -13,3 +15,7 @@ func memory() uint64 { return 0 }
 func fileSystem(string) string { return "" }
 
 func limits(string) string { return "" }
+
+func allowed() ([]int, error) { return nil, errors.New("processes are pinned on Linux only") }
+
+func confine(int, []int) error { return errors.New("processes are pinned on Linux only") }

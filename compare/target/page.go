@@ -42,7 +42,7 @@ type sample struct {
 const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited, " +
 	"text/plain;version=0.0.4;q=0.5"
 
-// fetchPage gives nil for a page that there is not, or that may not be read.
+// fetchPage returns nil for a page that there is not, or that may not be read.
 func fetchPage(ctx context.Context, client *http.Client, address string) (page, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

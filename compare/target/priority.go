@@ -59,7 +59,7 @@ func (t *Target) answerToUser(ctx context.Context) (http.Header, error) {
 	return response.Header, response.Body.Close()
 }
 
-// asUser gives a client with a connection of its own, and the address of what reads no object.
+// asUser returns a client with a connection of its own, and the address of what reads no object.
 func (t *Target) asUser() (*http.Client, string, error) {
 	address, _, err := rest.DefaultServerUrlFor(t.user)
 	if err != nil {

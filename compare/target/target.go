@@ -39,7 +39,9 @@ type Target struct {
 	log     io.Writer
 
 	cluster *localcluster.Cluster // nil if it is the user's
-	stops   bool                  // Close stops the cluster
+	pins    pinned
+	unpin   func() // this process
+	stops   bool   // Close stops the cluster
 
 	http    *http.Client // the administrator's, as client and set have it
 	client  client.Client
@@ -70,6 +72,9 @@ func (t *Target) Environment() results.Environment { return t.environment }
 func (t *Target) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
+	if t.unpin != nil {
+		t.unpin()
+	}
 	if t.stops {
 		return t.cluster.Stop(ctx)
 	}

@@ -80,7 +80,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// delayLine gives what it reads a while later, without reading any slower.
+// delayLine returns what it reads a while later, without reading any slower.
 type delayLine struct {
 	io.ReadCloser
 

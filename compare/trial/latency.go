@@ -18,11 +18,11 @@ type latencies struct {
 func newLatencies() *latencies { return &latencies{landed: results.NewHistogram()} }
 
 func (l *latencies) add(m measured, from time.Duration) {
-	if m.outcome != history.Landed {
+	if m.Outcome != history.Landed {
 		l.notLanded++
 		return
 	}
-	record(l.landed, m.ended-from-m.paused)
+	record(l.landed, m.Ended-from-m.Paused)
 }
 
 func (l *latencies) result() (results.Latency, error) {

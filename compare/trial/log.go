@@ -20,26 +20,27 @@ type log struct {
 	writers    []*writerLog
 	// start is when the writers began; from and until bound what is timed.
 	start, from, until time.Duration
-	arrivals           *arrivals // nil in a closed loop
+	arrivals           *arrivals       // nil in a closed loop
+	left               []time.Duration // arrivals that no writer began
 
 	mu    sync.Mutex
 	noted []history.Operation
 }
 
 type writerLog struct {
-	intents    []measured
-	operations []history.Operation
-	// busy, own and waited are those of results.Client.
-	busy, own, waited time.Duration
+	Intents    []measured
+	Operations []history.Operation
+	// Busy, Own and Waited are those of results.Client.
+	Busy, Own, Waited time.Duration
 }
 
 // measured is one intent, whole.
 type measured struct {
-	due, began, ended time.Duration
-	// paused is how long the workload held it back on purpose, until other writers had read.
-	paused  time.Duration
-	outcome history.Outcome
-	skipped bool
+	Due, Began, Ended time.Duration
+	// Paused is how long the workload held it back on purpose, until other writers had read.
+	Paused  time.Duration
+	Outcome history.Outcome
+	Skipped bool
 }
 
 func newLog(began time.Time, parameters compare.Parameters) *log {
@@ -55,7 +56,7 @@ func (l *log) now() time.Duration { return time.Since(l.began) }
 func (l *log) intents() int {
 	n := 0
 	for _, w := range l.writers {
-		n += len(w.intents)
+		n += len(w.Intents)
 	}
 	return n
 }
@@ -72,7 +73,7 @@ func (l *log) note(intent compare.Intent) {
 	}
 }
 
-// parts gives what is written one after another.
+// parts returns what is written one after another.
 func parts(intent compare.Intent) []compare.Intent {
 	if len(intent.Parts) == 0 {
 		return []compare.Intent{intent}
@@ -94,7 +95,7 @@ func (l *log) operations() []history.Operation {
 	defer l.mu.Unlock()
 	all := slices.Clone(l.noted)
 	for _, w := range l.writers {
-		all = append(all, w.operations...)
+		all = append(all, w.Operations...)
 	}
 	slices.SortStableFunc(all, func(a, b history.Operation) int { return cmp.Compare(a.Begin, b.Begin) })
 	return all
@@ -104,7 +105,7 @@ func (l *log) operations() []history.Operation {
 func (l *log) acknowledged(kind string) uint64 {
 	var highest uint64
 	for _, w := range l.writers {
-		for _, o := range w.operations {
+		for _, o := range w.Operations {
 			revision, err := strconv.ParseUint(o.Revision, 10, 64)
 			if err == nil && strings.HasPrefix(o.Object, kind+"/") {
 				highest = max(highest, revision)
@@ -120,26 +121,26 @@ func (l *log) count(t *results.Trial) (err error) {
 	t.PerWriter = make([]int, len(l.writers))
 	latency, service := newLatencies(), newLatencies()
 	for i, w := range l.writers {
-		for _, m := range w.intents {
+		for _, m := range w.Intents {
 			add(&t.All, m)
-			if l.timed(m.ended) {
+			if l.timed(m.Ended) {
 				add(&t.Timed, m)
-				if m.outcome == history.Landed {
+				if m.Outcome == history.Landed {
 					t.PerWriter[i]++
 				}
 			}
-			if l.timed(m.due) {
-				latency.add(m, m.due)
-				service.add(m, m.began)
+			if l.timed(m.Due) {
+				latency.add(m, m.Due)
+				service.add(m, m.Began)
 			}
 		}
-		t.Client.Busy += w.busy
-		t.Client.Own += w.own
-		t.Client.Waited += w.waited
+		t.Client.Busy += w.Busy
+		t.Client.Own += w.Own
+		t.Client.Waited += w.Waited
 	}
-	var timed int
-	t.Unstarted, timed = l.unstarted()
+	unstarted, timed := l.unstarted()
 	latency.notLanded += timed
+	t.Open = l.open(unstarted)
 	if t.Latency, err = latency.result(); err == nil {
 		t.Service, err = service.result()
 	}
@@ -148,13 +149,10 @@ func (l *log) count(t *results.Trial) (err error) {
 
 // unstarted is how many arrivals had not begun at the end, and how many of them were due in the time that counts.
 func (l *log) unstarted() (all, timed int) {
-	if l.arrivals == nil {
-		return 0, 0
-	}
-	for _, at := range l.arrivals.times[l.arrivals.begun.Load():] {
+	for _, at := range l.left {
 		due := l.start + at
 		if due > l.until {
-			break
+			continue
 		}
 		all++
 		if due >= l.from {
@@ -168,7 +166,7 @@ func (l *log) timed(at time.Duration) bool { return l.from <= at && at <= l.unti
 
 func add(c *results.Counts, m measured) {
 	c.Intents++
-	switch m.outcome {
+	switch m.Outcome {
 	case history.Landed:
 		c.Landed++
 	case history.GaveUp:
@@ -180,7 +178,7 @@ func add(c *results.Counts, m measured) {
 	default:
 		c.Unknown++
 	}
-	if m.skipped {
+	if m.Skipped {
 		c.Skipped++
 	}
 }

@@ -18,25 +18,25 @@ func timing(intents ...measured) *log {
 	l.start, l.from, l.until = 50*ms, 100*ms, 200*ms
 	for i, m := range intents {
 		w := l.writers[i%2]
-		w.intents = append(w.intents, m)
-		w.busy, w.own, w.waited = w.busy+3*ms, w.own+2*ms, w.waited+ms
+		w.Intents = append(w.Intents, m)
+		w.Busy, w.Own, w.Waited = w.Busy+3*ms, w.Own+2*ms, w.Waited+ms
 	}
 	return l
 }
 
 func TestWhatIsTimed(t *testing.T) {
 	l := timing(
-		measured{due: 60 * ms, began: 60 * ms, ended: 90 * ms, outcome: history.Landed},                    // warm-up
-		measured{due: 90 * ms, began: 90 * ms, ended: 110 * ms, outcome: history.Landed},                   // begun in it
-		measured{due: 120 * ms, began: 130 * ms, ended: 145 * ms, paused: 5 * ms, outcome: history.Landed}, // late by 10 ms
-		measured{due: 150 * ms, began: 150 * ms, ended: 160 * ms, outcome: history.GaveUp},                 //
-		measured{due: 160 * ms, began: 160 * ms, ended: 170 * ms, outcome: history.Rejected},               //
-		measured{due: 190 * ms, began: 190 * ms, ended: 300 * ms, outcome: history.Landed},                 // drained
-		measured{due: 195 * ms, began: 195 * ms, ended: 300 * ms, outcome: history.Unknown},                // cut off
-		measured{due: 170 * ms, began: 170 * ms, ended: 171 * ms, outcome: history.Landed, skipped: true},  // no request
+		measured{Due: 60 * ms, Began: 60 * ms, Ended: 90 * ms, Outcome: history.Landed},                    // warm-up
+		measured{Due: 90 * ms, Began: 90 * ms, Ended: 110 * ms, Outcome: history.Landed},                   // begun in it
+		measured{Due: 120 * ms, Began: 130 * ms, Ended: 145 * ms, Paused: 5 * ms, Outcome: history.Landed}, // late by 10 ms
+		measured{Due: 150 * ms, Began: 150 * ms, Ended: 160 * ms, Outcome: history.GaveUp},                 //
+		measured{Due: 160 * ms, Began: 160 * ms, Ended: 170 * ms, Outcome: history.Rejected},               //
+		measured{Due: 190 * ms, Began: 190 * ms, Ended: 300 * ms, Outcome: history.Landed},                 // drained
+		measured{Due: 195 * ms, Began: 195 * ms, Ended: 300 * ms, Outcome: history.Unknown},                // cut off
+		measured{Due: 170 * ms, Began: 170 * ms, Ended: 171 * ms, Outcome: history.Landed, Skipped: true},  // no request
 	)
 	l.arrivals = &arrivals{times: []time.Duration{0, 10 * ms, 20 * ms, 130 * ms, 140 * ms, 160 * ms}} // due at 50 ms and later
-	l.arrivals.begun.Store(2)
+	l.left = l.arrivals.times[2:]
 	var got results.Trial
 	if err := l.count(&got); err != nil {
 		t.Fatal(err)
@@ -50,8 +50,8 @@ func TestWhatIsTimed(t *testing.T) {
 	if !slices.Equal(got.PerWriter, []int{1, 2, 0}) {
 		t.Errorf("per writer: %v", got.PerWriter)
 	}
-	if got.Unstarted != 3 { // due at 70, 180 and 190 ms; the one at 210 ms came after the end
-		t.Errorf("%d arrivals unstarted, want 3", got.Unstarted)
+	if got.Open.Unstarted != 3 { // due at 70, 180 and 190 ms; the one at 210 ms came after the end
+		t.Errorf("%d arrivals unstarted, want 3", got.Open.Unstarted)
 	}
 	if got.Measured != 100*ms || got.Client.Busy != 24*ms || got.Client.Own != 16*ms || got.Client.Waited != 8*ms {
 		t.Errorf("measured %s, busy %s, own %s, waited %s", got.Measured, got.Client.Busy, got.Client.Own, got.Client.Waited)
@@ -80,8 +80,8 @@ func check(t *testing.T, what string, got results.Latency, notLanded int, landed
 
 func TestOperationsAreMergedInOrder(t *testing.T) {
 	l := newLog(time.Now().Add(-time.Second), compare.Parameters{Writers: 2})
-	l.writers[0].operations = []history.Operation{{Object: "ConfigMap/n/a", Begin: 1, Revision: "7"}, {Object: "ConfigMap/n/a", Begin: 4}}
-	l.writers[1].operations = []history.Operation{
+	l.writers[0].Operations = []history.Operation{{Object: "ConfigMap/n/a", Begin: 1, Revision: "7"}, {Object: "ConfigMap/n/a", Begin: 4}}
+	l.writers[1].Operations = []history.Operation{
 		{Object: "ConfigMap/n/b", Begin: 2, Revision: "11"}, {Object: "ConfigMapX/n/b", Begin: 3, Revision: "12"},
 	}
 	l.note(compare.Intent{Name: "c", Parts: []compare.Intent{{Name: "c-0"}, {Name: "c-1"}}})
@@ -99,5 +99,25 @@ func TestOperationsAreMergedInOrder(t *testing.T) {
 	}
 	if got := l.acknowledged("ConfigMap"); got != 11 {
 		t.Errorf("revision %d was acknowledged last, want 11", got)
+	}
+}
+
+// What has arrived and not landed is the backlog; the loop has converged when all of it has landed.
+func TestBacklog(t *testing.T) {
+	landed := func(due, ended time.Duration) measured {
+		return measured{Due: due, Began: due, Ended: ended, Outcome: history.Landed}
+	}
+	l := timing(landed(50*ms, 55*ms), landed(60*ms, 90*ms), landed(70*ms, 100*ms))
+	l.arrivals = &arrivals{times: []time.Duration{0, 10 * ms, 20 * ms}} // since 50 ms
+	open := l.open(0)
+	if open.Arrived != 3 || open.Backlog != 2 || open.PeakBacklog != 2 || open.Converged == nil || *open.Converged != 30*ms {
+		t.Errorf("%+v", open)
+	}
+	l.writers[0].Intents[0].Outcome = history.GaveUp
+	if open = l.open(0); open.Backlog != 3 || open.Converged != nil {
+		t.Errorf("with one that was given up: %+v", open)
+	}
+	if l.arrivals = nil; l.open(0) != nil {
+		t.Error("a closed loop has no backlog")
 	}
 }

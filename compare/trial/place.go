@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -16,13 +17,47 @@ type place struct {
 	namespace   string
 	// scrape reads the server's counters; the function it gives reads them again and tells the difference.
 	scrape func(context.Context, []compare.Kind) func(context.Context) results.Server
+	// serverCores and generatorCores are how many API server and etcd, and the benchmark's processes, may use; 0 is unknown.
+	serverCores, generatorCores int
+}
+
+// bottleneck is the share of its cores from which on the benchmark's own processes hold the writers up.
+const bottleneck = 0.8
+
+// load is how busy each part was.
+func (p place) load(elapsed time.Duration, client results.Client, server results.Server) results.Shares {
+	share := func(seconds *float64, cores int) *float64 {
+		if seconds == nil || cores == 0 {
+			return nil
+		}
+		return new(*seconds / elapsed.Seconds() / float64(cores))
+	}
+	s := results.Shares{
+		Generator: share(&client.CPU, p.generatorCores), APIServer: share(server.APIServerCPU, p.serverCores),
+		Etcd: share(server.EtcdCPU, p.serverCores),
+	}
+	if s.Generator == nil || *s.Generator < bottleneck {
+		return s
+	}
+	served := 0.0
+	for _, part := range []*float64{s.APIServer, s.Etcd} {
+		if part != nil {
+			served += *part
+		}
+	}
+	if served < *s.Generator {
+		s.Bottleneck = "generator"
+	}
+	return s
 }
 
 func placeOf(t *target.Target) place {
-	return place{admin: t.Admin(), user: t.User(), namespace: t.Namespace(), scrape: scrapeOf(t)}
+	p := place{admin: t.Admin(), user: t.User(), namespace: t.Namespace(), scrape: scrapeOf(t)}
+	p.serverCores, p.generatorCores = t.Cores()
+	return p
 }
 
-// scrapeOf gives nothing, which is shown as n/a, where a scrape fails: that is not the arm's fault.
+// scrapeOf returns nothing, which is shown as n/a, where a scrape fails: that is not the arm's fault.
 func scrapeOf(t *target.Target) func(context.Context, []compare.Kind) func(context.Context) results.Server {
 	return func(ctx context.Context, kinds []compare.Kind) func(context.Context) results.Server {
 		before, err := t.Scrape(ctx)

@@ -25,6 +25,8 @@ type Spec struct {
 	AA           bool
 	Block, Order int
 	Seed         uint64
+	// Pool is where a cell of several processes has its writers.
+	Pool *Pool
 	// CrossCheck has a linearisability checker judge the history as well.
 	CrossCheck bool
 }
@@ -70,8 +72,11 @@ const (
 
 // measure is the trial from its first request to its last.
 func (t *trial) measure(ctx context.Context) error {
-	if t.Cell.Rounds > 0 && t.Cell.Rate > 0 {
+	switch {
+	case t.Cell.Rounds > 0 && t.Cell.Rate > 0:
 		return errors.New("a trial is by rounds or has a rate of arrivals, not both")
+	case t.Cell.Processes > 1 && (t.Workload.Attach == nil || t.Pool == nil || t.Cell.Rounds > 0):
+		return errors.New("a trial in several processes needs a pool, a workload that others can attach to, and an end by time")
 	}
 	var err error
 	if t.session, err = newSession(t.place, t.Cell.RTT); err != nil {
@@ -91,12 +96,18 @@ func (t *trial) measurePrepared(ctx context.Context) error {
 	}
 	defer w.stop()
 	defer t.endCache()
-	if err := bounded(ctx, prepareBound, t.startArm); err != nil {
+	writers := t.startArm
+	if t.Cell.Processes > 1 {
+		writers = t.spread
+	}
+	if err := bounded(ctx, prepareBound, writers); err != nil {
 		return err
 	}
 	scrape := t.place.scrape(ctx, t.run.Kinds())
+	began := time.Now()
 	failure := t.write(ctx, w)
 	t.result.Server = scrape(context.WithoutCancel(ctx))
+	t.result.Load = t.place.load(time.Since(began), t.result.Client, t.result.Server)
 	patience := settleBound
 	if failure != nil { // most often the API server is gone
 		patience = failedBound

@@ -237,8 +237,8 @@ func TestOpenLoop(t *testing.T) {
 		t.Fatal(err, got.Trial.Void)
 	}
 	drawn := len(newArrivals(1000, 100*time.Millisecond, (&trial{Spec: spec}).random(arrivalNumbers)).times)
-	if n := got.Trial.All.Intents + got.Trial.Unstarted; n != drawn || got.Trial.All.Landed == 0 {
-		t.Errorf("%d arrivals were served and %d not, of %d", got.Trial.All.Intents, got.Trial.Unstarted, drawn)
+	if n := got.Trial.All.Intents + got.Trial.Open.Unstarted; n != drawn || got.Trial.All.Landed == 0 {
+		t.Errorf("%d arrivals were served and %d not, of %d", got.Trial.All.Intents, got.Trial.Open.Unstarted, drawn)
 	}
 }
 

@@ -75,7 +75,7 @@ func newSession(p place, rtt time.Duration) (*session, error) {
 	return s, s.admin.open(s.mapper)
 }
 
-// connect gives a transport that nothing else shares, without a rate limit, speaking JSON. Authentication is part of the
+// connect returns a transport that nothing else shares, without a rate limit, speaking JSON. Authentication is part of the
 // transport, so that every client made of the configuration uses this one connection.
 func connect(
 	base *rest.Config, dialled func(), wrap func(http.RoundTripper) http.RoundTripper,
@@ -119,7 +119,7 @@ func (c *connection) close() {
 	}
 }
 
-// of gives the connection of a field manager.
+// of returns the connection of a field manager.
 func (s *session) of(manager string) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ type broken struct{ error }
 
 func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.error }
 
-// arms gives what an arm sees of the session.
+// arms returns what an arm sees of the session.
 func (s *session) arms(cache client.Reader) compare.Session {
 	return compare.Session{
 		Client:  func(manager string) client.Client { return s.of(manager).client },

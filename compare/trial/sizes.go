@@ -18,7 +18,7 @@ type sizes struct {
 	yaml                          string // of the first of them
 }
 
-// add gives the highest revision of the trial's objects among items.
+// add returns the highest revision of the trial's objects among items.
 func (s *sizes) add(kind compare.Kind, items []json.RawMessage, fields fieldsOf) (highest uint64, err error) {
 	for _, item := range items {
 		object := &unstructured.Unstructured{}

@@ -96,7 +96,7 @@ func (t *tally) silentFor() int {
 	return t.silence
 }
 
-// result gives the counts, and why the trial is void if the clients' side was not as it has to be.
+// result returns the counts, and why the trial is void if the clients' side was not as it has to be.
 func (t *tally) result() (results.Client, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

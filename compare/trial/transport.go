@@ -36,7 +36,7 @@ func withAttempt(ctx context.Context, a *attempt) context.Context {
 	return context.WithValue(ctx, attemptKey{}, a)
 }
 
-// attemptOf gives an attempt that nobody looks at for a request that is no intent's.
+// attemptOf returns an attempt that nobody looks at for a request that is no intent's.
 func attemptOf(ctx context.Context) *attempt {
 	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
 		return a

@@ -21,11 +21,16 @@ type trial struct {
 	Spec
 
 	place   place
+	process int // of the writers that are here
 	log     *log
 	session *session
 	run     compare.Run
 	writer  compare.Writer
 	cache   *cache
+
+	children []*child         // the other processes, of a cell of several
+	parts    []results.Client // what they counted
+	lost     error            // what went wrong with them
 
 	result  results.Trial
 	history history.History
@@ -71,25 +76,30 @@ func (t *trial) void(reason error) {
 const (
 	stageNumbers = iota
 	offsetNumbers
-	arrivalNumbers
+	arrivalNumbers // those of the processes after the first follow
 )
 
 func (t *trial) random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(t.Seed, stream)) }
 
 func (t *trial) prepare(ctx context.Context) error {
-	stage := compare.Stage{
-		Admin: t.session.admin.client, Namespace: t.place.namespace, Prefix: fmt.Sprintf("%s-%d-", t.place.namespace, t.Order),
-		Parameters: t.Cell.Parameters, Arm: t.Arm.Name, Random: t.random(stageNumbers),
-		Note: t.log.note, Cache: t.reader,
-	}
 	err := guard("workload "+t.Workload.Name, func() (err error) {
-		t.run, err = t.Workload.Prepare(ctx, stage)
+		t.run, err = t.Workload.Prepare(ctx, t.stage(t.prefix()))
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("preparing: %w", err)
 	}
 	return nil
+}
+
+func (t *trial) prefix() string { return fmt.Sprintf("%s-%d-", t.place.namespace, t.Order) }
+
+func (t *trial) stage(prefix string) compare.Stage {
+	return compare.Stage{
+		Admin: t.session.admin.client, Namespace: t.place.namespace, Prefix: prefix,
+		Parameters: t.Cell.Parameters, Arm: t.Arm.Name, Random: t.random(stageNumbers),
+		Note: t.log.note, Cache: t.reader,
+	}
 }
 
 // startArm makes the arm's writer, with a cache if it reads from one.

@@ -43,7 +43,7 @@ func (e event) revision() (string, error) {
 	return object.Metadata.ResourceVersion, nil
 }
 
-// fieldsOf gives the tracked fields of an object, nil for one that is not the trial's.
+// fieldsOf returns the tracked fields of an object, nil for one that is not the trial's.
 type fieldsOf func(*unstructured.Unstructured) (map[string]string, error)
 
 // watched is what the watches saw of the trial's objects.

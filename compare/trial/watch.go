@@ -127,7 +127,7 @@ func (w *watch) stream(ctx context.Context) error {
 // hopelessError is one that connecting again does not heal.
 type hopelessError struct{ error }
 
-// judge gives the error that makes following on impossible.
+// judge returns the error that makes following on impossible.
 func (w *watch) judge(err error, failing time.Time) error {
 	_, hopeless := errors.AsType[*hopelessError](err)
 	switch {

@@ -23,7 +23,7 @@ type oneWriter struct {
 // loop writes until open ends or the writer has no more; its error makes the trial void.
 func (w *oneWriter) loop(open, inflight context.Context) error {
 	began := time.Now()
-	defer func() { w.log.own = time.Since(began) - w.log.busy - w.log.waited }()
+	defer func() { w.log.Own = time.Since(began) - w.log.Busy - w.log.Waited }()
 	w.wait(open, w.offset)
 	rounds := w.Cell.Rounds
 	for sequence := 0; rounds == 0 || sequence < rounds; sequence++ {
@@ -56,7 +56,7 @@ func (w *oneWriter) wait(ctx context.Context, d time.Duration) {
 	if d > 0 {
 		began := time.Now()
 		_ = sleep(ctx, d) // the caller looks at the context
-		w.log.waited += time.Since(began)
+		w.log.Waited += time.Since(began)
 	}
 }
 
@@ -83,9 +83,9 @@ func (w *oneWriter) next(ctx context.Context, sequence int) (intent compare.Inte
 		return err
 	})
 	if w.Cell.Rounds > 0 {
-		w.log.waited += time.Since(began)
+		w.log.Waited += time.Since(began)
 	} else {
-		w.log.waited += time.Duration(of.waited.Load())
+		w.log.Waited += time.Duration(of.waited.Load())
 	}
 	return intent, more, err
 }
@@ -100,13 +100,13 @@ func (w *oneWriter) write(ctx context.Context, intent compare.Intent, due time.D
 	if w.trial.log.arrivals != nil {
 		w.trial.log.arrivals.begun.Add(1)
 	}
-	m := measured{due: due, began: w.trial.log.now(), outcome: history.Landed, skipped: true}
+	m := measured{Due: due, Began: w.trial.log.now(), Outcome: history.Landed, Skipped: true}
 	if due < 0 {
-		m.due = m.began
+		m.Due = m.Began
 	}
 	err := w.writeParts(ctx, intent, sequence, &m)
-	m.ended = w.trial.log.now()
-	w.log.intents = append(w.log.intents, m)
+	m.Ended = w.trial.log.now()
+	w.log.Intents = append(w.log.Intents, m)
 	if n := w.session.tally.silentFor(); err == nil && n >= max(unreachable, 2*len(w.trial.log.writers)) {
 		err = fmt.Errorf("the API server cannot be reached: %d requests in a row had no answer", n)
 	}
@@ -129,7 +129,7 @@ func (w *oneWriter) writeParts(ctx context.Context, intent compare.Intent, seque
 	for _, part := range parts(intent) {
 		part.Writer, part.Sequence = w.number, sequence
 		o, err := w.writeOne(ctx, part, m)
-		w.log.operations = append(w.log.operations, o)
+		w.log.Operations = append(w.log.Operations, o)
 		if err != nil || o.Outcome != history.Landed {
 			return err
 		}
@@ -156,15 +156,15 @@ func (w *oneWriter) writeOne(ctx context.Context, intent compare.Intent, m *meas
 	})
 	took, waited := time.Since(began), time.Duration(of.waited.Load())
 	o.End = o.Begin + took
-	w.log.busy += took - waited
-	w.log.waited += waited
-	m.paused += waited
+	w.log.Busy += took - waited
+	w.log.Waited += waited
+	m.Paused += waited
 	o.Outcome, o.Revision, o.Skipped = outcome(failure, of), receipt.ResourceVersion, receipt.Skipped && failure == nil
 	if failure != nil {
 		o.Error = failure.Error()
-		m.outcome = o.Outcome
+		m.Outcome = o.Outcome
 	}
-	m.skipped = m.skipped && o.Skipped
+	m.Skipped = m.Skipped && o.Skipped
 	if _, panicked := errors.AsType[*panicError](failure); panicked {
 		return o, failure
 	}

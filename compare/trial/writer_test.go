@@ -78,7 +78,7 @@ func TestAnIntentIsWrittenPartByPart(t *testing.T) {
 	if !slices.Equal(written, []string{"t0", "t1"}) {
 		t.Errorf("written: %v: a part that does not land ends the intent", written)
 	}
-	if m := w.log.intents[0]; m.outcome != history.GaveUp || m.skipped || len(w.log.intents) != 1 {
+	if m := w.log.Intents[0]; m.Outcome != history.GaveUp || m.Skipped || len(w.log.Intents) != 1 {
 		t.Errorf("the intent as a whole: %+v", m)
 	}
 	operations := w.trial.log.operations()
@@ -107,7 +107,7 @@ func TestAnArmThatTakesIntentsAsAWhole(t *testing.T) {
 	if !slices.Equal(written, []string{"set"}) || noted != 3 || len(w.trial.log.operations()) != 3 {
 		t.Errorf("written %v, operations %+v", written, w.trial.log.operations())
 	}
-	if m := w.log.intents[0]; m.outcome != history.Landed || m.skipped {
+	if m := w.log.Intents[0]; m.Outcome != history.Landed || m.Skipped {
 		t.Errorf("the intent: %+v", m)
 	}
 }
@@ -121,11 +121,11 @@ func TestPausesAreWaitedOnPurpose(t *testing.T) {
 	if err := w.write(t.Context(), i, -1, 0); err != nil {
 		t.Fatal(err)
 	}
-	if w.log.waited < 20*time.Millisecond || w.log.busy > w.log.waited {
-		t.Errorf("waited %s, busy %s", w.log.waited, w.log.busy)
+	if w.log.Waited < 20*time.Millisecond || w.log.Busy > w.log.Waited {
+		t.Errorf("waited %s, busy %s", w.log.Waited, w.log.Busy)
 	}
-	if m := w.log.intents[0]; m.paused < 20*time.Millisecond || m.paused > m.ended-m.began {
-		t.Errorf("paused %s of %s", m.paused, m.ended-m.began)
+	if m := w.log.Intents[0]; m.Paused < 20*time.Millisecond || m.Paused > m.Ended-m.Began {
+		t.Errorf("paused %s of %s", m.Paused, m.Ended-m.Began)
 	}
 }
 
@@ -153,8 +153,8 @@ func TestRequestsInAPauseAreNotWaitedForTwice(t *testing.T) {
 	if err := w.write(t.Context(), i, -1, 0); err != nil {
 		t.Fatal(err)
 	}
-	if w.log.busy < 0 || w.log.waited < 20*time.Millisecond {
-		t.Errorf("waited %s, busy %s", w.log.waited, w.log.busy)
+	if w.log.Busy < 0 || w.log.Waited < 20*time.Millisecond {
+		t.Errorf("waited %s, busy %s", w.log.Waited, w.log.Busy)
 	}
 }
 
@@ -169,8 +169,8 @@ func TestNextIsWaitedForByRoundsOnly(t *testing.T) {
 		if err := w.loop(t.Context(), t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if waited := w.log.waited >= 10*time.Millisecond; waited != want || waited == (w.log.own >= 10*time.Millisecond) {
-			t.Errorf("%d rounds: waited %s, own %s", rounds, w.log.waited, w.log.own)
+		if waited := w.log.Waited >= 10*time.Millisecond; waited != want || waited == (w.log.Own >= 10*time.Millisecond) {
+			t.Errorf("%d rounds: waited %s, own %s", rounds, w.log.Waited, w.log.Own)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestAnIntentHasADeadline(t *testing.T) {
 	if err := w.write(t.Context(), intent(0, 0), -1, 0); err != nil {
 		t.Fatal(err)
 	}
-	if m := w.log.intents[0]; m.outcome != history.Unknown {
+	if m := w.log.Intents[0]; m.Outcome != history.Unknown {
 		t.Errorf("%+v", m)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"coapply.dev/compare/results"
 )
 
 // Bounds of the writing.
@@ -22,36 +24,53 @@ const (
 // Why no new intents begin.
 var (
 	errEnded  = errors.New("the trial's time is over")
-	errBeside = errors.New("what runs beside the writers failed")
+	errBeside = errors.New("what runs beside the writers failed") // which is told by itself
 )
 
 // write has the writers write, and the workload's background beside them, until the trial's time or rounds are over. It
-// gives what makes the trial void, and returns when all of them have ended.
+// returns what makes the trial void, when all of them have ended.
 func (t *trial) write(ctx context.Context, w *watches) error {
 	open, stop := context.WithCancelCause(ctx) // no new intents when it ends
 	defer stop(errEnded)
-	inflight, abort := context.WithCancelCause(ctx)
-	defer abort(errEnded)
 	w.onLost(stop)
 	defer w.onLost(nil)
+	end := t.background(ctx, stop)
+	writers := writing(t.writeAll)
+	if len(t.children) > 0 {
+		writers = t.gather
+		if err := t.release(ctx); err != nil {
+			return errors.Join(err, end())
+		}
+	}
+	return errors.Join(t.writeTimed(ctx, open, stop, writers), end())
+}
 
-	cpu, err := ownCPU()
+// writing returns when open has ended and no intent is in flight. Intents end with inflight.
+type writing func(open, inflight context.Context, stop func(error))
+
+// writeTimed has writers write until their time or rounds are over, and counts what was spent.
+func (t *trial) writeTimed(ctx, open context.Context, stop func(error), writers writing) error {
+	inflight, abort := context.WithCancelCause(ctx)
+	defer abort(errEnded)
+	before, err := ownCPU()
 	if err != nil {
 		return fmt.Errorf("the processor time of this process: %w", err)
 	}
-	end := t.background(inflight, stop)
 	t.beginTiming()
 	endTime := t.deadline(stop)
 	drained := drain(open, inflight, abort)
-	t.writeAll(open, inflight, stop)
+	writers(open, inflight, stop)
 	drained()
 	endTime()
 	t.endTiming(open)
 	after, err := ownCPU()
 	client, failure := t.session.tally.result()
-	client.CPU = (after - cpu).Seconds()
+	client.CPU = (after - before).Seconds()
+	if len(t.parts) > 0 {
+		client, failure = results.MergeClients(append(t.parts, client)...)
+	}
 	t.result.Client = client
-	return errors.Join(failureOf(ctx, open), end(), err, failure)
+	return errors.Join(failureOf(ctx, open), err, failure, t.lost)
 }
 
 // drain bounds how long intents go on when no new ones begin; the function it gives says that all have ended.
@@ -111,7 +130,9 @@ func (t *trial) beginTiming() {
 		t.log.from += p.Warmup
 	}
 	if p.Rate > 0 {
-		t.log.arrivals = newArrivals(p.Rate, p.Warmup+p.Duration, t.random(arrivalNumbers))
+		processes := max(1, p.Processes)
+		random := t.random(arrivalNumbers + uint64(t.process))
+		t.log.arrivals = newArrivals(p.Rate/float64(processes), p.Warmup+p.Duration, random)
 	}
 }
 
@@ -121,24 +142,36 @@ func (t *trial) deadline(stop func(error)) (cancel func()) {
 	if p.Rounds > 0 {
 		return func() {}
 	}
-	timer := time.AfterFunc(p.Warmup+p.Duration, func() { stop(errEnded) })
+	within := p.Warmup + p.Duration
+	if p.Rate > 0 { // nothing arrives any more, but what has arrived is to land
+		within += convergeBound
+	}
+	timer := time.AfterFunc(within, func() { stop(errEnded) })
 	return func() { timer.Stop() }
 }
 
-// endTiming: by time the trial ended at its deadline; otherwise with its last intent.
+// endTiming keeps what was not begun. By time the trial ended at its deadline, or with its last arrival; otherwise with its
+// last intent.
 func (t *trial) endTiming(open context.Context) {
 	p := t.Cell.Parameters
-	if p.Rounds == 0 && errors.Is(context.Cause(open), errEnded) {
+	if a := t.log.arrivals; a != nil && len(t.children) == 0 {
+		t.log.left = a.times[a.begun.Load():]
+	}
+	cause := context.Cause(open)
+	if p.Rounds == 0 && (errors.Is(cause, errEnded) || p.Rate > 0 && cause == nil) {
 		t.log.until = t.log.from + p.Duration
 		return
 	}
 	t.log.until = t.log.start
 	for _, w := range t.log.writers {
-		if n := len(w.intents); n > 0 {
-			t.log.until = max(t.log.until, w.intents[n-1].ended)
+		if n := len(w.Intents); n > 0 {
+			t.log.until = max(t.log.until, w.Intents[n-1].Ended)
 		}
 	}
 }
+
+// mine reports whether a writer is in this process.
+func (t *trial) mine(writer int) bool { return writer%max(1, t.Cell.Processes) == t.process }
 
 func (t *trial) writeAll(open, inflight context.Context, stop func(error)) {
 	offsets := t.random(offsetNumbers)
@@ -148,6 +181,9 @@ func (t *trial) writeAll(open, inflight context.Context, stop func(error)) {
 		w := &oneWriter{trial: t, number: i, log: t.log.writers[i]}
 		if spread > 0 && t.log.arrivals == nil {
 			w.offset = time.Duration(offsets.Int64N(int64(spread)))
+		}
+		if !t.mine(i) {
+			continue
 		}
 		all.Go(func() {
 			if err := w.loop(open, inflight); err != nil {

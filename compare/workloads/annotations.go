@@ -32,12 +32,12 @@ func ownAnnotations(o *unstructured.Unstructured) map[string]string {
 	return fields
 }
 
-// inTrial gives a name that begins with the trial's prefix, and no other trial's.
+// inTrial returns a name that begins with the trial's prefix, and no other trial's.
 func inTrial(stage compare.Stage, name string) string {
 	return strings.TrimSuffix(stage.Prefix, "-") + "-" + name
 }
 
-// configured gives what modify sets, as an apply configuration.
+// configured returns what modify sets, as an apply configuration.
 func configured(modify func(*unstructured.Unstructured) error) func(*unstructured.Unstructured) map[string]any {
 	return func(*unstructured.Unstructured) map[string]any {
 		o := unstructured.Unstructured{Object: map[string]any{}}

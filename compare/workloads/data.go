@@ -2,16 +2,12 @@ package workloads
 
 import (
 	"context"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"coapply.dev/compare"
 )
-
-// payloadKey is what makes an object as large as Parameters.Bytes says. Its manager never writes it again.
-const payloadKey = "payload"
 
 // configMaps is a Run on ConfigMaps whose data is written to.
 type configMaps struct{ objects }
@@ -21,7 +17,7 @@ func newConfigMaps(stage compare.Stage) configMaps {
 	return configMaps{objects{stage: stage, kind: kind}}
 }
 
-// Fields tracks every key of the data but the payload, which nobody's intent wants.
+// Fields tracks every key of the data.
 func (c configMaps) Fields(object *unstructured.Unstructured) map[string]string {
 	if !c.mine(object) {
 		return nil
@@ -29,9 +25,7 @@ func (c configMaps) Fields(object *unstructured.Unstructured) map[string]string 
 	fields := map[string]string{}
 	data, _, _ := unstructured.NestedStringMap(object.Object, "data")
 	for key, value := range data {
-		if key != payloadKey {
-			fields[dataField(key)] = value
-		}
+		fields[dataField(key)] = value
 	}
 	return fields
 }
@@ -50,11 +44,7 @@ func (c configMaps) prepare(ctx context.Context, owned func(j int) map[string]an
 				}
 			}
 		}
-		if c.stage.Bytes == 0 {
-			return nil
-		}
-		payload := map[string]any{"data": map[string]any{payloadKey: strings.Repeat("x", c.stage.Bytes)}}
-		return own(ctx, c.stage, c.kind, name, "", payloadKey, payload)
+		return nil
 	})
 }
 

@@ -28,12 +28,9 @@ func devboxStatus() compare.Workload {
 		Defaults: compare.Parameters{
 			Writers: 4, Objects: 1, Managers: len(statusParts), Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},
-		Fixed: []string{"managers", "overlap", "bytes"},
-		Needs: "devboxes.platform.coapply.dev",
-		Arms: []string{
-			"gmu-default-retry", "gmu", "gmu-default-backoff", "gmu-unbounded", "gmu-cached", "gmu-lanes", "gmu-replace",
-			"merge-patch", "merge-patch-rv", "ssa", "apply",
-		},
+		Fixed:   []string{"managers"},
+		Needs:   "devboxes.platform.coapply.dev",
+		Arms:    []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "gmu-lanes", "gmu-replace", "patch-lock", "update", "ssa", "ssa-lanes", "apply"},
 		Prepare: prepareDevbox,
 	}
 }
@@ -41,7 +38,7 @@ func devboxStatus() compare.Workload {
 // statusPart is what one reconciler knows of the status.
 type statusPart struct {
 	key string
-	// value gives what stands under the key, with n in it; n is unique within the trial.
+	// value returns what stands under the key, with n in it; n is unique within the trial.
 	value func(n int) any
 	// tracked is the one field below the key (none: the key itself) that says which n it is. The CRD has no list of
 	// phases, so that a phase may be any text here.
@@ -68,7 +65,7 @@ func lastContainerStatus(n int) any {
 // path of the tracked field.
 func (p statusPart) path() []string { return append([]string{"status", p.key}, p.tracked...) }
 
-// read gives the name of the tracked field, and its value if it is there.
+// read returns the name of the tracked field, and its value if it is there.
 func (p statusPart) read(object *unstructured.Unstructured) (field, value string, found bool) {
 	for _, name := range p.path() {
 		field += "." + name
@@ -102,7 +99,7 @@ func prepareDevbox(ctx context.Context, stage compare.Stage) (compare.Run, error
 	})
 }
 
-// Next gives the writer's part of the status a value. Numbers begin with 1: 0 stands from the start.
+// Next returns an intent that sets the writer's part of the status. Numbers begin with 1: 0 stands from the start.
 func (r devboxes) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	part := statusParts[r.manager(writer)]
 	value := part.value(1 + sequence*r.stage.Writers + writer)

@@ -26,10 +26,8 @@ func increment() compare.Workload {
 		Defaults: compare.Parameters{
 			Writers: 8, Objects: 1, Managers: 1, Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},
-		Fixed: []string{"managers", "overlap"},
-		Arms: []string{
-			"gmu-default-retry", "gmu", "gmu-unbounded", "gmu-cached", "gmu-lanes", "merge-patch", "merge-patch-rv", "ssa", "apply",
-		},
+		Fixed:   []string{"managers"},
+		Arms:    []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "gmu-lanes", "patch-lock", "update", "ssa", "ssa-lanes", "apply"},
 		Prepare: prepareIncrement,
 	}
 }
@@ -45,7 +43,7 @@ func prepareIncrement(ctx context.Context, stage compare.Stage) (compare.Run, er
 	return r, r.prepare(ctx, func(int) map[string]any { return map[string]any{counterKey: "0"} })
 }
 
-// Next gives an intent that makes the counter one greater.
+// Next returns an intent that makes the counter one greater.
 func (r counters) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
 	intent := r.intent(writer, sequence)
 	intent.Increments, intent.ReadsLive = dataField(counterKey), true

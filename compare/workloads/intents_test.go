@@ -37,11 +37,10 @@ var plain = []struct {
 		"metadata": map[string]any{"finalizers": []any{"example.com/other", domain + "m1-old", domain + "m3-old", domain + "m10-old"}},
 	}, repeats: true},
 	{workload: increment(), run: func(s compare.Stage) compare.Run { return counters{newConfigMaps(s)} }, before: dataBefore, repeats: true},
-	{workload: fight(), run: func(s compare.Stage) compare.Run { return contested{newConfigMaps(s)} }, before: dataBefore},
 	{workload: steadyState(), run: func(s compare.Stage) compare.Run { return steady{newConfigMaps(s)} }, before: dataBefore, repeats: true},
 }
 
-var dataBefore = map[string]any{"data": map[string]any{"m1": "old", "m9": "old", counterKey: "41", payloadKey: "xxx"}}
+var dataBefore = map[string]any{"data": map[string]any{"m1": "old", "m9": "old", counterKey: "41"}}
 
 // wanted are the fields that an intent comes to on an object; a counter of 41 is part of all of them.
 func wanted(intent compare.Intent) map[string]string {
@@ -57,7 +56,7 @@ func TestIntentsComeToWhatTheyWant(t *testing.T) {
 	for _, test := range plain {
 		t.Run(test.workload.Name, func(t *testing.T) {
 			stage := stageOf(test.workload.Defaults)
-			stage.Overlap, stage.Objects = 0.5, 2
+			stage.Objects = 2
 			run := test.run(stage)
 			for writer := range stage.Writers {
 				for sequence := range 4 {

@@ -20,18 +20,14 @@ func licenseFinalizer() compare.Workload {
 		Claims: []compare.Claim{
 			{Text: "a finalizer is ensured before anything else; one that is there already writes nothing"},
 			{
-				Text:    "a merge patch without resourceVersion replaces the list, and so loses the finalizers of others",
-				Measure: "lost_updates", Arm: "merge-patch",
+				Text:    "a closure that replaces the list loses the finalizers of others without any 409",
+				Measure: "lost_updates", Arm: "gmu-replace",
 			},
 		},
 		Defaults: compare.Parameters{
 			Writers: 8, Objects: 1, Managers: 8, Warmup: 500 * time.Millisecond, Duration: 2500 * time.Millisecond,
 		},
-		Fixed: []string{"overlap", "bytes"},
-		Arms: []string{
-			"gmu-default-retry", "gmu", "gmu-cached", "gmu-lanes", "gmu-replace", "create-or-update", "merge-patch", "merge-patch-rv",
-			"ssa", "apply",
-		},
+		Arms:    []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "gmu-lanes", "gmu-replace", "patch-lock", "update", "ssa", "ssa-lanes", "apply"},
 		Prepare: prepareLicense,
 	}
 }

@@ -22,10 +22,11 @@ func userNamespace() compare.Workload {
 			Text:    "a namespace per user with an owner label is created or corrected; create races end in success, not AlreadyExists",
 			Measure: "give_ups", Arm: "apply", Value: 0,
 		}},
-		Defaults: compare.Parameters{Writers: 10, Objects: 5, Managers: 10, Rounds: 5},
-		Fixed:    []string{"objects", "managers", "overlap", "bytes", "warmup", "duration"},
-		Arms:     []string{"create-or-update", "gmu", "gmu-default-retry", "merge-patch", "ssa", "apply"},
-		Local:    true, // on a cluster of others the writers have no right to create namespaces
+		Demonstration: true,
+		Defaults:      compare.Parameters{Writers: 10, Objects: 5, Managers: 10, Rounds: 5},
+		Fixed:         []string{"objects", "managers", "warmup", "duration"},
+		Arms:          []string{"naive", "gmu-default-retry", "ssa", "apply"},
+		Local:         true, // on a cluster of others the writers have no right to create namespaces
 		Prepare: func(_ context.Context, stage compare.Stage) (compare.Run, error) {
 			return &namespaces{stage: stage, gate: newGate(stage.Writers)}, nil
 		},
@@ -45,7 +46,7 @@ func (*namespaces) Kinds() []compare.Kind {
 
 func (r *namespaces) name(round int) string { return inTrial(r.stage, fmt.Sprintf("user-%d", round)) }
 
-// Next gives each writer the namespace of the round. Each writer is a manager: ten reconcilers have ten names.
+// Next returns an intent to ensure the namespace of the round. Each writer is a manager: ten reconcilers have ten names.
 func (r *namespaces) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
 	r.gate.arrive(writer, round-1)
 	if r.stage.Rounds > 0 && round >= r.stage.Rounds {

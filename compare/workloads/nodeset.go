@@ -34,10 +34,11 @@ func nodesetScale() compare.Workload {
 			},
 			{Text: "a stale scale-down is worse than a stale scale-up: it deletes pods that were wanted"},
 		},
-		Defaults: compare.Parameters{Writers: 2, Objects: 1, Managers: 1, Rounds: 6},
-		Fixed:    []string{"objects", "managers", "overlap", "rate", "bytes", "warmup", "duration"},
-		Arms:     []string{"naive", "expectations", "create-or-update", "ssa", "apply"},
-		Prepare:  prepareNodeset,
+		Demonstration: true,
+		Defaults:      compare.Parameters{Writers: 2, Objects: 1, Managers: 1, Rounds: 6},
+		Fixed:         []string{"objects", "managers", "rate", "warmup", "duration"},
+		Arms:          []string{"naive", "expectations", "ssa", "apply"},
+		Prepare:       prepareNodeset,
 	}
 }
 

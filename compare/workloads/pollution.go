@@ -26,7 +26,7 @@ func cachePollution() compare.Workload {
 		Claims: []compare.Claim{
 			{
 				Text:    "who modifies an object of the cache without a copy shows others values that the server never had",
-				Measure: "extra.polluted_reads_per_intent", Arm: "gmu-cached", Value: 1,
+				Measure: "extra.polluted_reads_per_intent", Arm: "gmu-requeue", Value: 1,
 				Contradiction: "controller-runtime copies by default: only UnsafeDisableDeepCopy brings it about",
 			},
 			{
@@ -34,11 +34,12 @@ func cachePollution() compare.Workload {
 				Measure: "extra.polluted_reads_per_intent", Arm: "ssa", Value: 0,
 			},
 		},
-		Defaults: compare.Parameters{Writers: 1, Objects: 4, Managers: 1, Rounds: 20},
+		Demonstration: true,
+		Defaults:      compare.Parameters{Writers: 1, Objects: 4, Managers: 1, Rounds: 20},
 		Fixed: []string{
-			"writers", "managers", "overlap", "rate", "bytes", "warmup", "duration", // writers: it has to stay a sequence
+			"writers", "managers", "rate", "warmup", "duration", // writers: it has to stay a sequence
 		},
-		Arms:        []string{"gmu-cached", "gmu-default-retry", "ssa", "apply"},
+		Arms:        []string{"gmu-requeue", "gmu-default-retry", "ssa", "apply"},
 		SharedCache: true,
 		Prepare:     preparePollution,
 	}
@@ -84,7 +85,7 @@ func (r *pollution) intent(sequence, object int) compare.Intent {
 	}
 }
 
-// Next gives an intent whose first write is stale. The foreign write that makes it so comes after the change to the
+// Next returns an intent whose first write is stale. The foreign write that makes it so comes after the change to the
 // object that was read; where an arm changes none, before its write.
 func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, bool, error) {
 	if r.stage.Rounds > 0 && sequence >= r.stage.Rounds {

@@ -33,8 +33,7 @@ func slurmService() compare.Workload {
 			},
 		},
 		Defaults: compare.Parameters{Writers: 4, Objects: 4, Managers: 4},
-		Fixed:    []string{"overlap", "bytes"},
-		Arms:     []string{"gmu-default-retry", "gmu-replace", "create-or-update", "merge-patch", "ssa", "apply"},
+		Arms:     []string{"gmu-default-retry", "gmu-replace", "ssa", "apply"},
 		Local:    true,
 		Prepare:  prepareSlurm,
 	}

@@ -14,15 +14,13 @@ func steadyState() compare.Workload {
 		Summary: "intents that want what stands already, in a closed loop without think time: look at the requests of an intent, " +
 			"the goodput is only how fast nothing can be done",
 		Claims: []compare.Claim{
-			{Text: "a reconcile from a cache that compares before it writes makes no request", Measure: "requests_per_intent", Arm: "gmu-cached", Value: 0},
-			{Text: "CreateOrUpdate makes one, the GET", Measure: "requests_per_intent", Arm: "create-or-update", Value: 1},
+			{Text: "a reconcile from a cache that compares before it writes makes no request", Measure: "requests_per_intent", Arm: "gmu-requeue", Value: 0},
 			{Text: "plain Server-Side Apply makes one, the PATCH", Measure: "requests_per_intent", Arm: "ssa", Value: 1},
 		},
 		Defaults: compare.Parameters{
 			Writers: 4, Objects: 1, Managers: 4, Warmup: 500 * time.Millisecond, Duration: 1500 * time.Millisecond,
 		},
-		Fixed:   []string{"overlap"},
-		Arms:    []string{"gmu-default-retry", "gmu-cached", "create-or-update", "merge-patch", "ssa", "apply"},
+		Arms:    []string{"gmu-default-retry", "gmu-requeue", "update", "ssa", "ssa-lanes", "apply"},
 		Prepare: prepareSteady,
 	}
 }

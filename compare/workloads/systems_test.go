@@ -1,10 +1,7 @@
 package workloads
 
 import (
-	"math"
-	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -94,34 +91,5 @@ func TestSystemsLeaveOtherTrialsAlone(t *testing.T) {
 		if fields := run.Fields(o); fields != nil {
 			t.Errorf("%T tracks %v of %s", run, fields, name)
 		}
-	}
-}
-
-// The share of windows of 20 ms that a Poisson process with the foreign writer's pauses hits.
-func TestForeignWriterHitsItsShareOfWindows(t *testing.T) {
-	const window = 20 * time.Millisecond
-	stage := stageOf(compare.Parameters{})
-	stage.Random = rand.New(rand.NewPCG(1, 2))
-	f := newForeign(stage, []string{"node"}, window)
-	hits, windows, at := 0, 200_000, time.Duration(0)
-	last := -1
-	for {
-		at += f.pause(f.random[0])
-		i := int(at / window)
-		if i >= windows {
-			break
-		}
-		if i != last {
-			hits, last = hits+1, i
-		}
-	}
-	if share := float64(hits) / float64(windows); math.Abs(share-staleShare) > 0.002 {
-		t.Errorf("%.4f of the windows are hit, want %v", share, staleShare)
-	}
-	for range 10 * recent {
-		f.learn(2 * window)
-	}
-	if got := time.Duration(f.window.Load()); (got - 2*window).Abs() > time.Millisecond {
-		t.Errorf("the window is taken for %v after many of %v", got, 2*window)
 	}
 }

@@ -25,7 +25,7 @@ func together(ctx context.Context, n int, do func(ctx context.Context, i int) er
 	return first
 }
 
-// sleepUntil says whether the time came before the context ended.
+// sleepUntil reports whether the time came before the context ended.
 func sleepUntil(ctx context.Context, due time.Time) bool {
 	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()

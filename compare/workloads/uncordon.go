@@ -18,12 +18,12 @@ import (
 func nodeUncordon() compare.Workload {
 	return compare.Workload{
 		Name: "node-uncordon",
-		Summary: "nodes of the local cluster uncordoned, 15 at once, while a foreign writer makes 5 % of plain attempts stale; " +
+		Summary: "nodes of the local cluster uncordoned, 15 at once, under the heartbeats of kubelets and the node lifecycle controller; " +
 			"fewer objects than writers: several operators on one node at once",
 		Claims: []compare.Claim{
 			{
 				Text:    "without retry about 5 % of uncordons end in a stale write, so about 95 % succeed",
-				Measure: "stale_writes_per_intent", Arm: "gmu", Value: 0.05,
+				Measure: "stale_writes_per_intent", Arm: "naive", Value: 0.05,
 			},
 			{
 				Text:    "with retries (4 attempts, waits of 100, 200, 400 ms) below 0.1 % fail, so more than 99.9 % succeed",
@@ -35,8 +35,8 @@ func nodeUncordon() compare.Workload {
 			{Text: "a batch is 7 nodes, 15 at most at once: the 15 are never reached within a batch; this measures 15"},
 		},
 		Defaults: compare.Parameters{Writers: 15, Objects: 15, Managers: 1, Rounds: 20},
-		Fixed:    []string{"managers", "overlap", "rate", "bytes", "warmup", "duration"},
-		Arms:     []string{"gmu", "gmu-exponential", "gmu-default-retry", "merge-patch", "ssa", "apply"},
+		Fixed:    []string{"managers", "rate", "warmup", "duration"},
+		Arms:     []string{"naive", "gmu-exponential", "gmu-default-retry", "ssa", "apply"},
 		Local:    true,
 		Deadline: 30 * time.Second,
 		Prepare:  prepareUncordon,
@@ -54,10 +54,9 @@ const (
 )
 
 type uncordon struct {
-	stage   compare.Stage
-	gate    *gate
-	nodes   []string
-	foreign *foreign
+	stage compare.Stage
+	gate  *gate
+	nodes []string
 }
 
 func prepareUncordon(ctx context.Context, stage compare.Stage) (compare.Run, error) {
@@ -65,16 +64,7 @@ func prepareUncordon(ctx context.Context, stage compare.Stage) (compare.Run, err
 	for i := range min(stage.Objects, stage.Writers) {
 		r.nodes = append(r.nodes, inTrial(stage, fmt.Sprintf("node-%02d", i)))
 	}
-	canary := inTrial(stage, "canary")
-	if err := createNodes(ctx, stage.Admin, append([]string{canary}, r.nodes...)); err != nil {
-		return r, err
-	}
-	window, err := r.measureWindow(ctx)
-	if err != nil {
-		return r, err
-	}
-	r.foreign = newForeign(stage, append([]string{canary}, r.nodes...), window)
-	return r, nil
+	return r, createNodes(ctx, stage.Admin, r.nodes)
 }
 
 func (*uncordon) Kinds() []compare.Kind {
@@ -161,7 +151,7 @@ func (r *uncordon) writeCordon(ctx context.Context, node string, wanted map[stri
 	return r.stage.Admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(operator), client.ForceOwnership)
 }
 
-// Fields leaves out the nodes of others, and the canary.
+// Fields leaves out the nodes of others.
 func (r *uncordon) Fields(o *unstructured.Unstructured) map[string]string {
 	if !strings.HasPrefix(o.GetName(), inTrial(r.stage, "node-")) {
 		return nil
@@ -169,16 +159,14 @@ func (r *uncordon) Fields(o *unstructured.Unstructured) map[string]string {
 	return maintenanceFields(o)
 }
 
-func (r *uncordon) Background(ctx context.Context) error { return r.foreign.run(ctx) }
+func (*uncordon) Background(ctx context.Context) error { return untilEnd(ctx) }
 
-func (r *uncordon) Finish(context.Context) (map[string]float64, error) {
-	return r.foreign.counted(), nil
-}
+func (*uncordon) Finish(context.Context) (map[string]float64, error) { return nil, nil }
 
 // Clean deletes the nodes; the garbage collector takes their leases.
 func (r *uncordon) Clean(ctx context.Context) error {
 	var errs []error
-	for _, name := range append([]string{inTrial(r.stage, "canary")}, r.nodes...) {
+	for _, name := range r.nodes {
 		node := &corev1.Node{}
 		node.Name = name
 		errs = append(errs, client.IgnoreNotFound(r.stage.Admin.Delete(ctx, node)))

@@ -4,7 +4,7 @@ package workloads
 
 import "coapply.dev/compare"
 
-// All gives the workloads in the order of the report.
+// All returns the workloads in the order of the report.
 func All() []compare.Workload {
 	return []compare.Workload{
 		hotObject(),
@@ -18,6 +18,5 @@ func All() []compare.Workload {
 		cachePollution(),
 		steadyState(),
 		increment(),
-		fight(),
 	}
 }

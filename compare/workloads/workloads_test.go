@@ -16,7 +16,7 @@ func TestCatalogue(t *testing.T) {
 	if err := catalogue.Check(); err != nil {
 		t.Fatal(err)
 	}
-	flags := []string{"writers", "objects", "managers", "overlap", "rtt", "rate", "bytes", "rounds", "warmup", "duration"}
+	flags := []string{"writers", "objects", "managers", "rtt", "rate", "rounds", "warmup", "duration"}
 	for _, w := range catalogue.Workloads {
 		for i, name := range w.Arms {
 			if arm, known := catalogue.Arm(name); !known || arm.Control || slices.Contains(w.Arms[:i], name) {
@@ -37,45 +37,6 @@ func TestCatalogue(t *testing.T) {
 		}
 		if w.Summary == "" || strings.Contains(w.Summary, "\n") || len(w.Arms) == 0 || w.Defaults.Writers == 0 {
 			t.Errorf("%s is not complete", w.Name)
-		}
-	}
-}
-
-func TestOverlapIsTheShare(t *testing.T) {
-	for _, share := range []float64{0, 0.1, 0.25, 0.5, 1} {
-		inStep := 0 // the most writers that overlap at one sequence
-		for writer := range 8 {
-			count := 0
-			for sequence := range 1000 {
-				if overlaps(share, writer, sequence) {
-					count++
-				}
-			}
-			if want := share * 1000; float64(count) < want-1 || float64(count) > want+1 {
-				t.Errorf("share %v: %d of 1000 intents of writer %d", share, count, writer)
-			}
-		}
-		for sequence := range 10 {
-			together := 0
-			for writer := range 8 {
-				if overlaps(share, writer, sequence) {
-					together++
-				}
-			}
-			inStep = max(inStep, together)
-		}
-		if share > 0 && share < 1 && inStep > 5 {
-			t.Errorf("share %v: %d of 8 writers overlap at once", share, inStep)
-		}
-	}
-}
-
-func TestOverlappingIntentsSetTheSharedKey(t *testing.T) {
-	for share, want := range map[float64]bool{0: false, 1: true} {
-		stage := stageOf(hotObject().Defaults)
-		stage.Overlap = share
-		if _, got := nextOf(t, hot{newConfigMaps(stage)}, 0, 0).Wants[dataField(sharedKey)]; got != want {
-			t.Errorf("overlap %v: the shared key is set: %t", share, got)
 		}
 	}
 }

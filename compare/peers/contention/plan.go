@@ -88,5 +88,6 @@ func (k kind) cell(quick bool) compare.Cell {
 	case k.duration > 0:
 		p.Warmup, p.Duration = 2*time.Second, k.duration
 	}
+	p.Processes = min(max(k.processes, 1), p.Writers)
 	return compare.Cell{Workload: deployment.Hot().Name, Parameters: p}
 }

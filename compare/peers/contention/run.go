@@ -10,7 +10,6 @@ import (
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/peers/deployment"
-	"coapply.dev/compare/peers/processes"
 	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 	"coapply.dev/compare/trial"
@@ -34,12 +33,8 @@ func Run(ctx context.Context, t *target.Target, options Options) (rounds []Round
 	if options.Spread {
 		trials = spread
 	}
-	pool, err := processes.Start(ctx, most(trials), t.User())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, pool.Close()) }()
-	r := &runner{Options: options, target: t, pool: pool}
+	r := &runner{Options: options, target: t, pool: &trial.Pool{}}
+	defer func() { err = errors.Join(err, r.pool.Close()) }()
 	if _, err := r.trial(ctx, "before round 1", 0, warmUp); err != nil {
 		return nil, err
 	}
@@ -64,15 +59,8 @@ type runner struct {
 	Options
 
 	target *target.Target
-	pool   *processes.Pool
+	pool   *trial.Pool
 	order  int
-}
-
-func most(trials []kind) (processes int) {
-	for _, k := range trials {
-		processes = max(processes, k.processes)
-	}
-	return processes
 }
 
 func shuffled(trials []kind) []kind {
@@ -88,14 +76,11 @@ func (r *runner) trial(ctx context.Context, title string, block int, k kind) (re
 	if !found {
 		return results.Trial{}, fmt.Errorf("there is no arm %s", k.arm)
 	}
-	if k.processes > 0 {
-		arm = r.pool.First(k.processes).Arm(arm)
-	}
 	r.order++
 	began := time.Now()
 	recorded, err := trial.Run(ctx, r.target, trial.Spec{
 		ID: fmt.Sprintf("%d-%s", block, k.id), Cell: k.cell(r.Quick), Arm: arm, Workload: deployment.Hot(),
-		Block: block, Order: r.order, Seed: rand.Uint64(),
+		Block: block, Order: r.order, Seed: rand.Uint64(), Pool: r.pool,
 	})
 	if err != nil {
 		return results.Trial{}, err

@@ -22,8 +22,8 @@ func Hot() compare.Workload {
 		Defaults: compare.Parameters{
 			Writers: 64, Objects: 1, Managers: Managers, Warmup: time.Second, Duration: 6 * time.Second,
 		},
-		Fixed:   []string{"overlap", "bytes"},
 		Prepare: prepareHot,
+		Attach:  func(stage compare.Stage) compare.Run { return hot{stage} },
 	}
 }
 

@@ -10,6 +10,9 @@ func client(t results.Trial, b behaviour) results.Client {
 	intents := t.All.Intents
 	writes := t.All.Landed - t.All.Skipped
 	stale := max(t.All.GaveUp, int(float64(intents)*b.stale+0.5))
+	if b.noop {
+		stale = 0
+	}
 	requests := map[string]results.Requests{}
 	if writes > 0 {
 		requests[b.verb+" 200"] = results.Requests{Count: writes}

@@ -1,3 +1,3 @@
 // Package summarytest makes up runs for tests: figures as a machine with two cores might give them, the same each time.
-// Nothing in them was measured. The folder results/testdata/sample holds one of them.
+// Nothing in them was measured.
 package summarytest

@@ -1,11 +1,13 @@
 package summarytest
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
 
+	"coapply.dev/compare/decided"
 	"coapply.dev/compare/results"
 )
 
@@ -44,7 +46,7 @@ func Plan(blocks int) results.Run {
 	ended := started.Add(15 * time.Minute)
 	return results.Run{
 		Schema: results.Schema, Command: fmt.Sprintf("compare run --review --seed %d -o DIR", Seed), Seed: Seed,
-		Started: started, Ended: &ended, Profile: "review", Plan: cells, Margin: 0.05,
+		Started: started, Ended: &ended, Profile: "review", Plan: cells, Decided: decided.Hash(),
 		Environment: environment(), Arms: armInfos(cells), Workloads: workloads(),
 	}
 }
@@ -55,7 +57,7 @@ func trial(cell results.PlannedCell, arm string, aa bool, block, order int, shar
 	b := behave(arm, cell.Parameters)
 	b.goodput *= shared * math.Exp(0.03*random.NormFloat64())
 	b.cpu *= math.Exp(0.02 * random.NormFloat64())
-	b.noop = cell.Workload == "steady-state" && (arm == "apply" || arm == "gmu-cached")
+	b.noop = cell.Workload == "steady-state" && (arm == "apply" || arm == "gmu-requeue")
 	seconds := cell.Duration.Seconds()
 	all := (cell.Warmup + cell.Duration).Seconds() / seconds
 	landed := max(1, int(b.goodput*seconds))
@@ -76,6 +78,8 @@ func trial(cell results.PlannedCell, arm string, aa bool, block, order int, shar
 		}
 		t.PerWriter = append(t.PerWriter, share)
 	}
+	generator, apiserver, etcd := 0.4, 0.6, 0.1
+	t.Load = results.Shares{Generator: &generator, APIServer: &apiserver, Etcd: &etcd}
 	t.Client = client(t, b)
 	t.Server = server(t, b)
 	t.Oracle = judged(t, loses(arm, cell.Workload))
@@ -113,4 +117,16 @@ func latency(writers, landed, givenUp int, seconds float64, random *rand.Rand) r
 		panic(err) // no histogram of ours is refused
 	}
 	return results.Latency{Histogram: encoded, NotLanded: givenUp}
+}
+
+// Save writes a run as a finished one leaves it.
+func Save(folder string, run results.Run, trials []results.Trial) error {
+	f, err := results.Create(folder, run)
+	if err != nil {
+		return err
+	}
+	for _, trial := range trials {
+		err = errors.Join(err, f.Append(trial))
+	}
+	return errors.Join(err, f.Close())
 }

@@ -32,15 +32,14 @@ var steps = []step{
 	{name: "install and upgrade", arguments: []string{"-run", "^Test(Install|Uninstall)$", "./test/integration/delivery"}},
 	{name: "the demo as recorded", arguments: []string{"-run", "^TestDemoAsRecorded$", "./test/integration/delivery"}},
 	{name: "control planes that are killed", arguments: []string{"./test/integration/localcluster"}},
-	{name: "unit tests", arguments: []string{"./api/...", "./apply/...", "./cmd/...", "./compare/...", "./examples/...", "./fieldowners/...", "./internal/..."}},
-	{name: "peers", arguments: []string{"./..."}, module: "compare/peers"},
+	{name: "unit tests", arguments: []string{"./api/...", "./apply/...", "./cmd/...", "./examples/...", "./fieldowners/...", "./internal/..."}},
 	{name: "apply", arguments: []string{"-short", "./test/integration/apply"}},
 	{name: "steady", arguments: []string{"-short", "./test/integration/steady"}},
 	{name: "ownership", arguments: []string{"-short", "./test/integration/ownership"}},
 	{name: "platform", arguments: []string{"-short", "./test/integration/platform"}},
 	{name: "plugin", arguments: []string{"-short", "./test/integration/plugin"}},
 	{name: "delivery", arguments: []string{"-short", "./test/integration/delivery"}},
-	{name: "compare", arguments: []string{"-short", "./test/integration/compare"}},
+	{name: "compare", arguments: []string{"-short", "./..."}, module: "compare"},
 	{name: "Kubernetes 1.36.3", arguments: []string{"-short", "./test/integration/apply", "./test/integration/steady", "./test/integration/ownership"},
 		environment: []string{"K8S=1.36.3", "COAPPLY_TEST_SERVER=", "COAPPLY_TEST_CLUSTER="}}, // servers of its own
 }

@@ -1,0 +1,59 @@
+package arms
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+)
+
+// naive makes one attempt. Of a set of pods it counts those in the cache and creates or deletes the difference: the cache
+// may not show yet what was done a moment ago, and then it is done again.
+func naive(s compare.Session) writer {
+	return func(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
+		if intent.Modify != nil { // one object
+			return getModifyUpdate(ctx, s, intent)
+		}
+		pods, err := listPods(ctx, s.Cache, intent)
+		if err != nil {
+			return compare.Receipt{}, err
+		}
+		c := s.Client(intent.Manager)
+		for range intent.Replicas - len(pods) {
+			if err := c.Create(ctx, newPod(intent), client.FieldOwner(intent.Manager)); err != nil {
+				return compare.Receipt{}, err
+			}
+		}
+		for i := range len(pods) - intent.Replicas {
+			if err := client.IgnoreNotFound(c.Delete(ctx, &pods[i])); err != nil {
+				return compare.Receipt{}, err
+			}
+		}
+		return compare.Receipt{Skipped: len(pods) == intent.Replicas}, nil
+	}
+}
+
+// originals are ways that people began with, which the systems of practice show.
+func originals() []compare.Arm {
+	return []compare.Arm{
+		{
+			Name: "naive", Summary: "get, modify, update without a retry; of a set of pods, counts those in the cache and makes up the difference",
+			Cached: true, Whole: true,
+			Source: source("naive", "getModifyUpdate", "listPods"), New: madeWithCache(naive),
+		},
+		{
+			Name: "expectations", Summary: "as naive, but leaves a set of pods alone until the cache shows what was done before",
+			Cached: true, Whole: true,
+			Source: source("withExpectations", "expectations", "expectation", "listPods"), New: madeWithCache(withExpectations),
+		},
+		{
+			Name: "gmu-replace", Summary: "as gmu-default-retry, but the closure replaces all that the writer knows: a mistake that loses updates",
+			Source: source("gmuReplace"), New: made(gmuReplace),
+		},
+		{
+			Name: "gmu-exponential", Summary: "get-modify-update, 4 attempts with waits of 100, 200 and 400 ms",
+			Source: source("gmuExponential", "getModifyUpdate"), New: made(gmuExponential),
+		},
+	}
+}

@@ -1,0 +1,36 @@
+package arms
+
+import (
+	"context"
+
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+)
+
+// patchLock sends the difference between what it read and what it wants, with the resourceVersion that it read, and
+// retries stale writes.
+func patchLock(s compare.Session) writer {
+	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
+		c := s.Client(intent.Manager)
+		err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			object, err := read(ctx, c, intent)
+			if err != nil {
+				return err
+			}
+			before := object.DeepCopy()
+			if err := intent.Modify(object); err != nil {
+				return err
+			}
+			if object.GetUID() == "" {
+				receipt, err = put(ctx, c, intent, object)
+				return err
+			}
+			locked := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+			receipt, err = patch(ctx, c, intent, object, locked)
+			return err
+		})
+		return receipt, err
+	}
+}

@@ -1,0 +1,32 @@
+package decided
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNow(t *testing.T) {
+	if len(Now.Primary) == 0 || len(Now.Situations) == 0 || len(Hash()) != 64 {
+		t.Errorf("%+v, %s", Now, Hash())
+	}
+	if why := Now.ExpectedLoss("apply", "increment"); why == "" {
+		t.Error("an apply is expected to keep increments")
+	}
+	if why := Now.ExpectedLoss("apply", "hot-object"); why != "" {
+		t.Errorf("an apply is expected to lose updates: %s", why)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for want, change := range map[string][2]string{
+		"margin 5: it is a share":     {"margin: 0.05", "margin: 5"},
+		"trials 2: an interval needs": {"trials: 6", "trials: 2"},
+		`ours "ssa" and plain "ssa"`:  {"ours: apply", "ours: ssa"},
+		"a primary cell stands twice": {"primary:\n", "primary:\n  - hot-object w1 m4\n"},
+		`unknown field "marging"`:     {"margin: 0.05", "marging: 0.05"},
+	} {
+		if _, err := Parse([]byte(strings.Replace(Text(), change[0], change[1], 1))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+}

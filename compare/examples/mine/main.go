@@ -1,0 +1,142 @@
+// Command mine is compare with an arm and a workload of one's own: copy it, and change what is between the two catalogues.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/commands"
+)
+
+func main() { os.Exit(commands.Main(catalogue())) }
+
+// catalogue is what comes with the benchmark, with an arm and a workload more.
+func catalogue() compare.Catalogue {
+	c := commands.Catalogue()
+	c.Arms = append(c.Arms, compare.Arm{
+		Name:    "blind-merge-patch",
+		Summary: "a merge patch of what is wanted, sent without a read",
+		New:     func(s compare.Session) (compare.Writer, error) { return blind{s}, nil },
+	})
+	c.Workloads = append(c.Workloads, compare.Workload{
+		Name:     "labels",
+		Summary:  "one ConfigMap on which every manager keeps a label",
+		Defaults: compare.Parameters{Writers: 4, Objects: 1, Managers: 4},
+		Fixed:    []string{"objects"}, // they mean nothing here, so they are refused
+		Arms:     []string{"gmu-default-retry", "ssa", "apply"},
+		Prepare:  prepareLabels,
+	})
+	return c
+}
+
+// blind sends what is wanted without a read: nobody is told when two managers want one field.
+type blind struct{ compare.Session }
+
+func (b blind) Write(ctx context.Context, intent compare.Intent) (compare.Receipt, error) {
+	if intent.ReadsLive || intent.Creates || intent.Subresource != "" {
+		return compare.Receipt{}, errors.New("blind-merge-patch only sets fields of objects that exist")
+	}
+	if intent.Pause != nil { // rounds hold the writers here until all are about to write
+		if err := intent.Pause(ctx); err != nil {
+			return compare.Receipt{}, err
+		}
+	}
+	patch, err := json.Marshal(intent.Configure(nil))
+	if err != nil {
+		return compare.Receipt{}, err
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(intent.Kind)
+	o.SetNamespace(intent.Namespace)
+	o.SetName(intent.Name)
+	err = b.Client(intent.Manager).Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(intent.Manager))
+	return compare.Receipt{ResourceVersion: o.GetResourceVersion()}, err
+}
+
+// labels is one trial of the workload.
+type labels struct{ compare.Stage }
+
+// prepareLabels lets every manager own its label, so that no first write of the trial is special.
+func prepareLabels(ctx context.Context, s compare.Stage) (compare.Run, error) {
+	l := labels{s}
+	err := s.Admin.Create(ctx, l.object(), client.FieldOwner("prepare"))
+	for j := range s.Managers {
+		if err != nil {
+			break
+		}
+		first := l.intent(j, -1)
+		o := l.unstructured(first.Configure(nil))
+		err = s.Admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(first.Manager))
+	}
+	return l, err // with l, so that it is cleaned up after an error as well
+}
+
+func (l labels) object() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Prefix + "labelled"}}
+}
+
+// unstructured adds what names the object.
+func (l labels) unstructured(fields map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: fields}
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	o.SetNamespace(l.Namespace)
+	o.SetName(l.object().Name)
+	return o
+}
+
+// intent wants one label, with a value that is unique in the trial: said as fields for the oracle, as an apply
+// configuration, and as what the closure of get-modify-update does.
+func (l labels) intent(writer, sequence int) compare.Intent {
+	manager := fmt.Sprintf("m%d", writer%l.Managers)
+	name, value := "example.com/"+manager, fmt.Sprintf("w%d-%d", writer, sequence+1)
+	return compare.Intent{
+		Writer: writer, Sequence: sequence, Manager: manager,
+		Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Namespace: l.Namespace, Name: l.object().Name,
+		Wants: map[string]string{name: value},
+		Modify: func(o *unstructured.Unstructured) error {
+			return unstructured.SetNestedField(o.Object, value, "metadata", "labels", name)
+		},
+		Configure: func(*unstructured.Unstructured) map[string]any {
+			return map[string]any{"metadata": map[string]any{"labels": map[string]any{name: value}}}
+		},
+	}
+}
+
+func (l labels) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
+	return l.intent(writer, sequence), true, nil
+}
+
+// Fields are what the oracle tracks, under the names of Intent.Wants.
+func (l labels) Fields(o *unstructured.Unstructured) map[string]string {
+	if o.GetName() != l.object().Name {
+		return nil
+	}
+	return o.GetLabels()
+}
+
+func (l labels) Kinds() []compare.Kind {
+	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps"}}
+}
+
+// Background has nobody write beside the writers.
+func (l labels) Background(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Finish counts nothing that the trial does not count.
+func (l labels) Finish(context.Context) (map[string]float64, error) { return nil, nil }
+
+func (l labels) Clean(ctx context.Context) error {
+	return client.IgnoreNotFound(l.Admin.Delete(ctx, l.object()))
+}

@@ -1,0 +1,149 @@
+package compare
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/bench"
+	"coapply.dev/compare/commands"
+	"coapply.dev/compare/decided"
+	"coapply.dev/compare/results"
+	"coapply.dev/compare/target"
+	"coapply.dev/test/kit"
+)
+
+// The API server goes away during the second of four trials: that one is void, the others count, and the report is made.
+func TestCompareRunOutlivesItsServer(t *testing.T) {
+	config := kit.Server(t)
+	line := newCable(t, strings.Trim(strings.TrimPrefix(config.Host, "https:"), "/"))
+	config.Host = "https://" + line.at
+	kubeconfig, dir := kubeconfigOf(t, config), filepath.Join(t.TempDir(), "run")
+
+	cell := compare.Cell{Workload: "hot-object", Parameters: compare.Parameters{
+		Writers: 4, Objects: 1, Managers: 4, Warmup: 50 * time.Millisecond, Duration: 400 * time.Millisecond,
+	}}
+	const seed = 1 // the second trial of which is no control: without those the run would be void
+	var said bytes.Buffer
+	cut := make(chan struct{})
+	go func() {
+		defer close(cut)
+		cutInSecondTrial(t.Context(), line, filepath.Join(dir, results.TrialsFile))
+	}()
+	err := bench.Run(t.Context(), bench.Options{
+		Catalogue: commands.Catalogue(), Dir: dir, Progress: &said,
+		Open: func(ctx context.Context) (*target.Target, error) {
+			return target.Connect(ctx, target.Options{Kubeconfig: kubeconfig}, func(string) (bool, error) { return true, nil })
+		},
+		Run: results.Run{Command: "compare run", Seed: seed, Profile: bench.Custom, Decided: decided.Hash(), Plan: []results.PlannedCell{
+			{Cell: cell, Arms: []string{"ssa"}, Blocks: 2, Baseline: "ssa"},
+			{Cell: cell, Arms: []string{"put-no-rv", "shared-manager"}, Blocks: 1, Control: true},
+		}},
+	})
+	<-cut
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &said)
+	}
+	run, trials, err := results.Load(dir)
+	if err != nil || len(trials) != 4 || run.Interrupted != "" {
+		t.Fatalf("%d trials, interrupted %q, %v", len(trials), run.Interrupted, err)
+	}
+	for i, trial := range trials {
+		unreachable := strings.Contains(trial.Void, "cannot be reached") || strings.Contains(trial.Void, "connection") // or while it prepares
+		if unreachable != (i == 1) || !unreachable && trial.Void != "" {
+			t.Errorf("%s: void %q", trial.ID, trial.Void)
+		}
+		if i != 1 && trial.Timed.Landed == 0 {
+			t.Errorf("%s: nothing landed", trial.ID)
+		}
+	}
+	if !strings.Contains(said.String(), trials[1].ID+" is void: ") {
+		t.Errorf("what is void is not said:\n%s", &said)
+	}
+	renderTwice(t, dir)
+}
+
+// cutInSecondTrial waits for the first trial to be saved. The line is whole again a while later.
+func cutInSecondTrial(ctx context.Context, line *cable, trials string) {
+	for ctx.Err() == nil {
+		if content, err := os.ReadFile(trials); err == nil && bytes.HasSuffix(content, []byte("\n")) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(300 * time.Millisecond) // it is prepared by then, and writes
+	line.cut()
+	time.Sleep(time.Second)
+	line.mend()
+}
+
+// On a cluster of the user's: nothing without a yes, and nothing left behind after one.
+func TestCompareRunAsksFirst(t *testing.T) {
+	admin := kit.NewClient(t, kit.Server(t))
+	dir := filepath.Join(t.TempDir(), "run")
+	args := []string{
+		"run", "--workload", "hot-object", "--arms", "ssa", "--writers", "4", "--trials", "1", "--warmup", "0", "--duration", "300ms",
+		"--kubeconfig", kubeconfigOf(t, kit.Server(t)), "-o", dir,
+	}
+	attempt := func(answer string, args ...string) (code int, said string) {
+		var out, stderr bytes.Buffer
+		streams := commands.Streams{In: strings.NewReader(answer), Out: &out, Err: &stderr}
+		return commands.Run(t.Context(), commands.Catalogue(), args, streams), stderr.String()
+	}
+	for _, answer := range []string{"n\n", "", "\n"} {
+		code, said := attempt(answer, args...)
+		namespace := regexp.MustCompile(`It makes the namespace (compare-[a-z0-9]+), writes only there`).FindStringSubmatch(said)
+		if code != 2 || namespace == nil || !strings.Contains(said, "nothing was") {
+			t.Fatalf("answer %q: %d, %s", answer, code, said)
+		}
+		if err := admin.Get(t.Context(), client.ObjectKey{Name: namespace[1]}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+			t.Errorf("answer %q: the namespace: %v; want none", answer, err)
+		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Errorf("answer %q: a folder without a run is left: %v", answer, err)
+		}
+	}
+	code, said := attempt("", append(args, "--yes")...)
+	namespace := regexp.MustCompile(`making the namespace (\S+)`).FindStringSubmatch(said)
+	if code != 0 || namespace == nil || strings.Contains(said, "[y/N]") {
+		t.Fatalf("with --yes: %d, %s", code, said)
+	}
+	if _, trials, err := results.Load(dir); err != nil || len(trials) != 4 { // the arm twice, two controls
+		t.Errorf("%d trials, %v", len(trials), err)
+	}
+	var left corev1.Namespace
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: namespace[1]}, &left); !apierrors.IsNotFound(err) && left.DeletionTimestamp == nil {
+		t.Errorf("the namespace %s stays: %v", namespace[1], err)
+	}
+	wantNothingOf(t, admin, namespace[1])
+}
+
+// A workload whose kind the cluster does not serve is not tried, and what was made for it is gone.
+func TestCompareRunWithoutTheDefinition(t *testing.T) {
+	catalogue := commands.Catalogue()
+	for i := range catalogue.Workloads {
+		catalogue.Workloads[i].Needs = "nothings.nowhere.example.com"
+	}
+	var stderr bytes.Buffer
+	args := []string{
+		"run", "--workload", "hot-object", "--trials", "1", "--duration", "100ms", "--yes",
+		"--kubeconfig", kubeconfigOf(t, kit.Server(t)), "-o", filepath.Join(t.TempDir(), "run"),
+	}
+	code := commands.Run(t.Context(), catalogue, args, commands.Streams{Err: &stderr})
+	namespace := regexp.MustCompile(`making the namespace (\S+)`).FindStringSubmatch(stderr.String())
+	want := "hot-object is left out: the cluster lacks the CustomResourceDefinition nothings.nowhere.example.com"
+	if code != 2 || namespace == nil || !strings.Contains(stderr.String(), want) {
+		t.Fatalf("%d, %s", code, &stderr)
+	}
+	wantNothingOf(t, kit.NewClient(t, kit.Server(t)), namespace[1])
+}

@@ -1,0 +1,255 @@
+package summary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"coapply.dev/compare/statistics"
+)
+
+// Answer is one of the four that the first screen gives.
+type Answer struct {
+	Name     string `json:"name"` // fastest, cost, lost, avoid
+	Question string `json:"question"`
+	Text     string `json:"text"` // names of arms stand in backticks
+}
+
+func (r *reckoning) answers() []Answer {
+	all := []Answer{
+		{"fastest", "Which is fastest for my writers, processes and round-trip time?", r.fastest()},
+		{"cost", "What does it cost the API server?", r.cost()},
+		{"lost", "Is anything lost or given up?", r.lost()},
+		{"avoid", "When should I not use Server-Side Apply?", r.avoid()},
+	}
+	if r.void != "" {
+		for i := range all {
+			all[i].Text = "No answer: the run is void."
+		}
+	}
+	return all
+}
+
+func (r *reckoning) fastest() string {
+	first := r.tally(familyOurs, goodput, "lands more", "fewer")
+	return r.joined(first, r.winners(goodput, "fastest"))
+}
+
+func (r *reckoning) cost() string {
+	first := r.tally(familyOurs, serverCPU, "costs less CPU a write", "more")
+	return r.joined(first, r.winners(serverCPU, "cheapest"))
+}
+
+func (r *reckoning) joined(parts ...string) string {
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	if len(parts) == 0 {
+		return "No answer: too few trials count, or no cell has both " + arms([]string{r.decided.Ours, r.decided.Plain}, "and") + "."
+	}
+	return strings.Join(parts, " ")
+}
+
+// tally says in how many cells the first arm of a family is better and worse than the other, and by how much at most.
+func (r *reckoning) tally(family, measure, better, worse string) string {
+	by := map[statistics.Verdict][]Comparison{}
+	for _, c := range r.comparisons {
+		if c.Family == family && c.Measure == measure {
+			by[c.Verdict] = append(by[c.Verdict], c)
+		}
+	}
+	judged := len(by[statistics.Better]) + len(by[statistics.Worse]) + len(by[statistics.Equivalent]) + len(by[statistics.Undecided])
+	if judged == 0 {
+		return ""
+	}
+	m, _ := measureOf(measure)
+	parts := []string{
+		better + " in " + r.most(by[statistics.Better], m.Cost), worse + " in " + r.most(by[statistics.Worse], !m.Cost),
+	}
+	for _, rest := range []statistics.Verdict{statistics.Equivalent, statistics.Undecided, statistics.NoVerdict} {
+		if n := len(by[rest]); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s in %d", rest, n))
+		}
+	}
+	return fmt.Sprintf("Against %s, %s %s.", arm(r.decided.Plain), arm(r.decided.Ours), strings.Join(parts, ", "))
+}
+
+// most names the one that is farthest off.
+func (r *reckoning) most(found []Comparison, lowest bool) string {
+	if len(found) == 0 {
+		return "none"
+	}
+	extreme := slices.MaxFunc(found, func(a, b Comparison) int {
+		if (a.Ratio > b.Ratio) != lowest {
+			return 1
+		}
+		return -1
+	})
+	at := ""
+	if cell, ok := r.planned(extreme.Cell); ok {
+		at = ": " + Phrase(cell.Cell)
+	}
+	upTo := map[bool]string{true: "down to ", false: "up to "}[lowest]
+	if len(found) == 1 {
+		upTo = ""
+	}
+	return fmt.Sprintf("%s (%s%s%s)", plural(len(found), "cell"), upTo, Times(extreme.Ratio, extreme.Lo, extreme.Hi), at)
+}
+
+// winners counts the cells that an arm leads by more than the margin.
+func (r *reckoning) winners(measure, adjective string) string {
+	wins, nobody, all := map[string]int{}, 0, 0
+	var names []string
+	for _, c := range r.contests {
+		if c.Family != familyFirst || c.Measure != measure || c.Why != "" {
+			continue
+		}
+		all++
+		if c.Winner == "" {
+			nobody++
+			continue
+		}
+		if wins[c.Winner] == 0 {
+			names = append(names, c.Winner)
+		}
+		wins[c.Winner]++
+	}
+	if all == 0 {
+		return ""
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return wins[b] - wins[a] })
+	var parts []string
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf("%s in %d", arm(name), wins[name]))
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("In none of %s one arm is the %s of all.", plural(all, "cell"), adjective)
+	}
+	if nobody > 0 {
+		parts = append(parts, fmt.Sprintf("no arm beats the others in %d", nobody))
+	}
+	return fmt.Sprintf("The %s of all in %s: %s.", adjective, plural(all, "cell"), strings.Join(parts, ", "))
+}
+
+// lost tells losses that nobody expects from those that an arm's way of writing explains, and then who gives up.
+func (r *reckoning) lost() string {
+	var unexpected, explained []string
+	for _, name := range r.armsOf() {
+		var workloads []string
+		for _, g := range r.ordinary() {
+			switch {
+			case g.row.Arm != name || g.row.LostUpdates == 0:
+			case r.decided.ExpectedLoss(name, g.row.Workload) == "":
+				unexpected = append(unexpected, fmt.Sprintf("%s in %s", arm(name), g.row.Name))
+			case !slices.Contains(workloads, g.row.Workload):
+				workloads = append(workloads, g.row.Workload)
+			}
+		}
+		if len(workloads) > 0 {
+			explained = append(explained, arm(name)+" ("+strings.Join(workloads, ", ")+")")
+		}
+	}
+	var parts []string
+	if len(unexpected) > 0 {
+		parts = append(parts, "Lost, and must not be: "+several(unexpected)+".")
+	} else if clean := r.clean(); clean != "" {
+		parts = append(parts, clean)
+	}
+	if len(explained) > 0 {
+		parts = append(parts, "By design these lose updates: "+strings.Join(explained, ", ")+".")
+	}
+	return r.joined(append(parts, r.givenUp())...)
+}
+
+// clean says how sure it is that our arm loses nothing. The trial is the unit here as well.
+func (r *reckoning) clean() string {
+	trials := 0
+	for _, g := range r.ordinary() {
+		if g.row.Arm == r.decided.Ours && r.decided.ExpectedLoss(g.row.Arm, g.row.Workload) == "" {
+			trials += g.row.Trials
+		}
+	}
+	if _, upper, ok := statistics.Proportion(0, trials); ok {
+		return fmt.Sprintf("No arm lost an update that it must keep: %s in none of %s (95 %%: at most %s of them).",
+			arm(r.decided.Ours), plural(trials, "trial"), Percent(upper))
+	}
+	return "No arm lost an update that it must keep."
+}
+
+// givenUp names the arms that give up most in the primary cells, each where it is worst.
+func (r *reckoning) givenUp() string {
+	var parts []string
+	for _, name := range r.armsOf() {
+		var worst group
+		for _, g := range r.ordinary() {
+			share, known := g.row.Measures["give_up_share"]
+			if g.row.Arm == name && known && slices.Contains(r.primary, g.row.Name) && share.Mean > worst.row.Measures["give_up_share"].Mean {
+				worst = g
+			}
+		}
+		if share := worst.row.Measures["give_up_share"]; share.Mean > r.decided.GiveUps {
+			parts = append(parts, fmt.Sprintf("%s up to %s (%s)", arm(name), estimatedShare(share), Phrase(worst.row.Cell)))
+		}
+	}
+	if len(parts) == 0 {
+		return "No arm gave up " + Percent(r.decided.GiveUps) + " of its intents."
+	}
+	return "Of their intents gave up: " + several(parts) + "."
+}
+
+// armsOf are the arms of the plan, each once, without the controls.
+func (r *reckoning) armsOf() []string {
+	var names []string
+	for _, g := range r.ordinary() {
+		if !slices.Contains(names, g.row.Arm) {
+			names = append(names, g.row.Arm)
+		}
+	}
+	return names
+}
+
+// avoid is where plain Server-Side Apply loses updates, sends what need not be sent, or is slower than the best of the
+// other ways.
+func (r *reckoning) avoid() string {
+	var parts []string
+	if g, found := r.first("increment", r.decided.Plain); found && g.row.LostUpdates > 0 {
+		share := float64(g.row.LostUpdates) / float64(max(1, g.row.Acknowledged))
+		parts = append(parts, fmt.Sprintf("Where a value depends on the present one: of increments by %s %s were lost, without an error.",
+			arm(r.decided.Plain), Percent(share)))
+	}
+	by := map[statistics.Verdict][]Comparison{}
+	for _, c := range r.comparisons {
+		if c.Family == familyAvoid {
+			by[c.Verdict] = append(by[c.Verdict], c)
+		}
+	}
+	if worse := by[statistics.Worse]; len(worse) > 0 {
+		extreme := slices.MinFunc(worse, func(a, b Comparison) int {
+			if a.Ratio < b.Ratio {
+				return -1
+			}
+			return 1
+		})
+		cell, _ := r.planned(extreme.Cell)
+		parts = append(parts, fmt.Sprintf("It is slower than the best way without it in %s of %d, most with %s: %s of %s.",
+			plural(len(worse), "cell"), len(worse)+len(by[statistics.Better])+len(by[statistics.Equivalent])+len(by[statistics.Undecided]),
+			Phrase(cell.Cell), Times(extreme.Ratio, extreme.Lo, extreme.Hi), arm(extreme.Against)))
+	}
+	if g, found := r.first("steady-state", r.decided.Plain); found {
+		if sent, known := g.row.Measures["requests_per_intent"]; known && sent.Mean > 0.5 {
+			parts = append(parts, fmt.Sprintf("Unchecked where nothing changes: %s sends %s requests a reconcile.", arm(r.decided.Plain), Number(sent.Mean)))
+		}
+	}
+	if len(parts) == 0 {
+		return "This run shows no such place."
+	}
+	return strings.Join(parts, " ")
+}
+
+// first returns an arm in the first cell of a workload.
+func (r *reckoning) first(workload, name string) (group, bool) {
+	for _, g := range r.ordinary() {
+		if g.row.Workload == workload && g.row.Arm == name {
+			return g, true
+		}
+	}
+	return group{}, false
+}

@@ -1,0 +1,31 @@
+package summary
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// JSONLines is results.jsonl: a line for each thing of a summary, as an object with one key, which says what it is:
+// run, answer, situation, row, comparison, contest, system, check.
+func (s Summary) JSONLines() ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	err := encoder.Encode(map[string]Info{"run": s.Run})
+	err = lines(encoder, err, "answer", s.Answers)
+	err = lines(encoder, err, "situation", s.Situations)
+	err = lines(encoder, err, "row", s.Rows)
+	err = lines(encoder, err, "comparison", s.Comparisons)
+	err = lines(encoder, err, "contest", s.Contests)
+	err = lines(encoder, err, "system", s.Systems)
+	err = lines(encoder, err, "check", s.Checks)
+	return out.Bytes(), err
+}
+
+func lines[T any](encoder *json.Encoder, err error, key string, all []T) error {
+	for _, one := range all {
+		if err == nil {
+			err = encoder.Encode(map[string]T{key: one})
+		}
+	}
+	return err
+}

@@ -1,0 +1,134 @@
+package summary
+
+import "coapply.dev/compare/results"
+
+// Measure is what is measured of a trial.
+type Measure struct {
+	Name, Unit, Text string
+	// Cost says that lower is better.
+	Cost bool
+	// of returns nil where the trial has no value.
+	of func(results.Trial) *float64
+}
+
+// Measures of the first two questions.
+const (
+	goodput   = "goodput_per_s"
+	serverCPU = "apiserver_cpu_ms_per_intent"
+)
+
+// Measures are in the order of the documentation. "Per intent" is for each intent that landed, of the whole trial, its
+// warm-up included, as the server's counters do not know when that ended.
+var Measures = []Measure{
+	{goodput, "/s", "intents a second that landed and were found at their revision", false, results.Trial.Goodput},
+	{"p50_ms", "ms", "latency of an intent from when it was to begin, median", true, percentile(func(p results.Percentiles) *float64 { return p.P50 })},
+	{"p99_ms", "ms", "the same, 99 in 100", true, percentile(func(p results.Percentiles) *float64 { return p.P99 })},
+	{"give_up_share", "share", "of the intents that did not land", true, giveUps},
+	{"requests_per_intent", "requests", "of all verbs", true, perIntent(func(t results.Trial) *float64 { return new(float64(requests(t))) })},
+	{"stale_writes_per_intent", "answers", "409 because of an old resourceVersion", true, perIntent(func(t results.Trial) *float64 { return new(float64(t.Client.StaleWrites)) })},
+	{"conflicts_per_intent", "answers", "409 because another manager owns a field", true, perIntent(func(t results.Trial) *float64 { return new(float64(t.Client.Conflicts)) })},
+	{"server_attempts_per_write", "updates", "sent to etcd for each acknowledged write, repeats inside the server included", true, serverAttempts},
+	{serverCPU, "ms", "CPU of the API server", true, milliseconds(func(t results.Trial) *float64 { return t.Server.APIServerCPU })},
+	{"etcd_cpu_ms_per_intent", "ms", "CPU of etcd", true, milliseconds(func(t results.Trial) *float64 { return t.Server.EtcdCPU })},
+	{"client_cpu_ms_per_intent", "ms", "CPU of the writers, the benchmark's own code included", true, milliseconds(func(t results.Trial) *float64 { return &t.Client.CPU })},
+	{"bytes_up_per_intent", "bytes", "of request bodies", true, perIntent(func(t results.Trial) *float64 { return new(float64(t.Client.BytesUp)) })},
+	{"bytes_down_per_intent", "bytes", "of answers", true, perIntent(func(t results.Trial) *float64 { return new(float64(t.Client.BytesDown)) })},
+	{"managed_fields_bytes", "bytes", "of an object at the end", true, managedFields},
+	{"backlog_share", "share", "of the arrivals of an open loop that had not landed when the last arrived", true, backlog},
+	{"converged_ms", "ms", "from the last arrival of an open loop until the last intent landed", true, converged},
+	{"generator_load", "share", "of the cores of the benchmark's processes that they used", true, func(t results.Trial) *float64 { return t.Load.Generator }},
+	{"apiserver_load", "share", "of the servers' cores that the API server used", true, func(t results.Trial) *float64 { return t.Load.APIServer }},
+	{"etcd_load", "share", "of the servers' cores that etcd used", true, func(t results.Trial) *float64 { return t.Load.Etcd }},
+	{"own_share", "share", "of the writers' time in the benchmark's own code", true, ownShare},
+}
+
+func measureOf(name string) (Measure, bool) {
+	for _, m := range Measures {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Measure{}, false
+}
+
+func percentile(of func(results.Percentiles) *float64) func(results.Trial) *float64 {
+	return func(t results.Trial) *float64 {
+		d, err := results.Merge(t.Latency)
+		if err != nil || d.Intents() == 0 {
+			return nil
+		}
+		return of(d.Percentiles())
+	}
+}
+
+func giveUps(t results.Trial) *float64 {
+	if t.All.Intents == 0 {
+		return nil
+	}
+	return new(float64(t.All.GiveUps()) / float64(t.All.Intents))
+}
+
+func perIntent(of func(results.Trial) *float64) func(results.Trial) *float64 {
+	return func(t results.Trial) *float64 {
+		value := of(t)
+		if value == nil || t.All.Landed == 0 {
+			return nil
+		}
+		return new(*value / float64(t.All.Landed))
+	}
+}
+
+func milliseconds(seconds func(results.Trial) *float64) func(results.Trial) *float64 {
+	return perIntent(func(t results.Trial) *float64 {
+		if s := seconds(t); s != nil {
+			return new(1000 * *s)
+		}
+		return nil
+	})
+}
+
+func requests(t results.Trial) int {
+	total := 0
+	for _, r := range t.Client.Requests {
+		total += r.Count
+	}
+	return total
+}
+
+// othersWrote to the same kind, as controllers do to nodes: what the server counts is not the arm's then.
+func othersWrote(t results.Trial) bool { return t.Server.Revisions > t.Oracle.Acknowledged }
+
+func serverAttempts(t results.Trial) *float64 {
+	if t.Server.Updates == nil || t.Oracle.Acknowledged == 0 || othersWrote(t) {
+		return nil
+	}
+	return new(*t.Server.Updates / float64(t.Oracle.Acknowledged))
+}
+
+func managedFields(t results.Trial) *float64 {
+	if t.Server.ObjectBytes == 0 {
+		return nil // no object was left to look at
+	}
+	return new(float64(t.Server.ManagedFieldsBytes))
+}
+
+func backlog(t results.Trial) *float64 {
+	if t.Open == nil || t.Open.Arrived == 0 {
+		return nil
+	}
+	return new(float64(t.Open.Backlog) / float64(t.Open.Arrived))
+}
+
+func converged(t results.Trial) *float64 {
+	if t.Open == nil || t.Open.Converged == nil {
+		return nil
+	}
+	return new(t.Open.Converged.Seconds() * 1000)
+}
+
+func ownShare(t results.Trial) *float64 {
+	if all := t.Client.Own + t.Client.Busy; all > 0 {
+		return new(float64(t.Client.Own) / float64(all))
+	}
+	return nil
+}

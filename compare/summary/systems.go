@@ -1,0 +1,140 @@
+package summary
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/results"
+	"coapply.dev/compare/statistics"
+)
+
+// System is a published figure beside what this run measured.
+type System struct {
+	Workload string `json:"workload"`
+	Claim    string `json:"claim"`
+	Claimed  string `json:"claimed"` // the figure, if it is a number
+	Measured string `json:"measured"`
+	// Kind is demonstration, where the construction decides the outcome, or measurement.
+	Kind          string `json:"kind"`
+	Contradiction string `json:"contradiction,omitempty"`
+}
+
+// systems are in the order of the run's workloads.
+func (r *reckoning) systems() []System {
+	var all []System
+	for _, w := range r.run.Workloads {
+		for _, claim := range w.Claims {
+			s := System{Workload: w.Name, Claim: claim.Text, Claimed: published(claim), Kind: "measurement", Contradiction: claim.Contradiction}
+			if w.Demonstration {
+				s.Kind = "demonstration"
+			}
+			s.Measured = r.measured(w.Name, claim)
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func published(claim compare.Claim) string {
+	switch {
+	case claim.Against != "":
+		return strconv.FormatFloat(claim.Value, 'g', -1, 64) + "×"
+	case claim.Measure == "", claim.Measure == "lost_updates" && claim.Value == 0:
+		return "" // its text says it
+	}
+	return figure(named(claim.Measure), claim.Value)
+}
+
+// measured is the claim's measure in each cell of its workload that has its arm.
+func (r *reckoning) measured(workload string, claim compare.Claim) string {
+	if claim.Measure == "" && claim.Against == "" {
+		return "not a number"
+	}
+	var found []string
+	for _, g := range r.ordinary() {
+		if g.row.Workload != workload || g.row.Arm != claim.Arm {
+			continue
+		}
+		if claim.Against == "" {
+			found = append(found, g.answer(claim.Measure))
+			continue
+		}
+		if other, ok := r.lookup(g.row.Name, claim.Against); ok {
+			if ratio, err := paired(g, other, goodput); err == nil {
+				found = append(found, fmt.Sprintf("%s (%s)", Times(ratio.Ratio, ratio.Lo, ratio.Hi), Phrase(g.row.Cell)))
+			}
+		}
+	}
+	if len(found) == 0 {
+		return NA + ": " + arm(claim.Arm) + " was not measured"
+	}
+	return several(found)
+}
+
+// answer is a measure of a claim: one of Measures, what the workload counts, or lost updates.
+func (g group) answer(name string) string {
+	if name == "lost_updates" {
+		return fmt.Sprintf("%s in %s", Count(g.row.LostUpdates), plural(g.row.Acknowledged, "write"))
+	}
+	name = named(name)
+	e, ok := g.row.Measures[name]
+	switch {
+	case !ok && name == "latency_ms":
+		return g.meanLatency()
+	case !ok:
+		return NA
+	case name == "give_up_share":
+		return estimatedShare(e) + " given up"
+	case strings.HasSuffix(name, "_share"):
+		return estimatedShare(e)
+	}
+	return strings.TrimSpace(Estimated(e) + " " + unitOf(name))
+}
+
+// named returns the measure that answers a claim in counts or rates.
+func named(measure string) string {
+	switch measure {
+	case "give_ups", "give_up_rate":
+		return "give_up_share"
+	case "stale_writes":
+		return "stale_writes_per_intent"
+	}
+	return measure
+}
+
+// meanLatency is of the intents that landed, trial by trial.
+func (g group) meanLatency() string {
+	e, ok := statistics.Mean(g.values(func(t results.Trial) *float64 {
+		d, err := results.Merge(t.Latency)
+		if err != nil {
+			return nil
+		}
+		return d.Mean()
+	}))
+	if !ok {
+		return NA
+	}
+	return Estimated(e) + " ms"
+}
+
+func figure(measure string, value float64) string {
+	switch {
+	case measure == "give_up_share":
+		return Percent(value) + " given up"
+	case strings.HasSuffix(measure, "_share"):
+		return Percent(value)
+	}
+	return strings.TrimSpace(strconv.FormatFloat(value, 'g', -1, 64) + " " + unitOf(measure))
+}
+
+func unitOf(measure string) string {
+	switch m, found := measureOf(measure); {
+	case measure == "latency_ms":
+		return "ms"
+	case found && m.Unit != "share":
+		return m.Unit
+	}
+	return ""
+}

@@ -1,9 +1,0 @@
-package compare
-
-import (
-	"testing"
-
-	"coapply.dev/test/kit"
-)
-
-func TestMain(m *testing.M) { kit.Main(m) }
