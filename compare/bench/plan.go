@@ -60,7 +60,7 @@ const quickBlocks = 6
 // reviewShape has the cells that answer which way is fastest, by writers, processes and round-trip time, and what it
 // costs: a curve over writers at two round trips, one over round trips for four processes, and one step to each side.
 var reviewShape = shape{
-	blocks: 7, shown: 3, warmup: 200 * ms, duration: 1200 * ms, other: 800 * ms, roundsAtMost: 20,
+	blocks: 7, shown: 3, warmup: 200 * ms, duration: 1200 * ms, other: 800 * ms, roundsAtMost: 29,
 	grid: []gridCell{
 		{compare.Parameters{Writers: 1, Managers: 4}, alone, false},
 		{compare.Parameters{Writers: 4, Managers: 4}, all, true},

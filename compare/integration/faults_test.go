@@ -118,7 +118,7 @@ func TestCompareRunAsksFirst(t *testing.T) {
 	if code != 0 || namespace == nil || strings.Contains(said, "[y/N]") {
 		t.Fatalf("with --yes: %d, %s", code, said)
 	}
-	if _, trials, err := results.Load(dir); err != nil || len(trials) != 4 { // the arm twice, two controls
+	if _, trials, err := results.Load(dir); err != nil || len(trials) != 6 { // the arm twice, two controls twice
 		t.Errorf("%d trials, %v", len(trials), err)
 	}
 	var left corev1.Namespace

@@ -34,7 +34,7 @@ func nodeUncordon() compare.Workload {
 			{Text: "an operator's retries by hand go from 1-3 to 0"},
 			{Text: "a batch is 7 nodes, 15 at most at once: the 15 are never reached within a batch; this measures 15"},
 		},
-		Defaults: compare.Parameters{Writers: 15, Objects: 15, Managers: 1, Rounds: 20},
+		Defaults: compare.Parameters{Writers: 15, Objects: 15, Managers: 1, Rounds: 29},
 		Fixed:    []string{"managers", "rate", "warmup", "duration"},
 		Arms:     []string{"naive", "gmu-exponential", "gmu-default-retry", "ssa", "apply"},
 		Local:    true,
