@@ -9,7 +9,7 @@ import (
 // Eventually waits for a state that the cluster reaches by itself.
 func Eventually(t *testing.T, what string, reached func() error) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute) // as a shared machine may stand still
 	for {
 		err := reached()
 		if err == nil {
