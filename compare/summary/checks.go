@@ -30,6 +30,7 @@ const (
 	accountLimit = 0.02 // what was counted twice, or not
 	driftLimit   = 1.25 // of the mean goodput of a half of the blocks to that of the other
 	edges        = 100  // how many intents fit into a trial, for Little's law
+	edgeShare    = 0.1  // of the time of a trial for which its last intents went on, likewise
 )
 
 // checks are in the order of the documentation; each reports whether it passed, or nil if it has nothing to look at.
@@ -231,7 +232,7 @@ func (r *reckoning) littlesLaw() (*bool, string) {
 
 func (g group) busyWriters() (float64, bool) {
 	var service []results.Latency
-	landed, measured, own, all := 0.0, 0.0, 0.0, 0.0
+	landed, measured, own, all, open := 0.0, 0.0, 0.0, 0.0, 0.0
 	for _, t := range g.trials {
 		service = append(service, t.Service)
 		if t.Service.NotLanded > 0 || t.Timed.GiveUps() > 0 {
@@ -241,6 +242,10 @@ func (g group) busyWriters() (float64, bool) {
 		// Not what was waited: without barriers and arrivals that is the spread of the beginnings, before the time.
 		own += t.Client.Own.Seconds()
 		all += (t.Client.Own + t.Client.Busy).Seconds()
+		open += float64(t.Writers) * (t.Warmup + t.Measured).Seconds()
+	}
+	if all > (1+edgeShare)*open {
+		return 0, false
 	}
 	d, err := results.Merge(service...)
 	if err != nil || d.Mean() == nil || all == own || measured == 0 {

@@ -218,18 +218,19 @@ func (r *reckoning) out(g group) string {
 
 func (r *reckoning) contestsOf(family, measure string, cells []string) []Contest {
 	var contests []Contest
+	m, _ := measureOf(measure)
 	for _, cell := range cells {
 		c := Contest{Family: family, Cell: cell, Measure: measure, Arms: []string{}, Out: map[string]string{}, P: 1}
 		var rivals []group
 		for _, g := range r.where(func(row Row) bool { return row.Name == cell && !row.Control }) {
 			_, measured := g.row.Measures[measure]
 			switch out := r.out(g); {
-			case g.row.NoVerdict != "":
+			case g.row.NoVerdict != "" && (g.row.NoVerdict != g.row.Bottleneck || !m.counts()):
 				c.Why = g.row.Arm + ": " + g.row.NoVerdict
 			case out != "":
 				c.Out[g.row.Arm] = out
 			case !measured:
-				c.Out[g.row.Arm] = "has no " + c.Measure
+				c.Out[g.row.Arm] = "without " + c.Measure
 			default:
 				rivals = append(rivals, g)
 			}

@@ -11,6 +11,9 @@ type Measure struct {
 	of func(results.Trial) *float64
 }
 
+// counts reports whether it is a number of requests or answers, which is the same however busy the load generator is.
+func (m Measure) counts() bool { return m.Unit == "requests" || m.Unit == "answers" }
+
 // Measures of the first two questions.
 const (
 	goodput   = "goodput_per_s"
