@@ -10,14 +10,19 @@ type lane struct {
 	inside, waiting line
 	handed          any // to whoever is let in next
 
+	probe  *Probe // nobody is let in until it has ended
 	pace   pace
 	expiry *time.Timer // of the pace, when nobody is inside
 }
 
 // admit lets in who may be inside beside those who are: one alone, or joint writes up to
 // the width, the first come first. Nobody passes one who wants to be alone. A writer who is
-// inside already is passed by others.
+// inside already is passed by others. Nobody is let in while the round trip is measured.
 func (l *lane) admit() {
+	if l.probe != nil {
+		l.probe.unlessBusy()
+		return
+	}
 	for v := l.waiting.first; v != nil; {
 		next := v.next
 		switch {
@@ -82,7 +87,7 @@ func (l *lane) leave(v *visit) {
 	v.in.remove(v)
 	l.admit()
 	l.handed = nil // nobody waited for it
-	if l.inside.len == 0 {
+	if l.inside.len == 0 && l.probe == nil {
 		l.rest()
 	}
 }

@@ -38,6 +38,13 @@ func (p *pace) completed(now time.Time) {
 // pause says that the time until the next one is done tells nothing.
 func (p *pace) pause() { p.running = false }
 
+// resume says that nobody could write until now.
+func (p *pace) resume(now time.Time) {
+	if !p.last.IsZero() {
+		p.last = now
+	}
+}
+
 // slower is for a server that is overtaxed.
 func (p *pace) slower() { p.gap *= 2 }
 
@@ -51,7 +58,8 @@ func (p *pace) expires(now func() time.Time) time.Duration {
 
 // width is how many writes are under way at a time: one that the server does, those that
 // it does in the time of a round trip, and, as they do not arrive evenly, up to one more
-// that is ready. It is rounded up from 0.3: too narrow costs more than too wide.
+// that is ready. It is rounded up from 0.45: one more than is needed makes writes overtake
+// each other, one less leaves the server idle.
 func (p *pace) width(now time.Time, trip time.Duration) int {
 	if p.seen < few || trip == 0 {
 		return 1
@@ -59,7 +67,7 @@ func (p *pace) width(now time.Time, trip time.Duration) int {
 	// A server that stalls is as slow as it has been silent.
 	gap := max(p.gap, now.Sub(p.last)/stalled, time.Microsecond)
 	onTheWay := float64(trip) / float64(gap)
-	return min(1+int(onTheWay+min(onTheWay, 1)+0.7), widest)
+	return min(1+int(onTheWay+min(onTheWay, 1)+0.55), widest)
 }
 
 // stalled is how many gaps long a silence is that is no chance.

@@ -6,9 +6,9 @@ import (
 )
 
 // roundTrip is how long a request is on its way to the API server and back, at least: the
-// least of what was measured within a moment, as the server may have been busy.
+// least of the last few measurements, as the server may have been busy with others.
 type roundTrip struct {
-	measured [recently / between]measurement
+	measured [4]measurement
 	next     int
 	again    time.Time // when it is measured next
 	asking   bool
@@ -21,12 +21,14 @@ type measurement struct {
 }
 
 const (
-	between    = 75 * time.Millisecond // measurements, while writers wait
-	recently   = 16 * between          // what was measured before that is no longer true
+	between    = 150 * time.Millisecond // measurements at least, while writers wait
+	rare       = 60                     // and at least so many times what one takes, as the lane is empty meanwhile
+	recently   = 6 * time.Second        // what was measured before that is no longer true
+	failedFor  = 10 * time.Second
 	refusedFor = 10 * time.Minute
 )
 
-// ProbeTimeout is how long a round trip may take.
+// ProbeTimeout is how long the writers of an object may wait for a measurement.
 const ProbeTimeout = time.Second
 
 // least is 0 if nothing is known.
@@ -39,9 +41,13 @@ func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	return took
 }
 
-// Probe is a measurement of the round trip, which ends by one of its methods.
+// Probe is a measurement of the round trip, which ends by one of its methods. It waits with Quiet.
+//
+// The lane lets nobody in until it has ended. Beside writes, which keep a small server busy, a request would wait for
+// them, and the round trip look longer than it is: the lane would become too wide, and the writes get in each other's way.
 type Probe struct {
-	set   *Set
+	lane  *lane
+	quiet chan struct{} // closed when nobody is inside any more
 	began time.Time
 }
 
@@ -53,33 +59,43 @@ func Measure(inside context.Context) *Probe {
 	if v == nil || v.set.fixed > 0 {
 		return nil
 	}
-	s := v.set
+	s, l := v.set, v.lane
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := v.lane
-	if v.left.Load() || v.alone || l.inside.len+l.waiting.len < 2 || s.trip.asking {
-		return nil
-	}
-	now := time.Now()
-	if now.Before(s.trip.again) {
+	if v.left.Load() || v.alone || l.inside.len+l.waiting.len < 2 || s.trip.asking || time.Now().Before(s.trip.again) {
 		return nil
 	}
 	s.trip.asking = true
-	return &Probe{set: s, began: now}
+	l.probe = &Probe{lane: l, quiet: make(chan struct{})}
+	l.pace.pause()
+	return l.probe
+}
+
+// Quiet waits until nobody is inside the lane. After an error the probe has failed.
+func (p *Probe) Quiet(ctx context.Context) error {
+	select {
+	case <-p.quiet:
+		p.began = time.Now()
+		return nil
+	case <-ctx.Done():
+		p.Failed()
+		return ctx.Err()
+	}
 }
 
 // Answered says that the server has answered.
 func (p *Probe) Answered() {
 	now := time.Now()
-	p.end(now.Add(between), func(r *roundTrip) {
-		r.measured[r.next] = measurement{took: max(now.Sub(p.began), 1), at: now}
+	took := max(now.Sub(p.began), 1)
+	p.end(now.Add(max(between, rare*took)), func(r *roundTrip) {
+		r.measured[r.next] = measurement{took: took, at: now}
 		r.next = (r.next + 1) % len(r.measured)
 	})
 }
 
 // Failed says that no answer came, or none that tells anything.
 func (p *Probe) Failed() {
-	p.end(time.Now().Add(between), func(*roundTrip) {})
+	p.end(time.Now().Add(failedFor), func(*roundTrip) {})
 }
 
 // Refused says that the request is not allowed: it is not repeated for some minutes. It
@@ -92,9 +108,27 @@ func (p *Probe) Refused() (first bool) {
 	return first
 }
 
+// end lets in who has waited meanwhile.
 func (p *Probe) end(again time.Time, note func(*roundTrip)) {
-	p.set.mu.Lock()
-	defer p.set.mu.Unlock()
-	p.set.trip.asking, p.set.trip.again = false, again
-	note(&p.set.trip)
+	l := p.lane
+	l.set.mu.Lock()
+	defer l.set.mu.Unlock()
+	l.set.trip.asking, l.set.trip.again = false, again
+	note(&l.set.trip)
+	l.probe = nil
+	l.pace.resume(time.Now())
+	if l.admit(); l.inside.len == 0 {
+		l.rest()
+	}
+}
+
+// unlessBusy begins the measurement once nobody is inside.
+func (p *Probe) unlessBusy() {
+	if p.lane.inside.len == 0 {
+		select {
+		case <-p.quiet:
+		default:
+			close(p.quiet)
+		}
+	}
 }

@@ -22,6 +22,9 @@ const probePath = "/livez"
 func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe) {
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()
+	if probe.Quiet(ctx) != nil {
+		return
+	}
 	prefix, _, _ := strings.Cut(like.URL.Path, "/api") // of a proxy that serves several clusters
 	request := &http.Request{
 		Method: http.MethodGet, URL: &url.URL{Scheme: like.URL.Scheme, Host: like.URL.Host, Path: prefix + probePath}, Host: like.Host,
