@@ -355,7 +355,7 @@ func TestQuotaWithScopes(t *testing.T) {
 	kit.WaitFor(t, "it counts every pod again", func() string {
 		p.read(license.Quota, quota)
 		if selector := quota.Spec.ScopeSelector; selector == nil || len(selector.MatchExpressions) > 0 {
-			return fmt.Sprint(selector)
+			return selector.String()
 		}
 		return ""
 	})
