@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -65,6 +66,75 @@ func TestLeastPrivilege(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRightsOfTheManager compares what the roles that are bound to the manager's account allow with
+// what was reviewed.
+func TestRightsOfTheManager(t *testing.T) {
+	content, err := os.ReadFile("rights.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reviewed []string
+	for line := range strings.Lines(string(content)) {
+		right, _, _ := strings.Cut(line, "#")
+		if words := strings.Fields(right); len(words) > 0 {
+			reviewed = append(reviewed, strings.Join(words, " "))
+		}
+	}
+	slices.Sort(reviewed)
+	if diff := cmp.Diff(reviewed, rightsOfTheManager(t)); diff != "" {
+		t.Errorf("the rights of the manager (-config/rights.txt +config): write each new one there, with what needs it:\n%s", diff)
+	}
+}
+
+// rightsOfTheManager lists SCOPE RESOURCE VERBS.
+func rightsOfTheManager(t *testing.T) []string {
+	t.Helper()
+	roles, verbs := rules(t), map[string][]string{}
+	add := func(scope string, role rbacv1.RoleRef, subjects []rbacv1.Subject) {
+		if !slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return s.Name == "coapply-manager" || s.Kind == "Group" }) {
+			return
+		}
+		if roles[role.Name] == nil {
+			t.Errorf("%s is bound to the manager, and is not in config/", role.Name)
+		}
+		for _, rule := range roles[role.Name] {
+			for _, resource := range resourcesOf(rule) {
+				verbs[scope+" "+resource] = append(verbs[scope+" "+resource], rule.Verbs...)
+			}
+		}
+	}
+	for _, binding := range ofKind[rbacv1.ClusterRoleBinding](t, "ClusterRoleBinding") {
+		add("cluster", binding.RoleRef, binding.Subjects)
+	}
+	for _, binding := range ofKind[rbacv1.RoleBinding](t, "RoleBinding") {
+		add(binding.Namespace, binding.RoleRef, binding.Subjects)
+	}
+	var rights []string
+	for right, may := range verbs {
+		slices.Sort(may)
+		rights = append(rights, right+" "+strings.Join(slices.Compact(may), " "))
+	}
+	slices.Sort(rights)
+	return rights
+}
+
+// resourcesOf lists RESOURCE.GROUP, with the names that a rule is narrowed to, and URLs.
+func resourcesOf(rule rbacv1.PolicyRule) []string {
+	resources := slices.Clone(rule.NonResourceURLs)
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			if group != "" {
+				resource += "." + group
+			}
+			if len(rule.ResourceNames) > 0 {
+				resource += "[" + strings.Join(rule.ResourceNames, ",") + "]"
+			}
+			resources = append(resources, resource)
+		}
+	}
+	return resources
 }
 
 // TestTheManagerMayWriteWhatIsClaimed holds the markers in internal/controller to the

@@ -82,7 +82,7 @@ type NodeMaintenanceSpec struct {
 	// reason is written to the nodes, for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x1f\\\\x7f]')",message="a reason has no line breaks and no control characters"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\x{2028}\\\\x{2029}\\\\x{202a}-\\\\x{202e}\\\\x{2066}-\\\\x{2069}]')",message="a reason has no line breaks and no control characters"
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -66,7 +66,7 @@ type NodeSetStatus struct {
 	Revision string `json:"revision,omitempty"`
 
 	// controllerAddress is HOST:PORT of slurmctld as pods get it. It is kept if the
-	// SlurmController does not exist any more.
+	// SlurmController, or its Service, does not exist any more.
 	// +optional
 	ControllerAddress string `json:"controllerAddress,omitempty"`
 

@@ -9,7 +9,7 @@ type UserSpec struct {
 	// displayName is the name of the person.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x1f\\\\x7f]')",message="a display name has no line breaks and no control characters"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\x{2028}\\\\x{2029}\\\\x{202a}-\\\\x{202e}\\\\x{2066}-\\\\x{2069}]')",message="a display name has no line breaks and no control characters"
 	DisplayName string `json:"displayName,omitempty"`
 }
 

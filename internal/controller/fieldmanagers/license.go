@@ -12,6 +12,7 @@ var license = contract.Contract{
 		".metadata.labels",
 		".metadata.ownerReferences",
 		".spec.hard",
+		".spec.scopeSelector",
 	}},
 
 	{Manager: License, Kind: ours("License"), Updates: []string{

@@ -21,6 +21,9 @@ func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 	quota := corev1ac.ResourceQuota(Quota, license.Status.Namespace).
 		WithLabels(map[string]string{user.OwnerLabel: license.Name, "app.kubernetes.io/managed-by": "coapply"}).
 		WithOwnerReferences(setup.OwnedBy(kind, license)).
-		WithSpec(corev1ac.ResourceQuotaSpec().WithHard(license.Status.Limits))
+		WithSpec(corev1ac.ResourceQuotaSpec().
+			WithHard(license.Status.Limits).
+			// An empty one counts everything. Somebody else's would have the limits hold for some pods only.
+			WithScopeSelector(corev1ac.ScopeSelector()))
 	return []apply.Intent{{Config: namespace, MustExist: true}, {Config: quota}}, nil
 }

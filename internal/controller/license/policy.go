@@ -16,18 +16,21 @@ import (
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(".spec.hard", apply.Force).
+		At(".spec.scopeSelector", apply.Force).
 		At(`.metadata.labels["`+Label+`"]`, apply.Force).
 		At(`.metadata.annotations["`+LimitsAnnotation+`"]`, apply.Force)
 }
 
 // belongs reports whether an object is one that the License may apply to: the User's
-// Namespace, or the License's own quota.
+// Namespace, or the License's own quota. One with scopes, which cannot change, was made by
+// somebody else: it would limit some pods only.
 func belongs(object client.Object) bool {
-	if _, ok := object.(*corev1.ResourceQuota); !ok {
+	quota, ok := object.(*corev1.ResourceQuota)
+	if !ok {
 		return user.Owns(object)
 	}
 	name := user.Of(object)
-	return setup.ControlledBy(object, kind, name) || setup.Orphaned(object, user.OwnerLabel, name)
+	return len(quota.Spec.Scopes) == 0 && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, user.OwnerLabel, name))
 }
 
 // dependsOn is what of its status a License emits from.

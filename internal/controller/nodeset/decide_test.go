@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -39,6 +40,7 @@ func pod(ordinal int, change ...func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: podName(set.Name, ordinal), Labels: labels(set, revision(set)),
+			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.NodeSet, Operation: metav1.ManagedFieldsOperationApply}},
 			CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: kind, Name: set.Name, UID: set.UID, Controller: new(true),
@@ -71,6 +73,7 @@ func foreign(p *corev1.Pod) {
 	p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name, p.OwnerReferences[0].UID = "StatefulSet", "compute", "0000-2"
 }
 func unlabelled(p *corev1.Pod) { delete(p.Labels, Label) }
+func planted(p *corev1.Pod)    { p.OwnerReferences, p.ManagedFields = nil, nil } // by somebody who knows our labels
 func otherImage(p *corev1.Pod) { p.Spec.Containers[0].Image = "registry.example.com/slurmd:mine" }
 
 func (d *decision) String() string {
@@ -115,6 +118,8 @@ func TestDecide(t *testing.T) {
 		{"what can change has changed", sample(), []corev1.Pod{pod(0, unlabelled), pod(1, orphan), pod(2, otherImage)},
 			"create[] remove[] mend[0 1 2] replicas=3 ready=3 updated=3 complete=true"},
 		{"nobody's, and not labelled", sample(), []corev1.Pod{pod(0, unlabelled, orphan), pod(1), pod(2)},
+			"create[] remove[] foreign[compute-0] replicas=2 ready=2 updated=2 complete=false"},
+		{"nobody's, and not made by us", sample(), []corev1.Pod{pod(0, planted), pod(1), pod(2)},
 			"create[] remove[] foreign[compute-0] replicas=2 ready=2 updated=2 complete=false"},
 		{"someone else's in the way, the rest goes on", sample(), []corev1.Pod{pod(0, foreign)},
 			"create[1 2] remove[] foreign[compute-0] replicas=0 ready=0 updated=0 complete=false"},

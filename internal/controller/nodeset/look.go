@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,25 +36,36 @@ func (n nodeSets) look(ctx context.Context, reader client.Reader, key types.Name
 	return view{set, address}, err
 }
 
-// controllerAddress returns the address that is known from before where the
-// SlurmController does not exist: the pods run on while it is made anew.
+// controllerAddress returns where slurmctld is reached, "" if that is not known yet. A
+// SlurmController whose Service is somebody else's reports no serviceName: pods are not sent
+// there. The address known from before is kept: the pods run on while the SlurmController or
+// its Service is made anew.
 func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.NodeSet) (string, error) {
 	name := set.Spec.ControllerName
 	if name == "" {
 		return "", nil
 	}
-	host := slurmcontroller.ServiceName(name) + "." + set.Namespace + ".svc"
+	service := slurmcontroller.ServiceName(name)
+	host := service + "." + set.Namespace + ".svc"
 	var controller v1alpha1.SlurmController
 	err := reader.Get(ctx, client.ObjectKey{Namespace: set.Namespace, Name: name}, &controller)
 	switch {
-	case err == nil:
-		return net.JoinHostPort(host, strconv.Itoa(int(controller.Spec.Port))), nil
-	case !apierrors.IsNotFound(err):
+	case client.IgnoreNotFound(err) != nil:
 		return "", err
-	case strings.HasPrefix(set.Status.ControllerAddress, host+":"):
+	case err == nil && controller.Status.ServiceName == service:
+		return net.JoinHostPort(host, strconv.Itoa(int(controller.Spec.Port))), nil
+	case isAddressOf(host, set.Status.ControllerAddress):
 		return set.Status.ControllerAddress, nil
 	}
 	return "", nil
+}
+
+// isAddressOf reports whether an address has the host, and a port. Whoever may write the status
+// may write anything there, and it goes into the pods' environment.
+func isAddressOf(host, address string) bool {
+	port, ok := strings.CutPrefix(address, host+":")
+	_, err := strconv.ParseUint(port, 10, 16)
+	return ok && err == nil
 }
 
 // stillSo reports whether what was decided upon still holds, read past the cache.

@@ -59,7 +59,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		For(&v1alpha1.NodeSet{}, builder.WithPredicates(coapply.Relevant[*v1alpha1.NodeSet](fieldmanagers.NodeSet))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(requestOfPod), builder.WithPredicates(worthARound())).
 		Watches(&v1alpha1.SlurmController{}, handler.EnqueueRequestsFromMapFunc(n.requestsOfController),
-			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, serviceChanged()))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: setsAtOnce,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](shortestWait, longestWait),
@@ -103,6 +103,16 @@ func (n nodeSets) requestsOfController(ctx context.Context, controller client.Ob
 		}
 	}
 	return requests
+}
+
+// serviceChanged lets through that a SlurmController has its Service, or has it no more.
+func serviceChanged() predicate.Predicate {
+	return coapply.Changed(func(object client.Object) any {
+		if controller, ok := object.(*v1alpha1.SlurmController); ok {
+			return controller.Status.ServiceName
+		}
+		return nil
+	})
 }
 
 // worthARound lets those changes of a pod through that decide looks at.

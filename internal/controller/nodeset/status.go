@@ -95,7 +95,7 @@ func ready(generation int64, d *decision) metav1.Condition {
 		condition.Status = metav1.ConditionTrue
 		condition.Reason, condition.Message = "PodsReady", "every wanted pod is ready and of the revision"
 	case d.waiting:
-		condition.Reason, condition.Message = "NoController", "waiting for the SlurmController to exist"
+		condition.Reason, condition.Message = "NoController", "waiting for the SlurmController to exist and to have its Service"
 	case d.old > 0:
 		condition.Reason, condition.Message = "Updating", "pods of an old revision are being replaced"
 	}

@@ -1,11 +1,15 @@
 package setup
 
 import (
+	"slices"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 // ControlledBy reports whether an object is controlled by our kind's object of a
@@ -16,10 +20,17 @@ func ControlledBy(object metav1.Object, kind, name string) bool {
 	return owner != nil && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
 }
 
-// Orphaned reports whether an object is controlled by nobody and says in a label whose
-// it is, as one does whose owner reference somebody took off.
+// Orphaned reports whether an object is controlled by nobody, says in a label whose it is, and
+// has fields that we applied, as one does whose owner reference somebody took off. Anybody may set
+// the label of an object that we are about to make; config/admission keeps our names.
 func Orphaned(object metav1.Object, label, name string) bool {
-	return metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name
+	return metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
+}
+
+func applied(object metav1.Object) bool {
+	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Operation == metav1.ManagedFieldsOperationApply && strings.HasPrefix(entry.Manager, fieldmanagers.Prefix)
+	})
 }
 
 // OwnedBy makes a parent of ours the controller of an object.

@@ -49,7 +49,8 @@ func TestConditionOf(t *testing.T) {
 func TestCreateTimeIsSetOnce(t *testing.T) {
 	first, second := metav1.Unix(1_000, 0), metav1.Unix(2_000, 0)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: "user-ada", Labels: map[string]string{OwnerLabel: "ada"}, CreationTimestamp: second,
+		Name: "user-ada", CreationTimestamp: second,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: kind, Name: "ada", Controller: new(true)}},
 	}}
 	s := status{fake.NewClientBuilder().WithObjects(namespace).Build()}
 	report, err := s.report(context.Background(), sample(), reconciler.Applied{}) // stale: has no createTime
@@ -83,6 +84,10 @@ func TestOwns(t *testing.T) {
 	namespace := func(name string, labels map[string]string, owners []metav1.OwnerReference) client.Object {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, OwnerReferences: owners}}
 	}
+	applied := func(object client.Object) client.Object {
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: fieldmanagers.User, Operation: metav1.ManagedFieldsOperationApply}})
+		return object
+	}
 	labelled := map[string]string{OwnerLabel: "ada"}
 	for _, test := range []struct {
 		reason string
@@ -90,12 +95,13 @@ func TestOwns(t *testing.T) {
 		want   bool
 	}{
 		{"controlled by the User", namespace("user-ada", nil, controlled("ada", "User")), true},
-		{"its owner reference was taken off", namespace("user-ada", labelled, nil), true},
+		{"its owner reference was taken off", applied(namespace("user-ada", labelled, nil)), true},
+		{"a label that anybody may set", namespace("user-ada", labelled, nil), false},
 		{"made by hand", namespace("user-ada", nil, nil), false},
 		{"another User's", namespace("user-ada", labelled, controlled("bob", "User")), false},
 		{"another kind's", namespace("user-ada", labelled, controlled("ada", "License")), false},
 		{"another name", namespace("team-ada", labelled, controlled("ada", "User")), false},
-		{"no name", namespace("user-", map[string]string{OwnerLabel: ""}, nil), false},
+		{"no name", applied(namespace("user-", map[string]string{OwnerLabel: ""}, nil)), false},
 		{"in the Namespace, made by hand", &corev1.ServiceAccount{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "user-ada", Name: Account}}, false},
 		{"in the Namespace, the User's", &corev1.ServiceAccount{

@@ -35,6 +35,7 @@ func TestAdmission(t *testing.T) {
 	g := newGuarded(t)
 	t.Run("metadata has a size", func(t *testing.T) { testMetadataSize(t, g) })
 	t.Run("namespaces", func(t *testing.T) { testNamespaces(t, g) })
+	t.Run("rights", func(t *testing.T) { testRights(t, g) })
 	for _, w := range append(g.spoofs(t), g.ordinary(t)...) {
 		g.start(t)
 		err := w.send()

@@ -43,13 +43,19 @@ func newInstallation(t *testing.T, name string) *installation {
 	if err := os.Mkdir(filepath.Join(i.dir, "dist"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	buildInstaller(t, command.Path, filepath.Join(i.dir, "dist", "install.yaml"))
+	i.apply(t)
+	return i
+}
+
+// buildInstaller has make write the file, with a kubectl.
+func buildInstaller(t *testing.T, kubectl, file string) {
+	t.Helper()
 	build := exec.CommandContext(t.Context(), "make", "-C", kit.File(), "build-installer", "IMG=example.com:5000/coapply-manager:v1",
-		"VERSION=v1", "KUBECTL="+command.Path, "INSTALLER="+filepath.Join(i.dir, "dist", "install.yaml"))
+		"VERSION=v1", "KUBECTL="+kubectl, "INSTALLER="+file)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("make build-installer: %v\n%s", err, out)
 	}
-	i.apply(t)
-	return i
 }
 
 func (i *installation) apply(t *testing.T) {

@@ -34,6 +34,20 @@ var refused = []struct{ reason, kind, name, spec, want string }{
 	{"a huge image", "Devbox", "x", `image: ` + strings.Repeat("a", 100_000), "spec.image: Too long: may not be more than 512"},
 	{"an unknown field, deep", "Devbox", "x", `{image: a, network: {type: None, nodePort: 80}}`, `unknown field "spec.network.nodePort"`},
 
+	{"another service account", "Devbox", "x", `{image: a, serviceAccountName: coapply-manager}`, `unknown field "spec.serviceAccountName"`},
+	{"a token", "NodeSet", "x", `{image: a, automountServiceAccountToken: true}`, `unknown field "spec.automountServiceAccountToken"`},
+	{"the node's network", "NodeSet", "x", `{image: a, hostNetwork: true}`, `unknown field "spec.hostNetwork"`},
+	{"the node's files", "SlurmController", "x", `{image: a, volumes: [{name: root, hostPath: {path: /}}]}`, `unknown field "spec.volumes"`},
+	{"root on the node", "Devbox", "x", `{image: a, securityContext: {privileged: true}}`, `unknown field "spec.securityContext"`},
+	{"a command", "SlurmController", "x", `{image: a, command: [sh]}`, `unknown field "spec.command"`},
+	{"an environment", "NodeSet", "x", `{image: a, env: [{name: LD_PRELOAD, value: x}]}`, `unknown field "spec.env"`},
+	{"a pod template", "Devbox", "x", `{image: a, template: {spec: {hostPID: true}}}`, `unknown field "spec.template"`},
+	{"a node of one's choice", "NodeSet", "x", `{image: a, nodeName: control-plane}`, `unknown field "spec.nodeName"`},
+	{"a Service that takes others' addresses", "Devbox", "x", `{image: a, network: {externalIPs: [10.0.0.1]}}`, `unknown field "spec.network.externalIPs"`},
+	{"another namespace for a User", "User", "x", `namespace: kube-system`, `unknown field "spec.namespace"`},
+	{"another role for a User", "User", "x", `role: cluster-admin`, `unknown field "spec.role"`},
+	{"a load balancer", "Devbox", "x", `{image: a, network: {type: LoadBalancer}}`, `supported values`},
+
 	{"no resource", "Devbox", "x", `{image: a, resources: {limits: {gpus: 1}}}`, "a resource is cpu, memory, ephemeral-storage, or a device's with its domain"},
 	{"a resource of Kubernetes' own that there is not", "NodeSet", "x", `{image: a, resources: {limits: {kubernetes.io/magic: 1}}}`, "a resource is cpu, memory, ephemeral-storage, or a device's"},
 	{"half a device", "NodeSet", "x", `{image: a, resources: {limits: {example.com/gpu: 500m}}}`, "devices are counted in whole numbers"},
@@ -61,6 +75,8 @@ var refused = []struct{ reason, kind, name, spec, want string }{
 
 	{"a line break in a name for people", "User", "x", `displayName: "a\nb"`, "no line breaks and no control characters"},
 	{"a terminal's escape in a name for people", "User", "x", `displayName: "\u001b[31mroot"`, "no line breaks and no control characters"},
+	{"an escape of one character", "User", "x", `displayName: "\u009b31mroot"`, "no line breaks and no control characters"},
+	{"a name for people that is read backwards", "User", "x", `displayName: "\u202etoor"`, "no line breaks and no control characters"},
 	{"a huge name for people", "User", "x", `displayName: ` + strings.Repeat("a", 129), "may not be more than 128"},
 
 	{"no limits", "License", "x", `{}`, "spec.limits: Required value"},
@@ -101,6 +117,8 @@ var refused = []struct{ reason, kind, name, spec, want string }{
 	{"no time for a node", "NodeMaintenance", "x", `{action: Cordon, nodeDeadlineSeconds: 0, nodes: [a]}`, "should be greater than or equal to 1"},
 	{"too much time for a node", "NodeMaintenance", "x", `{action: Cordon, nodeDeadlineSeconds: 2147483648, nodes: [a]}`, "should be less than or equal to 300"},
 	{"a line break in a reason", "NodeMaintenance", "x", `{action: Cordon, reason: "a\nb", nodes: [a]}`, "a reason has no line breaks"},
+	{"a line separator in a reason", "NodeMaintenance", "x", `{action: Cordon, reason: "a\u2028b", nodes: [a]}`, "a reason has no line breaks"},
+	{"a reason that hides its end", "NodeMaintenance", "x", `{action: Cordon, reason: "a\u2066b", nodes: [a]}`, "a reason has no line breaks"},
 
 	{"a field of 1.6 MiB", "User", "x", `displayName: ` + strings.Repeat("a", 1_700_000), "may not be more than 128"},
 	{"an object of more than 3 MiB", "User", "x", `displayName: ` + strings.Repeat("a", 3_200_000), "Request entity too large"},

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +21,7 @@ import (
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/license"
 	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/controller/user"
@@ -29,7 +29,7 @@ import (
 )
 
 // TestUserReconcilersRace has three reconcilers create the same Users' Namespaces at
-// the same moment, and one Namespace come in between from elsewhere. Nobody fails,
+// the same moment, and one Namespace come in between, as of another process of ours. Nobody fails,
 // each object is created once, and createTime has one value ever.
 // The reconcilers have the manager's rights and no more; so has the License's, at the
 // end.
@@ -136,9 +136,8 @@ func (s *starters) start(ctx context.Context, path string) {
 }
 
 func (p person) createNamespaceInBetween(name string) {
-	err := p.Client.Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: user.NamespaceOf(name), Labels: map[string]string{user.OwnerLabel: name},
-	}})
+	err := p.Client.Apply(p.t.Context(), corev1ac.Namespace(user.NamespaceOf(name)).WithLabels(map[string]string{user.OwnerLabel: name}),
+		client.FieldOwner(fieldmanagers.User))
 	if err != nil {
 		p.t.Error(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/license"
 	"coapply.dev/internal/controller/user"
 	"coapply.dev/test/kit"
@@ -196,17 +195,7 @@ func TestUserNamespaceReplaced(t *testing.T) {
 	p.createLicense(nil)
 	ada := p.userIsComplete()
 	p.licenseIs(v1alpha1.LicenseActive, p.namespaceName())
-	p.meddle(ada.DeepCopy(), `{"metadata":{"annotations":{"`+reconciler.PausedAnnotation+`":"true"}}}`)
-	kit.WaitFor(t, "the reconcilers see the pause", func() string { // which may come after news of the Namespace
-		var seen v1alpha1.User
-		if err := p.Cached.Get(t.Context(), client.ObjectKey{Name: p.name}, &seen); err != nil {
-			return err.Error()
-		}
-		if seen.Annotations[reconciler.PausedAnnotation] != "true" {
-			return "not yet"
-		}
-		return ""
-	})
+	p.pause(ada)
 	mine := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespaceName()}}
 	if err := p.Client.Delete(t.Context(), mine); err != nil {
 		t.Fatal(err)
@@ -229,7 +218,7 @@ func TestUserNamespaceReplaced(t *testing.T) {
 		}
 		return ""
 	})
-	p.meddle(ada.DeepCopy(), `{"metadata":{"annotations":{"`+reconciler.PausedAnnotation+`":null}}}`)
+	p.resume(ada)
 	p.become("the User has no Namespace", ada, func() string { return ada.Status.Namespace })
 	p.licenseIs(v1alpha1.LicenseActive, "")
 	p.nothingIn(foreign)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply/reconciler"
 	"coapply.dev/fieldowners"
 	"coapply.dev/internal/controller/user"
 	"coapply.dev/test/kit"
@@ -107,6 +108,27 @@ func (p person) meddle(object client.Object, patch string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// pause has the reconcilers leave the User or the License alone.
+func (p person) pause(object client.Object) {
+	p.t.Helper()
+	p.meddle(object.DeepCopyObject().(client.Object), `{"metadata":{"annotations":{"`+reconciler.PausedAnnotation+`":"true"}}}`)
+	seen := object.DeepCopyObject().(client.Object)
+	kit.WaitFor(p.t, "the reconcilers see the pause", func() string { // which may come after other news
+		if err := p.Cached.Get(p.t.Context(), client.ObjectKey{Name: p.name}, seen); err != nil {
+			return err.Error()
+		}
+		if seen.GetAnnotations()[reconciler.PausedAnnotation] != "true" {
+			return "not yet"
+		}
+		return ""
+	})
+}
+
+func (p person) resume(object client.Object) {
+	p.t.Helper()
+	p.meddle(object.DeepCopyObject().(client.Object), `{"metadata":{"annotations":{"`+reconciler.PausedAnnotation+`":null}}}`)
 }
 
 // owners gives who owns a field of the person's Namespace.

@@ -23,7 +23,7 @@ type NodeSetStatusApplyConfiguration struct {
 	// revision identifies the pod spec that pods should have.
 	Revision *string `json:"revision,omitempty"`
 	// controllerAddress is HOST:PORT of slurmctld as pods get it. It is kept if the
-	// SlurmController does not exist any more.
+	// SlurmController, or its Service, does not exist any more.
 	ControllerAddress *string `json:"controllerAddress,omitempty"`
 	// selector finds the pods, for the scale subresource.
 	Selector *string `json:"selector,omitempty"`
