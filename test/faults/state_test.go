@@ -19,7 +19,7 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// kinds that an end state consists of.
+// The kinds that an end state consists of.
 var (
 	namespacedKinds = []schema.GroupVersionKind{
 		{Group: "platform.coapply.dev", Version: "v1alpha1", Kind: "Devbox"},
@@ -41,7 +41,7 @@ var (
 	}
 )
 
-// state is everything of a run as text: objects, fields and owners, without what is another one in each run.
+// state returns all objects of a run as text, with fields and owners, without what differs from run to run.
 func (w *world) state() (string, error) {
 	var objects []*unstructured.Unstructured
 	namespace := w.Namespace
@@ -74,6 +74,9 @@ func (w *world) state() (string, error) {
 	return w.text(objects), nil
 }
 
+// ofTheTest is the name of objects that the test makes for itself.
+const ofTheTest = "of-the-test"
+
 func (w *world) text(objects []*unstructured.Unstructured) string {
 	names := map[string]string{}
 	for _, object := range objects {
@@ -81,7 +84,7 @@ func (w *world) text(objects []*unstructured.Unstructured) string {
 	}
 	var all []string
 	for _, object := range objects {
-		if object.GetKind() == "ServiceAccount" && object.GetName() == "default" {
+		if object.GetKind() == "ServiceAccount" && object.GetName() == "default" || object.GetName() == ofTheTest {
 			continue
 		}
 		text, err := yaml.Marshal(normal(w.t, object))
@@ -96,7 +99,7 @@ func (w *world) text(objects []*unstructured.Unstructured) string {
 
 var (
 	uids     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	contents = regexp.MustCompile(`\bc-[0-9a-f]{8}-`) // of a Devbox's uid
+	contents = regexp.MustCompile(`\bc-[0-9a-f]{8}-[0-9a-f]{8}`) // of a Devbox's uid, and of a container's
 	hashes   = regexp.MustCompile(`x-[0-9a-f]{6,10}(-[a-z0-9]{5})?\b`)
 )
 
@@ -104,11 +107,16 @@ func (w *world) withoutNames(text string, names map[string]string) string {
 	for uid, name := range names {
 		text = strings.ReplaceAll(text, uid, name)
 	}
-	text = contents.ReplaceAllString(strings.ReplaceAll(text, w.name, "RUN"), "c-UID-")
+	text = contents.ReplaceAllStringFunc(strings.ReplaceAll(text, w.name, "RUN"), func(content string) string {
+		if strings.HasSuffix(content, "-00000000") {
+			return "c-UID-NOTHING"
+		}
+		return "c-UID-COMMITTED"
+	})
 	return hashes.ReplaceAllString(uids.ReplaceAllString(text, "UID"), "x-HASH")
 }
 
-// normal keeps of an object what we and people wrote, and who owns it.
+// normal returns what we and people wrote of an object, and who owns it.
 func normal(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	kept := map[string]any{"kind": object.GetKind(), "name": object.GetName(), "labels": object.GetLabels(), "finalizers": slices.Sorted(slices.Values(object.GetFinalizers()))}
 	for key, value := range object.GetAnnotations() {
@@ -156,29 +164,38 @@ func podSpec(pod *unstructured.Unstructured) any {
 	return images
 }
 
-// fieldsOf lists who owns what, but for the parts of Kubernetes.
+// fieldsOf lists who owns what, without the controllers of Kubernetes.
 func fieldsOf(t *testing.T, object *unstructured.Unstructured) []string {
 	entries := object.GetManagedFields()
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
 		return !slices.Contains(fieldmanagers.All().Managers(), e.Manager) && e.Manager != "person" && e.Manager != "before-first-apply"
 	})
-	return kit.FieldsBy(t, entries)
+	return slices.DeleteFunc(kit.FieldsBy(t, entries), func(line string) bool {
+		// The list of conditions itself is whose condition came first; a container that is killed has ended, or not yet.
+		return strings.Contains(line, "."+attempts+" ") || strings.HasPrefix(line, ".status.conditions ") ||
+			strings.HasPrefix(line, ".status.lastContainerStatus.")
+	})
 }
 
-// other values in each run.
+// Fields whose values differ from run to run.
 var variable = []string{
-	"lastTransitionTime", "startTime", "startedAt", "finishedAt", "completionTime", "createTime", "containerID", "attempts",
+	"lastTransitionTime", "startTime", "startedAt", "finishedAt", "completionTime", "createTime", "timeAdded", "containerID", "lastContainerStatus",
 	"clusterIP", "clusterIPs", "nodePort", "resourceVersion", "uid", "podCIDR", "podCIDRs",
 }
+
+// attempts of a NodeMaintenance are those that were recorded: none where the manager was killed before it did.
+const attempts = "attempts"
 
 func withoutTimes(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		kept := map[string]any{}
 		for key, v := range value {
-			if slices.Contains(variable, key) {
+			switch {
+			case key == attempts:
+			case slices.Contains(variable, key):
 				kept[key] = "VARIES"
-			} else {
+			default:
 				kept[key] = withoutTimes(v)
 			}
 		}
@@ -194,7 +211,7 @@ func withoutTimes(value any) any {
 	return value
 }
 
-// typeOf is what conditions are told apart by, whose order is that in which they were first written.
+// typeOf returns the type of a condition. Conditions are in the order in which they were first written.
 func typeOf(item any) string {
 	fields, _ := item.(map[string]any)
 	name, _ := fields["type"].(string)
