@@ -102,6 +102,32 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// A field with several owners is one event.
+func TestEventOfManyOwners(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.owned("a", "taken")
+	var causes []metav1.StatusCause
+	for _, owner := range []string{"other", "b", "c"} {
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict, Field: ".data.taken",
+			Message: fmt.Sprintf("conflict with %q using v1", owner)})
+		if owner != "other" {
+			shared := corev1ac.ConfigMap("a", "shop").WithData(map[string]string{"taken": "theirs"})
+			w.must(w.store.Apply(t.Context(), shared, client.FieldOwner(owner)))
+		}
+	}
+	w.fails["apply a"] = apierrors.NewApplyConflict(causes, "Apply failed with 3 conflicts")
+	w.config.Emit = func(parentType) (reconciler.Emission, error) {
+		return reconciler.Emission{Intents: []apply.Intent{{Config: corev1ac.ConfigMap("a", "shop").WithData(map[string]string{"taken": "ours"})}}}, nil
+	}
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`Normal OwnershipForced set .data.taken to "ours": owned by b/Update with "theirs"; managers that own it as well: 2`}
+	if diff := cmp.Diff(want, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s\nafter %s", diff, w)
+	}
+}
+
 // TestConflictThatStays: it is told and logged once, again when it changes, and anew when
 // it comes back.
 func TestConflictThatStays(t *testing.T) {
