@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -267,7 +268,7 @@ func maintenances() []scenario {
 		do: func(w *world) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}}
 			w.create(node)
-			w.t.Cleanup(func() { _ = w.Client.Delete(w.t.Context(), node) })
+			w.t.Cleanup(func() { _ = w.Client.Delete(context.WithoutCancel(w.t.Context()), node) })
 		},
 		done: func(w *world) string {
 			var node corev1.Node

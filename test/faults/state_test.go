@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"coapply.dev/fieldowners"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/user"
 	"coapply.dev/test/kit"
@@ -87,7 +87,7 @@ func (w *world) text(objects []*unstructured.Unstructured) string {
 		if object.GetKind() == "ServiceAccount" && object.GetName() == "default" || object.GetName() == ofTheTest {
 			continue
 		}
-		text, err := yaml.Marshal(normal(w.t, object))
+		text, err := yaml.Marshal(w.normal(object))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func (w *world) withoutNames(text string, names map[string]string) string {
 }
 
 // normal returns what we and people wrote of an object, and who owns it.
-func normal(t *testing.T, object *unstructured.Unstructured) map[string]any {
+func (w *world) normal(object *unstructured.Unstructured) map[string]any {
 	kept := map[string]any{"kind": object.GetKind(), "name": object.GetName(), "labels": object.GetLabels(), "finalizers": slices.Sorted(slices.Values(object.GetFinalizers()))}
 	for key, value := range object.GetAnnotations() {
 		if strings.Contains(key, "coapply.dev") {
@@ -147,7 +147,7 @@ func normal(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	if object.GetKind() == "Pod" { // the scheduler's and admission's, other ones each time
 		kept["spec"] = podSpec(object)
 	}
-	kept["fields"] = fieldsOf(t, object)
+	kept["fields"] = w.fieldsOf(object)
 	return kept
 }
 
@@ -165,12 +165,13 @@ func podSpec(pod *unstructured.Unstructured) any {
 }
 
 // fieldsOf lists who owns what, without the controllers of Kubernetes.
-func fieldsOf(t *testing.T, object *unstructured.Unstructured) []string {
+func (w *world) fieldsOf(object *unstructured.Unstructured) []string {
 	entries := object.GetManagedFields()
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
-		return !slices.Contains(fieldmanagers.All().Managers(), e.Manager) && e.Manager != "person" && e.Manager != "before-first-apply"
+		return !slices.Contains(fieldmanagers.All().Managers(), e.Manager) && e.Manager != "person" &&
+			(w.wiped || e.Manager != fieldowners.BeforeFirstApply)
 	})
-	return slices.DeleteFunc(kit.FieldsBy(t, entries), func(line string) bool {
+	return slices.DeleteFunc(kit.FieldsBy(w.t, entries), func(line string) bool {
 		// The list of conditions itself is whose condition came first; a container that is killed has ended, or not yet.
 		return strings.Contains(line, "."+attempts+" ") || strings.HasPrefix(line, ".status.conditions ") ||
 			strings.HasPrefix(line, ".status.lastContainerStatus.")

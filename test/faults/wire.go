@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,7 +51,7 @@ type Wire struct {
 	requests []Request // in their order
 	watched  []Event
 	met      []string // faults so far, each with its request or event
-	broken   int      // requests that got no answer, without those with a fault
+	broken   int      // requests without a fault whose answer did not come, or broke off
 	last     time.Time
 	held     chan struct{} // closed by Release
 }
@@ -108,8 +109,8 @@ func (w *Wire) Events() []Event {
 	return append([]Event(nil), w.watched...)
 }
 
-// Unanswered returns how many requests without a fault got no answer.
-func (w *Wire) Unanswered() int {
+// Broken returns how many requests without a fault, watches too, got no answer or one that broke off.
+func (w *Wire) Broken() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.broken
@@ -151,22 +152,40 @@ func (w *Wire) roundTrip(next http.RoundTripper, request *http.Request) (*http.R
 func (w *Wire) pass(next http.RoundTripper, request *http.Request, release func()) (*http.Response, error) {
 	answer, err := next.RoundTrip(request)
 	if err != nil {
-		if request.Context().Err() == nil {
-			w.mu.Lock()
-			w.broken++
-			w.mu.Unlock()
-		}
+		w.noteBroken(request)
 		release()
 		return nil, err
 	}
-	var body io.Reader = answer.Body
+	answerBody := answer.Body
+	body := io.Reader(readerFunc(func(p []byte) (int, error) {
+		n, err := answerBody.Read(p)
+		if err != nil && !errors.Is(err, io.EOF) {
+			w.noteBroken(request)
+		}
+		return n, err
+	}))
 	// Watches of metadata are in protobuf whatever the configuration says: their events pass.
 	if isWatch(request) && answer.StatusCode == http.StatusOK && strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
-		body = w.watch(request, answer.Body)
+		body = w.watch(request, body)
 	}
-	answer.Body = &closing{Reader: body, Closer: answer.Body, then: release}
+	answer.Body = &closing{Reader: body, Closer: answerBody, then: release}
 	return answer, nil
 }
+
+// noteBroken counts a request that nobody gave up.
+func (w *Wire) noteBroken(request *http.Request) {
+	if request.Context().Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken++
+}
+
+type readerFunc func([]byte) (int, error)
+
+// Read calls the function.
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 type closing struct {
 	io.Reader

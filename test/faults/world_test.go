@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -28,9 +29,11 @@ type world struct {
 	t    *testing.T
 	as   string // who the manager is; "" is an administrator
 	host string // what the manager connects to; "" is the API server
-	name string // of what is without a namespace, and a part of that of the namespace
-	wire *Wire  // of the manager that runs now
-	stop func()
+
+	wiped bool   // of managed fields: before-first-apply owns what the API server set itself
+	name  string // of what is without a namespace, and a part of that of the namespace
+	wire  *Wire  // of the manager that runs now
+	stop  func()
 }
 
 func newWorld(t *testing.T, s *scenario) *world {
@@ -49,7 +52,7 @@ func newWorld(t *testing.T, s *scenario) *world {
 			t.Logf("met: %v\nrequests: %v", w.wire.Met(), w.wire.Requests())
 		}
 		if w.Namespace != "" { // or the control plane gets slower from case to case
-			_ = w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}})
+			_ = w.Client.Delete(context.WithoutCancel(t.Context()), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}})
 		}
 	})
 	return w
