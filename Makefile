@@ -85,7 +85,7 @@ faults: control-plane ## Have each write and read of each reconciler fail in eac
 		echo 'all of it: bin/faults.log'; exit $$status; }
 
 fuzz: FOR = 1m
-fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict
+fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict, narrow writes
 	@grep -rl '^func Fuzz' --include='*_test.go' . | while IFS= read -r file; do \
 		sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' "$$file" | while IFS= read -r target; do \
 		echo "$$target of $${file%/*}"; \

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/internal/wire"
 )
 
 // Reasons of a condition, the first two of an event as well.
@@ -85,13 +86,22 @@ func messageOf(err error) string {
 	retryable, contended, conflict := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil), (*apply.ConflictError)(nil)
 	switch {
 	case errors.As(err, &retryable):
-		return fmt.Sprintf("writing %v failed for the moment", retryable.Object)
+		return fmt.Sprintf("writing %v failed for the moment", retryable.Object) + failedWebhook(retryable)
 	case errors.As(err, &contended):
 		return fmt.Sprintf("%v is changed by others all the time", contended.Object)
 	case errors.As(err, &conflict):
 		return strings.Join(append([]string{err.Error()}, wayOut(conflict)...), "; ")
 	}
 	return err.Error()
+}
+
+// failedWebhook says that a webhook is in the way, and what to do about it.
+func failedWebhook(err error) string {
+	name := wire.FailedWebhook(err)
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(": the API server could not call the admission webhook %q; check that its service runs", name)
 }
 
 // truncated keeps a message well within the 32 KiB that a condition may have.

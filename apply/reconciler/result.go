@@ -106,11 +106,7 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 		if outcome.Action == "" {
 			continue
 		}
-		for _, conflict := range outcome.Conflicts {
-			if done, ok := settled[conflict.Decision]; ok && !conflict.Remembered && !conflict.Own {
-				Event(r.Events, parent, corev1.EventTypeNormal, done.reason, done.what+" "+conflict.String())
-			}
-		}
+		tellSettled(r.Events, parent, outcome.Conflicts)
 	}
 	for _, object := range applied.Pruned.Deleted {
 		Event(r.Events, parent, corev1.EventTypeNormal, "Pruned", "deleted "+object.String()+", which is emitted no longer")
@@ -151,6 +147,35 @@ var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Force:      {"OwnershipForced", "set"},
 	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
 	apply.Share:      {"OwnershipShared", "shares the value, and did not set"},
+}
+
+// tellSettled records one event for each field. A field may have many owners, real or forged: the first is named, and the
+// others are counted.
+func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts []apply.Conflict) {
+	type field struct {
+		decision apply.Decision
+		path     string
+	}
+	owners := map[field][]apply.Conflict{}
+	var fields []field
+	for _, conflict := range conflicts {
+		if _, ok := settled[conflict.Decision]; !ok || conflict.Remembered || conflict.Own {
+			continue
+		}
+		of := field{conflict.Decision, conflict.ServerPath}
+		if len(owners[of]) == 0 {
+			fields = append(fields, of)
+		}
+		owners[of] = append(owners[of], conflict)
+	}
+	for _, of := range fields {
+		done, first := settled[of.decision], owners[of][0]
+		note := done.what + " " + first.String()
+		if others := len(owners[of]) - 1; others > 0 {
+			note += fmt.Sprintf("; managers that own it as well: %d", others)
+		}
+		Event(recorder, parent, corev1.EventTypeNormal, done.reason, note)
+	}
 }
 
 // takenBack returns the note on fields that were taken back, and why they had no owner of their

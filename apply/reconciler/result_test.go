@@ -102,6 +102,32 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// A field with several owners is one event.
+func TestEventOfManyOwners(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.owned("a", "taken")
+	var causes []metav1.StatusCause
+	for _, owner := range []string{"other", "b", "c"} {
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict, Field: ".data.taken",
+			Message: fmt.Sprintf("conflict with %q using v1", owner)})
+		if owner != "other" {
+			shared := corev1ac.ConfigMap("a", "shop").WithData(map[string]string{"taken": "theirs"})
+			w.must(w.store.Apply(t.Context(), shared, client.FieldOwner(owner)))
+		}
+	}
+	w.fails["apply a"] = apierrors.NewApplyConflict(causes, "Apply failed with 3 conflicts")
+	w.config.Emit = func(parentType) (reconciler.Emission, error) {
+		return reconciler.Emission{Intents: []apply.Intent{{Config: corev1ac.ConfigMap("a", "shop").WithData(map[string]string{"taken": "ours"})}}}, nil
+	}
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`Normal OwnershipForced set .data.taken to "ours": owned by b/Update with "theirs"; managers that own it as well: 2`}
+	if diff := cmp.Diff(want, w.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s\nafter %s", diff, w)
+	}
+}
+
 // TestConflictThatStays: it is told and logged once, again when it changes, and anew when
 // it comes back.
 func TestConflictThatStays(t *testing.T) {
@@ -171,12 +197,16 @@ func TestLongEvents(t *testing.T) {
 }
 
 func TestCondition(t *testing.T) {
+	web := apply.ObjectRef{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}
 	conflict := &apply.ConflictError{FieldManager: "m", Conflicts: []apply.Conflict{{ServerPath: ".a"}}}
 	reset := func(port string) error {
 		return &apply.RetryableError{Err: errors.New("read 127.0.0.1:" + port + ": reset")}
 	}
+	unreachable := func(port string) error {
+		return &apply.RetryableError{Object: web, Err: apierrors.NewInternalError(fmt.Errorf(
+			`failed calling webhook "pods.example.com": failed to call webhook: Post "https://a.b.svc:443/?timeout=10s": read tcp 10.0.0.1:%s: reset`, port))}
+	}
 	contended := func(n int) error { return &apply.ContendedError{Attempts: n} }
-	web := apply.ObjectRef{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}
 	kubectl := fieldowners.Manager{Name: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"}
 	ci, us := fieldowners.Manager{Name: "ci", Operation: metav1.ManagedFieldsOperationApply}, fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationApply}
 	replicas, paused := fieldowners.MustParsePath(".spec.replicas"), fieldowners.MustParsePath(".spec.paused")
@@ -228,6 +258,8 @@ func TestCondition(t *testing.T) {
 		"an error stands above absence": {
 			reconciler.Applied{Errs: []error{errAny}, Outcomes: []apply.Outcome{outcome(apply.Absent, "Pod")}}, "False Error any"},
 		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed for the moment"},
+		"a webhook that is down": {reconciler.Applied{Errs: []error{unreachable("40001")}}, "False Retryable writing Deployment shop/web failed for the moment: " +
+			`the API server could not call the admission webhook "pods.example.com"; check that its service runs`},
 		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  is changed by others all the time"},
 		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused  is refused: any"},
 		"someone else's": {reconciler.Applied{Errs: []error{errAny, &apply.RefusedError{Err: apply.ErrNotOurs}}},
@@ -247,7 +279,9 @@ func TestCondition(t *testing.T) {
 			}
 		})
 	}
-	for name, errs := range map[string][2]error{"port": {reset("40001"), reset("40002")}, "count": {contended(16), contended(17)}} {
+	for name, errs := range map[string][2]error{
+		"port": {reset("40001"), reset("40002")}, "port of a webhook": {unreachable("40001"), unreachable("40002")}, "count": {contended(16), contended(17)},
+	} {
 		if a, b := condition(errs[0]), condition(errs[1]); a != b {
 			t.Errorf("the same trouble reads differently by a %s: %v, %v", name, a, b)
 		}

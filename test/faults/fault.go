@@ -13,18 +13,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is what becomes of one request.
+// Fault is what happens to one request.
 type Fault struct {
 	Name   string
 	Sent   bool   // the request reaches the API server, and is carried out
-	Kills  bool   // nothing goes out after that: the manager is dead
-	Answer Answer // what the manager sees; nil is that the connection is reset
+	Kills  bool   // the manager is cut off after that, as if it had died
+	Answer Answer // what the manager sees; nil: the connection is reset
 }
 
-// Answer makes an answer; of the server's own if the request was sent, else that is nil.
+// Answer returns what the manager sees. own is the answer of the API server, nil if the request was not sent.
 type Answer func(request *http.Request, own *http.Response) *http.Response
 
-// What a write meets in TestMatrix.
+// Faults of each write in TestMatrix.
 var (
 	KilledBefore   = Fault{Name: "killed before", Kills: true}
 	KilledAfter    = Fault{Name: "killed after", Kills: true, Sent: true}
@@ -34,7 +34,7 @@ var (
 	InternalAfter  = Fault{Name: "500 after", Sent: true, Answer: etcdDied}
 )
 
-// What else a request meets at random.
+// Further faults of TestRandomFaults.
 var (
 	StaleWrite       = Fault{Name: "409 stale write", Answer: status(http.StatusConflict, metav1.StatusReasonConflict, 0)}
 	Busy             = Fault{Name: "429", Answer: status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 0)}
@@ -73,7 +73,7 @@ func status(code int, reason metav1.StatusReason, retryAfter time.Duration) Answ
 	}
 }
 
-// etcdDied is what the API server says when etcd goes away under a write, which may have landed.
+// etcdDied returns what the API server answers when etcd fails during a write, which may have landed.
 func etcdDied(request *http.Request, _ *http.Response) *http.Response {
 	return respond(request, http.StatusInternalServerError, "application/json",
 		`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"rpc error: code = Unavailable desc = error reading from server: EOF","code":500}`)
@@ -90,7 +90,7 @@ func page(request *http.Request, _ *http.Response) *http.Response {
 	return respond(request, http.StatusBadGateway, "text/html", "<html><body>502 Bad Gateway</body></html>")
 }
 
-// truncated ends in the middle, as a connection that breaks under an answer does.
+// truncated returns half of the answer, as when the connection breaks.
 func truncated(_ *http.Request, own *http.Response) *http.Response {
 	body, _ := io.ReadAll(own.Body)
 	own.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), broken{}))

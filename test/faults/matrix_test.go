@@ -41,7 +41,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// course is what a scenario does and comes to without a fault.
+// course is what happens in a scenario without a fault, and its end state.
 type course struct {
 	state    string
 	requests []Request
@@ -89,7 +89,7 @@ func (s *scenario) meetAll(t *testing.T) {
 	}
 }
 
-// chosen picks at random as many of all cases as COAPPLY_CASES says, or all.
+// chosen returns a function that picks at random as many cases of all scenarios as COAPPLY_CASES, or all.
 func (s *scenario) chosen(t *testing.T, c course) func() bool {
 	all := 0
 	for _, r := range c.requests {
@@ -107,7 +107,7 @@ func (s *scenario) chosen(t *testing.T, c course) func() bool {
 	return func() bool { return dice.Float64() < share }
 }
 
-// follow sees the scenario run without a fault.
+// follow runs the scenario without a fault.
 func (s *scenario) follow(t *testing.T) course {
 	var c course
 	for range faultless {
@@ -139,7 +139,7 @@ func (s *scenario) follow(t *testing.T) course {
 	return c
 }
 
-// begin does what comes before.
+// begin starts a manager and takes the steps that come before.
 func (s *scenario) begin(t *testing.T) *world {
 	w := newWorld(t, s)
 	w.start()
@@ -153,7 +153,7 @@ func (s *scenario) begin(t *testing.T) *world {
 	return w
 }
 
-// meet is a run with a fault. It reports whether the fault was met.
+// meet runs the scenario with a fault, and reports whether the fault was met.
 func (s *scenario) meet(t *testing.T, c course, plan Plan, events EventPlan) bool {
 	w := s.begin(t)
 	defer func() { w.stop() }()

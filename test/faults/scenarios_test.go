@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +62,21 @@ func deleted(empty func() client.Object) step {
 	}
 }
 
+// collected is a deletion with all that Kubernetes collects after it.
+func collected(empty func() client.Object) step {
+	parent := deleted(empty)
+	return step{do: parent.do, done: func(w *world) string {
+		if missing := parent.done(w); missing != "" {
+			return missing
+		}
+		left, err := w.state()
+		if err != nil {
+			return err.Error()
+		}
+		return left
+	}}
+}
+
 func scenarios() []scenario {
 	var all []scenario
 	all = append(all, devboxes()...)
@@ -88,7 +104,7 @@ func devboxes() []scenario {
 		k.scenario("scale up", k.patch(emptyDevbox, `{"spec":{"state":"Running"}}`), k.create(), stopped),
 		k.scenario("network off", k.patch(emptyDevbox, `{"spec":{"network":{"type":"None"}}}`), k.create()),
 		k.scenario("shut down", k.patch(emptyDevbox, `{"spec":{"state":"Shutdown"}}`), k.create()),
-		k.scenario("delete", deleted(emptyDevbox), k.create()),
+		k.scenario("delete", collected(emptyDevbox), k.create()),
 	}
 }
 
@@ -133,16 +149,7 @@ func nodeSets() []scenario {
 		k.scenario("scale up", k.patch(emptyNodeSet, `{"spec":{"replicas":4}}`), k.create()),
 		k.scenario("scale down", k.patch(emptyNodeSet, `{"spec":{"replicas":1}}`), k.create()),
 		k.scenario("roll", k.patch(emptyNodeSet, `{"spec":{"image":"registry.example.com/slurmd:2"}}`), k.create()),
-		k.scenario("delete", step{do: deleted(emptyNodeSet).do, done: func(w *world) string {
-			if missing := deleted(emptyNodeSet).done(w); missing != "" {
-				return missing
-			}
-			var pods corev1.PodList
-			if err := w.Client.List(w.t.Context(), &pods, client.InNamespace(w.Namespace)); err != nil || len(pods.Items) > 0 {
-				return fmt.Sprint(len(pods.Items), " pods ", err)
-			}
-			return ""
-		}}, k.create()),
+		k.scenario("delete", collected(emptyNodeSet), k.create()),
 	}
 }
 
@@ -167,7 +174,7 @@ func slurmControllers() []scenario {
 		k.scenario("create", k.create()),
 		k.scenario("change", k.patch(emptySlurm, `{"spec":{"port":7000}}`), k.create()),
 		k.scenario("roll", k.patch(emptySlurm, `{"spec":{"image":"registry.example.com/slurmctld:2"}}`), k.create()),
-		k.scenario("delete", deleted(emptySlurm), k.create()),
+		k.scenario("delete", collected(emptySlurm), k.create()),
 	}
 }
 
@@ -204,6 +211,16 @@ func tenants() []scenario {
 		}
 		return ""
 	}}
+	withoutQuota := step{do: deleted(emptyLicense).do, done: func(w *world) string {
+		if missing := deleted(emptyLicense).done(w); missing != "" {
+			return missing
+		}
+		var quotas corev1.ResourceQuotaList
+		if err := w.Client.List(w.t.Context(), &quotas, client.InNamespace(user.NamespaceOf(w.name))); err != nil || len(quotas.Items) > 0 {
+			return fmt.Sprint(len(quotas.Items), " quotas ", err)
+		}
+		return ""
+	}}
 	return []scenario{
 		u.scenario("create", u.create()),
 		u.scenario("change", u.patch(emptyUser, `{"spec":{"displayName":null}}`), u.create()),
@@ -211,7 +228,7 @@ func tenants() []scenario {
 		l.scenario("create", l.create(), u.create()),
 		l.scenario("change", l.patch(emptyLicense, `{"spec":{"limits":{"pods":null,"services":"2"}}}`), u.create(), l.create()),
 		l.scenario("expire", l.patch(emptyLicense, `{"spec":{"notAfter":"2020-01-01T00:00:00Z"}}`), u.create(), l.create()),
-		l.scenario("delete", deleted(emptyLicense), u.create(), l.create()),
+		l.scenario("delete", withoutQuota, u.create(), l.create()),
 	}
 }
 
@@ -251,7 +268,7 @@ func maintenances() []scenario {
 		do: func(w *world) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}}
 			w.create(node)
-			w.t.Cleanup(func() { _ = w.Client.Delete(w.t.Context(), node) })
+			w.t.Cleanup(func() { _ = w.Client.Delete(context.WithoutCancel(w.t.Context()), node) })
 		},
 		done: func(w *world) string {
 			var node corev1.Node

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,12 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"coapply.dev/fieldowners"
 	"coapply.dev/internal/controller/fieldmanagers"
 	"coapply.dev/internal/controller/user"
 	"coapply.dev/test/kit"
 )
 
-// kinds that an end state consists of.
+// The kinds that an end state consists of.
 var (
 	namespacedKinds = []schema.GroupVersionKind{
 		{Group: "platform.coapply.dev", Version: "v1alpha1", Kind: "Devbox"},
@@ -41,7 +41,7 @@ var (
 	}
 )
 
-// state is everything of a run as text: objects, fields and owners, without what is another one in each run.
+// state returns all objects of a run as text, with fields and owners, without what differs from run to run.
 func (w *world) state() (string, error) {
 	var objects []*unstructured.Unstructured
 	namespace := w.Namespace
@@ -74,6 +74,9 @@ func (w *world) state() (string, error) {
 	return w.text(objects), nil
 }
 
+// ofTheTest is the name of objects that the test makes for itself.
+const ofTheTest = "of-the-test"
+
 func (w *world) text(objects []*unstructured.Unstructured) string {
 	names := map[string]string{}
 	for _, object := range objects {
@@ -81,10 +84,10 @@ func (w *world) text(objects []*unstructured.Unstructured) string {
 	}
 	var all []string
 	for _, object := range objects {
-		if object.GetKind() == "ServiceAccount" && object.GetName() == "default" {
+		if object.GetKind() == "ServiceAccount" && object.GetName() == "default" || object.GetName() == ofTheTest {
 			continue
 		}
-		text, err := yaml.Marshal(normal(w.t, object))
+		text, err := yaml.Marshal(w.normal(object))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -96,7 +99,7 @@ func (w *world) text(objects []*unstructured.Unstructured) string {
 
 var (
 	uids     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	contents = regexp.MustCompile(`\bc-[0-9a-f]{8}-`) // of a Devbox's uid
+	contents = regexp.MustCompile(`\bc-[0-9a-f]{8}-[0-9a-f]{8}`) // of a Devbox's uid, and of a container's
 	hashes   = regexp.MustCompile(`x-[0-9a-f]{6,10}(-[a-z0-9]{5})?\b`)
 )
 
@@ -104,12 +107,17 @@ func (w *world) withoutNames(text string, names map[string]string) string {
 	for uid, name := range names {
 		text = strings.ReplaceAll(text, uid, name)
 	}
-	text = contents.ReplaceAllString(strings.ReplaceAll(text, w.name, "RUN"), "c-UID-")
+	text = contents.ReplaceAllStringFunc(strings.ReplaceAll(text, w.name, "RUN"), func(content string) string {
+		if strings.HasSuffix(content, "-00000000") {
+			return "c-UID-NOTHING"
+		}
+		return "c-UID-COMMITTED"
+	})
 	return hashes.ReplaceAllString(uids.ReplaceAllString(text, "UID"), "x-HASH")
 }
 
-// normal keeps of an object what we and people wrote, and who owns it.
-func normal(t *testing.T, object *unstructured.Unstructured) map[string]any {
+// normal returns what we and people wrote of an object, and who owns it.
+func (w *world) normal(object *unstructured.Unstructured) map[string]any {
 	kept := map[string]any{"kind": object.GetKind(), "name": object.GetName(), "labels": object.GetLabels(), "finalizers": slices.Sorted(slices.Values(object.GetFinalizers()))}
 	for key, value := range object.GetAnnotations() {
 		if strings.Contains(key, "coapply.dev") {
@@ -139,7 +147,7 @@ func normal(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	if object.GetKind() == "Pod" { // the scheduler's and admission's, other ones each time
 		kept["spec"] = podSpec(object)
 	}
-	kept["fields"] = fieldsOf(t, object)
+	kept["fields"] = w.fieldsOf(object)
 	return kept
 }
 
@@ -156,29 +164,39 @@ func podSpec(pod *unstructured.Unstructured) any {
 	return images
 }
 
-// fieldsOf lists who owns what, but for the parts of Kubernetes.
-func fieldsOf(t *testing.T, object *unstructured.Unstructured) []string {
+// fieldsOf lists who owns what, without the controllers of Kubernetes.
+func (w *world) fieldsOf(object *unstructured.Unstructured) []string {
 	entries := object.GetManagedFields()
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e metav1.ManagedFieldsEntry) bool {
-		return !slices.Contains(fieldmanagers.All().Managers(), e.Manager) && e.Manager != "person" && e.Manager != "before-first-apply"
+		return !slices.Contains(fieldmanagers.All().Managers(), e.Manager) && e.Manager != "person" &&
+			(w.wiped || e.Manager != fieldowners.BeforeFirstApply)
 	})
-	return kit.FieldsBy(t, entries)
+	return slices.DeleteFunc(kit.FieldsBy(w.t, entries), func(line string) bool {
+		// The list of conditions itself is whose condition came first; a container that is killed has ended, or not yet.
+		return strings.Contains(line, "."+attempts+" ") || strings.HasPrefix(line, ".status.conditions ") ||
+			strings.HasPrefix(line, ".status.lastContainerStatus.")
+	})
 }
 
-// other values in each run.
+// Fields whose values differ from run to run.
 var variable = []string{
-	"lastTransitionTime", "startTime", "startedAt", "finishedAt", "completionTime", "createTime", "containerID", "attempts",
+	"lastTransitionTime", "startTime", "startedAt", "finishedAt", "completionTime", "createTime", "timeAdded", "containerID", "lastContainerStatus",
 	"clusterIP", "clusterIPs", "nodePort", "resourceVersion", "uid", "podCIDR", "podCIDRs",
 }
+
+// attempts of a NodeMaintenance are those that were recorded: none where the manager was killed before it did.
+const attempts = "attempts"
 
 func withoutTimes(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		kept := map[string]any{}
 		for key, v := range value {
-			if slices.Contains(variable, key) {
+			switch {
+			case key == attempts:
+			case slices.Contains(variable, key):
 				kept[key] = "VARIES"
-			} else {
+			default:
 				kept[key] = withoutTimes(v)
 			}
 		}
@@ -194,7 +212,7 @@ func withoutTimes(value any) any {
 	return value
 }
 
-// typeOf is what conditions are told apart by, whose order is that in which they were first written.
+// typeOf returns the type of a condition. Conditions are in the order in which they were first written.
 func typeOf(item any) string {
 	fields, _ := item.(map[string]any)
 	name, _ := fields["type"].(string)

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	registrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,7 +26,7 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// trouble is something in the way that lasts: of a SlurmController's Service, and of nothing else.
+// trouble is a lasting obstacle to the Service of a SlurmController, and to nothing else.
 type trouble struct {
 	name  string
 	begin func(w *world) (end func())
@@ -37,8 +39,8 @@ const (
 	most  = 40
 )
 
-// TestTroubles: what is in the way of one object is told by one condition, costs a bounded number of requests, is in the
-// way of nothing else, and once it is over everything is as if it had not been.
+// TestTroubles: an obstacle to one object is named in one condition, costs a bounded number of requests, and hinders
+// nothing else. Once it is gone everything is as if it had not been.
 func TestTroubles(t *testing.T) {
 	kit.ForSoak(t)
 	create := slurmControllers()[0]
@@ -101,7 +103,7 @@ func TestTroubles(t *testing.T) {
 func troubles() []trouble {
 	return []trouble{
 		{"quota", func(w *world) func() {
-			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "none"},
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: ofTheTest},
 				Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"services": kit.Quantity("0")}}}
 			w.create(quota)
 			w.becomes("the quota holds", func() string {
@@ -116,7 +118,7 @@ func troubles() []trouble {
 			w.grant(w.t, "get", "list", "watch")
 			return func() { w.grant(w.t, "*") }
 		}, []string{"Service", "forbidden"}},
-		{"webhook that is down", func(w *world) func() { return w.webhook("https://127.0.0.1:1/", nil) }, []string{"Service"}},
+		{"webhook that is down", func(w *world) func() { return w.webhook("https://127.0.0.1:1/", nil) }, []string{"Service", "faults.coapply.dev"}},
 	}
 }
 
@@ -127,10 +129,10 @@ func (w *world) delete(object client.Object) {
 	}
 }
 
-// grant has the user of the manager do everything, but with Services only what is named.
+// grant lets the user of the manager do everything, but with Services only what is listed.
 func (w *world) grant(t *testing.T, withServices ...string) {
 	t.Helper()
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "manager"}, Rules: []rbacv1.PolicyRule{
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: ofTheTest}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: withServices},
 		{APIGroups: []string{""}, Resources: []string{"pods", "serviceaccounts", "resourcequotas", "events"}, Verbs: []string{"*"}},
 		{APIGroups: []string{"apps", "platform.coapply.dev", "events.k8s.io", "rbac.authorization.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
@@ -154,7 +156,7 @@ func (w *world) grant(t *testing.T, withServices ...string) {
 	})
 }
 
-// webhook has one called for the Services of the namespace.
+// webhook registers a webhook for the Services of the namespace.
 func (w *world) webhook(url string, authority []byte) (end func()) {
 	w.t.Helper()
 	config := &registrationv1.MutatingWebhookConfiguration{
@@ -171,13 +173,19 @@ func (w *world) webhook(url string, authority []byte) (end func()) {
 		}},
 	}
 	w.create(config)
-	w.t.Cleanup(func() { _ = w.Client.Delete(w.t.Context(), config) })
-	kit.Absence(w.t, time.Second, "a request that does not meet the webhook yet")
+	w.t.Cleanup(func() { _ = w.Client.Delete(context.WithoutCancel(w.t.Context()), config) })
+	kit.WaitFor(w.t, "the webhook is called", func() string { // the API server's admission watches configurations
+		try := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "try"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
+		if err := w.Client.Create(w.t.Context(), try, client.DryRunAll); err == nil && len(try.Labels) == 0 {
+			return "it is not"
+		}
+		return ""
+	})
 	return func() { w.delete(config) }
 }
 
-// TestWebhookThatChangesOurField: it sets a label of ours otherwise, each time. Ours is told what stands, and the platform
-// rests: the server writes nothing that is as it was.
+// TestWebhookThatChangesOurField: it sets a label of ours otherwise, each time. The condition names the field, and the
+// platform rests: the server writes nothing that is as it was.
 func TestWebhookThatChangesOurField(t *testing.T) {
 	kit.ForSoak(t)
 	create := slurmControllers()[0]
@@ -202,6 +210,7 @@ func TestWebhookThatChangesOurField(t *testing.T) {
 	defer server.Close()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	end := w.webhook(server.URL, authority)
+	asked.Store(0)
 	w.wire.Arm(nil, nil)
 	create.does.do(w)
 	w.becomes("the Service is there", func() string {
@@ -212,6 +221,8 @@ func TestWebhookThatChangesOurField(t *testing.T) {
 		return ""
 	})
 	w.Quiet(t, 2*time.Second)
+	waitForCondition(t, w.Platform, &v1alpha1.SlurmController{}, "x", v1alpha1.ConditionApplied, metav1.ConditionTrue,
+		"NotAsWanted", `.metadata.labels["app.kubernetes.io/managed-by"]`, "Service")
 	writes := len(w.wire.Requests())
 	for range 5 { // each wakes the reconciler
 		w.patch(emptySlurm(), fmt.Sprintf(`{"spec":{"resources":{"requests":{"cpu":"%dm"}}}}`, 10+asked.Load()))
@@ -247,7 +258,7 @@ func TestTwoLeaders(t *testing.T) {
 }
 
 // TestWipedAgainAndAgain: somebody empties the managed fields of all that a Devbox has made, ten times, while the Devbox
-// changes. Everything of it lands, nobody else owns it, and then nothing more is written.
+// changes. Everything of it lands, ours own their fields again, and then nothing more is written.
 func TestWipedAgainAndAgain(t *testing.T) {
 	kit.ForSoak(t)
 	for _, s := range append(devboxes()[1:2], slurmControllers()[1:3]...) {
@@ -255,12 +266,14 @@ func TestWipedAgainAndAgain(t *testing.T) {
 			t.Parallel()
 			c := s.follow(t)
 			w := s.begin(t)
+			w.wiped = true
 			w.wire.Arm(nil, nil)
 			const times = 10
 			for i := range times {
-				for _, kind := range namespacedKinds[3:7] {
-					w.wipe(kind)
+				for _, kind := range []string{"Deployment", "StatefulSet"} {
+					w.wipe(appsv1.SchemeGroupVersion.WithKind(kind))
 				}
+				w.wipe(corev1.SchemeGroupVersion.WithKind("Service"))
 				if i == times/2 {
 					s.does.do(w)
 				}

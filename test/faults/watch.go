@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Event is an event of a watch as it is told from the others.
+// Event identifies an event of a watch within a run.
 type Event struct {
 	Resource string // as in a path
 	Type     string
@@ -19,23 +19,23 @@ type Event struct {
 
 func (e Event) String() string { return fmt.Sprintf("%s %s #%d", e.Resource, e.Type, e.N) }
 
-// EventFault is what becomes of one event.
+// EventFault is what happens to one event.
 type EventFault string
 
-// What an event meets.
+// Faults of an event.
 const (
-	Held      EventFault = "held"      // with all that follow in its stream, until Release
+	Held      EventFault = "held"      // delayed with all that follow in its stream, until Release
 	Repeated  EventFault = "repeated"  // it comes twice
 	Reordered EventFault = "reordered" // after the next one, if that is of another object
-	Coalesced EventFault = "coalesced" // not at all, if another change of the object follows
+	Coalesced EventFault = "coalesced" // left out, if another change of the object follows
 	Expired   EventFault = "410"       // instead of it the watch ends, too old
 	Cut       EventFault = "cut"       // instead of it the connection ends
 )
 
-// EventPlan says what an event meets; "" is that nothing does.
+// EventPlan returns the fault of an event, or "".
 type EventPlan func(Event) EventFault
 
-// AtEvent has one event meet a fault.
+// AtEvent returns an EventPlan with a fault for one event.
 func AtEvent(of Event, fault EventFault) EventPlan {
 	return func(event Event) EventFault {
 		if event.Resource == of.Resource && event.N == of.N {
@@ -45,7 +45,7 @@ func AtEvent(of Event, fault EventFault) EventPlan {
 	}
 }
 
-// stream reads the events of a watch, in JSON, and passes them on.
+// stream passes on the events of a watch, in JSON.
 type stream struct {
 	*Wire
 
@@ -62,7 +62,7 @@ func (w *Wire) watch(request *http.Request, body io.Reader) io.Reader {
 	return s
 }
 
-// decode ends with the body.
+// decode returns when the body ends.
 func (s *stream) decode(done <-chan struct{}, from *json.Decoder) {
 	defer close(s.events)
 	for {
@@ -91,7 +91,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return s.out.Read(p)
 }
 
-// next takes one event.
+// next passes on one event, as its fault has it.
 func (s *stream) next() error {
 	raw, ok := <-s.events
 	if !ok {
@@ -177,7 +177,7 @@ func identify(event []byte) identity {
 	return i
 }
 
-// noteEvent counts an event, and returns what becomes of it.
+// noteEvent counts an event, and returns its fault, or "".
 func (s *stream) noteEvent(raw json.RawMessage) EventFault {
 	w, kind := s.Wire, identify(raw).Type
 	w.mu.Lock()

@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,10 +13,10 @@ import (
 	"time"
 )
 
-// Plan says what a request meets; nil is that nothing does. It is asked for one request at a time.
+// Plan returns the fault of a request, or nil. It is called for one request at a time.
 type Plan func(Request) *Fault
 
-// At has the n-th request of a key meet a fault, and no other.
+// At returns a Plan with a fault for one request.
 func At(of Request, fault Fault) Plan {
 	return func(request Request) *Fault {
 		if request == of {
@@ -25,20 +26,20 @@ func At(of Request, fault Fault) Plan {
 	}
 }
 
-// Request is a request of a run as it is told from the others, and from run to run.
+// Request identifies a request within a run, and across runs.
 type Request struct {
-	Key string // method, path and field manager, without what is another one in each run
+	Key string // method, path and field manager, without what differs from run to run
 	N   int    // which one of this key, from 1
 }
 
 func (r Request) String() string { return fmt.Sprintf("%s #%d", r.Key, r.N) }
 
-// IsWrite reports whether the request is no read.
+// IsWrite reports whether the request is a write.
 func (r Request) IsWrite() bool { return !strings.HasPrefix(r.Key, http.MethodGet+" ") }
 
-// Wire is the way from one manager to the API server. It counts from when it is armed.
+// Wire sits between one manager and the API server. It counts requests and events from Arm on.
 type Wire struct {
-	run  string // of names and namespaces: what is another one in each run
+	run  string // the part of names and namespaces that differs from run to run
 	dead context.Context
 	kill context.CancelFunc
 
@@ -49,9 +50,10 @@ type Wire struct {
 	counts   map[string]int
 	requests []Request // in their order
 	watched  []Event
-	met      []string // what was done, and to what
+	met      []string // faults so far, each with its request or event
+	broken   int      // requests without a fault whose answer did not come, or broke off
 	last     time.Time
-	held     chan struct{} // closed: an event that is held back goes on
+	held     chan struct{} // closed by Release
 }
 
 // NewWire returns a Wire that lets everything through.
@@ -61,21 +63,21 @@ func NewWire(run string) *Wire {
 	return w
 }
 
-// Arm forgets what was counted, and does from now on what the plans say. Both may be nil.
+// Arm resets the counts and sets the plans. Either may be nil.
 func (w *Wire) Arm(plan Plan, events EventPlan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.armed, w.plan, w.events, w.counts = true, plan, events, map[string]int{}
-	w.requests, w.watched, w.met = nil, nil, nil
+	w.requests, w.watched, w.met, w.broken = nil, nil, nil, 0
 }
 
-// Kill lets nothing out or in any more, and breaks what is under way.
+// Kill cuts the manager off: requests under way are broken, and new ones fail.
 func (w *Wire) Kill() { w.kill() }
 
-// Dead is closed once the manager is.
+// Dead returns a channel that Kill closes.
 func (w *Wire) Dead() <-chan struct{} { return w.dead.Done() }
 
-// Release lets events go on that are held back.
+// Release passes on the events that are held back.
 func (w *Wire) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,25 +88,32 @@ func (w *Wire) Release() {
 	}
 }
 
-// Met returns what was done so far, and to what.
+// Met returns the faults so far, each with its request or event.
 func (w *Wire) Met() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.met...)
 }
 
-// Requests returns the requests since it was armed, without those of lists, watches and events.
+// Requests returns the requests since Arm, without lists, watches and what is sent to the events API.
 func (w *Wire) Requests() []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]Request(nil), w.requests...)
 }
 
-// Events returns the events of watches since it was armed.
+// Events returns the events of watches since Arm.
 func (w *Wire) Events() []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]Event(nil), w.watched...)
+}
+
+// Broken returns how many requests without a fault, watches too, got no answer or one that broke off.
+func (w *Wire) Broken() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.broken
 }
 
 // Rested returns how long ago the last request was sent.
@@ -139,20 +148,44 @@ func (w *Wire) roundTrip(next http.RoundTripper, request *http.Request) (*http.R
 	return w.fail(next, request.WithContext(ctx), *fault)
 }
 
-// pass lets a request through. Its context ends with the body of the answer.
+// pass sends a request. Its context ends with the body of the answer.
 func (w *Wire) pass(next http.RoundTripper, request *http.Request, release func()) (*http.Response, error) {
 	answer, err := next.RoundTrip(request)
 	if err != nil {
+		w.noteBroken(request)
 		release()
 		return nil, err
 	}
-	var body io.Reader = answer.Body
-	if isWatch(request) && answer.StatusCode == http.StatusOK {
-		body = w.watch(request, answer.Body)
+	answerBody := answer.Body
+	body := io.Reader(readerFunc(func(p []byte) (int, error) {
+		n, err := answerBody.Read(p)
+		if err != nil && !errors.Is(err, io.EOF) {
+			w.noteBroken(request)
+		}
+		return n, err
+	}))
+	// Watches of metadata are in protobuf whatever the configuration says: their events pass.
+	if isWatch(request) && answer.StatusCode == http.StatusOK && strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
+		body = w.watch(request, body)
 	}
-	answer.Body = &closing{Reader: body, Closer: answer.Body, then: release}
+	answer.Body = &closing{Reader: body, Closer: answerBody, then: release}
 	return answer, nil
 }
+
+// noteBroken counts a request that nobody gave up.
+func (w *Wire) noteBroken(request *http.Request) {
+	if request.Context().Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken++
+}
+
+type readerFunc func([]byte) (int, error)
+
+// Read calls the function.
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 type closing struct {
 	io.Reader
@@ -191,7 +224,7 @@ func (w *Wire) fail(next http.RoundTripper, request *http.Request, fault Fault) 
 	return fault.Answer(request, own), nil
 }
 
-// note counts a request, and returns what becomes of it.
+// note counts a request, and returns its fault, or nil.
 func (w *Wire) note(request *http.Request) *Fault {
 	key, counts := w.keyOf(request)
 	w.mu.Lock()
@@ -213,8 +246,8 @@ func (w *Wire) note(request *http.Request) *Fault {
 	return fault
 }
 
-// keyOf returns what a request is known by. Events are told once, by a recorder that nothing waits for; lists, watches and
-// what is read of the server itself are another number in each run.
+// keyOf returns the key of a request. Not counted are events, which a recorder sends and nothing waits for, and lists,
+// watches and discovery, whose number differs from run to run.
 func (w *Wire) keyOf(request *http.Request) (key string, counts bool) {
 	path, query := request.URL.Path, request.URL.Query()
 	switch {
@@ -232,7 +265,7 @@ func (w *Wire) keyOf(request *http.Request) (key string, counts bool) {
 	return key, true
 }
 
-// madeNames are those of the pods of a Deployment "x".
+// madeNames matches the names of the pods of the Deployment x.
 var madeNames = regexp.MustCompile(`x-[0-9a-f]{6,10}-[a-z0-9]{5}\b`)
 
 func isWatch(request *http.Request) bool {

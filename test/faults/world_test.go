@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -27,9 +28,12 @@ type world struct {
 
 	t    *testing.T
 	as   string // who the manager is; "" is an administrator
-	name string // of what is without a namespace, and a part of that of the namespace
-	wire *Wire  // of the manager that runs now
-	stop func()
+	host string // what the manager connects to; "" is the API server
+
+	wiped bool   // of managed fields: before-first-apply owns what the API server set itself
+	name  string // of what is without a namespace, and a part of that of the namespace
+	wire  *Wire  // of the manager that runs now
+	stop  func()
 }
 
 func newWorld(t *testing.T, s *scenario) *world {
@@ -48,13 +52,13 @@ func newWorld(t *testing.T, s *scenario) *world {
 			t.Logf("met: %v\nrequests: %v", w.wire.Met(), w.wire.Requests())
 		}
 		if w.Namespace != "" { // or the control plane gets slower from case to case
-			_ = w.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}})
+			_ = w.Client.Delete(context.WithoutCancel(t.Context()), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}})
 		}
 	})
 	return w
 }
 
-// onlyMine narrows what a manager of every kind sees, as others run beside it.
+// onlyMine narrows what the manager of a scenario without a namespace watches, as others run beside it.
 func (w *world) onlyMine(options *cache.Options) {
 	named := func(name string) cache.ByObject {
 		return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
@@ -69,13 +73,16 @@ func (w *world) onlyMine(options *cache.Options) {
 	}
 }
 
-// start runs a manager over a wire of its own.
+// start runs a manager with a wire of its own.
 func (w *world) start() {
 	w.t.Helper()
 	w.wire = NewWire(w.name)
 	config := kit.Cluster(w.t).Config()
 	config.ContentType, config.AcceptContentTypes = "application/json", "application/json" // which a Wire reads
 	config.Impersonate.UserName = w.as
+	if w.host != "" {
+		config.Host = w.host
+	}
 	config.Wrap(w.wire.Wrap)
 	w.stop = w.Run(w.t, config, apply.Force)
 	kit.WaitFor(w.t, "the manager sees the world", func() string {
@@ -88,13 +95,13 @@ func (w *world) start() {
 	})
 }
 
-// seen are lists that a manager of any scenario has in its cache.
+// seen are lists that the manager of any scenario caches.
 var seen = []client.ObjectList{
 	&v1alpha1.DevboxList{}, &v1alpha1.NodeSetList{}, &v1alpha1.SlurmControllerList{}, &corev1.PodList{},
 	&corev1.ServiceList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{},
 }
 
-// succeed starts another manager once the first is dead.
+// succeed starts another manager once the first is cut off.
 func (w *world) succeed() {
 	w.t.Helper()
 	select {
@@ -138,13 +145,13 @@ func (w *world) remove(object client.Object) {
 	}
 }
 
-// get says what is missing of an object, as far as reading it goes.
+// get reads the object of the scenario.
 func (w *world) get(object client.Object) error {
 	m := w.meta()
 	return w.Client.Get(w.t.Context(), client.ObjectKey{Namespace: m.Namespace, Name: m.Name}, object)
 }
 
-// becomes waits until the state is one, and returns it.
+// becomes waits until reached returns "".
 func (w *world) becomes(what string, reached func() string) {
 	w.t.Helper()
 	kit.WaitFor(w.t, what, func() string {

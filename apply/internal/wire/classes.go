@@ -90,6 +90,18 @@ func RefusedBy500(status metav1.Status) string {
 	return ""
 }
 
+// FailedWebhook returns the name of the admission webhook that the API server could not call, "" if an error says nothing
+// of that. The rest of the message, such as a port, differs from call to call.
+func FailedWebhook(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInternalError {
+		return ""
+	}
+	_, rest, _ := strings.Cut(status.Status().Message, `failed calling webhook "`)
+	name, _, _ := strings.Cut(rest, `"`)
+	return name
+}
+
 // isTransport reports whether a request got no answer, or one that broke off.
 // Every error that comes out of an http.Client is a *url.Error, which is a
 // net.Error.

@@ -23,7 +23,7 @@ var steps = []step{
 	},
 	{
 		name:        "faults",
-		arguments:   []string{"-v", "-run", "^Test(Matrix|RandomFaults|KilledServers|Troubles)$", "."},
+		arguments:   []string{"-v", "-run", "^Test(Matrix|RandomFaults|KilledServers|Troubles|WebhookThatChangesOurField|TerminatingNamespace|NamespaceGoes|CRDRemoved)$", "."},
 		environment: []string{"COAPPLY_CASES=60"},
 		module:      "test/faults",
 	},
