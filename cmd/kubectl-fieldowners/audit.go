@@ -8,14 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 )
 
 type auditCommand struct {
-	*plugin
-	selection
+	*objects.Reader
+	objects.Source
 
-	files     []string
 	output    string
 	noHeaders bool
 	lookFor   time.Duration
@@ -26,8 +27,8 @@ type auditCommand struct {
 
 var auditOutputs = []string{"table", "wide", "json", "yaml", "name", "html", "sarif"}
 
-func newAudit(p *plugin) *cobra.Command {
-	a := &auditCommand{plugin: p}
+func newAudit(p *objects.Reader) *cobra.Command {
+	a := &auditCommand{Reader: p}
 	cmd := &cobra.Command{
 		Use:   "audit [TYPE ... | -f FILE]",
 		Short: "Show who writes to many objects, and what is wrong with their managed fields",
@@ -79,37 +80,35 @@ Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&a.files, "filename", "f", nil, "read objects from `files`, - for stdin, instead of a cluster")
 	flags.StringVarP(&a.output, "output", "o", "table", strings.Join(auditOutputs, ", "))
 	flags.BoolVar(&a.noHeaders, "no-headers", false, "leave out the headers of tables")
 	flags.DurationVar(&a.lookFor, "for", 0, "watch for this `time` as well, such as 30s, and find managers that fight")
 	flags.StringVar(&a.contract, "contract", "", "compare the objects with the contract in this `file`, - for stdin")
-	must(cmd.MarkFlagFilename("contract", "yaml", "yml"))
-	a.addFlags(cmd)
-	completeValues(cmd, "output", auditOutputs...)
-	p.completeTypes(cmd)
+	console.Complete(cmd, "contract", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	a.Source.AddFlags(cmd)
+	console.CompleteValues(cmd, "output", auditOutputs...)
+	completeTypes(p, cmd)
 	return cmd
 }
 
 func (a *auditCommand) validate(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if strings.Contains(arg, "/") {
-			return usageError(cmd, "%q names an object: an audit is of kinds; see %s %s", arg, name, arg)
+			return console.UsageError(cmd, "%q names an object: an audit is of kinds; see %s %s", arg, console.Name, arg)
 		}
 	}
+	if err := a.Check(cmd, args); err != nil {
+		return err
+	}
 	switch {
-	case len(args) > 0 && len(a.files) > 0:
-		return usageError(cmd, "%q beside -f: objects come either from files or from a cluster", args[0])
-	case len(a.files) > 0 && (a.selector != "" || a.fieldSelector != "" || a.allNamespaces):
-		return usageError(cmd, "-l, --field-selector and -A select objects of a cluster, not of files")
-	case a.contract == "-" && slices.Contains(a.files, "-"):
-		return usageError(cmd, "--contract and -f both read stdin: put one of them into a file")
+	case a.contract == "-" && slices.Contains(a.Files, "-"):
+		return console.UsageError(cmd, "--contract and -f both read stdin: put one of them into a file")
 	case a.lookFor < 0:
-		return usageError(cmd, "--for is %v, want a time to come, such as 30s", a.lookFor)
-	case len(a.files) > 0 && a.lookFor > 0:
-		return usageError(cmd, "--for watches a cluster, -f reads files")
+		return console.UsageError(cmd, "--for is %v, want a time to come, such as 30s", a.lookFor)
+	case len(a.Files) > 0 && a.lookFor > 0:
+		return console.UsageError(cmd, "--for watches a cluster, -f reads files")
 	case !slices.Contains(auditOutputs, a.output):
-		return usageError(cmd, "-o is %q, want one of %s", a.output, strings.Join(auditOutputs, ", "))
+		return console.UsageError(cmd, "-o is %q, want one of %s", a.output, strings.Join(auditOutputs, ", "))
 	}
 	return nil
 }
@@ -123,7 +122,7 @@ func (a *auditCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	read := func() error { return a.readCluster(cmd.Context(), args) }
-	if len(a.files) > 0 {
+	if len(a.Files) > 0 {
 		read = a.readFiles
 	}
 	err := read()
@@ -139,9 +138,9 @@ func (a *auditCommand) run(cmd *cobra.Command, args []string) error {
 	case err != nil: // what was read is shown, whatever came then
 		return err
 	case !report.Complete:
-		return errSaid
+		return console.ErrSaid
 	case len(report.Findings) > 0:
-		return errFound
+		return console.ErrFound
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/fieldowners/lint"
 )
@@ -27,8 +28,8 @@ func (a *auditCommand) readCluster(ctx context.Context, args []string) error {
 	}
 	progress := &r.progress
 	progress.kinds = len(kinds)
-	if is, width := terminalOf(a.ErrOut); is {
-		progress.out, _ = a.ErrOut.(*statusLine)
+	if is, width := console.TerminalOf(a.ErrOut); is {
+		progress.out, _ = a.ErrOut.(*console.StatusLine)
 		progress.width = width
 	}
 	defer progress.end()
@@ -82,22 +83,22 @@ func (r *clusterAudit) noteRefused() {
 
 func (a *auditCommand) newClusterAudit(args []string) (*clusterAudit, []auditKind, error) {
 	r := &clusterAudit{auditCommand: a}
-	config, err := a.config.ToRESTConfig()
+	config, err := a.Config.ToRESTConfig()
 	if err != nil {
 		return nil, nil, err
 	}
 	if r.client, err = newMetadataClient(config); err != nil {
 		return nil, nil, err
 	}
-	if r.namespace, _, err = a.config.ToRawKubeConfigLoader().Namespace(); err != nil {
+	if r.namespace, _, err = a.Namespace(); err != nil {
 		return nil, nil, err
 	}
-	discovered, err := a.discover()
+	discovered, err := discover(a.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
 	r.served = discovered.served
-	kinds, err := a.auditKinds(args, discovered, a.allNamespaces)
+	kinds, err := auditKinds(a.Reader, args, discovered, a.AllNamespaces)
 	if len(args) == 0 { // else it is not about all kinds
 		for _, problem := range discovered.problems {
 			a.audit.Problem(problem)
@@ -108,8 +109,8 @@ func (a *auditCommand) newClusterAudit(args []string) (*clusterAudit, []auditKin
 
 // target returns what of a kind the audit is about.
 func (r *clusterAudit) target(kind auditKind) watchTarget {
-	t := watchTarget{resource: kind.GroupVersionResource, kind: kind.kind, labelSelector: r.selector, fieldSelector: r.fieldSelector}
-	if kind.namespaced && !r.allNamespaces {
+	t := watchTarget{resource: kind.GroupVersionResource, kind: kind.kind, labelSelector: r.Labels, fieldSelector: r.Fields}
+	if kind.namespaced && !r.AllNamespaces {
 		t.namespace = r.namespace
 	}
 	return t
@@ -120,7 +121,7 @@ func (r *clusterAudit) read(ctx context.Context, kind auditKind) error {
 	before := r.audit.Objects()
 	target := r.target(kind)
 	facts := lint.Facts{Served: r.served.of(name)}
-	snapshot, err := listPages(ctx, target.in(r.client), r.selection, func(page *metav1.PartialObjectMetadataList) error {
+	snapshot, err := listPages(ctx, target.in(r.client), r.Selection, func(page *metav1.PartialObjectMetadataList) error {
 		for _, m := range page.Items {
 			r.add(owneraudit.Object{
 				Ref:           owneraudit.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},

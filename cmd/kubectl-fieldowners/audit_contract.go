@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners/contract"
 )
@@ -17,7 +18,7 @@ func (a *auditCommand) holdContract() error {
 	if a.contract == "" {
 		return nil
 	}
-	source, content, err := a.readFile(a.contract)
+	source, content, err := a.ReadFile(a.contract)
 	if err != nil {
 		return err
 	}
@@ -38,5 +39,5 @@ func (a *auditCommand) holdContract() error {
 		}
 		fmt.Fprintln(a.ErrOut, ownerview.Visible(fmt.Sprintf("error: %s, %v", source, err)))
 	}
-	return errSaid
+	return console.ErrSaid
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 )
 
 // corpus makes List pages as an API server answers with them when it is asked for
@@ -18,7 +20,7 @@ type corpus struct {
 // page returns the page that begins with the object start; next is the start of the
 // page behind it, 0 behind the last.
 func (c corpus) page(start int) (page []byte, next int) {
-	end := min(start+pageSize, c.objects)
+	end := min(start+objects.PageSize, c.objects)
 	if end < c.objects {
 		next = end
 	}

@@ -5,13 +5,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners/lint"
 )
 
 func (a *auditCommand) readFiles() error {
-	return a.plugin.readFiles(a.files, func(_ string, content map[string]any) error {
+	return a.ReadFiles(a.Files, func(item objects.Item) error {
+		content := item.Content
 		o := unstructured.Unstructured{Object: content}
 		ref := owneraudit.Ref{
 			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),

@@ -7,15 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/resource"
-
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
-	"k8s.io/kubectl/pkg/util/completion"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 )
 
 // auditKind is a kind to read.
@@ -50,8 +48,8 @@ type discovered struct {
 }
 
 // discover asks the server anew: what an old cache knows may not be served any more.
-func (p *plugin) discover() (discovered, error) {
-	client, err := p.config.ToDiscoveryClient()
+func discover(r *objects.Reader) (discovered, error) {
+	client, err := r.Config.ToDiscoveryClient()
 	if err != nil {
 		return discovered{}, err
 	}
@@ -62,8 +60,8 @@ func (p *plugin) discover() (discovered, error) {
 		return d, err
 	}
 	for _, list := range all {
-		for _, r := range kindsOf(list) {
-			d.served.kinds[r.kind] = true
+		for _, k := range kindsOf(list) {
+			d.served.kinds[k.kind] = true
 		}
 	}
 	preferred, err := client.ServerPreferredResources()
@@ -111,7 +109,7 @@ func kindsOf(list *metav1.APIResourceList, verbs ...string) []auditKind {
 // auditKinds returns the kinds that the arguments name, or all that an audit of a
 // namespace or of a cluster is about: events are left out, which are written once,
 // are gone soon, and are served twice.
-func (p *plugin) auditKinds(args []string, d discovered, allNamespaces bool) ([]auditKind, error) {
+func auditKinds(r *objects.Reader, args []string, d discovered, allNamespaces bool) ([]auditKind, error) {
 	if len(args) == 0 {
 		return slices.DeleteFunc(slices.Clone(d.all), func(k auditKind) bool {
 			return k.Resource == "events" || !k.namespaced && !allNamespaces
@@ -119,7 +117,7 @@ func (p *plugin) auditKinds(args []string, d discovered, allNamespaces bool) ([]
 	}
 	var kinds []auditKind
 	for arg := range strings.SplitSeq(strings.Join(args, ","), ",") {
-		mapping, err := p.mappingOf(arg)
+		mapping, err := mappingOf(r, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -132,13 +130,18 @@ func (p *plugin) auditKinds(args []string, d discovered, allNamespaces bool) ([]
 }
 
 // mappingOf finds a kind by any name that kubectl knows it by.
-func (p *plugin) mappingOf(arg string) (*meta.RESTMapping, error) {
-	return resource.NewBuilder(p.config).Unstructured().AllNamespaces(true).ResourceTypeOrNameArgs(true, arg).Do().ResourceMapping()
+func mappingOf(r *objects.Reader, arg string) (*meta.RESTMapping, error) {
+	builder, err := r.Builder(objects.Selection{AllNamespaces: true})
+	if err != nil {
+		return nil, err
+	}
+	return builder.ResourceTypeOrNameArgs(true, arg).Do().ResourceMapping()
 }
 
 // completeTypes completes kinds as kubectl get does.
-func (p *plugin) completeTypes(cmd *cobra.Command) {
-	complete := completion.ResourceTypeAndNameCompletionFunc(cmdutil.NewFactory(p.config))
+func completeTypes(r *objects.Reader, cmd *cobra.Command) {
+	r.CompleteObjects(cmd)
+	complete := cmd.ValidArgsFunction
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return complete(cmd, nil, typed)
 	}

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 )
 
 // newMetadataClient returns a client that asks for metadata and for nothing else. By itself
@@ -33,9 +35,9 @@ func (o onlyMetadata) RoundTrip(request *http.Request) (*http.Response, error) {
 // listPages reads all pages. snapshot is false where a page came too late for the server
 // to know the moment of the first one: then it went on with the objects behind those
 // that were read, as they are now.
-func listPages(ctx context.Context, client metadata.ResourceInterface, s selection, each func(*metav1.PartialObjectMetadataList) error) (snapshot bool, err error) {
+func listPages(ctx context.Context, client metadata.ResourceInterface, s objects.Selection, each func(*metav1.PartialObjectMetadataList) error) (snapshot bool, err error) {
 	snapshot = true
-	options := metav1.ListOptions{Limit: pageSize, LabelSelector: s.selector, FieldSelector: s.fieldSelector}
+	options := metav1.ListOptions{Limit: objects.PageSize, LabelSelector: s.Labels, FieldSelector: s.Fields}
 	for {
 		page, err := client.List(ctx, options)
 		if late := tokenBehind(err); late != "" && late != options.Continue {

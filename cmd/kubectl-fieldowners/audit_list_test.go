@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 )
 
 // faulty answers some paths itself, and leaves the others to a corpus.
@@ -37,7 +39,7 @@ const (
 )
 
 func TestAuditAnswers(t *testing.T) {
-	served := writePages(t, corpus{objects: 4 * pageSize, shapes: 1})
+	served := writePages(t, corpus{objects: 4 * objects.PageSize, shapes: 1})
 	for _, test := range []struct {
 		reason string
 		path   string
@@ -49,12 +51,12 @@ func TestAuditAnswers(t *testing.T) {
 	}{
 		{
 			reason: "nothing is wrong but what Lint finds", args: "-A -o json",
-			code: exitFound, stdout: `"complete": true`,
+			code: 1, stdout: `"complete": true`,
 		},
 		{
 			reason: "one kind is forbidden, the other counts", args: "-A -o json",
 			path: "/api/v1/pods", answer: status(403, podsForbidden),
-			code: exitError, stdout: `"objects": 1000`, stderr: `error: pods: pods is forbidden: User "eve" cannot list`,
+			code: 2, stdout: `"objects": 1000`, stderr: `error: pods: pods is forbidden: User "eve" cannot list`,
 		},
 		{
 			reason: "a token that has expired, and the server offers another", args: "pods -A -o json",
@@ -64,14 +66,14 @@ func TestAuditAnswers(t *testing.T) {
 				}
 				return status(410, strings.Replace(tooOld, "1000", "0500", 1))(w, r)
 			},
-			code: exitNothing, stdout: `"snapshot": false`, stderr: "pods: the list is not of one moment",
+			code: 0, stdout: `"snapshot": false`, stderr: "pods: the list is not of one moment",
 		},
 		{
 			reason: "a token that has expired for good", args: "pods -A -o json",
 			path: "/api/v1/pods", answer: func(w http.ResponseWriter, r *http.Request) bool {
 				return r.URL.Query().Get("continue") != "" && status(410, strings.Replace(tooOld, `"continue":"1000"`, "", 1))(w, r)
 			},
-			code: exitError, stdout: `"objects": 500`, stderr: "error: pods: too old",
+			code: 2, stdout: `"objects": 500`, stderr: "error: pods: too old",
 		},
 		{
 			reason: "nothing but metadata is asked for", args: "pods -A -o json",
@@ -83,23 +85,23 @@ func TestAuditAnswers(t *testing.T) {
 				}
 				return false
 			},
-			code: exitNothing, stdout: `"complete": true`,
+			code: 0, stdout: `"complete": true`,
 		},
 		{
 			reason: "an answer that breaks off", args: "pods -A",
 			path: "/api/v1/pods", answer: status(200, `{"kind":"PartialObjectMetadataList","items":[{"metadata":{"name":"a"}}`),
-			code: exitError, stderr: "error: pods: couldn't get version/kind; json parse error",
+			code: 2, stderr: "error: pods: couldn't get version/kind; json parse error",
 		},
 		{
 			reason: "an empty list", args: "pods -A",
 			path: "/api/v1/pods", answer: status(200, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":null}`),
-			code: exitNothing, stderr: "No objects found.",
+			code: 0, stderr: "No objects found.",
 		},
-		{reason: "an unknown kind", args: "spaceships", code: exitError, stderr: `error: the server doesn't have a resource type "spaceships"`},
-		{reason: "both kinds by other names", args: "deploy,Pod -A -o json", code: exitFound, stdout: `"objects": 2000`},
+		{reason: "an unknown kind", args: "spaceships", code: 2, stderr: `error: the server doesn't have a resource type "spaceships"`},
+		{reason: "both kinds by other names", args: "deploy,Pod -A -o json", code: 1, stdout: `"objects": 2000`},
 		{
 			reason: "no server", args: "-A --request-timeout 1s --server https://127.0.0.1:1",
-			code: exitError, stderr: "The connection to the server 127.0.0.1:1 was refused",
+			code: 2, stderr: "The connection to the server 127.0.0.1:1 was refused",
 		},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
@@ -114,7 +116,7 @@ func TestAuditAnswers(t *testing.T) {
 
 // TestAuditInterrupted ends an audit in the middle of a list.
 func TestAuditInterrupted(t *testing.T) {
-	served := writePages(t, corpus{objects: 4 * pageSize, shapes: 1})
+	served := writePages(t, corpus{objects: 4 * objects.PageSize, shapes: 1})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	interrupt := func(_ http.ResponseWriter, r *http.Request) bool {
@@ -127,7 +129,7 @@ func TestAuditInterrupted(t *testing.T) {
 	}
 	answers := map[string]func(http.ResponseWriter, *http.Request) bool{"/api/v1/pods": interrupt}
 	code, stdout, stderr := auditOf(ctx, t, faulty{served, answers}, "pods", "-A", "-o", "json")
-	if code != exitInterrupted || !strings.Contains(stdout, `"complete": false`) || !strings.Contains(stdout, `"objects": 500`) || !strings.Contains(stderr, "interrupted") {
+	if code != 130 || !strings.Contains(stdout, `"complete": false`) || !strings.Contains(stdout, `"objects": 500`) || !strings.Contains(stderr, "interrupted") {
 		t.Errorf("exit code %d, stderr %q, stdout %.200q", code, stderr, stdout)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
@@ -13,7 +14,7 @@ import (
 
 // note says on stderr what must not be missed, whatever the output.
 func (a *auditCommand) note(r owneraudit.Report) {
-	_, width := terminalOf(a.ErrOut)
+	_, width := console.TerminalOf(a.ErrOut)
 	for _, problem := range r.Problems { // which may name all kinds
 		fmt.Fprintln(a.ErrOut, ownerview.Wrap("error: "+ownerview.Visible(problem), "", width))
 	}
@@ -27,7 +28,7 @@ func (a *auditCommand) note(r owneraudit.Report) {
 	}
 	if r.ManagedFieldsAbsent > 0 {
 		advice := "ask with --show-managed-fields"
-		if len(a.files) == 0 {
+		if len(a.Files) == 0 {
 			advice = "the server has none"
 		}
 		fmt.Fprintf(a.ErrOut, "managedFields absent on %d of %d objects: %s\n", r.ManagedFieldsAbsent, r.Objects, advice)
@@ -50,13 +51,13 @@ func (a *auditCommand) note(r owneraudit.Report) {
 func (a *auditCommand) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
 	switch a.output {
 	case "html":
-		return ownerpage.Audit(a.Out, a.about(cmd, a.files, reading), r)
+		return ownerpage.Audit(a.Out, a.About(cmd, a.Source, reading), r)
 	case "sarif":
-		return a.printSarif(auditSarif(r, a.contract))
+		return a.PrintSarif(auditSarif(r, a.contract))
 	case "table", "wide":
-		owneraudit.Print(a.Out, r, a.screen(a.noHeaders), a.output == "wide")
+		owneraudit.Print(a.Out, r, a.Screen(a.noHeaders), a.output == "wide")
 	}
-	return a.structured(a.output, r)
+	return a.Structured(a.output, r)
 }
 
 // resourceOf names an object as -o name does.

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
 // auditProgress says on one line of a terminal how far an audit is. A bar would need
 // a total, which the server tells of one kind at a time, and not of every one.
 type auditProgress struct {
-	out      *statusLine // nil: nothing is said
+	out      *console.StatusLine // nil: nothing is said
 	width    int
 	kind     string
 	number   int // of the kind
@@ -41,7 +42,7 @@ func (p *auditProgress) page(objects int, remaining *int64) {
 func (p *auditProgress) looking(left time.Duration) {
 	if p.out != nil {
 		line := fmt.Sprintf("watching %d kinds for fights: %v left", p.kinds, max(0, left.Round(time.Second)))
-		p.out.show(ownerview.Shorten(line, p.width-1))
+		p.out.Show(ownerview.Shorten(line, p.width-1))
 	}
 }
 
@@ -51,12 +52,12 @@ func (p *auditProgress) say(text string) {
 	}
 	p.lastSaid = time.Now()
 	line := fmt.Sprintf("reading %s%s (kind %d of %d)", ownerview.Safe(p.kind), text, p.number, p.kinds)
-	p.out.show(ownerview.Shorten(line, p.width-1))
+	p.out.Show(ownerview.Shorten(line, p.width-1))
 }
 
 // end takes the line away.
 func (p *auditProgress) end() {
 	if p.out != nil {
-		p.out.show("")
+		p.out.Show("")
 	}
 }

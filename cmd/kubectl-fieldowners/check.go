@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -11,12 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners/predict"
 )
 
 type checkCommand struct {
-	*plugin
+	*objects.Reader
 
 	files       []string
 	live        []string
@@ -32,8 +35,8 @@ type checkCommand struct {
 
 var checkOutputs = []string{"text", "json", "yaml", "sarif"}
 
-func newCheck(p *plugin) *cobra.Command {
-	c := &checkCommand{plugin: p}
+func newCheck(p *objects.Reader) *cobra.Command {
+	c := &checkCommand{Reader: p}
 	cmd := &cobra.Command{
 		Use:   "check -f FILE --field-manager MANAGER",
 		Short: "Tell which fields of a file would conflict, before it is applied: a gate for CI",
@@ -52,7 +55,7 @@ file; 3 no conflict as far as can be told, but something is not certain.`,
   kubectl kustomize . | kubectl fieldowners check -f - --field-manager ci --dry-run=server
   kubectl fieldowners check -f web.yaml --field-manager ci --live saved.yaml   # no cluster
   kubectl fieldowners check -f web.yaml --field-manager ci --sarif > check.sarif`,
-		Args: noArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -63,8 +66,8 @@ file; 3 no conflict as far as can be told, but something is not certain.`,
 	flags.StringVarP(&c.output, "output", "o", "text", strings.Join(checkOutputs, ", "))
 	flags.BoolVar(&c.sarif, "sarif", false, "the same as -o sarif: SARIF 2.1.0, for what shows findings beside the code")
 	flags.StringVar(&c.dryRun, "dry-run", "none", `"server" asks the API server by a dry run, "none" predicts`)
-	completeValues(cmd, "output", checkOutputs...)
-	completeValues(cmd, "dry-run", "none", "server")
+	console.CompleteValues(cmd, "output", checkOutputs...)
+	console.CompleteValues(cmd, "dry-run", "none", "server")
 	return cmd
 }
 
@@ -75,24 +78,24 @@ func (c *checkCommand) run(cmd *cobra.Command) error {
 	if c.sarif {
 		c.output = "sarif"
 	}
-	if err := c.readSaved(); err != nil {
+	var err error
+	if c.saved, err = c.ReadAll(c.live...); err != nil {
 		return err
 	}
 	switch {
 	case c.asksServer():
-		var err error
-		if c.client, err = c.connect(); err != nil {
+		if c.client, err = c.Connect(); err != nil {
 			return err
 		}
 	case len(c.live) == 0:
-		c.schemas = c.readSchemas()
+		c.schemas = readSchemas(c.Reader)
 	}
 	items, failed, err := c.checkFiles(cmd.Context())
 	if err == nil {
 		err = c.print(items)
 	}
-	if failed && (err == nil || errors.Is(err, errFound) || errors.Is(err, errUnsure)) {
-		err = errSaid
+	if failed && (err == nil || errors.Is(err, console.ErrFound) || errors.Is(err, console.ErrUnsure)) {
+		err = console.ErrSaid
 	}
 	return err
 }
@@ -104,22 +107,19 @@ func (c *checkCommand) asksServer() bool { return c.dryRun == "server" }
 // does not keep the others from it.
 func (c *checkCommand) checkFiles(ctx context.Context) (items []checkItem, failed bool, err error) {
 	items = []checkItem{} // a list for programs, also without any
-	err = c.readDocuments(c.files, func(d document, object map[string]any) error {
-		source := fmt.Sprintf("%s, line %d", d.source, d.line)
-		return flattenAt(source, nil, object, func(source string, places []int, intent map[string]any) error {
-			item, err := c.check(ctx, d, places, intent)
-			switch nowhere := unreachable(err); {
-			case err == nil:
-				items = append(items, item)
-			case ctx.Err() != nil:
-				return err
-			case nowhere != nil:
-				return nowhere
-			default:
-				failed = c.say(fmt.Errorf("%s: %s%w", source, nameOf(intent), err))
-			}
-			return nil
-		})
+	err = c.ReadFiles(c.files, func(intent objects.Item) error {
+		item, err := c.check(ctx, intent)
+		switch nowhere := (*url.Error)(nil); {
+		case err == nil:
+			items = append(items, item)
+		case ctx.Err() != nil:
+			return err
+		case errors.As(err, &nowhere): // for which no file is to blame
+			return nowhere
+		default:
+			failed = c.Say(fmt.Errorf("%s: %s%w", intent.Source, nameOf(intent.Content), err))
+		}
+		return nil
 	})
 	return items, failed, err
 }
@@ -127,40 +127,31 @@ func (c *checkCommand) checkFiles(ctx context.Context) (items []checkItem, faile
 func (c *checkCommand) validate(cmd *cobra.Command) error {
 	switch {
 	case len(c.files) == 0:
-		return usageError(cmd, "which file would be applied? Name it by -f")
+		return console.UsageError(cmd, "which file would be applied? Name it by -f")
 	case c.manager == "":
-		return usageError(cmd, "who would apply it? Name the field manager by --field-manager (kubectl apply --server-side is %q unless told otherwise)", "kubectl")
+		return console.UsageError(cmd, "who would apply it? Name the field manager by --field-manager (kubectl apply --server-side is %q unless told otherwise)", "kubectl")
 	case !slices.Contains(checkOutputs, c.output):
-		return usageError(cmd, "-o is %q, want one of %s", c.output, strings.Join(checkOutputs, ", "))
+		return console.UsageError(cmd, "-o is %q, want one of %s", c.output, strings.Join(checkOutputs, ", "))
 	case c.dryRun != "none" && c.dryRun != "server":
-		return usageError(cmd, "--dry-run is %q, want server, or none to predict", c.dryRun)
+		return console.UsageError(cmd, "--dry-run is %q, want server, or none to predict", c.dryRun)
 	case c.asksServer() && len(c.live) > 0:
-		return usageError(cmd, "--dry-run=server asks the API server, so --live has no part in it")
+		return console.UsageError(cmd, "--dry-run=server asks the API server, so --live has no part in it")
 	case slices.Contains(c.files, "-") && slices.Contains(c.live, "-"):
-		return usageError(cmd, "stdin can be either -f or --live")
+		return console.UsageError(cmd, "stdin can be either -f or --live")
 	case c.sarif && cmd.Flags().Changed("output") && c.output != "sarif":
-		return usageError(cmd, "--sarif is -o sarif: it cannot be -o %s as well", c.output)
+		return console.UsageError(cmd, "--sarif is -o sarif: it cannot be -o %s as well", c.output)
 	}
-	return checkManager(cmd, "field-manager", c.manager)
-}
-
-func (c *checkCommand) readSaved() error {
-	if len(c.live) == 0 {
-		return nil
-	}
-	return c.readFiles(c.live, func(_ string, object map[string]any) error {
-		c.saved = append(c.saved, object)
-		return nil
-	})
+	return console.CheckManager(cmd, "field-manager", c.manager)
 }
 
 // check finds out what an apply of one object would meet.
-func (c *checkCommand) check(ctx context.Context, d document, places []int, intent map[string]any) (checkItem, error) {
+func (c *checkCommand) check(ctx context.Context, item objects.Item) (checkItem, error) {
+	intent := item.Content
 	if nameOf(intent) == "" {
 		return checkItem{}, errors.New("metadata.name is missing")
 	}
 	if c.asksServer() {
-		return c.checkByServer(ctx, d, places, intent)
+		return c.checkByServer(ctx, item)
 	}
 	live, err := c.liveOf(intent)
 	if err != nil {
@@ -173,20 +164,20 @@ func (c *checkCommand) check(ctx context.Context, d document, places []int, inte
 	if err != nil {
 		return checkItem{}, err
 	}
-	item := newCheckItem(d, places, intent, live)
-	if c.lookUp(&item, intent, live); len(item.Refused) == 0 {
-		item.predicted(prediction)
+	found := newCheckItem(item, live)
+	if c.lookUp(&found, intent, live); len(found.Refused) == 0 {
+		found.predicted(prediction)
 	}
-	return item, nil
+	return found, nil
 }
 
 // liveOf returns the live object, of the cluster or of the files; nil if there is none.
 func (c *checkCommand) liveOf(intent map[string]any) (map[string]any, error) {
 	wanted := unstructured.Unstructured{Object: intent}
 	if len(c.live) == 0 {
-		return c.counterpart(wanted.GroupVersionKind(), wanted.GetNamespace(), wanted.GetName())
+		return c.Counterpart(wanted.GroupVersionKind(), wanted.GetNamespace(), wanted.GetName())
 	}
-	namespace, enforced, err := c.config.ToRawKubeConfigLoader().Namespace()
+	namespace, enforced, err := c.Namespace()
 	if err != nil {
 		return nil, err
 	}

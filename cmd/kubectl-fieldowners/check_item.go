@@ -3,6 +3,7 @@ package main
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/lint"
@@ -85,10 +86,11 @@ type checkUnsure struct {
 	Sharing bool `json:"sharing,omitempty"`
 }
 
-func newCheckItem(d document, places []int, intent, live map[string]any) checkItem {
+func newCheckItem(of objects.Item, live map[string]any) checkItem {
+	intent := of.Content
 	object := unstructured.Unstructured{Object: intent}
 	item := checkItem{
-		File: d.source, APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
+		File: of.File, APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
 		Namespace: object.GetNamespace(), Name: object.GetName(),
 		Conflicts: []checkConflict{}, Shared: []checkShared{}, Dropped: []checkDropped{}, Changes: []checkChange{}, Unsure: []checkUnsure{},
 	}
@@ -100,7 +102,7 @@ func newCheckItem(d document, places []int, intent, live map[string]any) checkIt
 	}
 	item.Takeover = takeover(ownership, intent)
 	item.root = ownership.Join(intent)
-	item.lines = newFieldLines(d, places, item.root)
+	item.lines = newFieldLines(of, item.root)
 	item.Line = item.lines.first
 	return item
 }

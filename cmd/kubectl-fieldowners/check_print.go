@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
@@ -26,9 +27,9 @@ func (c *checkCommand) print(items []checkItem) error {
 			c.text(item)
 		}
 	case "sarif":
-		err = c.printSarif(checkSarif(c.manager, items))
+		err = c.PrintSarif(checkSarif(c.manager, items))
 	default:
-		err = c.structured(c.output, checkList{FieldManager: c.manager, Server: c.asksServer(), Items: items})
+		err = c.Structured(c.output, checkList{FieldManager: c.manager, Server: c.asksServer(), Items: items})
 	}
 	if err != nil {
 		return err
@@ -48,16 +49,16 @@ func (c *checkCommand) print(items []checkItem) error {
 	case refused > 0:
 		return errors.New("the API server would refuse what is wrong in these files")
 	case conflicts > 0:
-		return errFound
+		return console.ErrFound
 	case unsure > 0:
-		return errUnsure
+		return console.ErrUnsure
 	}
 	return nil
 }
 
 // text prints one object for people.
 func (c *checkCommand) text(item checkItem) {
-	palette := c.screen(false).Palette
+	palette := c.Screen(false).Palette
 	name := item.Name
 	if item.Namespace != "" {
 		name = item.Namespace + "/" + name

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/kube-openapi/pkg/spec3"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/fieldowners"
 )
 
@@ -25,9 +26,9 @@ type kindSchemas struct {
 }
 
 // readSchemas asks the server which it has. One that cannot be asked has none.
-func (p *plugin) readSchemas() kindSchemas {
+func readSchemas(r *objects.Reader) kindSchemas {
 	s := kindSchemas{known: map[schema.GroupVersion]managedfields.TypeConverter{}}
-	if client, err := p.config.ToDiscoveryClient(); err == nil {
+	if client, err := r.Config.ToDiscoveryClient(); err == nil {
 		s.paths, _ = client.OpenAPIV3().Paths()
 	}
 	return s

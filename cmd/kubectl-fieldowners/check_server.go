@@ -8,13 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 )
 
 // checkByServer has the API server tell what an apply of one object would meet, by a
 // dry run.
-func (c *checkCommand) checkByServer(ctx context.Context, d document, places []int, intent map[string]any) (checkItem, error) {
+func (c *checkCommand) checkByServer(ctx context.Context, of objects.Item) (checkItem, error) {
 	live := c.client
-	wanted := &unstructured.Unstructured{Object: intent}
+	wanted := &unstructured.Unstructured{Object: of.Content}
 	if err := c.completeNamespace(wanted); err != nil {
 		return checkItem{}, err
 	}
@@ -40,7 +41,7 @@ func (c *checkCommand) checkByServer(ctx context.Context, d document, places []i
 	if plan.Refused != nil && !errors.Is(plan.Refused, apply.ErrConflict) {
 		return checkItem{}, plan.Refused
 	}
-	item := newCheckItem(d, places, intent, object.Object)
+	item := newCheckItem(of, object.Object)
 	item.planned(plan)
 	return item, nil
 }
@@ -51,7 +52,7 @@ func (c *checkCommand) completeNamespace(wanted *unstructured.Unstructured) erro
 	if err != nil || !namespaced || wanted.GetNamespace() != "" {
 		return err
 	}
-	namespace, _, err := c.config.ToRawKubeConfigLoader().Namespace()
+	namespace, _, err := c.Namespace()
 	wanted.SetNamespace(namespace)
 	return err
 }

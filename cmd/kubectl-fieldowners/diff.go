@@ -9,19 +9,21 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
 )
 
 type diffCommand struct {
-	*plugin
+	*objects.Reader
 
 	output string
 	screen ownerview.Screen
 }
 
-func newDiff(p *plugin) *cobra.Command {
-	d := &diffCommand{plugin: p}
+func newDiff(p *objects.Reader) *cobra.Command {
+	d := &diffCommand{Reader: p}
 	cmd := &cobra.Command{
 		Use:   "diff BEFORE [AFTER]",
 		Short: "Compare who owned what with who owns it now, or in another saved version",
@@ -44,20 +46,20 @@ Exit codes: 0 the same owners, 1 a difference, 2 an error.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, args) },
 	}
 	cmd.Flags().StringVarP(&d.output, "output", "o", "text", "text, json or yaml")
-	completeValues(cmd, "output", "text", "json", "yaml")
+	console.CompleteValues(cmd, "output", "text", "json", "yaml")
 	return cmd
 }
 
 func (d *diffCommand) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
-		return usageError(cmd, "which versions? Name a file, or two")
+		return console.UsageError(cmd, "which versions? Name a file, or two")
 	case len(args) > 2:
-		return usageError(cmd, "%d versions, and only two can be compared", len(args))
+		return console.UsageError(cmd, "%d versions, and only two can be compared", len(args))
 	case !slices.Contains([]string{"text", "json", "yaml"}, d.output):
-		return usageError(cmd, "-o is %q, want text, json or yaml", d.output)
+		return console.UsageError(cmd, "-o is %q, want text, json or yaml", d.output)
 	}
-	d.screen = d.plugin.screen(false)
+	d.screen = d.Screen(false)
 	before, err := d.version(args[0])
 	if err != nil {
 		return err
@@ -78,33 +80,33 @@ var typeAndName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z
 
 // version reads the objects of a file or of the cluster.
 func (d *diffCommand) version(name string) ([]*ownerview.Object, error) {
-	var objects []*ownerview.Object
+	var all []*ownerview.Object
 	var unreadable error
 	add := func(content map[string]any) {
 		o := ownerview.New(content)
-		if !d.tell(o) || o.Absent { // half of a comparison would be taken for a difference
-			unreadable = errSaid
+		if !tell(d.ErrOut, o) || o.Absent { // half of a comparison would be taken for a difference
+			unreadable = console.ErrSaid
 		}
-		objects = append(objects, o)
+		all = append(all, o)
 	}
 	_, notThere := os.Stat(name)
 	var err error
 	if name != "-" && notThere != nil && typeAndName.MatchString(name) {
-		err = d.readCluster([]string{name}, selection{}, func(content map[string]any) error { add(content); return nil })
+		err = d.ReadCluster([]string{name}, objects.Selection{}, add)
 	} else {
-		err = d.readFiles([]string{name}, func(_ string, content map[string]any) error { add(content); return nil })
+		err = d.ReadFiles([]string{name}, func(item objects.Item) error { add(item.Content); return nil })
 	}
 	if err == nil {
 		err = unreadable
 	}
-	return objects, err
+	return all, err
 }
 
 // liveOf reads the live objects of those of a file; one that is gone is left out.
 func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, error) {
 	var live []*ownerview.Object
 	for _, o := range saved {
-		content, err := d.counterpart(o.GroupVersionKind, o.Namespace, o.Name)
+		content, err := d.Counterpart(o.GroupVersionKind, o.Namespace, o.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -112,8 +114,8 @@ func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, er
 			continue
 		}
 		now := ownerview.New(content)
-		if !d.tell(now) || now.Absent {
-			return nil, errSaid
+		if !tell(d.ErrOut, now) || now.Absent {
+			return nil, console.ErrSaid
 		}
 		o.Namespace = now.Namespace // the command line's, if the file has none
 		live = append(live, now)
@@ -167,11 +169,11 @@ func (d *diffCommand) print(pairs []compared) error {
 			d.screen.Difference(d.Out, item)
 		}
 	}
-	if err := d.structured(d.output, list); err != nil {
+	if err := d.Structured(d.output, list); err != nil {
 		return err
 	}
 	if len(list.Items) > 0 {
-		return errFound
+		return console.ErrFound
 	}
 	fmt.Fprintln(d.ErrOut, "The same owners.")
 	return nil

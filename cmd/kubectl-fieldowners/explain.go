@@ -6,12 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners/explain"
 )
 
 type explainCommand struct {
-	*plugin
+	*objects.Reader
 
 	file, live, intent string
 	output             string
@@ -22,8 +24,8 @@ type explainCommand struct {
 
 var explainOutputs = []string{"text", "json", "yaml"}
 
-func newExplain(p *plugin) *cobra.Command {
-	e := &explainCommand{plugin: p}
+func newExplain(p *objects.Reader) *cobra.Command {
+	e := &explainCommand{Reader: p}
 	cmd := &cobra.Command{
 		Use:   "explain [-f FILE]",
 		Short: "Explain the conflicts that an apply met, and the three ways out",
@@ -44,7 +46,7 @@ Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
 		Example: `  kubectl apply --server-side -f web.yaml 2>&1 | kubectl fieldowners explain --intent web.yaml
   kubectl get deployment web -o yaml --show-managed-fields > live.yaml
   kubectl fieldowners explain -f answer.txt --live live.yaml --intent web.yaml`,
-		Args: noArgs,
+		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -52,7 +54,7 @@ Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
 	flags.StringVar(&e.live, "live", "", "a `file` with the live object, or several")
 	flags.StringVar(&e.intent, "intent", "", "a `file` with what was applied, also of several objects")
 	flags.StringVarP(&e.output, "output", "o", "text", "text, json or yaml")
-	completeValues(cmd, "output", explainOutputs...)
+	console.CompleteValues(cmd, "output", explainOutputs...)
 	return cmd
 }
 
@@ -60,7 +62,7 @@ func (e *explainCommand) run(cmd *cobra.Command) error {
 	if err := e.validate(cmd); err != nil {
 		return err
 	}
-	_, answer, err := e.readFile(e.file)
+	_, answer, err := e.ReadFile(e.file)
 	if err != nil {
 		return err
 	}
@@ -83,18 +85,19 @@ func (e *explainCommand) validate(cmd *cobra.Command) error {
 		given := cmd.Flags().Lookup(flag)
 		switch {
 		case given.Changed && given.Value.String() == "":
-			return usageError(cmd, "--%s is empty: name a file", flag)
+			return console.UsageError(cmd, "--%s is empty: name a file", flag)
 		case given.Value.String() == "-", flag == "filename" && !given.Changed:
 			stdin++
 		}
 	}
+	waits, _ := console.TerminalOf(e.In)
 	switch {
 	case !slices.Contains(explainOutputs, e.output):
-		return usageError(cmd, "-o is %q, want text, json or yaml", e.output)
+		return console.UsageError(cmd, "-o is %q, want text, json or yaml", e.output)
 	case stdin > 1:
-		return usageError(cmd, "stdin can be read once: name files for the others")
-	case e.file == "" && waitingForInput(e.In):
-		return usageError(cmd, "which answer? Pipe into it what the apply printed, or name a file by -f")
+		return console.UsageError(cmd, "stdin can be read once: name files for the others")
+	case e.file == "" && waits:
+		return console.UsageError(cmd, "which answer? Pipe into it what the apply printed, or name a file by -f")
 	case e.file == "":
 		e.file = "-"
 	}

@@ -18,15 +18,11 @@ func (e *explainCommand) readObjects() (err error) {
 	return err
 }
 
-func (e *explainCommand) objectsIn(file string) (found []map[string]any, err error) {
+func (e *explainCommand) objectsIn(file string) ([]map[string]any, error) {
 	if file == "" {
 		return nil, nil
 	}
-	err = e.readFiles([]string{file}, func(_ string, object map[string]any) error {
-		found = append(found, object)
-		return nil
-	})
-	return found, err
+	return e.ReadAll(file)
 }
 
 // objectsOf returns the live object and the intent that an answer is about. Of several in
@@ -42,7 +38,7 @@ func (e *explainCommand) objectsOf(x explain.Explanation) (live, intent map[stri
 	}
 	if live != nil {
 		if o := ownerview.New(live); o.Absent {
-			e.tell(o)
+			tell(e.ErrOut, o)
 		}
 	}
 	intent, err = e.only(e.intent, e.intents, intents)

@@ -46,7 +46,7 @@ func (e *explainCommand) print(explanations []explain.Explanation) error {
 		for _, x := range explanations {
 			list.Items = append(list.Items, newExplainItem(x))
 		}
-		return e.structured(e.output, list)
+		return e.Structured(e.output, list)
 	}
 	for i, x := range explanations {
 		if i > 0 {

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
@@ -89,28 +91,6 @@ func raw(items []string) (all []json.RawMessage) {
 	return all
 }
 
-// TestListsItemByItem reads Lists in each form, and again as a whole.
-func TestListsItemByItem(t *testing.T) {
-	items := configMaps(500, 2, strings.Repeat(" text", 300))
-	asJSON, _ := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{}, "items": raw(items)})
-	asYAML, _ := yaml.JSONToYAML(asJSON)
-	anchored := strings.Replace(string(asYAML), "value 1", "&x value 1", 1)
-	typed := strings.NewReplacer("kind: List", "kind: ConfigMapList", "  kind: ConfigMap\n", "").Replace(string(asYAML))
-	want, _ := got(t, "-f", file(t, strings.Join(items, "\n---\n")), "-o", "json")
-	for name, content := range map[string]string{"JSON": string(asJSON), "YAML": string(asYAML), "an anchor": anchored, "a typed list": typed} {
-		if len(content) < long {
-			t.Fatalf("%s: %d bytes are read as a whole anyway", name, len(content))
-		}
-		l, is := document{text: []byte(content), line: 1}.list()
-		if is == (name == "an anchor") || is && len(l.items) != len(items) {
-			t.Errorf("%s: %d items, %t", name, len(l.items), is)
-		}
-		if stdout, _ := got(t, "-f", file(t, content), "-o", "json"); stdout != want {
-			t.Errorf("%s: other objects than one by one", name)
-		}
-	}
-}
-
 // TestGetMemory holds what a long list takes while it is printed to a few times its size.
 func TestGetMemory(t *testing.T) {
 	content, _ := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": raw(configMaps(1000, 20, strings.Repeat(" text", 20)))})
@@ -148,15 +128,15 @@ func TestItemsAsAWhole(t *testing.T) {
 	for i := range 3 {
 		for _, output := range []string{"json", "yaml"} {
 			var whole, single bytes.Buffer
-			p := &plugin{}
-			p.Out = &whole
+			c := &console.Console{}
+			c.Out = &whole
 			w := itemWriter{out: &single, output: output}
 			for _, item := range items {
 				if err := w.add(item); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := errors.Join(w.end(), p.structured(output, ownerview.List{Items: items})); err != nil {
+			if err := errors.Join(w.end(), c.Structured(output, ownerview.List{Items: items})); err != nil {
 				t.Fatal(err)
 			}
 			var want, got any
@@ -195,7 +175,7 @@ func TestWideIsWhole(t *testing.T) {
 		{80, []string{short, medium, long}, false},
 	} {
 		var out bytes.Buffer
-		g := &getCommand{plugin: &plugin{}, output: "wide"}
+		g := &getCommand{Reader: &objects.Reader{Console: &console.Console{}}, output: "wide"}
 		g.Out = &out
 		p := &getPrinter{getCommand: g, screen: ownerview.Screen{Width: test.width}, objects: 1}
 		for _, path := range test.paths {
@@ -225,7 +205,7 @@ func TestWideIsWhole(t *testing.T) {
 // TestStackedObjects: where there are several, each stands above its fields.
 func TestStackedObjects(t *testing.T) {
 	var out bytes.Buffer
-	g := &getCommand{plugin: &plugin{}, output: "wide"}
+	g := &getCommand{Reader: &objects.Reader{Console: &console.Console{}}, output: "wide"}
 	g.Out = &out
 	p := &getPrinter{getCommand: g, screen: ownerview.Screen{Width: 40}, objects: 2}
 	p.rows = [][]string{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
@@ -34,13 +35,13 @@ type getPrinter struct {
 
 func (g *getCommand) newPrinter() *getPrinter {
 	return &getPrinter{
-		getCommand: g, screen: g.screen(g.noHeaders), items: itemWriter{out: g.Out, output: g.output}, managers: map[string]bool{},
+		getCommand: g, screen: g.Screen(g.noHeaders), items: itemWriter{out: g.Out, output: g.output}, managers: map[string]bool{},
 	}
 }
 
 func (p *getPrinter) print(o *ownerview.Object) {
 	p.objects++
-	if !p.tell(o) {
+	if !tell(p.ErrOut, o) {
 		p.incomplete = true
 	}
 	filter := p.filter
@@ -116,7 +117,7 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 		if reading != nil && p.objects == 0 { // there is nothing to tell but the error
 			return nil
 		}
-		about := p.about(cmd, p.files, reading)
+		about := p.About(cmd, p.Source, reading)
 		if about.ObjectsLeftOut = p.leftOut; p.leftOut > 0 {
 			fmt.Fprintf(p.ErrOut, "warning: a page has %d lines at most, so %d objects are left out: name fewer, or narrow them by --path or --manager\n", ownerpage.MaxLines, p.leftOut)
 		}
@@ -129,7 +130,7 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 func (p *getPrinter) summary() error {
 	switch {
 	case p.incomplete:
-		return errSaid
+		return console.ErrSaid
 	case p.objects == 0:
 		fmt.Fprintln(p.ErrOut, "No objects found.")
 	case p.shown == 0 && p.noPath != nil:

@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/fieldowners"
 )
 
@@ -14,25 +15,24 @@ type fieldLines struct {
 	lines map[string]int // by Path.String
 }
 
-// newFieldLines reads a document that has been read as an object already. root is the
-// object with its list items named as paths name them; items leads to it through
-// the Lists around it.
-func newFieldLines(d document, items []int, root fieldowners.Field) fieldLines {
-	found := fieldLines{first: d.line, lines: map[string]int{}}
+// newFieldLines reads the document of an object once more. root is the object with its list items
+// named as paths name them.
+func newFieldLines(item objects.Item, root fieldowners.Field) fieldLines {
+	found := fieldLines{first: item.Line, lines: map[string]int{}}
 	var whole yaml.Node
-	if err := yaml.Unmarshal(d.text, &whole); err != nil || len(whole.Content) == 0 {
+	if err := yaml.Unmarshal(item.Text, &whole); err != nil || len(whole.Content) == 0 {
 		return found // the document's first line is still right
 	}
 	at := whole.Content[0]
-	for _, i := range items {
+	for _, i := range item.Places {
 		list := childNode(at, "items")
 		if list == nil || i >= len(list.Content) {
 			return found
 		}
 		at = list.Content[i]
 	}
-	found.first = d.line + at.Line - 1
-	found.add(d.line-1, at, root)
+	found.first = item.Line + at.Line - 1
+	found.add(item.Line-1, at, root)
 	return found
 }
 

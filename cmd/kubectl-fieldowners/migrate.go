@@ -14,6 +14,8 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
 )
@@ -27,8 +29,8 @@ type migrateCommand struct {
 	paths     []string
 }
 
-func newMigrate(p *plugin) *cobra.Command {
-	m := &migrateCommand{undoable: undoable{plugin: p, verb: "migrate"}}
+func newMigrate(p *objects.Reader) *cobra.Command {
+	m := &migrateCommand{undoable: undoable{Reader: p, verb: "migrate"}}
 	cmd := &cobra.Command{
 		Use:   "migrate (TYPE/NAME ... --from MANAGER --to MANAGER | --undo FILE)",
 		Short: "Move fields from one manager to another, without a change of values",
@@ -66,7 +68,7 @@ Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error
 	flags.StringVar(&m.operation, "operation", string(metav1.ManagedFieldsOperationUpdate), "how --from owns them: `Update` or Apply")
 	flags.StringArrayVar(&m.paths, "path", nil, "only this `field` and what is below it; may be given several times")
 	m.addFlags(cmd)
-	completeValues(cmd, "operation", "Update", "Apply")
+	console.CompleteValues(cmd, "operation", "Update", "Apply")
 	return cmd
 }
 
@@ -83,17 +85,17 @@ func (m *migrateCommand) validate(args []string) (from []ownership.From, err err
 	if err := namesObjects(m.cmd, args); err != nil {
 		return nil, err
 	}
-	if err := checkManager(m.cmd, "to", m.to); err != nil {
+	if err := console.CheckManager(m.cmd, "to", m.to); err != nil {
 		return nil, err
 	}
-	operation, err := operation(m.cmd, m.operation)
+	operation, err := console.Operation(m.cmd, m.operation)
 	switch {
 	case err != nil:
 		return nil, err
 	case operation == "":
-		return nil, usageError(m.cmd, "--operation is empty, want Update or Apply")
+		return nil, console.UsageError(m.cmd, "--operation is empty, want Update or Apply")
 	case len(m.from) == 0:
-		return nil, usageError(m.cmd, "--from is missing: name the field managers whose fields are to move")
+		return nil, console.UsageError(m.cmd, "--from is missing: name the field managers whose fields are to move")
 	}
 	m.operation = string(operation)
 	paths, err := m.canonicalPaths()
@@ -101,11 +103,11 @@ func (m *migrateCommand) validate(args []string) (from []ownership.From, err err
 		return nil, err
 	}
 	for i, name := range m.from {
-		if err := checkManager(m.cmd, "from", name); err != nil {
+		if err := console.CheckManager(m.cmd, "from", name); err != nil {
 			return nil, err
 		}
 		if slices.Contains(m.from[:i], name) {
-			return nil, usageError(m.cmd, "--from names %s twice", name)
+			return nil, console.UsageError(m.cmd, "--from names %s twice", name)
 		}
 		from = append(from, ownership.From{Manager: name, Paths: paths})
 	}
@@ -117,9 +119,9 @@ func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 		path, err := ownerview.ParsePath(text)
 		switch {
 		case err != nil:
-			return nil, usageError(m.cmd, "--path: %w", err)
+			return nil, console.UsageError(m.cmd, "--path: %w", err)
 		case path.IsRoot():
-			return nil, usageError(m.cmd, "--path is empty; leave it out to move all fields")
+			return nil, console.UsageError(m.cmd, "--path is empty; leave it out to move all fields")
 		case !slices.Contains(texts, path.String()):
 			texts = append(texts, path.String())
 		}

@@ -22,7 +22,7 @@ func (u *undoable) showTransfer(object apply.ObjectRef, t *ownership.Transfer) {
 	if len(kept) > 0 {
 		title += fmt.Sprintf(", %d to stay", len(kept))
 	}
-	fmt.Fprintln(u.Out, u.screen(false).Palette.Strong(ownerview.Safe(title)))
+	fmt.Fprintln(u.Out, u.Screen(false).Palette.Strong(ownerview.Safe(title)))
 	heading := ""
 	under := func(text string) {
 		if text != heading {
@@ -55,13 +55,13 @@ const (
 )
 
 // item prints a line below a heading; what is too long for one goes on below it.
-func (p *plugin) item(head, tail string) {
+func (u *undoable) item(head, tail string) {
 	head, tail = ownerview.Safe(head), ownerview.Safe(tail)
 	line := strings.TrimRight(indent+head+" "+tail, " ")
 	if tail == "" || utf8.RuneCountInString(line) <= columns {
-		fmt.Fprintln(p.Out, line)
+		fmt.Fprintln(u.Out, line)
 		return
 	}
-	fmt.Fprintln(p.Out, indent+head)
-	fmt.Fprintln(p.Out, ownerview.Wrap(tail, indent+"  ", columns))
+	fmt.Fprintln(u.Out, indent+head)
+	fmt.Fprintln(u.Out, ownerview.Wrap(tail, indent+"  ", columns))
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"coapply.dev/apply"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
 )
@@ -19,8 +21,8 @@ type releaseCommand struct {
 	manager string
 }
 
-func newRelease(p *plugin) *cobra.Command {
-	r := &releaseCommand{undoable: undoable{plugin: p, verb: "release"}}
+func newRelease(p *objects.Reader) *cobra.Command {
+	r := &releaseCommand{undoable: undoable{Reader: p, verb: "release"}}
 	cmd := &cobra.Command{
 		Use:   "release (TYPE/NAME ... --field-manager MANAGER | --undo FILE)",
 		Short: "Give up every field that a manager applied",
@@ -54,7 +56,7 @@ Exit codes: 0 nothing to give up, or done; 1 there is something; 2 an error.`,
 func (r *releaseCommand) run(args []string) error {
 	ctx := r.cmd.Context()
 	return r.undoable.run(ctx, args, func() error {
-		return cmp.Or(checkManager(r.cmd, "field-manager", r.manager), namesObjects(r.cmd, args))
+		return cmp.Or(console.CheckManager(r.cmd, "field-manager", r.manager), namesObjects(r.cmd, args))
 	}, func(object apply.ObjectRef) (bool, error) { return r.release(ctx, object) })
 }
 

@@ -60,7 +60,7 @@ func (r *releaseCommand) showPart(looked lookedAt, p part) {
 		subject += " (" + p.subresource + ")"
 	}
 	title := fmt.Sprintf("%s: %s to give up, %d to go, %d to stay", subject, fields(len(p.plan.Dropped)), len(goes), len(stays))
-	fmt.Fprintln(r.Out, r.screen(false).Palette.Strong(ownerview.Safe(title)))
+	fmt.Fprintln(r.Out, r.Screen(false).Palette.Strong(ownerview.Safe(title)))
 	r.section("go from the object", goes)
 	r.section("stay", stays)
 	r.section("change with them", beside)

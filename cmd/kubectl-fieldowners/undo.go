@@ -14,13 +14,15 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/fieldowners/command"
 )
 
 // undoable is what the commands share that change managed fields: they show first, write
 // with --yes, save a file that undoes it before they write, and take it back by --undo.
 type undoable struct {
-	*plugin
+	*objects.Reader
 
 	cmd      *cobra.Command
 	verb     string // as the undo file names it
@@ -36,7 +38,7 @@ func (u *undoable) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&u.yes, "yes", false, "do it")
 	flags.StringVar(&u.undo, "undo", "", "take back what was done, from the `file` that was saved then")
 	flags.StringVar(&u.undoFile, "undo-file", "", fmt.Sprintf("`file` to save the undo in (default undo-%s-KIND-NAME-RESOURCEVERSION.json)", u.verb))
-	u.completeObjects(cmd)
+	u.CompleteObjects(cmd)
 }
 
 // run takes back what a file says, or does the command for each object, if it is valid.
@@ -48,9 +50,9 @@ func (u *undoable) run(ctx context.Context, args []string, valid func() error, e
 		return err
 	}
 	if u.undoFile != "" && len(args) > 1 {
-		return usageError(u.cmd, "--undo-file is for one object: each has a file of its own")
+		return console.UsageError(u.cmd, "--undo-file is for one object: each has a file of its own")
 	}
-	if u.client, err = u.connect(); err != nil {
+	if u.client, err = u.Connect(); err != nil {
 		return err
 	}
 	return u.eachNamed(ctx, args, each)
@@ -86,13 +88,13 @@ func (u *undoable) runUndo(ctx context.Context, args []string) error {
 	})
 	switch {
 	case beside != "":
-		return usageError(u.cmd, "--%s beside --undo: the file says what is to be taken back", beside)
+		return console.UsageError(u.cmd, "--%s beside --undo: the file says what is to be taken back", beside)
 	case len(args) > 0:
-		return usageError(u.cmd, "%q beside --undo: the file says which object is meant", args[0])
+		return console.UsageError(u.cmd, "%q beside --undo: the file says which object is meant", args[0])
 	case u.undo == "":
-		return usageError(u.cmd, "--undo: which file?")
+		return console.UsageError(u.cmd, "--undo: which file?")
 	}
-	source, content, err := u.readFile(u.undo)
+	source, content, err := u.ReadFile(u.undo)
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (u *undoable) runUndo(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: no undo file: %w", source, err)
 	}
-	if u.client, err = u.connect(); err != nil {
+	if u.client, err = u.Connect(); err != nil {
 		return err
 	}
 	found, err := u.takeBack(ctx, saved)
@@ -108,7 +110,7 @@ func (u *undoable) runUndo(ctx context.Context, args []string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", source, err)
 	case found:
-		return errFound
+		return console.ErrFound
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/metadata"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners/fights"
 )
@@ -17,8 +19,8 @@ import (
 const fightsPerMinute = 5
 
 type watchCommand struct {
-	*plugin
-	selection
+	*objects.Reader
+	objects.Selection
 
 	output     string
 	path       string
@@ -28,8 +30,8 @@ type watchCommand struct {
 	timeout    time.Duration
 }
 
-func newWatch(p *plugin) *cobra.Command {
-	w := &watchCommand{plugin: p}
+func newWatch(p *objects.Reader) *cobra.Command {
+	w := &watchCommand{Reader: p}
 	cmd := &cobra.Command{
 		Use:   "watch (TYPE/NAME ... | TYPE [NAME ...])",
 		Short: "Show fields changing owners as it happens, and managers that fight",
@@ -80,14 +82,14 @@ fight or a loop.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&w.output, "output", "o", "text", "text or json")
-	flags.StringVar(&w.path, "path", "", "only this `field` and what is below it, such as .spec.replicas or "+examplePath)
+	flags.StringVar(&w.path, "path", "", "only this `field` and what is below it, such as .spec.replicas or "+console.ExamplePath)
 	flags.StringSliceVar(&w.managers, "manager", nil, "only what one of these field `managers` gains or loses")
 	flags.IntVar(&w.perMinute, "fights-per-minute", fightsPerMinute, "more moves of a field between two managers than this are a fight")
 	flags.BoolVar(&w.onlyFights, "only-fights", false, "only fights and loops")
 	flags.DurationVar(&w.timeout, "timeout", 0, "end after this `time`, such as 5m; 0 is never")
-	w.selection.addFlags(cmd)
-	p.completeObjects(cmd)
-	completeValues(cmd, "output", "text", "json")
+	w.Selection.AddFlags(cmd)
+	p.CompleteObjects(cmd)
+	console.CompleteValues(cmd, "output", "text", "json")
 	return cmd
 }
 
@@ -99,20 +101,20 @@ func (w *watchCommand) validate(cmd *cobra.Command, args []string) (*watchReport
 	}
 	report := &watchReport{
 		out: w.Out, errOut: w.ErrOut, json: w.output == "json", fights: detector, loops: loops,
-		managers: w.managers, onlyFights: w.onlyFights, bySelector: w.selector != "" || w.fieldSelector != "",
+		managers: w.managers, onlyFights: w.onlyFights, bySelector: w.Labels != "" || w.Fields != "",
 	}
 	switch {
 	case len(args) == 0:
-		return nil, usageError(cmd, "what to watch? Name a type or an object, such as deployments or deployment/web")
+		return nil, console.UsageError(cmd, "what to watch? Name a type or an object, such as deployments or deployment/web")
 	case w.output != "text" && w.output != "json":
-		return nil, usageError(cmd, "-o is %q, want text or json", w.output)
+		return nil, console.UsageError(cmd, "-o is %q, want text or json", w.output)
 	case err != nil:
-		return nil, usageError(cmd, "--fights-per-minute: %w", err)
+		return nil, console.UsageError(cmd, "--fights-per-minute: %w", err)
 	case w.timeout < 0:
-		return nil, usageError(cmd, "--timeout is %v, want a time to come, or 0 for never", w.timeout)
+		return nil, console.UsageError(cmd, "--timeout is %v, want a time to come, or 0 for never", w.timeout)
 	}
 	if report.path, err = ownerview.ParsePath(w.path); err != nil {
-		return nil, usageError(cmd, "--path: %w", err)
+		return nil, console.UsageError(cmd, "--path: %w", err)
 	}
 	return report, nil
 }
@@ -127,7 +129,7 @@ func (w *watchCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	config, err := w.config.ToRESTConfig()
+	config, err := w.Config.ToRESTConfig()
 	if err != nil {
 		return err
 	}

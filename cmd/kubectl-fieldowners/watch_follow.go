@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/metadata"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/fieldowners"
 )
 
@@ -173,7 +174,7 @@ func (f *follower) list(ctx context.Context) (known map[types.NamespacedName]wat
 
 func (f *follower) pages(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
 	known = map[types.NamespacedName]watched{}
-	options := f.options(metav1.ListOptions{Limit: pageSize})
+	options := f.options(metav1.ListOptions{Limit: objects.PageSize})
 	if f.sparse {
 		options.Limit = 1 // the version is all that is asked for
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/fieldowners/fights"
 )
 
@@ -129,7 +130,7 @@ func TestWatchFollows(t *testing.T) {
 			want: "03:00:01Z Deployment shop/web .spec.replicas: a/Apply -> b/Apply"},
 		{reason: "a fight", lists: script{first}, watches: script{eventsOf(moving(1, back...)...)},
 			want:   "|FIGHT Deployment shop/web .spec.replicas: a/Apply and b/Apply took it from each other 4 times in a minute, since 2026-01-02T03:00:01Z",
-			result: errFound},
+			result: console.ErrFound},
 		{reason: "as many moves in more time, all seen at once after an outage", lists: script{first}, watches: script{eventsOf(moving(60, back...)...)},
 			want: "03:04:00Z Deployment shop/web .spec.replicas: b/Apply -> a/Apply"},
 		{reason: "the watch goes on where it was", lists: script{first},
@@ -154,12 +155,12 @@ func TestWatchFollows(t *testing.T) {
 		{reason: "no right to watch", lists: script{first}, watches: script{fails(403)}, failure: "Forbidden"},
 		{reason: "a type that cannot be watched", lists: script{first}, watches: script{fails(405)}, failure: "MethodNotAllowed"},
 		{reason: "no list", lists: script{fails(403)}, failure: "Forbidden"},
-		{reason: "no list in time", wantErr: "error: deployments.apps: nothing was seen: the time was over first", result: errSaid},
+		{reason: "no list in time", wantErr: "error: deployments.apps: nothing was seen: the time was over first", result: console.ErrSaid},
 		{reason: "not connected at the end", lists: script{first}, watches: script{fails(503)},
-			wantErr: "error: deployments.apps: the watch was interrupted at the end: ", result: errSaid},
+			wantErr: "error: deployments.apps: the watch was interrupted at the end: ", result: console.ErrSaid},
 		{reason: "an entry that cannot be read: the others are shown", lists: script{first},
 			watches: script{eventsOf(webObject(101, "broken/Update", "b/Apply@1"), webObject(102, "broken/Update", "c/Apply@2"))},
-			want:    "a/Apply -> b/Apply|b/Apply -> c/Apply", wantErr: `error: Deployment shop/web: managedFields[0] (manager "broken"): `, result: errSaid},
+			want:    "a/Apply -> b/Apply|b/Apply -> c/Apply", wantErr: `error: Deployment shop/web: managedFields[0] (manager "broken"): `, result: console.ErrSaid},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			s := &watchServer{lists: test.lists, watches: test.watches}
@@ -178,7 +179,7 @@ func TestWatchFollows(t *testing.T) {
 			if strings.Count(errOut, test.wantErr) != 1 && test.wantErr != "" {
 				t.Errorf("stderr does not say once %q:\n%s", test.wantErr, errOut)
 			}
-			if strings.Contains(out, "FIGHT") != errors.Is(test.result, errFound) {
+			if strings.Contains(out, "FIGHT") != errors.Is(test.result, console.ErrFound) {
 				t.Errorf("a fight, or none:\n%s", out)
 			}
 		})

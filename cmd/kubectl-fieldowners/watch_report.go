@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/fights"
@@ -167,13 +168,13 @@ func (r *watchReport) ended(behind error) {
 // not said of a watch that saw nothing at the end.
 func (r *watchReport) result() error {
 	for _, err := range r.behind {
-		fmt.Fprintln(r.errOut, oneLine(err))
+		fmt.Fprintln(r.errOut, console.OneLine(err))
 	}
 	switch {
 	case r.failed || len(r.behind) > 0:
-		return errSaid
+		return console.ErrSaid
 	case r.fought:
-		return errFound
+		return console.ErrFound
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (w *watchCommand) targets(args []string) ([]watchTarget, error) {
 		if err != nil {
 			return nil, err
 		}
-		if w.allNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		if w.AllNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
 			namespace = ""
 		}
 		targets = append(targets, w.target(mapping, namespace, ""))
@@ -80,21 +80,20 @@ func (w *watchCommand) namedTargets(args []string) ([]watchTarget, error) {
 }
 
 func (w *watchCommand) builder(args ...string) (builder *resource.Builder, namespace string, err error) {
-	namespace, _, err = w.config.ToRawKubeConfigLoader().Namespace()
+	namespace, _, err = w.Namespace()
 	if err != nil {
 		return nil, "", err
 	}
-	return resource.NewBuilder(w.config).
-		Unstructured().
-		NamespaceParam(namespace).DefaultNamespace().AllNamespaces(w.allNamespaces).
-		LabelSelectorParam(w.selector).FieldSelectorParam(w.fieldSelector).
-		ResourceTypeOrNameArgs(true, args...), namespace, nil
+	if builder, err = w.Builder(w.Selection); err != nil {
+		return nil, "", err
+	}
+	return builder.ResourceTypeOrNameArgs(true, args...), namespace, nil
 }
 
 func (w *watchCommand) target(mapping *meta.RESTMapping, namespace, name string) watchTarget {
 	return watchTarget{
 		resource: mapping.Resource, kind: mapping.GroupVersionKind, namespace: namespace, name: name,
-		labelSelector: w.selector, fieldSelector: w.fieldSelector,
+		labelSelector: w.Labels, fieldSelector: w.Fields,
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package objects
 
 import (
 	"bufio"
@@ -17,66 +17,75 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 )
 
-// readFiles reads the objects of files, "-" for stdin: YAML with any number of
+// Item is one object of a file.
+type Item struct {
+	Document
+
+	Places  []int  // that lead to it through the Lists around it
+	Source  string // names it in messages
+	Content map[string]any
+}
+
+// Document is one of a file.
+type Document struct {
+	File string // "stdin" for -
+	Line int    // of its first line
+	Text []byte
+}
+
+// ReadFiles reads the objects of files, "-" for stdin: YAML with any number of
 // documents, JSON, and Lists, whose items are given one by one. One document is in memory
 // at a time, and one item of it as an object. Errors name file and line, and quote
 // nothing of what they are about: it may be a Secret.
-func (p *plugin) readFiles(paths []string, each func(source string, object map[string]any) error) error {
-	return p.eachDocument(paths, func(d document) (found bool, err error) {
-		source := fmt.Sprintf("%s, line %d", d.source, d.line)
-		one := func(source string, object map[string]any) error {
+func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
+	return r.eachDocument(paths, func(d Document) (found bool, err error) {
+		source := fmt.Sprintf("%s, line %d", d.File, d.Line)
+		one := func(source string, places []int, object map[string]any) error {
 			select {
-			case <-p.done:
+			case <-r.done:
 				return context.Canceled
 			default:
-				return each(source, object)
+				return each(Item{d, places, source, object})
 			}
 		}
 		if list, is := d.list(); is {
 			return true, list.each(source, one)
 		}
-		object, err := decode(d.source, d.line, d.text)
+		object, err := decode(d.File, d.Line, d.Text)
 		if object == nil || err != nil {
 			return false, err
 		}
-		return true, flatten(source, object, one)
+		return true, flatten(source, nil, object, one)
 	})
 }
 
-// document is one of a file.
-type document struct {
-	source string // the file
-	line   int    // of its first line
-	text   []byte
-}
-
-// readDocuments is readFiles with Lists as they stand.
-func (p *plugin) readDocuments(paths []string, each func(d document, object map[string]any) error) error {
-	return p.eachDocument(paths, func(d document) (found bool, err error) {
-		object, err := decode(d.source, d.line, d.text)
-		if object == nil || err != nil {
-			return false, err
-		}
-		return true, each(d, object)
+// ReadAll returns the objects of files.
+func (r *Reader) ReadAll(paths ...string) (all []map[string]any, err error) {
+	err = r.ReadFiles(paths, func(item Item) error {
+		all = append(all, item.Content)
+		return nil
 	})
+	return all, err
 }
 
 // eachDocument reads files document by document; read reports whether there is anything
 // in one.
-func (p *plugin) eachDocument(paths []string, read func(document) (found bool, err error)) error {
+func (r *Reader) eachDocument(paths []string, read func(Document) (found bool, err error)) error {
 	for _, path := range paths {
-		source, content, err := p.open(path)
+		source, content, err := r.open(path)
 		if err != nil {
 			return err
 		}
 		some := false
 		err = documents(content, func(line int, text []byte) error {
-			found, err := read(document{source, line, text})
+			found, err := read(Document{source, line, text})
 			some = some || found
 			select {
-			case <-p.done:
+			case <-r.done:
 				return context.Canceled
 			default:
 				return err
@@ -93,9 +102,9 @@ func (p *plugin) eachDocument(paths []string, read func(document) (found bool, e
 	return nil
 }
 
-// readFile reads the whole of a file that has no objects.
-func (p *plugin) readFile(path string) (source string, content []byte, err error) {
-	source, file, err := p.open(path)
+// ReadFile reads the whole of a file that has no objects.
+func (r *Reader) ReadFile(path string) (source string, content []byte, err error) {
+	source, file, err := r.open(path)
 	if err != nil {
 		return source, nil, err
 	}
@@ -104,12 +113,12 @@ func (p *plugin) readFile(path string) (source string, content []byte, err error
 	return source, content, err
 }
 
-func (p *plugin) open(path string) (source string, content io.ReadCloser, err error) {
+func (r *Reader) open(path string) (source string, content io.ReadCloser, err error) {
 	if path == "-" {
-		if waitingForInput(p.In) {
-			fmt.Fprintln(p.ErrOut, "reading objects from the terminal; Ctrl-D ends them")
+		if waits, _ := console.TerminalOf(r.In); waits {
+			fmt.Fprintln(r.ErrOut, "reading objects from the terminal; Ctrl-D ends them")
 		}
-		return "stdin", p.openStdin(), nil
+		return "stdin", r.openStdin(), nil
 	}
 	file, err := os.Open(path)
 	if notThere := (*os.PathError)(nil); errors.As(err, &notThere) {
@@ -120,32 +129,21 @@ func (p *plugin) open(path string) (source string, content io.ReadCloser, err er
 
 // openStdin gives up when the command is interrupted. What still reads then ends with
 // the process.
-func (p *plugin) openStdin() io.ReadCloser {
+func (r *Reader) openStdin() io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {
-		_, err := io.Copy(in, p.In)
+		_, err := io.Copy(in, r.In)
 		in.CloseWithError(err)
 	}()
 	stop := make(chan struct{})
 	go func() {
 		select {
-		case <-p.done:
+		case <-r.done:
 			out.CloseWithError(context.Canceled)
 		case <-stop:
 		}
 	}()
-	return stdin{out, sync.OnceFunc(func() { close(stop) })}
-}
-
-type stdin struct {
-	*io.PipeReader
-
-	stop func()
-}
-
-func (s stdin) Close() error {
-	s.stop()
-	return s.PipeReader.Close()
+	return closing{out, sync.OnceFunc(func() { close(stop) })}
 }
 
 // documents splits YAML at its separators, which no indented text can contain, and

@@ -1,4 +1,4 @@
-package main
+package objects
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 
 // list is a List of which the items have not been decoded yet.
 type list struct {
-	source           string
+	file             string
 	kind, apiVersion string
-	items            []document
+	items            []Document
 }
 
 // long is from where on a document in YAML is taken apart before it is decoded, which
@@ -24,16 +24,16 @@ const long = 1 << 20
 
 // list takes a document apart that is a List; is reports whether it is one, as far as can
 // be seen without decoding its items.
-func (d document) list() (l list, is bool) {
-	if text := bytes.TrimSpace(d.text); len(text) > 0 && text[0] == '{' {
+func (d Document) list() (l list, is bool) {
+	if text := bytes.TrimSpace(d.Text); len(text) > 0 && text[0] == '{' {
 		l, is = jsonList(text)
 		for i := range l.items {
-			l.items[i].line = d.line
+			l.items[i].Line = d.Line
 		}
-	} else if len(d.text) >= long {
-		l, is = yamlList(d.text, d.line)
+	} else if len(d.Text) >= long {
+		l, is = yamlList(d.Text, d.Line)
 	}
-	l.source = d.source
+	l.file = d.File
 	return l, is && strings.HasSuffix(l.kind, "List")
 }
 
@@ -45,7 +45,7 @@ func jsonList(text []byte) (l list, is bool) {
 		return list{}, false
 	}
 	for _, item := range items {
-		l.items = append(l.items, document{text: item})
+		l.items = append(l.items, Document{Text: item})
 	}
 	return l, true
 }
@@ -71,11 +71,11 @@ func yamlList(text []byte, first int) (l list, is bool) {
 		row := rest[:end]
 		switch {
 		case bytes.HasPrefix(row, []byte("- ")) && inItems:
-			l.items = append(l.items, document{line: line, text: text[at : at+end]})
+			l.items = append(l.items, Document{Line: line, Text: text[at : at+end]})
 		case row[0] == ' ' || row[0] == '\n' || row[0] == '#':
 			if inItems && len(l.items) > 0 {
 				last := &l.items[len(l.items)-1]
-				last.text = last.text[:len(last.text)+end]
+				last.Text = last.Text[:len(last.Text)+end]
 			}
 		case bytes.Equal(bytes.TrimSpace(row), []byte("items:")):
 			inItems, is = true, true
@@ -96,14 +96,18 @@ func yamlList(text []byte, first int) (l list, is bool) {
 	return l, is
 }
 
+// visit takes one object, what names it in messages, and the places that lead to it through the
+// Lists around it.
+type visit = func(source string, places []int, object map[string]any) error
+
 // each decodes item after item.
-func (l list) each(source string, each func(string, map[string]any) error) error {
+func (l list) each(source string, each visit) error {
 	for i, d := range l.items {
-		l.items[i].text = nil
-		if text, isYAML := bytes.CutPrefix(d.text, []byte("- ")); isYAML {
-			d.text = append([]byte("  "), text...)
+		l.items[i].Text = nil
+		if text, isYAML := bytes.CutPrefix(d.Text, []byte("- ")); isYAML {
+			d.Text = append([]byte("  "), text...)
 		}
-		object, err := decode(fmt.Sprintf("%s, item %d", l.source, i), d.line, d.text)
+		object, err := decode(fmt.Sprintf("%s, item %d", l.file, i), d.Line, d.Text)
 		if err != nil {
 			return err
 		}
@@ -111,21 +115,15 @@ func (l list) each(source string, each func(string, map[string]any) error) error
 		if object == nil {
 			item = nil // and no empty object
 		}
-		err = flattenItem(source, nil, i, item, l.kind, l.apiVersion, func(source string, _ []int, object map[string]any) error { return each(source, object) })
-		if err != nil {
+		if err := flattenItem(source, nil, i, item, l.kind, l.apiVersion, each); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// flatten returns the items of a List, or the object itself.
-func flatten(source string, object map[string]any, each func(string, map[string]any) error) error {
-	return flattenAt(source, nil, object, func(source string, _ []int, object map[string]any) error { return each(source, object) })
-}
-
-// flattenAt also passes the places that lead to an item through the Lists around it.
-func flattenAt(source string, places []int, object map[string]any, each func(string, []int, map[string]any) error) error {
+// flatten passes on the items of a List, or the object itself.
+func flatten(source string, places []int, object map[string]any, each visit) error {
 	kind, _ := object["kind"].(string)
 	apiVersion, _ := object["apiVersion"].(string)
 	items, isList := object["items"].([]any)
@@ -146,8 +144,8 @@ func flattenAt(source string, places []int, object map[string]any, each func(str
 	return nil
 }
 
-// flattenItem returns an item of a List of a kind.
-func flattenItem(source string, places []int, i int, raw any, kind, apiVersion string, each func(string, []int, map[string]any) error) error {
+// flattenItem passes on an item of a List of a kind.
+func flattenItem(source string, places []int, i int, raw any, kind, apiVersion string, each visit) error {
 	at := fmt.Sprintf("%s, item %d", source, i)
 	item, isMap := raw.(map[string]any)
 	if !isMap {
@@ -157,5 +155,5 @@ func flattenItem(source string, places []int, i int, raw any, kind, apiVersion s
 	if ofKind := strings.TrimSuffix(kind, "List"); item["kind"] == nil && ofKind != "" {
 		item["apiVersion"], item["kind"] = apiVersion, ofKind
 	}
-	return flattenAt(at, append(slices.Clone(places), i), item, each)
+	return flatten(at, append(slices.Clone(places), i), item, each)
 }
