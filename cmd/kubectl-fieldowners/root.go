@@ -7,15 +7,20 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/audit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/check"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/show"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/transfer"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/watch"
 )
 
 var colors = []string{"auto", "always", "never"}
 
 func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	p := objects.NewReader(&console.Console{IOStreams: streams})
-	root := newGet(p)
+	root := show.NewGet(p)
 	root.Use = "kubectl-fieldowners [get] (TYPE/NAME ... | TYPE [NAME ...] | -f FILE)"
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: console.Name}
 	root.Short = "Who owns which field of an object, and who will be in conflict"
@@ -53,7 +58,7 @@ where check is not certain.`
 		}
 		return nil
 	}
-	root.AddCommand(newGet(p), newAudit(p), newCheck(p), newDiff(p), newExplain(p), newWatch(p), newMigrate(p), newRelease(p), newVersion(p))
+	root.AddCommand(show.NewGet(p), audit.New(p), check.New(p), show.NewDiff(p), show.NewExplain(p), watch.New(p), transfer.NewMigrate(p), transfer.NewRelease(p), newVersion(p))
 	show := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		err := show(cmd, args)
