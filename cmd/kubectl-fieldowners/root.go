@@ -59,9 +59,9 @@ where check is not certain.`
 		return nil
 	}
 	root.AddCommand(show.NewGet(p), audit.New(p), check.New(p), show.NewDiff(p), show.NewExplain(p), watch.New(p), transfer.NewMigrate(p), transfer.NewRelease(p), newVersion(p))
-	show := root.RunE
+	get := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
-		err := show(cmd, args)
+		err := get(cmd, args)
 		if len(args) > 0 && err != nil {
 			if meant := root.SuggestionsFor(args[0]); len(meant) > 0 {
 				fmt.Fprintf(p.ErrOut, "Did you mean the command %s?\n", meant[0])

@@ -168,9 +168,13 @@ func (a *auditor) readFiles() error {
 			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
 		}
 		entries, unread := ownerview.Entries(content)
-		facts, err := factsOf(content)
+		whole, err := json.Marshal(content)
 		if err != nil {
 			return err
+		}
+		var facts lint.Facts
+		if len(whole) >= small { // else the size is not judged
+			facts.ObjectBytes = len(whole)
 		}
 		a.add(owneraudit.Object{Ref: ref, ManagedFields: entries, Unread: unread, Facts: facts})
 		return nil
@@ -180,19 +184,11 @@ func (a *auditor) readFiles() error {
 // small objects are mostly managed fields as a rule, which costs nobody anything.
 const small = 4 << 10
 
-func factsOf(content map[string]any) (lint.Facts, error) {
-	whole, err := json.Marshal(content)
-	if err != nil || len(whole) < small { // without a size it is not judged
-		return lint.Facts{}, err
-	}
-	return lint.Facts{ObjectBytes: len(whole)}, nil
-}
-
-// maxMistakes is how many mistakes of a contract are told at once.
+// maxMistakes is how many mistakes of a contract are printed.
 const maxMistakes = 20
 
 // holdContract reads --contract, and has what is audited compared with it. Its mistakes are
-// told on stderr, each with its line.
+// printed on stderr, each with its line.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil

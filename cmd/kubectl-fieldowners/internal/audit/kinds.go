@@ -40,7 +40,7 @@ func (s servedVersions) of(kind string) func(apiVersion string) (served, known b
 	}
 }
 
-// discovered is what the server says of itself.
+// discovered is what the server serves.
 type discovered struct {
 	served   servedVersions
 	all      []kind  // that can be listed and patched, in order
@@ -92,7 +92,7 @@ func (d *discovered) note(err error) error {
 // kindsOf returns the kinds of a list that have all the verbs, without subresources.
 func kindsOf(list *metav1.APIResourceList, verbs ...string) []kind {
 	version, err := schema.ParseGroupVersion(list.GroupVersion)
-	if err != nil { // no such thing is ever served
+	if err != nil { // no server lists a version of that form
 		return nil
 	}
 	var kinds []kind

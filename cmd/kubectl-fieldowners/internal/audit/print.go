@@ -15,7 +15,7 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// note says on stderr what must not be missed, whatever the output.
+// note prints on stderr what must not be missed, whatever the output.
 func (a *auditor) note(r owneraudit.Report) {
 	_, width := console.TerminalOf(a.ErrOut)
 	for _, problem := range r.Problems { // which may name all kinds
@@ -50,7 +50,7 @@ func (a *auditor) note(r owneraudit.Report) {
 	}
 }
 
-// print shows the report. The error says why it is incomplete.
+// print prints the report. reading is why it is incomplete.
 func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
 	switch a.output {
 	case "html":
@@ -98,7 +98,7 @@ func sarifShort(rule string) string {
 	return strings.ReplaceAll(rule, "-", " ")
 }
 
-// sarifMessage says it of the first object, and what to do.
+// sarifMessage returns what was found on the first object, and what to do.
 func sarifMessage(f owneraudit.Finding) string {
 	message := f.Rule
 	if len(f.Examples) > 0 {

@@ -8,10 +8,10 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// progress says on one line of a terminal how far an audit is. A bar would need
-// a total, which the server tells of one kind at a time, and not of every one.
+// progress shows on one line of a terminal how far an audit is. A bar would need a total, which the
+// server returns for one kind at a time, and not for every kind.
 type progress struct {
-	out      *console.StatusLine // nil: nothing is said
+	out      *console.StatusLine // nil: nothing is shown
 	width    int
 	kind     string
 	number   int // of the kind
@@ -28,7 +28,7 @@ func (p *progress) begin(kind string) {
 	p.say("")
 }
 
-// page says how many objects of the kind were read and, where the server says, how
+// page shows how many objects of the kind were read and, where the server says, how
 // many are still to come.
 func (p *progress) page(objects int, remaining *int64) {
 	text := fmt.Sprintf(": %d objects", objects)
@@ -38,7 +38,7 @@ func (p *progress) page(objects int, remaining *int64) {
 	p.say(text)
 }
 
-// look says how long the kinds are still watched, each second until they are not.
+// look shows each second how long the kinds are still watched, until they are not.
 func (p *progress) look(lookFor time.Duration, ended <-chan struct{}) {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
@@ -52,7 +52,7 @@ func (p *progress) look(lookFor time.Duration, ended <-chan struct{}) {
 	}
 }
 
-// looking says how long the kinds are still watched.
+// looking shows how long the kinds are still watched.
 func (p *progress) looking(left time.Duration) {
 	if p.out != nil {
 		line := fmt.Sprintf("watching %d kinds for fights: %v left", p.kinds, max(0, left.Round(time.Second)))

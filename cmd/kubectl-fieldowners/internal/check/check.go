@@ -1,4 +1,4 @@
-// Package check tells what an apply of files would meet, before it is applied: the command check.
+// Package check predicts what an apply of files would meet: the command check.
 package check
 
 import (
@@ -105,8 +105,8 @@ func (c *command) run(cmd *cobra.Command) error {
 // asksServer reports whether the API server is asked by a dry run.
 func (c *command) asksServer() bool { return c.dryRun == "server" }
 
-// checkFiles checks object by object. One that cannot be checked is said on stderr and
-// does not keep the others from it.
+// checkFiles checks object by object. Why one cannot be checked is printed on stderr, and the
+// others are checked.
 func (c *command) checkFiles(ctx context.Context) (items []result, failed bool, err error) {
 	items = []result{} // a list for programs, also without any
 	err = c.ReadFiles(c.files, func(intent objects.Item) error {
@@ -189,9 +189,7 @@ func (c *command) liveOf(intent map[string]any) (map[string]any, error) {
 	}
 	var found []map[string]any
 	for _, object := range c.saved {
-		saved := unstructured.Unstructured{Object: object}
-		sameNamespace := wanted.GetNamespace() == saved.GetNamespace() || wanted.GetNamespace() == "" || saved.GetNamespace() == ""
-		if saved.GroupVersionKind().GroupKind() == wanted.GroupVersionKind().GroupKind() && saved.GetName() == wanted.GetName() && sameNamespace {
+		if objects.Same(wanted.Object, object) {
 			found = append(found, object)
 		}
 	}

@@ -25,7 +25,7 @@ func newFieldLines(item objects.Item, root fieldowners.Field) fieldLines {
 	}
 	at := whole.Content[0]
 	for _, i := range item.Places {
-		list := childNode(at, "items")
+		_, list := entryNode(at, "items")
 		if list == nil || i >= len(list.Content) {
 			return found
 		}
@@ -65,11 +65,6 @@ func (l fieldLines) of(path fieldowners.Path) int {
 		}
 	}
 	return line
-}
-
-func childNode(node *yaml.Node, name string) *yaml.Node {
-	_, value := entryNode(node, name)
-	return value
 }
 
 func entryNode(node *yaml.Node, name string) (key, value *yaml.Node) {

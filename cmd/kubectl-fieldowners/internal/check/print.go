@@ -15,7 +15,7 @@ func (c *command) print(items []result) error {
 	for _, item := range items {
 		refused += len(item.Refused)
 		conflicts += len(item.Conflicts)
-		unsure += len(unsureTexts(item.Unsure))
+		unsure += len(texts(item.Unsure, doubt.open))
 		if item.Takeover != nil {
 			takeovers++
 		}
@@ -74,7 +74,7 @@ func (c *command) text(item result) {
 	case item.Creates:
 		verdict = "no conflict, it would be created"
 	}
-	if len(item.Refused)+len(item.Conflicts) == 0 && len(unsureTexts(item.Unsure)) > 0 {
+	if len(item.Refused)+len(item.Conflicts) == 0 && len(texts(item.Unsure, doubt.open)) > 0 {
 		verdict += ", but not certain"
 	}
 	fmt.Fprintln(c.Out, palette.Strong(ownerview.Safe(item.Kind+" "+name)+": "+verdict))
@@ -89,26 +89,16 @@ func (c *command) text(item result) {
 	if c.asksServer() && len(item.Conflicts) > 0 {
 		fmt.Fprintln(c.Out, "  (of a conflicting apply the API server tells nothing else)")
 	}
-	c.texts("becomes shared", append(sharedTexts(item.Shared), perhapsShared(item.Unsure)...))
-	c.texts("given up, as the file does not list it", droppedTexts(item.Dropped))
-	c.texts("changes", changeTexts(item.Changes))
-	c.takeover(item)
-	c.texts("not certain", unsureTexts(item.Unsure))
+	c.section("becomes shared", append(texts(item.Shared, shared.String), texts(item.Unsure, doubt.sharing)...))
+	c.section("given up, as the file does not list it", texts(item.Dropped, dropped.String))
+	c.section("changes", texts(item.Changes, change.String))
+	if t := item.Takeover; t != nil {
+		c.section(t.String(), texts(t.Removes, ownerview.Safe))
+	}
+	c.section("not certain", texts(item.Unsure, doubt.open))
 }
 
-// takeover warns of what is kubectl's own, and no part of an apply.
-func (c *command) takeover(item result) {
-	if item.Takeover == nil {
-		return
-	}
-	var lines []string
-	for _, path := range item.Takeover.Removes {
-		lines = append(lines, ownerview.Safe(path))
-	}
-	c.texts(item.Takeover.String(), lines)
-}
-
-func (c *command) texts(heading string, lines []string) {
+func (c *command) section(heading string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
@@ -118,64 +108,54 @@ func (c *command) texts(heading string, lines []string) {
 	}
 }
 
-func sharedTexts(all []shared) []string {
-	var lines []string
-	for _, s := range all {
-		lines = append(lines, ownerview.Safe(s.Path)+" with "+s.Owner.String())
-	}
-	return lines
-}
-
-// perhapsShared lists fields of which it is open whether they are shared as a whole.
-func perhapsShared(all []doubt) []string {
-	var lines []string
-	for _, u := range all {
-		if u.Sharing {
-			lines = append(lines, ownerview.Safe(u.Path)+", or keys of it, perhaps: "+ownerview.Safe(u.Reason))
+// texts returns a line for each that has a text.
+func texts[T any](all []T, text func(T) string) (lines []string) {
+	for _, one := range all {
+		if line := text(one); line != "" {
+			lines = append(lines, line)
 		}
 	}
 	return lines
 }
 
-func droppedTexts(all []dropped) []string {
-	var lines []string
-	for _, d := range all {
-		fate := "stays on the object"
-		switch {
-		case d.Removed:
-			fate = "goes from the object"
-		case len(d.KeptBy) > 0:
-			fate = "stays with"
-			for _, owner := range d.KeptBy {
-				fate += " " + owner.String()
-			}
+func (s shared) String() string { return ownerview.Safe(s.Path) + " with " + s.Owner.String() }
+
+func (d dropped) String() string {
+	fate := "stays on the object"
+	switch {
+	case d.Removed:
+		fate = "goes from the object"
+	case len(d.KeptBy) > 0:
+		fate = "stays with"
+		for _, owner := range d.KeptBy {
+			fate += " " + owner.String()
 		}
-		lines = append(lines, ownerview.Safe(d.Path)+" "+fate)
 	}
-	return lines
+	return ownerview.Safe(d.Path) + " " + fate
 }
 
-func changeTexts(all []change) []string {
-	var lines []string
-	for _, change := range all {
-		lines = append(lines, fmt.Sprintf("%s: %s -> %s", ownerview.Safe(change.Path), short(change.Before), short(change.After)))
-	}
-	return lines
+func (c change) String() string {
+	return fmt.Sprintf("%s: %s -> %s", ownerview.Safe(c.Path), short(c.Before), short(c.After))
 }
 
-func unsureTexts(all []doubt) []string {
-	var lines []string
-	for _, u := range all {
-		if u.Sharing {
-			continue
-		}
-		what := ownerview.Safe(u.Path)
-		if u.Path == "" {
-			what = "the object itself"
-		}
-		lines = append(lines, fmt.Sprintf("%s (line %d): %s", what, u.Line, ownerview.Safe(u.Reason)))
+// sharing is the text of a field of which it is open whether it is shared as a whole.
+func (d doubt) sharing() string {
+	if !d.Sharing {
+		return ""
 	}
-	return lines
+	return ownerview.Safe(d.Path) + ", or keys of it, perhaps: " + ownerview.Safe(d.Reason)
+}
+
+// open is the text of any other doubt.
+func (d doubt) open() string {
+	what := ownerview.Safe(d.Path)
+	switch {
+	case d.Sharing:
+		return ""
+	case d.Path == "":
+		what = "the object itself"
+	}
+	return fmt.Sprintf("%s (line %d): %s", what, d.Line, ownerview.Safe(d.Reason))
 }
 
 // short returns a value on one short line.

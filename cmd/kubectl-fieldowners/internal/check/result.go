@@ -38,7 +38,7 @@ type result struct {
 	Unsure     []doubt    `json:"unsure"`
 
 	// Refused are fields that the kind does not have, or not so: the API server refuses
-	// the whole object, and nothing else is told of it.
+	// the whole object, and the rest of the result is empty.
 	Refused []refusal `json:"refused,omitempty"`
 
 	// Takeover is what kubectl apply would do beside that.
@@ -111,8 +111,8 @@ func newResult(of objects.Item, live map[string]any) result {
 	return item
 }
 
-// crowdOf says that an object has many managers; "" that it has not. What cannot be
-// read is told elsewhere.
+// crowdOf returns what lint says of an object with many managers, and "" of any other. What cannot
+// be read is reported elsewhere.
 func crowdOf(live map[string]any) string {
 	findings, _ := lint.Check((&unstructured.Unstructured{Object: live}).GetManagedFields(), lint.Facts{})
 	for _, f := range findings {
@@ -176,7 +176,7 @@ type takeover struct {
 	Removes []string              `json:"removes"` // paths, owned by nobody else
 }
 
-// String says what is to be feared, and of whose fields.
+// String returns what kubectl would remove, and whose fields.
 func (t *takeover) String() string {
 	var owners []string
 	for _, o := range t.From {

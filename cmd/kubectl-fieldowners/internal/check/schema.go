@@ -25,7 +25,7 @@ type kindSchemas struct {
 	known map[schema.GroupVersion]managedfields.TypeConverter // nil: there is none
 }
 
-// readSchemas asks the server which it has. One that cannot be asked has none.
+// readSchemas asks the server which schemas it has. If it cannot be asked, they are empty.
 func readSchemas(r *objects.Reader) kindSchemas {
 	s := kindSchemas{known: map[schema.GroupVersion]managedfields.TypeConverter{}}
 	if client, err := r.Config.ToDiscoveryClient(); err == nil {
@@ -100,8 +100,8 @@ type wrongField struct {
 // wrongLine is a line of structured-merge-diff's typed.ValidationErrors.
 var wrongLine = regexp.MustCompile(`^\s*(\S.*?): (field not declared in schema|duplicate entries for key|expected [a-z]+)`)
 
-// maxWrong is about how many wrong fields of an object are told: each is a look at the
-// whole.
+// maxWrong is about how many wrong fields of an object are listed: the whole object is validated
+// again for each.
 const maxWrong = 50
 
 // wrongFields lists what is wrong with an object, in the order of paths; known reports
@@ -120,7 +120,7 @@ func wrongFields(converter managedfields.TypeConverter, object *unstructured.Uns
 		}
 		taken := false
 		for _, w := range found {
-			taken = w.unknown && remove(rest.Object, w.path) || taken
+			taken = w.unknown && w.path.Cut(rest.Object, keepParents) || taken
 		}
 		if !taken {
 			break
@@ -129,6 +129,8 @@ func wrongFields(converter managedfields.TypeConverter, object *unstructured.Uns
 	slices.SortFunc(wrong, func(a, b wrongField) int { return a.path.Compare(b.path) })
 	return wrong, true
 }
+
+func keepParents(fieldowners.Path) bool { return true }
 
 // wrongIn reads an error of the schema. It quotes no values.
 func wrongIn(object map[string]any, err error) (wrong []wrongField) {
@@ -149,28 +151,6 @@ func wrongIn(object map[string]any, err error) (wrong []wrongField) {
 		wrong = append(wrong, w)
 	}
 	return wrong
-}
-
-// remove takes a field out of the map that has it.
-func remove(object map[string]any, path fieldowners.Path) (removed bool) {
-	steps := path.Elements()
-	if len(steps) == 0 || steps[len(steps)-1].Field == nil {
-		return false
-	}
-	var above strings.Builder
-	for _, step := range steps[:len(steps)-1] {
-		above.WriteString(step.Text)
-	}
-	parent, err := fieldowners.ParsePath(above.String())
-	if err != nil {
-		return false
-	}
-	value, _ := parent.Value(object)
-	fields, _ := value.(map[string]any)
-	name := *steps[len(steps)-1].Field
-	_, removed = fields[name]
-	delete(fields, name)
-	return removed
 }
 
 // newFields are the topmost fields of an intent for which a live object has no example:
@@ -198,7 +178,7 @@ func newFields(intent fieldowners.Field, live map[string]any) (found []fieldowne
 	return found
 }
 
-// examplesOf returns what stands where the last step of a path leads.
+// examplesOf returns the values to which the last step of a path leads.
 func examplesOf(path fieldowners.Path, parents []any) (found []any) {
 	steps := path.Elements()
 	name := steps[len(steps)-1].Field

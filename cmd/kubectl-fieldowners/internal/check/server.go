@@ -11,8 +11,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 )
 
-// checkByServer has the API server tell what an apply of one object would meet, by a
-// dry run.
+// checkByServer asks the API server by a dry run what an apply of one object would meet.
 func (c *command) checkByServer(ctx context.Context, of objects.Item) (result, error) {
 	live := c.client
 	wanted := &unstructured.Unstructured{Object: of.Content}
@@ -57,7 +56,7 @@ func (c *command) completeNamespace(wanted *unstructured.Unstructured) error {
 	return err
 }
 
-// planned fills in what the API server's dry run told.
+// planned fills in what the API server's dry run returned.
 func (i *result) planned(p apply.Plan) {
 	i.Creates = p.Action == apply.Created
 	for _, c := range p.Conflicts {

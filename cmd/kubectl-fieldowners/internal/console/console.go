@@ -32,13 +32,11 @@ const (
 )
 
 var (
-	// ErrFound ends a command that found what it looks for. What that is stands on
-	// stdout already.
+	// ErrFound ends a command that found what it looks for, and has printed it.
 	ErrFound = errors.New("found")
-	// ErrUnsure ends a command that found nothing, but cannot be certain of it. What is
-	// open stands on stdout already.
+	// ErrUnsure ends a command that found nothing but is not certain, and has printed why.
 	ErrUnsure = errors.New("not certain")
-	// ErrSaid ends a command that has said on stderr what went wrong.
+	// ErrSaid ends a command that has printed on stderr what went wrong.
 	ErrSaid = errors.New("said")
 )
 

@@ -21,7 +21,8 @@ func (c *Console) Screen(noHeaders bool) ownerview.Screen {
 	terminal, width := TerminalOf(c.Out)
 	s := ownerview.Screen{Width: width, Now: time.Now(), NoHeaders: noHeaders}
 	noColor := os.Getenv("NO_COLOR") != "" // https://no-color.org
-	s.Palette.Enabled = c.Color == "always" || c.Color == "auto" && terminal && !noColor && os.Getenv("TERM") != "dumb"
+	colours := c.Color == "always" || c.Color == "auto" && terminal && !noColor && os.Getenv("TERM") != "dumb"
+	s.Palette = ownerview.Palette(colours)
 	return s
 }
 
@@ -68,7 +69,7 @@ func (c *Console) Structured(output string, content any) error {
 	return err
 }
 
-// output remembers that something could not be written: half an answer is none.
+// output remembers that something could not be written: half an answer is no answer.
 type output struct {
 	io.Writer
 

@@ -3,6 +3,7 @@ package objects
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,29 +39,59 @@ type Document struct {
 }
 
 // ReadFiles reads the objects of files, "-" for stdin: YAML with any number of
-// documents, JSON, and Lists, whose items are given one by one. One document is in memory
+// documents, JSON, and Lists, whose items are passed on one by one. One document is in memory
 // at a time, and one item of it as an object. Errors name file and line, and quote
 // nothing of what they are about: it may be a Secret.
 func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
-	return r.eachDocument(paths, func(d Document) (found bool, err error) {
-		source := fmt.Sprintf("%s, line %d", d.File, d.Line)
-		one := func(source string, places []int, object map[string]any) error {
-			select {
-			case <-r.done:
-				return context.Canceled
-			default:
-				return each(Item{d, places, source, object})
-			}
+	for _, path := range paths {
+		file, content, err := r.open(path)
+		if err != nil {
+			return err
 		}
-		if list, is := d.list(); is {
-			return true, list.each(source, one)
+		some := false
+		err = documents(content, func(line int, text []byte) error {
+			found, err := r.readDocument(Document{file, line, text}, each)
+			some = some || found
+			return cmp.Or(r.ended(), err)
+		})
+		_ = content.Close() // it was only read
+		switch {
+		case err != nil:
+			return err
+		case !some:
+			return fmt.Errorf("%s: no object in it", file)
 		}
-		object, err := decode(d.File, d.Line, d.Text)
-		if object == nil || err != nil {
-			return false, err
+	}
+	return nil
+}
+
+// readDocument reports whether there is anything in a document.
+func (r *Reader) readDocument(d Document, each func(Item) error) (found bool, err error) {
+	source := fmt.Sprintf("%s, line %d", d.File, d.Line)
+	one := func(source string, places []int, object map[string]any) error {
+		if err := r.ended(); err != nil {
+			return err
 		}
-		return true, flatten(source, nil, object, one)
-	})
+		return each(Item{d, places, source, object})
+	}
+	if list, is := d.list(); is {
+		return true, list.each(source, one)
+	}
+	object, err := decode(d.File, d.Line, d.Text)
+	if object == nil || err != nil {
+		return false, err
+	}
+	return true, flatten(source, nil, object, one)
+}
+
+// ended returns an error when the command has been interrupted.
+func (r *Reader) ended() error {
+	select {
+	case <-r.done:
+		return context.Canceled
+	default:
+		return nil
+	}
 }
 
 // ReadAll returns the objects of files.
@@ -70,36 +101,6 @@ func (r *Reader) ReadAll(paths ...string) (all []map[string]any, err error) {
 		return nil
 	})
 	return all, err
-}
-
-// eachDocument reads files document by document; read reports whether there is anything
-// in one.
-func (r *Reader) eachDocument(paths []string, read func(Document) (found bool, err error)) error {
-	for _, path := range paths {
-		source, content, err := r.open(path)
-		if err != nil {
-			return err
-		}
-		some := false
-		err = documents(content, func(line int, text []byte) error {
-			found, err := read(Document{source, line, text})
-			some = some || found
-			select {
-			case <-r.done:
-				return context.Canceled
-			default:
-				return err
-			}
-		})
-		_ = content.Close() // it was only read
-		switch {
-		case err != nil:
-			return err
-		case !some:
-			return fmt.Errorf("%s: no object in it", source)
-		}
-	}
-	return nil
 }
 
 // ReadFile reads the whole of a file that has no objects.
@@ -147,7 +148,7 @@ func (r *Reader) openStdin() io.ReadCloser {
 }
 
 // documents splits YAML at its separators, which no indented text can contain, and
-// gives each document with its first line.
+// passes on each document with the number of its first line.
 func documents(content io.Reader, each func(line int, text []byte) error) error {
 	lines := bufio.NewReader(content)
 	start := 1
@@ -174,8 +175,8 @@ func documents(content io.Reader, each func(line int, text []byte) error) error 
 	}
 }
 
-// separator reports whether a document begins on the line, and returns what of it stands
-// there, with the line break.
+// separator reports whether a document begins on the line, and returns the part of it that is on
+// the line, with the line break.
 func separator(text []byte) (rest []byte, is bool) {
 	rest, is = bytes.CutPrefix(text, []byte("---"))
 	if !is || len(rest) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])) {

@@ -74,7 +74,7 @@ func (r *Reader) CompleteObjects(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = completion.ResourceTypeAndNameCompletionFunc(cmdutil.NewFactory(r.Config))
 }
 
-// About says of a page when and by what it was made, and of what.
+// About returns what a page says about itself: when it was made, by which version, and of what.
 func (r *Reader) About(cmd *cobra.Command, from Source, incomplete error) ownerpage.About {
 	about := ownerpage.About{
 		Version: console.Version(), Time: time.Now(), Narrowed: narrowed(cmd), Incomplete: incomplete, Files: len(from.Files) > 0,

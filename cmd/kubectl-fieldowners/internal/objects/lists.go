@@ -151,7 +151,7 @@ func flattenItem(source string, places []int, i int, raw any, kind, apiVersion s
 	if !isMap {
 		return fmt.Errorf("%s: no object, but %s", at, kindOfValue(raw))
 	}
-	// The items of a typed list, as the API gives it, leave out what they are.
+	// The items of a typed list, as the API returns it, have neither apiVersion nor kind.
 	if ofKind := strings.TrimSuffix(kind, "List"); item["kind"] == nil && ofKind != "" {
 		item["apiVersion"], item["kind"] = apiVersion, ofKind
 	}

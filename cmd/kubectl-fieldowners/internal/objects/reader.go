@@ -38,8 +38,8 @@ func NewReader(c *console.Console) *Reader {
 	return &Reader{Console: c, Config: genericclioptions.NewConfigFlags(true)}
 }
 
-// EndWith has every request, and reading from stdin, end with the context: libraries
-// that take none are among those who ask.
+// EndWith has every request, and reading from stdin, end with the context. Some of the libraries
+// that send requests take no context.
 func (r *Reader) EndWith(ctx context.Context) {
 	r.done = ctx.Done()
 	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // one for all clients
@@ -95,8 +95,8 @@ func (r *Reader) Connect() (client.Client, error) {
 	return client.New(config, client.Options{Mapper: mapper})
 }
 
-// Namespace returns the namespace that is meant where none is named; enforced reports that the
-// command line names it.
+// Namespace returns the namespace of objects that name none; enforced reports that it is from the
+// command line, and not from the kubeconfig.
 func (r *Reader) Namespace() (namespace string, enforced bool, err error) {
 	return r.Config.ToRawKubeConfigLoader().Namespace()
 }
@@ -129,8 +129,8 @@ func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[st
 	})
 }
 
-// Counterpart reads the live object of a kind, namespace and name that stand in a
-// file; nil if there is none. Without a namespace that of the command line is meant.
+// Counterpart reads the live object of the kind, namespace and name that a file has; nil if it
+// does not exist. An empty namespace is that of the command line.
 func (r *Reader) Counterpart(kind schema.GroupVersionKind, own, name string) (map[string]any, error) {
 	namespace, enforced, err := r.Namespace()
 	if err != nil {
@@ -156,6 +156,14 @@ func (r *Reader) Counterpart(kind schema.GroupVersionKind, own, name string) (ma
 		return nil, fmt.Errorf("%d objects of kind %s and name %s", len(infos), kind.Kind, name)
 	}
 	return contentOf(infos[0]), nil
+}
+
+// Same reports whether two contents are of one object: of its kind, its name and, where both name
+// one, its namespace.
+func Same(a, b map[string]any) bool {
+	x, y := unstructured.Unstructured{Object: a}, unstructured.Unstructured{Object: b}
+	return x.GroupVersionKind().GroupKind() == y.GroupVersionKind().GroupKind() && x.GetName() == y.GetName() &&
+		(x.GetNamespace() == "" || y.GetNamespace() == "" || x.GetNamespace() == y.GetNamespace())
 }
 
 func contentOf(info *resource.Info) map[string]any {

@@ -14,7 +14,6 @@ package owneraudit
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,17 +91,13 @@ func (a *Audit) Add(o Object) (found bool) {
 
 // readable returns the entries that can be read; of each other one it notes why not.
 func (a *Audit) readable(o Object) []metav1.ManagedFieldsEntry {
-	var good []metav1.ManagedFieldsEntry
-	for i := range o.ManagedFields {
-		_, err := fieldowners.Parse(o.ManagedFields[i : i+1])
-		if err == nil {
-			good = append(good, o.ManagedFields[i])
-			continue
-		}
-		if wrong := (*fieldowners.EntryError)(nil); errors.As(err, &wrong) {
-			err = &fieldowners.EntryError{Index: i, Manager: wrong.Manager, Err: wrong.Err}
-		}
-		a.Problem(fmt.Errorf("%s: %w", o.Ref, err))
+	_, unread := fieldowners.ParseReadable(o.ManagedFields)
+	for _, wrong := range unread {
+		a.Problem(fmt.Errorf("%s: %w", o.Ref, wrong))
+	}
+	good := slices.Clone(o.ManagedFields)
+	for _, wrong := range slices.Backward(unread) {
+		good = slices.Delete(good, wrong.Index, wrong.Index+1)
 	}
 	return good
 }

@@ -20,7 +20,7 @@ type manager struct {
 }
 
 // managersOf returns the rows; their bars compare with the longest.
-func managersOf(known *badges, about About, items []ownerview.ManagerItem, s shares) []manager {
+func managersOf(known badges, about About, items []ownerview.ManagerItem, s shares) []manager {
 	var rows []manager
 	seen := map[ownerview.OwnerItem]bool{}
 	longest := 0
@@ -68,8 +68,8 @@ const (
 	maxHighlighted = 40
 )
 
-// badge tells a manager apart on the whole page: by its letters, which nobody else has,
-// and by a colour, which may repeat.
+// badge marks a manager on the whole page: by letters, which no other manager has, and by a
+// colour, which may repeat.
 type badge struct {
 	Letters string
 	index   int
@@ -88,20 +88,13 @@ func (b badge) Look() string {
 func (b badge) Class() string { return fmt.Sprint(b.index) }
 
 // badges assigns the managers of a page their badges, in the order in which they appear.
-type badges struct {
-	known map[ownerview.OwnerItem]badge
-}
+type badges map[ownerview.OwnerItem]badge
 
-func (b *badges) of(m ownerview.OwnerItem) badge {
-	known, has := b.known[m]
-	if !has {
-		known = badge{Letters: letters(len(b.known)), index: len(b.known)}
-		if b.known == nil {
-			b.known = map[ownerview.OwnerItem]badge{}
-		}
-		b.known[m] = known
+func (b badges) of(m ownerview.OwnerItem) badge {
+	if _, has := b[m]; !has {
+		b[m] = badge{Letters: letters(len(b)), index: len(b)}
 	}
-	return known
+	return b[m]
 }
 
 // letters counts A to Z, then AA, AB and so on.

@@ -5,8 +5,6 @@ import (
 	"io"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
 )
@@ -27,9 +25,9 @@ type objectsData struct {
 // Objects writes a page of objects, with a table of contents if there are several.
 func Objects(w io.Writer, about About, objects []Shown) error {
 	data := objectsData{head: head{About: about, Kicker: "Who owns which field", Title: plural(len(objects), "object")}}
-	var known badges
+	known := badges{}
 	for i, o := range objects {
-		data.Objects = append(data.Objects, newSection(&known, about, i+1, o))
+		data.Objects = append(data.Objects, newSection(known, about, i+1, o))
 	}
 	if len(objects) == 1 {
 		data.Title, data.Objects[0].Sole = data.Objects[0].Name, true
@@ -69,11 +67,11 @@ type chip struct {
 	Exists bool // only of the existence of a map, a list or a list item
 }
 
-func newSection(known *badges, about About, number int, o Shown) section {
+func newSection(known badges, about About, number int, o Shown) section {
 	all := o.Item(ownerview.Filter{})
 	s := section{
 		ID: fmt.Sprintf("object-%d", number), Name: cut(o.String()), APIVersion: safe(all.APIVersion),
-		UID: safe(o.UID), ResourceVersion: safe(resourceVersion(o)),
+		UID: safe(o.UID), ResourceVersion: safe(o.ResourceVersion),
 		Absent: o.Absent, Shares: sharesOf(all.Fields),
 	}
 	for _, err := range o.Unread {
@@ -100,16 +98,10 @@ func newSection(known *badges, about About, number int, o Shown) section {
 	return s
 }
 
-func resourceVersion(o Shown) string {
-	content, _ := o.Root.Value.(map[string]any)
-	version, _, _ := unstructured.NestedString(content, "metadata", "resourceVersion")
-	return version
-}
-
 // names are the chips of an object's managers.
 type names map[ownerview.OwnerItem]chip
 
-func namesOf(known *badges, o Shown) names {
+func namesOf(known badges, o Shown) names {
 	n := names{}
 	for _, entry := range o.Ownership.Entries() {
 		m := ownerview.Owner(entry.Manager)

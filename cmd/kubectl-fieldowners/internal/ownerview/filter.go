@@ -94,7 +94,7 @@ func (f Filter) Fields(o *Object) []fieldowners.Field {
 // Find returns the fields of the object that a person means by a path: in our notation,
 // with the place of a list item instead of its key, without the leading dot, or as the
 // API server writes it in a conflict, where it may be several. What the object does not
-// have is given as it is written, so that nothing matches it; the error says what is
+// have is returned as it is written, so that nothing matches it; the error says what is
 // wrong with a text that cannot name any field.
 func (o *Object) Find(text string) ([]fieldowners.Path, error) {
 	if text == "" {

@@ -46,7 +46,7 @@ func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field
 // Label returns the name by which a manager of the object is shown.
 func (o *Object) Label(m fieldowners.Manager) string { return labelsOf(o).of(m) }
 
-// said returns what is to be said about the line of a field.
+// said returns who owns the field of a line.
 func (l line) said() Line {
 	said := Line{Text: l.text, line: l, Context: !l.field.matches && len(l.field.below) == 0}
 	if !l.field.matches {
@@ -54,7 +54,7 @@ func (l line) said() Line {
 	}
 	said.Owners = distinct(slices.Concat(l.field.Owners, l.field.Whole))
 	said.Nobody = l.field.IsUnowned()
-	said.Existence = len(l.field.Fields) > 0 && len(l.field.Owners) > 0 && !wholeFrom(l.field.Field)
+	said.Existence = isExistence(l.field.Field)
 	if l.item == nil || !l.item.matches {
 		return said
 	}
@@ -65,9 +65,10 @@ func (l line) said() Line {
 	return said
 }
 
-// wholeFrom reports whether everything below the field belongs to its owners.
-func wholeFrom(field fieldowners.Field) bool {
-	return !slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
+// isExistence reports whether the owners of a field own that it exists, and not all that is below
+// it.
+func isExistence(field fieldowners.Field) bool {
+	return len(field.Owners) > 0 && slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
 }
 
 // labels are the names by which the managers of one object are shown: as short as

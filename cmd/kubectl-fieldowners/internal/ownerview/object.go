@@ -26,10 +26,8 @@ import (
 type Object struct {
 	schema.GroupVersionKind
 
-	Namespace, Name, UID string
-	// Entries are the managed fields that could be read.
-	Entries []metav1.ManagedFieldsEntry
-	// Unread says of each other entry what is wrong with it.
+	Namespace, Name, UID, ResourceVersion string
+	// Unread is what is wrong with each entry that cannot be read.
 	Unread []error
 	// Absent reports that there are no managed fields, which is not to say that nobody
 	// owns anything: they may have been left out on the way.
@@ -47,14 +45,11 @@ func New(content map[string]any) *Object {
 	live := unstructured.Unstructured{Object: content}
 	o := &Object{
 		GroupVersionKind: live.GroupVersionKind(),
-		Namespace:        live.GetNamespace(), Name: live.GetName(), UID: string(live.GetUID()),
+		Namespace:        live.GetNamespace(), Name: live.GetName(), UID: string(live.GetUID()), ResourceVersion: live.GetResourceVersion(),
 	}
-	o.Entries, o.Unread = Entries(content)
-	o.Absent = len(o.Entries)+len(o.Unread) == 0
-	var err error
-	if o.Ownership, err = fieldowners.Parse(o.Entries); err != nil { // each could be read
-		o.Unread = append(o.Unread, err)
-	}
+	entries, unread := Entries(content)
+	o.Unread, o.Absent = unread, len(entries)+len(unread) == 0
+	o.Ownership, _ = fieldowners.ParseReadable(entries) // each is
 	o.Root = o.Ownership.Join(withoutSecrets(o.GroupVersionKind, content))
 	for field := range o.Root.All() {
 		o.Deep = o.Deep || field.IsLeaf() && field.Path.Len() == fieldowners.MaxDepth && !isScalar(field.Value)
@@ -119,9 +114,9 @@ func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[st
 	return shown
 }
 
-// Entries returns the managed fields of an unstructured object that can be read, and says
-// of each other entry what is wrong with it. It reads one by one:
-// Unstructured.GetManagedFields has none where one is malformed.
+// Entries returns the managed fields of an unstructured object that can be read, and what is wrong
+// with each other entry. It reads one by one: Unstructured.GetManagedFields returns nothing where
+// one is malformed.
 func Entries(content map[string]any) (entries []metav1.ManagedFieldsEntry, unread []error) {
 	raw, _, err := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
 	list, isList := raw.([]any)

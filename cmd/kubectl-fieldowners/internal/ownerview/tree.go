@@ -122,7 +122,7 @@ func (l Line) owned() bool { return len(l.Owners)+len(l.Item) > 0 || l.Nobody }
 
 // owners returns the comment of a line: who owns the field, by which operation and since
 // when; in parentheses who owns that a map, a list or a list item exists. On a screen
-// without room for all it gives the names alone, then counts those left out.
+// without room for all it returns the names alone, then the number of those left out.
 func (s Screen) owners(labels labels, l Line, room int) string {
 	label, most := labels.detailed, len(l.Owners)+len(l.Item)
 	fits := func() bool {
@@ -174,10 +174,8 @@ func names(managers []fieldowners.Manager, most int, label func(fieldowners.Mana
 // people with any of the common colour blindnesses, and a name stands beside each.
 var okabeIto = []color.Attribute{33, 208, 36, 170, 166, 75, 178}
 
-// Palette colours the managers of an object; the zero value colours nothing.
-type Palette struct {
-	Enabled bool
-}
+// Palette colours the managers of an object, or nothing where it is false.
+type Palette bool
 
 func (p Palette) manager(index int, text string) string {
 	attributes := []color.Attribute{38, 5, okabeIto[max(index, 0)%len(okabeIto)]}
@@ -194,7 +192,7 @@ func (p Palette) Faint(text string) string { return p.paint(text, color.Faint) }
 func (p Palette) Strong(text string) string { return p.paint(text, color.Bold) }
 
 func (p Palette) paint(text string, attributes ...color.Attribute) string {
-	if !p.Enabled || text == "" {
+	if !p || text == "" {
 		return text
 	}
 	c := color.New(attributes...)

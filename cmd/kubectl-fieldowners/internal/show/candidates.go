@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/explain"
@@ -27,7 +28,7 @@ func (e *explainCommand) objectsIn(file string) ([]map[string]any, error) {
 
 // objectsOf returns the live object and the intent that an answer is about. Of several in
 // a file it is the one that has the fields in conflict, and that the other file has as
-// well; where it may be one of many, none is taken, and stderr says so.
+// well; where several fit, it returns no object and warns on stderr.
 func (e *explainCommand) objectsOf(x explain.Explanation) (live, intent map[string]any, err error) {
 	lives, intents := e.candidates(e.lives, x), e.candidates(e.intents, x)
 	if len(e.lives) > 0 && len(e.intents) > 0 {
@@ -59,20 +60,14 @@ func (e *explainCommand) candidates(all []map[string]any, x explain.Explanation)
 }
 
 // inBoth leaves those that are others as well, if any is.
-func inBoth(objects, others []map[string]any) []map[string]any {
-	both := slices.DeleteFunc(slices.Clone(objects), func(object map[string]any) bool {
-		return !slices.ContainsFunc(others, func(other map[string]any) bool { return sameObject(object, other) })
+func inBoth(some, others []map[string]any) []map[string]any {
+	both := slices.DeleteFunc(slices.Clone(some), func(object map[string]any) bool {
+		return !slices.ContainsFunc(others, func(other map[string]any) bool { return objects.Same(object, other) })
 	})
 	if len(both) == 0 { // they do not fit, which Explain says
-		return objects
+		return some
 	}
 	return both
-}
-
-// sameObject compares kind, name and, where both have one, namespace.
-func sameObject(a, b map[string]any) bool {
-	x, y := ownerview.New(a), ownerview.New(b)
-	return x.GroupKind() == y.GroupKind() && x.Name == y.Name && (x.Namespace == "" || y.Namespace == "" || x.Namespace == y.Namespace)
 }
 
 // only returns the one candidate among the objects of a file.

@@ -157,7 +157,7 @@ func pair(before, after []*ownerview.Object) []compared {
 }
 
 func (d *diffCommand) print(pairs []compared) error {
-	list := ownerview.DiffList{Items: []ownerview.DiffItem{}}
+	list := ownerview.List[ownerview.DiffItem]{Items: []ownerview.DiffItem{}}
 	for _, c := range pairs {
 		before, after := ownersOf(c.before), ownersOf(c.after)
 		difference := fieldowners.Diff(before, after)

@@ -106,12 +106,6 @@ func (e *explainCommand) validate(cmd *cobra.Command) error {
 	return nil
 }
 
-// explainList is what explain -o json and -o yaml print. It is stable: fields may be
-// added, none is renamed, removed or given another meaning.
-type explainList struct {
-	Items []explainItem `json:"items"` // one for each answer
-}
-
 // explainItem is one answer. The object is empty where nothing says which it is.
 type explainItem struct {
 	Group     string            `json:"group"`
@@ -141,7 +135,7 @@ type explainWay struct {
 
 func (e *explainCommand) print(explanations []explain.Explanation) error {
 	if e.output != "text" {
-		list := explainList{Items: []explainItem{}}
+		list := ownerview.List[explainItem]{Items: []explainItem{}}
 		for _, x := range explanations {
 			list.Items = append(list.Items, newExplainItem(x))
 		}

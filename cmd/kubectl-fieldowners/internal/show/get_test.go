@@ -143,7 +143,7 @@ func TestItemsAsAWhole(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := errors.Join(w.end(), c.Structured(output, ownerview.List{Items: items})); err != nil {
+			if err := errors.Join(w.end(), c.Structured(output, ownerview.List[ownerview.Item]{Items: items})); err != nil {
 				t.Fatal(err)
 			}
 			var want, got any

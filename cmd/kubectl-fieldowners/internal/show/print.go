@@ -103,7 +103,7 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 	return true
 }
 
-// close prints what is one document. The error says why it is incomplete.
+// close prints what is one document. reading is why it is incomplete.
 func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	switch p.output {
 	case "json", "yaml":
@@ -114,7 +114,7 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	case "table", "wide":
 		p.table()
 	case "html":
-		if reading != nil && p.objects == 0 { // there is nothing to tell but the error
+		if reading != nil && p.objects == 0 { // there is nothing to print but the error
 			return nil
 		}
 		about := p.About(cmd, p.Source, reading)
@@ -126,7 +126,7 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	return nil
 }
 
-// summary says on stderr what a person would otherwise take for an answer.
+// summary prints on stderr that nothing was found: an empty output could be taken for an answer.
 func (p *getPrinter) summary() error {
 	switch {
 	case p.incomplete:
@@ -141,7 +141,7 @@ func (p *getPrinter) summary() error {
 	return nil
 }
 
-// hint says what there would have been to find, as a name may be misspelt.
+// hint returns which names there are, as one on the command line may be misspelt.
 func (p *getPrinter) hint() string {
 	switch {
 	case p.path != "" && !p.pathSeen:

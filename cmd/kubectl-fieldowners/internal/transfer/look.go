@@ -134,7 +134,7 @@ func (l lookedAt) count() (fields int) {
 // isAll reports whether nobody else is recorded as an owner.
 func (l lookedAt) isAll() bool { return len(l.parts) > 0 && len(l.parts) == len(l.ownership.Entries()) }
 
-// errChanged says that the object is not at the resourceVersion that was shown, and
+// errChanged is the error of an object that is not at the resourceVersion that was shown, and
 // whose values the undo file holds.
 var errChanged = errors.New("it was changed after it was looked at: look again")
 

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -151,32 +150,21 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 		fmt.Fprintf(m.ErrOut, "warning: %v: %s\n", object, ownerview.Safe(none))
 	}
 	m.showTransfer(object, shown)
-	if len(shown.Moves()) == 0 || !m.yes {
-		return m.dryRun(len(shown.Moves())), nil
-	}
-	return false, m.do(ctx, object, shown)
-}
-
-// do moves what was shown, with its undo saved before.
-func (m *migrateCommand) do(ctx context.Context, object apply.ObjectRef, shown *ownership.Transfer) error {
 	saved := newUndoFile(m.verb, object)
 	saved.Moved = shown.Moves()
-	path, undoCommand, err := m.save(object, saved)
-	if err != nil {
-		return err
-	}
-	undo, err := shown.Do(ctx)
-	switch {
-	case err != nil && undo == nil:
-		return errors.Join(err, discard(path)) // nothing moved
-	case err != nil:
-		return fmt.Errorf("it may have moved: look again; to undo it then: %s (%w)", undoCommand, err)
-	}
-	if err := correct(path, saved, undo); err != nil {
-		return fmt.Errorf("%v: moved, but its undo file could not be brought up to date: %w", object, err)
-	}
-	fmt.Fprintf(m.Out, "%v: %s moved; to undo it:\n  %s\n", object, fields(len(saved.Moved)), undoCommand)
-	return nil
+	return m.carryOut(ctx, change{object, len(saved.Moved), saved, func(ctx context.Context, file, undo string) (string, error) {
+		back, err := shown.Do(ctx)
+		switch {
+		case err != nil && back == nil:
+			return "", unwritten{err}
+		case err != nil:
+			return "", fmt.Errorf("it may have moved: look again; to undo it then: %s (%w)", undo, err)
+		}
+		if err := correct(file, saved, back); err != nil {
+			return "", fmt.Errorf("%v: moved, but its undo file could not be brought up to date: %w", object, err)
+		}
+		return fields(len(saved.Moved)) + " moved", nil
+	}})
 }
 
 // correct writes the undo file anew, as the receiver may have come to own some of the

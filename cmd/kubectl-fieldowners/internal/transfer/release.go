@@ -3,7 +3,6 @@ package transfer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,12 +70,6 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 		return false, err
 	}
 	r.show(looked)
-	switch {
-	case len(looked.parts) == 0:
-		return false, nil
-	case !r.yes:
-		return r.dryRun(len(looked.parts)), nil
-	}
 	saved := newUndoFile(r.verb, looked.object)
 	saved.Manager = r.manager
 	for _, part := range looked.parts {
@@ -84,40 +77,21 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 			saved.GivenUp = append(saved.GivenUp, undoConfig{part.subresource, part.undo})
 		}
 	}
-	var path, undoCommand string
-	if len(saved.GivenUp) > 0 {
-		if path, undoCommand, err = r.save(looked.object, saved); err != nil {
-			return false, err
+	if len(saved.GivenUp) == 0 {
+		saved = undoFile{}
+	}
+	return r.carryOut(ctx, change{looked.object, len(looked.parts), saved, func(ctx context.Context, _, _ string) (string, error) {
+		bound := &pinned{Client: r.client, version: looked.object.ResourceVersion}
+		err := r.give(ctx, looked.object, bound)
+		unclear := apply.ResultOf(err) == "Retryable" || apply.ResultOf(err) == "Cancelled"
+		switch {
+		case err == nil:
+			return fields(looked.count()) + " given up", nil
+		case !unclear && len(bound.landed) == 0:
+			return "", unwritten{fmt.Errorf("nothing was given up: %w", err)}
 		}
-	}
-	bound := &pinned{Client: r.client, version: looked.object.ResourceVersion}
-	err = r.give(ctx, looked.object, bound)
-	unclear := apply.ResultOf(err) == "Retryable" || apply.ResultOf(err) == "Cancelled"
-	said := "given up in part, perhaps: look again"
-	switch {
-	case err == nil:
-		said = fields(looked.count()) + " given up"
-	case !unclear && len(bound.landed) == 0:
-		err = fmt.Errorf("nothing was given up: %w", err)
-		if path != "" {
-			err = errors.Join(err, discard(path))
-		}
-		return false, err
-	}
-	r.tell(looked, said, undoCommand)
-	return false, err
-}
-
-// tell says what was done, and what undoes it; nothing does where undoCommand is empty.
-func (r *releaseCommand) tell(looked lookedAt, said, undoCommand string) {
-	if undoCommand == "" {
-		fmt.Fprintf(r.Out, "%v: %s\n", looked.object, said)
-		return
-	}
-	fmt.Fprintf(r.Out, "%v: %s; to undo it:\n  %s\n", looked.object, said, ownerview.Safe(undoCommand))
-	if fieldowners.IsSecret(looked.object.Group, looked.object.Kind) {
-		fmt.Fprintln(r.ErrOut, "warning: the undo file holds values of the Secret: delete it when it is not needed any more")
-	}
+		return "given up in part, perhaps: look again", err
+	}})
 }
 
 // give gives up what was shown, and no other state of the object.
@@ -207,7 +181,7 @@ func split(text string, path fieldowners.Path) line {
 	return line{path.String() + ":", fate}
 }
 
-// isTold reports whether what is given up says that a field changes.
+// isTold reports whether a field changes with one that is given up.
 func (p part) isTold(path fieldowners.Path) bool {
 	for _, d := range p.plan.Dropped {
 		if !d.Stays && (path.HasPrefix(d.Path) || d.Path.HasPrefix(path)) {

@@ -8,21 +8,22 @@ package transfer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/ownership"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
 )
 
@@ -65,18 +66,49 @@ func (e *engine) run(ctx context.Context, args []string, valid func() error, eac
 	return e.eachNamed(ctx, args, each)
 }
 
-// save writes the undo file, and returns its path and the command that takes it back.
-func (e *engine) save(object apply.ObjectRef, saved undoFile) (path, undoCommand string, err error) {
-	path = cmp.Or(e.undoFile, undoPath(e.verb, object))
-	text, err := saved.encode()
-	if err == nil {
-		err = saveUndo(path, text)
-	}
-	return path, commandLine(e.cmd, "--undo", path, "--yes"), err
+// change is what a command would do to one object, or what its undo would.
+type change struct {
+	object apply.ObjectRef
+	count  int      // of what changes; 0 is nothing
+	undo   undoFile // saved before; empty: nothing undoes it
+	// write makes the change, and returns what to say of it. undo is the command for the undo, with its
+	// file. The error is unwritten where, for certain, nothing was written.
+	write func(ctx context.Context, file, undo string) (said string, err error)
 }
 
-// discard removes a file of ours that undoes what was not done.
-func discard(path string) error { return os.Remove(filepath.Clean(path)) }
+// unwritten is the error of a change of which nothing was written.
+type unwritten struct{ error }
+
+// carryOut makes a change with --yes; without, it reports whether there is one to make.
+func (e *engine) carryOut(ctx context.Context, c change) (found bool, err error) {
+	if c.count == 0 || !e.yes {
+		return e.dryRun(c.count), nil
+	}
+	if c.undo.Undoes == "" {
+		said, err := c.write(ctx, "", "")
+		if said != "" {
+			fmt.Fprintf(e.Out, "%v: %s\n", c.object, said)
+		}
+		return false, err
+	}
+	file := cmp.Or(e.undoFile, undoPath(e.verb, c.object))
+	if err := c.undo.save(file); err != nil {
+		return false, err
+	}
+	undo := commandLine(e.cmd, "--undo", file, "--yes")
+	said, err := c.write(ctx, file, undo)
+	if nothing := (unwritten{}); errors.As(err, &nothing) {
+		return false, errors.Join(nothing.error, os.Remove(filepath.Clean(file)))
+	}
+	if said == "" {
+		return false, err
+	}
+	fmt.Fprintf(e.Out, "%v: %s; to undo it:\n  %s\n", c.object, said, ownerview.Safe(undo))
+	if len(c.undo.GivenUp) > 0 && fieldowners.IsSecret(c.object.Group, c.object.Kind) {
+		fmt.Fprintln(e.ErrOut, "warning: the undo file holds values of the Secret: delete it when it is not needed any more")
+	}
+	return false, err
+}
 
 // dryRun reports whether there is something to do, and says that it was not done.
 func (e *engine) dryRun(count int) (found bool) {
@@ -86,119 +118,13 @@ func (e *engine) dryRun(count int) (found bool) {
 	return count > 0
 }
 
-func (e *engine) runUndo(ctx context.Context, args []string) error {
-	beside := ""
-	e.cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
-		if flag.Changed && flag.Name != "undo" && flag.Name != "yes" {
-			beside = cmp.Or(beside, flag.Name)
-		}
-	})
-	switch {
-	case beside != "":
-		return console.UsageError(e.cmd, "--%s beside --undo: the file says what is to be taken back", beside)
-	case len(args) > 0:
-		return console.UsageError(e.cmd, "%q beside --undo: the file says which object is meant", args[0])
-	case e.undo == "":
-		return console.UsageError(e.cmd, "--undo: which file?")
-	}
-	source, content, err := e.ReadFile(e.undo)
-	if err != nil {
-		return err
-	}
-	saved, err := decodeUndo(content)
-	if err != nil {
-		return fmt.Errorf("%s: no undo file: %w", source, err)
-	}
-	if e.client, err = e.Connect(); err != nil {
-		return err
-	}
-	found, err := e.takeBack(ctx, saved)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", source, err)
-	case found:
-		return console.ErrFound
-	}
-	return nil
-}
-
-func (e *engine) takeBack(ctx context.Context, saved undoFile) (found bool, err error) {
-	if saved.Undoes == "migrate" {
-		return e.moveBack(ctx, saved)
-	}
-	for _, part := range saved.GivenUp {
-		finds, err := e.applyAgain(ctx, saved.Manager, part)
-		if err != nil {
-			return false, err
-		}
-		found = found || finds
-	}
-	return found && e.dryRun(1), nil
-}
-
-// moveBack gives the fields back to those who owned them.
-func (e *engine) moveBack(ctx context.Context, saved undoFile) (found bool, err error) {
-	applier, err := e.applier(saved.Moved[0].To.Name)
-	if err != nil {
-		return false, err
-	}
-	object := saved.Object.ref()
-	undo, err := ownership.Undo(ctx, applier, object, saved.Moved)
-	if err != nil {
-		return false, err
-	}
-	moves := len(undo.Moves())
-	if moves == 0 {
-		fmt.Fprintf(e.Out, "%v: nothing to give back: %s owns none of these fields any more\n", object, saved.Moved[0].To)
-		return false, nil
-	}
-	e.showTransfer(object, undo)
-	if !e.yes {
-		return e.dryRun(moves), nil
-	}
-	if _, err := undo.Do(ctx); err != nil {
-		return false, err
-	}
-	fmt.Fprintf(e.Out, "%v: %s given back\n", object, fields(moves))
-	return false, nil
-}
-
-// applyAgain applies what was given up, and takes nothing from others. It reports whether
-// there is something to apply that --yes would.
-func (e *engine) applyAgain(ctx context.Context, manager string, part undoConfig) (found bool, err error) {
-	applier, err := e.applier(manager)
-	if err != nil {
-		return false, err
-	}
-	intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(part.Configuration), Subresource: part.Subresource}
-	plan, err := applier.Plan(ctx, intent)
-	if err == nil {
-		err = plan.Refused
-	}
-	switch {
-	case err != nil:
-		return false, err
-	case plan.Action == apply.Unchanged:
-		fmt.Fprintf(e.Out, "%v: nothing to take back: %s owns all of it\n", plan.Object, manager)
-		return false, nil
-	case !e.yes:
-		fmt.Fprint(e.Out, plan)
-		return true, nil
-	}
-	if _, err := applier.Apply(ctx, intent); err != nil {
-		return false, err
-	}
-	fmt.Fprintf(e.Out, "%v: taken back by %s\n", plan.Object, manager)
-	return false, nil
-}
-
 // applier returns an applier under a manager's name, which reads live.
 func (e *engine) applier(manager string) (*apply.Applier, error) {
 	return apply.New(e.client, apply.Config{FieldManager: manager, LiveReader: e.client})
 }
 
-// commandLine returns a command of ours that a person can run as it stands, in a shell:
-// on the cluster that this one was told to use.
+// commandLine returns a command of the plugin for a shell, on the cluster that this one was called
+// with.
 func commandLine(cmd *cobra.Command, words ...string) string {
 	var line strings.Builder
 	line.WriteString(cmd.CommandPath())
@@ -218,9 +144,9 @@ func commandLine(cmd *cobra.Command, words ...string) string {
 	return line.String()
 }
 
-// eachNamed handles the objects that arguments name, one after another. It goes on
-// after one that fails, and says each error on stderr. The error says that
-// something was found, or that something failed.
+// eachNamed handles the objects that arguments name, one after another. It goes on after one that
+// fails, and prints each error on stderr. It returns ErrSaid if one failed, and ErrFound if
+// something was found.
 func (e *engine) eachNamed(ctx context.Context, args []string, handle func(apply.ObjectRef) (found bool, err error)) error {
 	all, err := e.named(args)
 	failed, found := e.Say(err), false

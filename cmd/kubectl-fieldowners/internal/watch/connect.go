@@ -62,7 +62,7 @@ func errorEvent(err error) watch.Interface {
 	return watch.NewProxyWatcher(events)
 }
 
-// lost says once that nothing is seen, waits, and reports whether to try again.
+// lost prints once that nothing is seen, waits, and reports whether to try again.
 func (f *follower) lost(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return false

@@ -19,7 +19,7 @@ type change struct {
 	sum           bool // other steps may have come in between
 }
 
-// Event is one line. With -o json it stands there as it is here.
+// Event is one line; with -o json it is printed in this form.
 type Event struct {
 	Time time.Time `json:"time"`
 	Type string    `json:"type"`
@@ -60,7 +60,7 @@ func (s change) parts() []change {
 	return []change{gone, come}
 }
 
-// event is what all events of the change have in common.
+// event returns what all events of the change have in common.
 func (s change) event(kind string) Event {
 	w := s.after
 	if w == nil {
@@ -110,6 +110,40 @@ func (s change) fight(f fights.Fight) Event {
 	}
 	e.Times, e.Since, e.Message = f.Times, new(f.Since.UTC()), f.Message()
 	return e
+}
+
+func (s change) loop(l fights.Loop[fieldowners.Manager]) Event {
+	e := s.event("loop")
+	var texts []string
+	for _, m := range []fieldowners.Manager{l.InA, l.InB} {
+		fields := s.after.fieldsOf(m)
+		e.Managers = append(e.Managers, ownerview.Owner(m))
+		e.Fields = append(e.Fields, fields)
+		texts = append(texts, ownerview.Owner(m).String()+" ("+ownerview.Safe(strings.Join(fields, ", "))+")")
+	}
+	e.Times = l.Times
+	e.Message = fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may answer the other",
+		strings.Join(texts, " and "), l.Times)
+	return e
+}
+
+// fieldsOf lists a few fields that a manager owns: managed fields do not record which of them
+// it wrote last.
+func (w watched) fieldsOf(m fieldowners.Manager) []string {
+	const shown = 3
+	fields := []string{}
+	for _, entry := range w.ownership.Entries() {
+		if ownerview.Owner(entry.Manager) != ownerview.Owner(m) {
+			continue
+		}
+		for _, path := range entry.Leaves() {
+			if len(fields) == shown {
+				return append(fields, "...")
+			}
+			fields = append(fields, path.String())
+		}
+	}
+	return fields
 }
 
 // written returns the time at which the API server recorded a write, where it did:

@@ -21,8 +21,8 @@ import (
 // It does so with client-go's RetryWatcher, which opens a broken watch again at the
 // resourceVersion of the last event, whatever broke it, and ends at 410 Gone. An
 // informer gives each event to its handler too (DeltaFIFO merges nothing but
-// deletions), but its Reflector lists anew after most errors: what came in between
-// would be lost although the API server still had it, and without a word.
+// deletions), but its Reflector lists anew after most errors: what came in between would be lost
+// silently, although the API server still had it.
 type follower struct {
 	Target
 	client metadata.ResourceInterface

@@ -138,7 +138,7 @@ func (r *reporter) asksFor(e Event) bool {
 	})
 }
 
-// interrupted says that what happened between two versions is known as a sum only.
+// interrupted reports that of what happened between two versions only the sum is known.
 func (r *reporter) interrupted(t Target, from string, since time.Time, to string, now time.Time) error {
 	r.say("%s: the watch was interrupted: the API server has forgotten what came after resourceVersion %s (%s); up to %s (%s) the sum of it is shown",
 		t, from, since.UTC().Format(time.RFC3339), to, now.UTC().Format(time.RFC3339))
@@ -153,14 +153,14 @@ func (r *reporter) interrupted(t Target, from string, since time.Time, to string
 	}})
 }
 
-// say prints a line about the watch itself.
+// say prints a sentence about the watch itself.
 func (r *reporter) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintln(r.errOut, ownerview.Safe(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")))
 }
 
-// unread says once what cannot be read of an object.
+// unread prints once what cannot be read of an object.
 func (r *reporter) unread(object string, err error) {
 	text := fmt.Sprintf("error: %s: %s", object, ownerview.Safe(err.Error()))
 	r.mu.Lock()
@@ -175,7 +175,7 @@ func (r *reporter) unread(object string, err error) {
 	}
 }
 
-// ended takes why a watch that has ended was seeing nothing.
+// ended keeps why a watch saw nothing when it ended; nil if it did.
 func (r *reporter) ended(behind error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,8 +184,8 @@ func (r *reporter) ended(behind error) {
 	}
 }
 
-// result is how the command ends when its time is over. That nothing was found is
-// not said of a watch that saw nothing at the end.
+// result returns how the command ends when its time is over. A watch that saw nothing at the end
+// is an error.
 func (r *reporter) result() error {
 	for _, err := range r.behind {
 		fmt.Fprintln(r.errOut, console.OneLine(err))
@@ -225,9 +225,9 @@ func (r *reporter) print(events []Event) error {
 	return nil
 }
 
-// wrote returns the loops to tell of. Statuses are not counted: a controller answers each change
-// of its object with one. Nor is what several managers wrote in one step, which has no
-// order. Two that fight for a field write in turn too, and were told of.
+// wrote returns the loops that are news. Statuses are not counted: a controller answers each change
+// of its object with one. Nor is what several managers wrote in one change, which has no
+// order. Two that fight for a field write in turn too, and are reported as a fight.
 func (r *reporter) wrote(s change, writers []fieldowners.Manager) []fights.Loop[fieldowners.Manager] {
 	writers = slices.DeleteFunc(slices.Clone(writers), func(m fieldowners.Manager) bool { return m.Subresource == "status" })
 	if len(writers) != 1 || s.sum {
@@ -240,38 +240,4 @@ func (r *reporter) wrote(s change, writers []fieldowners.Manager) []fights.Loop[
 			return f.Object == object && f.A.Name == l.A && f.B.Name == l.B
 		})
 	})
-}
-
-func (s change) loop(l fights.Loop[fieldowners.Manager]) Event {
-	e := s.event("loop")
-	var texts []string
-	for _, m := range []fieldowners.Manager{l.InA, l.InB} {
-		fields := s.after.fieldsOf(m)
-		e.Managers = append(e.Managers, ownerview.Owner(m))
-		e.Fields = append(e.Fields, fields)
-		texts = append(texts, ownerview.Owner(m).String()+" ("+ownerview.Safe(strings.Join(fields, ", "))+")")
-	}
-	e.Times = l.Times
-	e.Message = fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may answer the other",
-		strings.Join(texts, " and "), l.Times)
-	return e
-}
-
-// fieldsOf lists a few fields that a manager owns: managed fields do not record which of them
-// it wrote last.
-func (w watched) fieldsOf(m fieldowners.Manager) []string {
-	const shown = 3
-	fields := []string{}
-	for _, entry := range w.ownership.Entries() {
-		if ownerview.Owner(entry.Manager) != ownerview.Owner(m) {
-			continue
-		}
-		for _, path := range entry.Leaves() {
-			if len(fields) == shown {
-				return append(fields, "...")
-			}
-			fields = append(fields, path.String())
-		}
-	}
-	return fields
 }

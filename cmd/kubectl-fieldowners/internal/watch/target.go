@@ -22,87 +22,53 @@ type Target struct {
 	Labels, Fields  string // selectors
 }
 
-// targets reads arguments as kubectl get does. Nothing but discovery is asked for.
-func (w *command) targets(args []string) ([]Target, error) {
+// targets reads arguments as kubectl get does, each type or object once. Nothing but discovery is
+// asked for.
+func (w *command) targets(args []string) (targets []Target, err error) {
+	add := func(mapping *meta.RESTMapping, namespace, name string) {
+		target := Target{mapping.Resource, mapping.GroupVersionKind, namespace, name, w.Labels, w.Fields}
+		if !slices.Contains(targets, target) {
+			targets = append(targets, target)
+		}
+	}
 	named, err := resource.HasNames(args)
 	if err != nil {
 		return nil, err
 	}
+	builder, err := w.Builder(w.Selection)
+	if err != nil {
+		return nil, err
+	}
 	if named {
-		return w.namedTargets(args)
+		infos, err := builder.ResourceTypeOrNameArgs(true, args...).RequireObject(false).Do().Infos()
+		for _, info := range infos {
+			add(info.Mapping, info.Namespace, info.Name)
+		}
+		return targets, err
 	}
-	types, err := w.types(args[0])
-	if err != nil {
-		return nil, err
-	}
-	var targets []Target
-	for _, one := range types {
-		builder, namespace, err := w.builder(one)
+	// Without a server there are no aliases such as "all": asking for the type returns that error.
+	for _, one := range resource.SplitResourceArgument(cmp.Or(builder.ReplaceAliases(args[0]), args[0])) {
+		mapping, namespace, err := w.kind(one)
 		if err != nil {
 			return nil, err
 		}
-		mapping, err := builder.Do().ResourceMapping()
-		if err != nil {
-			return nil, err
-		}
-		if w.AllNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
-			namespace = ""
-		}
-		targets = add(targets, w.target(mapping, namespace, ""))
+		add(mapping, namespace, "")
 	}
 	return targets, nil
 }
 
-// types takes apart "deployments,services", and "all".
-func (w *command) types(arg string) ([]string, error) {
-	builder, _, err := w.builder()
+// kind finds a type by any name that kubectl knows it by, and where its objects are looked for.
+func (w *command) kind(name string) (mapping *meta.RESTMapping, namespace string, err error) {
+	builder, err := w.Builder(w.Selection)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	// Without a server it is empty: that is said when the type is asked for.
-	return resource.SplitResourceArgument(cmp.Or(builder.ReplaceAliases(arg), arg)), nil
-}
-
-func (w *command) namedTargets(args []string) ([]Target, error) {
-	builder, _, err := w.builder(args...)
-	if err != nil {
-		return nil, err
+	mapping, err = builder.ResourceTypeOrNameArgs(true, name).Do().ResourceMapping()
+	if err != nil || w.AllNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return mapping, "", err
 	}
-	infos, err := builder.RequireObject(false).Do().Infos()
-	if err != nil {
-		return nil, err
-	}
-	var targets []Target
-	for _, info := range infos {
-		targets = add(targets, w.target(info.Mapping, info.Namespace, info.Name))
-	}
-	return targets, nil
-}
-
-func (w *command) builder(args ...string) (builder *resource.Builder, namespace string, err error) {
 	namespace, _, err = w.Namespace()
-	if err != nil {
-		return nil, "", err
-	}
-	if builder, err = w.Builder(w.Selection); err != nil {
-		return nil, "", err
-	}
-	return builder.ResourceTypeOrNameArgs(true, args...), namespace, nil
-}
-
-func (w *command) target(mapping *meta.RESTMapping, namespace, name string) Target {
-	return Target{
-		Resource: mapping.Resource, Kind: mapping.GroupVersionKind, Namespace: namespace, Name: name,
-		Labels: w.Labels, Fields: w.Fields,
-	}
-}
-
-// add leaves out what is named twice: each move is shown once.
-func add(targets []Target, target Target) []Target {
-	if slices.Contains(targets, target) {
-		return targets
-	}
-	return append(targets, target)
+	return mapping, namespace, err
 }
 
 // In returns a client for the objects.

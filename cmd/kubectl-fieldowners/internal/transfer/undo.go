@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,11 +13,15 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/fieldowners"
 )
 
@@ -105,9 +111,13 @@ func undoPath(verb string, object apply.ObjectRef) string {
 	return fmt.Sprintf("undo-%s-%s-%s-%s.json", verb, strings.ToLower(object.Kind), object.Name, object.ResourceVersion)
 }
 
-// saveUndo writes a file that nobody else may read, as it may hold values that are
+// save writes a file that nobody else may read, as it may hold values that are
 // secret. A file that is there already stays as it is: it is an error.
-func saveUndo(path string, content []byte) (err error) {
+func (f undoFile) save(path string) error {
+	content, err := f.encode()
+	if err != nil {
+		return err
+	}
 	file, err := os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, err = file.Write(content)
@@ -123,4 +133,109 @@ func saveUndo(path string, content []byte) (err error) {
 		err = cause.Err
 	}
 	return fmt.Errorf("nothing was written, as the undo file %s cannot be: %w", path, err)
+}
+
+// runUndo takes back what the file of --undo says.
+func (e *engine) runUndo(ctx context.Context, args []string) error {
+	beside := ""
+	e.cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed && flag.Name != "undo" && flag.Name != "yes" {
+			beside = cmp.Or(beside, flag.Name)
+		}
+	})
+	switch {
+	case beside != "":
+		return console.UsageError(e.cmd, "--%s beside --undo: the file says what is to be taken back", beside)
+	case len(args) > 0:
+		return console.UsageError(e.cmd, "%q beside --undo: the file says which object is meant", args[0])
+	case e.undo == "":
+		return console.UsageError(e.cmd, "--undo: which file?")
+	}
+	source, content, err := e.ReadFile(e.undo)
+	if err != nil {
+		return err
+	}
+	saved, err := decodeUndo(content)
+	if err != nil {
+		return fmt.Errorf("%s: no undo file: %w", source, err)
+	}
+	if e.client, err = e.Connect(); err != nil {
+		return err
+	}
+	found, err := e.takeBack(ctx, saved)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", source, err)
+	case found:
+		return console.ErrFound
+	}
+	return nil
+}
+
+func (e *engine) takeBack(ctx context.Context, saved undoFile) (found bool, err error) {
+	if saved.Undoes == "migrate" {
+		return e.moveBack(ctx, saved)
+	}
+	for _, part := range saved.GivenUp {
+		finds, err := e.applyAgain(ctx, saved.Manager, part)
+		if err != nil {
+			return false, err
+		}
+		found = found || finds
+	}
+	return found && e.dryRun(1), nil
+}
+
+// moveBack gives the fields back to those who owned them.
+func (e *engine) moveBack(ctx context.Context, saved undoFile) (found bool, err error) {
+	applier, err := e.applier(saved.Moved[0].To.Name)
+	if err != nil {
+		return false, err
+	}
+	object := saved.Object.ref()
+	undo, err := ownership.Undo(ctx, applier, object, saved.Moved)
+	if err != nil {
+		return false, err
+	}
+	moves := len(undo.Moves())
+	if moves == 0 {
+		fmt.Fprintf(e.Out, "%v: nothing to give back: %s owns none of these fields any more\n", object, saved.Moved[0].To)
+		return false, nil
+	}
+	e.showTransfer(object, undo)
+	return e.carryOut(ctx, change{object: object, count: moves, write: func(ctx context.Context, _, _ string) (string, error) {
+		if _, err := undo.Do(ctx); err != nil {
+			return "", err
+		}
+		return fields(moves) + " given back", nil
+	}})
+}
+
+// applyAgain applies what was given up, and takes nothing from others. It reports whether --yes
+// would apply anything.
+func (e *engine) applyAgain(ctx context.Context, manager string, part undoConfig) (found bool, err error) {
+	applier, err := e.applier(manager)
+	if err != nil {
+		return false, err
+	}
+	intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(part.Configuration), Subresource: part.Subresource}
+	plan, err := applier.Plan(ctx, intent)
+	if err == nil {
+		err = plan.Refused
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case plan.Action == apply.Unchanged:
+		fmt.Fprintf(e.Out, "%v: nothing to take back: %s owns all of it\n", plan.Object, manager)
+		return false, nil
+	case !e.yes:
+		fmt.Fprint(e.Out, plan)
+		return true, nil
+	}
+	if _, err := applier.Apply(ctx, intent); err != nil {
+		return false, err
+	}
+	fmt.Fprintf(e.Out, "%v: taken back by %s\n", plan.Object, manager)
+	return false, nil
 }
