@@ -16,7 +16,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/watch"
 )
 
-var colors = []string{"auto", "always", "never"}
+var colours = []string{"auto", "always", "never"}
 
 func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	p := objects.NewReader(&console.Console{IOStreams: streams})
@@ -50,10 +50,10 @@ where check is not certain.`
 	p.AddFlags(root)
 	describeFlags(root)
 	root.PersistentFlags().StringVar(&p.Color, "color", "auto", `"auto", "always" or "never"; auto colours on a terminal unless NO_COLOR is set`)
-	console.CompleteValues(root, "color", colors...)
+	console.CompleteValues(root, "color", colours...)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		p.EndWith(cmd.Context())
-		if !slices.Contains(colors, p.Color) {
+		if !slices.Contains(colours, p.Color) {
 			return console.UsageError(cmd, "--color is %q, want auto, always or never", p.Color)
 		}
 		return nil
