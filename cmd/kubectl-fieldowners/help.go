@@ -11,7 +11,7 @@ import (
 
 const helpWidth = 80
 
-// Groups of flags in --help. What is in none of them is what a command is about.
+// Groups of flags in --help. The first has the flags that no other group names.
 const (
 	groupOwn     = "Flags"
 	groupObjects = "Which objects"

@@ -2,28 +2,27 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/audit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/check"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/show"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/transfer"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/watch"
 )
 
-// plugin is what all commands share.
-type plugin struct {
-	genericiooptions.IOStreams
-
-	config *genericclioptions.ConfigFlags
-	color  string
-	done   <-chan struct{} // closed when the command is interrupted
-}
-
-const name = "kubectl fieldowners"
+var colours = []string{"auto", "always", "never"}
 
 func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
-	p := &plugin{IOStreams: streams, config: genericclioptions.NewConfigFlags(true)}
-	root := newGet(p)
+	p := objects.NewReader(&console.Console{IOStreams: streams})
+	root := show.NewGet(p)
 	root.Use = "kubectl-fieldowners [get] (TYPE/NAME ... | TYPE [NAME ...] | -f FILE)"
-	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: console.Name}
 	root.Short = "Who owns which field of an object, and who will be in conflict"
 	root.Long = `Who owns which field of an object, who will be in conflict, and what to do about it.
 
@@ -47,20 +46,22 @@ where check is not certain.`
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, "%w", err) })
-	p.config.AddFlags(root.PersistentFlags())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return console.UsageError(cmd, "%w", err) })
+	p.AddFlags(root)
 	describeFlags(root)
-	root.PersistentFlags().StringVar(&p.color, "color", "auto", `"auto", "always" or "never"; auto colours on a terminal unless NO_COLOR is set`)
-	p.completeConnection(root)
-	completeValues(root, "color", "auto", "always", "never")
+	root.PersistentFlags().StringVar(&p.Color, "color", "auto", `"auto", "always" or "never"; auto colours on a terminal unless NO_COLOR is set`)
+	console.CompleteValues(root, "color", colours...)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		p.endWith(cmd.Context())
-		return p.checkColor(cmd)
+		p.EndWith(cmd.Context())
+		if !slices.Contains(colours, p.Color) {
+			return console.UsageError(cmd, "--color is %q, want auto, always or never", p.Color)
+		}
+		return nil
 	}
-	root.AddCommand(newGet(p), newAudit(p), newCheck(p), newDiff(p), newExplain(p), newWatch(p), newMigrate(p), newRelease(p), newVersion(p))
-	show := root.RunE
+	root.AddCommand(show.NewGet(p), audit.New(p), check.New(p), show.NewDiff(p), show.NewExplain(p), watch.New(p), transfer.NewMigrate(p), transfer.NewRelease(p), newVersion(p))
+	get := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
-		err := show(cmd, args)
+		err := get(cmd, args)
 		if len(args) > 0 && err != nil {
 			if meant := root.SuggestionsFor(args[0]); len(meant) > 0 {
 				fmt.Fprintf(p.ErrOut, "Did you mean the command %s?\n", meant[0])
@@ -76,30 +77,15 @@ where check is not certain.`
 	return root
 }
 
-func (p *plugin) checkColor(cmd *cobra.Command) error {
-	switch p.color {
-	case "auto", "always", "never":
-		return nil
-	}
-	return usageError(cmd, "--color is %q, want auto, always or never", p.color)
-}
-
-func newVersion(p *plugin) *cobra.Command {
+func newVersion(p *objects.Reader) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of the plugin",
 		Example: "  kubectl fieldowners version",
-		Args:    noArgs,
+		Args:    console.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(p.Out, version())
+			_, err := fmt.Fprintln(p.Out, console.Version())
 			return err
 		},
 	}
-}
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError(cmd, "%q is too much: the command takes no arguments", args[0])
-	}
-	return nil
 }

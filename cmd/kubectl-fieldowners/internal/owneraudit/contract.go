@@ -55,7 +55,7 @@ func (h *held) compare(o Object, findings []lint.Finding) (rest, byContract []li
 	}
 	ownership, err := fieldowners.Parse(o.ManagedFields)
 	if err != nil {
-		return findings, nil // Add has told it
+		return findings, nil // Add has reported it
 	}
 	rest = slices.DeleteFunc(findings, func(f lint.Finding) bool {
 		return f.Rule == lint.RuleWideUpdate && h.comparer.Names(f.Managers[0].Name)
@@ -106,7 +106,7 @@ func (h *held) count(kind string, ownership fieldowners.Ownership, unowned []con
 	}
 }
 
-// report lists what was owned on none of the objects on which its manager was met.
+// report lists what its manager owned on no object, of those that have the manager.
 func (h *held) report() *Contract {
 	if h == nil {
 		return nil

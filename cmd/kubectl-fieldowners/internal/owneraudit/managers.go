@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/fieldowners"
 )
 
 // managerTally is a row that is being counted.
@@ -91,4 +93,126 @@ func (a *Audit) rows() []ManagerRow {
 		return cmp.Or(b.Objects-a.Objects, b.Fields-a.Fields, a.Compare(b.Manager))
 	})
 	return rows
+}
+
+// holderPair is two holders of one object, by their numbers.
+type holderPair struct{ first, second int }
+
+// countFields counts the fields that were scanned of one object, by manager and by
+// pair of managers.
+func (a *Audit) countFields(o Object) {
+	fields := a.scan.found
+	slices.SortFunc(fields, func(a, b scanned) int { return cmp.Or(cmp.Compare(a.path, b.path), a.holder-b.holder) })
+	clear(a.pairs)
+	for len(fields) > 0 {
+		n := 1
+		for n < len(fields) && fields[n].path == fields[0].path {
+			n++
+		}
+		a.countField(fields[:n])
+		fields = fields[n:]
+	}
+	for _, pair := range slices.SortedFunc(maps.Keys(a.pairs), func(a, b holderPair) int {
+		return cmp.Or(a.first-b.first, a.second-b.second)
+	}) {
+		a.countOverlap(o, pair, a.pairs[pair])
+	}
+}
+
+// countField counts one field for all who own it. Where all own only that it is there
+// and fields below it, it is no field of theirs.
+func (a *Audit) countField(field []scanned) {
+	owners := field[:0]
+	isLeaf := false
+	for _, f := range field {
+		isLeaf = isLeaf || f.leaf
+		if last := len(owners) - 1; last >= 0 && owners[last].holder == f.holder { // in another API version
+			owners[last].leaf = owners[last].leaf || f.leaf
+			continue
+		}
+		owners = append(owners, f)
+	}
+	if !isLeaf {
+		return
+	}
+	for _, owner := range owners {
+		if owner.leaf {
+			row := &a.holders[owner.holder].row
+			row.Fields++
+			if len(owners) > 1 {
+				row.Shared++
+			}
+		}
+	}
+	if len(owners) > MaxOwners {
+		a.report.LeftOut.CrowdedFields++
+		owners = owners[:MaxOwners]
+	}
+	for i, first := range owners {
+		for _, second := range owners[i+1:] {
+			a.pairs[holderPair{first.holder, second.holder}]++
+		}
+	}
+}
+
+// countOverlap counts the fields that two managers share on one object.
+func (a *Audit) countOverlap(o Object, pair holderPair, fields int) {
+	key := [2]Manager{a.holders[pair.first].row.Manager, a.holders[pair.second].row.Manager}
+	if key[0].Compare(key[1]) > 0 {
+		key[0], key[1] = key[1], key[0]
+	}
+	overlap := a.overlaps[key]
+	switch {
+	case overlap == nil && len(a.overlaps) >= MaxOverlaps:
+		a.report.LeftOut.Overlaps += fields
+		return
+	case overlap == nil:
+		path := sharedPath(o, key)
+		overlap = &Overlap{Managers: key, Example: o.Ref, Path: path.String(), ServerPath: path.ServerString()}
+		a.overlaps[key] = overlap
+	}
+	overlap.Fields += fields
+	overlap.Objects++
+}
+
+// sharedPath finds a field that both managers own, the first in the order of paths.
+func sharedPath(o Object, managers [2]Manager) fieldowners.Path {
+	var all [2][]fieldowners.Entry
+	for _, raw := range o.ManagedFields {
+		i := slices.Index(managers[:], Manager{Name: raw.Manager, Operation: raw.Operation, Subresource: raw.Subresource})
+		if i < 0 {
+			continue
+		}
+		if entry, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{raw}); err == nil { // as it was before
+			all[i] = append(all[i], entry.Entries()...)
+		}
+	}
+	var shared []fieldowners.Path
+	for _, one := range all[0] {
+		for _, other := range all[1] {
+			shared = append(shared, ownedBy(one, other)...)
+			shared = append(shared, ownedBy(other, one)...)
+		}
+	}
+	if len(shared) == 0 { // two paths of one hash
+		return fieldowners.Path{}
+	}
+	return slices.MinFunc(shared, fieldowners.Path.Compare)
+}
+
+// ownedBy lists the leaves of one entry that another one names.
+func ownedBy(one, other fieldowners.Entry) []fieldowners.Path {
+	return slices.DeleteFunc(one.Leaves(), func(path fieldowners.Path) bool { return !other.Owns(path) })
+}
+
+// sortedOverlaps returns the pairs, those with most fields first.
+func (a *Audit) sortedOverlaps() []Overlap {
+	overlaps := make([]Overlap, 0, len(a.overlaps))
+	for _, overlap := range a.overlaps {
+		overlaps = append(overlaps, *overlap)
+	}
+	slices.SortFunc(overlaps, func(a, b Overlap) int {
+		return cmp.Or(b.Fields-a.Fields, b.Objects-a.Objects, a.Managers[0].Compare(b.Managers[0]), a.Managers[1].Compare(b.Managers[1]))
+	})
+	return overlaps
 }

@@ -60,13 +60,15 @@ func printManagers(w io.Writer, managers []ManagerRow, screen ownerview.Screen, 
 func stackManagers(w io.Writer, managers []ManagerRow, rows [][]string, screen ownerview.Screen) {
 	for i, m := range managers {
 		fmt.Fprintln(w, m.Manager.String())
-		say := func(format string, args ...any) {
-			fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
-		}
-		say("%s, %s, %d shared, %s, last write: %s", english.Plural(m.Objects, "object", ""), english.Plural(m.Fields, "field", ""), m.Shared, english.Plural(m.Bytes, "byte", ""), rows[i][6])
-		say("kinds: %s", spaced(rows[i][8]))
-		say("API versions: %s", spaced(rows[i][9]))
+		say(w, screen, "%s, %s, %d shared, %s, last write: %s", english.Plural(m.Objects, "object", ""), english.Plural(m.Fields, "field", ""), m.Shared, english.Plural(m.Bytes, "byte", ""), rows[i][6])
+		say(w, screen, "kinds: %s", spaced(rows[i][8]))
+		say(w, screen, "API versions: %s", spaced(rows[i][9]))
 	}
+}
+
+// say writes a sentence below a heading.
+func say(w io.Writer, screen ownerview.Screen, format string, args ...any) {
+	fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
 }
 
 // spaced lets a list be broken between its items.
@@ -92,9 +94,6 @@ func kindsText(kinds []Kind) string {
 }
 
 func printFindings(w io.Writer, findings []Finding, screen ownerview.Screen) {
-	say := func(format string, args ...any) {
-		fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
-	}
 	for _, f := range findings {
 		about := ""
 		if f.Manager != nil {
@@ -102,16 +101,16 @@ func printFindings(w io.Writer, findings []Finding, screen ownerview.Screen) {
 		}
 		fmt.Fprintf(w, "\n%s: %s%s\n", f.Rule, about, english.Plural(f.Objects, "object", ""))
 		for _, example := range f.Examples {
-			say("%s: %s", ownerview.Safe(example.Ref.String()), ownerview.Safe(example.Message))
+			say(w, screen, "%s: %s", ownerview.Safe(example.Ref.String()), ownerview.Safe(example.Message))
 		}
 		if more := f.Objects - len(f.Examples); more > 0 {
 			fmt.Fprintf(w, "  and %d more\n", more)
 		}
-		say("what to do: %s", ownerview.Safe(f.ToDo()))
+		say(w, screen, "what to do: %s", ownerview.Safe(f.ToDo()))
 	}
 }
 
-// printContract says what of the contract nobody made use of.
+// printContract prints what the contract allows and no manager owned.
 func printContract(w io.Writer, c *Contract, screen ownerview.Screen, wide bool) {
 	if c == nil || len(c.Unowned) == 0 {
 		return
@@ -168,6 +167,6 @@ func stackOverlaps(w io.Writer, rows [][]string, screen ownerview.Screen) {
 	for _, row := range rows {
 		fmt.Fprintln(w, row[0]+" and")
 		fmt.Fprintln(w, row[1])
-		fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf("fields: %s, objects: %s, such as %s", row[2], row[3], row[4]), "  ", screen.Width))
+		say(w, screen, "fields: %s, objects: %s, such as %s", row[2], row[3], row[4])
 	}
 }

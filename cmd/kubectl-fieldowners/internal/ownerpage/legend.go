@@ -20,7 +20,7 @@ type manager struct {
 }
 
 // managersOf returns the rows; their bars compare with the longest.
-func managersOf(known *badges, about About, items []ownerview.ManagerItem, s shares) []manager {
+func managersOf(known badges, about About, items []ownerview.ManagerItem, s shares) []manager {
 	var rows []manager
 	seen := map[ownerview.OwnerItem]bool{}
 	longest := 0
@@ -59,4 +59,49 @@ func (s shares) bar(managers []manager) bar {
 	b.add(s.Shared, segment{Look: "many", Title: plural(s.Shared, "shared field")})
 	b.add(s.Nobody, segment{Look: "nobody", Letters: "–", Title: plural(s.Nobody, "field") + " of nobody"})
 	return b
+}
+
+const (
+	colours = 7 // of Okabe and Ito's palette, in page.css; black and white are the text's
+	// maxHighlighted is how many managers of a page the legend can pick out: each is a
+	// rule in its style.
+	maxHighlighted = 40
+)
+
+// badge marks a manager on the whole page: by letters, which no other manager has, and by a
+// colour, which may repeat.
+type badge struct {
+	Letters string
+	index   int
+}
+
+// Look returns the classes of its colour, and of its shape from the second round on.
+func (b badge) Look() string {
+	look := fmt.Sprintf("k%d", b.index%colours)
+	if b.index >= colours {
+		look += " round"
+	}
+	return look
+}
+
+// Class picks out what the manager owns.
+func (b badge) Class() string { return fmt.Sprint(b.index) }
+
+// badges assigns the managers of a page their badges, in the order in which they appear.
+type badges map[ownerview.OwnerItem]badge
+
+func (b badges) of(m ownerview.OwnerItem) badge {
+	if _, has := b[m]; !has {
+		b[m] = badge{Letters: letters(len(b)), index: len(b)}
+	}
+	return b[m]
+}
+
+// letters counts A to Z, then AA, AB and so on.
+func letters(i int) string {
+	text := string(rune('A' + i%26))
+	if i >= 26 {
+		return letters(i/26-1) + text
+	}
+	return text
 }

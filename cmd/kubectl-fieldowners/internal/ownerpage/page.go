@@ -1,3 +1,9 @@
+// Package ownerpage writes ownership as one self-contained HTML page, to be put into a
+// review: of objects, and of an audit.
+//
+// It is pure: data in, text out. A page needs no network and runs no script, which its
+// Content-Security-Policy enforces. Names and values come from objects that anybody may
+// have written, so they pass through html/template only, as text.
 package ownerpage
 
 import (
@@ -9,6 +15,9 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
@@ -85,3 +94,31 @@ func highlights() string {
 }
 
 func write(w io.Writer, page *template.Template, data any) error { return page.Execute(w, data) }
+
+// maxLine is how much of a line is shown. The values of some annotations are whole
+// objects.
+const maxLine = 1000
+
+// cut leaves out the end of a line that is too long, and says so.
+func cut(text string) string {
+	if len(text) <= maxLine {
+		return text
+	}
+	runes := []rune(text)
+	if len(runes) <= maxLine {
+		return text
+	}
+	return fmt.Sprintf("%s… (%s more characters)", string(runes[:maxLine]), count(len(runes)-maxLine))
+}
+
+// safe returns a name of any length and any characters on one line.
+func safe(text string) string { return cut(ownerview.Safe(text)) }
+
+// text returns a sentence the same way, without quotes.
+func text(said string) string { return cut(ownerview.Visible(said)) }
+
+// count writes a number for people: 12,345.
+func count(n int) string { return humanize.Comma(int64(n)) }
+
+// plural writes how many of something there are: 1 field, 2 fields.
+func plural(n int, noun string) string { return count(n) + " " + english.PluralWord(n, noun, "") }

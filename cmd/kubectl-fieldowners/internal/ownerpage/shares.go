@@ -51,7 +51,7 @@ func (s segment) X() string { return percent(s.from) }
 // Width returns how wide it is.
 func (s segment) Width() string { return percent(s.width) }
 
-// Text returns where its letters stand.
+// Text returns where its letters are.
 func (s segment) Text() string { return percent(s.from + s.width/2) }
 
 func percent(v float64) string { return fmt.Sprintf("%.2f%%", v) }

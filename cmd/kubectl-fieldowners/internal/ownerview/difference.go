@@ -8,12 +8,6 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// DiffList is what diff -o json and -o yaml print: objects with a difference. It is as
-// stable as List.
-type DiffList struct {
-	Items []DiffItem `json:"items"`
-}
-
 // DiffItem is one object of which something differs.
 type DiffItem struct {
 	APIVersion string      `json:"apiVersion"`

@@ -1,12 +1,19 @@
+// Package ownerview shows one object's ownership to people and to programs: as YAML
+// with owners beside the fields, as a table, as JSON.
+//
+// It is pure: objects in, text out. Values of Secrets never enter an Object, so that
+// nothing here can print them. Names of managers are not authenticated, so whatever
+// comes from an object is escaped before it reaches a terminal.
 package ownerview
 
 import (
+	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,10 +26,8 @@ import (
 type Object struct {
 	schema.GroupVersionKind
 
-	Namespace, Name, UID string
-	// Entries are the managed fields that could be read.
-	Entries []metav1.ManagedFieldsEntry
-	// Unread says of each other entry what is wrong with it.
+	Namespace, Name, UID, ResourceVersion string
+	// Unread is what is wrong with each entry that cannot be read.
 	Unread []error
 	// Absent reports that there are no managed fields, which is not to say that nobody
 	// owns anything: they may have been left out on the way.
@@ -40,14 +45,11 @@ func New(content map[string]any) *Object {
 	live := unstructured.Unstructured{Object: content}
 	o := &Object{
 		GroupVersionKind: live.GroupVersionKind(),
-		Namespace:        live.GetNamespace(), Name: live.GetName(), UID: string(live.GetUID()),
+		Namespace:        live.GetNamespace(), Name: live.GetName(), UID: string(live.GetUID()), ResourceVersion: live.GetResourceVersion(),
 	}
-	o.Entries, o.Unread = Entries(content)
-	o.Absent = len(o.Entries)+len(o.Unread) == 0
-	var err error
-	if o.Ownership, err = fieldowners.Parse(o.Entries); err != nil { // each could be read
-		o.Unread = append(o.Unread, err)
-	}
+	entries, unread := Entries(content)
+	o.Unread, o.Absent = unread, len(entries)+len(unread) == 0
+	o.Ownership, _ = fieldowners.ParseReadable(entries) // each is
 	o.Root = o.Ownership.Join(withoutSecrets(o.GroupVersionKind, content))
 	for field := range o.Root.All() {
 		o.Deep = o.Deep || field.IsLeaf() && field.Path.Len() == fieldowners.MaxDepth && !isScalar(field.Value)
@@ -110,4 +112,49 @@ func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[st
 		}
 	}
 	return shown
+}
+
+// Entries returns the managed fields of an unstructured object that can be read, and what is wrong
+// with each other entry. It reads one by one: Unstructured.GetManagedFields returns nothing where
+// one is malformed.
+func Entries(content map[string]any) (entries []metav1.ManagedFieldsEntry, unread []error) {
+	raw, _, err := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
+	list, isList := raw.([]any)
+	if err != nil || raw != nil && !isList {
+		return nil, []error{errors.New("metadata.managedFields is no list of entries")}
+	}
+	for i := range list {
+		entry, err := readEntry(list[i])
+		if err != nil {
+			unread = append(unread, &fieldowners.EntryError{Index: i, Manager: managerOf(list[i]), Err: err})
+			continue
+		}
+		entries = append(entries, entry)
+	}
+	return entries, unread
+}
+
+func readEntry(raw any) (entry metav1.ManagedFieldsEntry, err error) {
+	text, err := json.Marshal(raw)
+	if err != nil { // it was read from JSON or YAML
+		return entry, err
+	}
+	wrongType := (*json.UnmarshalTypeError)(nil)
+	switch err = json.Unmarshal(text, &entry); {
+	case errors.As(err, &wrongType):
+		return entry, errors.New(strings.Trim(wrongType.Field+" is a "+wrongType.Value+", which it cannot be", " "))
+	case err != nil:
+		return entry, err
+	}
+	_, err = fieldowners.Parse([]metav1.ManagedFieldsEntry{entry})
+	if wrong := (*fieldowners.EntryError)(nil); errors.As(err, &wrong) {
+		err = wrong.Err // its place here is that in the whole list
+	}
+	return entry, err
+}
+
+func managerOf(raw any) string {
+	fields, _ := raw.(map[string]any)
+	name, _ := fields["manager"].(string)
+	return name
 }

@@ -2,6 +2,7 @@ package ownerview
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,10 +10,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// List is what -o json and -o yaml print. It is stable: fields may be added, none is
-// renamed, removed or given another meaning.
-type List struct {
-	Items []Item `json:"items"`
+// List is what -o json and -o yaml print. It is stable, as its items are: fields may be added,
+// none is renamed, removed or given another meaning.
+type List[T any] struct {
+	Items []T `json:"items"`
 }
 
 // Item is one object.
@@ -92,10 +93,9 @@ func (o *Object) Item(filter Filter) Item {
 }
 
 func fieldItem(field fieldowners.Field) FieldItem {
-	item := FieldItem{Path: field.Path.String(), ServerPath: field.Path.ServerString(), Owners: []OwnerItem{}}
-	for _, m := range distinct(append(append([]fieldowners.Manager{}, field.Owners...), field.Whole...)) {
+	item := FieldItem{Path: field.Path.String(), ServerPath: field.Path.ServerString(), Owners: []OwnerItem{}, Existence: isExistence(field)}
+	for _, m := range distinct(slices.Concat(field.Owners, field.Whole)) {
 		item.Owners = append(item.Owners, Owner(m))
 	}
-	item.Existence = len(field.Fields) > 0 && len(field.Owners) > 0 && !wholeFrom(field)
 	return item
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fatih/color"
+
 	"coapply.dev/fieldowners"
 )
 
@@ -114,4 +116,86 @@ func (s Screen) line(w io.Writer, labels labels, l Line, column int) {
 		gap = "\n" + strings.Repeat(" ", column)
 	}
 	fmt.Fprintln(w, text+gap+"# "+s.owners(labels, l, room))
+}
+
+func (l Line) owned() bool { return len(l.Owners)+len(l.Item) > 0 || l.Nobody }
+
+// owners returns the comment of a line: who owns the field, by which operation and since
+// when; in parentheses who owns that a map, a list or a list item exists. On a screen
+// without room for all it returns the names alone, then the number of those left out.
+func (s Screen) owners(labels labels, l Line, room int) string {
+	label, most := labels.detailed, len(l.Owners)+len(l.Item)
+	fits := func() bool {
+		return s.Width == 0 || utf8.RuneCountInString(comment(l, most, label)) <= room
+	}
+	if !fits() {
+		label = labels.of
+	}
+	for most > 1 && !fits() {
+		most--
+	}
+	if l.Nobody {
+		return s.Palette.Faint(comment(l, most, label))
+	}
+	return comment(l, most, func(m fieldowners.Manager) string { return s.Palette.manager(labels.index(m), label(m)) })
+}
+
+// comment names so many of a line's owners at most.
+func comment(l Line, most int, label func(fieldowners.Manager) string) string {
+	owned, left := names(l.Owners, most, label)
+	item, leftOfItem := names(l.Item, most-len(l.Owners), label)
+	switch {
+	case l.Nobody:
+		owned = "nobody"
+	case l.Existence:
+		owned = "(" + owned + ")"
+	}
+	if item != "" {
+		owned = strings.TrimSpace(owned + " (item: " + item + ")")
+	}
+	if left += leftOfItem; left > 0 {
+		owned += fmt.Sprintf(" +%d", left)
+	}
+	return owned
+}
+
+// names returns the first of the managers, and how many others there are.
+func names(managers []fieldowners.Manager, most int, label func(fieldowners.Manager) string) (names string, left int) {
+	shown := managers[:max(min(most, len(managers)), 0)]
+	var texts []string
+	for _, m := range shown {
+		texts = append(texts, label(m))
+	}
+	return strings.Join(texts, ", "), len(managers) - len(shown)
+}
+
+// okabeIto are the colours of Okabe and Ito's palette that stand out on light and
+// dark grounds, as near as the 256 colours of a terminal come. They differ for
+// people with any of the common colour blindnesses, and a name stands beside each.
+var okabeIto = []color.Attribute{33, 208, 36, 170, 166, 75, 178}
+
+// Palette colours the managers of an object, or nothing where it is false.
+type Palette bool
+
+func (p Palette) manager(index int, text string) string {
+	attributes := []color.Attribute{38, 5, okabeIto[max(index, 0)%len(okabeIto)]}
+	if index >= len(okabeIto) {
+		attributes = append(attributes, color.Bold)
+	}
+	return p.paint(text, attributes...)
+}
+
+// Faint shows text in the background.
+func (p Palette) Faint(text string) string { return p.paint(text, color.Faint) }
+
+// Strong shows text in the foreground.
+func (p Palette) Strong(text string) string { return p.paint(text, color.Bold) }
+
+func (p Palette) paint(text string, attributes ...color.Attribute) string {
+	if !p || text == "" {
+		return text
+	}
+	c := color.New(attributes...)
+	c.EnableColor()
+	return c.Sprint(text)
 }

@@ -1,0 +1,218 @@
+// Package audit reads the objects of a cluster or of files, has owneraudit sum up who writes to
+// them, and prints its report: the command audit.
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners/contract"
+	"coapply.dev/fieldowners/lint"
+)
+
+type auditor struct {
+	*objects.Reader
+	objects.Source
+
+	output    string
+	noHeaders bool
+	lookFor   time.Duration
+	contract  string
+
+	audit *owneraudit.Audit
+}
+
+var outputs = []string{"table", "wide", "json", "yaml", "name", "html", "sarif"}
+
+// New returns the command audit.
+func New(p *objects.Reader) *cobra.Command {
+	a := &auditor{Reader: p}
+	cmd := &cobra.Command{
+		Use:   "audit [TYPE ... | -f FILE]",
+		Short: "Show who writes to many objects, and what is wrong with their managed fields",
+		Long: `Show which managers write to the objects of a kind, a namespace or a cluster, what is
+wrong with their managed fields and what to do about it, and which managers own fields
+together.
+
+Without TYPE it reads every kind that can be listed and patched, but for events: those
+of the namespace, or with -A of the whole cluster. A kind that may not be read is told
+on stderr, the others count, and the exit code is 2.
+
+A cluster is asked for metadata only, page by page: the data of a Secret is never sent
+(but in the annotation in which kubectl apply keeps a copy, which is not shown). Memory
+does not grow with the number of objects, but files are read whole. Files hold whole
+objects: only there can "managedFields larger than half of the object" be judged, for
+objects of 4 KiB and more, but not whether an API version is still served.
+
+FIELDS are those that a manager names nothing below. SHARED of them have other owners
+too: all of them set the same value. Who sets another one by Apply is then in conflict;
+who does by Update takes the field. Sharing alone is no finding; sharing between a
+manager that wrote by Update and one that applies is (shared-by-update).
+
+-o wide has the kinds and API versions of each manager. A terminal that is too narrow
+for its columns shows a manager on a line of its own, and below it what it has.
+
+With --for it then watches the same kinds for a while, which no list can replace, and
+adds fights and loops, as kubectl fieldowners watch knows them: managers that take a
+field from each other, or set and delete it in turn, more than five times, or write in
+turn ten times each, for which 30s is enough as a rule. What is kept of objects that
+change meanwhile is bounded: 10,000 of each kind. With -o name such an object may be
+named twice.
+
+With --contract it also compares every object with what each field manager may own, as
+the file says (docs/contracts.md has its form), and finds outside-contract: a manager
+owns what the contract does not give it, or gives to another; and wide-update: by an
+update, content. Objects to which no manager of the contract writes are not compared.
+A path that its manager owns nowhere is told, and is no finding.
+
+Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
+		Example: `  kubectl fieldowners audit                       # all kinds of the namespace
+  kubectl fieldowners audit -A                    # the whole cluster
+  kubectl fieldowners audit deployments,pods -A -l team=shop -o wide
+  kubectl fieldowners audit deployments -o name   # those with findings
+  kubectl fieldowners audit deployments -A --for 30s   # and who fights meanwhile
+  kubectl fieldowners audit -A -o html > audit.html
+  kubectl fieldowners audit -A --contract contract.yaml   # and who owns what they may not
+  kubectl get all -o yaml --show-managed-fields | kubectl fieldowners audit -f -`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&a.output, "output", "o", "table", strings.Join(outputs, ", "))
+	flags.BoolVar(&a.noHeaders, "no-headers", false, "leave out the headers of tables")
+	flags.DurationVar(&a.lookFor, "for", 0, "watch for this `time` as well, such as 30s, and find managers that fight")
+	flags.StringVar(&a.contract, "contract", "", "compare the objects with the contract in this `file`, - for stdin")
+	console.Complete(cmd, "contract", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	a.Source.AddFlags(cmd)
+	console.CompleteValues(cmd, "output", outputs...)
+	completeTypes(p, cmd)
+	return cmd
+}
+
+func (a *auditor) validate(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if strings.Contains(arg, "/") {
+			return console.UsageError(cmd, "%q names an object: an audit is of kinds; see %s %s", arg, console.Name, arg)
+		}
+	}
+	if err := a.Check(cmd, args); err != nil {
+		return err
+	}
+	switch {
+	case a.contract == "-" && slices.Contains(a.Files, "-"):
+		return console.UsageError(cmd, "--contract and -f both read stdin: put one of them into a file")
+	case a.lookFor < 0:
+		return console.UsageError(cmd, "--for is %v, want a time to come, such as 30s", a.lookFor)
+	case len(a.Files) > 0 && a.lookFor > 0:
+		return console.UsageError(cmd, "--for watches a cluster, -f reads files")
+	case !slices.Contains(outputs, a.output):
+		return console.UsageError(cmd, "-o is %q, want one of %s", a.output, strings.Join(outputs, ", "))
+	}
+	return nil
+}
+
+func (a *auditor) run(cmd *cobra.Command, args []string) error {
+	if err := a.validate(cmd, args); err != nil {
+		return err
+	}
+	a.audit = owneraudit.New()
+	if err := a.holdContract(); err != nil {
+		return err
+	}
+	read := func() error { return a.readCluster(cmd.Context(), args) }
+	if len(a.Files) > 0 {
+		read = a.readFiles
+	}
+	err := read()
+	if err != nil && a.audit.Objects() == 0 {
+		return err
+	}
+	report := a.audit.Report(err == nil)
+	a.note(report)
+	if printing := a.print(cmd, report, err); printing != nil {
+		return printing
+	}
+	switch {
+	case err != nil: // what was read is shown, whatever came then
+		return err
+	case !report.Complete:
+		return console.ErrSaid
+	case len(report.Findings) > 0:
+		return console.ErrFound
+	}
+	return nil
+}
+
+func (a *auditor) add(o owneraudit.Object) {
+	if a.audit.Add(o) && a.output == "name" {
+		fmt.Fprintln(a.Out, resourceOf(o.Ref))
+	}
+}
+
+func (a *auditor) readFiles() error {
+	return a.ReadFiles(a.Files, func(item objects.Item) error {
+		content := item.Content
+		o := unstructured.Unstructured{Object: content}
+		ref := owneraudit.Ref{
+			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
+		}
+		entries, unread := ownerview.Entries(content)
+		whole, err := json.Marshal(content)
+		if err != nil {
+			return err
+		}
+		var facts lint.Facts
+		if len(whole) >= small { // else the size is not judged
+			facts.ObjectBytes = len(whole)
+		}
+		a.add(owneraudit.Object{Ref: ref, ManagedFields: entries, Unread: unread, Facts: facts})
+		return nil
+	})
+}
+
+// small objects are mostly managed fields as a rule, which costs nobody anything.
+const small = 4 << 10
+
+// maxMistakes is how many mistakes of a contract are printed.
+const maxMistakes = 20
+
+// holdContract reads --contract, and has what is audited compared with it. Its mistakes are
+// printed on stderr, each with its line.
+func (a *auditor) holdContract() error {
+	if a.contract == "" {
+		return nil
+	}
+	source, content, err := a.ReadFile(a.contract)
+	if err != nil {
+		return err
+	}
+	read, err := contract.Read(bytes.NewReader(content))
+	if err == nil {
+		comparer, err := contract.NewComparer(read)
+		a.audit.Compare(comparer)
+		return err
+	}
+	wrong := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		wrong = joined.Unwrap()
+	}
+	for i, err := range wrong {
+		if i == maxMistakes {
+			fmt.Fprintf(a.ErrOut, "error: and %d more\n", len(wrong)-maxMistakes)
+			break
+		}
+		fmt.Fprintln(a.ErrOut, ownerview.Visible(fmt.Sprintf("error: %s, %v", source, err)))
+	}
+	return console.ErrSaid
+}

@@ -1,0 +1,210 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/watch"
+	"coapply.dev/fieldowners/lint"
+)
+
+// readCluster reads kind after kind. One that the server refuses is a problem, and
+// the others are read; anything else ends the audit.
+func (a *auditor) readCluster(ctx context.Context, args []string) error {
+	r, kinds, err := a.newCluster(args)
+	if err != nil {
+		return err
+	}
+	progress := &r.progress
+	progress.kinds = len(kinds)
+	if is, width := console.TerminalOf(a.ErrOut); is {
+		progress.out, _ = a.ErrOut.(*console.StatusLine)
+		progress.width = width
+	}
+	defer progress.end()
+	defer r.noteRefused()
+	defer collectSeldom()()
+	for _, kind := range kinds {
+		progress.begin(kind.String())
+		err := r.read(ctx, kind)
+		var status apierrors.APIStatus
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case apierrors.IsForbidden(err):
+			r.refused = append(r.refused, kind.String())
+			r.refusal = cmp.Or(r.refusal, err)
+		case errors.As(err, &status):
+			a.audit.Problem(fmt.Errorf("%s: %w", kind, err))
+		case err != nil:
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	if a.lookFor == 0 {
+		return nil
+	}
+	return r.look(ctx, slices.DeleteFunc(kinds, func(k kind) bool { return slices.Contains(r.refused, k.String()) }))
+}
+
+// cluster reads the kinds of a cluster for an audit.
+type cluster struct {
+	*auditor
+
+	client    metadata.Interface
+	namespace string
+	served    servedVersions
+	progress  progress
+	refused   []string // kinds that may not be listed
+	refusal   error    // of the first
+}
+
+// noteRefused reports all kinds that may not be listed at once: an audit of all kinds
+// meets many.
+func (r *cluster) noteRefused() {
+	switch len(r.refused) {
+	case 0:
+	case 1:
+		r.audit.Problem(fmt.Errorf("%s: %w", r.refused[0], r.refusal))
+	default:
+		r.audit.Problem(fmt.Errorf("%d kinds may not be listed: %s; the first: %w", len(r.refused), strings.Join(r.refused, ", "), r.refusal))
+	}
+}
+
+func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
+	r := &cluster{auditor: a}
+	config, err := a.Config.ToRESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.client, err = newMetadataClient(config); err != nil {
+		return nil, nil, err
+	}
+	if r.namespace, _, err = a.Namespace(); err != nil {
+		return nil, nil, err
+	}
+	discovered, err := discover(a.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.served = discovered.served
+	kinds, err := kindsFor(a.Reader, args, discovered, a.AllNamespaces)
+	if len(args) == 0 { // else it is not about all kinds
+		for _, problem := range discovered.problems {
+			a.audit.Problem(problem)
+		}
+	}
+	return r, kinds, err
+}
+
+// target returns what of a kind the audit is about.
+func (r *cluster) target(kind kind) watch.Target {
+	t := watch.Target{Resource: kind.GroupVersionResource, Kind: kind.kind, Labels: r.Labels, Fields: r.Fields}
+	if kind.namespaced && !r.AllNamespaces {
+		t.Namespace = r.namespace
+	}
+	return t
+}
+
+func (r *cluster) read(ctx context.Context, kind kind) error {
+	apiVersion, name := kind.kind.ToAPIVersionAndKind()
+	before := r.audit.Objects()
+	target := r.target(kind)
+	facts := lint.Facts{Served: r.served.of(name)}
+	snapshot, err := listPages(ctx, target.In(r.client), r.Selection, func(page *metav1.PartialObjectMetadataList) error {
+		for _, m := range page.Items {
+			r.add(owneraudit.Object{
+				Ref:           owneraudit.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},
+				ManagedFields: m.ManagedFields,
+				Facts:         facts,
+			})
+		}
+		r.progress.page(r.audit.Objects()-before, page.RemainingItemCount)
+		return ctx.Err()
+	})
+	listed := owneraudit.List{
+		Resource: kind.String(), Namespace: target.Namespace, Objects: r.audit.Objects() - before, Snapshot: snapshot && err == nil,
+	}
+	if err != nil {
+		listed.Error = err.Error()
+	}
+	r.audit.Listed(listed)
+	return err
+}
+
+// collectSeldom lets garbage grow to three times what is in use before it is collected,
+// until the result is called. Little is in use here, and collecting would take a third
+// of the time. Who sets GOGC knows better.
+func collectSeldom() (back func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	before := debug.SetGCPercent(300)
+	return func() { debug.SetGCPercent(before) }
+}
+
+// newMetadataClient returns a client that asks for metadata and for nothing else. By itself
+// metadata.Interface would take whole objects from a server that cannot give metadata
+// alone, and so values of Secrets.
+func newMetadataClient(config *rest.Config) (metadata.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // a request or two at a time
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return onlyMetadata{next} })
+	return metadata.NewForConfig(config)
+}
+
+type onlyMetadata struct{ next http.RoundTripper }
+
+func (o onlyMetadata) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Accept", strings.TrimSuffix(request.Header.Get("Accept"), ",application/json"))
+	return o.next.RoundTrip(request)
+}
+
+// listPages reads all pages. snapshot is false where a page came too late for the server
+// to know the moment of the first one: then it went on with the objects behind those
+// that were read, as they are now.
+func listPages(ctx context.Context, client metadata.ResourceInterface, s objects.Selection, each func(*metav1.PartialObjectMetadataList) error) (snapshot bool, err error) {
+	snapshot = true
+	options := metav1.ListOptions{Limit: objects.PageSize, LabelSelector: s.Labels, FieldSelector: s.Fields}
+	for {
+		page, err := client.List(ctx, options)
+		if late := tokenBehind(err); late != "" && late != options.Continue {
+			snapshot, options.Continue = false, late
+			continue
+		}
+		if err == nil {
+			err = each(page)
+		}
+		if err != nil {
+			return snapshot, err
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return snapshot, nil
+		}
+	}
+}
+
+// tokenBehind returns the token by which the server offers to go on when the one of
+// the page before has expired.
+func tokenBehind(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
+		return ""
+	}
+	return status.Status().Continue
+}

@@ -1,0 +1,148 @@
+package audit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+)
+
+// kind is a kind to read.
+type kind struct {
+	schema.GroupVersionResource
+
+	kind       schema.GroupVersionKind
+	namespaced bool
+}
+
+func (k kind) String() string { return k.GroupResource().String() }
+
+// servedVersions are the versions in which the server serves kinds.
+type servedVersions struct {
+	kinds  map[schema.GroupVersionKind]bool
+	failed map[schema.GroupVersion]bool // could not be asked
+}
+
+// of returns a function that reports for a kind whether a version is served, and whether that is known.
+func (s servedVersions) of(kind string) func(apiVersion string) (served, known bool) {
+	return func(apiVersion string) (served, known bool) {
+		version, err := schema.ParseGroupVersion(apiVersion)
+		return err == nil && s.kinds[version.WithKind(kind)], !s.failed[version]
+	}
+}
+
+// discovered is what the server serves.
+type discovered struct {
+	served   servedVersions
+	all      []kind  // that can be listed and patched, in order
+	problems []error // groups that could not be asked
+}
+
+// discover asks the server anew: what an old cache knows may not be served any more.
+func discover(r *objects.Reader) (discovered, error) {
+	client, err := r.Config.ToDiscoveryClient()
+	if err != nil {
+		return discovered{}, err
+	}
+	client.Invalidate()
+	d := discovered{served: servedVersions{map[schema.GroupVersionKind]bool{}, map[schema.GroupVersion]bool{}}}
+	_, all, err := client.ServerGroupsAndResources()
+	if err := d.note(err); err != nil {
+		return d, err
+	}
+	for _, list := range all {
+		for _, k := range kindsOf(list) {
+			d.served.kinds[k.kind] = true
+		}
+	}
+	preferred, err := client.ServerPreferredResources()
+	if len(preferred) == 0 && err != nil {
+		return d, err
+	}
+	for _, list := range preferred {
+		d.all = append(d.all, kindsOf(list, "list", "patch")...)
+	}
+	slices.SortFunc(d.all, func(a, b kind) int { return cmp.Compare(a.String(), b.String()) })
+	return d, nil
+}
+
+// note keeps groups that could not be asked as problems.
+func (d *discovered) note(err error) error {
+	failed := (*discovery.ErrGroupDiscoveryFailed)(nil)
+	if !errors.As(err, &failed) {
+		return err
+	}
+	for group, why := range failed.Groups {
+		d.served.failed[group] = true
+		d.problems = append(d.problems, fmt.Errorf("the kinds of %s are not known: %w", group, why))
+	}
+	slices.SortFunc(d.problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return nil
+}
+
+// kindsOf returns the kinds of a list that have all the verbs, without subresources.
+func kindsOf(list *metav1.APIResourceList, verbs ...string) []kind {
+	version, err := schema.ParseGroupVersion(list.GroupVersion)
+	if err != nil { // no server lists a version of that form
+		return nil
+	}
+	var kinds []kind
+	for _, r := range list.APIResources {
+		lacks := func(verb string) bool { return !slices.Contains(r.Verbs, verb) }
+		if strings.Contains(r.Name, "/") || slices.ContainsFunc(verbs, lacks) {
+			continue
+		}
+		kinds = append(kinds, kind{version.WithResource(r.Name), version.WithKind(r.Kind), r.Namespaced})
+	}
+	return kinds
+}
+
+// kindsFor returns the kinds that the arguments name, or all that an audit of a
+// namespace or of a cluster is about: events are left out, which are written once,
+// are gone soon, and are served twice.
+func kindsFor(r *objects.Reader, args []string, d discovered, allNamespaces bool) ([]kind, error) {
+	if len(args) == 0 {
+		return slices.DeleteFunc(slices.Clone(d.all), func(k kind) bool {
+			return k.Resource == "events" || !k.namespaced && !allNamespaces
+		}), nil
+	}
+	var kinds []kind
+	for arg := range strings.SplitSeq(strings.Join(args, ","), ",") {
+		mapping, err := mappingOf(r, arg)
+		if err != nil {
+			return nil, err
+		}
+		kind := kind{mapping.Resource, mapping.GroupVersionKind, mapping.Scope.Name() == meta.RESTScopeNameNamespace}
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, nil
+}
+
+// mappingOf finds a kind by any name that kubectl knows it by.
+func mappingOf(r *objects.Reader, arg string) (*meta.RESTMapping, error) {
+	builder, err := r.Builder(objects.Selection{AllNamespaces: true})
+	if err != nil {
+		return nil, err
+	}
+	return builder.ResourceTypeOrNameArgs(true, arg).Do().ResourceMapping()
+}
+
+// completeTypes completes kinds as kubectl get does.
+func completeTypes(r *objects.Reader, cmd *cobra.Command) {
+	r.CompleteObjects(cmd)
+	complete := cmd.ValidArgsFunction
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return complete(cmd, nil, typed)
+	}
+}

@@ -1,0 +1,111 @@
+package audit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/owenrumney/go-sarif/v2/sarif"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners/contract"
+)
+
+// note prints on stderr what must not be missed, whatever the output.
+func (a *auditor) note(r owneraudit.Report) {
+	_, width := console.TerminalOf(a.ErrOut)
+	for _, problem := range r.Problems { // which may name all kinds
+		fmt.Fprintln(a.ErrOut, ownerview.Wrap("error: "+ownerview.Visible(problem), "", width))
+	}
+	if more := r.ProblemCount - len(r.Problems); more > 0 {
+		fmt.Fprintf(a.ErrOut, "error: and %d more\n", more)
+	}
+	for _, list := range r.Lists {
+		if !list.Snapshot && list.Error == "" {
+			fmt.Fprintf(a.ErrOut, "%s: the list is not of one moment: reading it took longer than the server remembers\n", list.Resource)
+		}
+	}
+	if r.ManagedFieldsAbsent > 0 {
+		advice := "ask with --show-managed-fields"
+		if len(a.Files) == 0 {
+			advice = "the server has none"
+		}
+		fmt.Fprintf(a.ErrOut, "managedFields absent on %d of %d objects: %s\n", r.ManagedFieldsAbsent, r.Objects, advice)
+	}
+	if r.LeftOut != (owneraudit.LeftOut{}) {
+		fmt.Fprintf(a.ErrOut, "too many to tell apart, left out: %d entries of managers, %d findings, %d fields of pairs, pairs on %d fields\n",
+			r.LeftOut.Managers, r.LeftOut.Findings, r.LeftOut.Overlaps, r.LeftOut.CrowdedFields)
+	}
+	switch {
+	case r.Objects == 0 && r.ProblemCount > 0:
+		fmt.Fprintln(a.ErrOut, "Nothing could be read.")
+	case r.Objects == 0:
+		fmt.Fprintln(a.ErrOut, "No objects found.")
+	case len(r.Findings) == 0 && r.Objects > r.ManagedFieldsAbsent:
+		fmt.Fprintln(a.ErrOut, "No findings.")
+	}
+}
+
+// print prints the report. reading is why it is incomplete.
+func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
+	switch a.output {
+	case "html":
+		return ownerpage.Audit(a.Out, a.About(cmd, a.Source, reading), r)
+	case "sarif":
+		return a.PrintSarif(sarifOf(r, a.contract))
+	case "table", "wide":
+		owneraudit.Print(a.Out, r, a.Screen(a.noHeaders), a.output == "wide")
+	}
+	return a.Structured(a.output, r)
+}
+
+// resourceOf names an object as -o name does.
+func resourceOf(r owneraudit.Ref) string {
+	o := ownerview.Object{GroupVersionKind: schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), Name: r.Name}
+	return o.Resource()
+}
+
+// sarifOf returns a result for each finding of an audit, which names the example objects.
+// An object has no line of code; what breaks a contract is shown beside the contract's file.
+func sarifOf(report owneraudit.Report, contractFile string) *sarif.Run {
+	run := console.NewSarif()
+	for _, f := range report.Findings {
+		run.AddRule(f.Rule).WithDescription(sarifShort(f.Rule)).WithTextHelp("kubectl fieldowners audit --help")
+		result := run.CreateResultForRule(f.Rule).WithLevel("warning").WithMessage(sarif.NewTextMessage(sarifMessage(f)))
+		if contractFile != "" && contractFile != "-" && f.Contract {
+			result.WithLevel("error").AddLocation(console.LineOf(contractFile, 1))
+		}
+		for _, example := range f.Examples {
+			result.AddLocation(sarif.NewLocation().WithLogicalLocations([]*sarif.LogicalLocation{
+				sarif.NewLogicalLocation().WithName(example.Name).WithFullyQualifiedName(example.Ref.String()).WithKind("object"),
+			}))
+		}
+	}
+	return run
+}
+
+func sarifShort(rule string) string {
+	switch contract.Rule(rule) {
+	case contract.RuleOutside:
+		return "A field manager owns what its contract does not give it"
+	case contract.RuleWide:
+		return "An update of the whole object took fields that its author did not mean to change"
+	}
+	return strings.ReplaceAll(rule, "-", " ")
+}
+
+// sarifMessage returns what was found on the first object, and what to do.
+func sarifMessage(f owneraudit.Finding) string {
+	message := f.Rule
+	if len(f.Examples) > 0 {
+		message = f.Examples[0].Ref.String() + ": " + f.Examples[0].Message
+	}
+	if more := f.Objects - 1; more > 0 {
+		message += fmt.Sprintf(" (and on %d more)", more)
+	}
+	return message + ". What to do: " + f.ToDo()
+}

@@ -1,0 +1,208 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/lint"
+	"coapply.dev/fieldowners/predict"
+)
+
+// list is what check -o json and -o yaml print. It is stable: fields may be
+// added, none is renamed, removed or given another meaning.
+type list struct {
+	FieldManager string   `json:"fieldManager"`
+	Server       bool     `json:"server"` // asked by a dry run, not predicted
+	Items        []result `json:"items"`
+}
+
+// result is what an apply of one object would meet. Values of Secrets are hidden.
+type result struct {
+	File       string     `json:"file"`
+	Line       int        `json:"line"`
+	APIVersion string     `json:"apiVersion"`
+	Kind       string     `json:"kind"`
+	Namespace  string     `json:"namespace"`
+	Name       string     `json:"name"`
+	Creates    bool       `json:"creates"`
+	Conflicts  []conflict `json:"conflicts"` // a forced apply takes these
+	Shared     []shared   `json:"shared"`
+	Dropped    []dropped  `json:"dropped"`
+	Changes    []change   `json:"changes"` // of fields that nobody else owns
+	Unsure     []doubt    `json:"unsure"`
+
+	// Refused are fields that the kind does not have, or not so: the API server refuses
+	// the whole object, and the rest of the result is empty.
+	Refused []refusal `json:"refused,omitempty"`
+
+	// Takeover is what kubectl apply would do beside that.
+	Takeover *takeover `json:"kubectlTakesOver,omitempty"`
+
+	// crowd is what Lint says of an object with many managers.
+	crowd string
+	lines fieldLines
+	root  fieldowners.Field // the intent
+}
+
+type refusal struct {
+	Path   string `json:"path"`
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+}
+
+type conflict struct {
+	Path       string              `json:"path"`
+	ServerPath string              `json:"serverPath"`
+	Line       int                 `json:"line"`
+	Owner      ownerview.OwnerItem `json:"owner"`
+	Ours       any                 `json:"ours"`
+	Theirs     any                 `json:"theirs"`
+}
+
+type shared struct {
+	Path  string              `json:"path"`
+	Owner ownerview.OwnerItem `json:"owner"`
+}
+
+type dropped struct {
+	Path    string                `json:"path"`
+	Removed bool                  `json:"removed"` // the value goes, or the server's default takes its place
+	KeptBy  []ownerview.OwnerItem `json:"keptBy"`
+}
+
+type change struct {
+	Path   string `json:"path"`
+	Before any    `json:"before"`
+	After  any    `json:"after"`
+}
+
+type doubt struct {
+	Path   string `json:"path"`
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+	// Sharing: open is no more than who shares the field.
+	Sharing bool `json:"sharing,omitempty"`
+}
+
+func newResult(of objects.Item, live map[string]any) result {
+	intent := of.Content
+	object := unstructured.Unstructured{Object: intent}
+	item := result{
+		File: of.File, APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
+		Namespace: object.GetNamespace(), Name: object.GetName(),
+		Conflicts: []conflict{}, Shared: []shared{}, Dropped: []dropped{}, Changes: []change{}, Unsure: []doubt{},
+	}
+	var ownership fieldowners.Ownership
+	if live != nil {
+		item.Namespace = (&unstructured.Unstructured{Object: live}).GetNamespace()
+		ownership = ownerview.New(live).Ownership
+		item.crowd = crowdOf(live)
+	}
+	item.Takeover = takeoverOf(ownership, intent)
+	item.root = ownership.Join(intent)
+	item.lines = newFieldLines(of, item.root)
+	item.Line = item.lines.first
+	return item
+}
+
+// crowdOf returns what lint says of an object with many managers, and "" of any other. What cannot
+// be read is reported elsewhere.
+func crowdOf(live map[string]any) string {
+	findings, _ := lint.Check((&unstructured.Unstructured{Object: live}).GetManagedFields(), lint.Facts{})
+	for _, f := range findings {
+		if f.Rule == lint.RuleManyManagers {
+			return f.Message
+		}
+	}
+	return ""
+}
+
+func (i *result) conflict(path fieldowners.Path, serverPath string, owner fieldowners.Manager, ours, theirs any) {
+	i.Conflicts = append(i.Conflicts, conflict{path.String(), serverPath, i.lines.of(path), ownerview.Owner(owner), ours, theirs})
+}
+
+func (i *result) changed(all []fieldowners.Change) {
+	for _, c := range all {
+		i.Changes = append(i.Changes, change{c.Path.String(), c.Before, c.After})
+	}
+}
+
+func (i *result) dropped(path fieldowners.Path, removed bool, keptBy []fieldowners.Manager) {
+	dropped := dropped{Path: path.String(), Removed: removed, KeptBy: []ownerview.OwnerItem{}}
+	for _, m := range keptBy {
+		dropped.KeptBy = append(dropped.KeptBy, ownerview.Owner(m))
+	}
+	i.Dropped = append(i.Dropped, dropped)
+}
+
+func (i *result) shared(all []fieldowners.Owned) {
+	for _, o := range all {
+		i.Shared = append(i.Shared, shared{o.Path.String(), ownerview.Owner(o.Manager)})
+	}
+}
+
+// predicted fills in what Predict found.
+func (i *result) predicted(p predict.Prediction) {
+	i.Creates = p.Creates
+	for _, c := range p.Conflicts {
+		i.conflict(c.Path, c.Path.ServerString(), c.Owner, c.Ours, c.Theirs)
+	}
+	i.shared(p.Shared)
+	i.changed(p.Changes)
+	for _, d := range p.Dropped {
+		i.dropped(d.Path, d.Removed, d.KeptBy)
+	}
+	for _, d := range p.Unsure {
+		i.Unsure = append(i.Unsure, doubt{d.Path.String(), i.lines.of(d.Path), d.Reason, d.Sharing})
+	}
+}
+
+func (i *result) doubt(path fieldowners.Path, reason string) {
+	i.Unsure = append(i.Unsure, doubt{Path: path.String(), Line: i.lines.of(path), Reason: reason})
+}
+
+// takeover is what kubectl apply --server-side does beside the apply, whatever its
+// field manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply): it takes over
+// all that was written by client-side apply, and applies the file once more, which
+// removes what the file does not list. Other clients do nothing of the kind.
+type takeover struct {
+	From    []ownerview.OwnerItem `json:"from"`
+	Removes []string              `json:"removes"` // paths, owned by nobody else
+}
+
+// String returns what kubectl would remove, and whose fields.
+func (t *takeover) String() string {
+	var owners []string
+	for _, o := range t.From {
+		owners = append(owners, o.String())
+	}
+	return "kubectl apply, but no other client, would remove as well what the file does not list and " +
+		strings.Join(owners, ", ") + " wrote by client-side apply"
+}
+
+// takeoverOf returns what kubectl would take over of a live object; nil for nothing.
+func takeoverOf(live fieldowners.Ownership, intent map[string]any) *takeover {
+	var found takeover
+	for _, entry := range live.Entries() {
+		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || !entry.Owns(fieldowners.LastAppliedPath) {
+			continue
+		}
+		found.From = append(found.From, ownerview.Owner(entry.Manager))
+		for _, path := range entry.Leaves() {
+			if _, listed := path.Nearest(intent); !listed && !path.Equal(fieldowners.LastAppliedPath) && len(live.OwnersOf(path)) == 1 {
+				found.Removes = append(found.Removes, path.String())
+			}
+		}
+	}
+	if len(found.Removes) == 0 {
+		return nil
+	}
+	slices.Sort(found.Removes)
+	return &found
+}

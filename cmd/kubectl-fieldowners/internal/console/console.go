@@ -1,0 +1,108 @@
+// Package console is what all commands share of a command line: the streams, how a
+// command ends, the flags that several of them have, and how they print.
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// Name is how people call the plugin.
+const Name = "kubectl fieldowners"
+
+// The exit codes of kubectl diff, one of our own, and a shell's for an interrupt.
+const (
+	exitNothing     = 0
+	exitFound       = 1
+	exitError       = 2
+	exitUnsure      = 3
+	exitInterrupted = 130
+)
+
+var (
+	// ErrFound ends a command that found what it looks for, and has printed it.
+	ErrFound = errors.New("found")
+	// ErrUnsure ends a command that found nothing but is not certain, and has printed why.
+	ErrUnsure = errors.New("not certain")
+	// ErrSaid ends a command that has printed on stderr what went wrong.
+	ErrSaid = errors.New("said")
+)
+
+// Console is the streams of a command, and how to print on them.
+type Console struct {
+	genericiooptions.IOStreams
+
+	Color string // "auto", "always" or "never"
+}
+
+// Run runs a command and returns its exit code.
+func Run(ctx context.Context, newRoot func(genericiooptions.IOStreams) *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	klog.SetLogger(logr.Discard()) // what client libraries have to say comes back as errors
+	out := &output{Writer: stdout}
+	stderr = &StatusLine{Writer: stderr}
+	root := newRoot(genericiooptions.IOStreams{In: stdin, Out: out, ErrOut: stderr})
+	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
+	err := root.ExecuteContext(ctx)
+	if out.err != nil && (err == nil || errors.Is(err, ErrFound) || errors.Is(err, ErrUnsure)) {
+		err = fmt.Errorf("what was found could not be written: %w", out.err)
+	}
+	return exitCode(ctx, err, stderr)
+}
+
+func exitCode(ctx context.Context, err error, stderr io.Writer) int {
+	switch {
+	case err == nil:
+		return exitNothing
+	case errors.Is(err, ErrFound):
+		return exitFound
+	case errors.Is(err, ErrUnsure):
+		return exitUnsure
+	case errors.Is(err, ErrSaid):
+		return exitError
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintln(stderr, OneLine(err))
+	return exitError
+}
+
+// OneLine returns what is wrong the way kubectl says it.
+func OneLine(err error) string {
+	text, known := cmdutil.StandardErrorMessage(err)
+	if !known {
+		text = err.Error()
+	}
+	if !strings.HasPrefix(text, "error: ") && !strings.HasPrefix(text, "Error from server") && !strings.HasPrefix(text, "The connection") {
+		text = "error: " + text
+	}
+	return ownerview.Visible(strings.Join(strings.Fields(text), " "))
+}
+
+// Say reports whether there is an error, and prints it on stderr.
+func (c *Console) Say(err error) bool {
+	var several utilerrors.Aggregate
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &several):
+		for _, one := range several.Errors() {
+			c.Say(one)
+		}
+	case !errors.Is(err, ErrSaid):
+		fmt.Fprintln(c.ErrOut, OneLine(err))
+	}
+	return true
+}

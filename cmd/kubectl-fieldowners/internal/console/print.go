@@ -1,0 +1,136 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// Screen returns how to print: within the width of a terminal and in colour, or
+// complete and plain where a program reads.
+func (c *Console) Screen(noHeaders bool) ownerview.Screen {
+	terminal, width := TerminalOf(c.Out)
+	s := ownerview.Screen{Width: width, Now: time.Now(), NoHeaders: noHeaders}
+	noColor := os.Getenv("NO_COLOR") != "" // https://no-color.org
+	colours := c.Color == "always" || c.Color == "auto" && terminal && !noColor && os.Getenv("TERM") != "dumb"
+	s.Palette = ownerview.Palette(colours)
+	return s
+}
+
+// TerminalOf reports whether a stream is a terminal, and its width. A stream to read from is one
+// if reading waits for a person to type.
+func TerminalOf(stream any) (is bool, width int) {
+	switch wrapped := stream.(type) {
+	case *output:
+		stream = wrapped.Writer
+	case *StatusLine:
+		stream = wrapped.Writer
+	}
+	file, isFile := stream.(*os.File)
+	if !isFile || !term.IsTerminal(int(file.Fd())) {
+		return false, 0
+	}
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return true, columns
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || width <= 0 {
+		width = 80
+	}
+	return true, width
+}
+
+// Structured prints what programs read, as json or yaml; other outputs have been printed
+// already.
+func (c *Console) Structured(output string, content any) error {
+	var text []byte
+	var err error
+	switch output {
+	case "json":
+		text, err = ownerview.IndentedJSON(content)
+	case "yaml":
+		text, err = ownerview.YAML(content)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.Out.Write(text)
+	return err
+}
+
+// output remembers that something could not be written: half an answer is no answer.
+type output struct {
+	io.Writer
+
+	err error
+}
+
+func (o *output) Write(text []byte) (int, error) {
+	n, err := o.Writer.Write(text)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// StatusLine is stderr with a line at its end that changes. What else is written, such
+// as a warning of the API server, takes its place.
+type StatusLine struct {
+	io.Writer
+
+	mu    sync.Mutex
+	shown bool
+}
+
+// ClearLine takes the last line of a terminal away.
+const ClearLine = "\r\x1b[K"
+
+// Show writes the line in the place of the one before; "" takes it away.
+func (s *StatusLine) Show(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	fmt.Fprint(s.Writer, text)
+	s.shown = text != ""
+}
+
+func (s *StatusLine) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	return s.Writer.Write(text)
+}
+
+func (s *StatusLine) clear() {
+	if s.shown {
+		fmt.Fprint(s.Writer, ClearLine)
+	}
+	s.shown = false
+}
+
+// Version returns what the go command has recorded: the module's version where it was
+// installed by go install, the commit where it was built from a checkout.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return Name + " (unknown version)"
+	}
+	commit := "unknown"
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			commit = setting.Value
+		}
+	}
+	return fmt.Sprintf("%s %s %s/%s %s commit %s", Name, info.Main.Version, runtime.GOOS, runtime.GOARCH, info.GoVersion, commit)
+}

@@ -1,0 +1,252 @@
+package objects
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+)
+
+// Item is one object of a file.
+type Item struct {
+	Document
+
+	Places  []int  // that lead to it through the Lists around it
+	Source  string // names it in messages
+	Content map[string]any
+}
+
+// Document is one of a file.
+type Document struct {
+	File string // "stdin" for -
+	Line int    // of its first line
+	Text []byte
+}
+
+// ReadFiles reads the objects of files, "-" for stdin: YAML with any number of
+// documents, JSON, and Lists, whose items are passed on one by one. One document is in memory
+// at a time, and one item of it as an object. Errors name file and line, and quote
+// nothing of what they are about: it may be a Secret.
+func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
+	for _, path := range paths {
+		file, content, err := r.open(path)
+		if err != nil {
+			return err
+		}
+		some := false
+		err = documents(content, func(line int, text []byte) error {
+			found, err := r.readDocument(Document{file, line, text}, each)
+			some = some || found
+			return cmp.Or(r.ended(), err)
+		})
+		_ = content.Close() // it was only read
+		switch {
+		case err != nil:
+			return err
+		case !some:
+			return fmt.Errorf("%s: no object in it", file)
+		}
+	}
+	return nil
+}
+
+// readDocument reports whether there is anything in a document.
+func (r *Reader) readDocument(d Document, each func(Item) error) (found bool, err error) {
+	source := fmt.Sprintf("%s, line %d", d.File, d.Line)
+	one := func(source string, places []int, object map[string]any) error {
+		if err := r.ended(); err != nil {
+			return err
+		}
+		return each(Item{d, places, source, object})
+	}
+	if list, is := d.list(); is {
+		return true, list.each(source, one)
+	}
+	object, err := decode(d.File, d.Line, d.Text)
+	if object == nil || err != nil {
+		return false, err
+	}
+	return true, flatten(source, nil, object, one)
+}
+
+// ended returns an error when the command has been interrupted.
+func (r *Reader) ended() error {
+	select {
+	case <-r.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// ReadAll returns the objects of files.
+func (r *Reader) ReadAll(paths ...string) (all []map[string]any, err error) {
+	err = r.ReadFiles(paths, func(item Item) error {
+		all = append(all, item.Content)
+		return nil
+	})
+	return all, err
+}
+
+// ReadFile reads the whole of a file that has no objects.
+func (r *Reader) ReadFile(path string) (source string, content []byte, err error) {
+	source, file, err := r.open(path)
+	if err != nil {
+		return source, nil, err
+	}
+	defer file.Close()
+	content, err = io.ReadAll(file)
+	return source, content, err
+}
+
+func (r *Reader) open(path string) (source string, content io.ReadCloser, err error) {
+	if path == "-" {
+		if waits, _ := console.TerminalOf(r.In); waits {
+			fmt.Fprintln(r.ErrOut, "reading objects from the terminal; Ctrl-D ends them")
+		}
+		return "stdin", r.openStdin(), nil
+	}
+	file, err := os.Open(path)
+	if notThere := (*os.PathError)(nil); errors.As(err, &notThere) {
+		return path, nil, fmt.Errorf("%s: %w", path, notThere.Err)
+	}
+	return path, file, err
+}
+
+// openStdin gives up when the command is interrupted. What still reads then ends with
+// the process.
+func (r *Reader) openStdin() io.ReadCloser {
+	out, in := io.Pipe()
+	go func() {
+		_, err := io.Copy(in, r.In)
+		in.CloseWithError(err)
+	}()
+	stop := make(chan struct{})
+	go func() {
+		select {
+		case <-r.done:
+			out.CloseWithError(context.Canceled)
+		case <-stop:
+		}
+	}()
+	return closing{out, sync.OnceFunc(func() { close(stop) })}
+}
+
+// documents splits YAML at its separators, which no indented text can contain, and
+// passes on each document with the number of its first line.
+func documents(content io.Reader, each func(line int, text []byte) error) error {
+	lines := bufio.NewReader(content)
+	start := 1
+	var current []byte
+	for line := 1; ; line++ {
+		text, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if rest, is := separator(text); is {
+			if err := each(start, current); err != nil {
+				return err
+			}
+			current, start = nil, line+1
+			if content := bytes.TrimSpace(rest); len(content) > 0 && content[0] != '#' {
+				current, start = slices.Clone(rest), line
+			}
+		} else {
+			current = append(current, text...)
+		}
+		if err != nil {
+			return each(start, current)
+		}
+	}
+}
+
+// separator reports whether a document begins on the line, and returns the part of it that is on
+// the line, with the line break.
+func separator(text []byte) (rest []byte, is bool) {
+	rest, is = bytes.CutPrefix(text, []byte("---"))
+	if !is || len(rest) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])) {
+		return nil, false
+	}
+	return rest, true
+}
+
+// decode returns the object of one document, nil for one without content.
+func decode(source string, line int, text []byte) (map[string]any, error) {
+	trimmed := bytes.TrimSpace(text)
+	if len(trimmed) == 0 {
+		return nil, nil
+	}
+	encoded := trimmed
+	if trimmed[0] != '{' || !json.Valid(trimmed) {
+		var err error
+		if encoded, err = yaml.YAMLToJSON(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", source, atLine(err, line))
+		}
+	}
+	var content any
+	if err := utiljson.Unmarshal(encoded, &content); err != nil {
+		return nil, fmt.Errorf("%s: line %d: no JSON: %s", source, line, withoutQuotes(err.Error()))
+	}
+	object, isMap := content.(map[string]any)
+	switch {
+	case content == nil: // only comments
+		return nil, nil
+	case !isMap:
+		return nil, fmt.Errorf("%s: line %d: no object, but %s", source, line, kindOfValue(content))
+	}
+	return object, nil
+}
+
+var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?`)
+
+// atLine makes the line of a YAML error one of the file.
+func atLine(err error, start int) error {
+	text := strings.ReplaceAll(err.Error(), "\n", " ")
+	line := start
+	match := yamlLine.FindStringSubmatch(text)
+	if match == nil {
+		return fmt.Errorf("line %d: %s", line, withoutQuotes(text))
+	}
+	if n, wrong := strconv.Atoi(match[1]); wrong == nil {
+		line += n - 1
+	}
+	return fmt.Errorf("line %d: no YAML: %s", line, withoutQuotes(text[len(match[0]):]))
+}
+
+// withoutQuotes cuts a message off where it begins to quote the file.
+func withoutQuotes(text string) string {
+	for _, mark := range []string{"did not find expected", "could not find expected"} { // characters of YAML
+		if strings.HasPrefix(text, mark) {
+			return text
+		}
+	}
+	if at := strings.IndexAny(text, "'`\"{["); at >= 0 {
+		return strings.TrimSpace(text[:at]) + " …"
+	}
+	return text
+}
+
+func kindOfValue(v any) string {
+	switch v.(type) {
+	case []any:
+		return "a list"
+	case string:
+		return "a text"
+	}
+	return "a single value"
+}

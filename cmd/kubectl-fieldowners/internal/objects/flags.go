@@ -1,0 +1,133 @@
+package objects
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/completion"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
+)
+
+// Selection says which objects of the cluster a command reads.
+type Selection struct {
+	Labels, Fields string // selectors
+	AllNamespaces  bool
+}
+
+// AddFlags adds the flags of a selection.
+func (s *Selection) AddFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&s.Labels, "selector", "l", "", "only objects with these `labels`, as for kubectl get")
+	cmd.Flags().StringVar(&s.Fields, "field-selector", "", "only objects with these `fields`, as for kubectl get")
+	cmd.Flags().BoolVarP(&s.AllNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
+}
+
+// Source says where a command reads objects: in files, or else in the cluster.
+type Source struct {
+	Selection
+
+	Files []string
+}
+
+// AddFlags adds the flags of a source.
+func (s *Source) AddFlags(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVarP(&s.Files, "filename", "f", nil, "read objects from `files`, - for stdin, instead of a cluster")
+	s.Selection.AddFlags(cmd)
+}
+
+// Check refuses what is about files and about a cluster.
+func (s *Source) Check(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(s.Files) > 0 && len(args) > 0:
+		return console.UsageError(cmd, "%q beside -f: objects come either from files or from a cluster", args[0])
+	case len(s.Files) > 0 && s.Selection != (Selection{}):
+		return console.UsageError(cmd, "-l, --field-selector and -A select objects of a cluster, not of files")
+	}
+	return nil
+}
+
+// AddFlags adds kubectl's connection flags for a command and those below it.
+func (r *Reader) AddFlags(root *cobra.Command) {
+	r.Config.AddFlags(root.PersistentFlags())
+	factory := cmdutil.NewFactory(r.Config)
+	completion.SetFactoryForCompletion(factory)
+	for name, list := range map[string]func(string) []string{
+		"namespace": func(typed string) []string { return completion.CompGetResource(factory, "namespace", typed) },
+		"context":   completion.ListContextsInConfig,
+		"cluster":   completion.ListClustersInConfig,
+		"user":      completion.ListUsersInConfig,
+	} {
+		console.Complete(root, name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return list(typed), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// CompleteObjects completes TYPE, NAME and TYPE/NAME as kubectl get does. kubectl asks
+// for it through the executable kubectl_complete-fieldowners beside ours.
+func (r *Reader) CompleteObjects(cmd *cobra.Command) {
+	cmd.ValidArgsFunction = completion.ResourceTypeAndNameCompletionFunc(cmdutil.NewFactory(r.Config))
+}
+
+// About returns what a page says about itself: when it was made, by which version, and of what.
+func (r *Reader) About(cmd *cobra.Command, from Source, incomplete error) ownerpage.About {
+	about := ownerpage.About{
+		Version: console.Version(), Time: time.Now(), Narrowed: narrowed(cmd), Incomplete: incomplete, Files: len(from.Files) > 0,
+	}
+	if !about.Files {
+		about.Source = r.cluster(from)
+		return about
+	}
+	names := slices.Clone(from.Files)
+	for i := range names {
+		if names[i] == "-" {
+			names[i] = "stdin"
+		}
+	}
+	about.Source = strings.Join(names, ", ")
+	return about
+}
+
+// cluster names the cluster that was asked, as far as the kubeconfig does, and the
+// namespace.
+func (r *Reader) cluster(from Source) string {
+	text := "cluster"
+	context := *r.Config.Context
+	if raw, err := r.Config.ToRawKubeConfigLoader().RawConfig(); err == nil && context == "" {
+		context = raw.CurrentContext
+	}
+	if context != "" {
+		text += " of the context " + context
+	}
+	if from.AllNamespaces {
+		return text + ", all namespaces"
+	}
+	if namespace, _, err := r.Namespace(); err == nil {
+		text += ", namespace " + namespace
+	}
+	return text
+}
+
+// narrowing are the flags that leave out fields or objects.
+var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
+
+// narrowed returns those of the command line, to write them on the page.
+func narrowed(cmd *cobra.Command) string {
+	var given []string
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if !slices.Contains(narrowing, flag.Name) {
+			return
+		}
+		text := "--" + flag.Name
+		if flag.Value.Type() != "bool" {
+			text += "=" + strings.Trim(flag.Value.String(), "[]")
+		}
+		given = append(given, text)
+	})
+	return strings.Join(given, " ")
+}

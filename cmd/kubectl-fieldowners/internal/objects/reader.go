@@ -1,0 +1,171 @@
+// Package objects reads objects from files and from the cluster that a command line names.
+//
+// Nothing of it interprets managed fields. Every request, and reading from stdin, ends with
+// the command: see Reader.EndWith.
+package objects
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+)
+
+// PageSize is how many objects a request asks for.
+const PageSize = 500
+
+// Reader reads objects for one command.
+type Reader struct {
+	*console.Console
+
+	Config *genericclioptions.ConfigFlags
+	done   <-chan struct{} // closed when the command is interrupted
+}
+
+// NewReader returns a reader that prints on a console.
+func NewReader(c *console.Console) *Reader {
+	return &Reader{Console: c, Config: genericclioptions.NewConfigFlags(true)}
+}
+
+// EndWith has every request, and reading from stdin, end with the context. Some of the libraries
+// that send requests take no context.
+func (r *Reader) EndWith(ctx context.Context) {
+	r.done = ctx.Done()
+	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // one for all clients
+	r.Config.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return ending{ctx, next} })
+		config.WarningHandler = warnings
+		return config
+	}
+}
+
+// ending ends requests with a context that is not their own.
+type ending struct {
+	ctx  context.Context
+	next http.RoundTripper
+}
+
+func (e ending) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(request.Context())
+	stop := context.AfterFunc(e.ctx, cancel)
+	response, err := e.next.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		stop()
+		cancel()
+		return nil, err
+	}
+	response.Body = closing{response.Body, func() { stop(); cancel() }}
+	return response, nil
+}
+
+// closing does something more when what was read is closed.
+type closing struct {
+	io.ReadCloser
+
+	then func()
+}
+
+func (c closing) Close() error {
+	defer c.then()
+	return c.ReadCloser.Close()
+}
+
+// Connect returns a client for appliers.
+func (r *Reader) Connect() (client.Client, error) {
+	config, err := r.Config.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := r.Config.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	config.Wrap(apply.RecordExchange)
+	return client.New(config, client.Options{Mapper: mapper})
+}
+
+// Namespace returns the namespace of objects that name none; enforced reports that it is from the
+// command line, and not from the kubeconfig.
+func (r *Reader) Namespace() (namespace string, enforced bool, err error) {
+	return r.Config.ToRawKubeConfigLoader().Namespace()
+}
+
+// Builder returns kubectl's own reader of arguments.
+func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
+	namespace, _, err := r.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	return resource.NewBuilder(r.Config).
+		Unstructured().
+		NamespaceParam(namespace).DefaultNamespace().AllNamespaces(s.AllNamespaces).
+		LabelSelectorParam(s.Labels).FieldSelectorParam(s.Fields), nil
+}
+
+// ReadCluster reads the objects that arguments name as they do for kubectl get. It
+// goes on after one that cannot be read, and returns all errors.
+func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[string]any)) error {
+	builder, err := r.Builder(s)
+	if err != nil {
+		return err
+	}
+	result := builder.RequestChunksOf(PageSize).ResourceTypeOrNameArgs(true, args...).ContinueOnError().Flatten().Do()
+	return result.Visit(func(info *resource.Info, err error) error {
+		if err == nil {
+			each(contentOf(info))
+		}
+		return err
+	})
+}
+
+// Counterpart reads the live object of the kind, namespace and name that a file has; nil if it
+// does not exist. An empty namespace is that of the command line.
+func (r *Reader) Counterpart(kind schema.GroupVersionKind, own, name string) (map[string]any, error) {
+	namespace, enforced, err := r.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	if own != "" && enforced && own != namespace {
+		return nil, fmt.Errorf("the namespace from the file, %q, is not that of the command line, %q", own, namespace)
+	}
+	builder, err := r.Builder(Selection{})
+	if err != nil {
+		return nil, err
+	}
+	if own != "" {
+		builder.NamespaceParam(own)
+	}
+	infos, err := builder.ResourceNames(kind.Kind+"."+kind.Version+"."+kind.Group, name).Do().Infos()
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(infos) != 1:
+		return nil, fmt.Errorf("%d objects of kind %s and name %s", len(infos), kind.Kind, name)
+	}
+	return contentOf(infos[0]), nil
+}
+
+// Same reports whether two contents are of one object: of its kind, its name and, where both name
+// one, its namespace.
+func Same(a, b map[string]any) bool {
+	x, y := unstructured.Unstructured{Object: a}, unstructured.Unstructured{Object: b}
+	return x.GroupVersionKind().GroupKind() == y.GroupVersionKind().GroupKind() && x.GetName() == y.GetName() &&
+		(x.GetNamespace() == "" || y.GetNamespace() == "" || x.GetNamespace() == y.GetNamespace())
+}
+
+func contentOf(info *resource.Info) map[string]any {
+	return info.Object.(*unstructured.Unstructured).Object
+}

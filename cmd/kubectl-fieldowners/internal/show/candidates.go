@@ -1,0 +1,89 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/explain"
+)
+
+// readObjects reads the files of live objects and intents.
+func (e *explainCommand) readObjects() (err error) {
+	if e.lives, err = e.objectsIn(e.live); err != nil {
+		return err
+	}
+	e.intents, err = e.objectsIn(e.intent)
+	return err
+}
+
+func (e *explainCommand) objectsIn(file string) ([]map[string]any, error) {
+	if file == "" {
+		return nil, nil
+	}
+	return e.ReadAll(file)
+}
+
+// objectsOf returns the live object and the intent that an answer is about. Of several in
+// a file it is the one that has the fields in conflict, and that the other file has as
+// well; where several fit, it returns no object and warns on stderr.
+func (e *explainCommand) objectsOf(x explain.Explanation) (live, intent map[string]any, err error) {
+	lives, intents := e.candidates(e.lives, x), e.candidates(e.intents, x)
+	if len(e.lives) > 0 && len(e.intents) > 0 {
+		lives, intents = inBoth(lives, intents), inBoth(intents, lives)
+	}
+	if live, err = e.only(e.live, e.lives, lives); err != nil {
+		return nil, nil, err
+	}
+	if live != nil {
+		if o := ownerview.New(live); o.Absent {
+			tell(e.ErrOut, o)
+		}
+	}
+	intent, err = e.only(e.intent, e.intents, intents)
+	return live, intent, err
+}
+
+// candidates are the objects that have all fields in conflict. One object and one answer
+// belong together.
+func (e *explainCommand) candidates(all []map[string]any, x explain.Explanation) []map[string]any {
+	if len(all) == 1 && e.answers == 1 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(object map[string]any) bool {
+		return slices.ContainsFunc(x.Conflicts, func(c explain.Conflict) bool {
+			return len(fieldowners.Locate(object, c.ServerPath)) == 0
+		})
+	})
+}
+
+// inBoth leaves those that are others as well, if any is.
+func inBoth(some, others []map[string]any) []map[string]any {
+	both := slices.DeleteFunc(slices.Clone(some), func(object map[string]any) bool {
+		return !slices.ContainsFunc(others, func(other map[string]any) bool { return objects.Same(object, other) })
+	})
+	if len(both) == 0 { // they do not fit, which Explain says
+		return some
+	}
+	return both
+}
+
+// only returns the one candidate among the objects of a file.
+func (e *explainCommand) only(file string, all, candidates []map[string]any) (map[string]any, error) {
+	switch {
+	case len(all) == 0:
+		return nil, nil
+	case len(candidates) == 0 && e.answers > 1:
+		fmt.Fprintf(e.ErrOut, "warning: %s: no object in it has the fields of one of the answers\n", ownerview.Safe(file))
+		return nil, nil
+	case len(candidates) == 0:
+		return nil, fmt.Errorf("%s: none of its %d objects has the fields in conflict: give the file that was applied", file, len(all))
+	case len(candidates) > 1:
+		fmt.Fprintf(e.ErrOut, "warning: %s: %s and %s both have the fields in conflict, so their values are not shown: give a file with the object alone\n",
+			ownerview.Safe(file), ownerview.New(candidates[0]), ownerview.New(candidates[1]))
+		return nil, nil
+	}
+	return candidates[0], nil
+}

@@ -1,0 +1,188 @@
+package show
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+)
+
+type diffCommand struct {
+	*objects.Reader
+
+	output string
+	screen ownerview.Screen
+}
+
+// NewDiff returns the command diff.
+func NewDiff(p *objects.Reader) *cobra.Command {
+	d := &diffCommand{Reader: p}
+	cmd := &cobra.Command{
+		Use:   "diff BEFORE [AFTER]",
+		Short: "Compare who owned what with who owns it now, or in another saved version",
+		Long: `Compare who owned what with who owns it: which fields a manager gained, which it lost,
+and which moved from one to another.
+
+BEFORE and AFTER are files, - for stdin, or TYPE/NAME for a live object. Without AFTER
+each object of BEFORE is compared with the live one of its kind, namespace and name.
+Values are not compared: kubectl diff does that.
+
+A manager is known by its name, operation and subresource. It has lost a field also
+when it keeps others below the same parent.
+
+Exit codes: 0 the same owners, 1 a difference, 2 an error.`,
+		Example: `  kubectl get deployment web -o yaml --show-managed-fields > before.yaml
+  kubectl fieldowners diff before.yaml                 # with the live object
+  kubectl fieldowners diff before.yaml after.yaml
+  kubectl fieldowners diff deployment/blue deployment/green`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, args) },
+	}
+	cmd.Flags().StringVarP(&d.output, "output", "o", "text", "text, json or yaml")
+	console.CompleteValues(cmd, "output", "text", "json", "yaml")
+	return cmd
+}
+
+func (d *diffCommand) run(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return console.UsageError(cmd, "which versions? Name a file, or two")
+	case len(args) > 2:
+		return console.UsageError(cmd, "%d versions, and only two can be compared", len(args))
+	case !slices.Contains([]string{"text", "json", "yaml"}, d.output):
+		return console.UsageError(cmd, "-o is %q, want text, json or yaml", d.output)
+	}
+	d.screen = d.Screen(false)
+	before, err := d.version(args[0])
+	if err != nil {
+		return err
+	}
+	var after []*ownerview.Object
+	if len(args) == 2 {
+		after, err = d.version(args[1])
+	} else {
+		after, err = d.liveOf(before)
+	}
+	if err != nil {
+		return err
+	}
+	return d.print(pair(before, after))
+}
+
+var typeAndName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z0-9.:-]*$`)
+
+// version reads the objects of a file or of the cluster.
+func (d *diffCommand) version(name string) ([]*ownerview.Object, error) {
+	var all []*ownerview.Object
+	var unreadable error
+	add := func(content map[string]any) {
+		o := ownerview.New(content)
+		if !tell(d.ErrOut, o) || o.Absent { // half of a comparison would be taken for a difference
+			unreadable = console.ErrSaid
+		}
+		all = append(all, o)
+	}
+	_, notThere := os.Stat(name)
+	var err error
+	if name != "-" && notThere != nil && typeAndName.MatchString(name) {
+		err = d.ReadCluster([]string{name}, objects.Selection{}, add)
+	} else {
+		err = d.ReadFiles([]string{name}, func(item objects.Item) error { add(item.Content); return nil })
+	}
+	if err == nil {
+		err = unreadable
+	}
+	return all, err
+}
+
+// liveOf reads the live objects of those of a file; one that is gone is left out.
+func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, error) {
+	var live []*ownerview.Object
+	for _, o := range saved {
+		content, err := d.Counterpart(o.GroupVersionKind, o.Namespace, o.Name)
+		if err != nil {
+			return nil, err
+		}
+		if content == nil {
+			continue
+		}
+		now := ownerview.New(content)
+		if !tell(d.ErrOut, now) || now.Absent {
+			return nil, console.ErrSaid
+		}
+		o.Namespace = now.Namespace // the command line's, if the file has none
+		live = append(live, now)
+	}
+	return live, nil
+}
+
+// compared is one object in two versions; nil where it does not exist.
+type compared struct {
+	before, after *ownerview.Object
+}
+
+// pair brings the versions of each object together. One object on either side is a
+// pair whatever their names.
+func pair(before, after []*ownerview.Object) []compared {
+	if len(before) == 1 && len(after) == 1 {
+		return []compared{{before[0], after[0]}}
+	}
+	type key struct {
+		schema.GroupKind
+		namespace, name string
+	}
+	keyOf := func(o *ownerview.Object) key { return key{o.GroupKind(), o.Namespace, o.Name} }
+	var pairs []compared
+	places := map[key]int{}
+	for _, o := range before {
+		places[keyOf(o)] = len(pairs)
+		pairs = append(pairs, compared{before: o})
+	}
+	for _, o := range after {
+		if at, known := places[keyOf(o)]; known {
+			pairs[at].after = o
+			continue
+		}
+		pairs = append(pairs, compared{after: o})
+	}
+	return pairs
+}
+
+func (d *diffCommand) print(pairs []compared) error {
+	list := ownerview.List[ownerview.DiffItem]{Items: []ownerview.DiffItem{}}
+	for _, c := range pairs {
+		before, after := ownersOf(c.before), ownersOf(c.after)
+		difference := fieldowners.Diff(before, after)
+		if difference.IsEmpty() && (c.before == nil) == (c.after == nil) {
+			continue
+		}
+		item := ownerview.NewDiffItem(c.before, c.after, difference)
+		list.Items = append(list.Items, item)
+		if d.output == "text" {
+			d.screen.Difference(d.Out, item)
+		}
+	}
+	if err := d.Structured(d.output, list); err != nil {
+		return err
+	}
+	if len(list.Items) > 0 {
+		return console.ErrFound
+	}
+	fmt.Fprintln(d.ErrOut, "The same owners.")
+	return nil
+}
+
+func ownersOf(o *ownerview.Object) fieldowners.Ownership {
+	if o == nil {
+		return fieldowners.Ownership{}
+	}
+	return o.Ownership
+}

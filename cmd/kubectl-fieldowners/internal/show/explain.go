@@ -1,0 +1,176 @@
+package show
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners/explain"
+)
+
+type explainCommand struct {
+	*objects.Reader
+
+	file, live, intent string
+	output             string
+
+	lives, intents []map[string]any // of the files
+	answers        int
+}
+
+var explainOutputs = []string{"text", "json", "yaml"}
+
+// NewExplain returns the command explain.
+func NewExplain(p *objects.Reader) *cobra.Command {
+	e := &explainCommand{Reader: p}
+	cmd := &cobra.Command{
+		Use:   "explain [-f FILE]",
+		Short: "Explain the conflicts that an apply met, and the three ways out",
+		Long: `Explain the conflicts that an apply met: who owns which field, and the three ways out
+(force it, stop wanting it, share it) as commands, as policies in Go, and with what
+follows from each.
+
+It reads what kubectl apply --server-side printed, the API server's Status as JSON or
+YAML, or a line of a log that quotes either, from stdin or a file. No cluster is asked.
+
+The API server's own names of fields are ambiguous, and it tells no values. --live (the
+object, with --show-managed-fields) and --intent (what was applied) tell both. kubectl
+does not name the object: of several in a file, the one is meant that has the fields.
+--live tells as well whether kubectl apply would take the object over from client-side
+apply, and delete what the file does not list; without it, only an owner's name does.
+
+Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
+		Example: `  kubectl apply --server-side -f web.yaml 2>&1 | kubectl fieldowners explain --intent web.yaml
+  kubectl get deployment web -o yaml --show-managed-fields > live.yaml
+  kubectl fieldowners explain -f answer.txt --live live.yaml --intent web.yaml`,
+		Args: console.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&e.file, "filename", "f", "", "read the answer from a `file`, - for stdin (the default)")
+	flags.StringVar(&e.live, "live", "", "a `file` with the live object, or several")
+	flags.StringVar(&e.intent, "intent", "", "a `file` with what was applied, also of several objects")
+	flags.StringVarP(&e.output, "output", "o", "text", "text, json or yaml")
+	console.CompleteValues(cmd, "output", explainOutputs...)
+	return cmd
+}
+
+func (e *explainCommand) run(cmd *cobra.Command) error {
+	if err := e.validate(cmd); err != nil {
+		return err
+	}
+	_, answer, err := e.ReadFile(e.file)
+	if err != nil {
+		return err
+	}
+	if err := e.readObjects(); err != nil {
+		return err
+	}
+	explanations, err := explain.Answer(answer, nil, nil)
+	if e.answers = len(explanations); err == nil && len(e.lives)+len(e.intents) > 0 {
+		explanations, err = explain.Each(answer, e.objectsOf)
+	}
+	if err != nil {
+		return errors.New(ownerview.Safe(err.Error()))
+	}
+	return e.print(explanations)
+}
+
+func (e *explainCommand) validate(cmd *cobra.Command) error {
+	stdin := 0
+	for _, flag := range []string{"filename", "live", "intent"} {
+		given := cmd.Flags().Lookup(flag)
+		switch {
+		case given.Changed && given.Value.String() == "":
+			return console.UsageError(cmd, "--%s is empty: name a file", flag)
+		case given.Value.String() == "-", flag == "filename" && !given.Changed:
+			stdin++
+		}
+	}
+	waits, _ := console.TerminalOf(e.In)
+	switch {
+	case !slices.Contains(explainOutputs, e.output):
+		return console.UsageError(cmd, "-o is %q, want text, json or yaml", e.output)
+	case stdin > 1:
+		return console.UsageError(cmd, "stdin can be read once: name files for the others")
+	case e.file == "" && waits:
+		return console.UsageError(cmd, "which answer? Pipe into it what the apply printed, or name a file by -f")
+	case e.file == "":
+		e.file = "-"
+	}
+	return nil
+}
+
+// explainItem is one answer. The object is empty where nothing says which it is.
+type explainItem struct {
+	Group     string            `json:"group"`
+	Kind      string            `json:"kind"`
+	Namespace string            `json:"namespace"`
+	Name      string            `json:"name"`
+	Conflicts []explainConflict `json:"conflicts"`
+	Look      string            `json:"look"`
+	Ways      []explainWay      `json:"ways"` // force, leave out, share
+}
+
+// explainConflict is one field and one owner of it. Values of Secrets are hidden.
+type explainConflict struct {
+	Path       string              `json:"path"` // empty: only the server's string is known
+	ServerPath string              `json:"serverPath"`
+	Owner      ownerview.OwnerItem `json:"owner"`
+	Ours       *any                `json:"ours,omitempty"` // only where it is known
+	Theirs     *any                `json:"theirs,omitempty"`
+}
+
+type explainWay struct {
+	Title   string `json:"title"`
+	Why     string `json:"why"`
+	Command string `json:"command"` // empty where kubectl cannot do it
+	Go      string `json:"go"`
+}
+
+func (e *explainCommand) print(explanations []explain.Explanation) error {
+	if e.output != "text" {
+		list := ownerview.List[explainItem]{Items: []explainItem{}}
+		for _, x := range explanations {
+			list.Items = append(list.Items, newExplainItem(x))
+		}
+		return e.Structured(e.output, list)
+	}
+	for i, x := range explanations {
+		if i > 0 {
+			fmt.Fprintln(e.Out)
+		}
+		if len(explanations) > 1 {
+			fmt.Fprintf(e.Out, "Answer %d of %d: ", i+1, len(explanations))
+		}
+		if _, err := fmt.Fprint(e.Out, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newExplainItem(x explain.Explanation) explainItem {
+	item := explainItem{
+		Group: x.Object.Group, Kind: x.Object.Kind, Namespace: x.Object.Namespace, Name: x.Object.Name, Look: x.Look,
+	}
+	for _, c := range x.Conflicts {
+		conflict := explainConflict{Path: c.Path.String(), ServerPath: c.ServerPath, Owner: ownerview.Owner(c.Owner)}
+		if c.OursKnown {
+			conflict.Ours = new(c.Ours)
+		}
+		if c.TheirsKnown {
+			conflict.Theirs = new(c.Theirs)
+		}
+		item.Conflicts = append(item.Conflicts, conflict)
+	}
+	for _, w := range x.Ways {
+		item.Ways = append(item.Ways, explainWay(w))
+	}
+	return item
+}

@@ -1,0 +1,125 @@
+// Package show has the commands that show ownership as it is: get, with the owners of each field;
+// diff, with what changed owners; explain, with what a conflict means.
+package show
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+)
+
+type getCommand struct {
+	*objects.Reader
+	objects.Source
+
+	output    string
+	noHeaders bool
+	path      string
+	operation string
+	filter    ownerview.Filter
+}
+
+var getOutputs = []string{"tree", "table", "wide", "json", "yaml", "name", "html"}
+
+// NewGet returns the command get.
+func NewGet(p *objects.Reader) *cobra.Command {
+	g := &getCommand{Reader: p}
+	cmd := &cobra.Command{
+		Use:   "get (TYPE/NAME ... | TYPE [NAME ...] | -f FILE)",
+		Short: "Show objects with the owners of each field (the default command)",
+		Long: `Show objects with the owners of each field.
+
+The tree is the object as YAML, with the owners of each field as a comment behind it,
+by which operation they wrote, and how long ago: several names own the field together;
+(names) in parentheses own that a map, a list or a list item exists; nobody stands
+where the API server recorded no owner, as for its own defaults. Fields without a
+comment are kept by the API server itself. On a narrow terminal the names stand alone.
+
+Files are read as they are, without a cluster. Save them with --show-managed-fields.`,
+		Example: `  kubectl fieldowners deployment/web
+  kubectl fieldowners deployment/web --path .spec.replicas -o table
+  kubectl fieldowners deployments --manager helm --operation Update -o name -A
+  kubectl fieldowners deployment/web -o html > web.html
+  kubectl get deployment web -o yaml --show-managed-fields | kubectl fieldowners -f -`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&g.output, "output", "o", "tree", strings.Join(getOutputs, ", "))
+	flags.BoolVar(&g.noHeaders, "no-headers", false, "leave out the legend, or the header of a table")
+	flags.StringVar(&g.path, "path", "", "only this `field` and what is below it, such as .spec.replicas or "+console.ExamplePath)
+	flags.StringSliceVar(&g.filter.Managers, "manager", nil, "only fields owned by one of these field `managers`")
+	flags.StringVar(&g.operation, "operation", "", "only fields owned by `Apply` or Update")
+	flags.BoolVar(&g.filter.Shared, "shared", false, "only fields with several owners")
+	flags.BoolVar(&g.filter.Unowned, "unowned", false, "only fields that nobody owns")
+	g.Source.AddFlags(cmd)
+	p.CompleteObjects(cmd)
+	console.CompleteValues(cmd, "output", getOutputs...)
+	console.CompleteValues(cmd, "operation", "Apply", "Update")
+	return cmd
+}
+
+func (g *getCommand) run(cmd *cobra.Command, args []string) error {
+	if err := g.validate(cmd, args); err != nil {
+		return err
+	}
+	printer := g.newPrinter()
+	read := func(object map[string]any) { printer.print(ownerview.New(object)) }
+	var err error
+	if len(g.Files) > 0 {
+		err = g.ReadFiles(g.Files, func(item objects.Item) error { read(item.Content); return nil })
+	} else {
+		err = g.ReadCluster(args, g.Selection, read)
+	}
+	if printing := printer.close(cmd, err); printing != nil { // what was read is shown, whatever came then
+		return errors.Join(err, printing)
+	}
+	if err == nil {
+		err = printer.summary()
+	}
+	return err
+}
+
+func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 && len(g.Files) == 0 {
+		return console.UsageError(cmd, "which object? Name one, such as deployment/web, or read a file by -f")
+	}
+	if err := g.Check(cmd, args); err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains(getOutputs, g.output):
+		return console.UsageError(cmd, "-o is %q, want one of %s", g.output, strings.Join(getOutputs, ", "))
+	case g.filter.Shared && g.filter.Unowned:
+		return console.UsageError(cmd, "no field is both --shared and --unowned")
+	case g.filter.Unowned && (len(g.filter.Managers) > 0 || g.operation != ""):
+		return console.UsageError(cmd, "--unowned fields have neither --manager nor --operation")
+	}
+	var err error
+	g.filter.Operation, err = console.Operation(cmd, g.operation)
+	return err
+}
+
+// tell writes what must not be missed about an object, whatever the output,
+// and reports whether all of its entries could be read.
+func tell(w io.Writer, o *ownerview.Object) (complete bool) {
+	for _, err := range o.Unread {
+		fmt.Fprintf(w, "error: %s: %s\n", o, ownerview.Safe(err.Error()))
+	}
+	if o.Deep {
+		fmt.Fprintf(w, "warning: %s: nested deeper than %d levels: what lies below is shown as one value\n", o, fieldowners.MaxDepth)
+	}
+	if o.Absent {
+		fmt.Fprintf(w, "%s: managedFields absent: ask with --show-managed-fields\n", o)
+	}
+	return len(o.Unread) == 0
+}

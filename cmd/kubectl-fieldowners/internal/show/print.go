@@ -1,0 +1,210 @@
+package show
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// getPrinter prints objects as they come, but for what is one document.
+type getPrinter struct {
+	*getCommand
+
+	screen     ownerview.Screen
+	objects    int
+	shown      int
+	incomplete bool
+	noPath     error // why --path named no field of an object
+	pathSeen   bool  // an object has the field of --path
+	managers   map[string]bool
+	items      itemWriter
+	failed     error      // an item could not be printed
+	rows       [][]string // of a table, with namespace and object first
+	pages      []ownerpage.Shown
+	lines      int // of the pages
+	leftOut    int // objects for which a page has no room
+}
+
+func (g *getCommand) newPrinter() *getPrinter {
+	return &getPrinter{
+		getCommand: g, screen: g.Screen(g.noHeaders), items: itemWriter{out: g.Out, output: g.output}, managers: map[string]bool{},
+	}
+}
+
+func (p *getPrinter) print(o *ownerview.Object) {
+	p.objects++
+	if !tell(p.ErrOut, o) {
+		p.incomplete = true
+	}
+	filter := p.filter
+	for _, entry := range o.Ownership.Entries() {
+		if len(p.managers) <= hinted {
+			p.managers[ownerview.Safe(entry.Name)] = true
+		}
+	}
+	paths, noPath := o.Find(p.path)
+	p.pathSeen = p.pathSeen || o.Has(paths)
+	if filter.Paths = paths; noPath == nil && p.shows(o, filter) {
+		p.shown++
+	}
+	if noPath != nil { // of this object; another one may have what the server calls so
+		p.noPath = noPath
+	}
+}
+
+// shows prints the object, and reports whether there was anything to show.
+func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
+	switch p.output {
+	case "tree":
+		var text bytes.Buffer
+		if !p.screen.Tree(&text, o, filter) {
+			return false
+		}
+		if p.shown > 0 {
+			fmt.Fprintln(p.Out, "---")
+		}
+		fmt.Fprint(p.Out, text.String())
+	case "table", "wide":
+		rows := p.screen.Rows(o, filter, p.output == "wide")
+		for _, row := range rows {
+			p.rows = append(p.rows, append([]string{ownerview.Safe(o.Namespace), o.Resource()}, row...))
+		}
+		return len(rows) > 0
+	case "name":
+		if len(filter.Fields(o)) == 0 {
+			return false
+		}
+		fmt.Fprintln(p.Out, o.Resource())
+	case "html":
+		lines, missing := o.Lines(filter)
+		if !filter.IsEmpty() && len(lines)+len(missing) == 0 {
+			return false
+		}
+		if p.lines += len(lines) + len(missing); p.lines > ownerpage.MaxLines && len(p.pages) > 0 {
+			p.leftOut++
+			return true
+		}
+		p.pages = append(p.pages, ownerpage.Shown{Object: o, Filter: filter})
+	default:
+		item := o.Item(filter)
+		if p.failed == nil && (filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 || item.ManagedFieldsAbsent) {
+			p.failed = p.items.add(item)
+		}
+		return len(item.Fields) > 0
+	}
+	return true
+}
+
+// close prints what is one document. reading is why it is incomplete.
+func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
+	switch p.output {
+	case "json", "yaml":
+		if p.failed != nil {
+			return p.failed
+		}
+		return p.items.end()
+	case "table", "wide":
+		p.table()
+	case "html":
+		if reading != nil && p.objects == 0 { // there is nothing to print but the error
+			return nil
+		}
+		about := p.About(cmd, p.Source, reading)
+		if about.ObjectsLeftOut = p.leftOut; p.leftOut > 0 {
+			fmt.Fprintf(p.ErrOut, "warning: a page has %d lines at most, so %d objects are left out: name fewer, or narrow them by --path or --manager\n", ownerpage.MaxLines, p.leftOut)
+		}
+		return ownerpage.Objects(p.Out, about, p.pages)
+	}
+	return nil
+}
+
+// summary prints on stderr that nothing was found: an empty output could be taken for an answer.
+func (p *getPrinter) summary() error {
+	switch {
+	case p.incomplete:
+		return console.ErrSaid
+	case p.objects == 0:
+		fmt.Fprintln(p.ErrOut, "No objects found.")
+	case p.shown == 0 && p.noPath != nil:
+		return fmt.Errorf("--path: %w", p.noPath)
+	case p.shown == 0:
+		fmt.Fprintln(p.ErrOut, "No fields found"+p.hint()+".")
+	}
+	return nil
+}
+
+// hint returns which names there are, as one on the command line may be misspelt.
+func (p *getPrinter) hint() string {
+	switch {
+	case p.path != "" && !p.pathSeen:
+		return ": no object has a field " + ownerview.Safe(p.path)
+	case len(p.filter.Managers) > 0 && len(p.managers) > 0:
+		names := slices.Sorted(maps.Keys(p.managers))
+		more := ""
+		if len(names) > hinted {
+			names, more = names[:hinted], " and others"
+		}
+		return ": the managers are " + strings.Join(names, ", ") + more
+	}
+	return ""
+}
+
+// hinted is how many names a hint has.
+const hinted = 10
+
+// table prints one table, which names the objects if there are several, and their
+// namespaces if those differ.
+func (p *getPrinter) table() {
+	header, rows, left := append([]string{"NAMESPACE", "OBJECT"}, ownerview.Header(p.output == "wide")...), p.rows, 0
+	switch {
+	case p.objects <= 1:
+		left = 2
+	case !slices.ContainsFunc(rows, func(row []string) bool { return row[0] != rows[0][0] }):
+		left = 1
+	}
+	header = header[left:]
+	for i := range rows {
+		rows[i] = rows[i][left:]
+	}
+	switch {
+	case len(rows) == 0:
+	case p.output == "wide":
+		p.screen.Wide(p.Out, header, rows, true, func() { p.stack(rows, left) })
+	default:
+		p.screen.Table(p.Out, header, rows)
+	}
+}
+
+// stack prints the rows of a wide table below each other: the object where there are several,
+// the field, who owns it. left is how many columns the rows lack at their begin.
+func (p *getPrinter) stack(rows [][]string, left int) {
+	indent, object, path := "", "", ""
+	for _, row := range rows {
+		if at := strings.TrimSpace(strings.Join(row[:2-left], " ")); at != object {
+			indent, object, path = "  ", at, ""
+			fmt.Fprintln(p.Out, at)
+		}
+		row = row[2-left:]
+		if row[0] != path {
+			path = row[0]
+			fmt.Fprintln(p.Out, indent+path)
+		}
+		owner := row[1]
+		if row[2] != "" {
+			owner += "/" + row[2]
+		}
+		if row[3] != "" {
+			owner += "[" + row[3] + "]"
+		}
+		parts := slices.DeleteFunc([]string{owner, row[4], row[5]}, func(part string) bool { return part == "" })
+		fmt.Fprintln(p.Out, ownerview.Wrap(strings.Join(parts, ", ")+": "+row[6], indent+"  ", p.screen.Width))
+	}
+}

@@ -1,0 +1,238 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize/english"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+)
+
+type migrateCommand struct {
+	engine
+
+	from      []string
+	to        string
+	operation string
+	paths     []string
+}
+
+// NewMigrate returns the command migrate.
+func NewMigrate(p *objects.Reader) *cobra.Command {
+	m := &migrateCommand{engine: engine{Reader: p, verb: "migrate"}}
+	cmd := &cobra.Command{
+		Use:   "migrate (TYPE/NAME ... --from MANAGER --to MANAGER | --undo FILE)",
+		Short: "Move fields from one manager to another, without a change of values",
+		Long: `Move fields from the managers named by --from to the Apply entry of --to, those of the
+status to its entry of the status. What was written by kubectl scale goes with the
+rest, or the next apply of --to would conflict with --to itself. No value changes.
+
+It is for a writer that goes over from kubectl apply or from updates to Server-Side
+Apply (--operation Update, the default), and to rename a manager, to merge several or
+to split one by --path (--operation Apply). With one name for --from and --to,
+--operation Apply moves what it applied through a subresource such as scale to its
+entry of the object. The former manager must not write any more. Fields that --to does
+not list in its next apply are deleted then; --path moves no others.
+
+Without --yes it shows what would move, and writes nothing. With --yes it first saves
+a file that undoes it, then moves everything in one write that is bound to the
+resourceVersion: if others wrote meanwhile and something else would move than was
+shown, nothing moves.
+
+The undo file is JSON: {"undoes":"migrate", "object":{"apiVersion","kind","namespace",
+"name","uid"}, "moved":[{"path", "from":{"name","operation","subresource",
+"apiVersion","time"}, "to":{...}, "fromKeeps", "toOwned"}]}.
+
+Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error.`,
+		Example: `  kubectl fieldowners migrate deployment/web --from kubectl-client-side-apply --to ci
+  kubectl fieldowners migrate deployment/web --from ci-v1 --to ci --operation Apply --yes
+  kubectl fieldowners migrate deployment/web --from helm --to ci --path .metadata.labels
+  kubectl fieldowners migrate --undo undo-migrate-deployment-web-4711.json --yes`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error { return m.run(args) },
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&m.from, "from", nil, "`managers` whose fields are to move")
+	flags.StringVar(&m.to, "to", "", "`manager` that is to have them, by Apply")
+	flags.StringVar(&m.operation, "operation", string(metav1.ManagedFieldsOperationUpdate), "how --from owns them: `Update` or Apply")
+	flags.StringArrayVar(&m.paths, "path", nil, "only this `field` and what is below it; may be given several times")
+	m.addFlags(cmd)
+	console.CompleteValues(cmd, "operation", "Update", "Apply")
+	return cmd
+}
+
+func (m *migrateCommand) run(args []string) error {
+	ctx := m.cmd.Context()
+	var from []ownership.From
+	return m.engine.run(ctx, args, func() (err error) {
+		from, err = m.validate(args)
+		return err
+	}, func(object apply.ObjectRef) (bool, error) { return m.migrate(ctx, object, from) })
+}
+
+func (m *migrateCommand) validate(args []string) (from []ownership.From, err error) {
+	if err := namesObjects(m.cmd, args); err != nil {
+		return nil, err
+	}
+	if err := console.CheckManager(m.cmd, "to", m.to); err != nil {
+		return nil, err
+	}
+	operation, err := console.Operation(m.cmd, m.operation)
+	switch {
+	case err != nil:
+		return nil, err
+	case operation == "":
+		return nil, console.UsageError(m.cmd, "--operation is empty, want Update or Apply")
+	case len(m.from) == 0:
+		return nil, console.UsageError(m.cmd, "--from is missing: name the field managers whose fields are to move")
+	}
+	m.operation = string(operation)
+	paths, err := m.canonicalPaths()
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range m.from {
+		if err := console.CheckManager(m.cmd, "from", name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(m.from[:i], name) {
+			return nil, console.UsageError(m.cmd, "--from names %s twice", name)
+		}
+		from = append(from, ownership.From{Manager: name, Paths: paths})
+	}
+	return from, nil
+}
+
+func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
+	for _, text := range m.paths {
+		path, err := ownerview.ParsePath(text)
+		switch {
+		case err != nil:
+			return nil, console.UsageError(m.cmd, "--path: %w", err)
+		case path.IsRoot():
+			return nil, console.UsageError(m.cmd, "--path is empty; leave it out to move all fields")
+		case !slices.Contains(texts, path.String()):
+			texts = append(texts, path.String())
+		}
+	}
+	return texts, nil
+}
+
+// migrate shows what is to move of one object, and moves it if that is wanted.
+func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, from []ownership.From) (found bool, err error) {
+	applier, err := m.applier(m.to)
+	if err != nil {
+		return false, err
+	}
+	transfer := ownership.Migrate
+	if m.operation == string(metav1.ManagedFieldsOperationApply) {
+		transfer = ownership.Rename
+	}
+	shown, err := transfer(ctx, applier, object, from...)
+	if err != nil {
+		return false, err
+	}
+	for _, none := range shown.Unmatched() {
+		none = strings.NewReplacer("use Rename", "use --operation Apply", "use Migrate", "use --operation Update").Replace(none)
+		fmt.Fprintf(m.ErrOut, "warning: %v: %s\n", object, ownerview.Safe(none))
+	}
+	m.showTransfer(object, shown)
+	saved := newUndoFile(m.verb, object)
+	saved.Moved = shown.Moves()
+	return m.carryOut(ctx, change{object, len(saved.Moved), saved, func(ctx context.Context, file, undo string) (string, error) {
+		back, err := shown.Do(ctx)
+		switch {
+		case err != nil && back == nil:
+			return "", unwritten{err}
+		case err != nil:
+			return "", fmt.Errorf("it may have moved: look again; to undo it then: %s (%w)", undo, err)
+		}
+		if err := correct(file, saved, back); err != nil {
+			return "", fmt.Errorf("%v: moved, but its undo file could not be brought up to date: %w", object, err)
+		}
+		return fields(len(saved.Moved)) + " moved", nil
+	}})
+}
+
+// correct writes the undo file anew, as the receiver may have come to own some of the
+// fields itself just before they moved.
+func correct(path string, saved undoFile, undo *ownership.Transfer) error {
+	saved.Moved = nil
+	for _, back := range undo.Moves() {
+		saved.Moved = append(saved.Moved, fieldowners.Handover{
+			Path: back.Path, From: back.To, To: back.From, FromKeeps: back.ToOwned, ToOwned: back.FromKeeps,
+		})
+	}
+	exact, err := saved.encode()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Clean(path), exact, 0o600)
+}
+
+// showTransfer prints what moves and what stays, under who has it and who is to have it.
+func (e *engine) showTransfer(object apply.ObjectRef, t *ownership.Transfer) {
+	moves, kept := t.Moves(), t.Unmoved()
+	title := fmt.Sprintf("%v: nothing to move", object)
+	if len(moves) > 0 {
+		title = fmt.Sprintf("%v: %s to move", object, fields(len(moves)))
+	}
+	if len(kept) > 0 {
+		title += fmt.Sprintf(", %d to stay", len(kept))
+	}
+	fmt.Fprintln(e.Out, e.Screen(false).Palette.Strong(ownerview.Safe(title)))
+	heading := ""
+	under := func(text string) {
+		if text != heading {
+			heading = text
+			fmt.Fprintln(e.Out, "  "+ownerview.Safe(text)+":")
+		}
+	}
+	for _, move := range moves {
+		under(fmt.Sprintf("%v -> %v", move.From, move.To))
+		note := ""
+		switch {
+		case move.FromKeeps:
+			note = "(shared: both own it then)"
+		case move.ToOwned:
+			note = "(both own it now)"
+		}
+		e.item(move.Path.String(), note)
+	}
+	for _, stays := range kept {
+		under(fmt.Sprintf("stay with %v", stays.Manager))
+		e.item(stays.Path.String()+":", stays.Reason)
+	}
+}
+
+func fields(n int) string { return english.Plural(n, "field", "") }
+
+const (
+	columns = 80
+	indent  = "    "
+)
+
+// item prints a line below a heading; what is too long for one goes on below it.
+func (e *engine) item(head, tail string) {
+	head, tail = ownerview.Safe(head), ownerview.Safe(tail)
+	line := strings.TrimRight(indent+head+" "+tail, " ")
+	if tail == "" || utf8.RuneCountInString(line) <= columns {
+		fmt.Fprintln(e.Out, line)
+		return
+	}
+	fmt.Fprintln(e.Out, indent+head)
+	fmt.Fprintln(e.Out, ownerview.Wrap(tail, indent+"  ", columns))
+}

@@ -1,0 +1,241 @@
+package transfer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/ownership"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/fieldowners"
+)
+
+// undoFile is what release and migrate save before they write. It is stable: fields may
+// be added, none is renamed, removed or given another meaning.
+type undoFile struct {
+	Undoes  string                 `json:"undoes"` // "migrate" or "release"
+	Object  undoObject             `json:"object"`
+	Moved   []fieldowners.Handover `json:"moved,omitempty"`   // by migrate
+	Manager string                 `json:"manager,omitempty"` // of what release gave up
+	GivenUp []undoConfig           `json:"givenUp,omitempty"` // by release
+}
+
+type undoObject struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+}
+
+// undoConfig is the apply configuration that brings back what the manager gave up of the
+// object or of a subresource. It holds values, those of a Secret too.
+type undoConfig struct {
+	Subresource   string                     `json:"subresource,omitempty"`
+	Configuration *unstructured.Unstructured `json:"configuration"`
+}
+
+func newUndoFile(verb string, object apply.ObjectRef) undoFile {
+	version, kind := object.ToAPIVersionAndKind()
+	return undoFile{Undoes: verb, Object: undoObject{version, kind, object.Namespace, object.Name, string(object.UID)}}
+}
+
+func (o undoObject) ref() apply.ObjectRef {
+	return apply.ObjectRef{
+		GroupVersionKind: schema.FromAPIVersionAndKind(o.APIVersion, o.Kind),
+		NamespacedName:   types.NamespacedName{Namespace: o.Namespace, Name: o.Name},
+		UID:              types.UID(o.UID),
+	}
+}
+
+// check returns what is wrong with a file that somebody may have changed.
+func (f undoFile) check() error {
+	switch {
+	case f.Undoes != "migrate" && f.Undoes != "release":
+		return fmt.Errorf("undoes is %q", f.Undoes)
+	case f.Object.APIVersion == "" || f.Object.Kind == "" || f.Object.Name == "" || f.Object.UID == "":
+		return errors.New("the object lacks its apiVersion, kind, name or uid")
+	case f.Undoes == "migrate" && len(f.Moved) == 0:
+		return errors.New("nothing is in moved")
+	case f.Undoes == "migrate" && f.Moved[0].To.Name == "":
+		return errors.New("moved[0] went to no manager")
+	case f.Undoes == "release" && (len(f.GivenUp) == 0 || f.Manager == ""):
+		return errors.New("it lacks the manager, or what was given up")
+	}
+	for i, part := range f.GivenUp {
+		if part.Configuration == nil || string(part.Configuration.GetUID()) != f.Object.UID {
+			return fmt.Errorf("givenUp[%d] is not of the object's uid", i)
+		}
+	}
+	return nil
+}
+
+func (f undoFile) encode() ([]byte, error) {
+	text, err := json.MarshalIndent(f, "", "  ")
+	return append(text, '\n'), err
+}
+
+func decodeUndo(content []byte) (saved undoFile, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	err = decoder.Decode(&saved)
+	_, rest := decoder.Token()
+	switch {
+	case errors.Is(err, io.EOF):
+		return saved, errors.New("it is empty")
+	case err != nil:
+		return saved, err
+	case !errors.Is(rest, io.EOF):
+		return saved, errors.New("there is more behind its end")
+	}
+	return saved, saved.check()
+}
+
+// undoPath is where the undo of a command goes unless --undo-file says otherwise.
+func undoPath(verb string, object apply.ObjectRef) string {
+	return fmt.Sprintf("undo-%s-%s-%s-%s.json", verb, strings.ToLower(object.Kind), object.Name, object.ResourceVersion)
+}
+
+// save writes a file that nobody else may read, as it may hold values that are
+// secret. A file that is there already stays as it is: it is an error.
+func (f undoFile) save(path string) error {
+	content, err := f.encode()
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = file.Write(content)
+		err = errors.Join(err, file.Sync(), file.Close())
+	}
+	var cause *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("nothing was written, as the undo file %s is there already: move it away, or name another one by --undo-file", path)
+	case errors.As(err, &cause):
+		err = cause.Err
+	}
+	return fmt.Errorf("nothing was written, as the undo file %s cannot be: %w", path, err)
+}
+
+// runUndo takes back what the file of --undo says.
+func (e *engine) runUndo(ctx context.Context, args []string) error {
+	beside := ""
+	e.cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed && flag.Name != "undo" && flag.Name != "yes" {
+			beside = cmp.Or(beside, flag.Name)
+		}
+	})
+	switch {
+	case beside != "":
+		return console.UsageError(e.cmd, "--%s beside --undo: the file says what is to be taken back", beside)
+	case len(args) > 0:
+		return console.UsageError(e.cmd, "%q beside --undo: the file says which object is meant", args[0])
+	case e.undo == "":
+		return console.UsageError(e.cmd, "--undo: which file?")
+	}
+	source, content, err := e.ReadFile(e.undo)
+	if err != nil {
+		return err
+	}
+	saved, err := decodeUndo(content)
+	if err != nil {
+		return fmt.Errorf("%s: no undo file: %w", source, err)
+	}
+	if e.client, err = e.Connect(); err != nil {
+		return err
+	}
+	found, err := e.takeBack(ctx, saved)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", source, err)
+	case found:
+		return console.ErrFound
+	}
+	return nil
+}
+
+func (e *engine) takeBack(ctx context.Context, saved undoFile) (found bool, err error) {
+	if saved.Undoes == "migrate" {
+		return e.moveBack(ctx, saved)
+	}
+	for _, part := range saved.GivenUp {
+		finds, err := e.applyAgain(ctx, saved.Manager, part)
+		if err != nil {
+			return false, err
+		}
+		found = found || finds
+	}
+	return found && e.dryRun(1), nil
+}
+
+// moveBack gives the fields back to those who owned them.
+func (e *engine) moveBack(ctx context.Context, saved undoFile) (found bool, err error) {
+	applier, err := e.applier(saved.Moved[0].To.Name)
+	if err != nil {
+		return false, err
+	}
+	object := saved.Object.ref()
+	undo, err := ownership.Undo(ctx, applier, object, saved.Moved)
+	if err != nil {
+		return false, err
+	}
+	moves := len(undo.Moves())
+	if moves == 0 {
+		fmt.Fprintf(e.Out, "%v: nothing to give back: %s owns none of these fields any more\n", object, saved.Moved[0].To)
+		return false, nil
+	}
+	e.showTransfer(object, undo)
+	return e.carryOut(ctx, change{object: object, count: moves, write: func(ctx context.Context, _, _ string) (string, error) {
+		if _, err := undo.Do(ctx); err != nil {
+			return "", err
+		}
+		return fields(moves) + " given back", nil
+	}})
+}
+
+// applyAgain applies what was given up, and takes nothing from others. It reports whether --yes
+// would apply anything.
+func (e *engine) applyAgain(ctx context.Context, manager string, part undoConfig) (found bool, err error) {
+	applier, err := e.applier(manager)
+	if err != nil {
+		return false, err
+	}
+	intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(part.Configuration), Subresource: part.Subresource}
+	plan, err := applier.Plan(ctx, intent)
+	if err == nil {
+		err = plan.Refused
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case plan.Action == apply.Unchanged:
+		fmt.Fprintf(e.Out, "%v: nothing to take back: %s owns all of it\n", plan.Object, manager)
+		return false, nil
+	case !e.yes:
+		fmt.Fprint(e.Out, plan)
+		return true, nil
+	}
+	if _, err := applier.Apply(ctx, intent); err != nil {
+		return false, err
+	}
+	fmt.Fprintf(e.Out, "%v: taken back by %s\n", plan.Object, manager)
+	return false, nil
+}

@@ -1,0 +1,219 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/fights"
+)
+
+// change is what became of one object.
+type change struct {
+	target        Target
+	before, after *watched // nil: not there
+	at            time.Time
+	sum           bool // other steps may have come in between
+}
+
+// Event is one line; with -o json it is printed in this form.
+type Event struct {
+	Time time.Time `json:"time"`
+	Type string    `json:"type"`
+	Sum  bool      `json:"sum,omitempty"`
+
+	APIVersion          string `json:"apiVersion"`
+	Kind                string `json:"kind"`
+	Namespace           string `json:"namespace,omitempty"`
+	Name                string `json:"name,omitempty"`
+	UID                 string `json:"uid,omitempty"`
+	FromResourceVersion string `json:"fromResourceVersion,omitempty"`
+	ResourceVersion     string `json:"resourceVersion,omitempty"`
+
+	Path       string                `json:"path,omitempty"`
+	ServerPath string                `json:"serverPath,omitempty"`
+	From       *ownerview.OwnerItem  `json:"from,omitempty"`
+	To         *ownerview.OwnerItem  `json:"to,omitempty"`
+	Managers   []ownerview.OwnerItem `json:"managers,omitempty"`
+
+	Times int        `json:"times,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+
+	Fields [][]string `json:"fields,omitempty"`
+
+	Field   fieldowners.Path `json:"-"`
+	Message string           `json:"-"` // of fight and loop: who does what, and how often
+	object  string           // in sentences
+}
+
+// parts takes a change apart where an object has gone and another has come under its
+// name.
+func (s change) parts() []change {
+	if s.before == nil || s.after == nil || s.before.uid == s.after.uid {
+		return []change{s}
+	}
+	gone, come := s, s
+	gone.after, come.before = nil, nil
+	return []change{gone, come}
+}
+
+// event returns what all events of the change have in common.
+func (s change) event(kind string) Event {
+	w := s.after
+	if w == nil {
+		w = s.before
+	}
+	return Event{
+		Time: s.at.UTC(), Type: kind, Sum: s.sum,
+		APIVersion: s.target.Kind.GroupVersion().String(), Kind: s.target.Kind.Kind,
+		Namespace: w.namespace, Name: w.name, UID: string(w.uid), ResourceVersion: w.version,
+		object: s.target.object(*w),
+	}
+}
+
+// at returns the event as one of a field.
+func (e Event) at(path fieldowners.Path) Event {
+	e.Field, e.Path, e.ServerPath = path, path.String(), path.ServerString()
+	return e
+}
+
+// moves returns an event for each finding of a difference, in the order of paths.
+func (s change) moves(d fieldowners.Difference) []Event {
+	var events []Event
+	add := func(kind string, path fieldowners.Path, from, to *ownerview.OwnerItem) {
+		e := s.event(kind).at(path)
+		e.From, e.To = from, to
+		events = append(events, e)
+	}
+	for _, m := range d.Moved {
+		add("moved", m.Path, new(ownerview.Owner(m.From)), new(ownerview.Owner(m.To)))
+	}
+	for _, o := range d.Lost {
+		add("lost", o.Path, new(ownerview.Owner(o.Manager)), nil)
+	}
+	for _, o := range d.Gained {
+		add("gained", o.Path, nil, new(ownerview.Owner(o.Manager)))
+	}
+	slices.SortStableFunc(events, func(a, b Event) int { return a.Field.Compare(b.Field) })
+	return events
+}
+
+func (s change) fight(f fights.Fight) Event {
+	e := s.event("fight").at(f.Path)
+	for _, m := range []fieldowners.Manager{f.A, f.B} {
+		if m != (fieldowners.Manager{}) { // who deletes a field may have left no name
+			e.Managers = append(e.Managers, ownerview.Owner(m))
+		}
+	}
+	e.Times, e.Since, e.Message = f.Times, new(f.Since.UTC()), f.Message()
+	return e
+}
+
+func (s change) loop(l fights.Loop[fieldowners.Manager]) Event {
+	e := s.event("loop")
+	var texts []string
+	for _, m := range []fieldowners.Manager{l.InA, l.InB} {
+		fields := s.after.fieldsOf(m)
+		e.Managers = append(e.Managers, ownerview.Owner(m))
+		e.Fields = append(e.Fields, fields)
+		texts = append(texts, ownerview.Owner(m).String()+" ("+ownerview.Safe(strings.Join(fields, ", "))+")")
+	}
+	e.Times = l.Times
+	e.Message = fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may answer the other",
+		strings.Join(texts, " and "), l.Times)
+	return e
+}
+
+// fieldsOf lists a few fields that a manager owns: managed fields do not record which of them
+// it wrote last.
+func (w watched) fieldsOf(m fieldowners.Manager) []string {
+	const shown = 3
+	fields := []string{}
+	for _, entry := range w.ownership.Entries() {
+		if ownerview.Owner(entry.Manager) != ownerview.Owner(m) {
+			continue
+		}
+		for _, path := range entry.Leaves() {
+			if len(fields) == shown {
+				return append(fields, "...")
+			}
+			fields = append(fields, path.String())
+		}
+	}
+	return fields
+}
+
+// written returns the time at which the API server recorded a write, where it did:
+// what comes after an interruption has not happened all at once. An entry that was
+// rewritten by hand may bring any time; one before the last write is not believed.
+func (s change) written(writers []fieldowners.Manager) time.Time {
+	var wrote, before time.Time
+	for _, m := range writers {
+		if m.Time.After(wrote) {
+			wrote = m.Time
+		}
+	}
+	for _, entry := range s.before.ownership.Entries() {
+		if entry.Time.After(before) {
+			before = entry.Time
+		}
+	}
+	if wrote.IsZero() || wrote.Before(before) {
+		return s.at
+	}
+	return wrote
+}
+
+// owners lists who owns any of the fields that are asked for, each manager once.
+func (w watched) owners(asked func(fieldowners.Manager, fieldowners.Path) bool) []ownerview.OwnerItem {
+	var found []ownerview.OwnerItem
+	for _, entry := range w.ownership.Entries() {
+		item := ownerview.Owner(entry.Manager)
+		if !slices.Contains(found, item) && slices.ContainsFunc(entry.Leaves(), func(p fieldowners.Path) bool { return asked(entry.Manager, p) }) {
+			found = append(found, item)
+		}
+	}
+	slices.SortFunc(found, ownerview.OwnerItem.Compare)
+	return found
+}
+
+// text returns the event as a line for people.
+func (e Event) text() string {
+	line := e.Time.Format(time.RFC3339) + " " + e.object
+	path := ownerview.Safe(e.Path)
+	switch e.Type {
+	case "moved":
+		line += " " + path + ": " + e.From.String() + " -> " + e.To.String()
+	case "lost":
+		line += " " + path + ": lost by " + e.From.String()
+	case "gained":
+		line += " " + path + ": gained by " + e.To.String()
+	case "created", "entered":
+		line += ": " + e.Type + ", owned by " + namesOf(e.Managers)
+	case "fight":
+		return fmt.Sprintf("%s FIGHT %s %s: %s, since %s",
+			e.Time.Format(time.RFC3339), e.object, path, ownerview.Safe(e.Message), e.Since.Format(time.RFC3339))
+	case "loop":
+		return fmt.Sprintf("%s LOOP %s: %s", e.Time.Format(time.RFC3339), e.object, ownerview.Safe(e.Message))
+	default:
+		line += ": " + e.Type
+	}
+	if e.Sum {
+		line += " (sum over the interruption)"
+	}
+	return line
+}
+
+func namesOf(owners []ownerview.OwnerItem) string {
+	if len(owners) == 0 {
+		return "nobody"
+	}
+	var texts []string
+	for _, o := range owners {
+		texts = append(texts, o.String())
+	}
+	return strings.Join(texts, ", ")
+}

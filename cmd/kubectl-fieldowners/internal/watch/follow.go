@@ -1,0 +1,213 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/fieldowners"
+)
+
+// follower lists and watches one target.
+//
+// It does so with client-go's RetryWatcher, which opens a broken watch again at the
+// resourceVersion of the last event, whatever broke it, and ends at 410 Gone. An
+// informer gives each event to its handler too (DeltaFIFO merges nothing but
+// deletions), but its Reflector lists anew after most errors: what came in between would be lost
+// silently, although the API server still had it.
+type follower struct {
+	Target
+	client metadata.ResourceInterface
+	report *reporter
+	// sparse has it keep only the objects that change, and at most maxSparse of them: the
+	// first change of each is not looked at.
+	sparse bool
+
+	known   map[types.NamespacedName]watched
+	version string    // up to which everything was seen
+	seen    time.Time // when that was
+	outage  outage
+	behind  error       // why nothing is seen at the moment
+	giveUp  func(error) // ends the watch
+}
+
+// watched is what is kept of an object: who owns what, and no values.
+type watched struct {
+	namespace, name string
+	uid             types.UID
+	version         string
+	ownership       fieldowners.Ownership
+}
+
+// maxSparse bounds the objects of one target that a sparse follower keeps.
+const maxSparse = 10_000
+
+// listTimeout bounds one page; the API server gives up after a minute itself.
+const listTimeout = 90 * time.Second
+
+func (f *follower) follow(ctx context.Context) error {
+	f.behind = fmt.Errorf("%s: nothing was seen: the time was over first", f)
+	known, version, err := f.list(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.Name != "" && len(known) == 0:
+		return apierrors.NewNotFound(f.Resource.GroupResource(), f.Name)
+	case version == "":
+		return fmt.Errorf("%s: objects of this type cannot be watched: the API server gives them no resourceVersion", f)
+	}
+	f.known, f.version, f.seen, f.behind = known, version, time.Now(), nil
+	if !f.sparse {
+		f.report.say("watching %s, objects now: %d", f, len(known))
+	}
+	for {
+		if err := f.watch(ctx); !isGone(err) {
+			return err
+		}
+		if err := f.catchUp(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// watch reports what comes after f.version until the watch cannot go on there.
+func (f *follower) watch(ctx context.Context) error {
+	ctx, f.giveUp = context.WithCancelCause(ctx)
+	defer f.giveUp(nil)
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, f.version, f)
+	if err != nil {
+		return err
+	}
+	defer func() { w.Stop(); <-w.Done() }()
+	for event := range w.ResultChan() {
+		if event.Type == watch.Error {
+			return apierrors.FromObject(event.Object)
+		}
+		object, ok := event.Object.(*metav1.PartialObjectMetadata)
+		if !ok {
+			return fmt.Errorf("%s: the API server sent %T instead of metadata", f, event.Object)
+		}
+		if err := f.see(event.Type, object); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%s: the watch ended without a reason", f)
+}
+
+func (f *follower) see(event watch.EventType, object *metav1.PartialObjectMetadata) error {
+	step := change{target: f.Target, at: time.Now()}
+	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+	if before, was := f.known[key]; was {
+		step.before = &before
+	}
+	after := f.read(object)
+	if event == watch.Deleted {
+		delete(f.known, key)
+		if step.before != nil {
+			step.before.version = after.version
+		}
+	} else if step.before != nil || !f.sparse || len(f.known) < maxSparse {
+		f.known[key] = after
+		step.after = &after
+	}
+	f.version, f.seen = object.ResourceVersion, step.at
+	return f.report.step(step)
+}
+
+// catchUp lists anew where the API server has forgotten what came since f.version,
+// and reports the difference.
+func (f *follower) catchUp(ctx context.Context) error {
+	var known map[types.NamespacedName]watched
+	var version string
+	for {
+		var err error
+		if known, version, err = f.list(ctx); err == nil {
+			break
+		}
+		if !f.lost(ctx, err) {
+			return err
+		}
+	}
+	f.found()
+	now := time.Now()
+	if err := f.report.interrupted(f.Target, f.version, f.seen, version, now); err != nil {
+		return err
+	}
+	for _, key := range keysOf(f.known, known) {
+		step := change{target: f.Target, at: now, sum: true}
+		if before, was := f.known[key]; was {
+			step.before = &before
+		}
+		if after, is := known[key]; is {
+			step.after = &after
+		}
+		if err := f.report.step(step); err != nil {
+			return err
+		}
+	}
+	f.known, f.version, f.seen = known, version, now
+	return nil
+}
+
+// list reads everything. It starts again where a page comes too late for those
+// before it.
+func (f *follower) list(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
+	for range 3 {
+		if known, version, err = f.pages(ctx); !isGone(err) {
+			break
+		}
+	}
+	return known, version, err
+}
+
+func (f *follower) pages(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
+	known = map[types.NamespacedName]watched{}
+	options := f.options(metav1.ListOptions{Limit: objects.PageSize})
+	if f.sparse {
+		options.Limit = 1 // the version is all that is asked for
+	}
+	for {
+		page, err := f.page(ctx, options)
+		if err != nil {
+			return nil, "", err
+		}
+		if f.sparse {
+			return known, page.ResourceVersion, nil
+		}
+		for i := range page.Items {
+			object := &page.Items[i]
+			known[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}] = f.read(object)
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return known, page.ResourceVersion, nil
+		}
+	}
+}
+
+func (f *follower) page(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("%s: no answer within %v", f, listTimeout))
+	defer cancel()
+	return f.client.List(ctx, o)
+}
+
+func (f *follower) read(object *metav1.PartialObjectMetadata) watched {
+	w := watched{namespace: object.Namespace, name: object.Name, uid: object.UID, version: object.ResourceVersion}
+	ownership, unread := fieldowners.ParseReadable(object.ManagedFields)
+	w.ownership = ownership
+	for _, entry := range unread {
+		f.report.unread(f.Target.object(w), entry)
+	}
+	return w
+}

@@ -1,0 +1,243 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/fights"
+)
+
+// reporter prints what several watches see, one change after another.
+type reporter struct {
+	out, errOut io.Writer
+	json        bool
+	path        fieldowners.Path
+	managers    []string
+	onlyFights  bool
+	bySelector  bool // objects enter and leave
+
+	mu     sync.Mutex
+	fights *fights.Detector
+	loops  *fights.Loops[fieldowners.Manager]
+	found  func(Event) // takes events instead of having them printed
+	fought bool
+	failed bool            // to read something
+	told   map[string]bool // what that was
+	behind []error         // at the end
+}
+
+const (
+	// fightsPerMinute is how many moves of a field are no fight yet.
+	fightsPerMinute = 5
+	// turnsPerMinute is how many writes of two managers, in turn, are a loop.
+	turnsPerMinute = 20
+	// answerWithin is in what time a manager that answers another one writes. The server
+	// records times in seconds.
+	answerWithin = 2 * time.Second
+)
+
+// newReporter returns a reporter for which more moves of a field in a minute are a fight.
+func newReporter(perMinute int, out, errOut io.Writer) (*reporter, error) {
+	detector, err := fights.New(perMinute)
+	if err != nil {
+		return nil, err
+	}
+	loops, err := fights.NewLoops[fieldowners.Manager](turnsPerMinute, answerWithin)
+	return &reporter{out: out, errOut: errOut, fights: detector, loops: loops}, err
+}
+
+// step prints what became of one object.
+func (r *reporter) step(s change) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var events []Event
+	for _, part := range s.parts() {
+		switch {
+		case part.before != nil && part.after != nil:
+			events = append(events, r.changed(part)...)
+		case part.after != nil:
+			events = append(events, r.came(part)...)
+		case part.before != nil:
+			events = append(events, r.went(part)...)
+		}
+	}
+	return r.print(events)
+}
+
+func (r *reporter) changed(s change) []Event {
+	d := fieldowners.Diff(s.before.ownership, s.after.ownership)
+	writers := fieldowners.Writers(s.before.ownership, s.after.ownership)
+	s.at = s.written(writers)
+	var events []Event
+	if !r.onlyFights {
+		events = slices.DeleteFunc(s.moves(d), func(e Event) bool { return !r.asksFor(e) })
+	}
+	for _, fight := range r.fights.ObserveWrite(string(s.after.uid), s.before.ownership, s.after.ownership, s.at) {
+		if e := s.fight(fight); r.asksFor(e) {
+			events = append(events, e)
+			r.fought = true
+		}
+	}
+	for _, loop := range r.wrote(s, writers) {
+		if e := s.loop(loop); r.asksFor(e) {
+			events = append(events, e)
+			r.fought = true
+		}
+	}
+	return events
+}
+
+func (r *reporter) came(s change) []Event {
+	e := s.event("created")
+	if r.bySelector {
+		e.Type = "entered"
+	}
+	e.Managers = s.after.owners(r.asks)
+	if r.onlyFights || r.narrowed() && len(e.Managers) == 0 {
+		return nil
+	}
+	return []Event{e}
+}
+
+func (r *reporter) went(s change) []Event {
+	r.fights.Forget(string(s.before.uid))
+	r.loops.Forget(string(s.before.uid))
+	e := s.event("deleted")
+	if r.bySelector {
+		e.Type = "left"
+	}
+	if r.onlyFights || r.narrowed() && len(s.before.owners(r.asks)) == 0 {
+		return nil
+	}
+	return []Event{e}
+}
+
+func (r *reporter) narrowed() bool { return !r.path.IsRoot() || len(r.managers) > 0 }
+
+func (r *reporter) asks(m fieldowners.Manager, path fieldowners.Path) bool {
+	return path.HasPrefix(r.path) && (len(r.managers) == 0 || slices.Contains(r.managers, m.Name))
+}
+
+func (r *reporter) asksFor(e Event) bool {
+	all := e.Managers
+	for _, m := range []*ownerview.OwnerItem{e.From, e.To} {
+		if m != nil {
+			all = append(all, *m)
+		}
+	}
+	return slices.ContainsFunc(all, func(m ownerview.OwnerItem) bool {
+		return r.asks(fieldowners.Manager{Name: m.Name}, e.Field)
+	})
+}
+
+// interrupted reports that of what happened between two versions only the sum is known.
+func (r *reporter) interrupted(t Target, from string, since time.Time, to string, now time.Time) error {
+	r.say("%s: the watch was interrupted: the API server has forgotten what came after resourceVersion %s (%s); up to %s (%s) the sum of it is shown",
+		t, from, since.UTC().Format(time.RFC3339), to, now.UTC().Format(time.RFC3339))
+	if !r.json {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.print([]Event{{
+		Time: now.UTC(), Type: "interrupted", APIVersion: t.Kind.GroupVersion().String(), Kind: t.Kind.Kind,
+		Namespace: t.Namespace, Name: t.Name, FromResourceVersion: from, ResourceVersion: to, Since: new(since.UTC()),
+	}})
+}
+
+// say prints a sentence about the watch itself.
+func (r *reporter) say(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintln(r.errOut, ownerview.Safe(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")))
+}
+
+// unread prints once what cannot be read of an object.
+func (r *reporter) unread(object string, err error) {
+	text := fmt.Sprintf("error: %s: %s", object, ownerview.Safe(err.Error()))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+	if r.told == nil {
+		r.told = map[string]bool{}
+	}
+	if !r.told[text] {
+		r.told[text] = true
+		fmt.Fprintln(r.errOut, text)
+	}
+}
+
+// ended keeps why a watch saw nothing when it ended; nil if it did.
+func (r *reporter) ended(behind error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if behind != nil {
+		r.behind = append(r.behind, behind)
+	}
+}
+
+// result returns how the command ends when its time is over. A watch that saw nothing at the end
+// is an error.
+func (r *reporter) result() error {
+	for _, err := range r.behind {
+		fmt.Fprintln(r.errOut, console.OneLine(err))
+	}
+	switch {
+	case r.failed || len(r.behind) > 0:
+		return console.ErrSaid
+	case r.fought:
+		return console.ErrFound
+	}
+	return nil
+}
+
+func (r *reporter) print(events []Event) error {
+	if r.found != nil {
+		for _, e := range events {
+			r.found(e)
+		}
+		return nil
+	}
+	var lines strings.Builder
+	for _, e := range events {
+		if !r.json {
+			lines.WriteString(e.text())
+			lines.WriteByte('\n')
+			continue
+		}
+		line, err := ownerview.JSON(e)
+		if err != nil {
+			return err
+		}
+		lines.Write(append(line, '\n'))
+	}
+	if _, err := io.WriteString(r.out, lines.String()); err != nil {
+		return errors.Join(errors.New("what was seen cannot be printed"), err)
+	}
+	return nil
+}
+
+// wrote returns the loops that are news. Statuses are not counted: a controller answers each change
+// of its object with one. Nor is what several managers wrote in one change, which has no
+// order. Two that fight for a field write in turn too, and are reported as a fight.
+func (r *reporter) wrote(s change, writers []fieldowners.Manager) []fights.Loop[fieldowners.Manager] {
+	writers = slices.DeleteFunc(slices.Clone(writers), func(m fieldowners.Manager) bool { return m.Subresource == "status" })
+	if len(writers) != 1 || s.sum {
+		return nil
+	}
+	object, m := string(s.after.uid), writers[0]
+	loops := r.loops.Wrote(object, m.Name, m, s.at)
+	return slices.DeleteFunc(loops, func(l fights.Loop[fieldowners.Manager]) bool {
+		return !l.News || slices.ContainsFunc(r.fights.Active(s.at), func(f fights.Fight) bool {
+			return f.Object == object && f.A.Name == l.A && f.B.Name == l.B
+		})
+	})
+}

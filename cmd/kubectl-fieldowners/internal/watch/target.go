@@ -1,0 +1,102 @@
+package watch
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fieldselector "k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/metadata"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+)
+
+// Target is what one watch shows: the objects of a type, or one of them.
+type Target struct {
+	Resource        schema.GroupVersionResource
+	Kind            schema.GroupVersionKind
+	Namespace, Name string // "" is all
+	Labels, Fields  string // selectors
+}
+
+// targets reads arguments as kubectl get does, each type or object once. Nothing but discovery is
+// asked for.
+func (w *command) targets(args []string) (targets []Target, err error) {
+	add := func(mapping *meta.RESTMapping, namespace, name string) {
+		target := Target{mapping.Resource, mapping.GroupVersionKind, namespace, name, w.Labels, w.Fields}
+		if !slices.Contains(targets, target) {
+			targets = append(targets, target)
+		}
+	}
+	named, err := resource.HasNames(args)
+	if err != nil {
+		return nil, err
+	}
+	builder, err := w.Builder(w.Selection)
+	if err != nil {
+		return nil, err
+	}
+	if named {
+		infos, err := builder.ResourceTypeOrNameArgs(true, args...).RequireObject(false).Do().Infos()
+		for _, info := range infos {
+			add(info.Mapping, info.Namespace, info.Name)
+		}
+		return targets, err
+	}
+	// Without a server there are no aliases such as "all": asking for the type returns that error.
+	for _, one := range resource.SplitResourceArgument(cmp.Or(builder.ReplaceAliases(args[0]), args[0])) {
+		mapping, namespace, err := w.kind(one)
+		if err != nil {
+			return nil, err
+		}
+		add(mapping, namespace, "")
+	}
+	return targets, nil
+}
+
+// kind finds a type by any name that kubectl knows it by, and where its objects are looked for.
+func (w *command) kind(name string) (mapping *meta.RESTMapping, namespace string, err error) {
+	builder, err := w.Builder(w.Selection)
+	if err != nil {
+		return nil, "", err
+	}
+	mapping, err = builder.ResourceTypeOrNameArgs(true, name).Do().ResourceMapping()
+	if err != nil || w.AllNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return mapping, "", err
+	}
+	namespace, _, err = w.Namespace()
+	return mapping, namespace, err
+}
+
+// In returns a client for the objects.
+func (t Target) In(client metadata.Interface) metadata.ResourceInterface {
+	return client.Resource(t.Resource).Namespace(t.Namespace)
+}
+
+func (t Target) options(o metav1.ListOptions) metav1.ListOptions {
+	o.LabelSelector, o.FieldSelector = t.Labels, t.Fields
+	if t.Name != "" {
+		o.FieldSelector = fieldselector.OneTermEqualSelector(metav1.ObjectNameField, t.Name).String()
+	}
+	return o
+}
+
+// String names the target in sentences.
+func (t Target) String() string {
+	text := t.Resource.GroupResource().String()
+	if t.Name != "" {
+		text += "/" + t.Name
+	}
+	if t.Namespace != "" {
+		text += " in namespace " + t.Namespace
+	}
+	return ownerview.Safe(text)
+}
+
+// object names one object of the target in sentences.
+func (t Target) object(w watched) string {
+	return (&ownerview.Object{GroupVersionKind: t.Kind, Namespace: w.namespace, Name: w.name}).String()
+}
