@@ -32,8 +32,12 @@ type Reconciler struct {
 	events   events.EventRecorder
 }
 
-// atOnce puts work back into the queue, behind that of others.
-const atOnce = time.Nanosecond
+const (
+	// atOnce puts work back into the queue, behind that of others.
+	atOnce = time.Nanosecond
+	// later is when work is looked at again that had nothing to record.
+	later = time.Second
+)
 
 // Reconcile picks the nodes, or does a wave of them, and records that.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -72,6 +76,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			r.tell(recorded.Object)
 		}
 		return reconcile.Result{}, nil
+	}
+	if !recorded.Changed { // the cache is behind: its watch wakes this reconciler
+		return reconcile.Result{RequeueAfter: later}, nil
 	}
 	return reconcile.Result{RequeueAfter: atOnce}, nil
 }
