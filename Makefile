@@ -26,12 +26,16 @@ UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/
 # Of tests that mostly wait for a server: packages and tests of a package at once.
 AT_ONCE = -p 3 -parallel 6
 
+# Of make neighbours: ALL=1 has Helm too, and nothing moves for REST after the last thing a user did.
+ALL ?=
+REST ?= 60s
+
 # How long make soak takes, and make mutants at most.
 FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
 PACKAGES ?= ./fieldowners/... ./apply/...
 WITH ?=
-MODULES = . compare test/faults tools/cluster tools/dev
+MODULES = . compare test/faults test/neighbours tools/cluster tools/dev
 
 # The version of Kubernetes of the local control plane, as in make demo K8S=1.36.3: a *.mod file in tools/cluster.
 K8S ?=
@@ -84,6 +88,9 @@ faults: control-plane ## Have each write and read of each reconciler fail in eac
 		grep -E '^( *--- (FAIL|SKIP)|--- |    [a-z]+_test.go.*: counted|ok|FAIL)' ../../bin/faults.log; \
 		echo 'all of it: bin/faults.log'; exit $$status; }
 
+neighbours: control-plane ## Run kubectl, the autoscaler and Flux's apply beside the platform; ALL=1: Helm as well (its first build takes minutes)
+	cd test/neighbours && ALL='$(ALL)' REST='$(REST)' go test -timeout 60m -count 1 -parallel 8 -v .
+
 fuzz: FOR = 1m
 fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict, narrow writes
 	@grep -rl '^func Fuzz' --include='*_test.go' . | while IFS= read -r file; do \
@@ -101,6 +108,7 @@ lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
 	bin/golangci-lint run --allow-parallel-runners ./...
 	cd compare && ../bin/golangci-lint run --allow-parallel-runners ./...
 	cd test/faults && ../../bin/golangci-lint run --allow-parallel-runners ./...
+	cd test/neighbours && ../../bin/golangci-lint run --allow-parallel-runners ./...
 
 verify: generate ## Check that generated code, go.mod and formatting are as they should be, and vet
 	@git diff --exit-code -- $(GENERATED) && new=$$(git ls-files --others --exclude-standard -- $(GENERATED)) && [ -z "$$new" ] || \
@@ -113,6 +121,7 @@ verify: generate ## Check that generated code, go.mod and formatting are as they
 	go vet ./...
 	cd compare && go vet ./...
 	cd test/faults && go vet ./...
+	cd test/neighbours && go vet ./...
 
 generate: bin/.dev-tools ## Write CRDs, deepcopy and apply configurations from the Go types, config/ from the contract
 	bin/controller-gen object crd applyconfiguration paths=./api/... output:crd:dir=config/crd
@@ -182,4 +191,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-compare soak faults fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-compare soak faults neighbours fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
