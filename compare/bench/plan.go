@@ -91,7 +91,7 @@ func QuickPlan(c compare.Catalogue) []results.PlannedCell {
 	return plan
 }
 
-// ReviewPlan is what a design review needs, in under 45 minutes.
+// ReviewPlan is what a design review needs, in under an hour.
 func ReviewPlan(c compare.Catalogue) []results.PlannedCell { return reviewShape.plan(c) }
 
 // gridWorkload is the workload of the grid and of the controls.

@@ -121,10 +121,10 @@ func (r *reckoning) winners(measure, adjective string) string {
 		parts = append(parts, fmt.Sprintf("%s in %d", arm(name), wins[name]))
 	}
 	if len(names) == 0 {
-		return fmt.Sprintf("In none of %s one arm is the %s of all.", plural(all, "cell"), adjective)
+		return fmt.Sprintf("No way was shown to be the %s of all in any of %s.", adjective, plural(all, "cell"))
 	}
 	if nobody > 0 {
-		parts = append(parts, fmt.Sprintf("no arm beats the others in %d", nobody))
+		parts = append(parts, fmt.Sprintf("none was shown to beat the others in %d", nobody))
 	}
 	return fmt.Sprintf("The %s of all in %s: %s.", adjective, plural(all, "cell"), strings.Join(parts, ", "))
 }
@@ -148,19 +148,20 @@ func (r *reckoning) lost() string {
 		}
 	}
 	var parts []string
+	if len(explained) > 0 {
+		parts = append(parts, "Lost as the way of writing has it: "+strings.Join(explained, ", ")+".")
+	}
 	if len(unexpected) > 0 {
 		parts = append(parts, "Lost, and must not be: "+several(unexpected)+".")
-	} else if clean := r.clean(); clean != "" {
-		parts = append(parts, clean)
-	}
-	if len(explained) > 0 {
-		parts = append(parts, "By design these lose updates: "+strings.Join(explained, ", ")+".")
+	} else {
+		parts = append(parts, r.clean(len(explained) > 0))
 	}
 	return r.joined(append(parts, r.givenUp())...)
 }
 
 // clean says how sure it is that our arm loses nothing. The trial is the unit here as well.
-func (r *reckoning) clean() string {
+func (r *reckoning) clean(butExplained bool) string {
+	nothing := map[bool]string{true: "Nothing else is lost", false: "Nothing is lost"}[butExplained]
 	trials := 0
 	for _, g := range r.ordinary() {
 		if g.row.Arm == r.decided.Ours && r.decided.ExpectedLoss(g.row.Arm, g.row.Workload) == "" {
@@ -168,10 +169,10 @@ func (r *reckoning) clean() string {
 		}
 	}
 	if _, upper, ok := statistics.Proportion(0, trials); ok {
-		return fmt.Sprintf("No arm lost an update that it must keep: %s in none of %s (95 %%: at most %s of them).",
-			arm(r.decided.Ours), plural(trials, "trial"), Percent(upper))
+		return fmt.Sprintf("%s: %s lost nothing in %s, so with 95 %% confidence in at most %s of them.",
+			nothing, arm(r.decided.Ours), plural(trials, "trial"), Percent(upper))
 	}
-	return "No arm lost an update that it must keep."
+	return nothing + "."
 }
 
 // givenUp names the arms that give up most in the primary cells, each where it is worst.
@@ -192,7 +193,7 @@ func (r *reckoning) givenUp() string {
 	if len(parts) == 0 {
 		return "No arm gave up " + Percent(r.decided.GiveUps) + " of its intents."
 	}
-	return "Of their intents gave up: " + several(parts) + "."
+	return "Share of intents given up: " + several(parts) + "."
 }
 
 // armsOf are the arms of the plan, each once, without the controls.
@@ -206,8 +207,8 @@ func (r *reckoning) armsOf() []string {
 	return names
 }
 
-// avoid is where plain Server-Side Apply loses updates, sends what need not be sent, or is slower than the best of the
-// other ways.
+// avoid is where plain Server-Side Apply loses updates, sends what need not be sent, or is slower than the best
+// get-modify-update.
 func (r *reckoning) avoid() string {
 	var parts []string
 	if g, found := r.first("increment", r.decided.Plain); found && g.row.LostUpdates > 0 {
@@ -229,13 +230,13 @@ func (r *reckoning) avoid() string {
 			return 1
 		})
 		cell, _ := r.planned(extreme.Cell)
-		parts = append(parts, fmt.Sprintf("It is slower than the best way without it in %s of %d, most with %s: %s of %s.",
+		parts = append(parts, fmt.Sprintf("It is slower than the best get-modify-update in %s of %d, most with %s: %s of %s.",
 			plural(len(worse), "cell"), len(worse)+len(by[statistics.Better])+len(by[statistics.Equivalent])+len(by[statistics.Undecided]),
 			Phrase(cell.Cell), Times(extreme.Ratio, extreme.Lo, extreme.Hi), arm(extreme.Against)))
 	}
 	if g, found := r.first("steady-state", r.decided.Plain); found {
 		if sent, known := g.row.Measures["requests_per_intent"]; known && sent.Mean > 0.5 {
-			parts = append(parts, fmt.Sprintf("Unchecked where nothing changes: %s sends %s requests a reconcile.", arm(r.decided.Plain), Number(sent.Mean)))
+			parts = append(parts, fmt.Sprintf("Where nothing changes %s still sends %s requests a reconcile.", arm(r.decided.Plain), Number(sent.Mean)))
 		}
 	}
 	if len(parts) == 0 {

@@ -211,10 +211,11 @@ func off(a, b int) float64 {
 }
 
 // littlesLaw: writers are throughput × time of an intent. It cannot hold for open loops, for rounds, where intents have no
-// end, and where they are so long that those cut off at the edges of the trials weigh.
+// end, where they are so long that those cut off at the edges of the trials weigh, and where the load generator is the
+// bottleneck, which the row says.
 func (r *reckoning) littlesLaw() (*bool, string) {
 	worst, at, cells := 0.0, "", 0
-	for _, g := range r.where(func(row Row) bool { return row.Rate == 0 && row.Rounds == 0 }) {
+	for _, g := range r.where(func(row Row) bool { return row.Rate == 0 && row.Rounds == 0 && row.Bottleneck == "" }) {
 		writers, ok := g.busyWriters()
 		if !ok {
 			continue

@@ -62,8 +62,8 @@ func TestAnswers(t *testing.T) {
 	}
 	has(t, answer(t, s, "fastest"), "Against `ssa`, `apply` lands more in ", "64 writers", "The fastest of all in ")
 	has(t, answer(t, s, "cost"), "costs less CPU a write in ", "cheapest of all")
-	has(t, answer(t, s, "lost"), "No arm lost an update that it must keep: `apply` in none of ", "By design these lose updates: ", "`gmu-replace` (devbox-status)", "`apply` (increment)", "`gmu-default-retry` up to ")
-	has(t, answer(t, s, "avoid"), "of increments by `ssa` 30 % were lost", "slower than the best way without it", "sends 1.00 requests a reconcile")
+	has(t, answer(t, s, "lost"), "Nothing else is lost: `apply` lost nothing in ", "Lost as the way of writing has it: ", "`gmu-replace` (devbox-status)", "`apply` (increment)", "`gmu-default-retry` up to ")
+	has(t, answer(t, s, "avoid"), "of increments by `ssa` 30 % were lost", "slower than the best get-modify-update", "still sends 1.00 requests a reconcile")
 	for _, a := range s.Answers {
 		if words := len(strings.Fields(a.Text)); words > 75 {
 			t.Errorf("%s has %d words", a.Name, words)

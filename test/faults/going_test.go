@@ -1,0 +1,213 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/apply/contention"
+	"coapply.dev/internal/controller/fights"
+	"coapply.dev/internal/localcluster"
+	"coapply.dev/test/kit"
+)
+
+// TestTerminatingNamespace: where nothing new may be created one condition says so, what is there goes on being changed,
+// and the API server is not asked again and again.
+func TestTerminatingNamespace(t *testing.T) {
+	kit.ForSoak(t)
+	t.Parallel()
+	p := startOn(t, kit.Server(t))
+	createSlurm(t, p, "x")
+	waitForCondition(t, p, &v1alpha1.SlurmController{}, "x", v1alpha1.ConditionApplied, metav1.ConditionTrue)
+	p.Quiet(t, quiet)
+	for _, gone := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}},
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: "x-controller"}},
+	} {
+		if err := p.Client.Delete(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitForCondition(t, p, &v1alpha1.SlurmController{}, "x", v1alpha1.ConditionApplied, metav1.ConditionFalse, "NamespaceTerminating", "x-controller")
+	p.Patch(t, &v1alpha1.SlurmController{}, "x", `{"spec":{"image":"registry.example.com/slurmctld:2"}}`)
+	kit.WaitFor(t, "the StatefulSet has the new image", func() string {
+		set := p.Get(t, "x", &appsv1.StatefulSet{}).(*appsv1.StatefulSet)
+		return strings.TrimSuffix(set.Spec.Template.Spec.Containers[0].Image, "registry.example.com/slurmctld:2")
+	})
+	waitForCondition(t, p, &v1alpha1.SlurmController{}, "x", v1alpha1.ConditionApplied, metav1.ConditionFalse, "NamespaceTerminating", "x-controller")
+	p.Quiet(t, quiet)
+	asked := writesIn(t, p, lasts, p.Namespace)
+	t.Logf("counted: terminating namespace: %d writes in %v", asked, lasts)
+	if asked > 1 {
+		t.Errorf("%d writes in %v, want 1 at most", asked, lasts)
+	}
+}
+
+// TestNamespaceGoes deletes a namespace with a Devbox, which has finalizers, and a NodeSet, which makes pods again that
+// somebody deletes: it goes.
+func TestNamespaceGoes(t *testing.T) {
+	kit.ForSoak(t)
+	t.Parallel()
+	parents := []scenario{devboxes()[0], nodeSets()[0]}
+	w := newWorld(t, &parents[0])
+	w.start()
+	for _, parent := range parents {
+		parent.does.do(w)
+		w.becomes(parent.kind, func() string { return parent.does.done(w) })
+	}
+	w.Quiet(t, quiet)
+	w.wire.Arm(nil, nil)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
+	w.delete(namespace)
+	w.becomes("the Namespace is gone", func() string {
+		err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace)
+		if !apierrors.IsNotFound(err) {
+			return fmt.Sprint(namespace.Status.Conditions, err)
+		}
+		return ""
+	})
+	w.Quiet(t, quiet)
+	writes := 0
+	for _, request := range w.wire.Requests() {
+		if request.IsWrite() {
+			writes++
+		}
+	}
+	t.Logf("counted: a namespace with two parents that goes: %d writes of ours", writes)
+	if writes > 60 {
+		t.Errorf("%d writes, want 60 at most: %v", writes, w.wire.Requests())
+	}
+}
+
+// TestCRDRemoved takes a definition of ours away from a manager that runs, and brings it back: another kind does not
+// notice, the API server is asked less and less, and the manager goes on without a restart.
+func TestCRDRemoved(t *testing.T) {
+	kit.ForSoak(t)
+	t.Parallel()
+	server, err := localcluster.StartAPIServer(t.Context(), kit.StartLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop(context.WithoutCancel(t.Context())) })
+	if _, err := kit.InstallCRDs(server.Config(), kit.OurCRDs()); err != nil {
+		t.Fatal(err)
+	}
+	config := server.Config()
+	var asked atomic.Int64
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if strings.Contains(request.URL.Path, "/nodesets") {
+				asked.Add(1)
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	p := startOn(t, config)
+	createNodeSet(t, p, "x")
+	createSlurm(t, p, "x")
+	waitForCondition(t, p, &v1alpha1.SlurmController{}, "x", v1alpha1.ConditionApplied, metav1.ConditionTrue)
+
+	removeCRD(t, server.Config(), "nodesets.platform.coapply.dev")
+	asked.Store(0)
+	const without = 10 * time.Second
+	kit.Absence(t, without, "too many requests")
+	n := asked.Load()
+	p.Patch(t, &v1alpha1.SlurmController{}, "x", `{"spec":{"port":7000}}`)
+	waitForCondition(t, p, &v1alpha1.SlurmController{}, "x", v1alpha1.ConditionApplied, metav1.ConditionTrue)
+	if ports := p.Get(t, "x-controller", &corev1.Service{}).(*corev1.Service).Spec.Ports; len(ports) != 1 || ports[0].Port != 7000 {
+		t.Errorf("the other kind is not reconciled: %v", ports)
+	}
+	if _, err := kit.InstallCRDs(server.Config(), kit.OurCRDs()); err != nil {
+		t.Fatal(err)
+	}
+	createNodeSet(t, p, "y") // nobody collects the pods of x here
+	t.Logf("counted: a definition removed: %d requests for the kind in %v", n, without)
+	if n == 0 || n > 30 {
+		t.Errorf("%d requests in %v, want 1 to 30", n, without)
+	}
+}
+
+func createNodeSet(t *testing.T, p *kit.Platform, name string) {
+	t.Helper()
+	if err := p.Client.Create(t.Context(), &v1alpha1.NodeSet{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: name},
+		Spec: v1alpha1.NodeSetSpec{Image: "registry.example.com/slurmd:1", Replicas: new(int32(1))}}); err != nil {
+		t.Fatal(err)
+	}
+	waitForCondition(t, p, &v1alpha1.NodeSet{}, name, v1alpha1.ConditionApplied, metav1.ConditionTrue)
+}
+
+func removeCRD(t *testing.T, config *rest.Config, name string) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := c.Delete(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	kit.WaitFor(t, name+" is gone", func() string {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(crd), crd); !apierrors.IsNotFound(err) {
+			return fmt.Sprint(crd.Status.Conditions, err)
+		}
+		return ""
+	})
+}
+
+// TestForcedTenTimesASecond has a neighbour force a field of ours ten times a second, with the times that the platform has:
+// it is named in the condition, ours lets go, and everything else of the Devbox goes on.
+func TestForcedTenTimesASecond(t *testing.T) {
+	kit.ForSoak(t)
+	t.Parallel()
+	create := devboxes()[0]
+	w := newWorld(t, &create)
+	var err error
+	if w.Contention, err = contention.New(fights.Config()); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	create.does.do(w)
+	w.becomes("the Devbox runs", func() string { return create.does.done(w) })
+	w.Quiet(t, quiet)
+	began := len(w.Writes.About("/deployments/x"))
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for tick := time.NewTicker(100 * time.Millisecond); ctx.Err() == nil; <-tick.C {
+			_ = w.Client.Apply(ctx, kit.Replicas("x", w.Namespace, 3), client.FieldOwner("neighbour"), client.ForceOwnership)
+		}
+	}()
+	defer func() { stop(); <-stopped }()
+	waitForCondition(t, w.Platform, &v1alpha1.Devbox{}, "x", v1alpha1.ConditionContended, metav1.ConditionTrue,
+		"OwnershipFight", ".spec.replicas of Deployment", "coapply-devbox-power/Apply", "neighbour/Apply")
+	w.patch(emptyDevbox(), `{"spec":{"image":"registry.example.com/dev:2"}}`)
+	kit.WaitFor(t, "the image lands all the same", func() string {
+		deployment := w.Platform.Get(t, "x", &appsv1.Deployment{}).(*appsv1.Deployment)
+		return strings.TrimSuffix(deployment.Spec.Template.Spec.Containers[0].Image, "registry.example.com/dev:2")
+	})
+	until := len(w.Writes.About("/deployments/x")) - began
+	after := writesIn(t, w.Platform, lasts, "/deployments/x")
+	t.Logf("counted: forced ten times a second: %d writes of ours until it was named, %d in %v after that", until, after, lasts)
+	if until > 40 || after > 1 {
+		t.Errorf("%d writes until it was named, want 40 at most; %d in %v after that, want 1 at most", until, after, lasts)
+	}
+}
