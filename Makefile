@@ -26,8 +26,9 @@ UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/
 # Of tests that mostly wait for a server: packages and tests of a package at once.
 AT_ONCE = -p 3 -parallel 6
 
-# Of make neighbours: ALL=1 has Helm too, and nothing moves for REST after the last thing a user did.
+# ALL=1: make neighbours has Helm too, and make lint that module, whose programs take minutes to build the first time.
 ALL ?=
+# Of make neighbours: how long nothing moves after the last thing that a user did.
 REST ?= 60s
 
 # How long make soak takes, and make mutants at most.
@@ -35,7 +36,7 @@ FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
 PACKAGES ?= ./fieldowners/... ./apply/...
 WITH ?=
-MODULES = . compare test/faults test/neighbours tools/cluster tools/dev
+MODULES = . compare test/faults tools/cluster tools/dev
 
 # The version of Kubernetes of the local control plane, as in make demo K8S=1.36.3: a *.mod file in tools/cluster.
 K8S ?=
@@ -89,7 +90,8 @@ faults: control-plane ## Have each write and read of each reconciler fail in eac
 		echo 'all of it: bin/faults.log'; exit $$status; }
 
 neighbours: control-plane ## Run kubectl, the autoscaler and Flux's apply beside the platform; ALL=1: Helm as well (its first build takes minutes)
-	cd test/neighbours && ALL='$(ALL)' REST='$(REST)' go test -timeout 60m -count 1 -parallel 8 -v .
+	cd test/neighbours && go mod tidy -diff && go vet . && \
+		ALL='$(ALL)' REST='$(REST)' go test -timeout 60m -count 1 -parallel 8 -v .
 
 fuzz: FOR = 1m
 fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict, narrow writes
@@ -108,7 +110,7 @@ lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
 	bin/golangci-lint run --allow-parallel-runners ./...
 	cd compare && ../bin/golangci-lint run --allow-parallel-runners ./...
 	cd test/faults && ../../bin/golangci-lint run --allow-parallel-runners ./...
-	cd test/neighbours && ../../bin/golangci-lint run --allow-parallel-runners ./...
+	$(if $(ALL),cd test/neighbours && ../../bin/golangci-lint run --allow-parallel-runners ./...)
 
 verify: generate ## Check that generated code, go.mod and formatting are as they should be, and vet
 	@git diff --exit-code -- $(GENERATED) && new=$$(git ls-files --others --exclude-standard -- $(GENERATED)) && [ -z "$$new" ] || \
@@ -121,7 +123,6 @@ verify: generate ## Check that generated code, go.mod and formatting are as they
 	go vet ./...
 	cd compare && go vet ./...
 	cd test/faults && go vet ./...
-	cd test/neighbours && go vet ./...
 
 generate: bin/.dev-tools ## Write CRDs, deepcopy and apply configurations from the Go types, config/ from the contract
 	bin/controller-gen object crd applyconfiguration paths=./api/... output:crd:dir=config/crd

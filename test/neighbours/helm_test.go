@@ -66,8 +66,8 @@ spec:
 		}
 	})
 	w.kubectl("label", "devbox", "box", "team=a")
-	w.step("helm rollback box 1", func() { w.must(w.helm("rollback", "box", "1")) })
-	w.image("registry.example.com/dev:1")
+	w.step("helm rollback box", func() { w.must(w.helm("rollback", "box", "--wait", "--timeout", "60s")) })
+	w.image("registry.example.com/dev:10")
 	w.finish()
 
 	w.must(w.helm("uninstall", "box", "--wait", "--timeout", "60s"))
@@ -123,7 +123,7 @@ spec:
 	if err := w.scaler(3); !errors.As(err, &conflict) || conflict.Conflicts[0].Manager.Name != "helm" {
 		t.Errorf("ours got %v; want a conflict with helm", err)
 	}
-	w.step("helm rollback web 1", func() { w.must(w.helm("rollback", "web", "1")) })
+	w.step("helm rollback web 11", func() { w.must(w.helm("rollback", "web", "11")) }) // the last of the ten
 	w.step("a controller of ours sets the replicas again", func() { w.scaled(3) })
 	w.finish()
 	w.must(w.helm("uninstall", "web"))

@@ -62,6 +62,7 @@ func TestKubectl(t *testing.T) {
 
 // TestKubectlScalesAndStops: replicas that a person scaled away and back do not keep a Devbox from being stopped.
 func TestKubectlScalesAndStops(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []apply.Decision{apply.Reject, apply.Force} {
 		t.Run(policy.String(), func(t *testing.T) {
 			t.Parallel()
@@ -91,6 +92,7 @@ func TestKubectlScalesAndStops(t *testing.T) {
 
 // TestAutoscaler has the real autoscaler raise a Devbox's replicas to its minimum.
 func TestAutoscaler(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []apply.Decision{apply.Relinquish, apply.Reject} {
 		t.Run(policy.String(), func(t *testing.T) {
 			t.Parallel()

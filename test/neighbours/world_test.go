@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -116,6 +117,8 @@ func (w *world) step(what string, do func()) {
 	}
 }
 
+var uids = regexp.MustCompile(`uid="[^"]*"`)
+
 // owners lists "PATH MANAGER" of an object; none is one that there is not.
 func (w *world) owners(of *unstructured.Unstructured) []string {
 	w.t.Helper()
@@ -127,8 +130,8 @@ func (w *world) owners(of *unstructured.Unstructured) []string {
 		w.t.Fatal(err)
 	}
 	lines := kit.FieldsBy(w.t, live.GetManagedFields())
-	for i, line := range lines { // without the version, which is the same
-		lines[i] = line[:strings.LastIndex(line, " ")]
+	for i, line := range lines { // without the version, which is the same, and uids, which never are
+		lines[i] = uids.ReplaceAllString(line[:strings.LastIndex(line, " ")], `uid="UID"`)
 	}
 	return slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, ".status") })
 }
