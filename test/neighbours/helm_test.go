@@ -128,3 +128,59 @@ spec:
 	w.finish()
 	w.must(w.helm("uninstall", "web"))
 }
+
+// TestHelmWaitsForQuota: helm install --wait fails as long as a quota lets no pod be, the condition says why, and an upgrade
+// waits with success once there is room.
+func TestHelmWaitsForQuota(t *testing.T) {
+	t.Parallel()
+	needsHelm(t)
+	w := newWorld(t, apply.Reject)
+	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
+	w.must(w.kubectlCommand("create", "quota", "none", "--hard", "pods=0"))
+	chart := chart(t, "box", devbox)
+	w.step("helm install box ./box --wait, without room", func() {
+		w.refused(w.helm("install", "box", chart, "--wait", "--timeout", "10s"), "Devbox", "box")
+		w.condition("box", v1alpha1.ConditionReady, false, "FailedCreate", "exceeded quota")
+	})
+	w.must(w.kubectlCommand("delete", "quota", "none"))
+	w.step("helm upgrade box ./box --wait, with room", func() { w.must(w.helm("upgrade", "box", chart, "--wait", "--timeout", "120s")) })
+	w.condition("box", v1alpha1.ConditionReady, true)
+	w.finish()
+}
+
+// TestHelmTakesOurs has a chart with labels for the Deployment that we made: Helm does not take it by itself, and then
+// conflicts over a label of ours; a chart that is made to take it deletes it when it is uninstalled, and ours makes it again.
+func TestHelmTakesOurs(t *testing.T) {
+	t.Parallel()
+	needsHelm(t)
+	w := newWorld(t, apply.Relinquish)
+	w.watch("apps/v1", "Deployment", "box")
+	w.devbox()
+	chart := chart(t, "labels", `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: box
+  labels: {team: a}
+`)
+	w.step("helm install labels ./labels", func() {
+		w.refused(w.helm("install", "labels", chart), "invalid ownership metadata")
+	})
+	w.step("helm install labels ./labels --take-ownership", func() {
+		w.refused(w.helm("install", "labels", chart, "--take-ownership"), `.metadata.labels.app.kubernetes.io/managed-by`, "coapply-devbox-workload")
+	})
+	w.step("helm upgrade --install labels ./labels --take-ownership --force-conflicts", func() {
+		w.must(w.helm("upgrade", "--install", "labels", chart, "--take-ownership", "--force-conflicts"))
+		w.condition("box", v1alpha1.ConditionWorkloadApplied, false, "managed-by", "helm")
+	})
+	was := w.deployment().UID
+	w.step("helm uninstall labels", func() {
+		w.must(w.helm("uninstall", "labels"))
+		w.condition("box", v1alpha1.ConditionWorkloadApplied, true)
+		w.condition("box", v1alpha1.ConditionReady, true)
+	})
+	if w.deployment().UID == was {
+		t.Error("the Deployment was not deleted with the release: the page says that it is")
+	}
+	w.finish()
+}

@@ -3,16 +3,20 @@ package neighbours
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/polling"
 	"github.com/fluxcd/pkg/ssa"
 	"github.com/fluxcd/pkg/ssa/utils"
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/internal/localcluster"
 	"coapply.dev/test/kit"
@@ -67,6 +71,55 @@ func TestInstallerByFlux(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestInstallerByKubectl: kubectl installs install.yaml in both ways without a warning, and changes nothing the second time.
+func TestInstallerByKubectl(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"--server-side", "--server-side=false"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			config, installer := server(t)
+			binaries, err := localcluster.Ensure(t.Context(), kit.StartLog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			kubeconfig := kit.Kubeconfig(t, config)
+			run := func() map[string]string {
+				kubectl := command(t, binaries.Kubectl, "apply", way, "-f", "-", "--kubeconfig", kubeconfig)
+				kubectl.Stdin = strings.NewReader(installer)
+				out, err := kubectl.CombinedOutput()
+				if err != nil || strings.Contains(strings.ToLower(string(out)), "warning") {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				return generations(t, config, installer)
+			}
+			first := run()
+			if diff := cmp.Diff(first, run()); diff != "" {
+				t.Errorf("the second time it changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// generations returns generation and managed fields of what a manifest has, by kind and name. (The API server writes to the
+// status of some.)
+func generations(t *testing.T, config *rest.Config, manifest string) map[string]string {
+	t.Helper()
+	c := kit.NewClient(t, config)
+	objects, err := utils.ReadObjects(strings.NewReader(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, object := range objects {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatal(err)
+		}
+		fields := slices.DeleteFunc(kit.FieldsBy(t, object.GetManagedFields()), func(line string) bool { return strings.HasPrefix(line, ".status") })
+		found[object.GetKind()+" "+object.GetName()] = fmt.Sprint(object.GetGeneration(), fields)
+	}
+	return found
 }
 
 // TestInstallerByHelm: a chart of install.yaml is installed, upgraded and uninstalled.

@@ -2,12 +2,16 @@ package neighbours
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
 	"coapply.dev/test/kit"
 )
 
@@ -60,7 +64,8 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-// TestKubectlScalesAndStops: replicas that a person scaled away and back do not keep a Devbox from being stopped.
+// TestKubectlScalesAndStops: replicas that a person scaled away and back do not keep a Devbox from being stopped, once the
+// command that its condition names has run, where they were not taken back at once.
 func TestKubectlScalesAndStops(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []apply.Decision{apply.Reject, apply.Force} {
@@ -68,26 +73,59 @@ func TestKubectlScalesAndStops(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, policy)
 			w.watch("apps/v1", "Deployment", "box")
-			w.step("kubectl apply --server-side -f devbox.yaml", func() {
-				w.must(w.kubectlCommand("apply", "--server-side", "-f", w.file("devbox.yaml", devbox)))
-			})
-			w.condition("box", v1alpha1.ConditionPowerApplied, true)
+			w.devbox()
 			w.kubectl("scale", "deployment", "box", "--replicas", "3")
 			if policy == apply.Reject {
 				w.replicas(3)
 				w.condition("box", v1alpha1.ConditionPowerApplied, false, ".spec.replicas", "kubectl")
 				w.kubectl("scale", "deployment", "box", "--replicas", "1")
+				w.condition("box", v1alpha1.ConditionPowerApplied, true, reconciler.ReasonShared)
 			}
 			w.replicas(1)
 			w.kubectl("patch", "devbox", "box", "--type", "merge", "-p", `{"spec":{"state":"Stopped"}}`)
-			if policy == apply.Reject {
-				w.condition("box", v1alpha1.ConditionPowerApplied, false, ".spec.replicas", "kubectl") // its value is kubectl's as well
-			} else {
-				w.replicas(0)
+			if policy == apply.Reject { // its value is kubectl's as well
+				w.condition("box", v1alpha1.ConditionPowerApplied, false, ".spec.replicas", "kubectl")
+				w.step("kubectl fieldowners migrate …, as the condition says", w.migrate)
 			}
+			w.replicas(0)
+			w.condition("box", v1alpha1.ConditionPowerApplied, true)
 			w.finish()
 		})
 	}
+}
+
+// migrate runs the command that the condition of the Devbox's replicas names.
+func (w *world) migrate() {
+	w.t.Helper()
+	box := w.Get(w.t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)
+	message := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionPowerApplied).Message
+	named := strings.Fields(regexp.MustCompile(`kubectl fieldowners migrate [^;]*`).FindString(message))
+	if len(named) == 0 {
+		w.t.Fatalf("no command in %q", message)
+	}
+	command := kit.KubectlCommand(w.t, w.Config(), named[1:]...)
+	command.Dir = w.t.TempDir() // for what undoes it
+	w.must(command)
+}
+
+// TestForeignStatus has a person write into the status: what is ours is set right, and what is not is left.
+func TestForeignStatus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, apply.Reject)
+	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
+	w.watch("apps/v1", "Deployment", "box")
+	w.devbox()
+	was := w.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox).Status
+	w.kubectl("patch", "devbox", "box", "--subresource", "status", "--type", "merge", "-p", `{"status":{"contentID":"c-00000000-00000000"}}`)
+	w.kubectl("patch", "deployment", "box", "--subresource", "status", "--type", "merge", "-p", `{"status":{"readyReplicas":0,"availableReplicas":0}}`)
+	w.kubectl("patch", "devbox", "box", "--subresource", "status", "--type", "json", "-p", `[{"op":"remove","path":"/status/conditions"}]`)
+	for _, kind := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied, v1alpha1.ConditionReady} {
+		w.condition("box", kind, true)
+	}
+	if is := w.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox).Status; is.ContentID != was.ContentID {
+		t.Errorf("the content is %q, and was %q", is.ContentID, was.ContentID)
+	}
+	w.finish()
 }
 
 // TestAutoscaler has the real autoscaler raise a Devbox's replicas to its minimum.
@@ -98,10 +136,7 @@ func TestAutoscaler(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, policy)
 			w.watch("apps/v1", "Deployment", "box")
-			w.step("kubectl apply --server-side -f devbox.yaml", func() {
-				w.must(w.kubectlCommand("apply", "--server-side", "-f", w.file("devbox.yaml", devbox)))
-			})
-			w.condition("box", v1alpha1.ConditionPowerApplied, true)
+			w.devbox()
 			w.step("kubectl autoscale deployment box --min 2 --max 5", func() {
 				w.must(w.kubectlCommand("autoscale", "deployment", "box", "--min", "2", "--max", "5"))
 				w.replicas(2)
@@ -111,6 +146,26 @@ func TestAutoscaler(t *testing.T) {
 			w.finish()
 		})
 	}
+}
+
+// TestAutoscalerForced: where ours forces the replicas the two fight; ours gives way, and the conditions name the autoscaler.
+func TestAutoscalerForced(t *testing.T) {
+	t.Parallel()
+	w := newFightingWorld(t)
+	w.devbox()
+	w.must(w.kubectlCommand("autoscale", "deployment", "box", "--min", "2", "--max", "5"))
+	w.condition("box", v1alpha1.ConditionContended, true, ".spec.replicas", "kube-controller-manager")
+	w.replicas(2)
+	w.condition("box", v1alpha1.ConditionPowerApplied, false, "kube-controller-manager")
+}
+
+// devbox makes one, as a person does, and waits until it is ready.
+func (w *world) devbox() {
+	w.t.Helper()
+	w.step("kubectl apply --server-side -f devbox.yaml", func() {
+		w.must(w.kubectlCommand("apply", "--server-side", "-f", w.file("devbox.yaml", devbox)))
+		w.condition("box", v1alpha1.ConditionReady, true)
+	})
 }
 
 // replicas waits until the Deployment has so many, in its spec.

@@ -20,6 +20,8 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/apply/contention"
+	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/localcluster"
 	"coapply.dev/test/kit"
 )
@@ -36,9 +38,26 @@ type world struct {
 
 func newWorld(t *testing.T, replicas apply.Decision) *world {
 	t.Helper()
-	w := &world{t: t, Platform: kit.StartPlatform(t, replicas), before: map[string][]string{}}
-	w.kubeconfig = kit.Kubeconfig(t, w.Config())
-	return w
+	return worldOf(t, kit.StartPlatform(t, replicas))
+}
+
+// newFightingWorld is one whose platform forces the replicas, and looks for fights.
+func newFightingWorld(t *testing.T) *world {
+	t.Helper()
+	config := kit.Cluster(t).Config
+	p := &kit.Platform{Client: kit.NewClient(t, config()), Config: config, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p.Namespace = kit.NewNamespace(t, p.Client)
+	var err error
+	if p.Contention, err = contention.New(fights.Config()); err != nil {
+		t.Fatal(err)
+	}
+	p.Run(t, config(), apply.Force)
+	return worldOf(t, p)
+}
+
+func worldOf(t *testing.T, p *kit.Platform) *world {
+	t.Helper()
+	return &world{t: t, Platform: p, kubeconfig: kit.Kubeconfig(t, p.Config()), before: map[string][]string{}}
 }
 
 // watch has the owners of an object in the record.
@@ -236,7 +255,8 @@ func (w *world) condition(name, kind string, status bool, says ...string) {
 					return fmt.Sprintf("it does not say %q: %s", want, text)
 				}
 			}
-			if (c.Status == "True") == status && c.ObservedGeneration == box.Generation {
+			of := c.ObservedGeneration == box.Generation || kind == v1alpha1.ConditionContended // which is of no generation
+			if (c.Status == "True") == status && of {
 				return ""
 			}
 		}
