@@ -26,6 +26,11 @@ UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/
 # Of tests that mostly wait for a server: packages and tests of a package at once.
 AT_ONCE = -p 3 -parallel 6
 
+# ALL=1: make neighbours has Helm too, and make lint that module, whose programs take minutes to build the first time.
+ALL ?=
+# Of make neighbours: how long nothing moves after the last thing that a user did.
+REST ?= 60s
+
 # How long make soak takes, and make mutants at most.
 FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
@@ -84,6 +89,10 @@ faults: control-plane ## Have each write and read of each reconciler fail in eac
 		grep -E '^( *--- (FAIL|SKIP)|--- |    [a-z]+_test.go.*: counted|ok|FAIL)' ../../bin/faults.log; \
 		echo 'all of it: bin/faults.log'; exit $$status; }
 
+neighbours: control-plane ## Run kubectl, the autoscaler and Flux's apply beside the platform; ALL=1: Helm as well (its first build takes minutes)
+	cd test/neighbours && go mod tidy -diff && go vet . && \
+		ALL='$(ALL)' REST='$(REST)' go test -timeout 60m -count 1 -parallel 8 -v .
+
 fuzz: FOR = 1m
 fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict, narrow writes
 	@grep -rl '^func Fuzz' --include='*_test.go' . | while IFS= read -r file; do \
@@ -101,6 +110,7 @@ lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
 	bin/golangci-lint run --allow-parallel-runners ./...
 	cd compare && ../bin/golangci-lint run --allow-parallel-runners ./...
 	cd test/faults && ../../bin/golangci-lint run --allow-parallel-runners ./...
+	$(if $(ALL),cd test/neighbours && ../../bin/golangci-lint run --allow-parallel-runners ./...)
 
 verify: generate ## Check that generated code, go.mod and formatting are as they should be, and vet
 	@git diff --exit-code -- $(GENERATED) && new=$$(git ls-files --others --exclude-standard -- $(GENERATED)) && [ -z "$$new" ] || \
@@ -182,4 +192,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-compare soak faults fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-compare soak faults neighbours fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go

@@ -28,7 +28,7 @@ var BuiltPlugin = sync.OnceValues(func() (string, error) {
 	if err := BuildCommands(filepath.Join(dir, "kubectl-fieldowners"), "coapply.dev/cmd/kubectl-fieldowners"); err != nil {
 		return "", err
 	}
-	script, err := os.ReadFile("../../../cmd/kubectl-fieldowners/kubectl_complete-fieldowners")
+	script, err := os.ReadFile(File("cmd", "kubectl-fieldowners", "kubectl_complete-fieldowners"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "kubectl_complete-fieldowners"), script, 0o755)
 	}

@@ -22,7 +22,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// enoughToBuild is how long a soak is that builds another control plane: that takes minutes, beside the soak's own time.
+// enoughToBuild is how long a soak is that builds another control plane, or other people's programs: that takes minutes,
+// beside the soak's own time.
 const enoughToBuild = 10 * time.Minute
 
 func main() { os.Exit(run()) }
@@ -79,7 +80,7 @@ func soak(ctx context.Context, steps []step, patience time.Duration, seed uint64
 		fmt.Printf("=== make soak SEED=%d\n", seed)
 		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(steps)) {
 			building := time.Now()
-			if err := steps[i].build(ctx); err != nil {
+			if err := steps[i].build(ctx, race); err != nil {
 				return errors.Join(failed, err)
 			}
 			end = end.Add(time.Since(building))
@@ -131,16 +132,24 @@ type step struct {
 	arguments   []string
 	environment []string
 	module      string // "" is ours
+	compiles    bool   // takes minutes to compile, with what no other step needs
 }
 
-// builds reports whether the step names a version of the control plane.
-func (s step) builds() bool {
+// builds reports whether the step has something to build that takes minutes.
+func (s step) builds() bool { return s.compiles || s.namesVersion() }
+
+// namesVersion reports whether the step names a version of the control plane.
+func (s step) namesVersion() bool {
 	return slices.ContainsFunc(s.environment, func(v string) bool { return strings.HasPrefix(v, "K8S=") })
 }
 
-// build compiles the version of the control plane that the step names, if it names one.
-func (s step) build(ctx context.Context) error {
-	if !s.builds() {
+// build compiles the tests that take minutes, or the version of the control plane that the step names.
+func (s step) build(ctx context.Context, race bool) error {
+	if s.compiles {
+		s.arguments = append([]string{"-run", "^$"}, s.arguments...)
+		return s.run(ctx, race, nil)
+	}
+	if !s.namesVersion() {
 		return nil
 	}
 	command := exec.CommandContext(ctx, "go", "run", "./cmd/platform", "build")

@@ -1,0 +1,9 @@
+package neighbours
+
+import (
+	"testing"
+
+	"coapply.dev/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
