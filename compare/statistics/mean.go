@@ -11,10 +11,10 @@ import (
 // Estimate is a mean with Student's interval. Lo and Hi are nil with fewer than EnoughForInterval samples. Lo is not below 0
 // unless a sample is.
 type Estimate struct {
-	N    int      `json:"trials"`
-	Mean float64  `json:"mean"`
-	Lo   *float64 `json:"lo"`
-	Hi   *float64 `json:"hi"`
+	N    int      `json:"trials"` // that it is the mean of
+	Mean float64  `json:"mean"`   // of the trials
+	Lo   *float64 `json:"lo"`     // the lower end of the 95 % interval
+	Hi   *float64 `json:"hi"`     // the upper one
 }
 
 // Mean returns the mean of samples; false for no samples.
