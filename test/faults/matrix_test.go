@@ -18,7 +18,7 @@ import (
 var (
 	writeFaults = []Fault{KilledBefore, KilledAfter, RequestDropped, AnswerDropped, Internal, InternalAfter}
 	readFaults  = []Fault{KilledBefore, RequestDropped, Internal}
-	eventFaults = []EventFault{Held, Repeated, Reordered, Coalesced, Expired, Cut}
+	eventFaults = []EventFault{Held, Repeated, Reordered, Coalesced, Expired, Lost, Cut}
 )
 
 // faultless are runs without a fault: what they write differs a little, as reconcilers work side by side.

@@ -29,6 +29,7 @@ const (
 	Reordered EventFault = "reordered" // after the next one, if that is of another object
 	Coalesced EventFault = "coalesced" // left out, if another change of the object follows
 	Expired   EventFault = "410"       // instead of it the watch ends, too old
+	Lost      EventFault = "lost"      // it is held until Release, and then the watch ends, too old: only the next list shows what came of it
 	Cut       EventFault = "cut"       // instead of it the connection ends
 )
 
@@ -97,19 +98,20 @@ func (s *stream) next() error {
 	if !ok {
 		return io.EOF
 	}
-	switch fault := s.noteEvent(raw); fault {
-	case Held:
+	fault := s.noteEvent(raw)
+	if fault == Held || fault == Lost {
 		select {
 		case <-s.held:
 		case <-s.dead.Done():
 		}
-		s.pass(raw)
+	}
+	switch fault {
 	case Repeated:
 		s.pass(raw)
 		s.pass(raw)
 	case Reordered, Coalesced:
 		s.passLater(raw, fault)
-	case Expired:
+	case Expired, Lost:
 		s.pass([]byte(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
 			`"message":"too old resource version","reason":"Expired","code":410}}`))
 		return io.EOF

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,7 +28,7 @@ type world struct {
 	*kit.Platform
 
 	t    *testing.T
-	as   string // who the manager is; "" is an administrator
+	as   string // who the manager is; "" is the account that it is installed with
 	host string // what the manager connects to; "" is the API server
 
 	wiped bool   // of managed fields: before-first-apply owns what the API server set itself
@@ -77,9 +78,11 @@ func (w *world) onlyMine(options *cache.Options) {
 func (w *world) start() {
 	w.t.Helper()
 	w.wire = NewWire(w.name)
-	config := kit.Cluster(w.t).Config()
+	config := kit.AsManager(w.t, w.Client, kit.Cluster(w.t).Config())
 	config.ContentType, config.AcceptContentTypes = "application/json", "application/json" // which a Wire reads
-	config.Impersonate.UserName = w.as
+	if w.as != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: w.as}
+	}
 	if w.host != "" {
 		config.Host = w.host
 	}

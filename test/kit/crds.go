@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -135,4 +136,17 @@ func InstallRBAC(t *testing.T, c client.Client, file string, object client.Objec
 	if err := c.Create(t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
+}
+
+// AsManager returns a configuration with the rights of config/rbac and no others.
+func AsManager(t *testing.T, c client.Client, restConfig *rest.Config) *rest.Config {
+	t.Helper()
+	InstallRBAC(t, c, "role.yaml", &rbacv1.ClusterRole{})
+	InstallRBAC(t, c, "role_binding.yaml", &rbacv1.ClusterRoleBinding{})
+	limited := rest.CopyConfig(restConfig)
+	limited.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:coapply-system:coapply-manager",
+		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	return limited
 }

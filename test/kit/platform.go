@@ -46,10 +46,15 @@ var clusterWide = []string{"user", "license", "nodemaintenance"}
 // test's own.
 func StartPlatform(t *testing.T, replicas apply.Decision) *Platform {
 	t.Helper()
-	restConfig := Cluster(t).Config()
-	p := &Platform{Client: NewClient(t, restConfig), Config: Cluster(t).Config, Writes: &WriteLog{}, Applies: &ApplyLog{}}
+	return StartPlatformAs(t, Cluster(t).Config(), replicas)
+}
+
+// StartPlatformAs is StartPlatform with a configuration for the manager.
+func StartPlatformAs(t *testing.T, manager *rest.Config, replicas apply.Decision) *Platform {
+	t.Helper()
+	p := &Platform{Client: NewClient(t, Cluster(t).Config()), Config: Cluster(t).Config, Writes: &WriteLog{}, Applies: &ApplyLog{}}
 	p.Namespace = NewNamespace(t, p.Client)
-	p.Run(t, restConfig, replicas)
+	p.Run(t, manager, replicas)
 	return p
 }
 

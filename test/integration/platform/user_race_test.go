@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
@@ -44,7 +43,7 @@ func TestUserReconcilersRace(t *testing.T) {
 			p.createNamespaceInBetween("racer-between")
 		}
 	}}
-	limited := p.asManager(restConfig)
+	limited := kit.AsManager(t, p.Client, restConfig)
 	limited.Wrap(s.wrap)
 	for range reconcilers {
 		p.runReconciler(limited, user.Setup)
@@ -80,7 +79,7 @@ func TestUserReconcilersRace(t *testing.T) {
 	}
 
 	p.name = names[0]
-	p.runReconciler(p.asManager(restConfig), license.Setup)
+	p.runReconciler(kit.AsManager(t, p.Client, restConfig), license.Setup)
 	p.createLicense(nil)
 	l := p.licenseIs(v1alpha1.LicenseActive, p.namespaceName())
 	if err := p.Client.Delete(t.Context(), l); err != nil {
@@ -141,21 +140,6 @@ func (p person) createNamespaceInBetween(name string) {
 	if err != nil {
 		p.t.Error(err)
 	}
-}
-
-// asManager gives the rights of config/rbac, among them the one to bind a role whose
-// rights the manager does not have.
-func (p person) asManager(restConfig *rest.Config) *rest.Config {
-	p.t.Helper()
-	for file, object := range map[string]client.Object{"role.yaml": &rbacv1.ClusterRole{}, "role_binding.yaml": &rbacv1.ClusterRoleBinding{}} {
-		kit.InstallRBAC(p.t, p.Client, file, object)
-	}
-	limited := rest.CopyConfig(restConfig)
-	limited.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:coapply-system:coapply-manager",
-		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
-	}
-	return limited
 }
 
 func (p person) runReconciler(restConfig *rest.Config, set func(ctrl.Manager, setup.Options) error) {
