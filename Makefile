@@ -26,6 +26,9 @@ UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/
 # Of tests that mostly wait for a server: packages and tests of a package at once.
 AT_ONCE = -p 3 -parallel 6
 
+# Of make versions: groups of test/versions/groups.go; none are all.
+ONLY ?=
+
 # How long make soak takes, and make mutants at most.
 FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
@@ -83,6 +86,10 @@ faults: control-plane ## Have each write and read of each reconciler fail in eac
 	@mkdir -p bin; cd test/faults && { go test -timeout 3h -count 1 -parallel 14 -v . >../../bin/faults.log 2>&1; status=$$?; \
 		grep -E '^( *--- (FAIL|SKIP)|--- |    [a-z]+_test.go.*: counted|ok|FAIL)' ../../bin/faults.log; \
 		echo 'all of it: bin/faults.log'; exit $$status; }
+
+versions: go ## Run the same tests on each version of Kubernetes and compare (builds them first): K8S=1.36.3, ONLY=decisions,platform
+	@mkdir -p bin
+	go run ./test/versions -kubernetes '$(K8S)' -only '$(ONLY)' -log bin/versions.log
 
 fuzz: FOR = 1m
 fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict, narrow writes
@@ -182,4 +189,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-compare soak faults fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-compare soak faults versions fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
