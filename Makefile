@@ -31,6 +31,9 @@ ALL ?=
 # Of make neighbours: how long nothing moves after the last thing that a user did.
 REST ?= 60s
 
+# Of make versions: groups of test/versions/groups.go; none are all.
+ONLY ?=
+
 # How long make soak takes, and make mutants at most.
 FOR ?= 10m
 # What make mutants changes; whose tests it runs beside the package's own.
@@ -92,6 +95,10 @@ faults: control-plane ## Have each write and read of each reconciler fail in eac
 neighbours: control-plane ## Run kubectl, the autoscaler and Flux's apply beside the platform; ALL=1: Helm as well (its first build takes minutes)
 	cd test/neighbours && go mod tidy -diff && go vet . && \
 		ALL='$(ALL)' REST='$(REST)' go test -timeout 60m -count 1 -parallel 8 -v .
+
+versions: go ## Run the same tests on each version of Kubernetes and compare (builds them first): K8S=1.36.3, ONLY=decisions,platform
+	@mkdir -p bin
+	go run ./test/versions -kubernetes '$(K8S)' -only '$(ONLY)' -log bin/versions.log
 
 fuzz: FOR = 1m
 fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict, narrow writes
@@ -192,4 +199,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-compare soak faults neighbours fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-compare soak faults neighbours versions fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go

@@ -30,25 +30,59 @@ func chosenSource(tools, version string) (source, error) {
 	if version == "" {
 		return readSource(dir, filepath.Join(dir, "go.mod"))
 	}
+	sources, err := readSources(dir)
+	if err != nil {
+		return source{}, err
+	}
+	for _, s := range sources {
+		if s.version() == strings.TrimPrefix(version, "v") {
+			return s, nil
+		}
+	}
+	return source{}, fmt.Errorf("%w: %s=%s; choose %s, or unset it for the default",
+		ErrVersion, versionVariable, version, strings.Join(versionsOf(sources), " or "))
+}
+
+// Versions returns the versions of Kubernetes that there are a control plane of, such as 1.36.3, the oldest first.
+func Versions() ([]string, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("finding the checkout: %w", err)
+	}
+	tools, err := findTools(wd)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := readSources(filepath.Join(tools, "cluster"))
+	return versionsOf(sources), err
+}
+
+func versionsOf(sources []source) (versions []string) {
+	for _, s := range sources {
+		versions = append(versions, s.version())
+	}
+	return versions
+}
+
+// readSources returns the sources of all versions, the oldest first.
+func readSources(dir string) ([]source, error) {
 	modFiles, err := filepath.Glob(filepath.Join(dir, "*.mod"))
 	if err != nil {
-		return source{}, fmt.Errorf("looking for the pinned modules: %w", err)
+		return nil, fmt.Errorf("looking for the pinned modules: %w", err)
 	}
-	var versions []string
+	var sources []source
 	for _, modFile := range modFiles {
 		s, err := readSource(dir, modFile)
 		if err != nil {
-			return source{}, err
+			return nil, err
 		}
-		if s.kubernetes == "v"+strings.TrimPrefix(version, "v") {
-			return s, nil
-		}
-		versions = append(versions, strings.TrimPrefix(s.kubernetes, "v"))
+		sources = append(sources, s)
 	}
-	slices.Sort(versions)
-	return source{}, fmt.Errorf("%w: %s=%s; choose %s, or unset it for the default",
-		ErrVersion, versionVariable, version, strings.Join(versions, " or "))
+	slices.SortFunc(sources, func(a, b source) int { return strings.Compare(a.kubernetes, b.kubernetes) })
+	return sources, nil
 }
+
+func (s source) version() string { return strings.TrimPrefix(s.kubernetes, "v") }
 
 func readSource(dir, modFile string) (source, error) {
 	kubernetes, err := requiredVersion(modFile, "k8s.io/kubernetes")

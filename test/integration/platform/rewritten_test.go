@@ -2,17 +2,14 @@ package platform
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
@@ -65,15 +62,7 @@ spec: {policyName: takes-out}
 func TestRewrittenByAdmission(t *testing.T) {
 	t.Parallel()
 	p := kit.StartPlatform(t, apply.Force)
-	for document := range strings.SplitSeq(rewrites, "---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Client.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kit.NeedPolicies(t, p.Client, rewrites)
 	kit.WaitFor(t, "the policies are in force", func() string {
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: "rewritten"}, Data: map[string]string{"gone": "x"}}
 		deployed := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: "rewritten"}, Spec: appsv1.DeploymentSpec{

@@ -9,11 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/yaml"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
@@ -48,15 +46,7 @@ spec: {policyName: drops-finalizers}
 func TestFinalizerDroppedByAdmission(t *testing.T) {
 	t.Parallel()
 	c := kit.NewClient(t, steadyConfig(t))
-	for document := range strings.SplitSeq(dropsFinalizers, "---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kit.NeedPolicies(t, c, dropsFinalizers)
 	parent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: kit.NewNamespace(t, c), Name: "parent", Labels: map[string]string{"drops-finalizers": "yes"}}}
 	if err := c.Create(t.Context(), parent); err != nil {

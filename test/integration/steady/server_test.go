@@ -3,6 +3,7 @@ package steady
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -187,7 +188,7 @@ metadata: {name: steady-%[1]s}
 spec: {policyName: steady-%[1]s}
 `
 
-// installSteadyAdmission gives back when the policies are in force.
+// installSteadyAdmission returns when the policies are in force, or at once where the server knows no policies.
 func installSteadyAdmission(config *rest.Config) error {
 	c, err := client.New(config, client.Options{Scheme: kit.Scheme})
 	if err != nil {
@@ -196,14 +197,12 @@ func installSteadyAdmission(config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for name, policy := range steadyAdmission {
-		for document := range strings.SplitSeq(fmt.Sprintf(steadyPolicy, name, policy[0], policy[1]), "---\n") {
-			object := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-				return err
-			}
-			if err := c.Create(ctx, object); err != nil {
-				return err
-			}
+		err := kit.CreatePolicies(ctx, c, fmt.Sprintf(steadyPolicy, name, policy[0], policy[1]))
+		if errors.Is(err, kit.ErrNoPolicies) {
+			return nil // admission changes nothing then
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
