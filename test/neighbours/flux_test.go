@@ -8,7 +8,7 @@ import (
 
 	"github.com/fluxcd/pkg/ssa"
 	"github.com/fluxcd/pkg/ssa/jsondiff"
-	"github.com/fluxcd/pkg/ssa/normalize"
+	"github.com/fluxcd/pkg/ssa/normalize" //nolint:misspell // its name
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,7 +52,7 @@ func (f *flux) sync(manifests ...string) string {
 	for _, manifest := range manifests {
 		objects = append(objects, f.object(manifest))
 	}
-	if err := normalize.UnstructuredList(objects); err != nil {
+	if err := normalize.UnstructuredList(objects); err != nil { //nolint:misspell // its name
 		f.t.Fatal(err)
 	}
 	f.manager.SetOwnerLabels(objects, "apps", "flux-system")
