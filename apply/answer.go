@@ -36,10 +36,10 @@ func (a *answer) object() *unstructured.Unstructured {
 		return a.known
 	}
 	object := &unstructured.Unstructured{}
-	if a.recorded.Status != 0 && object.UnmarshalJSON(a.recorded.Body) == nil {
-		a.known = object
-	} else if holder, ok := a.decoded.(wire.Unstructured); ok {
+	if holder, ok := a.decoded.(wire.Unstructured); ok { // so that it is not decoded again
 		object.Object = holder.UnstructuredContent()
+		a.known = object
+	} else if a.recorded.Status != 0 && object.UnmarshalJSON(a.recorded.Body) == nil {
 		a.known = object
 	}
 	return a.known

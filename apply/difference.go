@@ -3,6 +3,7 @@ package apply
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,10 +39,10 @@ func (d Difference) String() string {
 // differences compares what was sent with what the server made of it, field by field of
 // our entry. Another spelling of a quantity is no difference, nor is what is zero from what
 // is absent. What a Secret takes in as stringData it never shows.
-func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructured) []Difference {
+func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []Difference {
 	var found []Difference
-	entries := readable(answer.GetManagedFields())
-	for _, entry := range entries {
+	ours := slices.DeleteFunc(slices.Clone(entries), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager != c.config.FieldManager })
+	for _, entry := range readable(ours) {
 		if !c.isOurs(entry.Manager) {
 			continue
 		}
@@ -58,7 +59,7 @@ func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructure
 			if c.intent.secret() {
 				difference.Wanted, difference.Live = fieldowners.Hide(wanted), fieldowners.Hide(live)
 			}
-			for _, other := range entries {
+			for _, other := range readable(entries) {
 				if other.Owns(path) && !c.isOurs(other.Manager) {
 					difference.By = append(difference.By, other.Manager)
 				}
@@ -88,8 +89,9 @@ func (c *call) compare(landed *answer) {
 		return
 	}
 	if object := landed.object(); object != nil {
-		c.outcome.Shared = c.toTell(c.sharedIn(object, c.intent.Subresource))
-		c.outcome.Differ = c.differences(landed.sent, object)
+		entries := object.GetManagedFields() // which takes as long as to read them
+		c.outcome.Shared = c.toTell(c.sharedIn(entries, c.intent.Subresource))
+		c.outcome.Differ = c.differences(landed.sent, object, entries)
 	}
 }
 

@@ -2,13 +2,12 @@ package apply
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/fieldowners"
 )
 
-func (c *call) sharedIn(object client.Object, subresource string) []fieldowners.Shared {
-	return fieldowners.SharedBy(object.GetManagedFields(), c.config.FieldManager, subresource)
+func (c *call) sharedIn(entries []metav1.ManagedFieldsEntry, subresource string) []fieldowners.Shared {
+	return fieldowners.SharedBy(entries, c.config.FieldManager, subresource)
 }
 
 // toTell returns what Outcome.Shared tells of fields that are shared. A function of the

@@ -154,7 +154,7 @@ func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) 
 		return nil, false
 	}
 	if now.shared = before.shared; !now.SameOwners(before.Print) {
-		now.shared = c.sharedIn(object, key.Subresource)
+		now.shared = c.sharedIn(object.GetManagedFields(), key.Subresource)
 	}
 	c.config.Steady.proven.Put(key, now)
 	return now, true
@@ -180,7 +180,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 		c.log.V(1).Info("not steady", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
-	shared := c.sharedIn(object, c.intent.Subresource)
+	shared := c.sharedIn(object.GetManagedFields(), c.intent.Subresource)
 	if now, ok := c.fingerprint(object, c.intent.Subresource, by); ok {
 		now.onlyThis, now.shared = !exactly, shared
 		c.config.Steady.proven.Put(key, now)

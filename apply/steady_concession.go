@@ -36,7 +36,7 @@ func (c *call) stillGivesWay(ctx context.Context, known remembered, object clien
 		c.rememberAs(held.concessions, object.GetUID()) // another owner has joined: told once
 	}
 	return proof{
-		object: refOf(c.ref, object), shared: c.toTell(c.sharedIn(object, c.intent.Subresource)), conflicts: conflicts, unread: held.unread,
+		object: refOf(c.ref, object), shared: c.toTell(c.sharedIn(object.GetManagedFields(), c.intent.Subresource)), conflicts: conflicts, unread: held.unread,
 	}, true
 }
 

@@ -40,7 +40,7 @@ type Parameters struct {
 
 // Cell is a workload under parameters: what arms are compared in.
 type Cell struct {
-	Workload string `json:"workload"`
+	Workload string `json:"workload"` // its name
 	Parameters
 }
 

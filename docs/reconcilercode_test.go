@@ -37,7 +37,7 @@ func TestReconcilerCode(t *testing.T) {
 			}
 		}
 	}
-	if shown < 7 {
+	if shown < 5 {
 		t.Errorf("only %d blocks of Go shown", shown)
 	}
 }

@@ -18,7 +18,8 @@
 //  7. With Config.Prune, and if all of them were applied: deletes what the parent emitted
 //     before and no longer emits.
 //  8. Calls Config.Status, and writes the parent's status by get-modify-update or as an
-//     intent. Then calls Report.Then.
+//     intent. Then calls Report.Then. If the parent turns out to have been deleted, nothing is
+//     applied for it again, even while the cache is behind and still has it.
 //
 // # What becomes of errors
 //

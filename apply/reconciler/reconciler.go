@@ -20,6 +20,7 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/applyset"
 	"coapply.dev/apply/update"
+	"coapply.dev/internal/recent"
 )
 
 // PausedAnnotation with the value "true" on a parent stops its reconciliation.
@@ -130,7 +131,10 @@ type Reconciler[P client.Object] struct {
 	sets    *applyset.Sets // nil: nothing is pruned
 	news    news
 	settled settledParents
+	deleted *recent.Cache[types.UID, struct{}] // parents that only the cache still has
 }
+
+const rememberedDeleted = 8192
 
 // New returns a Reconciler. P is the Go type of the parent's kind; one that stands for any
 // kind, as *unstructured.Unstructured does, is refused.
@@ -138,7 +142,8 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
 	}
-	r := &Reconciler[P]{Config: config, news: newNews(), settled: newSettled()}
+	r := &Reconciler[P]{Config: config, news: newNews(), settled: newSettled(),
+		deleted: recent.New[types.UID, struct{}](rememberedDeleted)}
 	if !config.Prune {
 		return r, nil
 	}
@@ -159,6 +164,9 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 			err = r.gone(ctx, request.NamespacedName)
 		}
 		return Requeue(ctx, err)
+	}
+	if _, deleted := r.deleted.Get(parent.GetUID()); deleted { // each child would be collected at once, which would lead here again
+		return reconcile.Result{}, nil
 	}
 	if ended, result, err := r.ends(ctx, parent); ended {
 		return result, err
@@ -327,6 +335,9 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	err = r.land(ctx, parent, report)
 	switch {
 	case apierrors.IsNotFound(err), errors.Is(err, apply.ErrUIDMismatch): // Gone follows, or the next parent
+		if !apierrors.IsUnexpectedServerError(err) { // which a kind without a status subresource answers
+			r.deleted.Put(parent.GetUID(), struct{}{})
+		}
 		return 0, nil
 	case err != nil:
 		return 0, fmt.Errorf("status: %w", err)

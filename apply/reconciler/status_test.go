@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
@@ -97,6 +98,49 @@ func TestStatusThatDoesNotLand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestParentThatTheCacheStillHas: once a status write has found that the parent was deleted, its children are not applied
+// again. The garbage collector would delete them, that would wake the reconciler, and so on. The next parent of this name
+// is reconciled.
+func TestParentThatTheCacheStillHas(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer error
+		want   string // of a second reconcile
+	}{
+		"gone":           {notFound(), ""},
+		"no such status": {noSuchPage(), "emit, apply a, apply b, apply status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, withFinalizer())
+			w.config.Finalizer, w.config.Cleanup, w.config.Updater = "", nil, nil
+			w.reporting(reconciler.Report[parentType]{Apply: observed(3)})
+			w.fails["apply status"] = test.answer
+			r, err := reconciler.New(w.config)
+			w.must(err)
+			reconcileOnce := func() string {
+				w.happened = nil
+				_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}})
+				w.must(err)
+				return w.String()
+			}
+			if got := reconcileOnce(); got != "emit, apply a, apply b, apply status" {
+				t.Error(got)
+			}
+			if got := reconcileOnce(); got != test.want {
+				t.Errorf("%s, want %q", got, test.want)
+			}
+			w.cached.UID, w.before.UID = "uid-2", "uid-2"
+			if got := reconcileOnce(); got != "emit, apply a, apply b, apply status" {
+				t.Errorf("the next parent: %s", got)
+			}
+		})
+	}
+}
+
+// noSuchPage is the answer of the API server where a kind has no subresource status.
+func noSuchPage() error {
+	return apierrors.NewGenericServerResponse(404, "PATCH", appsv1.Resource("deployments"), "web", "404 page not found", 0, true)
 }
 
 // A conflict on the status is told like any other.

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,8 +71,14 @@ const overhead = 400 * time.Millisecond
 // converging is what it takes until all that arrived in an open loop has landed.
 const converging = 500 * time.Millisecond
 
-// perRound is what a round takes where a workload counts rounds: from 20 ms to 300 ms, with nodes.
-const perRound = 150 * time.Millisecond
+// perRound is what a round takes where a workload counts rounds: from 20 ms to 400 ms, with nodes.
+const perRound = 300 * time.Millisecond
+
+// queueing is how long intents in flight at the end wait in the queues of gmu-requeue, with crowd writers or more of an object.
+const (
+	queueing = 9 * time.Second
+	crowd    = 16
+)
 
 // Estimate is how long a plan takes, roughly: of rounds it only knows the number.
 func Estimate(plan []results.PlannedCell) time.Duration {
@@ -82,6 +89,9 @@ func Estimate(plan []results.PlannedCell) time.Duration {
 			trials += cell.Blocks
 		}
 		total += time.Duration(trials) * estimate(cell.Cell)
+		if slices.Contains(cell.Arms, "gmu-requeue") && cell.Writers >= crowd*cell.Objects {
+			total += time.Duration(cell.Blocks) * queueing
+		}
 	}
 	return total
 }

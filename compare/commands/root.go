@@ -94,7 +94,7 @@ func newRoot(catalogue compare.Catalogue, streams Streams) *cobra.Command {
 with every lost update counted. A run leaves a folder with a report for a design review
 (report.html), the same as text (report.md), and all data it rests on.`,
 		Example: `  compare run --quick                       # under three minutes, on a local control plane
-  compare run --review -o review            # under an hour: what a design review needs
+  compare run --review -o review            # three quarters of an hour: what a design review needs
   compare run --workload hot-object --arms gmu-default-retry,ssa --writers 1,8,32 --trials 10
   compare render review                     # the report again, from the data
   compare advise review --writers 16 --managers 4`,

@@ -55,7 +55,7 @@ Ctrl-C ends a run early: what was measured is kept, marked and reported.`,
 func (f *runFlags) add(cmd *cobra.Command) {
 	flags, s := cmd.Flags(), &f.cells
 	flags.BoolVar(&f.quick, "quick", false, "a look at every workload, in under 3 minutes")
-	flags.BoolVar(&f.review, "review", false, "what a design review needs, in under an hour")
+	flags.BoolVar(&f.review, "review", false, "what a design review needs, in three quarters of an hour")
 	flags.StringSliceVar(&s.Workloads, "workload", nil, "workloads to run; see compare list")
 	flags.StringSliceVar(&s.Arms, "arms", nil, "arms to run, the first being the baseline; default: those of the workload")
 	flags.IntSliceVar(&s.Writers, "writers", nil, "numbers of goroutines that write at once, over all processes")

@@ -91,7 +91,7 @@ func TestSystemNodeUncordon(t *testing.T) {
 	for _, test := range []struct {
 		arm     string
 		objects int
-	}{{"gmu-exponential", 3}, {"ssa", 2}, {"apply", 2}, {"gmu-default-retry", 2}} {
+	}{{"gmu-exponential", 3}, {"ssa", 2}, {"apply", 2}} {
 		got := playSystem(t, config, "node-uncordon", test.arm, func(p *compare.Parameters) { p.Writers, p.Objects, p.Rounds = 3, test.objects, 3 })
 		if got.outcomes[recorded.Landed] != 9 {
 			t.Errorf("%s: %v, want 9 landed", test.arm, got.outcomes)

@@ -10,9 +10,9 @@ import (
 
 // Answer is one of the four that the first screen gives.
 type Answer struct {
-	Name     string `json:"name"` // fastest, cost, lost, avoid
-	Question string `json:"question"`
-	Text     string `json:"text"` // names of arms stand in backticks
+	Name     string `json:"name"`     // fastest, cost, lost, avoid
+	Question string `json:"question"` // in full
+	Text     string `json:"text"`     // names of arms stand in backticks
 }
 
 func (r *reckoning) answers() []Answer {

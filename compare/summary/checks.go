@@ -16,7 +16,7 @@ type Check struct {
 	Name   string `json:"name"`   // stable
 	Threat string `json:"threat"` // what it guards against
 	State  string `json:"state"`  // passed, failed, or n/a: the run has not what it looks at
-	Seen   string `json:"seen"`
+	Seen   string `json:"seen"`   // in this run
 }
 
 // States of a check.

@@ -20,15 +20,17 @@ const (
 // Comparison is the paired ratio of one arm to another in a cell: geometric mean over blocks. Ratio is 0 where there is
 // none, Lo and Hi where there are too few blocks for an interval.
 type Comparison struct {
+	// Family is ours: coapply's arm against plain Server-Side Apply; avoid: that against the best arm without; a-a: an arm
+	// against itself.
 	Family  string  `json:"family"`
-	Cell    string  `json:"cell"`
-	Arm     string  `json:"arm"`
-	Against string  `json:"against"`
-	Measure string  `json:"measure"`
-	Blocks  int     `json:"blocks"`
-	Ratio   float64 `json:"ratio"`
-	Lo      float64 `json:"lo"`
-	Hi      float64 `json:"hi"`
+	Cell    string  `json:"cell"`       // its name
+	Arm     string  `json:"arm"`        // compared
+	Against string  `json:"against"`    // with this arm
+	Measure string  `json:"measure"`    // its name
+	Blocks  int     `json:"blocks"`     // with both arms
+	Ratio   float64 `json:"ratio"`      // of Arm to Against
+	Lo      float64 `json:"lo"`         // the lower end of the 95 % interval
+	Hi      float64 `json:"hi"`         // the upper one
 	P       float64 `json:"p_adjusted"` // Holm over the comparisons of the family and measure
 	// Verdict is of Arm: better, worse, equivalent, undecided or no verdict.
 	Verdict statistics.Verdict `json:"verdict"`
@@ -40,20 +42,20 @@ type Comparison struct {
 
 // Contest is who leads a cell by a measure. There is a winner only if it beats every other arm.
 type Contest struct {
-	Family  string `json:"family"`
-	Cell    string `json:"cell"`
-	Measure string `json:"measure"`
+	Family  string `json:"family"`  // first: of a primary cell; situation: of another
+	Cell    string `json:"cell"`    // its name
+	Measure string `json:"measure"` // its name
 	// Arms that took part, the best first. An arm that lost updates or gave up too much does not.
 	Arms   []string `json:"arms"`
-	Winner string   `json:"winner,omitempty"`
+	Winner string   `json:"winner,omitempty"` // beats every other arm
 	// Shared are the arms that the leader, first among them, was not shown to beat; none if there is a winner.
 	Shared []string `json:"shared,omitempty"`
 	// Ratio of the leader to the runner-up, with its interval.
 	Ratio float64 `json:"ratio"`
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
-	P     float64 `json:"p_adjusted"` // Holm over the contests of the family and measure
-	Why   string  `json:"why,omitempty"`
+	Lo    float64 `json:"lo"`            // the lower end of the 95 % interval
+	Hi    float64 `json:"hi"`            // the upper one
+	P     float64 `json:"p_adjusted"`    // that the winner is none; Holm over the contests of the family and measure
+	Why   string  `json:"why,omitempty"` // of no verdict
 	// Out are arms that took no part, with the reason.
 	Out map[string]string `json:"out,omitempty"`
 

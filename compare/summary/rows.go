@@ -14,13 +14,13 @@ import (
 // Row is one arm in one cell, over the trials that count. The trial is the unit: a measure is the mean of its values in
 // the trials.
 type Row struct {
-	Name string `json:"cell"`
+	Name string `json:"cell"` // such as "hot-object w16 m4"
 	compare.Cell
-	Arm     string `json:"arm"`
-	AA      bool   `json:"aa,omitempty"`
-	Control bool   `json:"control,omitempty"`
-	Trials  int    `json:"trials"`
-	Void    int    `json:"void_trials"`
+	Arm     string `json:"arm"`               // its name
+	AA      bool   `json:"aa,omitempty"`      // the second run of an arm
+	Control bool   `json:"control,omitempty"` // a negative control
+	Trials  int    `json:"trials"`            // that count
+	Void    int    `json:"void_trials"`       // that do not
 	// NoVerdict says why the arm takes part in no comparison of the cell.
 	NoVerdict string `json:"no_verdict,omitempty"`
 	// Bottleneck says that the load generator was one, so that the cell has no verdict.
@@ -30,11 +30,11 @@ type Row struct {
 	// Verbs are requests by verb and answer, such as "PUT 409", for each intent that landed.
 	Verbs map[string]float64 `json:"verbs,omitempty"`
 
-	Acknowledged int `json:"acknowledged"`
-	LostUpdates  int `json:"lost_updates"`
-	LossTrials   int `json:"loss_trials"` // that lost something
-	Stolen       int `json:"stolen"`
-	Phantom      int `json:"phantom"`
+	Acknowledged int `json:"acknowledged"` // intents that sent something
+	LostUpdates  int `json:"lost_updates"` // values
+	LossTrials   int `json:"loss_trials"`  // that lost something
+	Stolen       int `json:"stolen"`       // values that were overwritten on purpose
+	Phantom      int `json:"phantom"`      // values that no intent explains
 }
 
 // group is the trials behind a row.

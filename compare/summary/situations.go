@@ -8,10 +8,10 @@ import (
 
 // Situation is a row of "your situation → use this → because".
 type Situation struct {
-	Situation string   `json:"situation"`
-	Cell      string   `json:"cell"`
-	Use       []string `json:"use"` // arms; several of which none was shown to be better; none without a verdict
-	Because   string   `json:"because"`
+	Situation string   `json:"situation"` // in words
+	Cell      string   `json:"cell"`      // that it rests on
+	Use       []string `json:"use"`       // arms; several of which none was shown to be better; none without a verdict
+	Because   string   `json:"because"`   // the figures
 }
 
 // situations are those that were decided before, as far as the run has their cells. Of a run that has none of them, each

@@ -26,16 +26,16 @@ type Summary struct {
 
 // Info is what a reader has to know of a run.
 type Info struct {
-	Command    string  `json:"command"`
-	Seed       uint64  `json:"seed"`
-	Started    string  `json:"started"`
-	Profile    string  `json:"profile"`
-	Decided    string  `json:"decided"` // sha256 of the decisions that the summary was made by
-	Margin     float64 `json:"margin"`
-	Trials     int     `json:"trials"`      // measured
-	Planned    int     `json:"planned"`     // that were to be measured
-	VoidTrials int     `json:"void_trials"` // measured, and counting for nothing
-	Void       string  `json:"void,omitempty"`
+	Command    string  `json:"command"`        // repeats the run
+	Seed       uint64  `json:"seed"`           // of all random numbers
+	Started    string  `json:"started"`        // in RFC 3339, UTC
+	Profile    string  `json:"profile"`        // quick, review or custom
+	Decided    string  `json:"decided"`        // sha256 of the decisions that the summary was made by
+	Margin     float64 `json:"margin"`         // of equivalence, a share
+	Trials     int     `json:"trials"`         // measured
+	Planned    int     `json:"planned"`        // that were to be measured
+	VoidTrials int     `json:"void_trials"`    // measured, and counting for nothing
+	Void       string  `json:"void,omitempty"` // why nothing counts
 }
 
 // reckoning is what the parts of a summary share.

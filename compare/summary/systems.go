@@ -12,13 +12,13 @@ import (
 
 // System is a published figure beside what this run measured.
 type System struct {
-	Workload string `json:"workload"`
-	Claim    string `json:"claim"`
-	Claimed  string `json:"claimed"` // the figure, if it is a number
-	Measured string `json:"measured"`
+	Workload string `json:"workload"` // its name
+	Claim    string `json:"claim"`    // in words
+	Claimed  string `json:"claimed"`  // the figure, if it is a number
+	Measured string `json:"measured"` // in this run
 	// Kind is demonstration, where the construction decides the outcome, or measurement.
 	Kind          string `json:"kind"`
-	Contradiction string `json:"contradiction,omitempty"`
+	Contradiction string `json:"contradiction,omitempty"` // in the claim
 }
 
 // systems are in the order of the run's workloads.

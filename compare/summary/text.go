@@ -70,12 +70,12 @@ func Estimated(e statistics.Estimate) string {
 	return fmt.Sprintf("%s [%s, %s]", Number(e.Mean), Number(*e.Lo), Number(*e.Hi))
 }
 
-// estimatedShare keeps the interval between 0 and 1.
+// estimatedShare ends the interval at 1.
 func estimatedShare(e statistics.Estimate) string {
 	if e.Lo == nil || e.Hi == nil {
 		return Percent(e.Mean)
 	}
-	return fmt.Sprintf("%s [%s, %s]", Percent(e.Mean), Percent(max(0, *e.Lo)), Percent(min(1, *e.Hi)))
+	return fmt.Sprintf("%s [%s, %s]", Percent(e.Mean), Percent(*e.Lo), Percent(min(1, *e.Hi)))
 }
 
 // Times writes a ratio with its interval: 1.53× [1.41, 1.66].

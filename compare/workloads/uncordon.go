@@ -36,7 +36,7 @@ func nodeUncordon() compare.Workload {
 		},
 		Defaults: compare.Parameters{Writers: 15, Objects: 15, Managers: 1, Rounds: 29},
 		Fixed:    []string{"managers", "rate", "warmup", "duration"},
-		Arms:     []string{"naive", "gmu-exponential", "gmu-default-retry", "ssa", "apply"},
+		Arms:     []string{"naive", "gmu-exponential", "ssa", "apply"},
 		Local:    true,
 		Deadline: 30 * time.Second,
 		Prepare:  prepareUncordon,

@@ -28,14 +28,8 @@ func TestCutConnections(t *testing.T) {
 		for _, cut := range cuts {
 			t.Run(s.kind+" "+s.act+": "+cut.name, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, &s)
 				proxy := startProxy(t)
-				w.host = "https://" + proxy.Listen
-				w.start()
-				for _, before := range s.before {
-					before.do(w)
-					w.becomes("what comes before "+s.act, func() string { return before.done(w) })
-				}
+				w := s.begin(t, func(w *world) { w.host = "https://" + proxy.Listen })
 				w.wire.Arm(nil, nil)
 				s.does.do(w)
 				const times = 10
@@ -49,11 +43,7 @@ func TestCutConnections(t *testing.T) {
 					}
 					kit.Absence(t, 50*time.Millisecond, "the manager to connect")
 				}
-				w.becomes("as without a cut", func() string { return w.unlessAs(&s, c) })
-				w.Quiet(t, quiet)
-				if missing := w.unlessAs(&s, c); missing != "" {
-					t.Errorf("after silence: %s", missing)
-				}
+				w.endsAs(&s, c)
 				t.Logf("counted: connections cut %d times: %d requests, %d of these and of the watches broken", times, len(w.wire.Requests()), w.wire.Broken())
 				if w.wire.Broken() == 0 {
 					t.Error("nothing was cut")

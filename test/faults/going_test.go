@@ -19,8 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply/contention"
-	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/localcluster"
 	"coapply.dev/test/kit"
 )
@@ -63,8 +61,7 @@ func TestNamespaceGoes(t *testing.T) {
 	kit.ForSoak(t)
 	t.Parallel()
 	parents := []scenario{devboxes()[0], nodeSets()[0]}
-	w := newWorld(t, &parents[0])
-	w.start()
+	w := parents[0].begin(t)
 	for _, parent := range parents {
 		parent.does.do(w)
 		w.becomes(parent.kind, func() string { return parent.does.done(w) })
@@ -81,12 +78,7 @@ func TestNamespaceGoes(t *testing.T) {
 		return ""
 	})
 	w.Quiet(t, quiet)
-	writes := 0
-	for _, request := range w.wire.Requests() {
-		if request.IsWrite() {
-			writes++
-		}
-	}
+	writes := writesOf(w.wire.Requests())
 	t.Logf("counted: a namespace with two parents that goes: %d writes of ours", writes)
 	if writes > 60 {
 		t.Errorf("%d writes, want 60 at most: %v", writes, w.wire.Requests())
@@ -170,44 +162,4 @@ func removeCRD(t *testing.T, config *rest.Config, name string) {
 		}
 		return ""
 	})
-}
-
-// TestForcedTenTimesASecond has a neighbour force a field of ours ten times a second, with the times that the platform has:
-// it is named in the condition, ours lets go, and everything else of the Devbox goes on.
-func TestForcedTenTimesASecond(t *testing.T) {
-	kit.ForSoak(t)
-	t.Parallel()
-	create := devboxes()[0]
-	w := newWorld(t, &create)
-	var err error
-	if w.Contention, err = contention.New(fights.Config()); err != nil {
-		t.Fatal(err)
-	}
-	w.start()
-	create.does.do(w)
-	w.becomes("the Devbox runs", func() string { return create.does.done(w) })
-	w.Quiet(t, quiet)
-	began := len(w.Writes.About("/deployments/x"))
-	ctx, stop := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for tick := time.NewTicker(100 * time.Millisecond); ctx.Err() == nil; <-tick.C {
-			_ = w.Client.Apply(ctx, kit.Replicas("x", w.Namespace, 3), client.FieldOwner("neighbour"), client.ForceOwnership)
-		}
-	}()
-	defer func() { stop(); <-stopped }()
-	waitForCondition(t, w.Platform, &v1alpha1.Devbox{}, "x", v1alpha1.ConditionContended, metav1.ConditionTrue,
-		"OwnershipFight", ".spec.replicas of Deployment", "coapply-devbox-power/Apply", "neighbour/Apply")
-	w.patch(emptyDevbox(), `{"spec":{"image":"registry.example.com/dev:2"}}`)
-	kit.WaitFor(t, "the image lands all the same", func() string {
-		deployment := w.Platform.Get(t, "x", &appsv1.Deployment{}).(*appsv1.Deployment)
-		return strings.TrimSuffix(deployment.Spec.Template.Spec.Containers[0].Image, "registry.example.com/dev:2")
-	})
-	until := len(w.Writes.About("/deployments/x")) - began
-	after := writesIn(t, w.Platform, lasts, "/deployments/x")
-	t.Logf("counted: forced ten times a second: %d writes of ours until it was named, %d in %v after that", until, after, lasts)
-	if until > 40 || after > 1 {
-		t.Errorf("%d writes until it was named, want 40 at most; %d in %v after that, want 1 at most", until, after, lasts)
-	}
 }

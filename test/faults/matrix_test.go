@@ -29,14 +29,26 @@ const quiet = 500 * time.Millisecond
 
 // TestMatrix has each write of each scenario meet each fault, alone, and each live read and each event of a watch those
 // that concern it. Afterwards everything is as without a fault, and nothing more is written.
-func TestMatrix(t *testing.T) {
+func TestMatrix(t *testing.T) { eachScenario(t, (*scenario).meetAll) }
+
+// TestTwoLeaders runs each scenario with two managers, as when a lease was lost without anybody noticing.
+func TestTwoLeaders(t *testing.T) {
+	eachScenario(t, func(s *scenario, t *testing.T) {
+		c := s.follow(t)
+		w := s.begin(t)
+		w.start()
+		s.does.do(w)
+		w.endsAs(s, c)
+	})
+}
+
+func eachScenario(t *testing.T, test func(*scenario, *testing.T)) {
 	kit.ForSoak(t)
 	kit.InstallRBAC(t, kit.NewClient(t, kit.Cluster(t).Config()), "devbox_editor_role.yaml", &rbacv1.ClusterRole{})
-	all := scenarios()
-	for i := range all {
-		t.Run(all[i].kind+" "+all[i].act, func(t *testing.T) {
+	for _, s := range scenarios() {
+		t.Run(s.kind+" "+s.act, func(t *testing.T) {
 			t.Parallel()
-			all[i].meetAll(t)
+			test(&s, t)
 		})
 	}
 }
@@ -53,7 +65,7 @@ func (s *scenario) meetAll(t *testing.T) {
 	chosen := s.chosen(t, c)
 	var met, missed atomic.Int64
 	t.Cleanup(func() {
-		writes := len(slices.DeleteFunc(slices.Clone(c.requests), func(r Request) bool { return !r.IsWrite() }))
+		writes := writesOf(c.requests)
 		t.Logf("counted: %s %s: %d writes, %d live reads, %d events: %d runs with a fault, %d whose fault was not met again",
 			s.kind, s.act, writes, len(c.requests)-writes, len(c.events), met.Load(), missed.Load())
 	})
@@ -139,9 +151,13 @@ func (s *scenario) follow(t *testing.T) course {
 	return c
 }
 
-// begin starts a manager and takes the steps that come before.
-func (s *scenario) begin(t *testing.T) *world {
+// begin starts a manager in a world that is prepared so, and takes the steps that come before.
+func (s *scenario) begin(t *testing.T, prepare ...func(*world)) *world {
+	t.Helper()
 	w := newWorld(t, s)
+	for _, p := range prepare {
+		p(w)
+	}
 	w.start()
 	for _, before := range s.before {
 		before.do(w)
@@ -175,12 +191,18 @@ func (s *scenario) meet(t *testing.T, c course, plan Plan, events EventPlan) boo
 	if w.wire.dead.Err() != nil {
 		w.succeed()
 	}
-	w.becomes("as without a fault", func() string { return w.unlessAs(s, c) })
-	w.Quiet(t, quiet)
-	if missing := w.unlessAs(s, c); missing != "" {
-		t.Errorf("after silence: %s", missing)
-	}
+	w.endsAs(s, c)
 	return len(met) > 0
+}
+
+// endsAs waits for the end state of a run without a fault, and for silence, after which it is still there.
+func (w *world) endsAs(s *scenario, c course) {
+	w.t.Helper()
+	w.becomes("as without a fault", func() string { return w.unlessAs(s, c) })
+	w.Quiet(w.t, quiet)
+	if missing := w.unlessAs(s, c); missing != "" {
+		w.t.Errorf("after silence: %s", missing)
+	}
 }
 
 func (w *world) unlessAs(s *scenario, c course) string {

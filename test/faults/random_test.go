@@ -43,7 +43,8 @@ var atRandom = []Fault{
 
 // TestRandomFaults has appliers and updaters write to one object while their requests meet faults, and checks the history
 // of each run: what was acknowledged is there, what was refused never was, and each field behaves as a register does.
-// Each writer's lanes are its own, as if it were a process.
+// Each writer's lanes are its own, as if it were a process. The seeds of the runs count up from COAPPLY_SEED, so that
+// COAPPLY_SEED=121 goes on after 120 runs, and COAPPLY_CASES=1 repeats one of them.
 func TestRandomFaults(t *testing.T) {
 	kit.ForSoak(t)
 	seed, runs := kit.Seed(t), kit.Cases(t, 1000)
@@ -57,14 +58,15 @@ func TestRandomFaults(t *testing.T) {
 				t.Parallel()
 				for i := worker; i < runs; i += atOnce {
 					r := &run{T: t, client: c, namespace: namespace, name: fmt.Sprintf("run-%d", i), tally: tally, began: time.Now(),
-						dice: rand.New(rand.NewPCG(seed, uint64(i))), refused: map[string]error{}}
+						dice: rand.New(rand.NewPCG(seed+uint64(i), 0)), refused: map[string]error{}}
 					if r.perform(); t.Failed() {
-						t.Fatalf("run %d of COAPPLY_SEED=%d", i, seed)
+						t.Fatalf("COAPPLY_SEED=%d COAPPLY_CASES=1", seed+uint64(i))
 					}
 				}
 			})
 		}
 	})
+	t.Logf("counted: seeds %d to %d", seed, seed+uint64(runs)-1)
 	tally.log(t, runs)
 }
 

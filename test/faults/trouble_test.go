@@ -48,12 +48,12 @@ func TestTroubles(t *testing.T) {
 	for _, trouble := range troubles() {
 		t.Run(trouble.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, &create)
-			if trouble.name == "rights" {
-				w.as = "somebody-" + w.name
-				w.grant(t, "*")
-			}
-			w.start()
+			w := create.begin(t, func(w *world) {
+				if trouble.name == "rights" {
+					w.as = "somebody-" + w.name
+					w.grant(t, "*")
+				}
+			})
 			end := trouble.begin(w)
 			w.wire.Arm(nil, nil)
 			create.does.do(w)
@@ -83,19 +83,13 @@ func TestTroubles(t *testing.T) {
 			})
 			w.wire.Arm(nil, nil)
 			kit.Absence(t, lasts, "too many requests")
-			writes := 0
-			for _, request := range w.wire.Requests() {
-				if request.IsWrite() {
-					writes++
-				}
-			}
+			writes := writesOf(w.wire.Requests())
 			t.Logf("counted: %s: %d writes in %v: %s", trouble.name, writes, lasts, applied.Reason)
 			if writes > most {
 				t.Errorf("%d writes in %v, want %d at most", writes, lasts, most)
 			}
 			end()
-			w.becomes("as if it had not been", func() string { return w.unlessAs(&create, c) })
-			w.Quiet(t, quiet)
+			w.endsAs(&create, c)
 		})
 	}
 }
@@ -189,8 +183,7 @@ func (w *world) webhook(url string, authority []byte) (end func()) {
 func TestWebhookThatChangesOurField(t *testing.T) {
 	kit.ForSoak(t)
 	create := slurmControllers()[0]
-	w := newWorld(t, &create)
-	w.start()
+	w := create.begin(t)
 	var asked atomic.Int64
 	server := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		asked.Add(1)
@@ -235,28 +228,6 @@ func TestWebhookThatChangesOurField(t *testing.T) {
 	end()
 }
 
-// TestTwoLeaders runs each scenario with two managers, as when a lease was lost without anybody noticing.
-func TestTwoLeaders(t *testing.T) {
-	kit.ForSoak(t)
-	kit.InstallRBAC(t, kit.NewClient(t, kit.Cluster(t).Config()), "devbox_editor_role.yaml", &rbacv1.ClusterRole{})
-	all := scenarios()
-	for i := range all {
-		t.Run(all[i].kind+" "+all[i].act, func(t *testing.T) {
-			t.Parallel()
-			s := &all[i]
-			c := s.follow(t)
-			w := s.begin(t)
-			w.start()
-			s.does.do(w)
-			w.becomes("as with one leader", func() string { return w.unlessAs(s, c) })
-			w.Quiet(t, quiet)
-			if missing := w.unlessAs(s, c); missing != "" {
-				t.Errorf("after silence: %s", missing)
-			}
-		})
-	}
-}
-
 // TestWipedAgainAndAgain: somebody empties the managed fields of all that a Devbox has made, ten times, while the Devbox
 // changes. Everything of it lands, ours own their fields again, and then nothing more is written.
 func TestWipedAgainAndAgain(t *testing.T) {
@@ -279,8 +250,7 @@ func TestWipedAgainAndAgain(t *testing.T) {
 				}
 				kit.Absence(t, 100*time.Millisecond, "the platform to take back")
 			}
-			w.becomes("as if nobody had", func() string { return w.unlessAs(&s, c) })
-			w.Quiet(t, quiet)
+			w.endsAs(&s, c)
 			t.Logf("counted: managed fields wiped %d times: %d requests", times, len(w.wire.Requests()))
 		})
 	}

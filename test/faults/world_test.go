@@ -113,6 +113,16 @@ func (w *world) succeed() {
 	w.start()
 }
 
+// writesOf returns how many of the requests are writes.
+func writesOf(requests []Request) (n int) {
+	for _, request := range requests {
+		if request.IsWrite() {
+			n++
+		}
+	}
+	return n
+}
+
 func (w *world) meta() metav1.ObjectMeta {
 	if w.Namespace == "" {
 		return metav1.ObjectMeta{Name: w.name}

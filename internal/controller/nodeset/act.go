@@ -60,8 +60,13 @@ func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decisi
 
 // remove deletes the very pod that was decided upon, as it was then. Where it has
 // changed or is another one, that is decided anew.
+//
+// No read waits for this delete: where the watch ended in between and the pod is gone by the next list, the client would
+// never see the resourceVersion that it waits for. A cache that is behind is harmless: the same pod is chosen, and the
+// delete refused.
 func (n nodeSets) remove(ctx context.Context, pod *corev1.Pod) (changed bool, err error) {
-	err = n.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+	err = n.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion},
+		client.DisableReadYourWritesConsistency)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return true, nil

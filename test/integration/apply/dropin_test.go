@@ -120,6 +120,12 @@ func TestDropInStripped(t *testing.T) {
 		t.Run(test.option, func(t *testing.T) {
 			d := startDropIn(t, true, apply.Policy{}, func(o *ctrl.Options) { test.set(&o.Cache) })
 			d.mustApply(t, d.page().WithData(map[string]string{"a": "0"})) // nothing is in the cache yet
+			kit.WaitFor(t, "the cache has it", func() string {
+				if err := d.Get(t.Context(), client.ObjectKey{Namespace: d.namespace, Name: "page"}, &corev1.ConfigMap{}); err != nil {
+					return err.Error()
+				}
+				return ""
+			})
 			before := get(t, d, "page", &corev1.ConfigMap{}).ResourceVersion
 			err := d.Apply(t.Context(), d.page().WithData(map[string]string{"a": "1"}))
 			for _, part := range []string{"strips managed fields", "cache.Options.DefaultTransform", "cache.Options.ByObject[].Transform", "cache.TransformStripManagedFields"} {

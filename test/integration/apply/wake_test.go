@@ -89,10 +89,10 @@ func TestForeignChangesDoNotWake(t *testing.T) {
 				w.arrived("web")
 				if test.wakes {
 					w.wantWake("web", change.reason, before)
-					w.rest("the reconcile's end")
+					w.rest()
 					continue
 				}
-				w.rest("a reconcile")
+				w.rest()
 				if n := w.count("web") - before; n != 0 {
 					t.Errorf("%s: %d reconciles, want none", change.reason, n)
 				}
@@ -136,7 +136,7 @@ var drift = []struct {
 			w.Fatal(err)
 		}
 		w.arrived(name)
-		w.rest("the reconcile that this leads to")
+		w.rest()
 		w.mu.Lock()
 		w.reconciles[name] = 0
 		w.mu.Unlock()
@@ -235,7 +235,7 @@ func TestConflictWakes(t *testing.T) {
 	before := w.count("web")
 	w.patch("web", "scale", `{"spec":{"replicas":8}}`)
 	w.wantWake("web", "a conflict", before)
-	w.rest("the reconcile's end")
+	w.rest()
 	for _, step := range []string{
 		`{"metadata":{"annotations":{"example.com/note":"a"}}}`,
 		`{"spec":{"replicas":3}}`, // as the intent has it: no conflict any more
@@ -243,7 +243,7 @@ func TestConflictWakes(t *testing.T) {
 		before = w.count("web")
 		w.patch("web", "", step)
 		w.wantWake("web", step, before)
-		w.rest("the reconcile's end")
+		w.rest()
 	}
 	kit.WaitFor(t, "the replicas are ours again", func() string {
 		if owners := kit.OwnersOf(t, w.others, w.namespace, "web", ".spec.replicas"); !slices.ContainsFunc(owners, func(owner string) bool {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -75,6 +74,12 @@ func (w *wakeWorld) count(name string) int {
 // parent makes a parent, and waits until its child is there and the reconciler is at rest.
 func (w *wakeWorld) parent(name string) {
 	w.Helper()
+	w.born(name)
+	w.rest()
+}
+
+func (w *wakeWorld) born(name string) {
+	w.Helper()
 	if err := w.others.Create(w.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}); err != nil {
 		w.Fatal(err)
 	}
@@ -84,10 +89,30 @@ func (w *wakeWorld) parent(name string) {
 		}
 		return ""
 	})
-	w.rest("what follows from the child's birth")
 }
 
-func (w *wakeWorld) rest(what string) { kit.Absence(w.T, 400*time.Millisecond, what) }
+// fence is a parent of its own, whose child others change so that it is reconciled.
+const fence = "fence"
+
+// rest waits until what has arrived in the cache was looked at, and what that leads to was reconciled. Events of one kind are
+// looked at in turn, and one worker takes the parents in turn: so both are over when the fence was reconciled after them. The
+// second time is for a parent that was being reconciled while the fence was queued: it comes after the first.
+func (w *wakeWorld) rest() {
+	w.Helper()
+	if w.count(fence) == 0 {
+		w.born(fence)
+	}
+	for range 2 {
+		before := w.count(fence)
+		w.patch(fence, "", `{"metadata":{"labels":{"tier":null}}}`)
+		kit.WaitFor(w.T, "the fence is put right", func() string {
+			if w.count(fence) == before || w.child(fence).Labels["tier"] == "" {
+				return "it is not"
+			}
+			return ""
+		})
+	}
+}
 
 func (w *wakeWorld) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: w.namespace, Name: name}

@@ -36,7 +36,7 @@ func TestTour(t *testing.T) {
 		}
 		got := world.run(t, script)
 		ran++
-		if script == "kubectl fieldowners deployment/web\n" {
+		if script == "kubectl fieldowners deployment/web --path .metadata\n" {
 			holdReadme(t, world)
 		}
 		shows := i+2 < len(parts) && strings.TrimSpace(parts[i+1]) == "" && strings.HasPrefix(parts[i+2], "text\n")
