@@ -9,8 +9,6 @@ import (
 	"testing"
 )
 
-const attacksPage = "docs/security.md"
-
 var (
 	testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	subtest      = regexp.MustCompile(`\bt\.Run\("([^"]+)"`)
@@ -18,29 +16,49 @@ var (
 
 // TestAttacksAreHeld looks for the tests that the page of attacks names in each row.
 func TestAttacksAreHeld(t *testing.T) {
+	if attacks := checkHeldBy(t, "docs/security.md"); attacks < 30 {
+		t.Errorf("there are %d attacks, want 30 at least", attacks)
+	}
+}
+
+// TestRecipesAreHeld looks for the tests that the page of neighbours names for each recipe.
+func TestRecipesAreHeld(t *testing.T) {
+	if recipes := checkHeldBy(t, "docs/neighbours.md"); recipes < 15 {
+		t.Errorf("there are %d recipes, want 15 at least", recipes)
+	}
+}
+
+// checkHeldBy looks for the tests that the third cell of each row names, in tables of three columns whose last is "Held by".
+func checkHeldBy(t *testing.T, page string) (rows int) {
+	t.Helper()
 	tests := testNames(t)
-	attacks := 0
-	for line := range strings.Lines(proseOf(t, attacksPage)) {
+	inTable := false
+	for line := range strings.Lines(proseOf(t, page)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if !strings.HasPrefix(line, "|") || len(cells) != 3 || strings.Contains(cells[2], "---") || strings.TrimSpace(cells[2]) == "Held by" {
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			inTable = false
+			continue
+		case len(cells) == 3 && strings.TrimSpace(cells[2]) == "Held by":
+			inTable = true
+			continue
+		case !inTable || strings.Contains(cells[2], "---"):
 			continue
 		}
-		attacks++
+		rows++
 		held := codeSpan.FindAllStringSubmatch(cells[2], -1)
 		if len(held) == 0 {
-			t.Errorf("%s: no test holds %q", attacksPage, strings.TrimSpace(cells[0]))
+			t.Errorf("%s: no test holds %q", page, strings.TrimSpace(cells[0]))
 		}
 		for _, span := range held {
 			for part := range strings.SplitSeq(span[1], "/") {
 				if !tests[part] {
-					t.Errorf("%s: there is no test %s", attacksPage, part)
+					t.Errorf("%s: there is no test %s", page, part)
 				}
 			}
 		}
 	}
-	if attacks < 30 {
-		t.Errorf("%s has %d attacks, want 30 at least", attacksPage, attacks)
-	}
+	return rows
 }
 
 func proseOf(t *testing.T, path string) string {

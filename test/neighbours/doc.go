@@ -1,7 +1,7 @@
 // Package neighbours runs other people's programs beside the platform, on the local control plane, as their users do, and
 // holds who owned what after each step against a table in testdata: docs/neighbours.md has what follows from it.
 //
-//	make neighbours          # kubectl, the HPA, fluxcd/pkg/ssa
+//	make neighbours          # kubectl, the HPA, fluxcd/pkg/ssa, what Argo CD sends
 //	make neighbours ALL=1    # Helm as well, whose first build takes minutes
 //	make neighbours K8S=1.36.3
 //

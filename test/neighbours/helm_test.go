@@ -120,7 +120,7 @@ spec:
 		w.must(w.helm("upgrade", "web", chart, "--set", "replicas=5", "--force-conflicts"))
 	})
 	var conflict *apply.ConflictError
-	if err := w.scaler(3); !errors.As(err, &conflict) || conflict.Conflicts[0].Manager.Name != "helm" {
+	if err := w.scaler(3, rejects); !errors.As(err, &conflict) || conflict.Conflicts[0].Manager.Name != "helm" {
 		t.Errorf("ours got %v; want a conflict with helm", err)
 	}
 	w.step("helm rollback web 11", func() { w.must(w.helm("rollback", "web", "11")) }) // the last of the ten

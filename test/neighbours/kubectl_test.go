@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -31,18 +32,14 @@ func TestKubectl(t *testing.T) {
 	w := newWorld(t, apply.Relinquish)
 	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
 	w.watch("apps/v1", "Deployment", "box")
-	manifest := w.file("devbox.yaml", devbox)
 
-	w.step("kubectl apply --server-side -f devbox.yaml", func() { w.must(w.kubectlCommand("apply", "--server-side", "-f", manifest)) })
-	w.condition("box", v1alpha1.ConditionPowerApplied, true)
+	manifest := w.devbox()
 	w.kubectl("annotate", "deployment", "box", "example.com/note=1")
 	w.kubectl("label", "deployment", "box", "team=a")
 	w.kubectl("rollout", "restart", "deployment/box")
 	w.kubectl("set", "env", "deployment/box", "LEVEL=debug")
-	w.kubectl("scale", "deployment", "box", "--replicas", "3")
-	w.replicas(3)
-	w.kubectl("scale", "deployment", "box", "--replicas", "1")
-	w.replicas(1)
+	w.scale("3", "kubectl/Update[scale]")
+	w.scale("1", "coapply-devbox-power/Apply", "kubectl/Update[scale]")
 	w.kubectl("edit", "devbox", "box")
 	w.image("registry.example.com/dev:edited")
 	w.step("kubectl apply --server-side --force-conflicts -f devbox.yaml", func() {
@@ -74,18 +71,19 @@ func TestKubectlScalesAndStops(t *testing.T) {
 			w := newWorld(t, policy)
 			w.watch("apps/v1", "Deployment", "box")
 			w.devbox()
-			w.kubectl("scale", "deployment", "box", "--replicas", "3")
 			if policy == apply.Reject {
-				w.replicas(3)
+				w.scale("3", "kubectl/Update[scale]")
 				w.condition("box", v1alpha1.ConditionPowerApplied, false, ".spec.replicas", "kubectl")
-				w.kubectl("scale", "deployment", "box", "--replicas", "1")
+				w.scale("1", "coapply-devbox-power/Apply", "kubectl/Update[scale]")
 				w.condition("box", v1alpha1.ConditionPowerApplied, true, reconciler.ReasonShared)
+			} else {
+				w.scale("3", "coapply-devbox-power/Apply")
 			}
 			w.replicas(1)
 			w.kubectl("patch", "devbox", "box", "--type", "merge", "-p", `{"spec":{"state":"Stopped"}}`)
 			if policy == apply.Reject { // its value is kubectl's as well
 				w.condition("box", v1alpha1.ConditionPowerApplied, false, ".spec.replicas", "kubectl")
-				w.step("kubectl fieldowners migrate …, as the condition says", w.migrate)
+				w.step("kubectl fieldowners migrate …, as the condition says", func() { w.migrate(w.wayOut()...) })
 			}
 			w.replicas(0)
 			w.condition("box", v1alpha1.ConditionPowerApplied, true)
@@ -94,8 +92,8 @@ func TestKubectlScalesAndStops(t *testing.T) {
 	}
 }
 
-// migrate runs the command that the condition of the Devbox's replicas names.
-func (w *world) migrate() {
+// wayOut returns the arguments of the command that the condition of the Devbox's replicas names.
+func (w *world) wayOut() []string {
 	w.t.Helper()
 	box := w.Get(w.t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)
 	message := meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionPowerApplied).Message
@@ -103,7 +101,14 @@ func (w *world) migrate() {
 	if len(named) == 0 {
 		w.t.Fatalf("no command in %q", message)
 	}
-	command := kit.KubectlCommand(w.t, w.Config(), named[1:]...)
+	return named[3:]
+}
+
+// migrate runs kubectl fieldowners migrate.
+func (w *world) migrate(args ...string) {
+	w.t.Helper()
+	args = append([]string{"fieldowners", "migrate", "--yes", "--namespace", w.Namespace}, args...)
+	command := kit.KubectlCommand(w.t, w.Config(), args...)
 	command.Dir = w.t.TempDir() // for what undoes it
 	w.must(command)
 }
@@ -128,7 +133,8 @@ func TestForeignStatus(t *testing.T) {
 	w.finish()
 }
 
-// TestAutoscaler has the real autoscaler raise a Devbox's replicas to its minimum.
+// TestAutoscaler has the real autoscaler raise a Devbox's replicas to its minimum. The Devbox can be stopped again when it is
+// gone and ours has been made the owner of the replicas, which the autoscaler leaves behind.
 func TestAutoscaler(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []apply.Decision{apply.Relinquish, apply.Reject} {
@@ -141,8 +147,18 @@ func TestAutoscaler(t *testing.T) {
 				w.must(w.kubectlCommand("autoscale", "deployment", "box", "--min", "2", "--max", "5"))
 				w.replicas(2)
 			})
-			w.condition("box", v1alpha1.ConditionPowerApplied, policy == apply.Relinquish)
+			left := policy == apply.Relinquish // which is True, and says whose they are
+			w.condition("box", v1alpha1.ConditionPowerApplied, left, ".spec.replicas", "kube-controller-manager")
+			w.kubectl("patch", "devbox", "box", "--type", "merge", "-p", `{"spec":{"state":"Stopped"}}`)
+			w.condition("box", v1alpha1.ConditionPowerApplied, left, ".spec.replicas", "kube-controller-manager")
+			w.condition("box", v1alpha1.ConditionReady, false) // there is a pod
+			w.replicas(2)
 			w.step("kubectl delete hpa box", func() { w.must(w.kubectlCommand("delete", "hpa", "box")) })
+			w.step("kubectl fieldowners migrate deployment/box --from kube-controller-manager", func() {
+				w.migrate("deployment.apps/box", "--from", "kube-controller-manager", "--to", "coapply-devbox-power", "--path", ".spec.replicas")
+				w.condition("box", v1alpha1.ConditionReady, true)
+			})
+			w.replicas(0)
 			w.finish()
 		})
 	}
@@ -159,20 +175,35 @@ func TestAutoscalerForced(t *testing.T) {
 	w.condition("box", v1alpha1.ConditionPowerApplied, false, "kube-controller-manager")
 }
 
-// devbox makes one, as a person does, and waits until it is ready.
-func (w *world) devbox() {
+// devbox makes a Devbox as a person does, waits until it is ready, and returns the manifest's path.
+func (w *world) devbox() (manifest string) {
 	w.t.Helper()
+	manifest = w.file("devbox.yaml", devbox)
 	w.step("kubectl apply --server-side -f devbox.yaml", func() {
-		w.must(w.kubectlCommand("apply", "--server-side", "-f", w.file("devbox.yaml", devbox)))
+		w.must(w.kubectlCommand("apply", "--server-side", "-f", manifest))
 		w.condition("box", v1alpha1.ConditionReady, true)
+	})
+	return manifest
+}
+
+// scale scales the Devbox's Deployment, and waits until the replicas have those owners.
+func (w *world) scale(replicas string, owners ...string) {
+	w.t.Helper()
+	w.step("kubectl scale deployment box --replicas "+replicas, func() {
+		w.must(w.kubectlCommand("scale", "deployment", "box", "--replicas", replicas))
+		kit.WaitFor(w.t, "the owners of the replicas", func() string {
+			return cmp.Diff(owners, kit.OwnersOf(w.t, w.Client, w.Namespace, "box", ".spec.replicas"))
+		})
 	})
 }
 
-// replicas waits until the Deployment has so many, in its spec.
-func (w *world) replicas(want int32) {
+// replicas waits until the Devbox's Deployment has so many, in its spec.
+func (w *world) replicas(want int32) { w.t.Helper(); w.replicasOf("box", want) }
+
+func (w *world) replicasOf(deployment string, want int32) {
 	w.t.Helper()
 	kit.WaitFor(w.t, "the replicas", func() string {
-		if n := *w.deployment().Spec.Replicas; n != want {
+		if n := *w.Get(w.t, deployment, &appsv1.Deployment{}).(*appsv1.Deployment).Spec.Replicas; n != want {
 			return fmt.Sprintf("%d, want %d", n, want)
 		}
 		return ""

@@ -6,12 +6,12 @@ import (
 	"coapply.dev/apply"
 )
 
-// scaler applies .spec.replicas of the Deployment web and nothing else, as a controller of ours that rejects conflicts.
-func (w *world) scaler(replicas int32) error {
+var rejects = apply.OnConflict(apply.Reject)
+
+// scaler applies .spec.replicas of the Deployment web and nothing else, as a controller of ours.
+func (w *world) scaler(replicas int32, policy apply.Policy) error {
 	w.t.Helper()
-	applier, err := apply.New(w.Client, apply.Config{
-		FieldManager: "shop-size", Policy: apply.OnConflict(apply.Reject), LiveReader: w.Client,
-	})
+	applier, err := apply.New(w.Client, apply.Config{FieldManager: "shop-size", Policy: policy, LiveReader: w.Client})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -20,10 +20,10 @@ func (w *world) scaler(replicas int32) error {
 	return err
 }
 
-// scaled is a step of that controller, which has to succeed.
+// scaled is a step of that controller, which rejects conflicts, and has to meet none.
 func (w *world) scaled(replicas int32) {
 	w.t.Helper()
-	if err := w.scaler(replicas); err != nil {
+	if err := w.scaler(replicas, rejects); err != nil {
 		w.t.Error(err)
 	}
 }

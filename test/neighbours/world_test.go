@@ -33,7 +33,7 @@ type world struct {
 	kubeconfig string
 	watched    []*unstructured.Unstructured // whose owners are recorded
 	before     map[string][]string          // their owners after the step before
-	record     strings.Builder
+	record     strings.Builder              // what testdata has
 }
 
 func newWorld(t *testing.T, replicas apply.Decision) *world {
@@ -60,7 +60,7 @@ func worldOf(t *testing.T, p *kit.Platform) *world {
 	return &world{t: t, Platform: p, kubeconfig: kit.Kubeconfig(t, p.Config()), before: map[string][]string{}}
 }
 
-// watch has the owners of an object in the record.
+// watch adds an object whose owners are recorded.
 func (w *world) watch(apiVersion, kind, name string) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
@@ -89,7 +89,7 @@ func (w *world) command(path string, args ...string) *exec.Cmd {
 	return command(w.t, path, append([]string{"--namespace", w.Namespace, "--kubeconfig", w.kubeconfig}, args...)...)
 }
 
-// command is one of a user whose home is empty and whose editor makes the image :edited.
+// command prepares a command of a user whose home is empty, and whose editor sets the image's tag to edited.
 func command(t *testing.T, path string, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), path, args...)
@@ -106,7 +106,7 @@ func (w *world) must(command *exec.Cmd) {
 	}
 }
 
-// refused runs a command that has to fail, and say all that.
+// refused runs a command that has to fail, with an output that contains each of the texts.
 func (w *world) refused(command *exec.Cmd, says ...string) {
 	w.t.Helper()
 	out, err := command.CombinedOutput()
@@ -120,7 +120,7 @@ func (w *world) refused(command *exec.Cmd, says ...string) {
 	}
 }
 
-// step does what a user does, waits until nothing moves any more, and records what changed hands.
+// step does what a user does, waits until nothing changes any more, and records which owners came and went.
 func (w *world) step(what string, do func()) {
 	w.t.Helper()
 	do()
@@ -138,7 +138,7 @@ func (w *world) step(what string, do func()) {
 
 var uids = regexp.MustCompile(`uid="[^"]*"`)
 
-// owners lists "PATH MANAGER" of an object; none is one that there is not.
+// owners lists "PATH MANAGER" of an object but for its status; nil if it does not exist.
 func (w *world) owners(of *unstructured.Unstructured) []string {
 	w.t.Helper()
 	live := of.DeepCopy()
@@ -192,8 +192,8 @@ func (w *world) settle(rest time.Duration) {
 	})
 }
 
-// finish sees that nothing moves after the last step and that ours sends nothing, and compares the record with the one in
-// testdata, which NEIGHBOURS_UPDATE=1 writes. REST=60s is how long nothing has to move.
+// finish fails if an object changes after the last step, or ours writes, and compares the record with the one in testdata,
+// which NEIGHBOURS_UPDATE=1 writes. REST=60s sets how long it watches.
 func (w *world) finish() {
 	w.t.Helper()
 	rest := 3 * time.Second
@@ -240,7 +240,7 @@ func (w *world) file(name, text string) string {
 	return path
 }
 
-// condition waits until a Devbox has a condition of a status whose reason and message say all that.
+// condition waits until a condition of a Devbox has a status, and reason and message that contain each of the texts.
 func (w *world) condition(name, kind string, status bool, says ...string) {
 	w.t.Helper()
 	kit.WaitFor(w.t, fmt.Sprintf("%s of %s is %v", kind, name, status), func() string {

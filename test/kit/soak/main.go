@@ -80,7 +80,7 @@ func soak(ctx context.Context, steps []step, patience time.Duration, seed uint64
 		fmt.Printf("=== make soak SEED=%d\n", seed)
 		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(steps)) {
 			building := time.Now()
-			if err := steps[i].build(ctx, race); err != nil {
+			if err := steps[i].build(ctx); err != nil {
 				return errors.Join(failed, err)
 			}
 			end = end.Add(time.Since(building))
@@ -132,7 +132,7 @@ type step struct {
 	arguments   []string
 	environment []string
 	module      string // "" is ours
-	compiles    bool   // takes minutes to compile, with what no other step needs
+	compiles    bool   // takes minutes to compile, with what no other step needs, and so runs without the race detector
 }
 
 // builds reports whether the step has something to build that takes minutes.
@@ -144,10 +144,10 @@ func (s step) namesVersion() bool {
 }
 
 // build compiles the tests that take minutes, or the version of the control plane that the step names.
-func (s step) build(ctx context.Context, race bool) error {
+func (s step) build(ctx context.Context) error {
 	if s.compiles {
 		s.arguments = append([]string{"-run", "^$"}, s.arguments...)
-		return s.run(ctx, race, nil)
+		return s.run(ctx, false, nil)
 	}
 	if !s.namesVersion() {
 		return nil
@@ -177,7 +177,7 @@ func (s step) take(ctx context.Context, end time.Time, race bool, environment []
 // run asks the tests to end when the context is over, so that they stop their control planes.
 func (s step) run(ctx context.Context, race bool, environment []string) error {
 	arguments := append([]string{"test", "-count=1", "-timeout=2h", "-parallel=8"}, s.arguments...)
-	if race {
+	if race && !s.compiles {
 		arguments = append([]string{"test", "-race"}, arguments[1:]...)
 		environment = append(slices.Clone(environment), "CGO_ENABLED=1") // which the detector needs, and nothing else
 	}
