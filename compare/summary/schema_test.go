@@ -43,7 +43,7 @@ func TestResultsSchema(t *testing.T) {
 			t.Errorf("%s does not lead to %s", schemaDocument, name)
 			continue
 		}
-		for _, field := range unexplained(t, filepath.Join("../..", file), kind.Name()) {
+		for _, field := range unexplained(t, filepath.Join("..", "..", file), kind.Name()) {
 			t.Errorf("%s: %s.%s has no comment", file, name, field)
 		}
 	}
