@@ -88,8 +88,8 @@ func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, t
 		if kept[set.UID] || !isOwnSet(box, set) {
 			continue
 		}
-		err := w.client.Delete(ctx, set, client.Preconditions{UID: &set.UID},
-			client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err := w.client.Delete(ctx, set, client.Preconditions{UID: &set.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground),
+			client.DisableReadYourWritesConsistency) // else the client begins to watch ReplicaSets, which it may not
 		if err := ignoreOther(err); err != nil {
 			return nil, fmt.Errorf("deleting ReplicaSet %s: %w", set.Name, err)
 		}

@@ -55,7 +55,12 @@ func deleteObject(t *testing.T, p *kit.Platform, object client.Object, opts ...c
 // running starts a platform with one Devbox, and gives its pod.
 func running(t *testing.T) (*kit.Platform, corev1.Pod) {
 	t.Helper()
-	p := kit.StartPlatform(t, apply.Force)
+	return runningAs(t, kit.Cluster(t).Config())
+}
+
+func runningAs(t *testing.T, manager *rest.Config) (*kit.Platform, corev1.Pod) {
+	t.Helper()
+	p := kit.StartPlatformAs(t, manager, apply.Force)
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
 	return p, pods(t, p, "box")[0]
@@ -183,10 +188,21 @@ func TestDevboxDeletedWhilePending(t *testing.T) {
 	p.Quiet(t, time.Second)
 }
 
-// TestDevboxDeletedWithAnOrphanedReplicaSet, which replaces every pod that goes.
+// TestDevboxDeletedWithAnOrphanedReplicaSet, which replaces every pod that goes. The manager may delete ReplicaSets and not
+// watch them, and does not try.
 func TestDevboxDeletedWithAnOrphanedReplicaSet(t *testing.T) {
 	t.Parallel()
-	p, _ := running(t)
+	manager := kit.AsManager(t, kit.NewClient(t, kit.Cluster(t).Config()), kit.Cluster(t).Config())
+	var watched atomic.Int32
+	manager.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(request.URL.Path, "/replicasets") && request.URL.Query().Has("watch") {
+				watched.Add(1)
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	p, _ := runningAs(t, manager)
 	box := &v1alpha1.Devbox{}
 	pause := func(value string) {
 		p.Patch(t, box, "box", fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, reconciler.PausedAnnotation, value))
@@ -213,6 +229,9 @@ func TestDevboxDeletedWithAnOrphanedReplicaSet(t *testing.T) {
 	pause("null")
 	waitUntilGone(t, p, "box")
 	p.Quiet(t, time.Second)
+	if n := watched.Load(); n > 0 {
+		t.Errorf("ReplicaSets were to be watched %d times", n)
+	}
 }
 
 // failPods has the release of pods fail, as if the manager died before it.
