@@ -1,6 +1,7 @@
 package neighbours
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +22,7 @@ var helm = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	kit.OnStop(func(context.Context) error { return os.RemoveAll(dir) })
 	path := filepath.Join(dir, "helm")
 	return path, kit.BuildCommands(path, "helm.sh/helm/v4/cmd/helm")
 })
