@@ -10,7 +10,7 @@ import (
 
 // What the documents say is tested is what tools/cluster builds, and the client libraries are those of go.mod.
 func TestVersionsAreThoseTested(t *testing.T) {
-	modFiles, err := filepath.Glob(filepath.Join(root, "tools/cluster/*.mod"))
+	modFiles, err := filepath.Glob(filepath.Join(root, "tools", "cluster", "*.mod"))
 	if err != nil || len(modFiles) < 2 {
 		t.Fatalf("%d versions of the control plane, %v", len(modFiles), err)
 	}
