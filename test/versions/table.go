@@ -66,13 +66,13 @@ func (r results) count(action string) (n int) {
 }
 
 func (r results) String() string {
-	said := fmt.Sprintf("%d passed", r.count("pass"))
+	said := []string{fmt.Sprintf("%d passed", r.count("pass"))}
 	for _, other := range [][2]string{{"fail", "failed"}, {"skip", "skipped"}} {
 		if n := r.count(other[0]); n > 0 {
-			said += fmt.Sprintf(", %d %s", n, other[1])
+			said = append(said, fmt.Sprintf("%d %s", n, other[1]))
 		}
 	}
-	return said
+	return strings.Join(said, ", ")
 }
 
 // table has the results of each group on each version.
@@ -92,7 +92,7 @@ func (t *table) print(out io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	w.Flush()
+	_ = w.Flush() // a terminal or a test
 }
 
 // differences returns a line for each test that failed, or whose result is not the same on all versions, and the number

@@ -174,9 +174,7 @@ func TestFight(t *testing.T) {
 	}
 
 	p.Quiet(t, 500*time.Millisecond) // nobody tries again and again
-	if n := replicas(t, p, "box"); n != 3 {
-		t.Errorf("replicas are %d, want those of the other", n)
-	}
+	waitForReplicas(t, p, "box", 3)
 
 	t.Log("the other goes on: ours tries once each time, and gives way")
 	var before int
@@ -199,9 +197,7 @@ func TestFight(t *testing.T) {
 	if n, most := forced(p)-before, tries(time.Since(began)); n > most {
 		t.Errorf("ours forced %d times while it had to wait; the cool-downs leave room for %d", n, most)
 	}
-	if replicas(t, p, "box") != 3 {
-		t.Errorf("replicas are %d, want those of the other", replicas(t, p, "box"))
-	}
+	waitForReplicas(t, p, "box", 3) // those of the other, who may just be about to force them again
 
 	t.Log("the other stops")
 	stop()
