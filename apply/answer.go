@@ -36,7 +36,7 @@ func (a *answer) object() *unstructured.Unstructured {
 		return a.known
 	}
 	object := &unstructured.Unstructured{}
-	if holder, ok := a.decoded.(wire.Unstructured); ok && (a.sent.Subresource == "" || a.recorded.Status == 0) { // so that it is not decoded again
+	if holder, ok := a.decoded.(wire.Unstructured); ok { // so that it is not decoded again
 		object.Object = holder.UnstructuredContent()
 		a.known = object
 	} else if a.recorded.Status != 0 && object.UnmarshalJSON(a.recorded.Body) == nil {

@@ -36,7 +36,8 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	c.target.read = nil
 	known := c.sending(r.form)
 	c.exchange.Calling()
-	err = withoutValues(c.ref, c.apply(ctx, r.form, config, r.force)) // before it is logged
+	decoded, err := c.apply(ctx, r.form, config, r.force)
+	err = withoutValues(c.ref, err) // before it is logged
 	c.exchange.Called(err)
 	c.log.V(1).Info("applied", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.resourceVersion, "error", err)
 	switch {
@@ -48,7 +49,7 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 		known(c.classify(ctx, err))
 		return nil, err
 	}
-	landed := &answer{sent: r.form, decoded: config, recorded: c.exchange.LastAnswer()}
+	landed := &answer{sent: r.form, decoded: decoded, recorded: c.exchange.LastAnswer()}
 	c.judge(landed)
 	c.madeIt()
 	known(nil)
@@ -82,8 +83,9 @@ func (c *call) statusLanded(landed *answer) error {
 		Err: errors.New("the server took the rest and dropped the status: set Intent.Subresource to \"status\", in an intent of its own")}
 }
 
-// apply has the client send a configuration to the object or to a subresource.
-func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.ApplyConfiguration, force bool) error {
+// apply has the client send a configuration to the object or to a subresource, and returns
+// what it writes the server's answer into.
+func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.ApplyConfiguration, force bool) (decoded runtime.ApplyConfiguration, err error) {
 	options := client.ApplyOptions{FieldManager: c.config.FieldManager}
 	if force {
 		options.Force = &force
@@ -92,13 +94,13 @@ func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.Ap
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	if form.Subresource == "" {
-		return c.client.Apply(ctx, config, &options)
+		return config, c.client.Apply(ctx, config, &options)
 	}
 	target, subresource := config, &client.SubResourceApplyOptions{ApplyOptions: options}
 	if form.hasBody() {
 		target, subresource.SubResourceBody = client.ApplyConfigurationFromUnstructured(c.newLive()), config
 	}
-	return c.client.SubResource(form.Subresource).Apply(ctx, target, subresource)
+	return target, c.client.SubResource(form.Subresource).Apply(ctx, target, subresource)
 }
 
 // emptyObject returns the typed form if the scheme knows one, as informers usually have
