@@ -106,8 +106,8 @@ func whatStands(object *unstructured.Unstructured) map[string]any {
 }
 
 // rests waits until an object is as its reconcilers want it, which is when nobody has
-// written to it for a while.
-func rests(t *testing.T, p *kit.Platform, object client.Object) {
+// written to it for a while, and no condition is on its way.
+func rests(t *testing.T, p *kit.Platform, object *unstructured.Unstructured) {
 	t.Helper()
 	last := ""
 	since := time.Now()
@@ -120,6 +120,11 @@ func rests(t *testing.T, p *kit.Platform, object client.Object) {
 		}
 		if time.Since(since) < time.Second {
 			return "it has just been written to"
+		}
+		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+		onItsWay := func(c any) bool { return c.(map[string]any)["status"] == string(metav1.ConditionUnknown) }
+		if len(conditions) == 0 || slices.ContainsFunc(conditions, onItsWay) {
+			return fmt.Sprint("conditions are ", conditions)
 		}
 		return ""
 	})
