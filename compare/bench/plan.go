@@ -22,7 +22,7 @@ var (
 	// queued has what a controller does with a stale write as well.
 	queued = slices.Concat(core, []string{"gmu-requeue"})
 	// lanes are those of writers that share a process. Each writer of gmu-requeue is a controller with a queue of its own,
-	// and nobody runs 16 or 64 for one object in one process.
+	// and nobody runs 16 or 64 for one object in one process: one such cell, about what it costs, is enough.
 	lanes = slices.Concat(core, []string{"gmu-lanes", "ssa-lanes"})
 	// apart are those of writers that share no process: plain lanes come to nothing there.
 	apart = slices.Concat(queued, []string{"gmu-unbounded", "patch-lock"})
