@@ -20,6 +20,7 @@ type answer struct {
 	decoded  runtime.ApplyConfiguration // by the client
 	recorded wire.Answer
 	known    *unstructured.Unstructured // what object returns, once it was asked for
+	read     *wire.Head                 // what head returns, once it was asked for
 }
 
 // nothingSent is the end of a call that needed no request.
@@ -55,7 +56,7 @@ func (a *answer) object() *unstructured.Unstructured {
 // Configured. (The time of our managed fields entry does not tell either: the server
 // stamps it for a changed value, not for a changed owner.)
 func (c *call) judge(landed *answer) {
-	object := landed.identity()
+	object := landed.head()
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
 	seenBefore := !c.dryRun && c.seenBefore(c.ref)
 	switch {
@@ -68,28 +69,34 @@ func (c *call) judge(landed *answer) {
 	}
 }
 
-// identity reads the answer as the client decoded it where that takes nothing, else
-// as recorded, or as the client has it where nothing is recorded or it is not JSON.
-// The apply has landed: what cannot be read is left out and fails nothing.
-func (a *answer) identity() wire.Identity {
-	if holder, ok := a.decoded.(wire.Unstructured); ok {
-		decoded := unstructured.Unstructured{Object: holder.UnstructuredContent()}
-		return wire.Identity{UID: decoded.GetUID(), ResourceVersion: decoded.GetResourceVersion()}
+// head reads the answer as it was recorded, or as the client has it where nothing is recorded
+// or it is no JSON. The apply has landed: what cannot be read is left out and fails nothing.
+func (a *answer) head() wire.Head {
+	if a.read == nil {
+		a.read = a.readHead()
 	}
+	return *a.read
+}
+
+func (a *answer) readHead() *wire.Head {
 	if a.recorded.Status != 0 {
-		if found, err := wire.ReadIdentity(a.recorded.Body); err == nil {
-			return found
+		if found, err := wire.ReadHead(a.recorded.Body); err == nil {
+			return &found
 		}
 	}
-	body, err := json.Marshal(a.decoded)
-	if err != nil {
-		return wire.Identity{}
+	content := any(a.decoded)
+	if holder, ok := a.decoded.(wire.Unstructured); ok {
+		content = holder.UnstructuredContent()
 	}
-	found, err := wire.ReadIdentity(body)
+	body, err := json.Marshal(content)
 	if err != nil {
-		return wire.Identity{}
+		return &wire.Head{}
 	}
-	return found
+	found, err := wire.ReadHead(body)
+	if err != nil {
+		return &wire.Head{}
+	}
+	return &found
 }
 
 // seenVersions remembers the resourceVersion of the last answer for each of the

@@ -69,11 +69,11 @@ func (c *call) statusLanded(landed *answer) error {
 	if c.intent.Subresource != "" || c.intent.object[statusSubresource] == nil {
 		return nil
 	}
-	object := landed.object()
-	if object == nil || len(object.GetManagedFields()) == 0 {
+	entries := landed.head().ManagedFields
+	if len(entries) == 0 {
 		return nil // nobody can tell
 	}
-	ownership, _ := fieldowners.ParseReadable(object.GetManagedFields())
+	ownership, _ := fieldowners.ParseReadable(entries)
 	for _, entry := range ownership.Entries() {
 		if c.isOurs(entry.Manager) && slices.ContainsFunc(entry.Fields(), isStatus) {
 			return nil
