@@ -13,7 +13,7 @@ func TestReadHead(t *testing.T) {
 		`{"spec":{"uid":"no"}}`: {},
 		`{}`:                    {},
 		`{"metadata":null}`:     {},
-		` {"metadata": {"uid":"0000-1", "resourceVersion":"7"}, and what comes then is not read`: both,
+		`{"metadata": {"uid":"0000-1", "resourceVersion":"7"}, and what comes then is not read`: both,
 	} {
 		if got, err := ReadHead([]byte(object)); err != nil || got.Identity != want {
 			t.Errorf("%s: %v, %v", object, got, err)
