@@ -76,8 +76,8 @@ func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *core
 	if now.UID != box.UID || now.Generation != box.Generation || service.DeletionTimestamp != nil {
 		return nil
 	}
-	err := n.client.Delete(ctx, service, client.Preconditions{UID: &service.UID, ResourceVersion: &service.ResourceVersion})
-	if err := ignoreOther(err); err != nil {
+	err := setup.Delete(ctx, n.client, service, client.Preconditions{UID: &service.UID, ResourceVersion: &service.ResourceVersion})
+	if err != nil {
 		return fmt.Errorf("deleting the Service: %w", err)
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +14,7 @@ import (
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/update"
+	"coapply.dev/internal/controller/setup"
 )
 
 // podsOf lists what has the Devbox's label, strangers too.
@@ -137,19 +137,9 @@ func (w workload) removePod(ctx context.Context, pod *corev1.Pod) error {
 	if err := w.releasePod(ctx, pod); err != nil {
 		return err
 	}
-	err := w.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID},
-		client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if err := ignoreOther(err); err != nil {
+	err := setup.Delete(ctx, w.client, pod, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil {
 		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 	}
 	return nil
-}
-
-// ignoreOther takes as success that the object is gone, or that what has its name
-// now is another one: a delete answers a uid that does not match with 409.
-func ignoreOther(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/setup"
 )
 
 // cleanup deletes the Deployment in the foreground, so that no ReplicaSet of it
@@ -61,9 +62,8 @@ func (w workload) deleteDeployment(ctx context.Context, deployment *appsv1.Deplo
 	if deployment.DeletionTimestamp != nil {
 		return nil
 	}
-	err := w.client.Delete(ctx, deployment, client.Preconditions{UID: &deployment.UID},
-		client.PropagationPolicy(metav1.DeletePropagationForeground))
-	if err := ignoreOther(err); err != nil {
+	err := setup.Delete(ctx, w.client, deployment, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	if err != nil {
 		return fmt.Errorf("deleting the Deployment: %w", err)
 	}
 	return nil
@@ -88,9 +88,8 @@ func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, t
 		if kept[set.UID] || !isOwnSet(box, set) {
 			continue
 		}
-		err := w.client.Delete(ctx, set, client.Preconditions{UID: &set.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground),
-			client.DisableReadYourWritesConsistency) // else the client begins to watch ReplicaSets, which it may not
-		if err := ignoreOther(err); err != nil {
+		err := setup.Delete(ctx, w.client, set, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if err != nil {
 			return nil, fmt.Errorf("deleting ReplicaSet %s: %w", set.Name, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/controller/user"
 )
 
@@ -56,11 +57,7 @@ func (c cleanup) deleteQuota(ctx context.Context, license *v1alpha1.License, nam
 	case !metav1.IsControlledBy(&quota, license):
 		return nil // someone else's
 	}
-	err = c.client.Delete(ctx, &quota, client.Preconditions{UID: &quota.UID})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // gone, or another one by now
-		return nil
-	}
-	if err != nil {
+	if err := setup.Delete(ctx, c.client, &quota); err != nil {
 		return fmt.Errorf("deleting the ResourceQuota: %w", err)
 	}
 	return nil
