@@ -132,6 +132,7 @@ func TestSetLast(t *testing.T) {
 
 func TestPhase(t *testing.T) {
 	notReady := func(p *corev1.Pod) { p.Status.Conditions = nil }
+	failed := func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed } // conditions last that nobody has changed
 	for _, test := range []struct {
 		state v1alpha1.DevboxState
 		pods  []*corev1.Pod
@@ -141,9 +142,10 @@ func TestPhase(t *testing.T) {
 		{v1alpha1.DevboxRunning, []*corev1.Pod{pod(notReady)}, v1alpha1.PhasePending},
 		{v1alpha1.DevboxRunning, []*corev1.Pod{pod(deleting(30))}, v1alpha1.PhasePending},
 		{v1alpha1.DevboxRunning, []*corev1.Pod{pod(deleting(30)), pod()}, v1alpha1.PhaseRunning},
+		{v1alpha1.DevboxRunning, []*corev1.Pod{pod(failed)}, v1alpha1.PhasePending},
 		{v1alpha1.DevboxStopped, []*corev1.Pod{pod()}, v1alpha1.PhaseStopping},
 		{v1alpha1.DevboxStopped, nil, v1alpha1.PhaseStopped},
-		{v1alpha1.DevboxStopped, []*corev1.Pod{pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })}, v1alpha1.PhaseStopped},
+		{v1alpha1.DevboxStopped, []*corev1.Pod{pod(failed)}, v1alpha1.PhaseStopped},
 		{v1alpha1.DevboxShutdown, []*corev1.Pod{pod()}, v1alpha1.PhaseStopping},
 		{v1alpha1.DevboxShutdown, nil, v1alpha1.PhaseShutdown},
 	} {
