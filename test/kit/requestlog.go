@@ -2,11 +2,12 @@ package kit
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// RequestLog keeps method and path of each request but for lists and watches.
+// RequestLog keeps method and path of each request but for watches.
 type RequestLog struct {
 	mu   sync.Mutex
 	sent []string
@@ -22,6 +23,13 @@ func (l *RequestLog) Wrap(next http.RoundTripper) http.RoundTripper {
 		l.mu.Unlock()
 		return next.RoundTrip(request)
 	})
+}
+
+// Sent returns all of them.
+func (l *RequestLog) Sent() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.sent)
 }
 
 // About returns the requests of a method whose path contains a text.

@@ -36,17 +36,18 @@ func (w *world) helm(args ...string) *exec.Cmd {
 	return w.command(path, args...)
 }
 
-func needsHelm(t *testing.T) {
+// needsAll skips a test without ALL=1.
+func needsAll(t *testing.T, program string) {
 	t.Helper()
 	if os.Getenv("ALL") != "1" {
-		t.Skip("Helm takes minutes to build the first time: make neighbours ALL=1")
+		t.Skip(program + " takes minutes to build the first time: make neighbours ALL=1")
 	}
 }
 
 // TestHelm has a chart with a Devbox: installed with --wait, upgraded ten times, rolled back, uninstalled.
 func TestHelm(t *testing.T) {
 	t.Parallel()
-	needsHelm(t)
+	needsAll(t, "Helm")
 	w := newWorld(t, apply.Relinquish)
 	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
 	w.watch("apps/v1", "Deployment", "box")
@@ -87,7 +88,7 @@ spec:
 // alone; one that sets them, which is refused, and forced; and ours, which is refused then.
 func TestHelmBesideOurs(t *testing.T) {
 	t.Parallel()
-	needsHelm(t)
+	needsAll(t, "Helm")
 	w := newWorld(t, apply.Relinquish)
 	w.watch("apps/v1", "Deployment", "web")
 	chart := chart(t, "web", `
@@ -135,7 +136,7 @@ spec:
 // waits with success once there is room.
 func TestHelmWaitsForQuota(t *testing.T) {
 	t.Parallel()
-	needsHelm(t)
+	needsAll(t, "Helm")
 	w := newWorld(t, apply.Reject)
 	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
 	w.must(w.kubectlCommand("create", "quota", "none", "--hard", "pods=0"))
@@ -154,7 +155,7 @@ func TestHelmWaitsForQuota(t *testing.T) {
 // conflicts over a label of ours; a chart that is made to take it deletes it when it is uninstalled, and ours makes it again.
 func TestHelmTakesOurs(t *testing.T) {
 	t.Parallel()
-	needsHelm(t)
+	needsAll(t, "Helm")
 	w := newWorld(t, apply.Relinquish)
 	w.watch("apps/v1", "Deployment", "box")
 	w.devbox()

@@ -34,11 +34,7 @@ func server(t *testing.T) (config *rest.Config, installer string) {
 			t.Error(err)
 		}
 	})
-	binaries, err := localcluster.Ensure(t.Context(), kit.StartLog())
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifests, err := exec.CommandContext(t.Context(), binaries.Kubectl, "kustomize", kit.File("config", "default")).Output()
+	manifests, err := exec.CommandContext(t.Context(), kubectl, "kustomize", kit.File("config", "default")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,15 +76,11 @@ func TestInstallerByKubectl(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			config, installer := server(t)
-			binaries, err := localcluster.Ensure(t.Context(), kit.StartLog())
-			if err != nil {
-				t.Fatal(err)
-			}
 			kubeconfig := kit.Kubeconfig(t, config)
 			run := func() map[string]string {
-				kubectl := command(t, binaries.Kubectl, "apply", way, "-f", "-", "--kubeconfig", kubeconfig)
-				kubectl.Stdin = strings.NewReader(installer)
-				out, err := kubectl.CombinedOutput()
+				apply := command(t, kubectl, "apply", way, "-f", "-", "--kubeconfig", kubeconfig)
+				apply.Stdin = strings.NewReader(installer)
+				out, err := apply.CombinedOutput()
 				if err != nil || strings.Contains(strings.ToLower(string(out)), "warning") {
 					t.Fatalf("%v\n%s", err, out)
 				}
@@ -124,7 +116,7 @@ func generations(t *testing.T, config *rest.Config, manifest string) map[string]
 
 // TestInstallerByHelm: a chart of install.yaml is installed, upgraded and uninstalled.
 func TestInstallerByHelm(t *testing.T) {
-	needsHelm(t)
+	needsAll(t, "Helm")
 	t.Parallel()
 	config, installer := server(t)
 	kubeconfig := kit.Kubeconfig(t, config)

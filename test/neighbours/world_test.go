@@ -22,7 +22,6 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
 	"coapply.dev/internal/controller/fights"
-	"coapply.dev/internal/localcluster"
 	"coapply.dev/test/kit"
 )
 
@@ -30,6 +29,7 @@ import (
 type world struct {
 	*kit.Platform
 	t          *testing.T
+	requests   *kit.RequestLog // of the platform's manager
 	kubeconfig string
 	watched    []*unstructured.Unstructured // whose owners are recorded
 	before     map[string][]string          // their owners after the step before
@@ -38,26 +38,29 @@ type world struct {
 
 func newWorld(t *testing.T, replicas apply.Decision) *world {
 	t.Helper()
-	return worldOf(t, kit.StartPlatform(t, replicas))
+	return startWorld(t, replicas, nil)
 }
 
 // newFightingWorld is one whose platform forces the replicas, and looks for fights.
 func newFightingWorld(t *testing.T) *world {
 	t.Helper()
-	config := kit.Cluster(t).Config
-	p := &kit.Platform{Client: kit.NewClient(t, config()), Config: config, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
-	p.Namespace = kit.NewNamespace(t, p.Client)
-	var err error
-	if p.Contention, err = contention.New(fights.Config()); err != nil {
+	state, err := contention.New(fights.Config())
+	if err != nil {
 		t.Fatal(err)
 	}
-	p.Run(t, config(), apply.Force)
-	return worldOf(t, p)
+	return startWorld(t, apply.Force, state)
 }
 
-func worldOf(t *testing.T, p *kit.Platform) *world {
+func startWorld(t *testing.T, replicas apply.Decision, state *contention.State) *world {
 	t.Helper()
-	return &world{t: t, Platform: p, kubeconfig: kit.Kubeconfig(t, p.Config()), before: map[string][]string{}}
+	config := kit.Cluster(t).Config
+	p := &kit.Platform{Client: kit.NewClient(t, config()), Config: config, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}, Contention: state}
+	p.Namespace = kit.NewNamespace(t, p.Client)
+	w := &world{t: t, Platform: p, requests: &kit.RequestLog{}, kubeconfig: kit.Kubeconfig(t, config()), before: map[string][]string{}}
+	counted := config()
+	counted.Wrap(w.requests.Wrap)
+	p.Run(t, counted, replicas)
+	return w
 }
 
 // watch adds an object whose owners are recorded.
@@ -69,7 +72,7 @@ func (w *world) watch(apiVersion, kind, name string) {
 	w.watched = append(w.watched, object)
 }
 
-// kubectl runs the kubectl of the control plane's version, which has to succeed.
+// kubectl runs kubectl, which has to succeed.
 func (w *world) kubectl(args ...string) {
 	w.t.Helper()
 	w.step("kubectl "+strings.Join(args, " "), func() { w.must(w.kubectlCommand(args...)) })
@@ -77,11 +80,7 @@ func (w *world) kubectl(args ...string) {
 
 func (w *world) kubectlCommand(args ...string) *exec.Cmd {
 	w.t.Helper()
-	binaries, err := localcluster.Ensure(w.t.Context(), kit.StartLog())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.command(binaries.Kubectl, args...)
+	return w.command(kubectl, args...)
 }
 
 func (w *world) command(path string, args ...string) *exec.Cmd {
@@ -192,8 +191,8 @@ func (w *world) settle(rest time.Duration) {
 	})
 }
 
-// finish fails if an object changes after the last step, or ours writes, and compares the record with the one in testdata,
-// which NEIGHBOURS_UPDATE=1 writes. REST=60s sets how long it watches.
+// finish fails if an object changes after the last step, or ours sends anything but watches, and compares the record with the
+// one in testdata, which NEIGHBOURS_UPDATE=1 writes. REST=60s sets how long it watches.
 func (w *world) finish() {
 	w.t.Helper()
 	rest := 3 * time.Second
@@ -203,7 +202,7 @@ func (w *world) finish() {
 			w.t.Fatalf("REST: %v; it is a duration such as 60s", err)
 		}
 	}
-	w.Writes.Take()
+	w.requests.Reset()
 	before := w.Versions(w.t)
 	kit.Absence(w.t, rest, "anything that moves")
 	for name, version := range w.Versions(w.t) {
@@ -211,7 +210,7 @@ func (w *world) finish() {
 			w.t.Errorf("%s moved from %s to %s after the last step", name, before[name], version)
 		}
 	}
-	if sent := w.Writes.Take(); len(sent) > 0 {
+	if sent := w.requests.Sent(); len(sent) > 0 {
 		w.t.Errorf("ours sent %q though nothing was to be done", sent)
 	}
 	file := filepath.Join("testdata", strings.ReplaceAll(w.t.Name(), "/", "_")+".txt")
