@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/polling"
 	"github.com/fluxcd/pkg/ssa"
 	"github.com/fluxcd/pkg/ssa/jsondiff"
 	"github.com/fluxcd/pkg/ssa/normalize" //nolint:misspell // its name
@@ -29,7 +31,8 @@ const ofFlux = "kustomize.toolkit.fluxcd.io"
 
 func newFlux(w *world) *flux {
 	f := &flux{world: w, options: ssa.DefaultApplyOptions()}
-	f.manager = ssa.NewResourceManager(w.Client, nil, ssa.Owner{Field: "kustomize-controller", Group: ofFlux})
+	poller := polling.NewStatusPoller(w.Client, w.Client.RESTMapper(), polling.Options{})
+	f.manager = ssa.NewResourceManager(w.Client, poller, ssa.Owner{Field: "kustomize-controller", Group: ofFlux})
 	f.options.ExclusionSelector = map[string]string{ofFlux + "/reconcile": "disabled", ofFlux + "/ssa": "Ignore"}
 	f.options.IfNotPresentSelector = map[string]string{ofFlux + "/ssa": "IfNotPresent"}
 	f.options.Cleanup = ssa.ApplyCleanupOptions{
@@ -169,6 +172,34 @@ func TestFluxIgnores(t *testing.T) {
 	if err := w.scaler(3, rejects); !errors.As(err, &conflict) || conflict.Conflicts[0].Manager.Name != "kustomize-controller" {
 		t.Errorf("ours got %v; want a conflict with kustomize-controller", err)
 	}
+	w.finish()
+}
+
+// TestFluxWaitsForQuota: Flux's health check of a Devbox ends without success as long as a quota lets no pod be, and says that
+// it is in progress: it would be ready by itself once there is room, and is. The condition says why.
+func TestFluxWaitsForQuota(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, apply.Reject)
+	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
+	f := newFlux(w)
+	w.must(w.kubectlCommand("create", "quota", "none", "--hard", "pods=0"))
+	healthy := func(timeout time.Duration) error { // spec.wait, with the options that kustomize-controller sets
+		return f.manager.Wait([]*unstructured.Unstructured{f.object(devbox)}, ssa.WaitOptions{Interval: time.Second, Timeout: timeout, FailFast: true})
+	}
+	w.step("a sync that waits, without room", func() {
+		f.sync(devbox)
+		w.condition("box", v1alpha1.ConditionReady, false, "FailedCreate", "exceeded quota")
+		if err := healthy(5 * time.Second); err == nil || !strings.Contains(err.Error(), "Devbox/"+w.Namespace+"/box status: 'InProgress'") {
+			t.Errorf("the health check got %v", err)
+		}
+	})
+	w.step("there is room", func() {
+		w.must(w.kubectlCommand("delete", "quota", "none"))
+		if err := healthy(2 * time.Minute); err != nil {
+			t.Error(err)
+		}
+	})
+	w.condition("box", v1alpha1.ConditionReady, true)
 	w.finish()
 }
 
