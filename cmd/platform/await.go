@@ -18,19 +18,15 @@ import (
 func await[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, d *demonstration, key client.ObjectKey, what string, missing func(P) string) (P, error) {
-	var object P
-	err := until(ctx, what, func(ctx context.Context) (string, error) {
+}](ctx context.Context, d *demonstration, key client.ObjectKey, what string, missing func(P) string) (object P) {
+	until(ctx, fmt.Sprintf("%T %s: %s", object, key, what), func(ctx context.Context) (string, error) {
 		object = new(T)
 		if err := d.platform.client.Get(ctx, key, object); err != nil {
 			return err.Error(), client.IgnoreNotFound(err)
 		}
 		return missing(object), nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%T %s: %w", object, key, err)
-	}
-	return object, nil
+	return object
 }
 
 // unlessCondition returns how a condition differs from what is wanted, or ""; an empty

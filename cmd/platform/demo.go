@@ -19,6 +19,7 @@ import (
 type demonstration struct {
 	platform *platform
 	show     *show
+	stderr   io.Writer
 	updater  *update.Updater // of the person who changes Devboxes
 	measured measurements
 	selector string // of the NodeSet's pods
@@ -26,7 +27,7 @@ type demonstration struct {
 
 // demo is platform demo. Each step checks what it shows.
 func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	d := &demonstration{show: newShow(stdout)}
+	d := &demonstration{show: newShow(stdout), stderr: stderr}
 	if _, _, err := prerequisites(); err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 			fmt.Fprintf(stdout, "\nDone in %.1f s; nothing is left running.\n", time.Since(start).Seconds())
 		}
 	}()
-	for _, step := range []func(context.Context, io.Writer) error{
+	for _, step := range []func(context.Context){
 		d.start,
 		d.createDevboxes,
 		d.showOwners,
@@ -61,46 +62,32 @@ func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 		d.fight,
 		d.summary,
 	} {
-		if err := step(ctx, stderr); err != nil {
+		if err := carryOut(ctx, step); err != nil {
 			return fmt.Errorf("step %d is not as it says: %w", d.show.steps, err)
 		}
 	}
 	return nil
 }
 
-func (d *demonstration) start(ctx context.Context, stderr io.Writer) error {
+func (d *demonstration) start(ctx context.Context) {
 	d.show.step("A real control plane with three simulated nodes",
 		"etcd, kube-apiserver, kube-controller-manager and kube-scheduler, on loopback",
 		"only. The CRDs and RBAC of config/ are installed; the manager runs with the",
 		"rights of its service account. A person's wishes win for now: the reconciler",
 		"that owns the replicas is told to Reject conflicts, not to Force them.")
 	start := time.Now()
-	var err error
-	d.platform, err = startPlatform(ctx, localcluster.Options{Name: "demo", Nodes: demoNodes, Log: stderr})
-	if err != nil {
-		return err
-	}
-	d.updater, err = update.New(update.Config{Client: d.platform.client, LiveReader: d.platform.client, FieldManager: "person"})
-	if err != nil {
-		return err
-	}
-	if err := d.allowMetrics(ctx); err != nil {
-		return err
-	}
-	if err := d.platform.startManager(ctx, "Reject", stderr); err != nil {
-		return err
-	}
+	d.platform = must(startPlatform(ctx, localcluster.Options{Name: "demo", Nodes: demoNodes, Log: d.stderr}))
+	d.updater = must(update.New(update.Config{Client: d.platform.client, LiveReader: d.platform.client, FieldManager: "person"}))
+	d.allowMetrics(ctx)
+	check(d.platform.startManager(ctx, "Reject"))
 	d.measured.add("control plane, CRDs, RBAC and manager ready", time.Since(start))
-	if err := d.kubectl(ctx, "get", "nodes"); err != nil {
-		return err
-	}
+	d.kubectl(ctx, "get", "nodes")
 	d.show.ok("the manager is ready: its caches are filled")
-	return nil
 }
 
 var boxes = []string{"alpha", "beta", "gamma"}
 
-func (d *demonstration) createDevboxes(ctx context.Context, _ io.Writer) error {
+func (d *demonstration) createDevboxes(ctx context.Context) {
 	d.show.step("Three Devboxes, each made by four reconcilers",
 		"workload writes the Deployment, power its replicas, network the Service,",
 		"content names what its pod starts from; all four write parts of one status.")
@@ -110,31 +97,28 @@ func (d *demonstration) createDevboxes(ctx context.Context, _ io.Writer) error {
 		if name == "beta" {
 			network = v1alpha1.NetworkNodePort
 		}
-		if err := d.createBox(ctx, client.ObjectKey{Namespace: "default", Name: name}, network); err != nil {
-			return err
-		}
+		d.createBox(ctx, client.ObjectKey{Namespace: "default", Name: name}, network)
 	}
 	for _, name := range boxes {
-		if _, err := d.waitFor(ctx, name, "its pod runs and every reconciler is content", settled); err != nil {
-			return err
-		}
+		d.waitFor(ctx, name, "its pod runs and every reconciler is content", settled)
 	}
 	d.measured.add("three Devboxes created until their pods run", time.Since(start))
-	for _, kind := range []string{"devboxes", "deployments", "pods"} {
-		if err := d.kubectl(ctx, "get", kind); err != nil {
-			return err
-		}
-	}
+	d.get(ctx, "devboxes", "deployments", "pods")
 	d.show.ok("every Devbox is Running, each of its conditions is True")
-	return nil
 }
 
-func (d *demonstration) createBox(ctx context.Context, key client.ObjectKey, network v1alpha1.NetworkType) error {
-	box := &v1alpha1.Devbox{
+func (d *demonstration) createBox(ctx context.Context, key client.ObjectKey, network v1alpha1.NetworkType) {
+	d.create(ctx, &v1alpha1.Devbox{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 		Spec:       v1alpha1.DevboxSpec{Image: "registry.example.com/dev:1", Network: v1alpha1.DevboxNetwork{Type: network}},
+	})
+}
+
+// create is what a person does with kubectl create.
+func (d *demonstration) create(ctx context.Context, objects ...client.Object) {
+	for _, object := range objects {
+		check(d.platform.client.Create(ctx, object, client.FieldOwner("person")))
 	}
-	return d.platform.client.Create(ctx, box, client.FieldOwner("person"))
 }
 
 // settled returns what is missing for a running Devbox, or "".
@@ -166,17 +150,16 @@ func phaseIs(phase v1alpha1.DevboxPhase) func(*v1alpha1.Devbox) string {
 }
 
 // waitFor waits until missing returns "" for one of the boxes.
-func (d *demonstration) waitFor(ctx context.Context, name, what string, missing func(*v1alpha1.Devbox) string) (*v1alpha1.Devbox, error) {
+func (d *demonstration) waitFor(ctx context.Context, name, what string, missing func(*v1alpha1.Devbox) string) *v1alpha1.Devbox {
 	return await(ctx, d, client.ObjectKey{Namespace: "default", Name: name}, what, missing)
 }
 
 // setState is what a person does with kubectl edit.
-func (d *demonstration) setState(ctx context.Context, name string, state v1alpha1.DevboxState) error {
+func (d *demonstration) setState(ctx context.Context, name string, state v1alpha1.DevboxState) {
 	box := &v1alpha1.Devbox{}
 	box.Name, box.Namespace = name, "default"
-	_, err := update.Do(ctx, d.updater, box, func(box *v1alpha1.Devbox) error {
+	must(update.Do(ctx, d.updater, box, func(box *v1alpha1.Devbox) error {
 		box.Spec.State = state
 		return nil
-	})
-	return err
+	}))
 }

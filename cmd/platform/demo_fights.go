@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,50 +12,37 @@ import (
 	"coapply.dev/apply/contention"
 )
 
-func (d *demonstration) fight(ctx context.Context, _ io.Writer) error {
+func (d *demonstration) fight(ctx context.Context) {
 	d.show.step("A fight, and who gives way",
 		"Somebody scales the Deployment again whenever power takes it back, as a",
 		"script or a controller would. Neither would ever stop. After a few times in",
 		"a minute power does, and says with whom it fights, for which field.")
 	d.show.print("$ kubectl scale deployment/alpha --replicas=2   # whenever it is 1 again")
 	alpha := client.ObjectKey{Namespace: "default", Name: "alpha"}
-	times, err := d.scaleUntilContended(ctx, alpha)
-	if err != nil {
-		return err
-	}
-	box, err := await(ctx, d, alpha, "power leaves the field to the other", conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict"))
-	if err != nil {
-		return err
-	}
+	times := d.scaleUntilContended(ctx, alpha)
+	box := await(ctx, d, alpha, "power leaves the field to the other", conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict"))
 	d.show.print(condition(box, v1alpha1.ConditionContended))
-	if err := d.showEvent(ctx, contention.ReasonFight); err != nil {
-		return err
-	}
-	if err := d.checkReplicas(ctx, 2, "kubectl"); err != nil {
-		return err
-	}
+	d.showEvent(ctx, contention.ReasonFight)
+	d.checkReplicas(ctx, 2, "kubectl")
 	d.show.ok("scaled %d times; the replicas are left at 2, and belong to kubectl", times)
-	return nil
 }
 
 // scaleUntilContended scales whenever the replicas were taken back, until the Devbox
 // says that they are fought about and they stay as they are.
-func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.ObjectKey) (times int, err error) {
+func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.ObjectKey) (times int) {
 	const most = 20
 	for times = 1; times <= most; times++ {
-		if _, err := d.platform.kubectl(ctx, "scale", "deployment/alpha", "--replicas=2"); err != nil {
-			return times, err
-		}
-		contended, err := d.takenBackOrContended(ctx, alpha)
-		if err != nil || contended {
-			return times, err
+		must(d.platform.kubectl(ctx, "scale", "deployment/alpha", "--replicas=2"))
+		if d.takenBackOrContended(ctx, alpha) {
+			return times
 		}
 	}
-	return times, errors.New("nobody noticed")
+	fail("scaled %d times, and nobody noticed", most)
+	return 0
 }
 
-func (d *demonstration) takenBackOrContended(ctx context.Context, alpha client.ObjectKey) (contended bool, err error) {
-	err = until(ctx, "power takes the replicas back, or gives way", func(ctx context.Context) (string, error) {
+func (d *demonstration) takenBackOrContended(ctx context.Context, alpha client.ObjectKey) (contended bool) {
+	until(ctx, "power takes the replicas back, or gives way", func(ctx context.Context) (string, error) {
 		var box v1alpha1.Devbox
 		var deployment appsv1.Deployment
 		if err := errors.Join(d.platform.client.Get(ctx, alpha, &box), d.platform.client.Get(ctx, alpha, &deployment)); err != nil {
@@ -72,5 +58,5 @@ func (d *demonstration) takenBackOrContended(ctx context.Context, alpha client.O
 		}
 		return fmt.Sprintf("%d replicas, %v", *deployment.Spec.Replicas, box.Status.Conditions), nil
 	})
-	return contended, err
+	return contended
 }

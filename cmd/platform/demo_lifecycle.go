@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -17,120 +15,80 @@ import (
 	"coapply.dev/internal/controller/devbox"
 )
 
-func (d *demonstration) stopAndRun(ctx context.Context, _ io.Writer) error {
+func (d *demonstration) stopAndRun(ctx context.Context) {
 	d.show.step("Stopped, and Running again",
 		"The pod ends gracefully. It carries our finalizer, so that the end of its",
 		"container stands in the Devbox's status before the pod may go.")
 	start := time.Now()
-	if err := d.setState(ctx, "alpha", v1alpha1.DevboxStopped); err != nil {
-		return err
-	}
-	box, err := d.waitFor(ctx, "alpha", "it has stopped", phaseIs(v1alpha1.PhaseStopped))
-	if err != nil {
-		return err
-	}
+	d.setState(ctx, "alpha", v1alpha1.DevboxStopped)
+	box := d.waitFor(ctx, "alpha", "it has stopped", phaseIs(v1alpha1.PhaseStopped))
 	d.measured.add("Running to Stopped, with a graceful end of the pod", time.Since(start))
 	last := box.Status.LastContainerStatus
 	if last == nil || last.State.Terminated == nil {
-		return fmt.Errorf("status.lastContainerStatus is %v, want a terminated container", last)
+		fail("status.lastContainerStatus is %v, want a terminated container", last)
 	}
 	d.show.print(fmt.Sprintf("phase: %s\nlastContainerStatus: %s ended with exit code %d (%s)",
 		box.Status.Phase, last.Name, last.State.Terminated.ExitCode, last.State.Terminated.Reason))
-	if err := d.noPods(ctx, "alpha"); err != nil {
-		return err
-	}
+	d.noPods(ctx, "alpha")
 	d.show.ok("no pod is left, its last container status is recorded")
 	start = time.Now()
-	if err := d.setState(ctx, "alpha", v1alpha1.DevboxRunning); err != nil {
-		return err
-	}
-	if _, err := d.waitFor(ctx, "alpha", "it runs again", settled); err != nil {
-		return err
-	}
+	d.setState(ctx, "alpha", v1alpha1.DevboxRunning)
+	d.waitFor(ctx, "alpha", "it runs again", settled)
 	d.measured.add("Stopped to Running", time.Since(start))
 	d.show.ok("it runs again")
-	return nil
 }
 
-func (d *demonstration) shutdown(ctx context.Context, _ io.Writer) error {
+func (d *demonstration) shutdown(ctx context.Context) {
 	d.show.step("Shutdown",
 		"As Stopped, but what is left of the pod is deleted at once.")
 	start := time.Now()
-	if err := d.setState(ctx, "beta", v1alpha1.DevboxShutdown); err != nil {
-		return err
-	}
-	if _, err := d.waitFor(ctx, "beta", "it is shut down", phaseIs(v1alpha1.PhaseShutdown)); err != nil {
-		return err
-	}
+	d.setState(ctx, "beta", v1alpha1.DevboxShutdown)
+	d.waitFor(ctx, "beta", "it is shut down", phaseIs(v1alpha1.PhaseShutdown))
 	d.measured.add("Running to Shutdown, the pod deleted at once", time.Since(start))
-	if err := d.noPods(ctx, "beta"); err != nil {
-		return err
-	}
-	if err := d.kubectl(ctx, "get", "devboxes"); err != nil {
-		return err
-	}
+	d.noPods(ctx, "beta")
+	d.kubectl(ctx, "get", "devboxes")
 	d.show.ok("no pod is left")
-	return nil
 }
 
-func (d *demonstration) deletion(ctx context.Context, _ io.Writer) error {
+func (d *demonstration) deletion(ctx context.Context) {
 	d.show.step("Deletion, with finalizers",
 		"The Devbox stays until its Deployment and pods are gone; its finalizer goes",
 		"last. The Service is left to the garbage collector.")
 	box := &v1alpha1.Devbox{}
-	if err := d.platform.client.Get(ctx, client.ObjectKey{Namespace: "default", Name: "gamma"}, box); err != nil {
-		return err
-	}
+	check(d.platform.client.Get(ctx, client.ObjectKey{Namespace: "default", Name: "gamma"}, box))
 	d.show.print("finalizers of the Devbox: " + strings.Join(box.Finalizers, ", "))
-	pods, err := d.pods(ctx, "gamma")
-	if err != nil {
-		return err
-	}
+	pods := d.pods(ctx, "gamma")
 	for _, pod := range pods {
 		d.show.print("finalizers of its pod:    " + strings.Join(pod.Finalizers, ", "))
 	}
 	if len(pods) != 1 || len(pods[0].Finalizers) == 0 || len(box.Finalizers) == 0 {
-		return fmt.Errorf("%d pods; want one, and a finalizer on each", len(pods))
+		fail("%d pods; want one, and a finalizer on each", len(pods))
 	}
 	start := time.Now()
-	if err := d.platform.client.Delete(ctx, box); err != nil {
-		return err
-	}
-	err = until(ctx, "the Devbox is gone", func(ctx context.Context) (string, error) {
+	check(d.platform.client.Delete(ctx, box))
+	until(ctx, "the Devbox is gone", func(ctx context.Context) (string, error) {
 		err := d.platform.client.Get(ctx, client.ObjectKeyFromObject(box), box)
 		if apierrors.IsNotFound(err) {
 			return "", nil
 		}
 		return strings.Join(box.Finalizers, ", "), err
 	})
-	if err != nil {
-		return err
-	}
 	d.measured.add("deletion of a Devbox with its Deployment and pod", time.Since(start))
-	err = d.platform.client.Get(ctx, client.ObjectKeyFromObject(box), &appsv1.Deployment{})
-	if !apierrors.IsNotFound(err) {
-		return errors.Join(errors.New("the Devbox went before its Deployment"), err)
+	if err := d.platform.client.Get(ctx, client.ObjectKeyFromObject(box), &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+		fail("the Devbox went before its Deployment (%w)", err)
 	}
-	if err := d.noPods(ctx, "gamma"); err != nil {
-		return err
-	}
+	d.noPods(ctx, "gamma")
 	d.show.ok("Devbox, Deployment and pod are gone, in the right order")
-	return nil
 }
 
-func (d *demonstration) pods(ctx context.Context, name string) ([]corev1.Pod, error) {
+func (d *demonstration) pods(ctx context.Context, name string) []corev1.Pod {
 	var pods corev1.PodList
-	err := d.platform.client.List(ctx, &pods, client.InNamespace("default"), client.MatchingLabels{devbox.Label: name})
-	return pods.Items, err
+	check(d.platform.client.List(ctx, &pods, client.InNamespace("default"), client.MatchingLabels{devbox.Label: name}))
+	return pods.Items
 }
 
-func (d *demonstration) noPods(ctx context.Context, name string) error {
-	pods, err := d.pods(ctx, name)
-	if err != nil {
-		return err
+func (d *demonstration) noPods(ctx context.Context, name string) {
+	if pods := d.pods(ctx, name); len(pods) > 0 {
+		fail("%d pods of %s are left, %s among them", len(pods), name, pods[0].Name)
 	}
-	if len(pods) > 0 {
-		return fmt.Errorf("%d pods of %s are left, %s among them", len(pods), name, pods[0].Name)
-	}
-	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -24,53 +23,34 @@ var (
 	workers = client.ObjectKey{Namespace: "default", Name: "workers"}
 )
 
-func (d *demonstration) slurm(ctx context.Context, _ io.Writer) error {
+func (d *demonstration) slurm(ctx context.Context) {
 	d.show.step("Slurm: a controller, and compute nodes under fixed names",
 		"A SlurmController has a StatefulSet behind a Service, a NodeSet pods whose",
 		"names follow from their numbers: no stale look makes one too many.")
 	start := time.Now()
-	for _, object := range []client.Object{
-		&v1alpha1.SlurmController{
-			ObjectMeta: metav1.ObjectMeta{Namespace: slurm.Namespace, Name: slurm.Name},
-			Spec:       v1alpha1.SlurmControllerSpec{Image: "registry.example.com/slurmctld:1"},
+	d.create(ctx, &v1alpha1.SlurmController{
+		ObjectMeta: metav1.ObjectMeta{Namespace: slurm.Namespace, Name: slurm.Name},
+		Spec:       v1alpha1.SlurmControllerSpec{Image: "registry.example.com/slurmctld:1"},
+	}, &v1alpha1.NodeSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: workers.Namespace, Name: workers.Name},
+		Spec: v1alpha1.NodeSetSpec{
+			ControllerName: slurm.Name, Replicas: new(int32(3)), MaxUnavailable: 2, Image: "registry.example.com/slurmd:1",
 		},
-		&v1alpha1.NodeSet{
-			ObjectMeta: metav1.ObjectMeta{Namespace: workers.Namespace, Name: workers.Name},
-			Spec: v1alpha1.NodeSetSpec{
-				ControllerName: slurm.Name, Replicas: new(int32(3)), MaxUnavailable: 2, Image: "registry.example.com/slurmd:1",
-			},
-		},
-	} {
-		if err := d.platform.client.Create(ctx, object, client.FieldOwner("person")); err != nil {
-			return err
-		}
-	}
-	controller, err := await(ctx, d, slurm, "slurmctld is ready", func(c *v1alpha1.SlurmController) string {
+	})
+	controller := await(ctx, d, slurm, "slurmctld is ready", func(c *v1alpha1.SlurmController) string {
 		return unlessCondition(c.Status.Conditions, v1alpha1.ConditionReady, "True", "")
 	})
-	if err != nil {
-		return err
-	}
-	if err := d.served(ctx, controller.Status.ServiceName); err != nil {
-		return err
-	}
-	if _, err := d.workers(ctx, 3); err != nil {
-		return err
-	}
+	d.served(ctx, controller.Status.ServiceName)
+	d.workers(ctx, 3)
 	d.measured.add("a SlurmController and a NodeSet of 3 until they are ready", time.Since(start))
-	for _, kind := range []string{"slurmcontrollers", "nodesets"} {
-		if err := d.kubectl(ctx, "get", kind); err != nil {
-			return err
-		}
-	}
+	d.get(ctx, "slurmcontrollers", "nodesets")
 	d.show.ok("clients find slurmctld through the Service %s", controller.Status.ServiceName)
 	d.show.ok("workers-0 to workers-2 are ready")
-	return nil
 }
 
 // served waits until clients of a Service have somebody to talk to.
-func (d *demonstration) served(ctx context.Context, service string) error {
-	return until(ctx, "Service "+service+" has a ready endpoint", func(ctx context.Context) (string, error) {
+func (d *demonstration) served(ctx context.Context, service string) {
+	until(ctx, "Service "+service+" has a ready endpoint", func(ctx context.Context) (string, error) {
 		var slices discoveryv1.EndpointSliceList
 		err := d.platform.client.List(ctx, &slices, client.InNamespace(slurm.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service})
 		for _, slice := range slices.Items {
@@ -84,53 +64,37 @@ func (d *demonstration) served(ctx context.Context, service string) error {
 	})
 }
 
-func (d *demonstration) scaleAndRoll(ctx context.Context, _ io.Writer) error {
+func (d *demonstration) scaleAndRoll(ctx context.Context) {
 	d.show.step("The NodeSet scaled out, and rolled to another image",
 		"kubectl scale works on it as on a Deployment. The pods that there are stay. A",
 		"new image replaces them, two at a time, under the names that they had.")
-	three, err := d.workers(ctx, 3)
-	if err != nil {
-		return err
-	}
+	three := d.workers(ctx, 3)
 	start := time.Now()
-	if err := d.kubectl(ctx, "scale", "nodeset/workers", "--replicas=6"); err != nil {
-		return err
-	}
-	six, err := d.workers(ctx, 6)
-	if err != nil {
-		return err
-	}
+	d.kubectl(ctx, "scale", "nodeset/workers", "--replicas=6")
+	six := d.workers(ctx, 6)
 	d.measured.add("the NodeSet scaled from 3 to 6 pods", time.Since(start))
 	for name, uid := range three {
 		if six[name] != uid {
-			return fmt.Errorf("pod %s was replaced", name)
+			fail("pod %s was replaced", name)
 		}
 	}
 	start = time.Now()
-	if err := d.kubectl(ctx, "patch", "nodeset/workers", "--type=merge", "--patch", `{"spec":{"image":"registry.example.com/slurmd:2"}}`); err != nil {
-		return err
-	}
-	rolled, err := d.workers(ctx, 6)
-	if err != nil {
-		return err
-	}
+	d.kubectl(ctx, "patch", "nodeset/workers", "--type=merge", "--patch", `{"spec":{"image":"registry.example.com/slurmd:2"}}`)
+	rolled := d.workers(ctx, 6)
 	d.measured.add("its 6 pods replaced, two at a time", time.Since(start))
-	if err := d.kubectl(ctx, "get", "pods", "--selector", d.selector); err != nil {
-		return err
-	}
+	d.kubectl(ctx, "get", "pods", "--selector", d.selector)
 	for name, uid := range six {
 		if rolled[name] == uid {
-			return fmt.Errorf("pod %s is the one from before", name)
+			fail("pod %s is the one from before", name)
 		}
 	}
 	d.show.ok("six pods: the same names, every one of them new")
-	return nil
 }
 
 // workers waits until that many pods are ready and as the spec wants them, and returns
 // their uids by name.
-func (d *demonstration) workers(ctx context.Context, n int32) (map[string]types.UID, error) {
-	set, err := await(ctx, d, workers, fmt.Sprintf("its %d pods are ready", n), func(set *v1alpha1.NodeSet) string {
+func (d *demonstration) workers(ctx context.Context, n int32) map[string]types.UID {
+	set := await(ctx, d, workers, fmt.Sprintf("its %d pods are ready", n), func(set *v1alpha1.NodeSet) string {
 		s := set.Status
 		if s.ObservedGeneration != set.Generation || s.Replicas != n || s.ReadyReplicas != n || s.UpdatedReplicas != n {
 			return fmt.Sprintf("generation %d of %d: %d pods, %d ready, %d updated",
@@ -138,19 +102,10 @@ func (d *demonstration) workers(ctx context.Context, n int32) (map[string]types.
 		}
 		return unlessCondition(set.Status.Conditions, v1alpha1.ConditionReady, "True", "")
 	})
-	if err != nil {
-		return nil, err
-	}
 	d.selector = set.Status.Selector
-	selector, err := labels.Parse(d.selector)
-	if err != nil {
-		return nil, err
-	}
+	selector := must(labels.Parse(d.selector))
 	var pods corev1.PodList
-	err = d.platform.client.List(ctx, &pods, client.InNamespace(workers.Namespace), client.MatchingLabelsSelector{Selector: selector})
-	if err != nil {
-		return nil, err
-	}
+	check(d.platform.client.List(ctx, &pods, client.InNamespace(workers.Namespace), client.MatchingLabelsSelector{Selector: selector}))
 	uids := map[string]types.UID{}
 	for i := range pods.Items {
 		if pods.Items[i].DeletionTimestamp == nil {
@@ -159,8 +114,8 @@ func (d *demonstration) workers(ctx context.Context, n int32) (map[string]types.
 	}
 	for i := range n {
 		if name := fmt.Sprintf("%s-%d", workers.Name, i); uids[name] == "" || len(uids) != int(n) {
-			return nil, fmt.Errorf("the pods are %s; want %s-0 to %s-%d", strings.Join(slices.Sorted(maps.Keys(uids)), ", "), workers.Name, workers.Name, n-1)
+			fail("the pods are %s; want %s-0 to %s-%d", strings.Join(slices.Sorted(maps.Keys(uids)), ", "), workers.Name, workers.Name, n-1)
 		}
 	}
-	return uids, nil
+	return uids
 }

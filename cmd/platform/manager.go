@@ -13,12 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"coapply.dev/internal/localcluster"
 )
 
 const serviceAccount = "coapply-manager"
@@ -26,32 +21,20 @@ const serviceAccount = "coapply-manager"
 // manager is cmd/manager as a program of its own.
 type manager struct {
 	process *os.Process
-	probes  string                // address of /readyz
-	metrics string                // address of /metrics
-	log     string                // file
-	account *localcluster.Account // whose token is renewed while the manager runs
+	probes  string // address of /readyz
+	metrics string // address of /metrics
+	log     string // file
 	exited  chan struct{}
 	err     error // of the process; to be read after exited is closed
 }
 
 // startManager runs bin/manager, which lies beside this program, with the rights
-// of its service account, and waits until it is ready. What goes wrong while its token
-// is renewed goes to log.
-func (p *platform) startManager(ctx context.Context, replicasConflict string, log io.Writer) error {
-	account, err := p.cluster.ActAs(ctx, types.NamespacedName{Namespace: namespace, Name: serviceAccount}, localcluster.DefaultRenewal, log)
+// of its service account, and waits until it is ready.
+func (p *platform) startManager(ctx context.Context, replicasConflict string) error {
+	kubeconfig, err := p.cluster.ActAs(types.NamespacedName{Namespace: namespace, Name: serviceAccount})
 	if err != nil {
 		return err
 	}
-	if err := p.launchManager(account.Kubeconfig, replicasConflict); err != nil {
-		account.Stop()
-		return err
-	}
-	p.manager.account = account
-	return p.manager.waitReady(ctx)
-}
-
-// launchManager starts the process.
-func (p *platform) launchManager(kubeconfig, replicasConflict string) error {
 	addresses, err := freeAddresses(2)
 	if err != nil {
 		return err
@@ -78,7 +61,7 @@ func (p *platform) launchManager(kubeconfig, replicasConflict string) error {
 		m.err = cmd.Wait()
 	}()
 	p.manager = m
-	return nil
+	return m.waitReady(ctx)
 }
 
 func (m *manager) waitReady(ctx context.Context) error {
@@ -138,7 +121,6 @@ func (p *platform) stopManager() error {
 		return nil
 	}
 	p.manager = nil
-	defer m.account.Stop()
 	select {
 	case <-m.exited:
 		return nil // whoever waited for it has said why
@@ -157,15 +139,6 @@ func (p *platform) stopManager() error {
 		return fmt.Errorf("the manager did not end well: %w\n%s", m.err, m.lastLines())
 	}
 	return nil
-}
-
-func (p *platform) token(ctx context.Context, account string) (string, error) {
-	request := &authenticationv1.TokenRequest{}
-	object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
-	if err := p.client.SubResource("token").Create(ctx, object, request); err != nil {
-		return "", fmt.Errorf("a token for %s: %w", account, err)
-	}
-	return request.Status.Token, nil
 }
 
 // freeAddresses returns loopback addresses that nobody listens on now.

@@ -158,7 +158,7 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop(ctx)) }()
-	if err := p.startManager(ctx, options.replicasConflict, stderr); err != nil {
+	if err := p.startManager(ctx, options.replicasConflict); err != nil {
 		return err
 	}
 	if _, err := p.kubectl(ctx, "apply", "--server-side", "--kustomize", filepath.Join(p.config, "samples")); err != nil {

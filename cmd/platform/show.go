@@ -47,11 +47,16 @@ func (s *show) ok(format string, args ...any) {
 }
 
 // kubectl runs the control plane's kubectl, and prints the command and its output.
-func (d *demonstration) kubectl(ctx context.Context, args ...string) error {
+func (d *demonstration) kubectl(ctx context.Context, args ...string) {
 	d.show.print(commandLine(args))
-	out, err := d.platform.kubectl(ctx, args...)
-	d.show.print(out)
-	return err
+	d.show.print(must(d.platform.kubectl(ctx, args...)))
+}
+
+// get runs kubectl get for one kind after another.
+func (d *demonstration) get(ctx context.Context, kinds ...string) {
+	for _, kind := range kinds {
+		d.kubectl(ctx, "get", kind)
+	}
 }
 
 // commandLine is a command as one would type it, over several lines if it is long.
@@ -73,18 +78,49 @@ func commandLine(args []string) string {
 // patience bounds each wait; on a slow machine a step takes a few seconds.
 const patience = 30 * time.Second
 
-// until polls until check returns "", and fails with what it returned last.
-func until(ctx context.Context, what string, check func(context.Context) (string, error)) error {
+// until polls until look returns "", and fails with what it returned last.
+func until(ctx context.Context, what string, look func(context.Context) (string, error)) {
 	seen := "nothing yet"
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		now, err := check(ctx)
+		now, err := look(ctx)
 		if now != "" && err == nil {
 			seen = now
 		}
 		return now == "", err
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("waited in vain (%w) until %s; last seen: %s", err, what, seen)
+		fail("waited in vain (%w) until %s; last seen: %s", err, what, seen)
 	}
-	return err
+	check(err)
 }
+
+// failure is what a step panics with that is not as it says: a step reads as a script, without a way out at each line.
+type failure struct{ error }
+
+// carryOut returns the failure of a step.
+func carryOut(ctx context.Context, step func(context.Context)) (err error) {
+	defer func() {
+		switch failed := recover().(type) {
+		case nil:
+		case failure:
+			err = failed.error
+		default:
+			panic(failed)
+		}
+	}()
+	step(ctx)
+	return nil
+}
+
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+func fail(format string, args ...any) { check(fmt.Errorf(format, args...)) }

@@ -5,7 +5,7 @@
 // version, into the user's cache folder. The version of Kubernetes is that of tools/cluster/go.mod, or the one that the
 // environment variable K8S names, such as 1.36.3. [Start] runs a whole cluster (kwokctl drives it, kwok
 // plays the kubelet of its nodes). [StartAPIServer] runs etcd and kube-apiserver alone (envtest drives them).
-// [Cluster.ActAs] lets a program act as a service account for as long as it runs. [Clean] gives the disk space back.
+// [Cluster.ActAs] lets a program act as a service account. [Clean] gives the disk space back.
 //
 //	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: "demo", Nodes: 3, Log: os.Stderr})
 //	if err != nil {
