@@ -85,7 +85,7 @@ func TestSharedSets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before.Union(merged).Without(before)
+	OwnershipOf(append(before.Entries(), merged.Entries()...)...)
 	Diff(merged, before)
 	for i, fields := range []string{one, other, other} {
 		set, err := decodeFields(fields)

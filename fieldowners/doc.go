@@ -22,9 +22,8 @@
 //  3. Output order is stable.
 //  4. Absence of managed fields means unknown, not unowned: they may have been
 //     stripped on the way.
-//  5. Join puts owners beside the fields of an object; Select, Union and Without are
-//     the algebra of ownerships. What Parse has read it reads once: equal bytes share
-//     one parsed set, which nothing changes.
+//  5. Join puts owners beside the fields of an object. What Parse has read it reads once:
+//     equal bytes share one parsed set, which nothing changes.
 //  6. PathOf, Path.FieldPath, EntryOf and Entry.Set go over to structured-merge-diff v4
 //     and back. Paths are copied; a set is not, and is for reading.
 //  7. Diff compares two ownerships, Changes two objects; neither knows a schema, and

@@ -8,54 +8,6 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-func ExampleOwnership_Union() {
-	monday, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{{
-		Manager: "hpa", Operation: "Update", Subresource: "scale", APIVersion: "apps/v1",
-		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
-	}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	tuesday, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{{
-		Manager: "shop", Operation: "Apply", APIVersion: "apps/v1",
-		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:paused":{}}}`),
-	}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, entry := range monday.Union(tuesday).Entries() {
-		fmt.Println(entry.Manager, entry.Fields())
-	}
-	// Output:
-	// hpa/Update[scale] [.spec.replicas]
-	// shop/Apply [.spec.paused]
-}
-
-func ExampleOwnership_Without() {
-	parse := func(fields string) fieldowners.Ownership {
-		o, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{{
-			Manager: "shop", Operation: "Apply", APIVersion: "apps/v1",
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
-		}})
-		if err != nil {
-			fmt.Println(err)
-		}
-		return o
-	}
-	live := parse(`{"f:spec":{"f:replicas":{},"f:paused":{}}}`)
-	rest := live.Without(parse(`{"f:spec":{"f:paused":{}}}`))
-	entries, err := rest.ManagedFields()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%s\n", entries[0].FieldsV1.GetRawBytes())
-	// Output:
-	// {"f:spec":{"f:replicas":{}}}
-}
-
 // With controller-runtime: cache.Options{DefaultTransform: fieldowners.KeepOwn(…)}.
 func ExampleKeepOwn() {
 	transform := fieldowners.KeepOwn("shop", "shop-status")

@@ -138,39 +138,3 @@ func TestJoin(t *testing.T) {
 		})
 	}
 }
-
-func TestSelect(t *testing.T) {
-	ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{
-		entry("a", "Apply", `{"f:spec":{"f:replicas":{},"f:paused":{}}}`),
-		entry("a", "Update", `{"f:spec":{"f:replicas":{}}}`),
-		entry("b", "Apply", `{"f:spec":{"f:template":{".":{},"f:spec":{}}}}`),
-		entry("c", "Apply", `{}`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct {
-		reason    string
-		selection fieldowners.Selection
-		want      string
-	}{
-		{"everything, an owner of nothing too", fieldowners.Selection{}, "a/Apply: .spec.paused .spec.replicas\na/Update: .spec.replicas\nb/Apply: .spec.template .spec.template.spec\nc/Apply:"},
-		{"by name", fieldowners.Selection{Managers: []string{"b", "c"}}, "b/Apply: .spec.template .spec.template.spec\nc/Apply:"},
-		{"by operation", fieldowners.Selection{Operation: "Update"}, "a/Update: .spec.replicas"},
-		{"a field and what is below it", fieldowners.Selection{Prefix: fieldowners.MustParsePath(".spec.template")}, "b/Apply: .spec.template .spec.template.spec"},
-		{"all of it", fieldowners.Selection{Prefix: fieldowners.MustParsePath(".spec.replicas"), Managers: []string{"a"}, Operation: "Apply"}, "a/Apply: .spec.replicas"},
-		{"nothing", fieldowners.Selection{Prefix: fieldowners.MustParsePath(".status")}, ""},
-	} {
-		var lines []string
-		for _, entry := range ownership.Select(test.selection).Entries() {
-			line := entry.Manager.String() + ":"
-			for _, path := range entry.Fields() {
-				line += " " + path.String()
-			}
-			lines = append(lines, line)
-		}
-		if diff := cmp.Diff(test.want, strings.Join(lines, "\n")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
-		}
-	}
-}

@@ -2,17 +2,12 @@ package fieldowners
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ManagedFields returns the ownership as metadata.managedFields has it, in the order
-// of Entries: Parse makes the same ownership of it. A manager that owns nothing
-// keeps its entry.
-//
-// It is for files and tests. To change the managed fields of an object on a
-// server, let a Transfer rewrite them: that leaves what it does not concern as it
-// was, to the byte.
+// ManagedFields returns the ownership as metadata.managedFields has it: Parse makes the same ownership of it.
 func (o Ownership) ManagedFields() ([]metav1.ManagedFieldsEntry, error) {
 	var entries []metav1.ManagedFieldsEntry
 	for _, entry := range o.entries {
@@ -30,4 +25,11 @@ func (o Ownership) ManagedFields() ([]metav1.ManagedFieldsEntry, error) {
 		entries = append(entries, raw)
 	}
 	return entries, nil
+}
+
+// Equal reports whether both have the same entries with the same fields and times.
+func (o Ownership) Equal(other Ownership) bool {
+	return slices.EqualFunc(o.entries, other.entries, func(a, b Entry) bool {
+		return a.SameEntry(b.Manager) && a.Time.Equal(b.Time) && a.fields.Equals(b.fields)
+	})
 }
