@@ -153,16 +153,13 @@ func (c *Comparer) Compare(kind schema.GroupKind, ownership fieldowners.Ownershi
 		switch {
 		case present[entry.Name]:
 			found.Findings = append(found.Findings, of.named(entry)...)
-		case entry.Name != fieldowners.BeforeFirstApply && entry.Name != ancientChanges:
+		case entry.Name != fieldowners.BeforeFirstApply && entry.Name != fieldowners.AncientChanges:
 			found.Findings = append(found.Findings, of.stranger(entry)...)
 		}
 	}
 	found.Unowned = of.unowned(entries)
 	return found
 }
-
-// ancientChanges is the manager in which the API server merges old entries of others.
-const ancientChanges = "ancient-changes"
 
 // comparing is one object.
 type comparing struct {

@@ -55,17 +55,7 @@ var operations = []metav1.ManagedFieldsOperationType{metav1.ManagedFieldsOperati
 // Covers reports whether a claim of one path covers the other: it is the path or above it, or
 // the other one is a key field of a list item of which the path is a part.
 func Covers(claimed, path fieldowners.Path) bool {
-	return path.HasPrefix(claimed) || claimed.HasPrefix(path.Parent()) && isKeyField(path)
-}
-
-// isKeyField reports whether a path names a field by which its list item is found.
-func isKeyField(path fieldowners.Path) bool {
-	steps := path.Elements()
-	if len(steps) < 2 {
-		return false
-	}
-	last := steps[len(steps)-1].Field
-	return last != nil && slices.Contains(steps[len(steps)-2].Keys, *last)
+	return path.HasPrefix(claimed) || claimed.HasPrefix(path.Parent()) && path.IsKeyField()
 }
 
 // IsEverybodys reports whether a path names the whole of an object's labels, annotations,
