@@ -117,7 +117,7 @@ func kindsFor(r *objects.Reader, args []string, d discovered, allNamespaces bool
 	}
 	var kinds []kind
 	for arg := range strings.SplitSeq(strings.Join(args, ","), ",") {
-		mapping, err := mappingOf(r, arg)
+		mapping, err := r.Mapping(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -127,15 +127,6 @@ func kindsFor(r *objects.Reader, args []string, d discovered, allNamespaces bool
 		}
 	}
 	return kinds, nil
-}
-
-// mappingOf finds a kind by any name that kubectl knows it by.
-func mappingOf(r *objects.Reader, arg string) (*meta.RESTMapping, error) {
-	builder, err := r.Builder(objects.Selection{AllNamespaces: true})
-	if err != nil {
-		return nil, err
-	}
-	return builder.ResourceTypeOrNameArgs(true, arg).Do().ResourceMapping()
 }
 
 // completeTypes completes kinds as kubectl get does.

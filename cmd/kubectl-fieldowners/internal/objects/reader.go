@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -111,6 +112,15 @@ func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 		Unstructured().
 		NamespaceParam(namespace).DefaultNamespace().AllNamespaces(s.AllNamespaces).
 		LabelSelectorParam(s.Labels).FieldSelectorParam(s.Fields), nil
+}
+
+// Mapping finds a type by any name that kubectl knows it by.
+func (r *Reader) Mapping(name string) (*meta.RESTMapping, error) {
+	builder, err := r.Builder(Selection{})
+	if err != nil {
+		return nil, err
+	}
+	return builder.ResourceTypeOrNameArgs(true, name).Do().ResourceMapping()
 }
 
 // ReadCluster reads the objects that arguments name as they do for kubectl get. It

@@ -32,7 +32,7 @@ func Objects(w io.Writer, about About, objects []Shown) error {
 	if len(objects) == 1 {
 		data.Title, data.Objects[0].Sole = data.Objects[0].Name, true
 	}
-	return write(w, objectsTemplate, data)
+	return objectsTemplate.Execute(w, data)
 }
 
 // section is one object on the page.

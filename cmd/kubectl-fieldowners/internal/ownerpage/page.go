@@ -12,7 +12,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-	"io"
 	"strings"
 	"time"
 
@@ -74,7 +73,9 @@ func parse(content string) *template.Template {
 		"POLICY", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+"'; form-action 'none'; base-uri 'none'",
 	).Replace(frame)
 	return template.Must(template.Must(template.New("page").Funcs(template.FuncMap{
-		"safe": safe, "text": text, "count": count, "of": plural, "maxLines": func() int { return MaxLines },
+		"safe": safe, "text": text, "count": count, "of": plural,
+		"maxLines": func() int { return MaxLines }, "maxRows": func() int { return maxRows },
+		"more": func(all, shown int) int { return max(0, all-shown) },
 	}).Parse(whole)).Parse(content))
 }
 
@@ -92,8 +93,6 @@ func highlights() string {
 	}
 	return rules.String()
 }
-
-func write(w io.Writer, page *template.Template, data any) error { return page.Execute(w, data) }
 
 // maxLine is how much of a line is shown. The values of some annotations are whole
 // objects.

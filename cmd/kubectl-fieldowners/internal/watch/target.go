@@ -57,13 +57,9 @@ func (w *command) targets(args []string) (targets []Target, err error) {
 	return targets, nil
 }
 
-// kind finds a type by any name that kubectl knows it by, and where its objects are looked for.
+// kind finds a type, and where its objects are looked for.
 func (w *command) kind(name string) (mapping *meta.RESTMapping, namespace string, err error) {
-	builder, err := w.Builder(w.Selection)
-	if err != nil {
-		return nil, "", err
-	}
-	mapping, err = builder.ResourceTypeOrNameArgs(true, name).Do().ResourceMapping()
+	mapping, err = w.Mapping(name)
 	if err != nil || w.AllNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return mapping, "", err
 	}
