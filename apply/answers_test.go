@@ -1,6 +1,6 @@
 package apply_test
 
-import "coapply.dev/apply/internal/answers"
+import "coapply.dev/test/kit/answers"
 
 // What the API server answers, see package answers.
 type answer = answers.Answer

@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/samples"
 	"coapply.dev/apply/internal/wire"
+	"coapply.dev/test/kit/samples"
 )
 
 // TestObjectOfEachType: what the fields of a configuration say of its object is what

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"coapply.dev/apply/internal/samples"
 	"coapply.dev/apply/internal/schemas"
+	"coapply.dev/test/kit/samples"
 )
 
 // shop is a Deployment as a reconciler emits it.

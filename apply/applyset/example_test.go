@@ -18,7 +18,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/applyset"
-	"coapply.dev/apply/internal/answers"
+	"coapply.dev/test/kit/answers"
 )
 
 // What a parent emitted before and emits no longer is deleted, if the applier put it

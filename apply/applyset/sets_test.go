@@ -22,7 +22,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/applyset"
-	"coapply.dev/apply/internal/answers"
+	"coapply.dev/test/kit/answers"
 )
 
 const manager = "coapply-test"

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/internal/answers"
 	"coapply.dev/apply/ownership"
+	"coapply.dev/test/kit/answers"
 )
 
 // TestTransferredFieldsAreSent: an intent that gave way in a field leaves it out the next time,

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/internal/answers"
+	"coapply.dev/test/kit/answers"
 )
 
 const manager = "coapply-test"

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"coapply.dev/apply/internal/samples"
+	"coapply.dev/test/kit/samples"
 )
 
 // odd has a type in all places where JSON may have another form of it.

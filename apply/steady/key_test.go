@@ -12,7 +12,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/samples"
+	"coapply.dev/test/kit/samples"
 )
 
 // TestKeyOf: the same content has the same key, other content has another.

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"coapply.dev/apply/internal/samples"
+	"coapply.dev/test/kit/samples"
 )
 
 // keyer gives keys of configurations, and of parts of them.
