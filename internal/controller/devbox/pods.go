@@ -37,7 +37,7 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {
-		atOnce := isShutdown(box, pod) && (pod.DeletionTimestamp != nil || hasFinished(pod))
+		atOnce := isShutdown(box, pod) && (pod.DeletionTimestamp != nil || setup.PodFinished(pod))
 		if atOnce || slices.Contains(pod.Finalizers, PodFinalizer) && hasEnded(pod) {
 			ended = append(ended, pod)
 		}
@@ -54,7 +54,7 @@ func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
 // period 0 is how the kubelet, or the pod garbage collector for a lost node, says
 // that the pod may go.
 func hasEnded(pod *corev1.Pod) bool {
-	if hasFinished(pod) {
+	if setup.PodFinished(pod) {
 		return true
 	}
 	if pod.DeletionTimestamp == nil {
@@ -67,12 +67,6 @@ func hasEnded(pod *corev1.Pod) bool {
 	return len(statuses) > 0 && !slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool {
 		return s.State.Terminated == nil
 	})
-}
-
-// hasFinished reports whether a pod has ended for good. Nobody deletes this pod when its
-// ReplicaSet is scaled to zero.
-func hasFinished(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // lastEnded returns the newest pod that has a container status, or nil; then nothing is
@@ -104,22 +98,16 @@ func setLast(status *v1alpha1.DevboxStatus, pod *corev1.Pod) {
 func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	running := isToRun(box)
 	switch {
-	case running && slices.ContainsFunc(pods, isReady):
+	case running && slices.ContainsFunc(pods, setup.PodReady):
 		return v1alpha1.PhaseRunning
 	case running:
 		return v1alpha1.PhasePending
-	case slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !hasFinished(pod) || pod.DeletionTimestamp != nil }):
+	case slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !setup.PodFinished(pod) || pod.DeletionTimestamp != nil }):
 		return v1alpha1.PhaseStopping
 	case box.Spec.State == v1alpha1.DevboxShutdown:
 		return v1alpha1.PhaseShutdown
 	}
 	return v1alpha1.PhaseStopped
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && !hasFinished(pod) && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // releasePod takes our finalizer off a pod. An absent pod is success; a pod with

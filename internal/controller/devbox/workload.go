@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
@@ -35,7 +33,7 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxWorkload, emitWorkload).
 		Named("devbox-workload").
 		Owns(&appsv1.Deployment{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(devboxOfPod)).
+		Watches(&corev1.Pod{}, setup.Enqueue(devboxOfPod)).
 		Belongs(isDevboxes).
 		DependsOn(dependsOn(readyDependsOn...)...).
 		Finalizer(Finalizer, w.cleanup).
@@ -45,12 +43,8 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 }
 
 // devboxOfPod goes by the label: a pod's controller is a ReplicaSet.
-func devboxOfPod(_ context.Context, pod client.Object) []reconcile.Request {
-	name := pod.GetLabels()[Label]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+func devboxOfPod(pod client.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[Label]}
 }
 
 type workload struct {

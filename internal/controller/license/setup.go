@@ -1,12 +1,10 @@
 package license
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -29,7 +27,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	if err != nil {
 		return fmt.Errorf("license: %w", err)
 	}
-	toLicense := handler.EnqueueRequestsFromMapFunc(requests)
+	toLicense := setup.Enqueue(user.Named) // the License has the User's name
 	return coapply.For(rt, fieldmanagers.License, emit).
 		Named("license").
 		Watches(&v1alpha1.User{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(namespaceChanged())).
@@ -45,13 +43,4 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Finalizer(Finalizer, cleanup{mgr.GetClient(), mgr.GetAPIReader(), applier}.run).
 		Status(status{mgr.GetClient(), time.Now, mgr.GetEventRecorder(fieldmanagers.License)}.report).
 		Complete()
-}
-
-// requests goes by the Namespace's name, which is also that of someone else's quota.
-func requests(_ context.Context, object client.Object) []reconcile.Request {
-	name := user.Of(object)
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/setup"
 )
 
 const (
@@ -68,11 +69,11 @@ func decide(set *v1alpha1.NodeSet, pods []corev1.Pod, now time.Time) *decision {
 }
 
 func (d *decision) count(set *v1alpha1.NodeSet, pod *corev1.Pod) {
-	if !isOurs(set, pod) || pod.DeletionTimestamp != nil || hasFinished(pod) {
+	if !isOurs(set, pod) || pod.DeletionTimestamp != nil || setup.PodFinished(pod) {
 		return
 	}
 	d.replicas++
-	if isReady(pod) {
+	if setup.PodReady(pod) {
 		d.ready++
 	}
 	if pod.Labels[RevisionLabel] == d.revision {
@@ -108,10 +109,10 @@ func (d *decision) sort(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod, no
 			d.foreign = append(d.foreign, pod.Name)
 		case pod.DeletionTimestamp != nil:
 			w.inWork++
-		case hasFinished(pod):
+		case setup.PodFinished(pod):
 			d.replaceFinished(pod, now)
 			w.inWork++
-		case pod.Labels[RevisionLabel] != d.revision && isReady(pod):
+		case pod.Labels[RevisionLabel] != d.revision && setup.PodReady(pod):
 			w.oldReady = append(w.oldReady, pod)
 		case pod.Labels[RevisionLabel] != d.revision:
 			w.oldIdle = append(w.oldIdle, pod)
@@ -119,7 +120,7 @@ func (d *decision) sort(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod, no
 			if !isAsWanted(set, pod, d.revision) {
 				d.mend = append(d.mend, ordinal)
 			}
-			if isReady(pod) {
+			if setup.PodReady(pod) {
 				ready++
 			} else {
 				w.inWork++

@@ -36,14 +36,12 @@ func podSpec(set *v1alpha1.NodeSet, revision string) *corev1ac.PodSpecApplyConfi
 	c := corev1ac.Container().
 		WithName(ContainerName).
 		WithImage(set.Spec.Image).
-		WithEnv(corev1ac.EnvVar().WithName("COAPPLY_REVISION").WithValue(revision))
+		WithEnv(corev1ac.EnvVar().WithName("COAPPLY_REVISION").WithValue(revision)).
+		WithResources(setup.ResourceRequirements(set.Spec.Resources))
 	if host, port, err := net.SplitHostPort(set.Status.ControllerAddress); err == nil {
 		c.WithEnv(
 			corev1ac.EnvVar().WithName("SLURM_CONTROLLER_HOST").WithValue(host),
 			corev1ac.EnvVar().WithName("SLURM_CONTROLLER_PORT").WithValue(port))
-	}
-	if resources := setup.ResourceRequirements(set.Spec.Resources); resources != nil {
-		c.WithResources(resources)
 	}
 	return corev1ac.PodSpec().WithAutomountServiceAccountToken(false).WithContainers(c)
 }

@@ -1,8 +1,6 @@
 package nodeset
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,17 +13,6 @@ func replicas(set *v1alpha1.NodeSet) int {
 		return 1
 	}
 	return int(*set.Spec.Replicas)
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// hasFinished reports whether a pod runs no more and never will again.
-func hasFinished(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // isAsWanted reports whether what can change of a pod of the revision is as it was made.

@@ -57,7 +57,7 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("nodeset").
 		For(&v1alpha1.NodeSet{}, builder.WithPredicates(coapply.Relevant[*v1alpha1.NodeSet](fieldmanagers.NodeSet))).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(requestOfPod), builder.WithPredicates(worthARound())).
+		Watches(&corev1.Pod{}, setup.Enqueue(setNamed), builder.WithPredicates(worthARound())).
 		Watches(&v1alpha1.SlurmController{}, handler.EnqueueRequestsFromMapFunc(n.requestsOfController),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, serviceChanged()))).
 		WithOptions(controller.Options{
@@ -76,16 +76,12 @@ func setOfPod(pod client.Object) []string {
 	return nil
 }
 
-func requestOfPod(_ context.Context, pod client.Object) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, set := range setOfPod(pod) {
-		requests = append(requests, request(pod.GetNamespace(), set))
+func setNamed(pod client.Object) types.NamespacedName {
+	set, _, ok := parsePodName(pod.GetName())
+	if !ok {
+		return types.NamespacedName{}
 	}
-	return requests
-}
-
-func request(namespace, name string) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: set}
 }
 
 // requestsOfController returns requests for the NodeSets whose pods get the controller's
@@ -99,7 +95,7 @@ func (n nodeSets) requestsOfController(ctx context.Context, controller client.Ob
 	var requests []reconcile.Request
 	for i := range sets.Items {
 		if sets.Items[i].Spec.ControllerName == controller.GetName() {
-			requests = append(requests, request(sets.Items[i].Namespace, sets.Items[i].Name))
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&sets.Items[i])})
 		}
 	}
 	return requests
@@ -122,6 +118,6 @@ func worthARound() predicate.Predicate {
 		if !ok {
 			return nil
 		}
-		return []any{isReady(pod), hasFinished(pod), pod.DeletionTimestamp != nil, pod.Labels, metav1.GetControllerOf(pod), image(pod)}
+		return []any{setup.PodReady(pod), setup.PodFinished(pod), pod.DeletionTimestamp != nil, pod.Labels, metav1.GetControllerOf(pod), image(pod)}
 	})
 }

@@ -54,15 +54,12 @@ func statefulSet(controller *v1alpha1.SlurmController) *appsv1ac.StatefulSetAppl
 }
 
 func container(controller *v1alpha1.SlurmController) *corev1ac.ContainerApplyConfiguration {
-	c := corev1ac.Container().
+	return corev1ac.Container().
 		WithName(PortName).
 		WithImage(controller.Spec.Image).
 		WithPorts(corev1ac.ContainerPort().
 			WithName(PortName).
 			WithContainerPort(controller.Spec.Port).
-			WithProtocol(corev1.ProtocolTCP))
-	if resources := setup.ResourceRequirements(controller.Spec.Resources); resources != nil {
-		c.WithResources(resources)
-	}
-	return c
+			WithProtocol(corev1.ProtocolTCP)).
+		WithResources(setup.ResourceRequirements(controller.Spec.Resources))
 }

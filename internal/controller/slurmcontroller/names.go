@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
@@ -37,17 +38,21 @@ func selector(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{Label: controller.Name}
 }
 
-// controllerOf returns the name of the SlurmController in an object's name, and false if
-// there is none.
-func controllerOf(object client.Object) (string, bool) {
+// controllerOf returns the SlurmController in an object's name; without a name, there is
+// none.
+func controllerOf(object client.Object) types.NamespacedName {
+	name := object.GetName()
 	if _, service := object.(*corev1.Service); service {
-		return strings.CutSuffix(object.GetName(), serviceSuffix)
+		var ok bool
+		if name, ok = strings.CutSuffix(name, serviceSuffix); !ok {
+			name = ""
+		}
 	}
-	return object.GetName(), true
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
 }
 
 // isControllers reports whether an object belongs to the SlurmController in its name.
 func isControllers(object client.Object) bool {
-	name, ok := controllerOf(object)
-	return ok && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, Label, name))
+	name := controllerOf(object).Name
+	return name != "" && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, Label, name))
 }

@@ -1,17 +1,13 @@
 package user
 
 import (
-	"context"
-
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
@@ -23,7 +19,7 @@ import (
 // Setup adds the reconciler of Users.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	rt := options.Runtime.Within(func(namespace *corev1.Namespace) bool { return Owns(namespace) })
-	toUser := handler.EnqueueRequestsFromMapFunc(requests)
+	toUser := setup.Enqueue(Named)
 	named := builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == Account }))
 	return coapply.For(rt, fieldmanagers.User, emit).
 		Named("user").
@@ -45,15 +41,9 @@ func policy() apply.Policy {
 		At(".subjects", apply.Force)
 }
 
-// requests goes by the name and not by the owner: that someone else's Namespace goes
-// is news, too.
-func requests(_ context.Context, object client.Object) []reconcile.Request {
-	name := Of(object)
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
-}
+// Named returns the User whose Namespace an object is, or is in, going by the Namespace's
+// name.
+func Named(object client.Object) types.NamespacedName { return types.NamespacedName{Name: Of(object)} }
 
 // dependsOn is what of its status a User emits from: that its Namespace is there.
 func dependsOn(user *v1alpha1.User) any { return user.Status.Namespace }

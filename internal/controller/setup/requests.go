@@ -1,0 +1,22 @@
+package setup
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Enqueue has the parent reconciled that an object names, whoever owns the object: that
+// someone else's goes away, or loses its owner, makes room. Without a name there is none.
+func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		parent := parentOf(object)
+		if parent.Name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: parent}}
+	})
+}
