@@ -6,12 +6,14 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
+	"coapply.dev/internal/recent"
 )
 
 // Config of an Updater.
@@ -78,7 +80,7 @@ func New(config Config) (*Updater, error) {
 	if config.Metrics == nil {
 		config.Metrics = apply.NoMetrics{}
 	}
-	return &Updater{config: config}, nil
+	return &Updater{config: config, written: lastWritten{versions: recent.New[types.UID, string](writtenKept)}}, nil
 }
 
 // Result reports one call, after an error as well.

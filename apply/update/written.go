@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/internal/recent"
 )
 
 // writtenKept is how many objects are remembered at least, and half of how many at most.
@@ -19,8 +21,8 @@ const unknownVersion = ""
 // there is anything to write: it may be as it is wanted, and be so no more since our own
 // write. Of what is forgotten, as of what was never written, the cache is believed.
 type lastWritten struct {
-	mu         sync.Mutex
-	young, old map[types.UID]string
+	mu       sync.Mutex // around a look and what is made of it
+	versions *recent.Cache[types.UID, string]
 }
 
 // shows reports whether an object is as new as our last write to it. If so, that write need
@@ -29,7 +31,7 @@ func (w *lastWritten) shows(object client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	uid := object.GetUID()
-	version, ok := w.get(uid)
+	version, ok := w.versions.Get(uid)
 	if !ok {
 		return true
 	}
@@ -41,8 +43,7 @@ func (w *lastWritten) shows(object client.Object) bool {
 	if err == nil && order < 0 || err != nil && object.GetResourceVersion() != version {
 		return false
 	}
-	delete(w.young, uid)
-	delete(w.old, uid)
+	w.versions.Remove(uid)
 	return true
 }
 
@@ -50,7 +51,7 @@ func (w *lastWritten) shows(object client.Object) bool {
 func (w *lastWritten) sending(object client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.put(object.GetUID(), unknownVersion)
+	w.versions.Put(object.GetUID(), unknownVersion)
 }
 
 // knows takes an object as the server has answered it: a write, or a live read that leaves
@@ -59,26 +60,12 @@ func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	uid, version := object.GetUID(), object.GetResourceVersion()
-	before, ok := w.get(uid)
+	before, ok := w.versions.Get(uid)
 	if !ok && !wrote {
 		return
 	}
 	if order, err := resourceversion.CompareResourceVersion(version, before); err == nil && order < 0 {
 		return // of two answers the later one came first
 	}
-	w.put(uid, version)
-}
-
-func (w *lastWritten) get(uid types.UID) (version string, ok bool) {
-	if version, ok = w.young[uid]; !ok {
-		version, ok = w.old[uid]
-	}
-	return version, ok
-}
-
-func (w *lastWritten) put(uid types.UID, version string) {
-	if _, ok := w.young[uid]; !ok && len(w.young) >= writtenKept || w.young == nil {
-		w.young, w.old = map[types.UID]string{}, w.young
-	}
-	w.young[uid] = version
+	w.versions.Put(uid, version)
 }
