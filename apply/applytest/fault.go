@@ -65,23 +65,6 @@ type Fault struct {
 	Times int
 }
 
-// shadows reports whether no call is left for a later fault.
-func (f Fault) shadows(later Fault) bool {
-	if f.Times != Always || f.Skip > later.Skip || f.Answer.unfit != nil {
-		return false
-	}
-	for _, verb := range callVerbs {
-		for _, forced := range []bool{false, true} {
-			made := later.Call
-			made.Verb, made.Forced = verb, forced && verb == VerbApply
-			if later.meets(made) && !f.meets(made) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // meets reports whether the call is one of the fault's.
 func (f Fault) meets(made Call) bool { return f.Call.matches(made) && f.Answer.fits(made) }
 

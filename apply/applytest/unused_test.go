@@ -11,35 +11,6 @@ import (
 	"coapply.dev/apply/applytest"
 )
 
-// TestShadowed has two faults, of which the first may leave nothing.
-func TestShadowed(t *testing.T) {
-	always := func(answer applytest.Answer, call applytest.Call) applytest.Fault {
-		return applytest.Fault{Call: call, Answer: answer, Times: applytest.Always}
-	}
-	get, apply := applytest.Call{Verb: applytest.VerbGet}, applytest.Call{Verb: applytest.VerbApply}
-	forced := applytest.Call{Verb: applytest.VerbApply, Forced: true}
-	for _, tc := range []struct {
-		reason       string
-		first, later applytest.Fault
-		shadowed     bool
-	}{
-		{"the same calls", always(applytest.Forbidden(), get), applytest.Fault{Call: get, Answer: applytest.NotFound()}, true},
-		{"all calls", always(applytest.Forbidden(), applytest.Call{}), applytest.Fault{Call: forced, Answer: applytest.StaleWrite(), Skip: 3}, true},
-		{"all that fit", always(applytest.TooLarge(), applytest.Call{}), applytest.Fault{Answer: applytest.UnknownField(".a")}, true},
-		{"other calls", always(applytest.Forbidden(), get), applytest.Fault{Call: apply, Answer: applytest.NotFound()}, false},
-		{"some calls", always(applytest.Forbidden(), forced), applytest.Fault{Call: apply, Answer: applytest.NotFound()}, false},
-		{"some that fit", always(applytest.UnknownField(".a"), applytest.Call{}), applytest.Fault{Answer: applytest.TooLarge()}, false},
-		{"once", applytest.Fault{Call: get, Answer: applytest.Forbidden()}, applytest.Fault{Call: get, Answer: applytest.NotFound()}, false},
-		{"some remain before", applytest.Fault{Answer: applytest.Forbidden(), Skip: 2, Times: applytest.Always}, applytest.Fault{Answer: applytest.NotFound(), Skip: 1}, false},
-		{"others than it passes over", always(applytest.OwnershipConflict(hpa, ".a"), apply), applytest.Fault{Call: apply, Answer: applytest.OwnershipConflict(hpa, ".b")}, false},
-	} {
-		got := stops(t, func(t *testingT) { applytest.Inject(t, fakeClient(), tc.first, tc.later) })
-		if shadowed := strings.Contains(got, "fault 2 of 2") && strings.Contains(got, "can never happen: fault 1, "); shadowed != tc.shadowed {
-			t.Errorf("%s: %q, want refused: %v", tc.reason, got, tc.shadowed)
-		}
-	}
-}
-
 // An unused fault says which others were given to its calls.
 func TestUnusedSaysWhoTookTheCalls(t *testing.T) {
 	inner := &testingT{TB: t}
