@@ -39,7 +39,7 @@ func (k kwokctl) configuredEtcd() (string, error) {
 		return "", fmt.Errorf("looking for etcd: %w", err)
 	}
 	defer file.Close()
-	var config struct{ Options kwokctlOptions }
+	var config struct{ Options struct{ EtcdPort int } }
 	if err := json.NewDecoder(file).Decode(&config); err != nil { // the stages after it are YAML
 		return "", fmt.Errorf("looking for etcd in %s: %w", k.configFile(), err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,35 +24,6 @@ var stages embed.FS
 type kwokctl struct {
 	run  *run
 	name string
-}
-
-// kwokctlOptions are the options of kwokctl's configuration that this package sets.
-type kwokctlOptions struct {
-	Runtime                     string `json:"runtime"`
-	BindAddress                 string `json:"bindAddress"`
-	CacheDir                    string `json:"cacheDir"`
-	EtcdBinary                  string `json:"etcdBinary"`
-	KubeAPIServerBinary         string `json:"kubeApiserverBinary"`
-	KubeControllerManagerBinary string `json:"kubeControllerManagerBinary"`
-	KubeSchedulerBinary         string `json:"kubeSchedulerBinary"`
-	KubectlBinary               string `json:"kubectlBinary"`
-	KwokControllerBinary        string `json:"kwokControllerBinary"`
-	EtcdPort                    int    `json:"etcdPort"`
-	EtcdPeerPort                int    `json:"etcdPeerPort"`
-	KubeAPIServerPort           int    `json:"kubeApiserverPort"`
-	KubeControllerManagerPort   int    `json:"kubeControllerManagerPort"`
-	KubeSchedulerPort           int    `json:"kubeSchedulerPort"`
-	KwokControllerPort          int    `json:"kwokControllerPort"`
-}
-
-type componentPatch struct {
-	Name      string         `json:"name"`
-	ExtraArgs []componentArg `json:"extraArgs"`
-}
-
-type componentArg struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
 }
 
 func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yaml") }
@@ -72,23 +44,20 @@ func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
 	config := map[string]any{
 		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",
 		"kind":       "KwokctlConfiguration",
-		"options": kwokctlOptions{
-			Runtime: "binary", BindAddress: loopback, CacheDir: filepath.Join(k.run.dir, "cache"),
-			EtcdBinary: b.Etcd, KubeAPIServerBinary: b.KubeAPIServer, KubectlBinary: b.Kubectl,
-			KubeControllerManagerBinary: b.KubeControllerManager, KubeSchedulerBinary: b.KubeScheduler,
-			KwokControllerBinary: b.Kwok,
-			EtcdPort:             ports[0], EtcdPeerPort: ports[1], KubeAPIServerPort: ports[2],
-			KubeControllerManagerPort: ports[3], KubeSchedulerPort: ports[4], KwokControllerPort: ports[5],
+		"options": map[string]any{
+			"runtime": "binary", "bindAddress": loopback, "cacheDir": filepath.Join(k.run.dir, "cache"),
+			"etcdBinary": b.Etcd, "kubeApiserverBinary": b.KubeAPIServer, "kubectlBinary": b.Kubectl,
+			"kubeControllerManagerBinary": b.KubeControllerManager, "kubeSchedulerBinary": b.KubeScheduler,
+			"kwokControllerBinary": b.Kwok,
+			"etcdPort":             ports[0], "etcdPeerPort": ports[1], "kubeApiserverPort": ports[2],
+			"kubeControllerManagerPort": ports[3], "kubeSchedulerPort": ports[4], "kwokControllerPort": ports[5],
 		},
-		"componentsPatches": []componentPatch{{
-			Name: "kube-controller-manager",
+		"componentsPatches": []any{
 			// By default each of its controllers makes 20 requests a second, and taints of 15 nodes take seconds.
-			ExtraArgs: []componentArg{{"kube-api-qps", "200"}, {"kube-api-burst", "400"}},
-		}, {
-			Name: "kube-apiserver",
+			withArguments("kube-controller-manager", "kube-api-qps", "200", "kube-api-burst", "400"),
 			// By default there are addresses for 254 Services.
-			ExtraArgs: []componentArg{{"service-cluster-ip-range", "10.96.0.0/16"}},
-		}},
+			withArguments("kube-apiserver", "service-cluster-ip-range", "10.96.0.0/16"),
+		},
 	}
 	var out bytes.Buffer
 	if err := json.NewEncoder(&out).Encode(config); err != nil { // JSON is YAML
@@ -101,6 +70,15 @@ func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
 		return "", fmt.Errorf("configuring kwokctl: %w", err)
 	}
 	return fmt.Sprintf("http://%s:%d", loopback, ports[0]), nil
+}
+
+// withArguments is a patch of a component: names of arguments, each with its value behind it.
+func withArguments(component string, pairs ...string) map[string]any {
+	var args []map[string]string
+	for pair := range slices.Chunk(pairs, 2) {
+		args = append(args, map[string]string{"key": pair[0], "value": pair[1]})
+	}
+	return map[string]any{"name": component, "extraArgs": args}
 }
 
 func appendStages(out *bytes.Buffer) error {
