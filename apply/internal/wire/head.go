@@ -36,7 +36,8 @@ func ReadHead(object []byte) (found Head, err error) {
 			return found, err
 		}
 		if name == "metadata" {
-			return found, decoder.Decode(&found)
+			err = decoder.Decode(&found)
+			return found, err
 		}
 		var skipped json.RawMessage
 		err = decoder.Decode(&skipped)
