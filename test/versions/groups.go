@@ -13,7 +13,7 @@ var groups = []group{
 	{name: "narrow writes", pkg: "./test/integration/apply", tests: "Narrow.*|CoOwnedFinalizer|FinalizerOfANewerPod|.*Fallback"},
 	{name: "plugin", pkg: "./test/integration/plugin", tests: ".*"},
 	{name: "platform", pkg: "./test/integration/platform", tests: ".*"},
-	{name: "install", pkg: "./test/integration/delivery", tests: "Admission|Install.*|Uninstall"},
+	{name: "install", pkg: "./test/integration/delivery", tests: "Admission|Install.*|Uninstall", whole: true},
 }
 
 // expected has the tests that fail on a version of Kubernetes, and why: by version and test, as in "1.36.3 TestX/of this".

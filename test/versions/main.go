@@ -25,7 +25,10 @@ import (
 )
 
 // group is the tests of a package that are about one thing.
-type group struct{ name, pkg, tests string }
+type group struct {
+	name, pkg, tests string
+	whole            bool // with those that go test -short skips
+}
 
 func main() { os.Exit(run()) }
 
@@ -140,7 +143,7 @@ func (t *table) test(ctx context.Context, version string, log io.Writer) error {
 }
 
 func (g group) test(ctx context.Context, environment []string, log io.Writer) (results, error) {
-	command := exec.CommandContext(ctx, "go", "test", "-json", "-short", "-count=1", "-timeout=30m", "-parallel=6",
+	command := exec.CommandContext(ctx, "go", "test", "-json", fmt.Sprintf("-short=%t", !g.whole), "-count=1", "-timeout=30m", "-parallel=6",
 		"-run", "^Test("+g.tests+")$", g.pkg)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test leaves its tests running when it is told to end
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
