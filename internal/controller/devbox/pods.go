@@ -93,7 +93,7 @@ func setLast(status *v1alpha1.DevboxStatus, pod *corev1.Pod) {
 	}
 }
 
-// phaseOf says what a Devbox does, from its pods. Of those that have finished, only
+// phaseOf returns what a Devbox does, from its pods. Of those that have finished, only
 // one that is being deleted counts.
 func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	running := isToRun(box)

@@ -111,7 +111,7 @@ func TestDevboxContent(t *testing.T) {
 	wantAt("what a Shutdown dropped is not committed", second, 3)
 }
 
-// running gives the Devbox's pod that runs, or an empty one.
+// runningPod returns the Devbox's pod that runs, or one whose image is "none".
 func runningPod(t *testing.T, p *kit.Platform, name string) corev1.Pod {
 	t.Helper()
 	for _, pod := range pods(t, p, name) {

@@ -52,7 +52,7 @@ func deleteObject(t *testing.T, p *kit.Platform, object client.Object, opts ...c
 	}
 }
 
-// running starts a platform with one Devbox, and gives its pod.
+// running starts a platform with one Devbox, and returns its pod.
 func running(t *testing.T) (*kit.Platform, corev1.Pod) {
 	t.Helper()
 	return runningAs(t, kit.Cluster(t).Config())

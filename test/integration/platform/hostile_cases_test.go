@@ -69,7 +69,7 @@ var refused = []struct{ reason, kind, name, spec, want string }{
 	{"fewer than no pods", "NodeSet", "x", `{image: a, replicas: -1}`, "should be greater than or equal to 0"},
 	{"more pods than a NodeSet may have", "NodeSet", "x", `{image: a, replicas: 5001}`, "should be less than or equal to 5000"},
 	{"more pods than a number holds", "NodeSet", "x", `{image: a, replicas: 4294967297}`, "should be less than or equal to 5000"},
-	{"half a pod", "NodeSet", "x", `{image: a, replicas: 1.5}`, "spec.replicas in body must be of type int"}, // integer in 1.34, int32 later
+	{"half a pod", "NodeSet", "x", `{image: a, replicas: 1.5}`, "spec.replicas in body must be of type int"}, // integer on 1.34, int32 from 1.36 on
 	{"none may be missing", "NodeSet", "x", `{image: a, maxUnavailable: 0}`, "should be greater than or equal to 1"},
 	{"a controller that cannot be", "NodeSet", "x", `{image: a, controllerName: a.other-namespace}`, "spec.controllerName in body should match"},
 

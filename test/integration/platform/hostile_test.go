@@ -16,7 +16,7 @@ import (
 
 var clusterScoped = map[string]bool{"User": true, "License": true, "NodeMaintenance": true}
 
-// manifest gives an object of ours from the YAML of its spec.
+// manifest returns an object of ours from the YAML of its spec.
 func manifest(t *testing.T, kind, namespace, name, text string) *unstructured.Unstructured {
 	t.Helper()
 	var spec any
