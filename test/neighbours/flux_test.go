@@ -183,7 +183,7 @@ func TestFluxWaitsForQuota(t *testing.T) {
 	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
 	f := newFlux(w)
 	w.must(w.kubectlCommand("create", "quota", "none", "--hard", "pods=0"))
-	healthy := func(timeout time.Duration) error { // spec.wait, with the options that kustomize-controller sets
+	healthy := func(timeout time.Duration) error { // spec.wait; kustomize-controller looks every 5 s
 		return f.manager.Wait([]*unstructured.Unstructured{f.object(devbox)}, ssa.WaitOptions{Interval: time.Second, Timeout: timeout, FailFast: true})
 	}
 	w.step("a sync that waits, without room", func() {
