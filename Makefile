@@ -26,7 +26,8 @@ UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/
 # Of tests that mostly wait for a server: packages and tests of a package at once.
 AT_ONCE = -p 3 -parallel 6
 
-# ALL=1: make neighbours has Helm too, and make lint that module, whose programs take minutes to build the first time.
+# ALL=1: make neighbours has Helm, the VPA and Argo CD's engine too, and make lint that module, whose programs take minutes to
+# build the first time.
 ALL ?=
 # Of make neighbours: how long nothing moves after the last thing that a user did.
 REST ?= 60s
@@ -92,9 +93,9 @@ faults: control-plane ## Have each write and read of each reconciler fail in eac
 		grep -E '^( *--- (FAIL|SKIP)|--- |    [a-z]+_test.go.*: counted|ok|FAIL)' ../../bin/faults.log; \
 		echo 'all of it: bin/faults.log'; exit $$status; }
 
-neighbours: control-plane ## Run kubectl, the autoscaler and Flux's apply beside the platform; ALL=1: Helm as well (its first build takes minutes)
-	cd test/neighbours && go mod tidy -diff && go vet . && \
-		ALL='$(ALL)' REST='$(REST)' go test -timeout 60m -count 1 -parallel 8 -v .
+neighbours: control-plane ## Run kubectl, the autoscaler and Flux's apply beside the platform; ALL=1: Helm, the VPA, Argo CD's engine as well (the first build takes minutes)
+	cd test/neighbours && for module in . $(if $(ALL),argocd vpa); do (cd $$module && go mod tidy -diff) || exit 1; done && go vet . && \
+		ALL='$(ALL)' REST='$(REST)' KUBECTL='$(KUBECTL)' go test -timeout 60m -count 1 -parallel 8 -v .
 
 versions: go ## Run the same tests on each version of Kubernetes and compare (builds them first): K8S=1.36.3, ONLY=decisions,platform
 	@mkdir -p bin
