@@ -63,7 +63,8 @@ func (d *demonstration) count(ctx context.Context) {
 		InsecureSkipVerify: true, //nolint:gosec // the certificate is self-signed, and both ends are this machine
 	}}
 	defer transport.CloseIdleConnections()
-	response := must((&http.Client{Transport: transport}).Do(request))
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	check(err)
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		fail("reading the manager's metrics: %s", response.Status)
