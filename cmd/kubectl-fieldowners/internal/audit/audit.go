@@ -164,7 +164,7 @@ func (a *auditor) readFiles() error {
 	return a.ReadFiles(a.Files, func(item objects.Item) error {
 		content := item.Content
 		o := unstructured.Unstructured{Object: content}
-		ref := owneraudit.Ref{
+		ref := ownerview.Ref{
 			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
 		}
 		entries, unread := ownerview.Entries(content)

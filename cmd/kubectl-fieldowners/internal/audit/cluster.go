@@ -19,6 +19,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/watch"
 	"coapply.dev/fieldowners/lint"
 )
@@ -128,7 +129,7 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 	snapshot, err := listPages(ctx, target.In(r.client), r.Selection, func(page *metav1.PartialObjectMetadataList) error {
 		for _, m := range page.Items {
 			r.add(owneraudit.Object{
-				Ref:           owneraudit.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},
+				Ref:           ownerview.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},
 				ManagedFields: m.ManagedFields,
 				Facts:         facts,
 			})

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/watch"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
@@ -18,8 +18,8 @@ const maxFound = 10_000
 
 // seen keeps what --for sees: fights and loops are in no list.
 type seen struct {
-	order []owneraudit.Ref
-	found map[owneraudit.Ref][]lint.Finding
+	order []ownerview.Ref
+	found map[ownerview.Ref][]lint.Finding
 	count int
 }
 
@@ -32,7 +32,7 @@ func (r *cluster) look(ctx context.Context, kinds []kind) error {
 	for _, kind := range kinds {
 		targets = append(targets, r.target(kind))
 	}
-	seen := seen{found: map[owneraudit.Ref][]lint.Finding{}}
+	seen := seen{found: map[ownerview.Ref][]lint.Finding{}}
 	var problems []error
 	var err error
 	ended := make(chan struct{})
@@ -50,7 +50,7 @@ func (r *cluster) look(ctx context.Context, kinds []kind) error {
 
 // note keeps a fight or a loop, each once.
 func (l *seen) note(e watch.Event) {
-	ref := owneraudit.Ref{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, UID: e.UID}
+	ref := ownerview.Ref{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, UID: e.UID}
 	f := lint.Finding{Rule: lint.Rule(e.Type), Message: e.Message, Remedy: "kubectl fieldowners watch " + command.Placeholder}
 	for _, m := range e.Managers {
 		f.Managers = append(f.Managers, fieldowners.Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource})

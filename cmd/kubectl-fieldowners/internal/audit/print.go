@@ -64,7 +64,7 @@ func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) 
 }
 
 // resourceOf names an object as -o name does.
-func resourceOf(r owneraudit.Ref) string {
+func resourceOf(r ownerview.Ref) string {
 	o := ownerview.Object{GroupVersionKind: schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), Name: r.Name}
 	return o.Resource()
 }

@@ -28,7 +28,7 @@ import (
 
 // Object is what an audit needs of an object.
 type Object struct {
-	Ref
+	ownerview.Ref
 
 	ManagedFields []metav1.ManagedFieldsEntry
 	Unread        []error // entries that are no entries at all
@@ -116,15 +116,6 @@ func (a *Audit) Listed(l List) { a.report.Lists = append(a.report.Lists, l) }
 // Objects returns how many objects were added.
 func (a *Audit) Objects() int { return a.report.Objects }
 
-// String names the object for sentences.
-func (r Ref) String() string {
-	name := r.Name
-	if r.Namespace != "" {
-		name = r.Namespace + "/" + r.Name
-	}
-	return r.Kind + " " + name
-}
-
 // later returns the later of two times; a nil one is not known.
 func later(known *time.Time, then *metav1.Time) *time.Time {
 	if then == nil || then.IsZero() || known != nil && !then.After(*known) {
@@ -143,12 +134,12 @@ type findingKey struct {
 
 // Found counts findings about an object that somebody else made: those of an object in one
 // call, so that it counts once.
-func (a *Audit) Found(object Ref, findings []lint.Finding) {
+func (a *Audit) Found(object ownerview.Ref, findings []lint.Finding) {
 	a.countFindings(object, findings, false)
 }
 
 // countFindings counts an object once for each rule, manager and remedy.
-func (a *Audit) countFindings(object Ref, findings []lint.Finding, byContract bool) {
+func (a *Audit) countFindings(object ownerview.Ref, findings []lint.Finding, byContract bool) {
 	counted := map[findingKey]bool{}
 	for _, f := range findings {
 		key := findingKey{rule: f.Rule, remedy: f.Remedy, contract: byContract}

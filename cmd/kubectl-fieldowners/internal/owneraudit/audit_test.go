@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
 var written = metav1.NewTime(time.Date(2026, 3, 2, 8, 11, 9, 0, time.UTC))
@@ -25,7 +26,7 @@ func entry(manager, fields string) metav1.ManagedFieldsEntry {
 
 func deployment(name string, entries ...metav1.ManagedFieldsEntry) owneraudit.Object {
 	return owneraudit.Object{
-		Ref:           owneraudit.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name},
+		Ref:           ownerview.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name},
 		ManagedFields: entries,
 	}
 }

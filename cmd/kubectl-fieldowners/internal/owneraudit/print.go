@@ -101,7 +101,7 @@ func printFindings(w io.Writer, findings []Finding, screen ownerview.Screen) {
 		}
 		fmt.Fprintf(w, "\n%s: %s%s\n", f.Rule, about, english.Plural(f.Objects, "object", ""))
 		for _, example := range f.Examples {
-			say(w, screen, "%s: %s", ownerview.Safe(example.Ref.String()), ownerview.Safe(example.Message))
+			say(w, screen, "%s: %s", example.Ref, ownerview.Safe(example.Message))
 		}
 		if more := f.Objects - len(f.Examples); more > 0 {
 			fmt.Fprintf(w, "  and %d more\n", more)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners/command"
 )
@@ -72,43 +74,29 @@ func (f Finding) ToDo() string {
 	if f.Objects != 1 || len(f.Examples) != 1 {
 		return f.Remedy
 	}
-	return strings.Replace(f.Remedy, command.Placeholder, f.Examples[0].subject().Target(), 1)
+	example := f.Examples[0]
+	group := schema.FromAPIVersionAndKind(example.APIVersion, example.Kind).Group
+	object := command.Subject{Group: group, Kind: example.Kind, Namespace: example.Namespace, Name: example.Name}
+	return strings.Replace(f.Remedy, command.Placeholder, object.Target(), 1)
 }
 
 // Example is one object of a finding, and what was found there.
 type Example struct {
-	Ref
+	ownerview.Ref
 
 	Message string `json:"message"`
-}
-
-// Ref names an object.
-type Ref struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace"`
-	Name       string `json:"name"`
-	UID        string `json:"uid"`
-}
-
-func (r Ref) subject() command.Subject {
-	group, _, found := strings.Cut(r.APIVersion, "/")
-	if !found {
-		group = ""
-	}
-	return command.Subject{Group: group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 // Overlap is two managers that own fields together: both set them to the same value, or
 // one took over the other's. Who next sets another value by Apply is in conflict; who
 // does by Update takes the field. Where that is likely, there is a Finding as well.
 type Overlap struct {
-	Managers   [2]Manager `json:"managers"`
-	Fields     int        `json:"fields"`
-	Objects    int        `json:"objects"`
-	Example    Ref        `json:"example"`
-	Path       string     `json:"path"` // a field of the example
-	ServerPath string     `json:"serverPath"`
+	Managers   [2]Manager    `json:"managers"`
+	Fields     int           `json:"fields"`
+	Objects    int           `json:"objects"`
+	Example    ownerview.Ref `json:"example"`
+	Path       string        `json:"path"` // a field of the example
+	ServerPath string        `json:"serverPath"`
 }
 
 // List is one kind that was read.

@@ -19,7 +19,7 @@ func TestWideFits(t *testing.T) {
 	report := owneraudit.Report{
 		Managers: []owneraudit.ManagerRow{{Manager: long, Objects: 27, Fields: 1, Kinds: kinds, APIVersions: []string{"a/v1", "b/v1"}}},
 		Overlaps: []owneraudit.Overlap{{Managers: [2]owneraudit.Manager{long, long}, Fields: 1, Objects: 27, Path: path,
-			Example: owneraudit.Ref{Kind: "CustomResourceDefinition", Name: "website"}}},
+			Example: ownerview.Ref{Kind: "CustomResourceDefinition", Name: "website"}}},
 	}
 	for _, width := range []int{0, 80, 160, 300} {
 		var out bytes.Buffer

@@ -9,6 +9,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
 func auditPage(t *testing.T, report owneraudit.Report) string {
@@ -26,7 +27,7 @@ func TestAudit(t *testing.T) {
 	written := time.Date(2026, 1, 30, 12, 0, 0, 0, time.UTC)
 	alice := owneraudit.Manager{Name: "alice", Operation: "Apply"}
 	hpa := owneraudit.Manager{Name: "hpa", Operation: "Update", Subresource: "scale"}
-	deployment := owneraudit.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	deployment := ownerview.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	golden(t, "audit.html", auditPage(t, owneraudit.Report{
 		Complete: true, Objects: 12_345, Bytes: 678,
 		Managers: []owneraudit.ManagerRow{
@@ -60,7 +61,7 @@ func TestAuditNotKnown(t *testing.T) {
 func TestAuditHostile(t *testing.T) {
 	const evil = "<script>\x1b\u202e\"'{{.}}"
 	manager := owneraudit.Manager{Name: evil, Operation: evil, Subresource: evil}
-	ref := owneraudit.Ref{APIVersion: evil, Kind: evil, Namespace: evil, Name: evil}
+	ref := ownerview.Ref{APIVersion: evil, Kind: evil, Namespace: evil, Name: evil}
 	report := owneraudit.Report{Problems: []string{evil}, ProblemCount: 1, Lists: []owneraudit.List{{Resource: evil, Namespace: evil}}}
 	for i := range 600 {
 		report.Managers = append(report.Managers, owneraudit.ManagerRow{Manager: manager, Kinds: []owneraudit.Kind{{Kind: evil}}})

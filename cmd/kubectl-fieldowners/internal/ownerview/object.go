@@ -61,14 +61,10 @@ func New(content map[string]any) *Object {
 // not nobody's.
 func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
 
+func (o *Object) ref() Ref { return Ref{o.GroupVersion().String(), o.Kind, o.Namespace, o.Name, o.UID} }
+
 // String returns kind, namespace and name, for sentences and headings.
-func (o *Object) String() string {
-	name := o.Name
-	if o.Namespace != "" {
-		name = o.Namespace + "/" + o.Name
-	}
-	return Safe(o.Kind + " " + name)
-}
+func (o *Object) String() string { return o.ref().String() }
 
 // Resource returns the object as -o name does: deployment.apps/web.
 func (o *Object) Resource() string {

@@ -16,15 +16,30 @@ type List[T any] struct {
 	Items []T `json:"items"`
 }
 
+// Ref names an object.
+type Ref struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+}
+
+// String returns kind, namespace and name, unable to steer a terminal.
+func (r Ref) String() string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + r.Name
+	}
+	return Safe(r.Kind + " " + name)
+}
+
 // Item is one object.
 type Item struct {
-	APIVersion string        `json:"apiVersion"`
-	Kind       string        `json:"kind"`
-	Namespace  string        `json:"namespace"`
-	Name       string        `json:"name"`
-	UID        string        `json:"uid"`
-	Managers   []ManagerItem `json:"managers"`
-	Fields     []FieldItem   `json:"fields"`
+	Ref
+
+	Managers []ManagerItem `json:"managers"`
+	Fields   []FieldItem   `json:"fields"`
 	// ManagedFieldsAbsent reports that nothing is known about owners.
 	ManagedFieldsAbsent bool `json:"managedFieldsAbsent,omitempty"`
 	// Errors are of entries that could not be read: the fields are incomplete.
@@ -70,7 +85,7 @@ func (o OwnerItem) Compare(other OwnerItem) int {
 // Item returns the object for programs, narrowed to what the filter asks for.
 func (o *Object) Item(filter Filter) Item {
 	item := Item{
-		APIVersion: o.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID,
+		Ref:                 o.ref(),
 		ManagedFieldsAbsent: o.Absent, Managers: []ManagerItem{}, Fields: []FieldItem{},
 	}
 	for _, err := range o.Unread {

@@ -154,7 +154,7 @@ func TestItemsAsAWhole(t *testing.T) {
 				t.Errorf("%d items, %s (-whole +one by one):\n%s\n%s", i, output, diff, single.String())
 			}
 		}
-		items = append(items, ownerview.Item{Name: fmt.Sprint("a<&>\u202e", i), Managers: []ownerview.ManagerItem{}, Errors: []string{"x\ny"}})
+		items = append(items, ownerview.Item{Ref: ownerview.Ref{Name: fmt.Sprint("a<&>\u202e", i)}, Managers: []ownerview.ManagerItem{}, Errors: []string{"x\ny"}})
 	}
 }
 

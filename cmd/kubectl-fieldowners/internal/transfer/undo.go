@@ -22,6 +22,7 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
 )
 
@@ -29,18 +30,10 @@ import (
 // be added, none is renamed, removed or given another meaning.
 type undoFile struct {
 	Undoes  string                 `json:"undoes"` // "migrate" or "release"
-	Object  undoObject             `json:"object"`
+	Object  ownerview.Ref          `json:"object"`
 	Moved   []fieldowners.Handover `json:"moved,omitempty"`   // by migrate
 	Manager string                 `json:"manager,omitempty"` // of what release gave up
 	GivenUp []undoConfig           `json:"givenUp,omitempty"` // by release
-}
-
-type undoObject struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
-	UID        string `json:"uid"`
 }
 
 // undoConfig is the apply configuration that brings back what the manager gave up of the
@@ -52,10 +45,12 @@ type undoConfig struct {
 
 func newUndoFile(verb string, object apply.ObjectRef) undoFile {
 	version, kind := object.ToAPIVersionAndKind()
-	return undoFile{Undoes: verb, Object: undoObject{version, kind, object.Namespace, object.Name, string(object.UID)}}
+	return undoFile{Undoes: verb, Object: ownerview.Ref{
+		APIVersion: version, Kind: kind, Namespace: object.Namespace, Name: object.Name, UID: string(object.UID),
+	}}
 }
 
-func (o undoObject) ref() apply.ObjectRef {
+func refOf(o ownerview.Ref) apply.ObjectRef {
 	return apply.ObjectRef{
 		GroupVersionKind: schema.FromAPIVersionAndKind(o.APIVersion, o.Kind),
 		NamespacedName:   types.NamespacedName{Namespace: o.Namespace, Name: o.Name},
@@ -192,7 +187,7 @@ func (e *engine) moveBack(ctx context.Context, saved undoFile) (found bool, err 
 	if err != nil {
 		return false, err
 	}
-	object := saved.Object.ref()
+	object := refOf(saved.Object)
 	undo, err := ownership.Undo(ctx, applier, object, saved.Moved)
 	if err != nil {
 		return false, err
