@@ -1,0 +1,248 @@
+// Package summarytest makes up runs for tests: figures as a machine with two cores might give them, the same each time.
+// Nothing in them was measured.
+package summarytest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/decided"
+	"coapply.dev/compare/results"
+)
+
+// Seed of the run that is made up.
+const Seed = 42
+
+// started is when the made-up run began.
+var started = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
+
+// Run makes up a review run with so many blocks.
+func Run(blocks int) (results.Run, []results.Trial) {
+	ended := started.Add(15 * time.Minute)
+	run := results.Run{
+		Schema: results.Schema, Command: fmt.Sprintf("compare run --review --seed %d -o DIR", Seed), Seed: Seed,
+		Started: started, Ended: &ended, Profile: "review", Plan: plan(blocks), Decided: decided.Hash(),
+		Environment: environment(), Workloads: workloads(),
+	}
+	var trials []results.Trial
+	for block := range blocks {
+		// What a block shares, such as a noisy neighbour, all arms of it have alike.
+		shared := math.Exp(0.05 * rand.New(rand.NewPCG(Seed, uint64(block))).NormFloat64())
+		for _, cell := range run.Plan {
+			if block >= cell.Blocks {
+				continue
+			}
+			for _, arm := range cell.Arms {
+				trials = append(trials, trial(cell, arm, false, block, len(trials), shared))
+			}
+			if cell.AA != "" {
+				trials = append(trials, trial(cell, cell.AA, true, block, len(trials), shared))
+			}
+		}
+	}
+	for _, t := range trials {
+		if !slices.ContainsFunc(run.Arms, func(a results.ArmInfo) bool { return a.Name == t.Arm }) {
+			run.Arms = append(run.Arms, results.ArmInfo{Name: t.Arm, Summary: "The arm " + t.Arm + ".", Source: "func write() {}\n"})
+		}
+	}
+	return run, trials
+}
+
+// plan is the cells of a small review: those that were decided, as far as it has their workloads.
+func plan(blocks int) []results.PlannedCell {
+	grid := []string{"gmu-default-retry", "gmu-requeue", "gmu-unbounded", "patch-lock", "gmu-lanes", "update", "ssa", "ssa-lanes", "apply"}
+	var cells []results.PlannedCell
+	add := func(workload string, writers, processes, managers int, rtt time.Duration, arms ...string) {
+		cells = append(cells, results.PlannedCell{
+			Arms: arms, Baseline: arms[0], Blocks: blocks, Cell: compare.Cell{Workload: workload, Parameters: compare.Parameters{
+				Writers: writers, Processes: processes, Managers: managers, RTT: rtt, Objects: 1,
+				Warmup: 300 * time.Millisecond, Duration: 1500 * time.Millisecond,
+			}},
+		})
+	}
+	for _, rtt := range []time.Duration{0, 5 * time.Millisecond} {
+		for _, writers := range []int{1, 4, 16, 64} {
+			add("hot-object", writers, 1, 4, rtt, grid...)
+		}
+	}
+	add("hot-object", 4, 4, 4, time.Millisecond, grid...)
+	cells[1].AA, cells[2].AA = "ssa", "gmu-requeue"
+	add("ten-reconcilers", 10, 1, 10, 0, "gmu-default-retry", "naive", "ssa")
+	add("steady-state", 4, 1, 4, 0, "gmu-requeue", "ssa", "apply")
+	add("increment", 8, 1, 1, 0, "gmu-requeue", "ssa", "apply", "update")
+	add("devbox-status", 4, 1, 4, 0, "gmu-default-retry", "gmu-replace", "ssa", "apply")
+	add("hot-object", 4, 1, 4, 0, "put-no-rv", "shared-manager")
+	last := &cells[len(cells)-1]
+	last.Control, last.Baseline, last.Blocks = true, "", min(blocks, 2)
+	return cells
+}
+
+func environment() results.Environment {
+	return results.Environment{
+		Commit: "0123456789ab", Go: "go1.26.8", OS: "linux/amd64", Kernel: "6.1.0", CPU: "Synthetic CPU", Cores: 2, GOMAXPROCS: 2,
+		FileSystem: "ext4", FsyncP50: new(900 * time.Microsecond), FsyncP99: new(4 * time.Millisecond), EtcdFsync: "on",
+		LocalCluster: true, Server: "v1.36.3", Etcd: "3.6.5", ServerCores: []int{0}, GeneratorCores: []int{1},
+		User: "coapply-compare", Groups: []string{"system:authenticated"},
+	}
+}
+
+func workloads() []results.WorkloadInfo {
+	return []results.WorkloadInfo{
+		{Name: "ten-reconcilers", Demonstration: true, Claims: []compare.Claim{
+			{Text: "without retry 1 of 10 succeeds", Measure: "give_up_share", Arm: "naive", Value: 0.9},
+			{
+				Text: "with DefaultRetry 10 succeed with 35 calls: 10 GET, 15 retry GET, 10 UPDATE", Measure: "requests_per_intent",
+				Arm: "gmu-default-retry", Value: 3.5, Contradiction: "15 retries imply 25 UPDATE, so 50 calls",
+			},
+			{Text: "without retry a write takes 50 ms in the mean", Measure: "latency_ms", Arm: "naive", Value: 50},
+		}},
+		{Name: "devbox-status", Claims: []compare.Claim{
+			{Text: "a closure that replaces the whole status loses the fields of others", Measure: "lost_updates", Arm: "gmu-replace"},
+			{Text: "several writers land more by Server-Side Apply", Arm: "ssa", Against: "gmu-default-retry", Value: 1.115},
+		}},
+	}
+}
+
+// way is what an intent of an arm costs.
+type way struct {
+	verb   string
+	reads  float64 // GET per attempt
+	giveUp float64 // share of intents where writers get in each other's way
+	stale  float64 // stale writes per intent there
+	ms     float64 // of an intent of one writer alone
+	busy   float64 // of the server for it
+	cpu    float64 // milliseconds of the API server
+	turns  bool    // one at a time in a process
+}
+
+var ways = map[string]way{
+	"naive":             {"PUT", 1, 0.95, 0.95, 3.2, 3.2, 1.4, false},
+	"gmu-replace":       {"PUT", 1, 0.65, 3, 3.3, 3.3, 1.4, false},
+	"gmu-default-retry": {"PUT", 1, 0.65, 3, 3.3, 3.3, 1.4, false},
+	"gmu-requeue":       {"PUT", 1, 0, 1.5, 5, 5, 1.4, false},
+	"gmu-unbounded":     {"PUT", 1, 0, 2, 3.5, 3.5, 1.4, false},
+	"patch-lock":        {"PUT", 1, 0, 2, 3.5, 3.5, 1.4, false},
+	"gmu-lanes":         {"PUT", 1, 0, 0, 3.3, 3.3, 1.4, true},
+	"update":            {"PUT", 1, 0, 0, 3.3, 3.3, 1.4, true},
+	"ssa":               {"APPLY", 0, 0, 0, 2.9, 2.9, 1.5, false},
+	"ssa-lanes":         {"APPLY", 0, 0, 0, 2.9, 3, 1.5, true},
+	"apply":             {"APPLY", 0, 0, 0, 2.9, 2.4, 1.5, true},
+	"put-no-rv":         {"PUT", 0, 0, 0, 2.6, 2.6, 1.4, false},
+	"shared-manager":    {"APPLY", 0, 0, 0, 2.9, 2.9, 1.5, false},
+}
+
+// loses is the share of acknowledged values of a workload that an arm loses.
+func loses(arm, workload string) float64 {
+	switch {
+	case arm == "put-no-rv", arm == "shared-manager":
+		return 0.4
+	case arm == "gmu-replace":
+		return 0.15
+	case (arm == "ssa" || arm == "apply") && workload == "increment":
+		return 0.3
+	}
+	return 0
+}
+
+// trial makes up one trial. Contention costs each arm alike; who takes turns does so in one process. The figures follow from
+// a few random numbers of its own.
+func trial(cell results.PlannedCell, arm string, aa bool, block, order int, shared float64) results.Trial {
+	random := rand.New(rand.NewPCG(Seed, uint64(order)))
+	w, meeting := ways[arm], float64(cell.Writers) // that get in each other's way
+	if w.turns {
+		meeting = float64(cell.Processes)
+	}
+	contended := 1 - 1/meeting
+	giveUp, stale := w.giveUp*contended, w.stale*contended
+	goodput := (1 - giveUp) * min(float64(cell.Writers)*1000/(w.ms+cell.RTT.Seconds()*1000), 1000/(w.busy*(1+0.18*(meeting-1))))
+	goodput *= shared * math.Exp(0.03*random.NormFloat64())
+	noop := cell.Workload == "steady-state" && arm != "ssa"
+
+	landed := max(1, int(goodput*cell.Duration.Seconds()))
+	givenUp := int(float64(landed) * giveUp / (1 - giveUp))
+	all := (cell.Warmup + cell.Duration).Seconds() / cell.Duration.Seconds()
+	t := results.Trial{
+		ID: fmt.Sprintf("%04d-%s-w%d-m%d-%s", order, cell.Workload, cell.Writers, cell.Managers, arm), Cell: cell.Cell,
+		Arm: arm, AA: aa, Block: block, Order: order, Seed: random.Uint64(),
+		Started: started.Add(time.Duration(order) * 2 * time.Second), Measured: cell.Duration,
+		Timed: counts(landed, givenUp, noop), All: counts(int(float64(landed)*all), int(float64(givenUp)*all), noop),
+		Load:    results.Shares{Generator: new(0.4), APIServer: new(0.6), Etcd: new(0.1)},
+		Service: latency(cell.Writers, landed, givenUp, cell.Duration.Seconds(), random),
+	}
+	t.Latency = t.Service
+	writes := t.All.Landed - t.All.Skipped
+	t.Client = client(t, w, writes, max(t.All.GaveUp, int(float64(t.All.Intents)*stale+0.5)))
+	cpu := w.cpu * (1 + 0.03*(meeting-1)) * (1 + 0.5*stale) / (1 - giveUp) * math.Exp(0.02*random.NormFloat64()) * float64(writes) / 1000
+	t.Server = results.Server{
+		APIServerCPU: new(cpu + 0.01), EtcdCPU: new(cpu / 3), Updates: new(float64(writes) * (1 + 0.18*(meeting-1))), Revisions: writes,
+		ObjectBytes: 600 + 250*t.Managers, ManagedFieldsBytes: 180 * t.Managers,
+	}
+	t.Oracle = results.Oracle{Acknowledged: writes, Found: writes, Lost: int(loses(arm, t.Workload) * float64(writes))}
+	if cell.Workload == "hot-object" && cell.Writers == 4 && block == 0 {
+		t.Oracle.Porcupine = "agrees: linearisable"
+	}
+	return t
+}
+
+func client(t results.Trial, w way, writes, stale int) results.Client {
+	requests := map[string]results.Requests{}
+	if writes > 0 {
+		requests[w.verb+" 200"] = results.Requests{Count: writes}
+		requests["GET 200"] = results.Requests{Count: int(w.reads * float64(writes+stale))}
+		requests[w.verb+" 409"] = results.Requests{Count: stale}
+	} else {
+		stale = 0
+	}
+	elapsed := time.Duration(t.Writers) * (t.Warmup + t.Measured)
+	return results.Client{
+		Requests: requests, StaleWrites: stale, BytesUp: int64(writes) * 700, BytesDown: int64(writes) * 1500,
+		CPU: 0.0006 * float64(t.All.Landed), Busy: elapsed - elapsed/100, Own: elapsed / 100,
+	}
+}
+
+func counts(landed, givenUp int, noop bool) results.Counts {
+	c := results.Counts{Intents: landed + givenUp, Landed: landed, GaveUp: givenUp}
+	if noop {
+		c.Skipped = landed
+	}
+	return c
+}
+
+// latency keeps Little's law: so many writers, busy all the time, made so many intents.
+func latency(writers, landed, givenUp int, seconds float64, random *rand.Rand) results.Latency {
+	mean := 0.99 * float64(writers) * seconds * 1e6 / float64(landed+givenUp)
+	sigma := 0.2 + 0.04*float64(min(writers, 20))
+	samples := make([]float64, landed)
+	sum := 0.0
+	for i := range samples {
+		samples[i] = math.Exp(sigma * random.NormFloat64())
+		sum += samples[i]
+	}
+	h := results.NewHistogram()
+	for _, sample := range samples {
+		rounded := 20 * int64(max(1, sample*mean*float64(landed)/sum/20)) // coarse, so that the sample is small
+		_ = h.RecordValue(rounded)                                        // within an hour by construction
+	}
+	encoded, err := results.EncodeHistogram(h)
+	if err != nil {
+		panic(err) // no histogram of ours is refused
+	}
+	return results.Latency{Histogram: encoded, NotLanded: givenUp}
+}
+
+// Save writes a run as a finished one leaves it.
+func Save(folder string, run results.Run, trials []results.Trial) error {
+	f, err := results.Create(folder, run)
+	if err != nil {
+		return err
+	}
+	for _, trial := range trials {
+		err = errors.Join(err, f.Append(trial))
+	}
+	return errors.Join(err, f.Close())
+}
