@@ -2,7 +2,6 @@ package compare
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,8 +67,6 @@ type Stage struct {
 	Parameters
 	// Arm that the trial is for.
 	Arm string
-	// Random is seeded for the trial.
-	Random *rand.Rand
 	// Note tells the oracle of a write to tracked fields that is not an intent's, such as putting a field back for the
 	// next intent. Call it before the write with what the write wants; it is safe for concurrent use.
 	Note func(Intent)

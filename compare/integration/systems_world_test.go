@@ -2,7 +2,6 @@ package compare
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -44,8 +43,7 @@ func playSystem(t *testing.T, config *rest.Config, workloadName, armName string,
 	}
 	stage := compare.Stage{
 		Admin: c, Namespace: kit.NewNamespace(t, c), Arm: armName, Parameters: workload.Defaults,
-		Random: rand.New(rand.NewPCG(1, 2)), Note: func(compare.Intent) {},
-		Cache: func() client.Reader { return session.Cache },
+		Note: func(compare.Intent) {}, Cache: func() client.Reader { return session.Cache },
 	}
 	stage.Prefix = stage.Namespace + "-1-"
 	change(&stage.Parameters)

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +33,7 @@ func TestWorkloadsOnTheServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			stage := compare.Stage{
 				Admin: c, Namespace: namespace, Prefix: "t-" + name, Parameters: workload.Defaults,
-				Random: rand.New(rand.NewPCG(1, 2)), Note: func(compare.Intent) {},
+				Note: func(compare.Intent) {},
 			}
 			stage.Objects, stage.Namespace = 2, "absent"
 			if run, err := workload.Prepare(t.Context(), stage); err == nil || run == nil || run.Clean(t.Context()) != nil {

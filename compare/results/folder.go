@@ -144,3 +144,11 @@ func notWritten(path string, err error) error {
 	}
 	return fmt.Errorf("%s is not written: %w", path, err)
 }
+
+// CheckNew refuses a path that Create would refuse, without creating anything: so that nobody waits for a cluster first.
+func CheckNew(path string) error {
+	if err := refuseFull(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

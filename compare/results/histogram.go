@@ -81,13 +81,13 @@ func (d Distribution) Mean() *float64 {
 
 // Percentiles in milliseconds; nil where that share of intents did not land.
 type Percentiles struct {
-	P50, P95, P99 *float64
-	Max           *float64 // of those that landed
+	P50, P99 *float64
+	Max      *float64 // of those that landed
 }
 
 // Percentiles of all intents. One that falls among those that did not land is nil.
 func (d Distribution) Percentiles() Percentiles {
-	p := Percentiles{P50: d.percentile(50), P95: d.percentile(95), P99: d.percentile(99)}
+	p := Percentiles{P50: d.percentile(50), P99: d.percentile(99)}
 	if d.Landed() > 0 {
 		p.Max = milliseconds(float64(d.landed.Max()))
 	}

@@ -4,8 +4,6 @@
 package results
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"coapply.dev/compare"
@@ -55,19 +53,6 @@ type ArmInfo struct {
 	Summary string `json:"summary"`
 	Source  string `json:"source"`
 	Control bool   `json:"control,omitempty"`
-}
-
-// TakesTurns tells of which of these arms the run says that its writers of one process write to an object one after
-// another. Writers of several processes do not.
-func (r *Run) TakesTurns(arms ...string) []string {
-	var turns []string
-	for _, arm := range r.Arms {
-		inTurn := strings.Contains(arm.Summary, "in lanes") || strings.Contains(arm.Summary, "one at a time to an object")
-		if inTurn && slices.Contains(arms, arm.Name) {
-			turns = append(turns, arm.Name)
-		}
-	}
-	return turns
 }
 
 // WorkloadInfo is a workload as the report shows it.

@@ -15,9 +15,8 @@ import (
 
 // log is what came of every intent. Writers keep their own and share nothing while they write.
 type log struct {
-	began      time.Time // of the trial: all times are since then
-	parameters compare.Parameters
-	writers    []*writerLog
+	began   time.Time // of the trial: all times are since then
+	writers []*writerLog
 	// start is when the writers began; from and until bound what is timed.
 	start, from, until time.Duration
 	arrivals           *arrivals       // nil in a closed loop
@@ -43,9 +42,9 @@ type measured struct {
 	Skipped bool
 }
 
-func newLog(began time.Time, parameters compare.Parameters) *log {
-	l := &log{began: began, parameters: parameters}
-	for range max(1, parameters.Writers) {
+func newLog(began time.Time, writers int) *log {
+	l := &log{began: began}
+	for range max(1, writers) {
 		l.writers = append(l.writers, &writerLog{})
 	}
 	return l

@@ -14,7 +14,7 @@ const ms = time.Millisecond
 
 // timing has a window from 100 to 200 ms and three writers.
 func timing(intents ...measured) *log {
-	l := newLog(time.Now(), compare.Parameters{Writers: 3})
+	l := newLog(time.Now(), 3)
 	l.start, l.from, l.until = 50*ms, 100*ms, 200*ms
 	for i, m := range intents {
 		w := l.writers[i%2]
@@ -79,7 +79,7 @@ func check(t *testing.T, what string, got results.Latency, notLanded int, landed
 }
 
 func TestOperationsAreMergedInOrder(t *testing.T) {
-	l := newLog(time.Now().Add(-time.Second), compare.Parameters{Writers: 2})
+	l := newLog(time.Now().Add(-time.Second), 2)
 	l.writers[0].Operations = []history.Operation{{Object: "ConfigMap/n/a", Begin: 1, Revision: "7"}, {Object: "ConfigMap/n/a", Begin: 4}}
 	l.writers[1].Operations = []history.Operation{
 		{Object: "ConfigMap/n/b", Begin: 2, Revision: "11"}, {Object: "ConfigMapX/n/b", Begin: 3, Revision: "12"},

@@ -3,10 +3,7 @@ package trial
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"coapply.dev/compare"
@@ -19,50 +16,39 @@ type sizes struct {
 }
 
 // add returns the highest revision of the trial's objects among items.
-func (s *sizes) add(kind compare.Kind, items []json.RawMessage, fields fieldsOf) (highest uint64, err error) {
+func (s *sizes) add(w *watch, items []json.RawMessage, fields fieldsOf) (highest uint64, err error) {
 	for _, item := range items {
-		object := &unstructured.Unstructured{}
-		if err := utiljson.Unmarshal(item, &object.Object); err != nil {
-			return 0, fmt.Errorf("an object of kind %s that is none: %w", kind.Kind, err)
-		}
-		object.SetGroupVersionKind(kind.GroupVersionKind)
-		tracked, err := fields(object)
+		found, err := w.version(nil, event{Object: item}, fields)
 		if err != nil {
 			return 0, err
 		}
-		if tracked == nil {
-			continue
-		}
-		revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("resourceVersion of %s: %w", object.GetName(), err)
-		}
-		highest = max(highest, revision)
-		if err := s.measure(object, item); err != nil {
-			return 0, err
+		for _, version := range found { // one, or none of another's object
+			highest = max(highest, version.Revision)
+			if err := s.measure(w.kind, version.Object, item); err != nil {
+				return 0, err
+			}
 		}
 	}
 	return highest, nil
 }
 
-func (s *sizes) measure(object *unstructured.Unstructured, item json.RawMessage) error {
+func (s *sizes) measure(kind compare.Kind, name string, item json.RawMessage) error {
 	var metadata struct {
 		Metadata struct {
 			ManagedFields json.RawMessage `json:"managedFields"`
 		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(item, &metadata); err != nil {
-		return fmt.Errorf("metadata of %s: %w", object.GetName(), err)
-	}
+	err := json.Unmarshal(item, &metadata)
 	s.objects++
 	s.bytes += len(item)
 	s.managedFields += len(metadata.Metadata.ManagedFields)
-	if s.yaml == "" {
-		text, err := yaml.Marshal(object.Object)
-		if err != nil {
-			return fmt.Errorf("%s as YAML: %w", object.GetName(), err)
-		}
-		s.yaml = string(text)
+	if err == nil && s.yaml == "" {
+		var text []byte
+		text, err = yaml.JSONToYAML(item)
+		s.yaml = fmt.Sprintf("apiVersion: %s\nkind: %s\n%s", kind.GroupVersion(), kind.Kind, text) // which lists leave out
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ type trial struct {
 
 func newTrial(p place, spec Spec) *trial {
 	now := time.Now()
-	t := &trial{Spec: spec, place: p, log: newLog(now, spec.Cell.Parameters)}
+	t := &trial{Spec: spec, place: p, log: newLog(now, spec.Cell.Writers)}
 	t.result = results.Trial{
 		ID: spec.ID, Cell: spec.Cell, Arm: spec.Arm.Name, AA: spec.AA, Block: spec.Block, Order: spec.Order, Seed: spec.Seed,
 		Started: now.UTC(), LoadAverage: loadAverage(),
@@ -74,8 +74,7 @@ func (t *trial) void(reason error) {
 
 // Streams of random numbers of one trial.
 const (
-	stageNumbers = iota
-	offsetNumbers
+	offsetNumbers  = iota + 1
 	arrivalNumbers // those of the processes after the first follow
 )
 
@@ -97,7 +96,7 @@ func (t *trial) prefix() string { return fmt.Sprintf("%s-%d-", t.place.namespace
 func (t *trial) stage(prefix string) compare.Stage {
 	return compare.Stage{
 		Admin: t.session.admin.client, Namespace: t.place.namespace, Prefix: prefix,
-		Parameters: t.Cell.Parameters, Arm: t.Arm.Name, Random: t.random(stageNumbers),
+		Parameters: t.Cell.Parameters, Arm: t.Arm.Name,
 		Note: t.log.note, Cache: t.reader,
 	}
 }
@@ -144,7 +143,7 @@ func (t *trial) settle(ctx context.Context, w *watches) error {
 		if err != nil {
 			return fmt.Errorf("the watch cannot be checked: %w", err)
 		}
-		last, err := size.add(one.kind, list.Items, t.fields)
+		last, err := size.add(one, list.Items, t.fields)
 		if err != nil {
 			return err
 		}
