@@ -34,27 +34,27 @@ func (c Catalogue) Workload(name string) (Workload, bool) {
 // Check refuses a catalogue in which a name stands twice, or something without which no trial can run is missing.
 func (c Catalogue) Check() error {
 	seen := map[string]bool{}
-	for _, arm := range c.Arms {
+	check := func(kind, name string, runs bool, needs string) error {
 		switch {
-		case arm.Name == "" || arm.New == nil:
-			return fmt.Errorf("arm %q: it needs a Name and New", arm.Name)
-		case !isName(arm.Name):
-			return fmt.Errorf("arm %q: a name is %s", arm.Name, names)
-		case seen["arm "+arm.Name]:
-			return fmt.Errorf("arm %q is registered twice", arm.Name)
+		case name == "" || !runs:
+			return fmt.Errorf("%s %q: it needs a Name and %s", kind, name, needs)
+		case !isName(name):
+			return fmt.Errorf("%s %q: a name is %s", kind, name, names)
+		case seen[kind+name]:
+			return fmt.Errorf("%s %q is registered twice", kind, name)
 		}
-		seen["arm "+arm.Name] = true
+		seen[kind+name] = true
+		return nil
 	}
-	for _, workload := range c.Workloads {
-		switch {
-		case workload.Name == "" || workload.Prepare == nil:
-			return fmt.Errorf("workload %q: it needs a Name and Prepare", workload.Name)
-		case !isName(workload.Name):
-			return fmt.Errorf("workload %q: a name is %s", workload.Name, names)
-		case seen["workload "+workload.Name]:
-			return fmt.Errorf("workload %q is registered twice", workload.Name)
+	for _, arm := range c.Arms {
+		if err := check("arm", arm.Name, arm.New != nil, "New"); err != nil {
+			return err
 		}
-		seen["workload "+workload.Name] = true
+	}
+	for _, w := range c.Workloads {
+		if err := check("workload", w.Name, w.Prepare != nil, "Prepare"); err != nil {
+			return err
+		}
 	}
 	return nil
 }

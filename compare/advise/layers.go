@@ -20,46 +20,30 @@ type Layer struct {
 	Why    string
 }
 
-// Layers gives the four protections, each against a race of its own: two goroutines on one cached object, two clients on
+// Layers returns the four protections, each against a race of its own: two goroutines on one cached object, two clients on
 // one object of the API, a lost race that can be run again, two decisions on old data. The fewest that suffice are
 // needed.
 func Layers(w Write) []Layer {
-	return []Layer{deepCopy(w), resourceVersion(w), retry(w), expectations(w)}
-}
-
-func deepCopy(w Write) Layer {
-	l := Layer{Name: "deep copy", Needed: w.Cached}
-	if l.Why = "nothing that others hold is modified"; l.Needed {
-		l.Why = "the cached object is everyone's: modify a copy (controller-runtime's Get and List give one)"
+	layer := func(name string, needed bool, why, otherwise string) Layer {
+		if !needed {
+			why = otherwise
+		}
+		return Layer{name, needed, why}
 	}
-	return l
-}
-
-func resourceVersion(w Write) Layer {
-	l := Layer{Name: "resourceVersion", Needed: w.Updates}
-	if l.Why = "a create needs none, a delete needs the uid instead"; l.Needed {
-		l.Why = "without it an update or patch overwrites what others wrote since the read; an apply of own fields needs none"
+	noRetry := "no stale write comes of a create, a delete or a read"
+	if w.Updates {
+		noRetry = "what cannot be repeated goes back to the queue: return the error"
 	}
-	return l
-}
-
-func retry(w Write) Layer {
-	l := Layer{Name: "retry", Needed: w.Updates && w.Repeatable}
-	switch {
-	case l.Needed:
-		l.Why = "a stale write heals by reading again: right for status, finalizers, labels, annotations"
-	case w.Updates:
-		l.Why = "what cannot be repeated goes back to the queue: return the error"
-	default:
-		l.Why = "no stale write comes of a create, a delete or a read"
+	return []Layer{
+		layer("deep copy", w.Cached, "the cached object is everyone's: modify a copy (controller-runtime's Get and List give one)",
+			"nothing that others hold is modified"),
+		layer("resourceVersion", w.Updates,
+			"without it an update or patch overwrites what others wrote since the read; an apply of own fields needs none",
+			"a create needs none, a delete needs the uid instead"),
+		layer("retry", w.Updates && w.Repeatable,
+			"a stale write heals by reading again: right for status, finalizers, labels, annotations", noRetry),
+		layer("expectations", w.Counts,
+			"a count from a cache may be old: expectations, or names that follow from the parent, which need none",
+			"the decision rests on one object"),
 	}
-	return l
-}
-
-func expectations(w Write) Layer {
-	l := Layer{Name: "expectations", Needed: w.Counts}
-	if l.Why = "the decision rests on one object"; l.Needed {
-		l.Why = "a count from a cache may be old: expectations, or names that follow from the parent, which need none"
-	}
-	return l
 }

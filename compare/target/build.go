@@ -40,29 +40,19 @@ func commit(ctx context.Context) string {
 	if !ok {
 		return ""
 	}
-	if info.Main.Path != module {
-		if version := versionOf(info); version != "" {
-			return version
-		}
-		return checkedOut(ctx)
-	}
 	settings := map[string]string{}
 	for _, setting := range info.Settings {
 		settings[setting.Key] = setting.Value
 	}
-	if revision := settings["vcs.revision"]; revision != "" {
+	if revision := settings["vcs.revision"]; revision != "" && strings.HasPrefix(info.Main.Path, module) {
 		return withChanges(revision, settings["vcs.modified"] == "true")
 	}
-	return checkedOut(ctx)
-}
-
-func versionOf(info *debug.BuildInfo) string {
 	for _, dependency := range info.Deps {
 		if dependency.Path == module && dependency.Replace == nil { // a folder has no version
 			return dependency.Version
 		}
 	}
-	return ""
+	return checkedOut(ctx)
 }
 
 func withChanges(revision string, changed bool) string {
@@ -74,7 +64,7 @@ func withChanges(revision string, changed bool) string {
 
 // checkedOut is "" outside of a checkout of this project.
 func checkedOut(ctx context.Context) string {
-	if path, err := exec.CommandContext(ctx, "go", "list", "-m").Output(); err != nil || strings.TrimSpace(string(path)) != module {
+	if path, err := exec.CommandContext(ctx, "go", "list", "-m").Output(); err != nil || !strings.HasPrefix(string(path), module) {
 		return ""
 	}
 	revision, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output()
