@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -44,10 +43,4 @@ func configured(modify func(*unstructured.Unstructured) error) func(*unstructure
 		_ = modify(&o) // an empty object has nothing of a wrong type
 		return o.Object
 	}
-}
-
-// untilEnd is the background of a workload that has none.
-func untilEnd(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
 }

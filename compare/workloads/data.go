@@ -13,8 +13,7 @@ import (
 type configMaps struct{ objects }
 
 func newConfigMaps(stage compare.Stage) configMaps {
-	kind := compare.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps"}
-	return configMaps{objects{stage: stage, kind: kind}}
+	return configMaps{newObjects(stage, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "configmaps")}
 }
 
 // Fields tracks every key of the data.

@@ -84,14 +84,13 @@ func (p statusPart) read(object *unstructured.Unstructured) (field, value string
 type devboxes struct{ objects }
 
 func prepareDevbox(ctx context.Context, stage compare.Stage) (compare.Run, error) {
-	kind := compare.Kind{GroupVersionKind: v1alpha1.SchemeGroupVersion.WithKind("Devbox"), Resource: "devboxes"}
-	r := devboxes{objects{stage: stage, kind: kind}}
+	r := devboxes{newObjects(stage, v1alpha1.SchemeGroupVersion.WithKind("Devbox"), "devboxes")}
 	r.stage.Managers = len(statusParts)
 	spec := func() map[string]any { return map[string]any{"spec": map[string]any{"image": "devbox:1"}} }
 	return r, r.prepare(ctx, spec, func(ctx context.Context, name string) error {
 		for j, part := range statusParts {
 			status := map[string]any{"status": map[string]any{part.key: part.value(0)}}
-			if err := own(ctx, r.stage, kind, name, "status", managerName(j), status); err != nil {
+			if err := own(ctx, r.stage, r.kind, name, "status", managerName(j), status); err != nil {
 				return err
 			}
 		}

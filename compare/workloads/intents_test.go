@@ -16,7 +16,7 @@ func stageOf(p compare.Parameters) compare.Stage {
 }
 
 func devboxesOf(stage compare.Stage) devboxes {
-	return devboxes{objects{stage: stage, kind: compare.Kind{GroupVersionKind: v1alpha1.SchemeGroupVersion.WithKind("Devbox")}}}
+	return devboxes{newObjects(stage, v1alpha1.SchemeGroupVersion.WithKind("Devbox"), "devboxes")}
 }
 
 // plain are the runs that need no preparing to give intents, each with an object as others left it.

@@ -28,7 +28,8 @@ func userNamespace() compare.Workload {
 		Arms:          []string{"naive", "gmu-default-retry", "ssa", "apply"},
 		Local:         true, // on a cluster of others the writers have no right to create namespaces
 		Prepare: func(_ context.Context, stage compare.Stage) (compare.Run, error) {
-			return &namespaces{stage: stage, gate: newGate(stage.Writers)}, nil
+			kind := compare.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"), Resource: "namespaces", Cluster: true}
+			return &namespaces{ofKind{stage, kind}, newGate(stage.Writers)}, nil
 		},
 	}
 }
@@ -36,12 +37,9 @@ func userNamespace() compare.Workload {
 const ownerLabel = domain + "owner"
 
 type namespaces struct {
-	stage compare.Stage
-	gate  *gate
-}
+	ofKind
 
-func (*namespaces) Kinds() []compare.Kind {
-	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace"), Resource: "namespaces", Cluster: true}}
+	gate *gate
 }
 
 func (r *namespaces) name(round int) string { return inTrial(r.stage, fmt.Sprintf("user-%d", round)) }
@@ -49,7 +47,7 @@ func (r *namespaces) name(round int) string { return inTrial(r.stage, fmt.Sprint
 // Next returns an intent to ensure the namespace of the round. Each writer is a manager: ten reconcilers have ten names.
 func (r *namespaces) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
 	r.gate.arrive(writer, round-1)
-	if r.stage.Rounds > 0 && round >= r.stage.Rounds {
+	if r.over(round) {
 		return compare.Intent{}, false, nil
 	}
 	own, value := ownAnnotation(writer), uniqueValue(writer, round)
@@ -61,7 +59,7 @@ func (r *namespaces) Next(_ context.Context, writer, round int) (compare.Intent,
 	}
 	return compare.Intent{
 		Writer: writer, Sequence: round,
-		Kind: r.Kinds()[0].GroupVersionKind, Name: r.name(round), Manager: managerName(writer),
+		Kind: r.kind.GroupVersionKind, Name: r.name(round), Manager: managerName(writer),
 		Wants:     map[string]string{ownerLabel: trialName(r.stage), own: value},
 		Configure: configured(modify),
 		Modify:    modify,
@@ -71,7 +69,7 @@ func (r *namespaces) Next(_ context.Context, writer, round int) (compare.Intent,
 }
 
 func (r *namespaces) Fields(o *unstructured.Unstructured) map[string]string {
-	if !strings.HasPrefix(o.GetName(), inTrial(r.stage, "user-")) {
+	if !r.has(o, "user-") {
 		return nil
 	}
 	fields := ownAnnotations(o)
@@ -80,10 +78,6 @@ func (r *namespaces) Fields(o *unstructured.Unstructured) map[string]string {
 	}
 	return fields
 }
-
-func (*namespaces) Background(ctx context.Context) error { return untilEnd(ctx) }
-
-func (*namespaces) Finish(context.Context) (map[string]float64, error) { return nil, nil }
 
 // Clean asks for the deletion and does not wait: emptying a namespace is the controller manager's work.
 func (r *namespaces) Clean(ctx context.Context) error {

@@ -51,17 +51,15 @@ const (
 
 // nodesets has a new set for each round.
 type nodesets struct {
-	stage  compare.Stage
+	ofKind
+
 	rounds atomic.Int64 // that began
 	gate   *gate        // steps 3r: all are done with the round before; 3r+1: its pods are there; 3r+2: all have read
 }
 
 func prepareNodeset(_ context.Context, stage compare.Stage) (compare.Run, error) {
-	return &nodesets{stage: stage, gate: newGate(stage.Writers)}, nil
-}
-
-func (*nodesets) Kinds() []compare.Kind {
-	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Resource: "pods"}}
+	kind := compare.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), Resource: "pods"}
+	return &nodesets{ofKind: ofKind{stage, kind}, gate: newGate(stage.Writers)}, nil
 }
 
 func (r *nodesets) set(round int) string {
@@ -88,7 +86,7 @@ func (r *nodesets) Next(ctx context.Context, writer, round int) (compare.Intent,
 	if err := r.gate.pass(ctx, writer, 3*round); err != nil {
 		return compare.Intent{}, false, err
 	}
-	if r.stage.Rounds > 0 && round >= r.stage.Rounds {
+	if r.over(round) {
 		return compare.Intent{}, false, nil
 	}
 	if writer == 0 {
@@ -102,7 +100,7 @@ func (r *nodesets) Next(ctx context.Context, writer, round int) (compare.Intent,
 	_, replicas := r.sizes(round)
 	pause := func(ctx context.Context) error { return r.gate.pass(ctx, writer, 3*round+2) }
 	intent := compare.Intent{
-		Writer: writer, Sequence: round, Kind: r.Kinds()[0].GroupVersionKind,
+		Writer: writer, Sequence: round, Kind: r.kind.GroupVersionKind,
 		Namespace: r.stage.Namespace, Name: r.set(round), Manager: nodesetManager, Replicas: replicas, Pause: pause,
 	}
 	for ordinal := range replicas {
@@ -128,7 +126,7 @@ func (r *nodesets) pod(writer, round, ordinal int) compare.Intent {
 		return nil
 	}
 	return compare.Intent{
-		Writer: writer, Sequence: round, Kind: r.Kinds()[0].GroupVersionKind,
+		Writer: writer, Sequence: round, Kind: r.kind.GroupVersionKind,
 		Namespace: r.stage.Namespace, Name: fmt.Sprintf("%s-%d", r.set(round), ordinal), Manager: nodesetManager,
 		Wants:     map[string]string{compare.NodeSetLabel: r.set(round)},
 		Configure: configured(modify), Modify: modify, Creates: true,
@@ -147,5 +145,3 @@ func (r *nodesets) Fields(o *unstructured.Unstructured) map[string]string {
 	}
 	return map[string]string{compare.NodeSetLabel: set}
 }
-
-func (*nodesets) Background(ctx context.Context) error { return untilEnd(ctx) }

@@ -6,34 +6,52 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/compare"
 )
 
-// objects is the part of a Run that workloads on a number of objects of one kind have in common. The objects stand from
-// the start and are written to in turn, nobody else writes, and there is nothing to count but what the trial counts.
-type objects struct {
+// ofKind is the part of a Run that all workloads have in common: they are about one kind, nobody writes beside the writers,
+// and there is nothing to count but what the trial counts.
+type ofKind struct {
 	stage compare.Stage
 	kind  compare.Kind
 }
 
 // Kinds implements compare.Run.
-func (o objects) Kinds() []compare.Kind { return []compare.Kind{o.kind} }
+func (o ofKind) Kinds() []compare.Kind { return []compare.Kind{o.kind} }
 
 // Background implements compare.Run.
-func (objects) Background(ctx context.Context) error { return untilEnd(ctx) }
+func (ofKind) Background(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
 
 // Finish implements compare.Run.
-func (objects) Finish(context.Context) (map[string]float64, error) { return nil, nil }
+func (ofKind) Finish(context.Context) (map[string]float64, error) { return nil, nil }
+
+// over reports whether a trial by rounds has no more.
+func (o ofKind) over(round int) bool { return o.stage.Rounds > 0 && round >= o.stage.Rounds }
+
+// has reports whether an object is of the trial, by the beginning of its name.
+func (o ofKind) has(object *unstructured.Unstructured, prefix string) bool {
+	return strings.HasPrefix(object.GetName(), inTrial(o.stage, prefix))
+}
+
+// objects is the part of a Run that workloads on a number of objects have in common, which stand from the start and are
+// written to in turn.
+type objects struct{ ofKind }
+
+func newObjects(stage compare.Stage, of schema.GroupVersionKind, resource string) objects {
+	return objects{ofKind{stage, compare.Kind{GroupVersionKind: of, Resource: resource}}}
+}
 
 // Clean implements compare.Run.
 func (o objects) Clean(ctx context.Context) error { return clean(ctx, o.stage, o.kind) }
 
 func (o objects) name(i int) string { return inTrial(o.stage, strconv.Itoa(i)) }
 
-func (o objects) mine(object *unstructured.Unstructured) bool {
-	return strings.HasPrefix(object.GetName(), inTrial(o.stage, ""))
-}
+func (o objects) mine(object *unstructured.Unstructured) bool { return o.has(object, "") }
 
 // manager is the number of the manager that a writer writes as.
 func (o objects) manager(writer int) int { return writer % max(o.stage.Managers, 1) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,27 +46,25 @@ func cachePollution() compare.Workload {
 
 // pollution has one writer, so that nothing here is called at once.
 type pollution struct {
-	stage           compare.Stage
+	ofKind
+
 	looks, polluted int
 }
 
 func preparePollution(ctx context.Context, stage compare.Stage) (compare.Run, error) {
-	r := &pollution{stage: stage}
+	kind := compare.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps"}
+	r := &pollution{ofKind: ofKind{stage, kind}}
 	if stage.Writers != 1 {
 		return r, fmt.Errorf("cache-pollution with %d writers: use 1, the order of events would be left to chance", stage.Writers)
 	}
 	for i := range stage.Objects {
 		intent := r.intent(-1, i)
 		stage.Note(intent)
-		if err := own(ctx, stage, r.Kinds()[0], intent.Name, "", intent.Manager, intent.Configure(nil)); err != nil {
+		if err := own(ctx, stage, r.kind, intent.Name, "", intent.Manager, intent.Configure(nil)); err != nil {
 			return r, err
 		}
 	}
 	return r, nil
-}
-
-func (*pollution) Kinds() []compare.Kind {
-	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps"}}
 }
 
 const pollutionField = "wanted"
@@ -78,7 +75,7 @@ func (r *pollution) intent(sequence, object int) compare.Intent {
 		return unstructured.SetNestedField(o.Object, value, "data", pollutionField)
 	}
 	return compare.Intent{
-		Sequence: sequence, Kind: r.Kinds()[0].GroupVersionKind,
+		Sequence: sequence, Kind: r.kind.GroupVersionKind,
 		Namespace: r.stage.Namespace, Name: inTrial(r.stage, fmt.Sprintf("cached-%d", object)), Manager: managerName(0),
 		Wants:     map[string]string{pollutionField: value},
 		Configure: configured(modify), Modify: modify,
@@ -88,7 +85,7 @@ func (r *pollution) intent(sequence, object int) compare.Intent {
 // Next returns an intent whose first write is stale. The foreign write that makes it so comes after the change to the
 // object that was read; where an arm changes none, before its write.
 func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, bool, error) {
-	if r.stage.Rounds > 0 && sequence >= r.stage.Rounds {
+	if r.over(sequence) {
 		return compare.Intent{}, false, nil
 	}
 	intent := r.intent(sequence, sequence%r.stage.Objects)
@@ -114,7 +111,7 @@ func (r *pollution) Next(ctx context.Context, _, sequence int) (compare.Intent, 
 // cache that shows the second write is done with the object that the first replaced, which the arm still holds.
 func (r *pollution) disturb(ctx context.Context, intent compare.Intent) error {
 	if cache := r.cache(); cache != nil {
-		o := build(r.stage, r.Kinds()[0], intent.Name, nil)
+		o := build(r.stage, r.kind, intent.Name, nil)
 		if err := cache.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return fmt.Errorf("looking into the cache: %w", err)
 		}
@@ -125,7 +122,7 @@ func (r *pollution) disturb(ctx context.Context, intent compare.Intent) error {
 	}
 	for i := range 2 {
 		patch := fmt.Appendf(nil, `{"data":{"foreign":"%s-%d"}}`, intent.Wants[pollutionField], i)
-		o := build(r.stage, r.Kinds()[0], intent.Name, nil)
+		o := build(r.stage, r.kind, intent.Name, nil)
 		if err := r.stage.Admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("foreign")); err != nil {
 			return fmt.Errorf("the foreign write: %w", err)
 		}
@@ -147,7 +144,7 @@ func (r *pollution) waitCache(ctx context.Context, intent compare.Intent) error 
 	if r.cache() == nil {
 		return nil
 	}
-	live, cached := build(r.stage, r.Kinds()[0], intent.Name, nil), build(r.stage, r.Kinds()[0], intent.Name, nil)
+	live, cached := build(r.stage, r.kind, intent.Name, nil), build(r.stage, r.kind, intent.Name, nil)
 	key := client.ObjectKeyFromObject(live)
 	if err := r.stage.Admin.Get(ctx, key, live); err != nil {
 		return err
@@ -163,7 +160,7 @@ func (r *pollution) waitCache(ctx context.Context, intent compare.Intent) error 
 }
 
 func (r *pollution) Fields(o *unstructured.Unstructured) map[string]string {
-	if !strings.HasPrefix(o.GetName(), inTrial(r.stage, "cached-")) {
+	if !r.has(o, "cached-") {
 		return nil
 	}
 	fields := map[string]string{}
@@ -172,8 +169,6 @@ func (r *pollution) Fields(o *unstructured.Unstructured) map[string]string {
 	}
 	return fields
 }
-
-func (*pollution) Background(ctx context.Context) error { return untilEnd(ctx) }
 
 // Finish counts looks into the cache that saw a value before the server had it: the write that carried it is refused.
 func (r *pollution) Finish(context.Context) (map[string]float64, error) {
@@ -189,7 +184,7 @@ func (r *pollution) Finish(context.Context) (map[string]float64, error) {
 func (r *pollution) Clean(ctx context.Context) error {
 	var errs []error
 	for i := range r.stage.Objects {
-		errs = append(errs, client.IgnoreNotFound(r.stage.Admin.Delete(ctx, build(r.stage, r.Kinds()[0], r.intent(-1, i).Name, nil))))
+		errs = append(errs, client.IgnoreNotFound(r.stage.Admin.Delete(ctx, build(r.stage, r.kind, r.intent(-1, i).Name, nil))))
 	}
 	return errors.Join(errs...)
 }

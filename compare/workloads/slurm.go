@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -45,12 +44,14 @@ const (
 )
 
 type slurm struct {
-	stage  compare.Stage
+	ofKind
+
 	owners []*appsv1.StatefulSet
 }
 
 func prepareSlurm(ctx context.Context, stage compare.Stage) (compare.Run, error) {
-	r := &slurm{stage: stage}
+	kind := compare.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Service"), Resource: "services"}
+	r := &slurm{ofKind: ofKind{stage, kind}}
 	for i := range stage.Objects {
 		owner := r.statefulSet(i)
 		r.owners = append(r.owners, owner)
@@ -71,7 +72,7 @@ func (r *slurm) prepareServices(ctx context.Context) error {
 		for manager := range r.stage.Managers {
 			intent := r.intent(manager, -1, i, manager)
 			r.stage.Note(intent)
-			if err := own(ctx, r.stage, r.Kinds()[0], intent.Name, "", intent.Manager, intent.Configure(nil)); err != nil {
+			if err := own(ctx, r.stage, r.kind, intent.Name, "", intent.Manager, intent.Configure(nil)); err != nil {
 				return err
 			}
 		}
@@ -79,16 +80,12 @@ func (r *slurm) prepareServices(ctx context.Context) error {
 	return nil
 }
 
-func (*slurm) Kinds() []compare.Kind {
-	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Service"), Resource: "services"}}
-}
-
 func (r *slurm) controller(i int) string { return inTrial(r.stage, fmt.Sprintf("slurm-%d", i)) }
 
 func (r *slurm) service(i int) string { return r.controller(i) + "-controller" }
 
 func (r *slurm) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
-	if r.stage.Rounds > 0 && sequence >= r.stage.Rounds {
+	if r.over(sequence) {
 		return compare.Intent{}, false, nil
 	}
 	return r.intent(writer, sequence, (writer+sequence)%len(r.owners), writer%r.stage.Managers), true, nil
@@ -105,7 +102,7 @@ func (r *slurm) intent(writer, sequence, object, manager int) compare.Intent {
 		return r.controlService(o, object)
 	}
 	return compare.Intent{
-		Writer: writer, Sequence: sequence, Kind: r.Kinds()[0].GroupVersionKind,
+		Writer: writer, Sequence: sequence, Kind: r.kind.GroupVersionKind,
 		Namespace: r.stage.Namespace, Name: r.service(object), Manager: managerName(manager),
 		Wants:     map[string]string{ownAnnotation(manager): value},
 		Configure: configured(modify), Modify: modify, Creates: manager == 0,
@@ -146,13 +143,11 @@ func (r *slurm) controlService(o *unstructured.Unstructured, i int) error {
 }
 
 func (r *slurm) Fields(o *unstructured.Unstructured) map[string]string {
-	if !strings.HasPrefix(o.GetName(), inTrial(r.stage, "slurm-")) {
+	if !r.has(o, "slurm-") {
 		return nil
 	}
 	return ownAnnotations(o)
 }
-
-func (*slurm) Background(ctx context.Context) error { return untilEnd(ctx) }
 
 // statefulSet stands for the controller: it runs slurmctld, and the Service has it as its owner.
 func (r *slurm) statefulSet(i int) *appsv1.StatefulSet {

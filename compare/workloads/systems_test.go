@@ -15,7 +15,7 @@ func TestSystemsIntentsComeToWhatTheyWant(t *testing.T) {
 	stage := stageOf(compare.Parameters{Writers: 3, Objects: 2, Managers: 3, Rounds: 9})
 	owner := &appsv1.StatefulSet{}
 	owner.Name = "trial-slurm-0"
-	service := &slurm{stage: stage, owners: []*appsv1.StatefulSet{owner, owner}}
+	service := &slurm{ofKind: ofKind{stage: stage}, owners: []*appsv1.StatefulSet{owner, owner}}
 	annotated := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		ownAnnotation(1): "old", ownAnnotation(7): "old", maintenanceID: "1", maintenanceState: "1", "other": "x",
 	}}, "spec": map[string]any{"unschedulable": true}}
@@ -23,12 +23,12 @@ func TestSystemsIntentsComeToWhatTheyWant(t *testing.T) {
 		run    compare.Run
 		intent compare.Intent
 	}{
-		"user-namespace":       {&namespaces{stage: stage, gate: newGate(3)}, nextOf(t, &namespaces{stage: stage, gate: newGate(3)}, 1, 2)},
-		"node-uncordon":        {&uncordon{stage: stage}, (&uncordon{stage: stage, nodes: []string{"trial-node-00"}}).intent(1, 2)},
-		"nodeset-scale":        {&nodesets{stage: stage}, (&nodesets{stage: stage}).pod(1, 2, 3)},
+		"user-namespace":       {&namespaces{ofKind: ofKind{stage: stage}, gate: newGate(3)}, nextOf(t, &namespaces{ofKind: ofKind{stage: stage}, gate: newGate(3)}, 1, 2)},
+		"node-uncordon":        {&uncordon{ofKind: ofKind{stage: stage}}, (&uncordon{ofKind: ofKind{stage: stage}, nodes: []string{"trial-node-00"}}).intent(1, 2)},
+		"nodeset-scale":        {&nodesets{ofKind: ofKind{stage: stage}}, (&nodesets{ofKind: ofKind{stage: stage}}).pod(1, 2, 3)},
 		"slurm-service":        {service, service.intent(1, 2, 0, 1)},
 		"slurm-service, owner": {service, service.intent(0, 2, 0, 0)},
-		"cache-pollution":      {&pollution{stage: stage}, (&pollution{stage: stage}).intent(2, 0)},
+		"cache-pollution":      {&pollution{ofKind: ofKind{stage: stage}}, (&pollution{ofKind: ofKind{stage: stage}}).intent(2, 0)},
 	} {
 		t.Run(name, func(t *testing.T) { checkWays(t, test.run, test.intent, annotated) })
 	}
@@ -82,8 +82,8 @@ func checkWays(t *testing.T, run compare.Run, intent compare.Intent, before map[
 func TestSystemsLeaveOtherTrialsAlone(t *testing.T) {
 	stage := stageOf(compare.Parameters{Writers: 1})
 	for name, run := range map[string]compare.Run{
-		"trial1-user-0": &namespaces{stage: stage}, "trial1-node-00": &uncordon{stage: stage}, "trial1-grow-0-0": &nodesets{stage: stage},
-		"trial1-slurm-0-controller": &slurm{stage: stage}, "trial1-cached-0": &pollution{stage: stage},
+		"trial1-user-0": &namespaces{ofKind: ofKind{stage: stage}}, "trial1-node-00": &uncordon{ofKind: ofKind{stage: stage}}, "trial1-grow-0-0": &nodesets{ofKind: ofKind{stage: stage}},
+		"trial1-slurm-0-controller": &slurm{ofKind: ofKind{stage: stage}}, "trial1-cached-0": &pollution{ofKind: ofKind{stage: stage}},
 	} {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
 		o.SetName(name)

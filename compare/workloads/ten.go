@@ -51,7 +51,7 @@ func prepareTen(ctx context.Context, stage compare.Stage) (compare.Run, error) {
 // before, and is stale then; who is done with it last has the newest, so that one of the first attempts succeeds.
 func (r *ten) Next(_ context.Context, writer, round int) (compare.Intent, bool, error) {
 	r.gate.arrive(writer, round-1)
-	if r.stage.Rounds > 0 && round >= r.stage.Rounds {
+	if r.over(round) {
 		return compare.Intent{}, false, nil
 	}
 	keys := map[string]string{managerName(r.manager(writer)): uniqueValue(writer, round)}

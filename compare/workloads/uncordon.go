@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,27 +53,25 @@ const (
 )
 
 type uncordon struct {
-	stage compare.Stage
+	ofKind
+
 	gate  *gate
 	nodes []string
 }
 
 func prepareUncordon(ctx context.Context, stage compare.Stage) (compare.Run, error) {
-	r := &uncordon{stage: stage, gate: newGate(stage.Writers)}
+	kind := compare.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node"), Resource: "nodes", Cluster: true}
+	r := &uncordon{ofKind: ofKind{stage, kind}, gate: newGate(stage.Writers)}
 	for i := range min(stage.Objects, stage.Writers) {
 		r.nodes = append(r.nodes, inTrial(stage, fmt.Sprintf("node-%02d", i)))
 	}
 	return r, createNodes(ctx, stage.Admin, r.nodes)
 }
 
-func (*uncordon) Kinds() []compare.Kind {
-	return []compare.Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node"), Resource: "nodes", Cluster: true}}
-}
-
 // Next cordons a node, which nobody measures, and gives the intent to uncordon it. Of the operators that share a node
 // the first cordons it, when all of them are done with the time before.
 func (r *uncordon) Next(ctx context.Context, writer, round int) (compare.Intent, bool, error) {
-	if r.stage.Rounds > 0 && round >= r.stage.Rounds {
+	if r.over(round) {
 		r.gate.arrive(writer, 2*round)
 		return compare.Intent{}, false, nil
 	}
@@ -88,7 +85,7 @@ func (r *uncordon) Next(ctx context.Context, writer, round int) (compare.Intent,
 func (r *uncordon) intent(writer, round int) compare.Intent {
 	return compare.Intent{
 		Writer: writer, Sequence: round,
-		Kind: r.Kinds()[0].GroupVersionKind, Name: r.nodes[writer%len(r.nodes)], Manager: operator,
+		Kind: r.kind.GroupVersionKind, Name: r.nodes[writer%len(r.nodes)], Manager: operator,
 		Wants:     map[string]string{"unschedulable": "", maintenanceID: "", maintenanceState: ""},
 		Configure: func(*unstructured.Unstructured) map[string]any { return map[string]any{} },
 		Modify: func(o *unstructured.Unstructured) error {
@@ -131,7 +128,7 @@ func (r *uncordon) cordon(ctx context.Context, writer, round int, node string) e
 		"spec":     map[string]any{"unschedulable": true},
 	}
 	r.stage.Note(compare.Intent{
-		Writer: writer, Sequence: round, Kind: r.Kinds()[0].GroupVersionKind, Name: node, Manager: operator,
+		Writer: writer, Sequence: round, Kind: r.kind.GroupVersionKind, Name: node, Manager: operator,
 		Wants: map[string]string{"unschedulable": "true", maintenanceID: id, maintenanceState: id + "-draining"},
 	})
 	if err := r.writeCordon(ctx, node, wanted); err != nil {
@@ -146,22 +143,18 @@ func (r *uncordon) writeCordon(ctx context.Context, node string, wanted map[stri
 		return mergeInto(ctx, r.stage.Admin, node, wanted, operator)
 	}
 	o := &unstructured.Unstructured{Object: wanted}
-	o.SetGroupVersionKind(r.Kinds()[0].GroupVersionKind)
+	o.SetGroupVersionKind(r.kind.GroupVersionKind)
 	o.SetName(node)
 	return r.stage.Admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(operator), client.ForceOwnership)
 }
 
 // Fields leaves out the nodes of others.
 func (r *uncordon) Fields(o *unstructured.Unstructured) map[string]string {
-	if !strings.HasPrefix(o.GetName(), inTrial(r.stage, "node-")) {
+	if !r.has(o, "node-") {
 		return nil
 	}
 	return maintenanceFields(o)
 }
-
-func (*uncordon) Background(ctx context.Context) error { return untilEnd(ctx) }
-
-func (*uncordon) Finish(context.Context) (map[string]float64, error) { return nil, nil }
 
 // Clean deletes the nodes; the garbage collector takes their leases.
 func (r *uncordon) Clean(ctx context.Context) error {

@@ -55,20 +55,18 @@ const (
 
 // leaveTime waits until the controller has seen whether a node is cordoned, but not for long.
 func (r *uncordon) leaveTime(ctx context.Context, name string, cordoned bool) error {
-	for due := time.Now().Add(taintPatience); time.Now().Before(due); {
+	err := wait.PollUntilContextTimeout(ctx, taintPoll, taintPatience, true, func(ctx context.Context) (bool, error) {
 		var node corev1.Node
 		if err := r.stage.Admin.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
-			return fmt.Errorf("looking at node %s: %w", name, err)
+			return false, fmt.Errorf("looking at node %s: %w", name, err)
 		}
 		tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
-		if tainted == cordoned || node.Spec.Unschedulable != cordoned { // an arm that gave up leaves its node cordoned
-			return nil
-		}
-		if !sleepUntil(ctx, time.Now().Add(taintPoll)) {
-			return context.Cause(ctx)
-		}
+		return tainted == cordoned || node.Spec.Unschedulable != cordoned, nil // an arm that gave up leaves its node cordoned
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return nil
 	}
-	return nil
+	return err
 }
 
 func waitNode(ctx context.Context, c client.Client, name, what string, done func(*corev1.Node) bool) error {
