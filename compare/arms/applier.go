@@ -46,9 +46,9 @@ func applier(s compare.Session) writer {
 	}
 }
 
-// Recorded is the client of a field manager whose transport an Applier sees, as it is set up in a controller's process.
+// recorded is the client of a field manager whose transport an Applier sees, as it is set up in a controller's process.
 // Where there is no transport, as with a fake client, it is that client.
-func Recorded(s compare.Session, manager string) (client.Client, error) {
+func recorded(s compare.Session, manager string) (client.Client, error) {
 	if s.Config == nil {
 		return s.Client(manager), nil
 	}
@@ -68,33 +68,43 @@ func seen(ctx context.Context, cache client.Reader, intent compare.Intent) clien
 
 // appliers are those of one process, by field manager.
 type appliers struct {
-	lanes     *lanes.Set
-	steady    *apply.SteadyState
-	unfit     error // why there is no steady
-	mu        sync.Mutex
-	byManager map[string]*apply.Applier
+	lanes  *lanes.Set
+	steady *apply.SteadyState
+	unfit  error // why there is no steady
+	made   perManager[*apply.Applier]
 }
 
 func (a *appliers) of(manager string, s compare.Session) (*apply.Applier, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if known, ok := a.byManager[manager]; ok {
-		return known, nil
-	}
 	if a.unfit != nil {
 		return nil, a.unfit
 	}
-	c, err := Recorded(s, manager)
-	if err != nil {
-		return nil, err
+	return a.made.of(manager, func() (*apply.Applier, error) {
+		c, err := recorded(s, manager)
+		if err != nil {
+			return nil, err
+		}
+		return apply.New(c, apply.Config{FieldManager: manager, LiveReader: c, Lanes: a.lanes, Steady: a.steady})
+	})
+}
+
+// perManager makes one value for each field manager.
+type perManager[T any] struct {
+	mu    sync.Mutex
+	known map[string]T
+}
+
+func (p *perManager[T]) of(manager string, create func() (T, error)) (T, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known, ok := p.known[manager]; ok {
+		return known, nil
 	}
-	made, err := apply.New(c, apply.Config{FieldManager: manager, LiveReader: c, Lanes: a.lanes, Steady: a.steady})
-	if err != nil {
-		return nil, err
+	made, err := create()
+	if err == nil {
+		if p.known == nil {
+			p.known = map[string]T{}
+		}
+		p.known[manager] = made
 	}
-	if a.byManager == nil {
-		a.byManager = map[string]*apply.Applier{}
-	}
-	a.byManager[manager] = made
-	return made, nil
+	return made, err
 }

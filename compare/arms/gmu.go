@@ -46,7 +46,7 @@ func getModifyUpdates() []compare.Arm {
 		},
 		{
 			Name: "update", Summary: "coapply's fallback: get-modify-update in lanes that sends what changed, the rest as the server has it",
-			Source: source("fallback", "updaters"), New: made(fallback),
+			Source: source("fallback"), New: made(fallback),
 		},
 	}
 }

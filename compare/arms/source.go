@@ -82,11 +82,13 @@ func declared(declaration ast.Decl) (name string, begin token.Pos) {
 }
 
 func receiver(kind ast.Expr) string {
-	if pointer, ok := kind.(*ast.StarExpr); ok {
-		kind = pointer.X
-	}
-	if name, ok := kind.(*ast.Ident); ok {
-		return name.Name
+	switch of := kind.(type) {
+	case *ast.StarExpr:
+		return receiver(of.X)
+	case *ast.IndexExpr: // a type with a parameter
+		return receiver(of.X)
+	case *ast.Ident:
+		return of.Name
 	}
 	return ""
 }

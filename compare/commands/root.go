@@ -18,8 +18,6 @@ import (
 	"coapply.dev/compare"
 	"coapply.dev/compare/arms"
 	"coapply.dev/compare/bench"
-	"coapply.dev/compare/peers"
-	"coapply.dev/compare/peers/scale"
 	"coapply.dev/compare/trial"
 	"coapply.dev/compare/workloads"
 )
@@ -44,9 +42,6 @@ func Main(catalogue compare.Catalogue) int {
 	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
-	if scale.IsProcess() {
-		return scale.Process(ctx, os.Stdin, os.Stdout, os.Stderr)
-	}
 	return Run(ctx, catalogue, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
@@ -74,7 +69,7 @@ func exitCode(err error, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, errFound), errors.Is(err, peers.ErrMissed):
+	case errors.Is(err, errFound):
 		return exitFound
 	case errors.Is(err, bench.ErrInterrupted), errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "compare:", err)
@@ -115,7 +110,7 @@ with every lost update counted. A run leaves a folder with a report for a design
 	root.SetErr(streams.Err)
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(runCommand(catalogue), renderCommand(), diffCommand(), listCommand(catalogue), adviseCommand(),
-		peers.Command(peers.With(catalogue)), writersCommand(peers.With(catalogue)))
+		benchCommand(withBench(catalogue)), writersCommand(withBench(catalogue)))
 	return root
 }
 

@@ -28,13 +28,6 @@ type Report struct {
 	Trials []results.Trial `json:"trials,omitempty"`
 }
 
-// Judged adds trials, and what the oracle counted in them.
-func (r *Report) Judged(lost, acknowledged int, trials []results.Trial) {
-	r.LostUpdates += lost
-	r.Acknowledged += acknowledged
-	r.Trials = append(r.Trials, trials...)
-}
-
 // Write writes the report as JSON.
 func (r Report) Write(w io.Writer) error {
 	encoder := json.NewEncoder(w)

@@ -1,0 +1,203 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/arms"
+	"coapply.dev/compare/peers/cells"
+	"coapply.dev/compare/peers/functions"
+	"coapply.dev/compare/peers/measure"
+	"coapply.dev/compare/target"
+	"coapply.dev/compare/workloads"
+)
+
+type benchFlags struct {
+	catalogue        compare.Catalogue
+	rounds           int
+	only             []string
+	quick            bool
+	output, markdown string
+}
+
+// benchParts are those of the table, in its order.
+var benchParts = []string{"contention", "processes", "width", "requests", "micro", "scale"}
+
+// withBench returns the catalogue with the arms and the workload that only bench needs.
+func withBench(c compare.Catalogue) compare.Catalogue {
+	c.Arms, c.Workloads = append(c.Arms, arms.ForBench()...), append(c.Workloads, workloads.HotDeployment())
+	return c
+}
+
+func benchCommand(catalogue compare.Catalogue) *cobra.Command {
+	f := &benchFlags{catalogue: catalogue}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Print the table of what speed is promised, as measured here and now",
+		Long: `Print the table of what speed is promised: for each measure what must be, what is aimed at,
+what was measured here and now, and what peers come to in the same.
+
+It starts a control plane of its own on this machine, with fsync (the first time it builds one:
+minutes), and writes as an ordinary user without a rate limit. Nothing else should run meanwhile.
+The exit code is 1 if a must is missed.`,
+		Example: `  compare bench
+  compare bench --only requests,micro --rounds 3`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.rounds, "rounds", 5, "how often everything is measured, in turns")
+	flags.StringSliceVar(&f.only, "only", nil, "parts to measure: "+strings.Join(benchParts, ", "))
+	flags.BoolVar(&f.quick, "quick", false, "one short round, to see that everything runs; its numbers say nothing")
+	flags.StringVarP(&f.output, "output", "o", "", "file for the raw results, as JSON")
+	flags.StringVar(&f.markdown, "markdown", "", "file for the table with the environment, as docs/performance.md")
+	return cmd
+}
+
+func (f *benchFlags) check() error {
+	for _, part := range f.only {
+		if !slices.Contains(benchParts, part) {
+			return fmt.Errorf("--only %s: there are %s", part, strings.Join(benchParts, ", "))
+		}
+	}
+	if f.rounds < 1 || f.rounds > 100 {
+		return fmt.Errorf("--rounds %d: use 1 to 100", f.rounds)
+	}
+	if f.quick {
+		f.rounds = 1
+	}
+	return nil
+}
+
+// wants leaves scale, which takes minutes whatever its size, out of a quick run.
+func (f *benchFlags) wants(part string) bool {
+	if len(f.only) == 0 {
+		return !f.quick || part != "scale"
+	}
+	return slices.Contains(f.only, part)
+}
+
+func (f *benchFlags) run(cmd *cobra.Command) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	notes, err := notesIn(f.markdown) // before the minutes that measuring takes
+	if err != nil {
+		return err
+	}
+	report, failure := f.measure(cmd.Context(), cmd.ErrOrStderr())
+	if len(report.Rows) == 0 && failure != nil {
+		return failure
+	}
+	fmt.Fprint(cmd.OutOrStdout(), report.Table(widthOf(cmd.OutOrStdout())))
+	if err := errors.Join(write(f.output, report.Write), write(f.markdown, func(w io.Writer) error {
+		_, err := io.WriteString(w, report.Markdown()+notes)
+		return err
+	}), failure); err != nil {
+		return err
+	}
+	missed := slices.ContainsFunc(report.Rows, func(r measure.Row) bool { return r.Met() == "no" })
+	if (missed && !f.quick) || report.LostUpdates > 0 {
+		return errFound
+	}
+	return nil
+}
+
+// notesHeading begins what people say of the numbers, which is kept when they are measured again.
+const notesHeading = "\n## What is missed, and why\n"
+
+func notesIn(file string) (string, error) {
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("--markdown: the notes to keep: %w", err)
+	}
+	_, notes, found := strings.Cut(string(content), notesHeading)
+	if !found {
+		return "", nil
+	}
+	return notesHeading + notes, nil
+}
+
+// measure starts a control plane for the trials, and has the benchmarks of functions start theirs when it has ended. What
+// was measured before an error is kept.
+func (f *benchFlags) measure(ctx context.Context, progress io.Writer) (measure.Report, error) {
+	report := measure.Report{Command: f.command(), Started: time.Now(), Rounds: f.rounds, Quick: f.quick}
+	err := f.inCells(ctx, &report, progress)
+	for _, t := range report.Trials {
+		report.LostUpdates += t.Oracle.LostUpdates()
+		report.Acknowledged += t.Oracle.Acknowledged
+	}
+	for _, part := range benchParts {
+		if err != nil || !f.wants(part) {
+			continue
+		}
+		var rows []measure.Row
+		if rows, err = functions.Measure(ctx, part, functions.Options{Rounds: f.rounds, Quick: f.quick, Progress: progress}); err != nil {
+			err = fmt.Errorf("%s: %w", part, err)
+		}
+		report.Rows = append(report.Rows, rows...)
+	}
+	report.Took = time.Since(report.Started)
+	return report, err
+}
+
+func (f *benchFlags) inCells(ctx context.Context, report *measure.Report, progress io.Writer) (err error) {
+	t, err := target.Local(ctx, progress)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close(ctx)) }()
+	report.Environment = t.Environment()
+	options := cells.Options{Catalogue: f.catalogue, Rounds: f.rounds, Quick: f.quick, Progress: progress}
+	for _, part := range benchParts {
+		if cells.Parts[part] == nil || !f.wants(part) {
+			continue
+		}
+		fmt.Fprintf(progress, "measuring %s\n", part)
+		rows, trials, err := cells.Parts[part](ctx, t, options)
+		report.Rows, report.Trials = append(report.Rows, rows...), append(report.Trials, trials...)
+		if err != nil {
+			return fmt.Errorf("%s: %w", part, err)
+		}
+	}
+	return nil
+}
+
+// command repeats the run.
+func (f *benchFlags) command() string {
+	words := []string{"compare bench"}
+	if f.quick {
+		words = append(words, "--quick")
+	} else {
+		words = append(words, fmt.Sprintf("--rounds %d", f.rounds))
+	}
+	if len(f.only) > 0 {
+		words = append(words, "--only "+strings.Join(f.only, ","))
+	}
+	return strings.Join(words, " ")
+}
+
+// write writes a file; "" is none.
+func write(path string, content func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(content(file), file.Close())
+}

@@ -1,0 +1,115 @@
+package cells
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/arms"
+	"coapply.dev/compare/peers/measure"
+	"coapply.dev/compare/results"
+	"coapply.dev/compare/target"
+)
+
+// managers of the one ConfigMap; each writer changes its manager's key.
+const managers = 4
+
+// onConfigMap is writers over a round trip that is added to each request.
+func onConfigMap(arm string, writers int, trip time.Duration) one {
+	return one{arm, compare.Cell{Workload: "hot-object", Parameters: compare.Parameters{
+		Writers: writers, Objects: 1, Managers: managers, Processes: 1, RTT: trip, Warmup: time.Second, Duration: short,
+	}}}
+}
+
+// distance is a cell in words.
+func (o one) distance() string {
+	if o.Writers == 1 {
+		return fmt.Sprintf("1 writer, +%s", o.RTT)
+	}
+	return fmt.Sprintf("%d writers, +%s", o.Writers, o.RTT)
+}
+
+func id(kind string, o one) string { return fmt.Sprintf("%s-w%d-%s", kind, o.Writers, o.RTT) }
+
+// fixed are the lanes of each fixed width, in the cell of another trial.
+func fixed(o one) (all []one) {
+	for _, width := range arms.Widths {
+		all = append(all, one{arms.OfWidth(width), o.Cell})
+	}
+	return all
+}
+
+// width compares lanes as wide as the network asks for with plain client.Apply and with lanes of a fixed width, over several
+// round trips, and the fallback with get-modify-update in lanes.
+func width(ctx context.Context, t *target.Target, options Options) ([]measure.Row, []results.Trial, error) {
+	var ours, trials []one
+	for _, writers := range []int{1, 4, 16, 64} {
+		for _, trip := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond} {
+			if options.Quick && (writers != 4 || trip != 5*time.Millisecond) {
+				continue
+			}
+			o := onConfigMap(lanes, writers, trip)
+			ours, trials = append(ours, o), append(trials, o, one{plain, o.Cell})
+			if writers > 1 { // one writer alone has nobody to share a lane with
+				trials = append(trials, fixed(o)...)
+			}
+		}
+	}
+	fallback, gmu := onConfigMap("update", 64, 0), onConfigMap("gmu-lanes", 64, 0)
+	run := &runner{Options: options, target: t}
+	r, err := run.rounds(ctx, append(trials, fallback, gmu))
+	var rows []measure.Row
+	for _, o := range ours {
+		rows = append(rows, r.ratio(measure.Row{
+			ID: id("width-plain", o), Must: measure.AtLeast(0.95), Aim: measure.AtLeast(1), Peers: r.rates(o, one{plain, o.Cell}),
+			Measure: fmt.Sprintf("goodput over a network, one ConfigMap, %d managers, %s: lanes against plain client.Apply", managers, o.distance()),
+		}, goodput, o, one{plain, o.Cell}))
+	}
+	for _, o := range ours {
+		if o.Writers > 1 {
+			rows = append(rows, r.againstBest(o))
+		}
+	}
+	return append(rows, r.ofFallback(fallback, gmu)...), run.all, err
+}
+
+// againstBest compares with the width whose median is best, so that chance in one round does not choose it.
+func (r rounds) againstBest(o one) measure.Row {
+	best := slices.MaxFunc(fixed(o), func(a, b one) int {
+		return cmp.Compare(measure.Median(r.values(goodput, a)), measure.Median(r.values(goodput, b)))
+	})
+	return r.ratio(measure.Row{
+		ID: id("width-best", o), Must: measure.AtLeast(0.85), Aim: measure.AtLeast(0.95), Peers: r.rates(fixed(o)...),
+		Measure: fmt.Sprintf("the same, %s: against the best fixed width, here %s", o.distance(), strings.TrimPrefix(best.arm, lanes+"-")),
+	}, goodput, o, best)
+}
+
+func (r rounds) ofFallback(ours, theirs one) []measure.Row {
+	return []measure.Row{
+		{
+			ID: "fallback-requests", Measure: fmt.Sprintf("update.Do, %d writers, one ConfigMap: requests a write", ours.Writers),
+			Unit: measure.Requests, Must: measure.AtMost(1.1), Aim: measure.AtMost(1.02), Rounds: r.values(requestsEach, ours),
+			Peers: r.beside(measure.Requests, requestsEach, theirs),
+		},
+		r.ratio(measure.Row{
+			ID: "fallback-goodput", Measure: "the same: goodput against get-modify-update in lanes, with a read each",
+			Must: measure.AtLeast(1.3), Aim: measure.AtLeast(1.6), Peers: r.rates(ours, theirs),
+		}, goodput, ours, theirs),
+	}
+}
+
+// requestsEach is how many requests were sent for an intent that landed, over the whole trial; measurements of
+// the round trip included.
+func requestsEach(t results.Trial) float64 {
+	sent := 0
+	for what, requests := range t.Client.Requests {
+		if !strings.HasSuffix(what, " none") {
+			sent += requests.Count
+		}
+	}
+	return float64(sent) / float64(max(t.All.Landed, 1))
+}

@@ -1,0 +1,114 @@
+// Package deployment is the Deployment that every measure is made on: what its four field managers own of it, as a
+// platform's controllers share one.
+package deployment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kind of the object.
+var Kind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+
+// Start is the value of the annotations after Prepare.
+const Start = "start"
+
+// Managers is how many field managers apply to the Deployment.
+const Managers = 4
+
+// Domain begins the keys of the managers' annotations.
+const Domain = "peers.coapply.dev/"
+
+// Annotation is the key that the j-th manager owns beside its other fields: what it changes where it changes something.
+func Annotation(j int) string { return Domain + Manager(j) }
+
+// Manager names the j-th field manager. The first of them, Workload, owns most.
+func Manager(j int) string { return fmt.Sprintf("m%d", j) }
+
+// Workload is the field manager that is measured where one is.
+const Workload = "m0"
+
+// Intent is what the j-th manager wants to own, with its annotation at a value.
+func Intent(namespace, name string, j int, value string) *appsv1ac.DeploymentApplyConfiguration {
+	config := appsv1ac.Deployment(name, namespace).WithAnnotations(map[string]string{Annotation(j): value})
+	switch j {
+	case 0:
+		return config.WithLabels(labels(name)).WithSpec(workload(name))
+	case 1: // as an autoscaler
+		return config.WithSpec(appsv1ac.DeploymentSpec().WithReplicas(2))
+	case 2: // as an injector of settings
+		return config.WithSpec(appsv1ac.DeploymentSpec().WithTemplate(corev1ac.PodTemplateSpec().
+			WithAnnotations(map[string]string{"checksum/config": "5f2b"}).
+			WithSpec(corev1ac.PodSpec().WithPriorityClassName("system-node-critical"))))
+	}
+	return config.WithLabels(map[string]string{"cost-centre": "research"})
+}
+
+// Prepare lets the first managers own their fields of a Deployment that does not exist yet.
+func Prepare(ctx context.Context, c client.Client, namespace, name string, managers int, labels map[string]string) error {
+	for j := range managers {
+		config := Intent(namespace, name, j, Start)
+		if j == 0 {
+			config.WithLabels(labels)
+		}
+		if err := c.Apply(ctx, config, client.FieldOwner(Manager(j))); err != nil {
+			return fmt.Errorf("letting %s own its fields of Deployment %s: %w", Manager(j), name, err)
+		}
+	}
+	return nil
+}
+
+// Unstructured is an intent as those have it who decode files.
+func Unstructured(config *appsv1ac.DeploymentApplyConfiguration) (*unstructured.Unstructured, error) {
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{}
+	err = object.UnmarshalJSON(raw)
+	return object, err
+}
+
+func labels(name string) map[string]string {
+	return map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "peers"}
+}
+
+// workload is some 20 fields, with quantities, and with lists whose items the server gives defaults. The Deployment is
+// paused, so that its controller makes no pods of it.
+func workload(name string) *appsv1ac.DeploymentSpecApplyConfiguration {
+	container := corev1ac.Container().WithName("web").WithImage("registry.example.com/web:1.4.2").
+		WithArgs("--listen=:8080", "--log=json").
+		WithPorts(
+			corev1ac.ContainerPort().WithName("http").WithContainerPort(8080),
+			corev1ac.ContainerPort().WithName("metrics").WithContainerPort(9090)).
+		WithEnv(
+			corev1ac.EnvVar().WithName("REGION").WithValue("eu"),
+			corev1ac.EnvVar().WithName("TIER").WithValue("web")).
+		WithResources(corev1ac.ResourceRequirements().
+			WithRequests(quantities("500m", "256Mi")).WithLimits(quantities("1", "512Mi"))).
+		WithReadinessProbe(corev1ac.Probe().WithPeriodSeconds(5).
+			WithHTTPGet(corev1ac.HTTPGetAction().WithPath("/ready").WithPort(intstr.FromInt32(8080))))
+	return appsv1ac.DeploymentSpec().
+		WithSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{"app.kubernetes.io/name": name})).
+		WithPaused(true).WithRevisionHistoryLimit(3).
+		WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels(name)).
+			WithSpec(corev1ac.PodSpec().WithServiceAccountName("default").WithTerminationGracePeriodSeconds(20).
+				WithContainers(container)))
+}
+
+func quantities(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+	}
+}

@@ -1,0 +1,80 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"coapply.dev/compare"
+	"coapply.dev/compare/workloads/deployment"
+)
+
+// HotDeployment is many writers on few Deployments, each of them on one. A writer changes its manager's annotation: the
+// whole intent of the manager is applied each time. It is of `compare bench`.
+func HotDeployment() compare.Workload {
+	return compare.Workload{
+		Name:    "hot-deployment",
+		Summary: "Deployments of four field managers; each writer changes the annotation of its manager",
+		Defaults: compare.Parameters{
+			Writers: 64, Objects: 1, Managers: deployment.Managers, Warmup: time.Second, Duration: 6 * time.Second,
+		},
+		Prepare: prepareDeployments,
+		Attach:  func(stage compare.Stage) compare.Run { return newDeployments(stage) },
+	}
+}
+
+type deployments struct{ objects }
+
+func newDeployments(stage compare.Stage) deployments {
+	return deployments{newObjects(stage, deployment.Kind, "deployments")}
+}
+
+func prepareDeployments(ctx context.Context, stage compare.Stage) (compare.Run, error) {
+	r := newDeployments(stage)
+	if stage.Managers < 1 || stage.Managers > deployment.Managers {
+		return r, fmt.Errorf("a Deployment here has 1 to %d managers, not %d", deployment.Managers, stage.Managers)
+	}
+	return r, together(ctx, max(stage.Objects, 1), func(ctx context.Context, i int) error {
+		labels := map[string]string{trialLabel: trialName(stage)}
+		return deployment.Prepare(ctx, stage.Admin, stage.Namespace, r.name(i), stage.Managers, labels)
+	})
+}
+
+// Next wants another value of the annotation of the writer's manager.
+func (r deployments) Next(_ context.Context, writer, sequence int) (compare.Intent, bool, error) {
+	intent, j := r.intent(writer, sequence), r.manager(writer)
+	intent.Name = r.name(writer % max(r.stage.Objects, 1))
+	value := fmt.Sprintf("w%d-%d", writer, sequence+1)
+	intent.Wants = map[string]string{deployment.Annotation(j): value}
+	intent.Modify = func(object *unstructured.Unstructured) error {
+		return unstructured.SetNestedField(object.Object, value, "metadata", "annotations", deployment.Annotation(j))
+	}
+	object, err := deployment.Unstructured(deployment.Intent(r.stage.Namespace, intent.Name, j, value))
+	if err != nil {
+		return intent, false, err
+	}
+	if j == 0 { // what Prepare had it own beside
+		labels := object.GetLabels()
+		labels[trialLabel] = trialName(r.stage)
+		object.SetLabels(labels)
+	}
+	intent.Configure = func(*unstructured.Unstructured) map[string]any { return object.DeepCopy().Object }
+	return intent, true, nil
+}
+
+// Fields tracks the managers' annotations.
+func (r deployments) Fields(object *unstructured.Unstructured) map[string]string {
+	if !r.mine(object) {
+		return nil
+	}
+	fields := map[string]string{}
+	for name, value := range object.GetAnnotations() {
+		if strings.HasPrefix(name, deployment.Domain) {
+			fields[name] = value
+		}
+	}
+	return fields
+}
