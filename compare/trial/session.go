@@ -113,11 +113,7 @@ func (c *connection) open(mapper meta.RESTMapper) (err error) {
 	return err
 }
 
-func (c *connection) close() {
-	if _, unusable := c.http.Transport.(broken); !unusable {
-		utilnet.CloseIdleConnectionsFor(c.http.Transport)
-	}
-}
+func (c *connection) close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
 // of returns the connection of a field manager.
 func (s *session) of(manager string) *connection {
@@ -131,27 +127,19 @@ func (s *session) of(manager string) *connection {
 	return known
 }
 
-// connectUser cannot tell an arm of an error: what is wrong with the configuration fails each request instead.
+// connectUser panics if the configuration is of no use, as an arm has no way to hear of an error: the trial is void then.
 func (s *session) connectUser() *connection {
-	made, err := connect(s.user, s.tally.dialled, func(next http.RoundTripper) http.RoundTripper {
+	made, err := connect(s.user, func() { s.tally.count(&s.tally.client.Connections) }, func(next http.RoundTripper) http.RoundTripper {
 		return &counting{next: delay(next, s.rtt), tally: s.tally}
 	})
 	if err == nil {
 		err = made.open(s.mapper)
 	}
 	if err != nil {
-		made = &connection{
-			config: &rest.Config{Host: s.admin.config.Host, Transport: broken{err}}, http: &http.Client{Transport: broken{err}},
-		}
-		_ = made.open(s.mapper) // it fails for want of a client or a mapper only
+		panic(fmt.Errorf("client of the user: %w", err))
 	}
 	return made
 }
-
-// broken stands for a transport that could not be made.
-type broken struct{ error }
-
-func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.error }
 
 // arms returns what an arm sees of the session.
 func (s *session) arms(cache client.Reader) compare.Session {

@@ -30,10 +30,11 @@ type tally struct {
 
 func newTally() *tally { return &tally{latencies: map[string]*hdrhistogram.Histogram{}} }
 
-func (t *tally) dialled() {
+// count adds one to a number of the client's.
+func (t *tally) count(n *int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.client.Connections++
+	*n++
 }
 
 func (t *tally) answered(response *http.Response, sent int64) {
@@ -79,16 +80,6 @@ func (t *tally) record(key string, after time.Duration) {
 	record(histogram, after)
 }
 
-func (t *tally) conflicted(owners bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if owners {
-		t.client.Conflicts++
-	} else {
-		t.client.StaleWrites++
-	}
-}
-
 // silentFor is how many requests in a row got no answer.
 func (t *tally) silentFor() int {
 	t.mu.Lock()
@@ -126,15 +117,9 @@ type limiterWaits struct{ before metrics.LatencyMetric }
 // Observe is of one request. A token that is there at once takes microseconds.
 func (l limiterWaits) Observe(ctx context.Context, verb string, u url.URL, latency time.Duration) {
 	if of := attemptOf(ctx); latency > time.Millisecond && of.tally != nil {
-		of.tally.held()
+		of.tally.count(&of.tally.client.LimiterWaits)
 	}
 	l.before.Observe(ctx, verb, u, latency)
-}
-
-func (t *tally) held() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.client.LimiterWaits++
 }
 
 func init() { // before any client exists that would read it meanwhile; metrics.Register serves the first caller only

@@ -81,7 +81,11 @@ func (c *counting) classify(response *http.Response) (*http.Response, error) {
 		return nil, fmt.Errorf("reading the answer 409: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	c.tally.conflicted(namesOwners(body))
+	if namesOwners(body) {
+		c.tally.count(&c.tally.client.Conflicts)
+	} else {
+		c.tally.count(&c.tally.client.StaleWrites)
+	}
 	return response, nil
 }
 

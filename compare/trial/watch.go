@@ -130,32 +130,10 @@ type hopelessError struct{ error }
 // judge returns the error that makes following on impossible.
 func (w *watch) judge(err error, failing time.Time) error {
 	_, hopeless := errors.AsType[*hopelessError](err)
-	switch {
-	case err == nil:
-		return w.ended()
-	case hopeless, apierrors.IsGone(err), apierrors.IsResourceExpired(err), time.Since(failing) > watchPatience:
+	if hopeless || err != nil && (apierrors.IsGone(err) || apierrors.IsResourceExpired(err) || time.Since(failing) > watchPatience) {
 		return err
 	}
 	return nil
-}
-
-// ended looks at how a stream ended: an event ERROR, such as 410 for a resourceVersion that is too old, is its last.
-func (w *watch) ended() error {
-	line, ok := w.last()
-	if !ok {
-		return nil
-	}
-	_, err := goodEvent(line)
-	return err
-}
-
-// goodEvent is one that does not end the watch.
-func goodEvent(line []byte) (event, error) {
-	parsed, err := parseEvent(line)
-	if err == nil && parsed.Type == "ERROR" {
-		err = fmt.Errorf("the API server ended it: %s", bytes.TrimSpace(parsed.Object))
-	}
-	return parsed, err
 }
 
 func (w *watch) add(line []byte) {
@@ -180,26 +158,22 @@ func (w *watch) tell() {
 	w.changed = make(chan struct{})
 }
 
-func (w *watch) last() ([]byte, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.lines) == 0 {
-		return nil, false
-	}
-	return w.lines[len(w.lines)-1], true
-}
-
 // reached is the resourceVersion up to which everything has been seen.
 func (w *watch) reached() (string, error) {
-	line, ok := w.last()
-	if !ok {
+	w.mu.Lock()
+	lines := w.lines
+	w.mu.Unlock()
+	if len(lines) == 0 {
 		return w.from, nil
 	}
-	event, err := goodEvent(line)
+	last, err := parseEvent(lines[len(lines)-1])
+	if err == nil && last.Type == "ERROR" { // such as 410 for a resourceVersion that is too old: it ends a stream
+		err = fmt.Errorf("the API server ended it: %s", bytes.TrimSpace(last.Object))
+	}
 	if err != nil {
 		return "", err
 	}
-	return event.revision()
+	return last.revision()
 }
 
 // await returns when everything up to a revision has been seen, or was missed.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"coapply.dev/compare/results"
 )
 
@@ -71,6 +73,13 @@ func (t *trial) writeTimed(ctx, open context.Context, stop func(error), writers 
 	}
 	t.result.Client = client
 	return errors.Join(failureOf(ctx, open), err, failure, t.lost)
+}
+
+// ownCPU is the time that this process has spent on processors.
+func ownCPU() (time.Duration, error) {
+	var usage unix.Rusage
+	err := unix.Getrusage(unix.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), err
 }
 
 // drain bounds how long intents go on when no new ones begin; the function it gives says that all have ended.
