@@ -91,3 +91,6 @@ type Run interface {
 	// Clean removes what the trial created. It is called after a failed Prepare as well, if Prepare gave a Run.
 	Clean(context.Context) error
 }
+
+// NodeSetLabel is on each pod of a set that an arm takes as a whole; its value is the name of the set.
+const NodeSetLabel = "compare.coapply.dev/nodeset"

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -119,45 +120,30 @@ const (
 
 func (s Sweep) check() error {
 	for _, err := range []error{
-		once("workload", s.Workloads), once("arms", s.Arms), once("writers", s.Writers), once("objects", s.Objects),
-		once("processes", s.Processes), once("managers", s.Managers), once("rtt", s.RTT),
+		once("workload", s.Workloads), once("arms", s.Arms), within("writers", 1, maxWriters, s.Writers...),
+		within("objects", 1, maxObjects, s.Objects...), within("processes", 1, maxProcesses, s.Processes...),
+		within("managers", 1, maxManagers, s.Managers...), within("trials", 1, 1000, s.Trials), within("rtt", 0, maxRTT, s.RTT...),
+		within("rate", 0, 100_000, s.Rate), within("rounds", 0, math.MaxInt, s.Rounds), within("warmup", 0, maxDuration, s.Warmup),
+		within("duration", 100*time.Millisecond, maxDuration, s.Duration),
 	} {
 		if err != nil {
 			return err
 		}
 	}
-	for _, list := range []struct {
-		flag   string
-		values []int
-		most   int
-	}{
-		{"writers", s.Writers, maxWriters}, {"processes", s.Processes, maxProcesses}, {"objects", s.Objects, maxObjects}, {"managers", s.Managers, maxManagers},
-		{"trials", []int{s.Trials}, 1000},
-	} {
-		for _, v := range list.values {
-			if v < 1 || v > list.most {
-				return fmt.Errorf("--%s %d: use 1 to %d", list.flag, v, list.most)
-			}
-		}
-	}
-	for _, rtt := range s.RTT {
-		if rtt < 0 || rtt > maxRTT {
-			return fmt.Errorf("--rtt %s: use 0 to %s", rtt, maxRTT)
-		}
-	}
-	switch {
-	case math.IsNaN(s.Rate) || s.Rate < 0 || s.Rate > 100_000:
-		return fmt.Errorf("--rate %g: use intents a second, or 0 for a closed loop", s.Rate)
-	case s.Rounds < 0:
-		return fmt.Errorf("--rounds %d: use 1 or more, or 0 to end trials by time", s.Rounds)
-	case s.Rounds > 0 && s.Rate > 0:
+	if s.Rounds > 0 && s.Rate > 0 {
 		return fmt.Errorf("--rounds and --rate exclude each other: arrivals end by time")
-	case s.Warmup < 0 || s.Warmup > maxDuration:
-		return fmt.Errorf("--warmup %s: use 0 to %s", s.Warmup, maxDuration)
-	case s.Duration < 100*time.Millisecond || s.Duration > maxDuration:
-		return fmt.Errorf("--duration %s: use 100ms to %s", s.Duration, maxDuration)
 	}
 	return nil
+}
+
+// within refuses what is out of bounds, or given twice.
+func within[T cmp.Ordered](flag string, least, most T, values ...T) error {
+	for _, v := range values {
+		if cmp.Less(v, least) || v > most { // a rate that is no number is less than any
+			return fmt.Errorf("--%s %v: use %v to %v", flag, v, least, most)
+		}
+	}
+	return once(flag, values)
 }
 
 // maxApplies is how many objects times managers a trial may have to prepare: beyond that it takes a minute or more.

@@ -13,7 +13,7 @@ type pending struct {
 	// of the latter that nothing was written, but an intent may be several requests.
 	noted, open queue
 	// later are landed operations: an intent of several requests is acknowledged at the last of them.
-	later []int
+	later queue
 }
 
 // queue is operations that are taken from the front.
@@ -74,10 +74,7 @@ func (x *index) take(v int, w want) int {
 	for len(p.later) > 0 && x.place[p.later[0]] <= v {
 		p.later = p.later[1:]
 	}
-	later := queue(p.later)
-	o := later.take(x, by)
-	p.later = later
-	return o
+	return p.later.take(x, by)
 }
 
 // explain is take for a field that changed: it was set, or made one step.

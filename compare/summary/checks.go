@@ -90,7 +90,7 @@ func (r *reckoning) nothingLost() (*bool, string) {
 		switch {
 		case r.decided.ExpectedLoss(g.row.Arm, g.row.Workload) != "":
 		case g.row.LostUpdates > 0:
-			lost = append(lost, fmt.Sprintf("%s in %s: %d", g.row.Arm, g.row.Name, g.row.LostUpdates))
+			lost = append(lost, fmt.Sprintf("%s: %d", g.label(), g.row.LostUpdates))
 		default:
 			trials += g.row.Trials
 		}
@@ -108,7 +108,7 @@ func (r *reckoning) noPhantoms() (*bool, string) {
 	var found []string
 	for _, g := range r.ordinary() {
 		if g.row.Phantom > 0 {
-			found = append(found, fmt.Sprintf("%s in %s: %d", g.row.Arm, g.row.Name, g.row.Phantom))
+			found = append(found, fmt.Sprintf("%s: %d", g.label(), g.row.Phantom))
 		}
 	}
 	if len(found) > 0 {

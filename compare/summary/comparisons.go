@@ -71,16 +71,12 @@ func (r *reckoning) compareAll() {
 	r.judge(r.selves())
 	var other []Contest
 	for _, s := range r.decided.Situations {
-		if _, planned := r.planned(s.Cell); planned && !r.contested(s.Cell, s.Measure) {
+		_, planned := r.planned(s.Cell)
+		if _, settled := r.contest(s.Cell, s.Measure); planned && !settled {
 			other = append(other, r.contestsOf(familyOther, s.Measure, []string{s.Cell})...)
 		}
 	}
 	r.settle(other)
-}
-
-func (r *reckoning) contested(cell, measure string) bool {
-	_, found := r.contest(cell, measure)
-	return found
 }
 
 // ours compares our arm with plain Server-Side Apply.

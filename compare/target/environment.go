@@ -80,7 +80,7 @@ func (t *Target) serverVersion(ctx context.Context) (string, error) {
 }
 
 func etcdVersion(ctx context.Context, server string) string {
-	body, err := get(ctx, http.DefaultClient, server+"/version")
+	body, _, err := get(ctx, http.DefaultClient, server+"/version")
 	var info struct {
 		Server string `json:"etcdserver"`
 	}
@@ -114,7 +114,7 @@ func (t *Target) emptyGet(ctx context.Context) *time.Duration {
 	took := make([]time.Duration, 0, warm+count)
 	for range warm + count {
 		begin := time.Now()
-		if _, err := get(ctx, client, address); err != nil {
+		if _, _, err := get(ctx, client, address); err != nil {
 			return nil
 		}
 		took = append(took, time.Since(begin))
@@ -122,20 +122,21 @@ func (t *Target) emptyGet(ctx context.Context) *time.Duration {
 	return percentile(took[warm:], 50)
 }
 
-func get(ctx context.Context, client *http.Client, address string) ([]byte, error) {
+func get(ctx context.Context, client *http.Client, address string) (body []byte, header http.Header, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", address, response.Status)
+		return nil, nil, fmt.Errorf("%s answers %s", address, response.Status)
 	}
-	return io.ReadAll(response.Body)
+	body, err = io.ReadAll(response.Body)
+	return body, response.Header, err
 }
 
 // percentile sorts its argument.

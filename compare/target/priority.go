@@ -48,15 +48,8 @@ func (t *Target) answerToUser(ctx context.Context) (http.Header, error) {
 		return nil, err
 	}
 	defer c.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	response, err := c.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	return response.Header, response.Body.Close()
+	_, header, err := get(ctx, c, address)
+	return header, err
 }
 
 // asUser returns a client with a connection of its own, and the address of what reads no object.

@@ -1,2 +1,0 @@
-// Package bench makes a run: which cells, in which order, and what was measured kept trial by trial.
-package bench
