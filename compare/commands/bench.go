@@ -15,9 +15,11 @@ import (
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/arms"
+	"coapply.dev/compare/bench"
 	"coapply.dev/compare/peers/cells"
 	"coapply.dev/compare/peers/functions"
 	"coapply.dev/compare/peers/measure"
+	"coapply.dev/compare/results"
 	"coapply.dev/compare/target"
 	"coapply.dev/compare/workloads"
 )
@@ -79,12 +81,11 @@ func (f *benchFlags) check() error {
 	return nil
 }
 
-// wants leaves scale, which takes minutes whatever its size, out of a quick run.
-func (f *benchFlags) wants(part string) bool {
-	if len(f.only) == 0 {
-		return !f.quick || part != "scale"
-	}
-	return slices.Contains(f.only, part)
+// wanted parts, in the order of the table. A quick run has no scale, which takes minutes whatever its size.
+func (f *benchFlags) wanted() []string {
+	return slices.DeleteFunc(slices.Clone(benchParts), func(part string) bool {
+		return len(f.only) > 0 && !slices.Contains(f.only, part) || len(f.only) == 0 && f.quick && part == "scale"
+	})
 }
 
 func (f *benchFlags) run(cmd *cobra.Command) error {
@@ -95,7 +96,7 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	report, failure := f.measure(cmd.Context(), cmd.ErrOrStderr())
+	report, failure := f.measure(cmd, cmd.ErrOrStderr())
 	if len(report.Rows) == 0 && failure != nil {
 		return failure
 	}
@@ -131,18 +132,21 @@ func notesIn(file string) (string, error) {
 	return notesHeading + notes, nil
 }
 
-// measure starts a control plane for the trials, and has the benchmarks of functions start theirs when it has ended. What
-// was measured before an error is kept.
-func (f *benchFlags) measure(ctx context.Context, progress io.Writer) (measure.Report, error) {
-	report := measure.Report{Command: f.command(), Started: time.Now(), Rounds: f.rounds, Quick: f.quick}
+// measure makes the trials, and then runs the benchmarks of functions, which start control planes of their own. What was
+// measured before an error is kept.
+func (f *benchFlags) measure(cmd *cobra.Command, progress io.Writer) (measure.Report, error) {
+	ctx := cmd.Context()
+	report := measure.Report{
+		Command: strings.Join(repeated(cmd, "bench", "output", "markdown"), " "), Started: time.Now(), Rounds: f.rounds, Quick: f.quick,
+	}
 	err := f.inCells(ctx, &report, progress)
 	for _, t := range report.Trials {
 		report.LostUpdates += t.Oracle.LostUpdates()
 		report.Acknowledged += t.Oracle.Acknowledged
 	}
-	for _, part := range benchParts {
-		if err != nil || !f.wants(part) {
-			continue
+	for _, part := range f.wanted() {
+		if err != nil {
+			break
 		}
 		var rows []measure.Row
 		if rows, err = functions.Measure(ctx, part, functions.Options{Rounds: f.rounds, Quick: f.quick, Progress: progress}); err != nil {
@@ -154,40 +158,39 @@ func (f *benchFlags) measure(ctx context.Context, progress io.Writer) (measure.R
 	return report, err
 }
 
-func (f *benchFlags) inCells(ctx context.Context, report *measure.Report, progress io.Writer) (err error) {
-	t, err := target.Local(ctx, progress)
+// inCells makes the trials as a run does, in a folder that nobody needs afterwards.
+func (f *benchFlags) inCells(ctx context.Context, report *measure.Report, progress io.Writer) error {
+	open := func(ctx context.Context) (*target.Target, error) { return target.Local(ctx, progress) }
+	plan := cells.Plan(f.wanted(), f.rounds, f.quick)
+	if len(plan) == 0 {
+		t, err := open(ctx)
+		if err != nil {
+			return err
+		}
+		report.Environment = t.Environment()
+		return t.Close(ctx)
+	}
+	dir, err := os.MkdirTemp("", "compare-bench-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.Close(ctx)) }()
-	report.Environment = t.Environment()
-	options := cells.Options{Catalogue: f.catalogue, Rounds: f.rounds, Quick: f.quick, Progress: progress}
-	for _, part := range benchParts {
-		if cells.Parts[part] == nil || !f.wants(part) {
-			continue
-		}
-		fmt.Fprintf(progress, "measuring %s\n", part)
-		rows, trials, err := cells.Parts[part](ctx, t, options)
-		report.Rows, report.Trials = append(report.Rows, rows...), append(report.Trials, trials...)
-		if err != nil {
-			return fmt.Errorf("%s: %w", part, err)
-		}
+	defer func() { _ = os.RemoveAll(dir) }() // of no use to anybody
+	failure := bench.Run(ctx, bench.Options{
+		Catalogue: f.catalogue, Dir: dir, Open: open, Progress: progress,
+		Run: results.Run{Command: report.Command, Seed: newSeed(), Profile: bench.Custom, Plan: plan},
+	})
+	run, trials, err := results.Load(dir)
+	switch {
+	case err != nil && failure != nil: // nothing was measured
+		return failure
+	case err != nil:
+		return err
 	}
-	return nil
-}
-
-// command repeats the run.
-func (f *benchFlags) command() string {
-	words := []string{"compare bench"}
-	if f.quick {
-		words = append(words, "--quick")
-	} else {
-		words = append(words, fmt.Sprintf("--rounds %d", f.rounds))
+	report.Environment, report.Trials = run.Environment, trials
+	for _, part := range f.wanted() {
+		report.Rows = append(report.Rows, cells.Rows(part, trials, f.quick)...)
 	}
-	if len(f.only) > 0 {
-		words = append(words, "--only "+strings.Join(f.only, ","))
-	}
-	return strings.Join(words, " ")
+	return failure
 }
 
 // write writes a file; "" is none.

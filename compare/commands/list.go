@@ -90,18 +90,16 @@ func planTable(width int, plan []results.PlannedCell) string {
 	return all + fmt.Sprintf("\nIn all about %s.", bench.Estimate(plan).Round(time.Second))
 }
 
-func armNames(catalogue compare.Catalogue) []string {
-	names := make([]string, len(catalogue.Arms))
-	for i, arm := range catalogue.Arms {
-		names[i] = arm.Name
+func armNames(catalogue compare.Catalogue) (names []string) {
+	for _, arm := range catalogue.Arms {
+		names = append(names, arm.Name)
 	}
 	return names
 }
 
-func workloadNames(catalogue compare.Catalogue) []string {
-	names := make([]string, len(catalogue.Workloads))
-	for i, w := range catalogue.Workloads {
-		names[i] = w.Name
+func workloadNames(catalogue compare.Catalogue) (names []string) {
+	for _, w := range catalogue.Workloads {
+		names = append(names, w.Name)
 	}
 	return names
 }

@@ -1,3 +1,6 @@
+// Package commands is the command line of the benchmark. It stands apart from cmd/compare so that arms and workloads of
+// your own can be measured beside those that come with it: a main of your own calls Main with a longer Catalogue.
+// compare/examples/mine is one.
 package commands
 
 import (
@@ -35,7 +38,7 @@ func Catalogue() compare.Catalogue {
 	return compare.Catalogue{Arms: arms.All(), Workloads: workloads.All()}
 }
 
-// Main is the command compare with the arms and workloads of a catalogue. It gives the exit code: 0 done, 1 a run that
+// Main is the command compare with the arms and workloads of a catalogue. It returns the exit code: 0 done, 1 a run that
 // is void or a difference that was found, 2 an error, 130 interrupted.
 func Main(catalogue compare.Catalogue) int {
 	klog.SetLogger(logr.Discard()) // what client libraries have to say comes back as errors

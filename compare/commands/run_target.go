@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 	"coapply.dev/compare/target"
 )
 
-// open gives the cluster to run on.
+// open returns the cluster to run on.
 func (f *runFlags) open(ctx context.Context, cmd *cobra.Command, plan []results.PlannedCell) (*target.Target, error) {
 	if !f.useKubeconfig {
 		t, err := target.Local(ctx, cmd.ErrOrStderr())
@@ -48,10 +49,22 @@ func takes(plan []results.PlannedCell) time.Duration {
 
 // command is what repeats the run: the flags that were set, and the seed.
 func (f *runFlags) command(cmd *cobra.Command, profile string) string {
-	words := []string{"compare", "run"}
+	words := repeated(cmd, "run", "seed", "output", "kubeconfig", "yes")
+	if f.useKubeconfig {
+		words = append(words, "--kubeconfig", "KUBECONFIG")
+	}
+	if profile == bench.Custom && !cmd.Flags().Changed("trials") {
+		words = append(words, "--trials", fmt.Sprint(f.cells.Trials))
+	}
+	return strings.Join(append(words, "--seed", fmt.Sprint(f.seed)), " ")
+}
+
+// repeated is the command with the flags that were set, but for some.
+func repeated(cmd *cobra.Command, name string, without ...string) []string {
+	words := []string{"compare", name}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		switch value := strings.Trim(flag.Value.String(), "[]"); {
-		case flag.Name == "seed" || flag.Name == "output" || flag.Name == "kubeconfig" || flag.Name == "yes":
+		case slices.Contains(without, flag.Name):
 		case flag.Value.Type() == "bool":
 			if value == "true" {
 				words = append(words, "--"+flag.Name)
@@ -60,11 +73,5 @@ func (f *runFlags) command(cmd *cobra.Command, profile string) string {
 			words = append(words, "--"+flag.Name, value)
 		}
 	})
-	if f.useKubeconfig {
-		words = append(words, "--kubeconfig", "KUBECONFIG")
-	}
-	if profile == bench.Custom && !cmd.Flags().Changed("trials") {
-		words = append(words, "--trials", fmt.Sprint(f.cells.Trials))
-	}
-	return strings.Join(append(words, "--seed", fmt.Sprint(f.seed)), " ")
+	return words
 }

@@ -1,37 +1,25 @@
-// Package cells measures goodput and tails of coapply beside other ways to write, in compare's trials: with its target, its
-// watch, and its oracle. Each part has its trials, every one of which is made once a round, and rows of the table.
+// Package cells is the part of `compare bench` that is made of trials: goodput and tails of coapply beside other ways to
+// write. A part of it has trials, each of which is made once a round, and the rows of what they came to.
 package cells
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
 	"math"
-	"math/rand/v2"
+	"slices"
 	"time"
 
 	"coapply.dev/compare"
 	"coapply.dev/compare/peers/measure"
 	"coapply.dev/compare/results"
-	"coapply.dev/compare/target"
-	"coapply.dev/compare/trial"
 )
 
-// Options of a run.
-type Options struct {
-	Catalogue compare.Catalogue
-	Rounds    int
-	// Quick makes short trials of few writers, which say nothing.
-	Quick bool
-	// Progress gets a line for each trial.
-	Progress io.Writer
+// part is trials of a round, and the rows that are made of them.
+type part struct {
+	trials []one
+	rows   func(rounds) []measure.Row
 }
 
-// Parts are what can be measured.
-var Parts = map[string]func(context.Context, *target.Target, Options) ([]measure.Row, []results.Trial, error){
-	"contention": contention, "processes": processes, "width": width,
-}
+// parts by name; a quick one has short trials of few writers, which say nothing.
+var parts = map[string]func(quick bool) part{"contention": contention, "processes": processes, "width": width}
 
 // one is a trial of a round.
 type one struct {
@@ -39,73 +27,59 @@ type one struct {
 	compare.Cell
 }
 
+// shortened is the trial of a quick run.
+func (o one) shortened(quick bool) one {
+	if quick {
+		o.Writers, o.Objects = min(o.Writers, 8), min(o.Objects, 8)
+		o.Processes = min(o.Processes, o.Writers)
+		o.Warmup, o.Duration = 100*time.Millisecond, 300*time.Millisecond
+	}
+	return o
+}
+
+// Plan has the trials of parts, as many times as there are rounds. A part without trials has none in it.
+func Plan(names []string, rounds int, quick bool) (plan []results.PlannedCell) {
+	for _, name := range names {
+		if parts[name] == nil {
+			continue
+		}
+		for _, o := range parts[name](quick).trials {
+			i := slices.IndexFunc(plan, func(planned results.PlannedCell) bool { return planned.Cell == o.Cell })
+			if i < 0 {
+				i, plan = len(plan), append(plan, results.PlannedCell{Cell: o.Cell, Blocks: rounds, Baseline: o.arm})
+			}
+			if !slices.Contains(plan[i].Arms, o.arm) {
+				plan[i].Arms = append(plan[i].Arms, o.arm)
+			}
+		}
+	}
+	return plan
+}
+
+// Rows of a part, of the trials of a plan.
+func Rows(name string, trials []results.Trial, quick bool) []measure.Row {
+	if parts[name] == nil {
+		return nil
+	}
+	var all rounds
+	for _, t := range trials {
+		for len(all) <= t.Block {
+			all = append(all, map[one]results.Trial{})
+		}
+		all[t.Block][one{t.Arm, t.Cell}] = t
+	}
+	return parts[name](quick).rows(all)
+}
+
 // rounds are what was measured, in turns.
 type rounds []map[one]results.Trial
 
-// runner makes trials.
-type runner struct {
-	Options
-
-	target *target.Target
-	pool   trial.Pool
-	order  int
-	all    []results.Trial
-}
-
-// rounds makes every trial once a round, in random order.
-func (r *runner) rounds(ctx context.Context, trials []one) (all rounds, err error) {
-	defer func() { err = errors.Join(err, r.pool.Close()) }()
-	for n := 1; n <= r.Rounds; n++ {
-		round := map[one]results.Trial{}
-		for _, i := range rand.Perm(len(trials)) {
-			if round[trials[i]], err = r.trial(ctx, n, trials[i]); err != nil {
-				return all, err
-			}
-		}
-		all = append(all, round)
-	}
-	return all, nil
-}
-
-func (r *runner) trial(ctx context.Context, round int, o one) (results.Trial, error) {
-	arm, known := r.Catalogue.Arm(o.arm)
-	workload, knownWorkload := r.Catalogue.Workload(o.Workload)
-	if !known || !knownWorkload {
-		return results.Trial{}, fmt.Errorf("there is no arm %s or no workload %s", o.arm, o.Workload)
-	}
-	cell := o.Cell
-	if r.Quick {
-		cell.Writers, cell.Objects = min(cell.Writers, 8), min(cell.Objects, 8)
-		cell.Processes = min(cell.Processes, cell.Writers)
-		cell.Warmup, cell.Duration = 100*time.Millisecond, 300*time.Millisecond
-	}
-	r.order++
-	recorded, err := trial.Run(ctx, r.target, trial.Spec{
-		ID: fmt.Sprintf("%d-%d-%s", round, r.order, o.arm), Cell: cell, Arm: arm, Workload: workload,
-		Block: round, Order: r.order, Seed: rand.Uint64(), Pool: &r.pool,
-	})
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		return results.Trial{}, err
-	}
-	t := recorded.Trial
-	r.all = append(r.all, t)
-	said := "void: " + t.Void
-	if t.Void == "" {
-		said = fmt.Sprintf("%6.1f intents/s, p99 %.0f ms, %d lost", goodput(t), 1000*p99(t), t.Oracle.LostUpdates())
-	}
-	fmt.Fprintf(r.Progress, "round %d of %d: %-15s %-36s %s\n", round, r.Rounds, o.arm, o.Cell, said)
-	return t, nil
-}
-
-// ratio adds to a row what one trial comes to against another in each round, and the rates of both.
+// ratio adds to a row what one trial comes to against another in each round.
 func (r rounds) ratio(row measure.Row, of func(results.Trial) float64, a, b one) measure.Row {
 	row.Unit = measure.Times
 	for _, round := range r {
-		if x, y := value(round, of, a), value(round, of, b); x/y > 0 && !math.IsInf(x/y, 0) {
-			row.Rounds = append(row.Rounds, x/y)
+		if ratio := value(round, of, a) / value(round, of, b); ratio > 0 && !math.IsInf(ratio, 0) {
+			row.Rounds = append(row.Rounds, ratio)
 		}
 	}
 	return row

@@ -102,7 +102,7 @@ func until(done []time.Duration, wanted float64, end time.Duration) time.Duratio
 	return end
 }
 
-// write has writers apply to one ConfigMap, over one round trip after another, and gives when they were done in each.
+// write has writers apply to one ConfigMap, over one round trip after another, and returns when they were done in each.
 func write(ctx context.Context, t *target.Target, shared *lanes.Set, trips []time.Duration, each time.Duration) (done [][]time.Duration, err error) {
 	var way distant
 	config := t.User()

@@ -2,7 +2,6 @@ package cells
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"coapply.dev/compare/arms"
 	"coapply.dev/compare/peers/measure"
 	"coapply.dev/compare/results"
-	"coapply.dev/compare/target"
 )
 
 // managers of the one ConfigMap; each writer changes its manager's key.
@@ -45,36 +43,35 @@ func fixed(o one) (all []one) {
 
 // width compares lanes as wide as the network asks for with plain client.Apply and with lanes of a fixed width, over several
 // round trips, and the fallback with get-modify-update in lanes.
-func width(ctx context.Context, t *target.Target, options Options) ([]measure.Row, []results.Trial, error) {
+func width(quick bool) part {
 	var ours, trials []one
 	for _, writers := range []int{1, 4, 16, 64} {
 		for _, trip := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond} {
-			if options.Quick && (writers != 4 || trip != 5*time.Millisecond) {
+			if quick && (writers != 4 || trip != 5*time.Millisecond) {
 				continue
 			}
-			o := onConfigMap(lanes, writers, trip)
+			o := onConfigMap(lanes, writers, trip).shortened(quick)
 			ours, trials = append(ours, o), append(trials, o, one{plain, o.Cell})
 			if writers > 1 { // one writer alone has nobody to share a lane with
 				trials = append(trials, fixed(o)...)
 			}
 		}
 	}
-	fallback, gmu := onConfigMap("update", 64, 0), onConfigMap("gmu-lanes", 64, 0)
-	run := &runner{Options: options, target: t}
-	r, err := run.rounds(ctx, append(trials, fallback, gmu))
-	var rows []measure.Row
-	for _, o := range ours {
-		rows = append(rows, r.ratio(measure.Row{
-			ID: id("width-plain", o), Must: measure.AtLeast(0.95), Aim: measure.AtLeast(1), Peers: r.rates(o, one{plain, o.Cell}),
-			Measure: fmt.Sprintf("goodput over a network, one ConfigMap, %d managers, %s: lanes against plain client.Apply", managers, o.distance()),
-		}, goodput, o, one{plain, o.Cell}))
-	}
-	for _, o := range ours {
-		if o.Writers > 1 {
-			rows = append(rows, r.againstBest(o))
+	fallback, gmu := onConfigMap("update", 64, 0).shortened(quick), onConfigMap("gmu-lanes", 64, 0).shortened(quick)
+	return part{append(trials, fallback, gmu), func(r rounds) (rows []measure.Row) {
+		for _, o := range ours {
+			rows = append(rows, r.ratio(measure.Row{
+				ID: id("width-plain", o), Must: measure.AtLeast(0.95), Aim: measure.AtLeast(1), Peers: r.rates(o, one{plain, o.Cell}),
+				Measure: fmt.Sprintf("goodput over a network, one ConfigMap, %d managers, %s: lanes against plain client.Apply", managers, o.distance()),
+			}, goodput, o, one{plain, o.Cell}))
 		}
-	}
-	return append(rows, r.ofFallback(fallback, gmu)...), run.all, err
+		for _, o := range ours {
+			if o.Writers > 1 {
+				rows = append(rows, r.againstBest(o))
+			}
+		}
+		return append(rows, r.ofFallback(fallback, gmu)...)
+	}}
 }
 
 // againstBest compares with the width whose median is best, so that chance in one round does not choose it.

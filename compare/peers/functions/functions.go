@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -40,6 +42,9 @@ type values struct {
 
 func (v values) of(benchmark, unit string) []float64 { return v.found[[2]string{benchmark, unit}] }
 
+// module is the folder of this module in a checkout, for who calls from the top of that.
+const module = "compare"
+
 // Measure runs the benchmarks of a part, if it has any: those of the checkout that it is called in.
 func Measure(ctx context.Context, name string, options Options) ([]measure.Row, error) {
 	p, has := parts[name]
@@ -54,11 +59,14 @@ func Measure(ctx context.Context, name string, options Options) ([]measure.Row, 
 	}
 	for round := 1; round <= options.Rounds && (round == 1 || !p.once); round++ {
 		command := exec.CommandContext(ctx, "go", append(append(arguments, "-benchtime", length), p.packages...)...)
+		if _, err := os.Stat(filepath.Join(module, "go.mod")); err == nil {
+			command.Dir = module
+		}
 		var failed bytes.Buffer
 		command.Stderr = &failed
 		out, err := command.Output()
 		if err != nil {
-			return nil, fmt.Errorf("the benchmarks, which are run in the folder compare of a checkout: %w\n%s%s", err, out, failed.Bytes())
+			return nil, fmt.Errorf("the benchmarks, which are run at the top of a checkout or in its folder compare: %w\n%s%s", err, out, failed.Bytes())
 		}
 		read.add(out)
 		fmt.Fprintf(options.Progress, "round %d of %d: %s\n", round, options.Rounds, name)

@@ -128,7 +128,7 @@ func scheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-// start gives a control plane with our CRDs and the namespaces of the test.
+// start returns a control plane with our CRDs and the namespaces of the test.
 func start(t *testing.T) (*localcluster.Cluster, client.Client) {
 	t.Helper()
 	cluster, err := localcluster.Start(t.Context(), localcluster.Options{Name: space, Nodes: 2, Log: t.Output()})

@@ -21,10 +21,10 @@ type Report struct {
 	Quick       bool                `json:"quick,omitempty"`
 	Environment results.Environment `json:"environment"`
 	Rows        []Row               `json:"rows"`
-	// LostUpdates are what the oracle counted over all trials of contention, of Acknowledged writes.
+	// LostUpdates are what the oracle counted over all trials, of Acknowledged writes.
 	LostUpdates  int `json:"lostUpdates"`
 	Acknowledged int `json:"acknowledged"`
-	// Trials are the trials of contention, as they were measured.
+	// Trials as they were measured.
 	Trials []results.Trial `json:"trials,omitempty"`
 }
 

@@ -71,7 +71,7 @@ type Bound struct {
 	Value   float64 `json:"value"`
 }
 
-// AtLeast and AtMost give bounds.
+// AtLeast is the bound from below.
 func AtLeast(v float64) Bound { return Bound{AtLeast: true, Value: v} }
 
 // AtMost is the bound from above.

@@ -24,10 +24,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// IsProcess tells whether this program was started to be measured.
+// IsProcess reports whether this program was started to be measured.
 func IsProcess() bool { return os.Getenv(variable) != "" }
 
-// Process is the manager that is measured; it gives the exit code.
+// Process is the manager that is measured; it returns the exit code.
 func Process(ctx context.Context, in io.Reader, out, log io.Writer) int {
 	if err := serve(ctx, bufio.NewReader(in), json.NewEncoder(out)); err != nil {
 		fmt.Fprintln(log, "scale: the process that is measured:", err)

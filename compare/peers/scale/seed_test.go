@@ -67,7 +67,7 @@ func (s *seed) create(ctx context.Context) (time.Duration, error) {
 	return took, nil
 }
 
-// observed tells whether the Deployments' own controller is done with them: its writes would be measured, too.
+// observed reports whether the Deployments' own controller is done with them: its writes would be measured, too.
 func (s *seed) observed(ctx context.Context) (bool, error) {
 	page := &appsv1.DeploymentList{}
 	for more := true; more; more = page.Continue != "" {
@@ -84,7 +84,7 @@ func (s *seed) observed(ctx context.Context) (bool, error) {
 }
 
 // write writes conditions into statuses for others, each of another object than the last, as a controller of the cluster
-// would, until the window ends. It tells how many.
+// would, until the window ends. It returns how many.
 func (s *seed) write(ctx context.Context, who writing, window time.Duration) (written int, err error) {
 	var turn <-chan time.Time // never, where nobody writes
 	if who == others {

@@ -77,7 +77,7 @@ func merged(live, wanted map[string]string) map[string]string {
 	return all
 }
 
-// container gives the one of that name, a new one if there is none.
+// container returns the one of that name, a new one if there is none.
 func container(pod *corev1.PodSpec, name string) *corev1.Container {
 	for i := range pod.Containers {
 		if pod.Containers[i].Name == name {

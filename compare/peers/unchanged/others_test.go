@@ -63,7 +63,7 @@ func (w *World) Disturbed(ctx context.Context, name string, n int) error {
 	return w.Admin.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, status), client.FieldOwner("status-controller"))
 }
 
-// Changed waits until the cache has another resourceVersion of the Deployment, and gives it.
+// Changed waits until the cache has another resourceVersion of the Deployment, and returns it.
 func (w *World) Changed(ctx context.Context, name, from string) (string, error) {
 	for live := (&appsv1.Deployment{}); ; {
 		err := w.Cache.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: name}, live)

@@ -24,7 +24,7 @@ type Versions struct{ known cache.Store }
 
 const forgottenAfter = 10 * time.Minute
 
-// NewVersions gives one that knows nothing.
+// NewVersions returns one that knows nothing.
 func NewVersions() Versions {
 	itself := func(key any) (string, error) { return key.(string), nil }
 	return Versions{cache.NewTTLStore(itself, forgottenAfter)}

@@ -82,7 +82,7 @@ func (w *World) Stop() {
 	<-w.ended
 }
 
-// Process gives what a peer needs to write as a field manager, and the counter of its requests.
+// Process returns what a peer needs to write as a field manager, and the counter of its requests.
 func (w *World) Process(manager string) (Process, *Counter, error) {
 	config, counter := Counted(w.user)
 	httpClient, err := rest.HTTPClientFor(config)
@@ -116,7 +116,7 @@ type Counter struct {
 	methods map[string]int
 }
 
-// Take gives the counts since the last time.
+// Take returns the counts since the last time.
 func (c *Counter) Take() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
