@@ -70,7 +70,7 @@ type Stage struct {
 	// Note tells the oracle of a write to tracked fields that is not an intent's, such as putting a field back for the
 	// next intent. Call it before the write with what the write wants; it is safe for concurrent use.
 	Note func(Intent)
-	// Cache returns the reader that is Session.Cache, from the first intent on. It is nil, or gives nil, where the trial
+	// Cache returns the reader that is Session.Cache, from the first intent on. It is nil, or returns nil, where the trial
 	// has no cache.
 	Cache func() client.Reader
 }
@@ -85,7 +85,7 @@ type Run interface {
 	Fields(*unstructured.Unstructured) map[string]string
 	// Background runs beside the writers until the context ends, as a foreign controller does; it returns nil then.
 	Background(context.Context) error
-	// Finish is called when the writers have ended and gives what this workload alone counts, by name: such as
+	// Finish is called when the writers have ended and returns what this workload alone counts, by name: such as
 	// duplicates, pods that are one too many.
 	Finish(context.Context) (map[string]float64, error)
 	// Clean removes what the trial created. It is called after a failed Prepare as well, if Prepare gave a Run.

@@ -26,7 +26,7 @@ type folder interface {
 
 type creator func(dir string, run results.Run) (folder, error)
 
-// claim makes the folder, so that nobody waits for a cluster to learn that nothing can be written. The function it gives
+// claim makes the folder, so that nobody waits for a cluster to learn that nothing can be written. The function it returns
 // takes away a folder that it made and nothing came into.
 func claim(dir string) (release func(), err error) {
 	if err := results.CheckNew(dir); err != nil {

@@ -84,7 +84,7 @@ func (j *judging) changedField(v int, field string, by int) {
 	was.set(after, -1)
 }
 
-// givenUp tells that a writer left out what it, or its field manager, had set: an Apply gives up what it does not list. Of
+// givenUp reports whether a writer left out what it, or its field manager, had set: an Apply gives up what it does not list. Of
 // several that may have written the version each has to be such.
 func (j *judging) givenUp(v int, was *value, after string) bool {
 	if was.by < 0 || j.writer[v] < 0 || after != "" {
@@ -101,7 +101,7 @@ func (j *judging) givenUp(v int, was *value, after string) bool {
 	})
 }
 
-// steals tells that a value of one field manager gives way to one that another wants.
+// steals reports whether a value of one field manager gives way to one that another wants.
 func (j *judging) steals(was *value, by int, field string) bool {
 	if was.by < 0 || was.text == "" {
 		return false

@@ -13,7 +13,7 @@ import (
 const longest = 20_000
 
 // CrossCheck asks porcupine, a linearisability checker, whether the history is one of correct registers, and compares its
-// word with Judge's. It gives "agrees: linearisable", "agrees: both see losses", "disagrees: ...", or "undecided ..." if
+// word with Judge's. It returns "agrees: linearisable", "agrees: both see losses", "disagrees: ...", or "undecided ..." if
 // the time is over, the history has a gap, or is too long.
 //
 // Every tracked field of every object is a register, or a counter, of its own. Blind writes alone are always

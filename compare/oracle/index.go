@@ -151,7 +151,7 @@ func (x *index) differs(v int, op history.Operation) string {
 	return ""
 }
 
-// begins tells that a version is the first of its object: as the watch found it, created, or created again.
+// begins reports whether a version is the first of its object: as the watch found it, created, or created again.
 func (x *index) begins(v int) bool { return x.before[v] < 0 || x.Versions[x.before[v]].Deleted }
 
 // increments reports whether an operation makes a field one greater.
@@ -196,7 +196,7 @@ func (x *index) made(v, o int) []want {
 	return made
 }
 
-// isKnown tells that a version was made by one of the operations that were acknowledged at it, and so by no other.
+// isKnown reports whether a version was made by one of the operations that were acknowledged at it, and so by no other.
 func (x *index) isKnown(v int) bool {
 	return !x.begins(v) && slices.ContainsFunc(x.claims[v], func(o int) bool { return len(x.made(v, o)) > 0 })
 }

@@ -1,5 +1,5 @@
 // Package oracle judges the history of a trial: whether every value that the API server acknowledged was there, and stood
-// until someone wanted it otherwise. Judge gives exact numbers in linear time, because etcd's revisions are a total order
+// until someone wanted it otherwise. Judge returns exact numbers in linear time, because etcd's revisions are a total order
 // of all versions; CrossCheck asks a linearisability checker the same question.
 package oracle
 
@@ -133,7 +133,7 @@ func (j *judging) acknowledged(o int) {
 	j.violation(kindNotFound, v, field, o, j.writer[v])
 }
 
-// superseded tells that a write was acknowledged at a version that had been superseded before the write began.
+// superseded reports whether a write was acknowledged at a version that had been superseded before the write began.
 func (j *judging) superseded(o int) bool {
 	next := j.after[j.place[o]]
 	return next >= 0 && j.Operations[o].Begin > j.latest[next]

@@ -18,7 +18,7 @@ const (
 // for concurrent use: one a writer, merged.
 func NewHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(shortest, longest, digits) }
 
-// EncodeHistogram gives a histogram as it stands in trials.jsonl: HdrHistogram's V2 compressed base64, "" for one without
+// EncodeHistogram returns a histogram as it stands in trials.jsonl: HdrHistogram's V2 compressed base64, "" for one without
 // values.
 func EncodeHistogram(h *hdrhistogram.Histogram) (string, error) {
 	if h.TotalCount() == 0 {

@@ -15,7 +15,7 @@ import (
 type place struct {
 	admin, user *rest.Config
 	namespace   string
-	// scrape reads the server's counters; the function it gives reads them again and tells the difference.
+	// scrape reads the server's counters; the function it returns reads them again, and returns the difference.
 	scrape func(context.Context, []compare.Kind) func(context.Context) results.Server
 	// serverCores and generatorCores are how many API server and etcd, and the benchmark's processes, may use; 0 is unknown.
 	serverCores, generatorCores int

@@ -1,5 +1,5 @@
 // Package trial runs one trial of one arm in one cell: it prepares the objects, watches every version of them, lets the
-// writers write, and gives what was measured together with the history that the oracle judged.
+// writers write, and returns what was measured together with the history that the oracle judged.
 package trial
 
 import (

@@ -82,7 +82,7 @@ func ownCPU() (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), err
 }
 
-// drain bounds how long intents go on when no new ones begin; the function it gives says that all have ended.
+// drain bounds how long intents go on when no new ones begin; the function it returns is to be called when all have ended.
 func drain(open, inflight context.Context, abort func(error)) (drained func()) {
 	waiting, cancel := context.WithCancel(inflight)
 	var running sync.WaitGroup
@@ -110,7 +110,7 @@ func failureOf(ctx, open context.Context) error {
 	return cause
 }
 
-// background runs what the workload has beside the writers; the function it gives ends that and waits.
+// background runs what the workload has beside the writers; the function it returns ends that and waits.
 func (t *trial) background(ctx context.Context, stop func(error)) (end func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)

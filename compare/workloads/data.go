@@ -32,7 +32,7 @@ func (c configMaps) Fields(object *unstructured.Unstructured) map[string]string 
 // dataField names a tracked key of the data.
 func dataField(key string) string { return ".data." + key }
 
-// prepare creates the ConfigMaps and lets the j-th manager own what owned gives, if it gives anything.
+// prepare creates the ConfigMaps and lets the j-th manager own what owned returns, if that is anything.
 func (c configMaps) prepare(ctx context.Context, owned func(j int) map[string]any) error {
 	none := func() map[string]any { return nil }
 	return c.objects.prepare(ctx, none, func(ctx context.Context, name string) error {

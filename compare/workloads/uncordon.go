@@ -68,7 +68,7 @@ func prepareUncordon(ctx context.Context, stage compare.Stage) (compare.Run, err
 	return r, createNodes(ctx, stage.Admin, r.nodes)
 }
 
-// Next cordons a node, which nobody measures, and gives the intent to uncordon it. Of the operators that share a node
+// Next cordons a node, which nobody measures, and returns the intent to uncordon it. Of the operators that share a node
 // the first cordons it, when all of them are done with the time before.
 func (r *uncordon) Next(ctx context.Context, writer, round int) (compare.Intent, bool, error) {
 	if r.over(round) {
