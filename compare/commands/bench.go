@@ -100,7 +100,7 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 	if len(report.Rows) == 0 && failure != nil {
 		return failure
 	}
-	fmt.Fprint(cmd.OutOrStdout(), report.Table(widthOf(cmd.OutOrStdout())))
+	fmt.Fprint(cmd.OutOrStdout(), report.Table())
 	if err := errors.Join(write(f.output, report.Write), write(f.markdown, func(w io.Writer) error {
 		_, err := io.WriteString(w, report.Markdown()+notes)
 		return err

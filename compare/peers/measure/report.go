@@ -35,14 +35,13 @@ func (r Report) Write(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Table shows the report on a terminal of some width.
-func (r Report) Table(width int) string {
+// Table shows the report on a terminal of 160 columns.
+func (r Report) Table() string {
 	t := r.table()
 	t.SetStyle(table.StyleLight)
 	t.Style().Options.SeparateRows = true
 	t.Style().Format.Header = text.FormatDefault
-	const fixed = 80 // of the columns in the middle
-	side := max(24, (width-fixed)/2)
+	const side = 40 // the columns in the middle take the rest
 	t.SetColumnConfigs([]table.ColumnConfig{
 		{Number: 1, WidthMax: side, WidthMaxEnforcer: text.WrapSoft},
 		{Number: 4, WidthMax: 28, WidthMaxEnforcer: text.WrapSoft},
