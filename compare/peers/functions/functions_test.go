@@ -19,7 +19,7 @@ BenchmarkLane/uncontended-2                 	100	200 ns/op	0 B/op	1 allocs/op
 BenchmarkReconcile/coapply-2                	100	19000 ns/op	0 B/op	90 allocs/op
 BenchmarkReconcile/through_coapply.For-2    	100	20000 ns/op	0 B/op	103 allocs/op
 BenchmarkReconcile/check/Extract_+_DeepEqual-2	100	330000 ns/op	0 B/op	90 allocs/op
-BenchmarkIdle-2	1	60000000000 ns/op	0.027 cpu	0.01 cpu-cache	1048576 heap-bytes	0 restart-writes
+BenchmarkIdle-2	1	60000000000 ns/op	10000 objects	0.027 cpu	0.01 cpu-cache	1048576 heap-bytes	0 restart-writes
 BenchmarkChange-2	1	60000000000 ns/op	1.400 s-to-5ms	0.200 s-to-0s
 PASS
 `

@@ -101,9 +101,10 @@ func micro(v values) []measure.Row {
 // written by hand.
 func scale(v values) []measure.Row {
 	const benchmark = "Idle"
+	objects := measure.Median(v.of(benchmark, "objects"))
 	row := func(id, what string, unit measure.Unit, must, aim float64, metric, note string) measure.Row {
 		return measure.Row{
-			ID: id, Measure: "10000 objects × 4 managers, steady: " + what, Unit: unit, Must: measure.AtMost(must), Aim: measure.AtMost(aim),
+			ID: id, Measure: fmt.Sprintf("%.0f objects × 4 managers, steady: %s", objects, what), Unit: unit, Must: measure.AtMost(must), Aim: measure.AtMost(aim),
 			Rounds: v.of(benchmark, metric), Note: note,
 		}
 	}
@@ -117,6 +118,6 @@ func scale(v values) []measure.Row {
 			text(measure.Share, "cpu-by-hand"), text(measure.Share, "cpu-quiet"))),
 		row("scale-memory", "manager memory over the informer cache alone", measure.Bytes, 64<<20, 32<<20, "heap-bytes",
 			"heap; reconcilers written by hand "+text(measure.Bytes, "heap-by-hand-bytes")),
-		row("scale-restart", "restart to quiet, write requests", measure.Count, 2000, 0, "restart-writes", ""),
+		row("scale-restart", "restart to quiet, write requests", measure.Count, 0.2*objects, 0, "restart-writes", ""),
 	}
 }

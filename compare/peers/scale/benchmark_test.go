@@ -27,7 +27,7 @@ func BenchmarkIdle(b *testing.B) {
 		b.Fatal(err)
 	}
 	for unit, value := range map[string]float64{
-		"cpu": r.CPUShare, "cpu-cache": r.CacheCPUShare, "cpu-by-hand": r.ByHandCPUShare, "cpu-quiet": r.QuietCPUShare,
+		"objects": float64(r.Objects), "cpu": r.CPUShare, "cpu-cache": r.CacheCPUShare, "cpu-by-hand": r.ByHandCPUShare, "cpu-quiet": r.QuietCPUShare,
 		"heap-bytes": float64(r.MemoryOverCache), "heap-by-hand-bytes": float64(r.ByHandOverCache),
 		"restart-writes": float64(r.RestartWrites), "reconciles": float64(r.Reconciles), "others-writes": float64(r.OthersWrites),
 	} {
