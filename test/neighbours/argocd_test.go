@@ -61,8 +61,11 @@ func TestArgoCD(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, apply.Force)
 	w.watch("apps/v1", "Deployment", "web")
-	sync := func(manifest string) { w.argoSync(manifest) }
-	w.step("first sync", func() { sync(web) })
+	w.step("first sync", func() {
+		if found := w.argoSync(web); found == "Synced" {
+			t.Error("what is not there is no difference to Argo CD")
+		}
+	})
 	w.step("a controller of ours sets the replicas", func() { w.scaled(3) })
 	w.step("ten syncs", func() {
 		for range 10 {
@@ -75,7 +78,7 @@ func TestArgoCD(t *testing.T) {
 
 	ignoring := func() { // the manifest does not matter: the live value is put in
 		live := w.Get(t, "web", &appsv1.Deployment{}).(*appsv1.Deployment)
-		sync(withReplicas(strconv.Itoa(int(*live.Spec.Replicas))))
+		w.argoSync(withReplicas(strconv.Itoa(int(*live.Spec.Replicas))))
 	}
 	w.step("a sync that ignores the replicas, with RespectIgnoreDifferences", ignoring)
 	var conflict *apply.ConflictError
@@ -92,7 +95,7 @@ func TestArgoCD(t *testing.T) {
 			w.replicasOf("web", int32(4+i))
 		}
 	})
-	w.step("a sync that ignores nothing, of a manifest without replicas", func() { sync(web) })
+	w.step("a sync that ignores nothing, of a manifest without replicas", func() { w.argoSync(web) })
 	w.step("a controller of ours sets the replicas again", func() { w.scaled(3) })
 	w.finish()
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -43,7 +44,10 @@ var clusterMetrics struct {
 func (w *world) uses(milliCPU int64) {
 	w.t.Helper()
 	c := &clusterMetrics
-	c.once.Do(func() { c.metrics, c.err = startMetrics(w) })
+	c.once.Do(func() {
+		c.err = errors.New("they did not start in another test")
+		c.metrics, c.err = startMetrics(w)
+	})
 	if c.err != nil {
 		w.t.Fatal(c.err)
 	}
