@@ -64,6 +64,21 @@ func checkReachable(ctx context.Context, server *discovery.DiscoveryClient, host
 	return nil
 }
 
+// unreachable returns why a manager may have ended with an error, such as a lost lead: the API server does not answer, or does not
+// accept the credentials. It returns "" if neither is so.
+func unreachable(ctx context.Context, config *rest.Config) string {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	server, err := discovery.NewDiscoveryClientForConfig(config)
+	if err == nil {
+		err = checkReachable(ctx, server, config.Host)
+	}
+	if err != nil {
+		return ": " + err.Error()
+	}
+	return ""
+}
+
 // checkServed asks for each of our kinds.
 func checkServed(ctx context.Context, server *discovery.DiscoveryClient, scheme *runtime.Scheme) error {
 	gv := v1alpha1.SchemeGroupVersion

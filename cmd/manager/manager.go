@@ -66,7 +66,11 @@ func (o *options) serve(ctx context.Context, selected []controller.Controller, s
 	if err := o.setUp(mgr, selected); err != nil {
 		return fmt.Errorf("setting up: %w", err)
 	}
-	return o.start(ctx, mgr)
+	err = o.start(ctx, mgr)
+	if err != nil && ctx.Err() == nil { // nobody ended it
+		return fmt.Errorf("%w%s", err, unreachable(ctx, config))
+	}
+	return err
 }
 
 func newScheme() *runtime.Scheme {
