@@ -8,6 +8,7 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
+//nolint:misspell // behavior is the name of a field
 const hpa = `
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
