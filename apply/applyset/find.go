@@ -101,7 +101,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
 		UID: object.UID, ResourceVersion: object.ResourceVersion,
 	}
-	if _, emitted := p.members[ref.Key()]; emitted || p.emittedAs[ref.UID] {
+	if p.members.Has(ref.Key()) || p.emittedAs[ref.UID] {
 		return
 	}
 	if p.goes(ref, object) {
@@ -142,16 +142,16 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 			return "nobody can tell who set the label " + PartOfLabel + ": " + wire.OneLine(entry)
 		}
 	}
-	if p.sets.ownsLabel(ownership) {
+	if owns(p.sets.members, partOfPath, ownership) {
 		return ""
 	}
 	return fmt.Sprintf("%s does not own its label %s", p.sets.members.FieldManager(), PartOfLabel)
 }
 
-// ownsLabel reports whether the label of a member is the applier's.
-func (s *Sets) ownsLabel(ownership fieldowners.Ownership) bool {
-	return slices.ContainsFunc(ownership.OwnersOf(partOfPath), func(owner fieldowners.Manager) bool {
-		return owner.Name == s.members.FieldManager() && owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == ""
+// owns reports whether the applier applied a field of the object itself.
+func owns(applier *apply.Applier, path fieldowners.Path, ownership fieldowners.Ownership) bool {
+	return slices.ContainsFunc(ownership.OwnersOf(path), func(owner fieldowners.Manager) bool {
+		return owner.Name == applier.FieldManager() && owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == ""
 	})
 }
 

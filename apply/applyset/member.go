@@ -57,7 +57,7 @@ func (r *Round) prepare(intent apply.Intent) preparedIntent {
 		prepared.err = &apply.IntentError{Object: object, Err: err}
 	case prepared.member:
 		r.emitted.add(object, r.parent)
-		r.members[key.Key] = struct{}{}
+		r.members.Insert(key.Key)
 	default:
 		r.partial.Insert(key)
 	}

@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/internal/wire"
-	"coapply.dev/apply/lanes"
 )
 
 // announce makes the parent name every place where members may be, and each object
-// that a partial intent is for, before any is applied there. What this process knows is trusted as long as the parent that was
-// read, which may be older, says the same.
+// that a partial intent is for, before any is applied there. What this process knows is
+// trusted as long as the parent that was read, which may be older, says the same.
 func (r *Round) announce(ctx context.Context) error {
 	known, ok := r.sets.known.Get(r.parent.UID)
 	if !ok || known.record != r.read {
@@ -41,13 +39,8 @@ func (r *Round) announce(ctx context.Context) error {
 			return err
 		}
 	}
-	applied := maps.Clone(known.applied)
-	if applied == nil {
-		applied = map[lanes.Key]struct{}{}
-	}
-	maps.Copy(applied, r.members)
 	r.sets.known.Put(r.parent.UID, knownSet{
-		record: r.recorded, applied: applied, complete: known.complete, lookout: known.lookout, partials: r.named,
+		record: r.recorded, applied: known.applied.Union(r.members), complete: known.complete, lookout: known.lookout, partials: r.named,
 	})
 	return nil
 }

@@ -84,10 +84,7 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 		return partials{}
 	}
 	ownership, _ := fieldowners.ParseReadable(parent.ManagedFields)
-	ours := func(owner fieldowners.Manager) bool {
-		return owner.Name == s.parents.FieldManager() && owner.Subresource == "" && owner.Operation == metav1.ManagedFieldsOperationApply
-	}
-	if !slices.ContainsFunc(ownership.OwnersOf(partialsPath), ours) {
+	if !owns(s.parents, partialsPath, ownership) {
 		return partials{}
 	}
 	var names []string

@@ -46,7 +46,7 @@ func (s *Sets) Has(parent, object client.Object) bool {
 		return false
 	}
 	ownership, _ := fieldowners.ParseReadable(object.GetManagedFields())
-	return s.ownsLabel(ownership)
+	return owns(s.members, partOfPath, ownership)
 }
 
 // record is what a parent says of its set; the zero value if it has no set.

@@ -116,7 +116,7 @@ type knownSet struct {
 	record record // what the parent says
 	// applied are the members applied since the set held no other ones, but for kept
 	// ones; without complete there may be more.
-	applied  map[lanes.Key]struct{}
+	applied  sets.Set[lanes.Key]
 	complete bool
 	lookout  lookout  // for kept objects
 	partials partials // that the parent names, by what we wrote
@@ -135,7 +135,7 @@ type Round struct {
 	own        record // the set's, without a scope
 	recorded   record // what the parent says since the announcement
 	emitted    scope  // of the members
-	members    map[lanes.Key]struct{}
+	members    sets.Set[lanes.Key]
 	intents    sets.Set[intentKey]
 	partial    partials            // those of intents that are no members
 	named      partials            // those that the parent names since the announcement
@@ -185,7 +185,7 @@ func (s *Sets) Apply(ctx context.Context, parent client.Object, emit func() ([]a
 
 func (s *Sets) newRound() *Round {
 	return &Round{
-		sets: s, emitted: newScope(), members: map[lanes.Key]struct{}{},
+		sets: s, emitted: newScope(), members: sets.Set[lanes.Key]{},
 		intents: sets.New[intentKey](), partial: partials{}, emittedAs: map[types.UID]bool{}, taken: map[lanes.Key]error{},
 	}
 }
