@@ -83,8 +83,8 @@ func (c *call) name(kind schema.GroupVersionKind, mapper meta.RESTMapper) {
 	}
 }
 
-func verbOfPatch(patch client.Patch) Verb {
-	switch patch.Type() {
+func verbOfPatch(patch types.PatchType) Verb {
+	switch patch {
 	case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
 		return VerbApply
 	}

@@ -19,7 +19,7 @@ type Faulty struct {
 	mu     sync.Mutex
 	faults []*counted
 	calls  madeCalls
-	over   bool // the test has ended
+	over   bool // the test has ended: nothing may fail it any more
 }
 
 // misgiven says why a fault that was due could not be given.
@@ -49,19 +49,14 @@ func Inject(t testing.TB, c client.Client, faults ...Fault) *Faulty {
 	}
 	t.Cleanup(func() {
 		t.Helper()
-		for _, unused := range f.end() {
+		f.mu.Lock()
+		f.over = true
+		f.mu.Unlock()
+		for _, unused := range f.Unused() {
 			t.Errorf("applytest: a fault did not happen: %s", unused)
 		}
 	})
 	return f
-}
-
-// end returns what is unused when nothing may fail the test any more.
-func (f *Faulty) end() []string {
-	f.mu.Lock()
-	f.over = true
-	f.mu.Unlock()
-	return f.Unused()
 }
 
 // Given returns how many calls got the answer of a fault.

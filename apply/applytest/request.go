@@ -144,11 +144,7 @@ func verbOf(request *http.Request, named bool) Verb {
 	case http.MethodPut:
 		return VerbUpdate
 	case http.MethodPatch:
-		switch types.PatchType(request.Header.Get("Content-Type")) {
-		case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
-			return VerbApply
-		}
-		return VerbPatch
+		return verbOfPatch(types.PatchType(request.Header.Get("Content-Type")))
 	case http.MethodDelete:
 		if named {
 			return VerbDelete

@@ -62,7 +62,7 @@ func (s faultySubresource) Update(ctx context.Context, object client.Object, opt
 // Patch writes the answer as Update does.
 func (s faultySubresource) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
-	made := s.callOn(verbOfPatch(patch), object)
+	made := s.callOn(verbOfPatch(patch.Type()), object)
 	made.DryRun, made.Forced = len(options.DryRun) > 0, isTrue(options.Force)
 	if made.Verb == VerbApply {
 		made.manager = options.FieldManager

@@ -40,7 +40,7 @@ func (f *Faulty) Update(ctx context.Context, object client.Object, opts ...clien
 // Patch is client.Writer's. With client.Apply as patch it is an apply.
 func (f *Faulty) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	options := (&client.PatchOptions{}).ApplyOptions(opts)
-	made := f.callOn(verbOfPatch(patch), object)
+	made := f.callOn(verbOfPatch(patch.Type()), object)
 	made.DryRun, made.Forced = len(options.DryRun) > 0, isTrue(options.Force)
 	if made.Verb == VerbApply {
 		made.manager = options.FieldManager
