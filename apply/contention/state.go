@@ -14,6 +14,7 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/fights"
+	"coapply.dev/internal/recent"
 )
 
 // maxTroubles bounds how many go on at a time; those beyond it are not seen.
@@ -52,7 +53,7 @@ func New(config Config) (*State, error) {
 		return nil, fmt.Errorf("contention: Turns: %w", err)
 	}
 	return &State{Config: config, fights: detector, loops: loops, metrics: newMetrics(),
-		policies: map[string][]apply.Policy{}, strangers: strangers{runs: map[string]bool{}}}, nil
+		policies: map[string][]apply.Policy{}, strangers: strangers{runs: map[string]bool{}, sent: recent.New[string, struct{}](maxSent)}}, nil
 }
 
 // ours reports whether a field manager is one of ours.

@@ -10,6 +10,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
+	"coapply.dev/internal/recent"
 )
 
 const (
@@ -28,8 +29,7 @@ const (
 type strangers struct {
 	leads  bool            // before, the writes under our names are those of whoever leads
 	runs   map[string]bool // managers of this process; another one may run the others
-	sent   map[string]bool
-	order  []string // of sent, the oldest first
+	sent   *recent.Cache[string, struct{}]
 	unsent []unsentWrite
 }
 
@@ -69,18 +69,10 @@ func (u Unsent) String() string {
 
 // answered notes a write that this process sent, which the watch may have shown before.
 func (s *strangers) answered(version string) {
-	if version == "" || s.sent[version] {
+	if version == "" {
 		return
 	}
-	if s.sent == nil {
-		s.sent = map[string]bool{}
-	}
-	if len(s.order) == maxSent {
-		delete(s.sent, s.order[0])
-		s.order = s.order[1:]
-	}
-	s.sent[version] = true
-	s.order = append(s.order, version)
+	s.sent.Put(version, struct{}{})
 	s.unsent = slices.DeleteFunc(s.unsent, func(w unsentWrite) bool { return w.version == version })
 }
 
@@ -90,7 +82,7 @@ func (s *strangers) answered(version string) {
 // more writes than a few.
 func (s *strangers) saw(object Object, change Change, at time.Time) bool {
 	manager, ok := change.applier()
-	if !ok || !s.leads || !s.runs[manager] || change.Version == "" || s.sent[change.Version] {
+	if _, sent := s.sent.Get(change.Version); !ok || !s.leads || !s.runs[manager] || change.Version == "" || sent {
 		return false
 	}
 	s.unsent = slices.DeleteFunc(s.unsent, func(w unsentWrite) bool { return at.Sub(w.at) >= window })

@@ -18,6 +18,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/contention"
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -112,10 +113,7 @@ func condition(troubles []contention.Trouble) metav1.Condition {
 
 // status is the one condition, and nothing else of the object.
 func status(subject apply.ObjectRef, current []metav1.Condition, wanted metav1.Condition) (runtime.ApplyConfiguration, error) {
-	config := &unstructured.Unstructured{}
-	config.SetGroupVersionKind(subject.GroupVersionKind)
-	config.SetNamespace(subject.Namespace)
-	config.SetName(subject.Name)
+	config := wire.Named(subject.GroupVersionKind, subject.NamespacedName)
 	item, err := runtime.DefaultUnstructuredConverter.ToUnstructured(apply.Conditions(current, metav1.Now(), wanted)[0])
 	if err != nil {
 		return nil, err
