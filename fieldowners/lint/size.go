@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,11 +70,7 @@ func (l linting) large() []Finding {
 		who := fieldowners.Manager{Name: raw.Manager, Operation: raw.Operation, Subresource: raw.Subresource, APIVersion: raw.APIVersion}
 		sizes[who] += encodedSize(raw)
 	}
-	var managers []fieldowners.Manager
-	for manager := range sizes {
-		managers = append(managers, manager)
-	}
-	slices.SortFunc(managers, func(a, b fieldowners.Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
+	managers := slices.SortedFunc(maps.Keys(sizes), func(a, b fieldowners.Manager) int { return cmp.Or(sizes[b]-sizes[a], a.Compare(b)) })
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
 	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
 		"release or migrate those that do not write any more",

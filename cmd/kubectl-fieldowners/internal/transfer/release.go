@@ -183,12 +183,9 @@ func split(text string, path fieldowners.Path) line {
 
 // isTold reports whether a field changes with one that is given up.
 func (p part) isTold(path fieldowners.Path) bool {
-	for _, d := range p.plan.Dropped {
-		if !d.Stays && (path.HasPrefix(d.Path) || d.Path.HasPrefix(path)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.plan.Dropped, func(d apply.Dropped) bool {
+		return !d.Stays && (path.HasPrefix(d.Path) || d.Path.HasPrefix(path))
+	})
 }
 
 func (r *releaseCommand) ownedByUpdate(looked lookedAt) (count int) {

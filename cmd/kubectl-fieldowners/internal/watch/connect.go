@@ -17,12 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// outage is the time in which a watch cannot be opened.
-type outage struct {
-	tries   int
-	backoff wait.Backoff
-}
-
 // patience is how long to wait between tries; RetryWatcher itself waits a second.
 var patience = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
 
@@ -67,13 +61,12 @@ func (f *follower) lost(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return false
 	}
-	if f.outage.tries == 0 {
-		f.outage.backoff = patience
+	if f.outage == nil {
+		f.outage = new(patience)
 		f.behind = fmt.Errorf("%s: the watch was interrupted at the end: %w", f, err)
 		f.report.say("%s: the watch is interrupted, trying to go on: %v", f, err)
 	}
-	f.outage.tries++
-	timer := time.NewTimer(f.outage.backoff.Step())
+	timer := time.NewTimer(f.outage.Step())
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -84,10 +77,10 @@ func (f *follower) lost(ctx context.Context, err error) bool {
 }
 
 func (f *follower) found() {
-	if f.outage.tries > 0 {
+	if f.outage != nil {
 		f.report.say("%s: the watch goes on", f)
 	}
-	f.outage, f.behind = outage{}, nil
+	f.outage, f.behind = nil, nil
 }
 
 // keysOf lists the objects of both, ordered.

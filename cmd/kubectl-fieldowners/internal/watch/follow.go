@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -32,11 +33,11 @@ type follower struct {
 	sparse bool
 
 	known   map[types.NamespacedName]watched
-	version string    // up to which everything was seen
-	seen    time.Time // when that was
-	outage  outage
-	behind  error       // why nothing is seen at the moment
-	giveUp  func(error) // ends the watch
+	version string        // up to which everything was seen
+	seen    time.Time     // when that was
+	outage  *wait.Backoff // since the watch cannot be opened; nil: it is open
+	behind  error         // why nothing is seen at the moment
+	giveUp  func(error)   // ends the watch
 }
 
 // watched is what is kept of an object: who owns what, and no values.
