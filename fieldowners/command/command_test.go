@@ -31,15 +31,23 @@ func TestQuote(t *testing.T) {
 }
 
 func TestTarget(t *testing.T) {
-	for want, subject := range map[string]command.Subject{
-		"deployment.apps/web --namespace shop":      {Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"},
-		"namespace/shop":                            {Kind: "Namespace", Name: "shop"},
-		"'configmap/x; rm -rf ~' --namespace 'a b'": {Kind: "ConfigMap", Name: "x; rm -rf ~", Namespace: "a b"},
-		command.Placeholder:                         {Kind: "Deployment"},
+	for subject, want := range map[command.Subject]string{
+		{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}: "deployment.apps/web --namespace shop",
+		{Kind: "Namespace", Name: "shop"}:                                   "namespace/shop",
+		{Kind: "ConfigMap", Name: "x; rm -rf ~", Namespace: "a b"}:          "'configmap/x; rm -rf ~' --namespace 'a b'",
+		{Kind: "Deployment"}: command.Placeholder,
+		{Name: "web"}:        command.Placeholder,
 	} {
 		if got := subject.Target(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+}
+
+func TestEndSharingOfAnUpdate(t *testing.T) {
+	got := command.EndSharing(fieldowners.Manager{Name: "shop-web", Operation: "Apply"}, fieldowners.Manager{Name: "kubectl", Operation: "Update"}, nil)
+	if want := "kubectl fieldowners migrate TYPE/NAME --from kubectl --to shop-web"; got != want { // migrate takes Update's without a flag
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

@@ -107,10 +107,10 @@ func wrongKind(kind schema.GroupKind) string {
 func parsePath(text string) (path fieldowners.Path, reason string) {
 	path, err := fieldowners.ParsePath(text)
 	if wrong := (*fieldowners.PathError)(nil); errors.As(err, &wrong) {
-		return path, fmt.Sprintf("not a path: at offset %d: %s", wrong.Offset, wrong.Reason)
+		return fieldowners.Path{}, fmt.Sprintf("not a path: at offset %d: %s", wrong.Offset, wrong.Reason)
 	}
 	if path.IsRoot() {
-		return path, "an empty path; the whole object is nobody's"
+		return fieldowners.Path{}, "an empty path; the whole object is nobody's"
 	}
 	return path, ""
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/contract"
 )
 
@@ -36,11 +37,13 @@ func TestCheck(t *testing.T) {
 		{"declared", shares(applies("b", node, ".spec.unschedulable"), ".spec.unschedulable", "both mean it"), ""},
 		{"declared by a path above", shares(applies("b", node, ".spec.unschedulable", ".spec.taints"), ".spec", "both mean it"), ""},
 		{"declared as far as both claim it", shares(applies("b", node, ".spec"), ".spec.unschedulable", "both mean it"), ""},
+		{"declared as far down as one of them claims it", shares(applies("b", node, ".spec.unschedulable.x"), ".spec.unschedulable.x", "both mean it"), ""},
 		{"both ways to write", contract.Claim{Manager: "b", Kind: node, Applies: []string{".spec.taints"}, Updates: []string{".spec.taints"}}, ""},
 
 		{"another field is declared", shares(applies("b", node, ".spec"), ".spec.taints", "both mean it"), `"b", Node, .spec: a claims .spec.unschedulable`},
 		{"declared without a reason", shares(applies("b", node, ".spec.unschedulable"), ".spec.unschedulable", " "), "shared without a reason"},
 		{"declared and not claimed", shares(applies("b", node, ".spec.taints"), ".status", "both mean it"), `"b", Node, .status: shared, and not claimed`},
+		{"declared at no path", shares(applies("b", node, ".spec.taints"), "spec[", "both mean it"), `"b", Node, spec[: not a path: at offset 0`},
 		{"the same field", applies("b", node, ".spec.unschedulable"), `"b", Node, .spec.unschedulable: a claims .spec.unschedulable as well`},
 		{"the same field by the other operation", contract.Claim{Manager: "b", Kind: node, Updates: []string{".spec.unschedulable"}}, "a claims .spec.unschedulable as well"},
 		{"a field above", applies("b", node, ".spec"), "a claims .spec.unschedulable as well"},
@@ -88,5 +91,16 @@ func TestOf(t *testing.T) {
 	}
 	if got := c.Managers(); strings.Join(got, ",") != "a,b" {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestIsEverybodys(t *testing.T) {
+	for text, want := range map[string]bool{
+		".metadata.labels": true, ".metadata.finalizers": true, ".spec.template.metadata.annotations": true,
+		"": false, ".metadata": false, ".labels": false, ".spec.labels": false, ".metadata.name": false, ".metadata.labels.app": false,
+	} {
+		if got := contract.IsEverybodys(fieldowners.MustParsePath(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
 	}
 }

@@ -143,9 +143,6 @@ func (c *Comparer) Compare(kind schema.GroupKind, ownership fieldowners.Ownershi
 			present[entry.Name] = true
 		}
 	}
-	if len(present) == 0 {
-		return Comparison{}
-	}
 	var found Comparison
 	grants := c.kinds[kind]
 	of := comparing{kind, grants, slices.DeleteFunc(slices.Clone(grants), func(g grant) bool { return !present[g.manager] })}
@@ -172,7 +169,7 @@ type comparing struct {
 func (c comparing) named(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
-		if path.IsRoot() || c.allows(entry, path) { // a forged entry may own the root
+		if c.allows(entry, path) {
 			continue
 		}
 		rule := RuleOutside

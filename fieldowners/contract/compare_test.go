@@ -20,7 +20,7 @@ var shop = contract.Contract{
 		Updates: []string{`.metadata.finalizers[="shop"]`, ".status.shop"},
 		Shared:  map[string]string{".spec.paused": "a person may pause it"},
 	},
-	{Manager: "power", Kind: deployment, Applies: []string{".spec.replicas"}},
+	{Manager: "power", Kind: deployment, Applies: []string{".spec.replicas", ".spec.paused"}},
 }
 
 func entry(manager, operation, subresource, fields string) metav1.ManagedFieldsEntry {
@@ -65,6 +65,10 @@ func TestCompare(t *testing.T) {
 			`outside-contract web/Apply Deployment.apps : .spec.template.spec.containers[name="log"].image .spec.template.spec.containers[name="log"].name`},
 		{"the other operation, content", []metav1.ManagedFieldsEntry{entry("web", update, "", image)},
 			`wide-update web/Update Deployment.apps web: .spec.template.spec.containers[name="web"].image .spec.template.spec.containers[name="web"].name`},
+		{"the other operation, of a shared field", []metav1.ManagedFieldsEntry{entry("web", update, "", `{"f:spec":{"f:paused":{}}}`)},
+			"wide-update web/Update Deployment.apps web: .spec.paused"},
+		{"and of the one that shares it", []metav1.ManagedFieldsEntry{entry("power", update, "", `{"f:spec":{"f:paused":{}}}`)},
+			"wide-update power/Update Deployment.apps power: .spec.paused"},
 		{"the other operation, no content", []metav1.ManagedFieldsEntry{entry("web", apply, "", finalizers)},
 			`outside-contract web/Apply Deployment.apps web: .metadata.finalizers[="shop"]`},
 		{"a wide update", []metav1.ManagedFieldsEntry{entry("web", update, "", `{"f:metadata":{"f:finalizers":{".":{},"v:\"shop\"":{}},"f:annotations":{"f:x":{}}},"f:spec":{"f:replicas":{},"f:x":{}}}`)},
@@ -75,7 +79,7 @@ func TestCompare(t *testing.T) {
 			"outside-contract web/Update[scale] Deployment.apps power: .spec.replicas"},
 		{"a stranger", []metav1.ManagedFieldsEntry{entry("power", apply, "", replicas), entry("kubectl", update, "scale", replicas)},
 			"outside-contract kubectl/Update[scale] Deployment.apps power: .spec.replicas"},
-		{"a forged root", []metav1.ManagedFieldsEntry{web, entry("web", update, "", `{".":{}}`)}, ""},
+		{"a forged root", []metav1.ManagedFieldsEntry{web, entry("power", update, "", `{".":{}}`)}, ""},
 	} {
 		ownership, err := fieldowners.Parse(test.fields)
 		if err != nil {
@@ -115,20 +119,32 @@ func TestUnowned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{
-		entry("web", "Apply", "", image), entry("web", "Update", "", finalizers),
-	})
-	if err != nil {
-		t.Fatal(err)
+	applied, updated := entry("web", "Apply", "", image), entry("web", "Update", "", finalizers)
+	// power is not there, so that nothing is said of it; nor of an operation by which web owns nothing.
+	for _, test := range []struct {
+		fields []metav1.ManagedFieldsEntry
+		want   []string
+	}{
+		{[]metav1.ManagedFieldsEntry{applied, updated}, []string{"web Apply .metadata.labels", "web Apply .spec.paused", "web Apply .spec.strategy", "web Update .status.shop"}},
+		{[]metav1.ManagedFieldsEntry{updated}, []string{"web Update .status.shop"}},
+	} {
+		ownership, err := fieldowners.Parse(test.fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, u := range comparer.Compare(deployment, ownership).Unowned {
+			got = append(got, fmt.Sprintf("%s %s %s", u.Manager, u.Operation, u.Path))
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
-	var got []string
-	for _, u := range comparer.Compare(deployment, ownership).Unowned {
-		got = append(got, fmt.Sprintf("%s %s %s", u.Manager, u.Operation, u.Path))
-	}
-	// power is not there, so that nothing is said of it.
-	want := []string{"web Apply .metadata.labels", "web Apply .spec.paused", "web Apply .spec.strategy", "web Update .status.shop"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+}
+
+func TestNewComparerChecks(t *testing.T) {
+	if comparer, err := contract.NewComparer(contract.Contract{{Manager: "web", Kind: deployment}}); err == nil || comparer != nil {
+		t.Errorf("%v, %v", comparer, err)
 	}
 }
 

@@ -68,11 +68,9 @@ func readRoot(r io.Reader) (*yaml.Node, error) {
 // syntaxError takes the line out of what the parser says.
 func syntaxError(err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	if rest, ok := strings.CutPrefix(message, "line "); ok {
-		number, rest, _ := strings.Cut(rest, ": ")
-		if line, err := strconv.Atoi(number); err == nil {
-			return &ReadError{line, errors.New("not YAML: " + rest)}
-		}
+	number, rest, _ := strings.Cut(strings.TrimPrefix(message, "line "), ": ")
+	if line, err := strconv.Atoi(number); err == nil {
+		return &ReadError{line, errors.New("not YAML: " + rest)}
 	}
 	return &ReadError{Err: fmt.Errorf("not YAML: %s", message)}
 }
@@ -190,8 +188,8 @@ func (r *reading) each(node *yaml.Node, where string, read func(key string, at, 
 		return
 	}
 	seen := map[string]int{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
+	for pair := range slices.Chunk(node.Content, 2) {
+		key, value := pair[0], pair[1]
 		switch line, twice := seen[key.Value]; {
 		case key.Kind != yaml.ScalarNode:
 			r.fail(key, "%s: want a name for a key", where)

@@ -3,6 +3,8 @@ package contract_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -30,7 +32,9 @@ func written(t *testing.T, c contract.Contract) string {
 }
 
 func TestRoundTrip(t *testing.T) {
-	text := written(t, contract.Contract{full[2], full[1], full[0]})
+	unsorted := full[0]
+	unsorted.Applies = []string{full[0].Applies[1], full[0].Applies[0]}
+	text := written(t, contract.Contract{full[2], full[1], unsorted})
 	read, err := contract.Read(strings.NewReader(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -51,28 +55,40 @@ func TestWriteChecks(t *testing.T) {
 	}
 }
 
+func TestWriteFails(t *testing.T) {
+	reader, writer := io.Pipe()
+	_ = reader.Close()
+	if err := contract.Write(writer, full); err == nil {
+		t.Error("no error")
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	const valid = "managers:\n  a:\n    Node:\n      applies:\n      - .spec.taints\n"
 	if _, err := contract.Read(strings.NewReader(valid)); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ reason, text, want string }{
-		{"empty", "", "empty; it begins with \"managers:\""},
-		{"a comment", "# nothing\n", "empty"},
+		{"empty", "", "contract: empty; it begins with \"managers:\""},
+		{"a comment", "# nothing\n", "contract: empty"},
 		{"no YAML", "managers:\n  a: b: c\n", "line 2: not YAML: mapping values"},
 		{"a tab", "managers:\n\ta: b\n", "line 2: not YAML: "},
+		{"what YAML cannot have on any line", "managers: \x01\n", "not YAML: control characters"},
+		{"no YAML in a second document", valid + "---\na: b: c\n", "line 7: not YAML: mapping values"},
 		{"another thing", "- a\n", "line 1: contract: a contract: want a mapping"},
 		{"another word", valid + "owners: {}\n", `line 6: contract: "owners" is not of a contract`},
 		{"no managers", "managers: {}\n", "line 1: contract: names no field manager"},
 		{"nothing", "managers:\n", "line 1: contract: managers: want a mapping"},
-		{"two documents", valid + "---\n" + valid, "a second document"},
+		{"two documents", valid + "---\n" + valid, "line 6: contract: a second document"},
 		{"a manager twice", valid + "  a:\n    Pod:\n      applies: [.spec]\n", `line 6: contract: managers: "a" for the second time; the first is on line 2`},
+		{"a list for a name", "managers:\n  ? [a]\n  : {}\n", "line 2: contract: managers: want a name for a key"},
 		{"a kind twice", valid + "    Node:\n      updates: [.spec]\n", `line 6: contract: "a": "Node" for the second time; the first is on line 3`},
 		{"a list for a manager", "managers:\n  a: [Node]\n", `line 2: contract: "a": want a mapping`},
 		{"another word of a claim", valid + "      deletes: [.spec]\n", `line 6: contract: "a", Node: "deletes" is not of a claim; it has applies:, updates: and shared:`},
-		{"one path", "managers:\n  a:\n    Node:\n      applies: .spec\n", `line 4: contract: "a", Node, applies: want a list of paths`},
+		{"one path", valid + "      updates: .spec\n", `line 6: contract: "a", Node, updates: want a list of paths`},
 		{"a list for a path", valid + "      - [x]\n", `line 6: contract: "a", Node, applies: want a path`},
 		{"a bad path", valid + "      - .spec[\n", `line 6: contract: "a", Node, .spec[: not a path: at offset 6: `},
+		{"the whole object", valid + "      - ''\n", `line 6: contract: "a", Node, "": an empty path`},
 		{"a path twice", valid + "      - .spec.taints\n", `line 6: contract: "a", Node, .spec.taints: claimed twice`},
 		{"no path", "managers:\n  a:\n    Node: {}\n", `line 3: contract: "a", Node: claims no path`},
 		{"an empty kind", "managers:\n  a:\n    '': {applies: [.x]}\n", `line 3: contract: "a": an empty kind`},
@@ -83,12 +99,24 @@ func TestReadRefuses(t *testing.T) {
 		{"a list for a reason", valid + "      shared: {.spec.taints: [x]}\n", `line 6: contract: "a", Node, .spec.taints: want a sentence`},
 	} {
 		c, err := contract.Read(strings.NewReader(test.text))
-		if err == nil || !strings.Contains(err.Error(), test.want) {
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.reason, err, test.want)
 		}
 		if wrong := (*contract.ReadError)(nil); c != nil || !errors.As(err, &wrong) {
 			t.Errorf("%s: %v beside %T", test.reason, c, err)
 		}
+	}
+}
+
+// TestReadTellsAll: the errors are in the order of lines, each once.
+func TestReadTellsAll(t *testing.T) {
+	_, err := contract.Read(strings.NewReader("managers:\n  a:\n    Node:\n      applies:\n      - .spec[\n      - .status\n      - [x]\nowners: {}\n"))
+	var lines []string
+	for line := range strings.SplitSeq(fmt.Sprint(err), "\n") {
+		lines = append(lines, line[:len("line 0")])
+	}
+	if diff := cmp.Diff([]string{"line 5", "line 7", "line 8"}, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%v", diff, err)
 	}
 }
 
