@@ -110,6 +110,7 @@ func (s *session) change(image string) {
 // meanwhile is done then; one that leads needs the old token to hold for that minute, as a kubelet's does. Without a token that the
 // API server accepts one that leads ends, another start ends at once, and both say why.
 func TestToken(t *testing.T) {
+	kit.ForSoak(t) // client-go reads the token once a minute
 	t.Parallel()
 	i := newInstallation(t, "token")
 	s := &session{t: t, client: i.client, config: i.cluster.Config(), file: filepath.Join(t.TempDir(), "token")}
