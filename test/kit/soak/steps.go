@@ -31,6 +31,7 @@ var steps = []step{
 	{name: "scale", arguments: []string{"-run", "^TestScale$", "./test/integration/platform"}},
 	{name: "a leader that is killed", arguments: []string{"-run", "^TestLeaderKilled$", "./test/integration/delivery"}},
 	{name: "install and upgrade", arguments: []string{"-run", "^Test(Install|Uninstall)$", "./test/integration/delivery"}},
+	{name: "tokens that are replaced", arguments: []string{"-run", "^TestToken$", "./test/integration/delivery"}},
 	{name: "the demo as recorded", arguments: []string{"-run", "^TestDemoAsRecorded$", "./test/integration/delivery"}},
 	{name: "control planes that are killed", arguments: []string{"./test/integration/localcluster"}},
 	{name: "unit tests", arguments: []string{"./api/...", "./apply/...", "./cmd/...", "./examples/...", "./fieldowners/...", "./internal/..."}},
