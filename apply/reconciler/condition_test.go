@@ -1,0 +1,123 @@
+package reconciler_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/fieldowners"
+)
+
+func TestCondition(t *testing.T) {
+	web := apply.ObjectRef{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}
+	conflict := &apply.ConflictError{FieldManager: "m", Conflicts: []apply.Conflict{{ServerPath: ".a"}}}
+	reset := func(port string) error {
+		return &apply.RetryableError{Err: errors.New("read 127.0.0.1:" + port + ": reset")}
+	}
+	unreachable := func(port string) error {
+		return &apply.RetryableError{Object: web, Err: apierrors.NewInternalError(fmt.Errorf(
+			`failed calling webhook "pods.example.com": failed to call webhook: Post "https://a.b.svc:443/?timeout=10s": read tcp 10.0.0.1:%s: reset`, port))}
+	}
+	contended := func(n int) error { return &apply.ContendedError{Attempts: n} }
+	kubectl := fieldowners.Manager{Name: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"}
+	ci, us := fieldowners.Manager{Name: "ci", Operation: metav1.ManagedFieldsOperationApply}, fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationApply}
+	replicas, paused := fieldowners.MustParsePath(".spec.replicas"), fieldowners.MustParsePath(".spec.paused")
+	owned := func(by fieldowners.Manager, paths ...fieldowners.Path) error {
+		conflict := &apply.ConflictError{Object: web, FieldManager: "us"}
+		for _, path := range paths {
+			conflict.Conflicts = append(conflict.Conflicts, apply.Conflict{Path: path, Manager: by, Ours: 1, Theirs: 2})
+		}
+		return conflict
+	}
+	outcome := func(action apply.Action, kind string) (o apply.Outcome) {
+		o.Action, o.Object.Kind = action, kind
+		return o
+	}
+	for name, test := range map[string]struct {
+		applied reconciler.Applied
+		want    string
+	}{
+		"nothing": {reconciler.Applied{}, "True Applied everything is applied"},
+		"stands": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Created, ""), outcome(apply.Unchanged, "")}},
+			"True Applied everything is applied"},
+		"left to others": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Unchanged, Conflicts: []apply.Conflict{
+			{Path: replicas, Manager: kubectl, Decision: apply.Relinquish, Remembered: true},
+			{Path: replicas, Manager: kubectl, Decision: apply.Force}}}}},
+			"True LeftToOthers applied, but for fields that are left to others; .spec.replicas of Deployment shop/web is left to kubectl/Update[scale]"},
+		"shared": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Unchanged, Shared: []fieldowners.Shared{
+			{Path: replicas, By: us, With: kubectl}}}}},
+			"True Shared everything is applied; .spec.replicas of Deployment shop/web is shared with kubectl/Update[scale], so that another value will be rejected; " +
+				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
+		"several are shared": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Unchanged, Shared: []fieldowners.Shared{
+			{Path: replicas, By: us, With: kubectl}, {Path: paused, By: us, With: kubectl}}}}},
+			"True Shared everything is applied; .spec.replicas, .spec.paused of Deployment shop/web are shared with kubectl/Update[scale], so that another value will be rejected; " +
+				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --path .spec.paused --yes"},
+		"an Update owner": {reconciler.Applied{Errs: []error{owned(kubectl, replicas)}},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by kubectl/Update[scale] with 2; " +
+				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
+		"an Apply owner": {reconciler.Applied{Errs: []error{owned(ci, replicas)}},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; " +
+				"to let us set .spec.replicas, take it out of what ci applies"},
+		"an Apply owner of several": {reconciler.Applied{Errs: []error{owned(ci, replicas, paused)}},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; .spec.paused to 1: owned by ci/Apply with 2; " +
+				"to let us set .spec.replicas, .spec.paused, take them out of what ci applies"},
+		"absent": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Absent, "Deployment"), outcome(apply.Created, "")}},
+			"Unknown Absent waiting for the Deployment to exist"},
+		"conflict": {reconciler.Applied{Errs: []error{conflict}},
+			"False OwnershipConflict ownership conflict on : m cannot set .a: owned by /"},
+		"conflict stands above": {reconciler.Applied{Errs: []error{errAny, conflict}},
+			"False OwnershipConflict any; ownership conflict on : m cannot set .a: owned by /"},
+		"an error stands above absence": {
+			reconciler.Applied{Errs: []error{errAny}, Outcomes: []apply.Outcome{outcome(apply.Absent, "Pod")}}, "False Error any"},
+		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed for the moment"},
+		"a webhook that is down": {reconciler.Applied{Errs: []error{unreachable("40001")}}, "False Retryable writing Deployment shop/web failed for the moment: " +
+			`the API server could not call the admission webhook "pods.example.com"; check that its service runs`},
+		"contended": {reconciler.Applied{Errs: []error{contended(17)}}, "False Contended  is changed by others all the time"},
+		"refused":   {reconciler.Applied{Errs: []error{&apply.RefusedError{Err: errAny}}}, "False Refused  is refused: any"},
+		"someone else's": {reconciler.Applied{Errs: []error{errAny, &apply.RefusedError{Err: apply.ErrNotOurs}}},
+			"False NameTaken any;  is refused: someone else's"},
+		"a Namespace that goes": {reconciler.Applied{Errs: []error{refusal(apierrors.NewBadRequest("no")), refusal(going())}},
+			`False NamespaceTerminating  is refused: no;  is refused: configmaps "a" is forbidden: being terminated`},
+		"long": {reconciler.Applied{Errs: []error{errors.New(strings.Repeat("名", 20000))}},
+			"False Error " + strings.Repeat("名", 1024) + "…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := reconciler.Condition("Ready", 7, test.applied)
+			if text := string(got.Status) + " " + got.Reason + " " + got.Message; text != test.want {
+				t.Errorf("got  %s\nwant %s", text, test.want)
+			}
+			if got.Type != "Ready" || got.ObservedGeneration != 7 || !got.LastTransitionTime.IsZero() {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	for name, errs := range map[string][2]error{
+		"port": {reset("40001"), reset("40002")}, "port of a webhook": {unreachable("40001"), unreachable("40002")}, "count": {contended(16), contended(17)},
+	} {
+		if a, b := condition(errs[0]), condition(errs[1]); a != b {
+			t.Errorf("the same trouble reads differently by a %s: %v, %v", name, a, b)
+		}
+	}
+}
+
+func refusal(err error) error { return &apply.RefusedError{Err: err} }
+
+// going is the answer of a Namespace that is being deleted.
+func going() error {
+	err := apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New("being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
+func condition(err error) metav1.Condition {
+	return reconciler.Condition("Ready", 7, reconciler.Applied{Errs: []error{err}})
+}
