@@ -20,7 +20,7 @@ type Body struct {
 // hold what a deep copy panics on, such as an int.
 func Encode(configuration runtime.ApplyConfiguration) (Body, error) {
 	config := reflect.ValueOf(configuration)
-	if !config.IsValid() || config.Kind() != reflect.Pointer || config.IsNil() {
+	if config.Kind() != reflect.Pointer || config.IsNil() {
 		return Body{}, fmt.Errorf("the configuration is %T, want a non-nil pointer", configuration)
 	}
 	of, content := config.Type().Elem(), any(configuration)
@@ -46,5 +46,5 @@ func HoldsNothing(holder reflect.Value) bool {
 		return false
 	}
 	held := holder.FieldByName("Unstructured")
-	return held.IsValid() && held.Kind() == reflect.Pointer && held.IsNil()
+	return held.Kind() == reflect.Pointer && held.IsNil()
 }

@@ -33,7 +33,7 @@ func ReadHead(object []byte) (found Head, err error) {
 	for err == nil && decoder.More() {
 		var name json.Token
 		if name, err = decoder.Token(); err != nil {
-			return found, err
+			return Head{}, err
 		}
 		if name == "metadata" {
 			err = decoder.Decode(&found)
@@ -45,5 +45,5 @@ func ReadHead(object []byte) (found Head, err error) {
 	if err == nil {
 		_, err = decoder.Token()
 	}
-	return found, err
+	return Head{}, err
 }

@@ -1,6 +1,10 @@
 package wire
 
-import "testing"
+import (
+	"errors"
+	"io"
+	"testing"
+)
 
 func TestReadHead(t *testing.T) {
 	both := Identity{"0000-1", "7"}
@@ -20,11 +24,14 @@ func TestReadHead(t *testing.T) {
 		}
 	}
 	for _, object := range []string{
-		"", "null", "7", "[]", `"metadata"`, "k8s\x00\n", "{", `{"metadata"`, `{"metadata":`, `{"metadata":[]}`,
+		"", "null", "7", "[]", `"metadata"`, "k8s\x00\n", "{", "{7:1}", `{"metadata"`, `{"metadata":`, `{"metadata":[]}`,
 		`{"metadata":{"uid":7}}`, `{"metadata":{"uid":"0000-1"`, `{"metadata":{"uid":"0000-1","resourceVersion":{}}}`, `{"spec":{]}`, `{"spec":{}`,
 	} {
 		if got, err := ReadHead([]byte(object)); err == nil {
 			t.Errorf("%s: %v", object, got)
 		}
+	}
+	if _, err := ReadHead(nil); !errors.Is(err, io.EOF) {
+		t.Errorf("of nothing: %v", err)
 	}
 }

@@ -46,11 +46,10 @@ func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.Na
 // a kind that the client does not know the request itself tells.
 func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	namespaced, err := c.IsObjectNamespaced(Named(kind, name))
-	known := err == nil
 	switch {
-	case known && namespaced && name.Namespace == "":
+	case namespaced && name.Namespace == "":
 		return errors.New("a namespace is needed: " + kind.Kind + " is namespaced")
-	case known && !namespaced && name.Namespace != "":
+	case err == nil && !namespaced && name.Namespace != "":
 		return fmt.Errorf("it has a namespace, %q: %s is not namespaced", name.Namespace, kind.Kind)
 	}
 	return nil

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -40,6 +42,22 @@ func TestCheckScope(t *testing.T) {
 		}
 		if got != test.want {
 			t.Errorf("%s: %v, want %q", reason, err, test.want)
+		}
+	}
+}
+
+func TestCheckReference(t *testing.T) {
+	for _, name := range []types.NamespacedName{{Name: "a/b"}, {Namespace: "a/b", Name: "web"}} {
+		if err := CheckReference(nil, corev1.SchemeGroupVersion.WithKind("Node"), name); err == nil || !strings.Contains(err.Error(), "cannot be part of a URL") {
+			t.Errorf("%v: %v", name, err)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for want, err := range map[string]error{"no cause given": nil, "two findings": errors.New("two\n  findings")} {
+		if got := OneLine(err); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

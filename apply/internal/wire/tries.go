@@ -38,10 +38,8 @@ func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, t
 
 // Sleep waits, or ends with the error of the context.
 func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+
+	"coapply.dev/apply/lanes"
+)
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// body is an answer's, with the error of its Close.
+type body struct {
+	io.Reader
+
+	closed error
+}
+
+func (b body) Close() error { return b.closed }
+
+func send(t *testing.T, ctx context.Context, method string, answer transport) (*http.Response, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, method, "http://server/proxy/api/v1/nodes/a", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return RecordExchange(answer).RoundTrip(request)
+}
+
+func TestRecordExchange(t *testing.T) {
+	errRead, errClose := errors.New("read"), errors.New("close")
+	for _, test := range []struct {
+		reason, method string
+		code           int
+		body           body
+		recorded       string
+		err            error
+	}{
+		{"an apply", http.MethodPatch, 200, body{strings.NewReader("{}"), nil}, "{}", nil},
+		{"a read", http.MethodGet, 200, body{strings.NewReader("{}"), nil}, "", nil},
+		{"a redirect", http.MethodPatch, 300, body{strings.NewReader("{}"), nil}, "", nil},
+		{"cut off", http.MethodPatch, 200, body{iotest.ErrReader(errRead), nil}, "", errRead},
+		{"cut off, and it shows again", http.MethodPatch, 200, body{iotest.ErrReader(errRead), errClose}, "", errRead},
+		{"cut off at its end", http.MethodPatch, 200, body{strings.NewReader("{}"), errClose}, "", errClose},
+	} {
+		ctx, exchange := WithExchange(t.Context())
+		response, err := send(t, ctx, test.method, func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: test.code, Body: test.body}, nil
+		})
+		if !errors.Is(err, test.err) || (response == nil) != (test.err != nil) {
+			t.Errorf("%s: %v, %v", test.reason, response, err)
+		}
+		if response != nil {
+			_ = response.Body.Close()
+		}
+		if got := exchange.LastAnswer(); string(got.Body) != test.recorded {
+			t.Errorf("%s: recorded %q", test.reason, got.Body)
+		}
+		if first, again := exchange.Requests(), exchange.Requests(); first != 1 || again != 1 {
+			t.Errorf("%s: %d, then %d requests", test.reason, first, again)
+		}
+	}
+}
+
+func TestWrappedRoundTripper(t *testing.T) {
+	next := &http.Transport{}
+	if got := (recorder{next}).WrappedRoundTripper(); got != next {
+		t.Error(got)
+	}
+}
+
+// TestCalled: what the http.Client says came of a request, and other errors before one.
+func TestCalled(t *testing.T) {
+	_, exchange := WithExchange(t.Context())
+	for i, err := range []error{&url.Error{Op: "Patch", Err: io.EOF}, answerOf(400, "", ""), nil, errors.New("no such kind")} {
+		exchange.Called(err)
+		if got, want := exchange.Requests(), min(i+1, 3); got != want {
+			t.Errorf("%v: %d, want %d", err, got, want)
+		}
+	}
+}
+
+// TestNoConnectionIsNotMeasured: opening one would look like a long round trip.
+func TestNoConnectionIsNotMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inside, leave := waitedFor(t, lanes.New())
+		ctx, _ := WithExchange(inside)
+		if _, err := send(t, ctx, http.MethodPatch, func(*http.Request) (*http.Response, error) { return nil, io.EOF }); !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+		probe := lanes.Measure(inside)
+		if probe == nil {
+			t.Fatal("it is measured already")
+		}
+		probe.Failed()
+		leave()
+	})
+}
