@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -26,6 +27,20 @@ const faultless = 3
 
 // quiet is how long nothing may be written for a run to have ended.
 const quiet = 500 * time.Millisecond
+
+// silence is how long nothing may be written once the end state is reached: COAPPLY_SILENCE, such as 10s, or as long as quiet.
+func silence(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("COAPPLY_SILENCE")
+	if text == "" {
+		return quiet
+	}
+	given, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("COAPPLY_SILENCE: %v", err)
+	}
+	return given
+}
 
 // TestMatrix has each write of each scenario meet each fault, alone, and each live read and each event of a watch those
 // that concern it. Afterwards everything is as without a fault, and nothing more is written.
@@ -199,7 +214,7 @@ func (s *scenario) meet(t *testing.T, c course, plan Plan, events EventPlan) boo
 func (w *world) endsAs(s *scenario, c course) {
 	w.t.Helper()
 	w.becomes("as without a fault", func() string { return w.unlessAs(s, c) })
-	w.Quiet(w.t, quiet)
+	w.Quiet(w.t, silence(w.t))
 	if missing := w.unlessAs(s, c); missing != "" {
 		w.t.Errorf("after silence: %s", missing)
 	}
