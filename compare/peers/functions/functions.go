@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/perf/benchfmt"
 
@@ -62,9 +64,15 @@ func Measure(ctx context.Context, name string, options Options) ([]measure.Row, 
 		if _, err := os.Stat(filepath.Join(module, "go.mod")); err == nil {
 			command.Dir = module
 		}
+		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test leaves its tests, and their control plane, running when it is told to end
+		command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
+		command.WaitDelay = 10 * time.Second
 		var failed bytes.Buffer
 		command.Stderr = &failed
 		out, err := command.Output()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("the benchmarks, which are run at the top of a checkout or in its folder compare: %w\n%s%s", err, out, failed.Bytes())
 		}
