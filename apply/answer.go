@@ -84,11 +84,12 @@ func (a *answer) readHead() *wire.Head {
 			return &found
 		}
 	}
-	content := any(a.decoded)
 	if holder, ok := a.decoded.(wire.Unstructured); ok {
-		content = holder.UnstructuredContent()
+		decoded := unstructured.Unstructured{Object: holder.UnstructuredContent()}
+		found := wire.Identity{UID: decoded.GetUID(), ResourceVersion: decoded.GetResourceVersion()}
+		return &wire.Head{Identity: found, ManagedFields: decoded.GetManagedFields()}
 	}
-	body, err := json.Marshal(content)
+	body, err := json.Marshal(a.decoded)
 	if err != nil {
 		return &wire.Head{}
 	}
