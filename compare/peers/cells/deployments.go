@@ -52,7 +52,7 @@ func contention(quick bool) part {
 				Must: measure.AtLeast(8), Aim: measure.AtLeast(10), Peers: r.rates(ours, theirs),
 			}, goodput, ours, theirs),
 			r.ratio(measure.Row{
-				ID: "goodput-gmu", Measure: "the same against get-modify-update with unbounded retry (DefaultRetry without an end)",
+				ID: "goodput-gmu", Measure: "the same against get-modify-update with DefaultRetry without an end",
 				Must: measure.AtLeast(8), Aim: measure.AtLeast(12), Peers: append(r.rates(gmu), measure.Peer{
 					Name: "against exponential backoff with full jitter, up to 1 s:", Unit: measure.Times, Rounds: r.ratio(measure.Row{}, goodput, ours, patient).Rounds,
 				}),
@@ -95,9 +95,8 @@ func processes(quick bool) part {
 				tails[i].Name = "p99 " + tails[i].Name
 			}
 			rows = append(rows, r.ratio(measure.Row{
-				ID: fmt.Sprint("spread-", n), Measure: fmt.Sprintf("16 writers of one Deployment in %d processes: lanes against plain client.Apply", n),
-				Must: measure.AtLeast(0.95), Aim: measure.AtLeast(1),
-				Peers: slices.Concat(r.rates(pair...), tails),
+				ID: fmt.Sprint("spread-", n), Must: measure.AtLeast(0.95), Aim: measure.AtLeast(1), Peers: slices.Concat(r.rates(pair...), tails),
+				Series: "16 writers of one Deployment: lanes against plain client.Apply", Measure: fmt.Sprintf("processes: %d", n),
 			}, goodput, pair[0], pair[1]))
 		}
 		return rows

@@ -62,7 +62,8 @@ func width(quick bool) part {
 		for _, o := range ours {
 			rows = append(rows, r.ratio(measure.Row{
 				ID: id("width-plain", o), Must: measure.AtLeast(0.95), Aim: measure.AtLeast(1), Peers: r.rates(o, one{plain, o.Cell}),
-				Measure: fmt.Sprintf("goodput over a network, one ConfigMap, %d managers, %s: lanes against plain client.Apply", managers, o.distance()),
+				Series:  fmt.Sprintf("goodput over a network, one ConfigMap, %d managers: lanes against plain client.Apply", managers),
+				Measure: o.distance(),
 			}, goodput, o, one{plain, o.Cell}))
 		}
 		for _, o := range ours {
@@ -81,7 +82,7 @@ func (r rounds) againstBest(o one) measure.Row {
 	})
 	return r.ratio(measure.Row{
 		ID: id("width-best", o), Must: measure.AtLeast(0.85), Aim: measure.AtLeast(0.95), Peers: r.rates(fixed(o)...),
-		Measure: fmt.Sprintf("the same, %s: against the best fixed width, here %s", o.distance(), strings.TrimPrefix(best.arm, lanes+"-")),
+		Series: "the same against lanes of the best fixed width", Measure: fmt.Sprintf("%s: %s", o.distance(), best.arm),
 	}, goodput, o, best)
 }
 

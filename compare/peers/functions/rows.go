@@ -33,8 +33,8 @@ func changes(v values) (rows []measure.Row) {
 	for i, change := range [][2]string{{"0s", "5ms"}, {"5ms", "0s"}} {
 		rows = append(rows, measure.Row{
 			ID: fmt.Sprint("width-change-", i+1), Unit: measure.Time, Must: measure.AtMost(5), Aim: measure.AtMost(2),
-			Measure: fmt.Sprintf("the round trip changes from +%s to +%s, 16 writers: time until 0.85 of the best fixed width", change[0], change[1]),
-			Rounds:  v.of("Change", "s-to-"+change[1]),
+			Series:  "the round trip changes, 16 writers: time until 0.85 of the best fixed width",
+			Measure: fmt.Sprintf("from +%s to +%s", change[0], change[1]), Rounds: v.of("Change", "s-to-"+change[1]),
 		})
 	}
 	return rows

@@ -2,8 +2,11 @@ package measure
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
 )
 
 // Markdown is the report as docs/performance.md has it.
@@ -14,21 +17,57 @@ func (r Report) Markdown() string {
 	if r.Quick {
 		fmt.Fprint(&out, "This was a quick run: one short round, to see that everything runs. Its numbers say nothing.\n\n")
 	}
-	fmt.Fprintf(&out, "%s\n\n", r.table().RenderMarkdown())
+	fmt.Fprint(&out, legend)
+	for rest := r.Rows; len(rest) > 0; {
+		n := ofOneSeries(rest)
+		fmt.Fprintf(&out, "%s\n\n", markdownOf(rest[:n]))
+		rest = rest[n:]
+	}
 	if losses := r.losses(); losses != "" {
 		fmt.Fprintf(&out, "%s\n\n", losses)
 	}
-	fmt.Fprint(&out, legend)
-	fmt.Fprint(&out, "\n## Environment\n\n| | |\n|---|---|\n")
+	fmt.Fprint(&out, "## Environment\n\n| | |\n|---|---|\n")
 	for _, line := range r.environment() {
 		fmt.Fprintf(&out, "| %s | %s |\n", line[0], line[1])
 	}
 	return out.String()
 }
 
-const legend = "\"met\" says whether the median keeps the aim, only what must be, or neither (\"no\"). Values are the " +
-	"median of the\nrounds, in brackets the least and the greatest round. What is said in times is the ratio of two " +
-	"trials of one round,\nwhich run in random order; the median is that of the ratios.\n"
+// ofOneSeries is how many of the first rows are of one series, or of none.
+func ofOneSeries(rows []Row) int {
+	n := slices.IndexFunc(rows, func(r Row) bool { return r.Series != rows[0].Series })
+	if n < 0 {
+		return len(rows)
+	}
+	return n
+}
+
+// markdownOf shows rows of one series with a column for each peer, and what the series is above them.
+func markdownOf(rows []Row) string {
+	first := rows[0]
+	if first.Series == "" {
+		return tableOf(rows).RenderMarkdown()
+	}
+	t := table.NewWriter()
+	header := table.Row{"", "measured", "met"}
+	for _, peer := range first.Peers {
+		header = append(header, peer.Name)
+	}
+	t.AppendHeader(header)
+	for _, row := range rows {
+		shown := table.Row{row.Measure, spread(row.Unit, row.Rounds), row.Met()}
+		for _, peer := range row.Peers {
+			shown = append(shown, spread(peer.Unit, peer.Rounds))
+		}
+		t.AppendRow(shown)
+	}
+	bounds := fmt.Sprintf("must: %s, aim: %s", first.Must.text(first.Unit), first.Aim.text(first.Unit))
+	return fmt.Sprintf("**%s** (%s)\n\n%s", first.Series, bounds, t.RenderMarkdown())
+}
+
+const legend = "\"met\" says whether the median keeps the aim, only what must be, or neither (\"no\"). Values are the median of the " +
+	"rounds, in brackets the least and\nthe greatest. A ratio is that of two trials of one round. \"+5ms\" is a round trip that is " +
+	"added to each request.\n\n"
 
 func (r Report) environment() [][2]string {
 	e := r.Environment

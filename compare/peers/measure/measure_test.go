@@ -16,7 +16,7 @@ func TestMet(t *testing.T) {
 		{"of two rounds the median is between them", AtLeast(8), AtLeast(10), []float64{7, 10}, "must"},
 		{"from above", AtMost(1.0 / 20), AtMost(1.0 / 40), []float64{1.0 / 30}, "must"},
 		{"what is over what must be", AtMost(0), AtMost(0), []float64{0.01}, "no"},
-		{"nothing was measured", AtMost(0), AtMost(0), nil, ""},
+		{"nothing was measured", AtMost(0), AtMost(0), nil, "not measured"},
 	} {
 		if got := (Row{Must: c.must, Aim: c.aim, Rounds: c.rounds}).Met(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
@@ -48,5 +48,45 @@ func TestMarkdownSaysWhatIsMissing(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)
 		}
+	}
+}
+
+// TestMarkdownHasATableForASeries: what its rows have in common stands above them once.
+func TestMarkdownHasATableForASeries(t *testing.T) {
+	row := func(series, measure string, v float64) Row {
+		return Row{
+			Series: series, Measure: measure, Unit: Times, Must: AtLeast(2), Aim: AtLeast(3), Rounds: []float64{v},
+			Peers: []Peer{{Name: "slow", Unit: Rate, Rounds: []float64{10 * v}}},
+		}
+	}
+	r := Report{Rows: []Row{row("", "first", 3), row("of writers", "1 writer", 2), row("of writers", "4 writers", 1), row("of bytes", "1 kB", 4), row("", "last", 5)}}
+	const want = `
+| measure | must | aim | measured: median [least, greatest] | met | beside it |
+| --- | --- | --- | --- | --- | --- |
+| first | ≥ 2 | ≥ 3 | 3 | aim | slow 30/s |
+
+**of writers** (must: ≥ 2, aim: ≥ 3)
+
+|  | measured | met | slow |
+| --- | --- | --- | --- |
+| 1 writer | 2 | must | 20/s |
+| 4 writers | 1 | no | 10/s |
+
+**of bytes** (must: ≥ 2, aim: ≥ 3)
+
+|  | measured | met | slow |
+| --- | --- | --- | --- |
+| 1 kB | 4 | aim | 40/s |
+
+| measure | must | aim | measured: median [least, greatest] | met | beside it |
+| --- | --- | --- | --- | --- | --- |
+| last | ≥ 2 | ≥ 3 | 5 | aim | slow 50/s |
+
+`
+	if page := r.Markdown(); !strings.Contains(page, want) {
+		t.Errorf("no\n%s\nin\n%s", want, page)
+	}
+	if shown := r.Table(); strings.Count(shown, "of writers") != 1 {
+		t.Errorf("the series is to be named once:\n%s", shown)
 	}
 }

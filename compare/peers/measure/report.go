@@ -37,7 +37,7 @@ func (r Report) Write(w io.Writer) error {
 
 // Table shows the report on a terminal of 160 columns.
 func (r Report) Table() string {
-	t := r.table()
+	t := tableOf(r.Rows)
 	t.SetStyle(table.StyleLight)
 	t.Style().Options.SeparateRows = true
 	t.Style().Format.Header = text.FormatDefault
@@ -50,16 +50,17 @@ func (r Report) Table() string {
 	return t.Render() + "\n" + r.losses() + "\n"
 }
 
-func (r Report) table() table.Writer {
+func tableOf(rows []Row) table.Writer {
 	t := table.NewWriter()
 	t.AppendHeader(table.Row{"measure", "must", "aim", "measured: median [least, greatest]", "met", "beside it"})
-	for _, row := range r.Rows {
-		met := row.Met()
-		if met == "" {
-			met = "not measured"
+	series := ""
+	for _, row := range rows {
+		if row.Series != series && row.Series != "" {
+			t.AppendRow(table.Row{row.Series})
 		}
+		series = row.Series
 		t.AppendRow(table.Row{
-			row.Measure, row.Must.text(row.Unit), row.Aim.text(row.Unit), spread(row.Unit, row.Rounds), met, row.beside(),
+			row.Measure, row.Must.text(row.Unit), row.Aim.text(row.Unit), spread(row.Unit, row.Rounds), row.Met(), row.beside(),
 		})
 	}
 	return t

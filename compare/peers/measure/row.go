@@ -107,7 +107,9 @@ type Peer struct {
 
 // Row is a measure and what came of it.
 type Row struct {
-	ID      string `json:"id"`
+	ID string `json:"id"`
+	// Series is what rows have in common that follow each other and have the same bounds and peers; "" of a row by itself.
+	Series  string `json:"series,omitempty"`
 	Measure string `json:"measure"`
 	Unit    Unit   `json:"unit"`
 	Must    Bound  `json:"must"`
@@ -144,11 +146,11 @@ func spread(u Unit, rounds []float64) string {
 	return fmt.Sprintf("%s [%s, %s]", u.Text(Median(rounds)), u.Text(least), u.Text(greatest))
 }
 
-// Met says which of the two bounds the median keeps: "aim", "must", "no", or "" if nothing was measured.
+// Met says which of the two bounds the median keeps: "aim", "must", "no", or "not measured".
 func (r Row) Met() string {
 	switch v := Median(r.Rounds); {
 	case len(r.Rounds) == 0:
-		return ""
+		return "not measured"
 	case r.Aim.holds(v):
 		return "aim"
 	case r.Must.holds(v):
