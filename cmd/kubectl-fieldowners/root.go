@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -16,10 +15,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/watch"
 )
 
-var colours = []string{"auto", "always", "never"}
-
 func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
-	p := objects.NewReader(&console.Console{IOStreams: streams})
+	p := objects.NewReader(&console.Console{IOStreams: streams, Color: "auto"})
 	root := show.NewGet(p)
 	root.Use = "kubectl-fieldowners [get] (TYPE/NAME ... | TYPE [NAME ...] | -f FILE)"
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: console.Name}
@@ -46,18 +43,12 @@ where check is not certain.`
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return console.UsageError(cmd, "%w", err) })
+	root.SetFlagErrorFunc(console.FlagError)
 	p.AddFlags(root)
 	describeFlags(root)
-	root.PersistentFlags().StringVar(&p.Color, "color", "auto", `"auto", "always" or "never"; auto colours on a terminal unless NO_COLOR is set`)
-	console.CompleteValues(root, "color", colours...)
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		p.EndWith(cmd.Context())
-		if !slices.Contains(colours, p.Color) {
-			return console.UsageError(cmd, "--color is %q, want auto, always or never", p.Color)
-		}
-		return nil
-	}
+	console.OneOf(root, root.PersistentFlags(), &p.Color, "color", "",
+		`"auto", "always" or "never"; auto colours on a terminal unless NO_COLOR is set`, "auto", "always", "never")
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { p.EndWith(cmd.Context()) }
 	root.AddCommand(show.NewGet(p), audit.New(p), check.New(p), show.NewDiff(p), show.NewExplain(p), watch.New(p), transfer.NewMigrate(p), transfer.NewRelease(p), newVersion(p))
 	get := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {

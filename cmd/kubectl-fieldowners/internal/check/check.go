@@ -34,11 +34,9 @@ type command struct {
 	schemas     kindSchemas
 }
 
-var outputs = []string{"text", "json", "yaml", "sarif"}
-
 // New returns the command check.
 func New(p *objects.Reader) *cobra.Command {
-	c := &command{Reader: p}
+	c := &command{Reader: p, output: "text", dryRun: "none"}
 	cmd := &cobra.Command{
 		Use:   "check -f FILE --field-manager MANAGER",
 		Short: "Tell which fields of a file would conflict, before it is applied: a gate for CI",
@@ -65,11 +63,9 @@ file; 3 no conflict as far as can be told, but something is not certain.`,
 	flags.StringVar(&c.manager, "field-manager", "", "`name` under which they would be applied")
 	flags.StringSliceVar(&c.live, "live", nil, "`files` with the live objects, saved with --show-managed-fields, instead of a cluster")
 	flags.StringVar(&c.subresource, "subresource", "", "the `subresource` they would be applied to, such as status")
-	flags.StringVarP(&c.output, "output", "o", "text", strings.Join(outputs, ", "))
+	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml", "sarif")
 	flags.BoolVar(&c.sarif, "sarif", false, "the same as -o sarif: SARIF 2.1.0, for what shows findings beside the code")
-	flags.StringVar(&c.dryRun, "dry-run", "none", `"server" asks the API server by a dry run, "none" predicts`)
-	console.CompleteValues(cmd, "output", outputs...)
-	console.CompleteValues(cmd, "dry-run", "none", "server")
+	console.OneOf(cmd, flags, &c.dryRun, "dry-run", "", `"server" asks the API server by a dry run, "none" predicts`, "none", "server")
 	return cmd
 }
 
@@ -132,10 +128,6 @@ func (c *command) validate(cmd *cobra.Command) error {
 		return console.UsageError(cmd, "which file would be applied? Name it by -f")
 	case c.manager == "":
 		return console.UsageError(cmd, "who would apply it? Name the field manager by --field-manager (kubectl apply --server-side is %q unless told otherwise)", "kubectl")
-	case !slices.Contains(outputs, c.output):
-		return console.UsageError(cmd, "-o is %q, want one of %s", c.output, strings.Join(outputs, ", "))
-	case c.dryRun != "none" && c.dryRun != "server":
-		return console.UsageError(cmd, "--dry-run is %q, want server, or none to predict", c.dryRun)
 	case c.asksServer() && len(c.live) > 0:
 		return console.UsageError(cmd, "--dry-run=server asks the API server, so --live has no part in it")
 	case slices.Contains(c.files, "-") && slices.Contains(c.live, "-"):

@@ -1,13 +1,15 @@
 package console
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -38,9 +40,49 @@ func Complete(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	}
 }
 
-// CompleteValues has a flag completed that takes one of several values.
-func CompleteValues(cmd *cobra.Command, flag string, values ...string) {
-	Complete(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+// OneOf adds a flag to a command's flags that takes one of several values, in any case of letters,
+// and has it completed.
+func OneOf[T ~string](cmd *cobra.Command, flags *pflag.FlagSet, value *T, name, shorthand, usage string, values ...string) {
+	c := &choice[T]{value, "--" + name, values}
+	if shorthand != "" {
+		c.flag = "-" + shorthand
+	}
+	flags.VarP(c, name, shorthand, cmp.Or(usage, strings.Join(values, ", ")))
+	Complete(cmd, name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// choice is the value of a flag that takes one of several.
+type choice[T ~string] struct {
+	value  *T
+	flag   string // as messages name it
+	values []string
+}
+
+// choiceError is the error of a value that is none of these.
+type choiceError string
+
+func (e choiceError) Error() string { return string(e) }
+
+func (c *choice[T]) Set(text string) error {
+	for _, value := range c.values {
+		if strings.EqualFold(text, value) {
+			*c.value = T(value)
+			return nil
+		}
+	}
+	return choiceError(fmt.Sprintf("%s is %q, want %s", c.flag, text, english.WordSeries(c.values, "or")))
+}
+
+func (c *choice[T]) String() string { return string(*c.value) }
+
+func (c *choice[T]) Type() string { return "string" }
+
+// FlagError returns what is wrong with a flag that cannot be read.
+func FlagError(cmd *cobra.Command, err error) error {
+	if choice, is := errors.AsType[choiceError](err); is { // which names the flag itself
+		err = choice
+	}
+	return UsageError(cmd, "%w", err)
 }
 
 // printedForm is how reports show a manager: with its operation and its subresource.
@@ -58,14 +100,4 @@ func CheckManager(cmd *cobra.Command, flag, name string) error {
 		return UsageError(cmd, "%w", invalid.ToAggregate())
 	}
 	return nil
-}
-
-// Operation returns the operation that --operation names, in any case of letters; "" stays.
-func Operation(cmd *cobra.Command, text string) (metav1.ManagedFieldsOperationType, error) {
-	known := []metav1.ManagedFieldsOperationType{"", metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate}
-	at := slices.IndexFunc(known, func(o metav1.ManagedFieldsOperationType) bool { return strings.EqualFold(text, string(o)) })
-	if at < 0 {
-		return "", UsageError(cmd, "--operation is %q, want Apply or Update", text)
-	}
-	return known[at], nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,7 +23,7 @@ type diffCommand struct {
 
 // NewDiff returns the command diff.
 func NewDiff(p *objects.Reader) *cobra.Command {
-	d := &diffCommand{Reader: p}
+	d := &diffCommand{Reader: p, output: "text"}
 	cmd := &cobra.Command{
 		Use:   "diff BEFORE [AFTER]",
 		Short: "Compare who owned what with who owns it now, or in another saved version",
@@ -46,8 +45,7 @@ Exit codes: 0 the same owners, 1 a difference, 2 an error.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, args) },
 	}
-	cmd.Flags().StringVarP(&d.output, "output", "o", "text", "text, json or yaml")
-	console.CompleteValues(cmd, "output", "text", "json", "yaml")
+	console.OneOf(cmd, cmd.Flags(), &d.output, "output", "o", "", "text", "json", "yaml")
 	return cmd
 }
 
@@ -57,8 +55,6 @@ func (d *diffCommand) run(cmd *cobra.Command, args []string) error {
 		return console.UsageError(cmd, "which versions? Name a file, or two")
 	case len(args) > 2:
 		return console.UsageError(cmd, "%d versions, and only two can be compared", len(args))
-	case !slices.Contains([]string{"text", "json", "yaml"}, d.output):
-		return console.UsageError(cmd, "-o is %q, want text, json or yaml", d.output)
 	}
 	d.screen = d.Screen(false)
 	before, err := d.version(args[0])

@@ -3,7 +3,6 @@ package show
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,11 +22,9 @@ type explainCommand struct {
 	answers        int
 }
 
-var explainOutputs = []string{"text", "json", "yaml"}
-
 // NewExplain returns the command explain.
 func NewExplain(p *objects.Reader) *cobra.Command {
-	e := &explainCommand{Reader: p}
+	e := &explainCommand{Reader: p, output: "text"}
 	cmd := &cobra.Command{
 		Use:   "explain [-f FILE]",
 		Short: "Explain the conflicts that an apply met, and the three ways out",
@@ -55,8 +52,7 @@ Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
 	flags.StringVarP(&e.file, "filename", "f", "", "read the answer from a `file`, - for stdin (the default)")
 	flags.StringVar(&e.live, "live", "", "a `file` with the live object, or several")
 	flags.StringVar(&e.intent, "intent", "", "a `file` with what was applied, also of several objects")
-	flags.StringVarP(&e.output, "output", "o", "text", "text, json or yaml")
-	console.CompleteValues(cmd, "output", explainOutputs...)
+	console.OneOf(cmd, flags, &e.output, "output", "o", "", "text", "json", "yaml")
 	return cmd
 }
 
@@ -94,8 +90,6 @@ func (e *explainCommand) validate(cmd *cobra.Command) error {
 	}
 	waits, _ := console.TerminalOf(e.In)
 	switch {
-	case !slices.Contains(explainOutputs, e.output):
-		return console.UsageError(cmd, "-o is %q, want text, json or yaml", e.output)
 	case stdin > 1:
 		return console.UsageError(cmd, "stdin can be read once: name files for the others")
 	case e.file == "" && waits:

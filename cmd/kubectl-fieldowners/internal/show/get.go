@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,15 +22,12 @@ type getCommand struct {
 	output    string
 	noHeaders bool
 	path      string
-	operation string
 	filter    ownerview.Filter
 }
 
-var getOutputs = []string{"tree", "table", "wide", "json", "yaml", "name", "html"}
-
 // NewGet returns the command get.
 func NewGet(p *objects.Reader) *cobra.Command {
-	g := &getCommand{Reader: p}
+	g := &getCommand{Reader: p, output: "tree"}
 	cmd := &cobra.Command{
 		Use:   "get (TYPE/NAME ... | TYPE [NAME ...] | -f FILE)",
 		Short: "Show objects with the owners of each field (the default command)",
@@ -54,17 +49,15 @@ Files are read as they are, without a cluster. Save them with --show-managed-fie
 		RunE: func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&g.output, "output", "o", "tree", strings.Join(getOutputs, ", "))
+	console.OneOf(cmd, flags, &g.output, "output", "o", "", "tree", "table", "wide", "json", "yaml", "name", "html")
 	flags.BoolVar(&g.noHeaders, "no-headers", false, "leave out the legend, or the header of a table")
 	flags.StringVar(&g.path, "path", "", "only this `field` and what is below it, such as .spec.replicas or "+console.ExamplePath)
 	flags.StringSliceVar(&g.filter.Managers, "manager", nil, "only fields owned by one of these field `managers`")
-	flags.StringVar(&g.operation, "operation", "", "only fields owned by `Apply` or Update")
+	console.OneOf(cmd, flags, &g.filter.Operation, "operation", "", "only fields owned by `Apply` or Update", "Apply", "Update")
 	flags.BoolVar(&g.filter.Shared, "shared", false, "only fields with several owners")
 	flags.BoolVar(&g.filter.Unowned, "unowned", false, "only fields that nobody owns")
 	g.Source.AddFlags(cmd)
 	p.CompleteObjects(cmd)
-	console.CompleteValues(cmd, "output", getOutputs...)
-	console.CompleteValues(cmd, "operation", "Apply", "Update")
 	return cmd
 }
 
@@ -97,16 +90,12 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	switch {
-	case !slices.Contains(getOutputs, g.output):
-		return console.UsageError(cmd, "-o is %q, want one of %s", g.output, strings.Join(getOutputs, ", "))
 	case g.filter.Shared && g.filter.Unowned:
 		return console.UsageError(cmd, "no field is both --shared and --unowned")
-	case g.filter.Unowned && (len(g.filter.Managers) > 0 || g.operation != ""):
+	case g.filter.Unowned && (len(g.filter.Managers) > 0 || g.filter.Operation != ""):
 		return console.UsageError(cmd, "--unowned fields have neither --manager nor --operation")
 	}
-	var err error
-	g.filter.Operation, err = console.Operation(cmd, g.operation)
-	return err
+	return nil
 }
 
 // tell writes what must not be missed about an object, whatever the output,

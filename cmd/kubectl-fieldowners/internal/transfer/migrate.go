@@ -26,13 +26,13 @@ type migrateCommand struct {
 
 	from      []string
 	to        string
-	operation string
+	operation metav1.ManagedFieldsOperationType
 	paths     []string
 }
 
 // NewMigrate returns the command migrate.
 func NewMigrate(p *objects.Reader) *cobra.Command {
-	m := &migrateCommand{engine: engine{Reader: p, verb: "migrate"}}
+	m := &migrateCommand{engine: engine{Reader: p, verb: "migrate"}, operation: metav1.ManagedFieldsOperationUpdate}
 	cmd := &cobra.Command{
 		Use:   "migrate (TYPE/NAME ... --from MANAGER --to MANAGER | --undo FILE)",
 		Short: "Move fields from one manager to another, without a change of values",
@@ -67,10 +67,9 @@ Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error
 	flags := cmd.Flags()
 	flags.StringSliceVar(&m.from, "from", nil, "`managers` whose fields are to move")
 	flags.StringVar(&m.to, "to", "", "`manager` that is to have them, by Apply")
-	flags.StringVar(&m.operation, "operation", string(metav1.ManagedFieldsOperationUpdate), "how --from owns them: `Update` or Apply")
+	console.OneOf(cmd, flags, &m.operation, "operation", "", "how --from owns them: `Update` or Apply", "Update", "Apply")
 	flags.StringArrayVar(&m.paths, "path", nil, "only this `field` and what is below it; may be given several times")
 	m.addFlags(cmd)
-	console.CompleteValues(cmd, "operation", "Update", "Apply")
 	return cmd
 }
 
@@ -90,16 +89,9 @@ func (m *migrateCommand) validate(args []string) (from []ownership.From, err err
 	if err := console.CheckManager(m.cmd, "to", m.to); err != nil {
 		return nil, err
 	}
-	operation, err := console.Operation(m.cmd, m.operation)
-	switch {
-	case err != nil:
-		return nil, err
-	case operation == "":
-		return nil, console.UsageError(m.cmd, "--operation is empty, want Update or Apply")
-	case len(m.from) == 0:
+	if len(m.from) == 0 {
 		return nil, console.UsageError(m.cmd, "--from is missing: name the field managers whose fields are to move")
 	}
-	m.operation = string(operation)
 	paths, err := m.canonicalPaths()
 	if err != nil {
 		return nil, err
@@ -138,7 +130,7 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 		return false, err
 	}
 	transfer := ownership.Migrate
-	if m.operation == string(metav1.ManagedFieldsOperationApply) {
+	if m.operation == metav1.ManagedFieldsOperationApply {
 		transfer = ownership.Rename
 	}
 	shown, err := transfer(ctx, applier, object, from...)

@@ -32,7 +32,7 @@ type command struct {
 
 // New returns the command watch.
 func New(p *objects.Reader) *cobra.Command {
-	w := &command{Reader: p}
+	w := &command{Reader: p, output: "text"}
 	cmd := &cobra.Command{
 		Use:   "watch (TYPE/NAME ... | TYPE [NAME ...])",
 		Short: "Show fields changing owners as it happens, and managers that fight",
@@ -82,7 +82,7 @@ fight or a loop.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return w.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&w.output, "output", "o", "text", "text or json")
+	console.OneOf(cmd, flags, &w.output, "output", "o", "", "text", "json")
 	flags.StringVar(&w.path, "path", "", "only this `field` and what is below it, such as .spec.replicas or "+console.ExamplePath)
 	flags.StringSliceVar(&w.managers, "manager", nil, "only what one of these field `managers` gains or loses")
 	flags.IntVar(&w.perMinute, "fights-per-minute", fightsPerMinute, "more moves of a field between two managers than this are a fight")
@@ -90,7 +90,6 @@ fight or a loop.`,
 	flags.DurationVar(&w.timeout, "timeout", 0, "end after this `time`, such as 5m; 0 is never")
 	w.Selection.AddFlags(cmd)
 	p.CompleteObjects(cmd)
-	console.CompleteValues(cmd, "output", "text", "json")
 	return cmd
 }
 
@@ -99,8 +98,6 @@ func (w *command) validate(cmd *cobra.Command, args []string) (*reporter, error)
 	switch {
 	case len(args) == 0:
 		return nil, console.UsageError(cmd, "what to watch? Name a type or an object, such as deployments or deployment/web")
-	case w.output != "text" && w.output != "json":
-		return nil, console.UsageError(cmd, "-o is %q, want text or json", w.output)
 	case err != nil:
 		return nil, console.UsageError(cmd, "--fights-per-minute: %w", err)
 	case w.timeout < 0:
