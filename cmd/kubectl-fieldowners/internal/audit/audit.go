@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
@@ -151,17 +150,13 @@ func (a *auditor) run(cmd *cobra.Command, args []string) error {
 
 func (a *auditor) add(o owneraudit.Object) {
 	if a.audit.Add(o) && a.output == "name" {
-		fmt.Fprintln(a.Out, resourceOf(o.Ref))
+		fmt.Fprintln(a.Out, o.Resource())
 	}
 }
 
 func (a *auditor) readFiles() error {
 	return a.ReadFiles(a.Files, func(item objects.Item) error {
 		content := item.Content
-		o := unstructured.Unstructured{Object: content}
-		ref := ownerview.Ref{
-			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
-		}
 		entries, unread := ownerview.Entries(content)
 		whole, err := json.Marshal(content)
 		if err != nil {
@@ -171,7 +166,7 @@ func (a *auditor) readFiles() error {
 		if len(whole) >= small { // else the size is not judged
 			facts.ObjectBytes = len(whole)
 		}
-		a.add(owneraudit.Object{Ref: ref, ManagedFields: entries, Unread: unread, Facts: facts})
+		a.add(owneraudit.Object{Ref: ownerview.RefOf(content), ManagedFields: entries, Unread: unread, Facts: facts})
 		return nil
 	})
 }

@@ -77,7 +77,7 @@ func (r *cluster) addSeen(seen seen, problems []error) {
 	for _, ref := range seen.order {
 		r.audit.Found(ref, seen.found[ref])
 		if r.output == "name" {
-			fmt.Fprintln(r.Out, resourceOf(ref))
+			fmt.Fprintln(r.Out, ref.Resource())
 		}
 	}
 	if seen.count > maxFound {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/owenrumney/go-sarif/v2/sarif"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
@@ -61,12 +60,6 @@ func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) 
 		owneraudit.Print(a.Out, r, a.Screen(a.noHeaders), a.output == "wide")
 	}
 	return a.Structured(a.output, r)
-}
-
-// resourceOf names an object as -o name does.
-func resourceOf(r ownerview.Ref) string {
-	o := ownerview.Object{GroupVersionKind: schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), Name: r.Name}
-	return o.Resource()
 }
 
 // sarifOf returns a result for each finding of an audit, which names the example objects.

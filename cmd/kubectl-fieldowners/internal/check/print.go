@@ -59,10 +59,7 @@ func (c *command) print(items []result) error {
 // text prints one object for people.
 func (c *command) text(item result) {
 	palette := c.Screen(false).Palette
-	name := item.Name
-	if item.Namespace != "" {
-		name = item.Namespace + "/" + name
-	}
+	object := ownerview.Ref{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}
 	verdict := "no conflict"
 	switch n := len(item.Conflicts); {
 	case len(item.Refused) > 0:
@@ -77,7 +74,7 @@ func (c *command) text(item result) {
 	if len(item.Refused)+len(item.Conflicts) == 0 && len(texts(item.Unsure, doubt.open)) > 0 {
 		verdict += ", but not certain"
 	}
-	fmt.Fprintln(c.Out, palette.Strong(ownerview.Safe(item.Kind+" "+name)+": "+verdict))
+	fmt.Fprintln(c.Out, palette.Strong(object.String()+": "+verdict))
 	for _, r := range item.Refused {
 		fmt.Fprintf(c.Out, "  %s:%d: %s: %s\n", ownerview.Safe(item.File), r.Line, ownerview.Safe(r.Path), r.Reason)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
@@ -60,7 +59,7 @@ func (h *held) compare(o Object, findings []lint.Finding) (rest, byContract []li
 	rest = slices.DeleteFunc(findings, func(f lint.Finding) bool {
 		return f.Rule == lint.RuleWideUpdate && h.comparer.Names(f.Managers[0].Name)
 	})
-	kind := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind()
+	kind := o.GVK().GroupKind()
 	compared := h.comparer.Compare(kind, ownership)
 	for _, f := range compared.Findings {
 		byContract = append(byContract, findingOf(f))

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners/command"
 )
@@ -75,8 +73,7 @@ func (f Finding) ToDo() string {
 		return f.Remedy
 	}
 	example := f.Examples[0]
-	group := schema.FromAPIVersionAndKind(example.APIVersion, example.Kind).Group
-	object := command.Subject{Group: group, Kind: example.Kind, Namespace: example.Namespace, Name: example.Name}
+	object := command.Subject{Group: example.GVK().Group, Kind: example.Kind, Namespace: example.Namespace, Name: example.Name}
 	return strings.Replace(f.Remedy, command.Placeholder, object.Target(), 1)
 }
 

@@ -55,7 +55,7 @@ func NewDiffItem(before, after *Object, d fieldowners.Difference) DiffItem {
 	if before != nil && after != nil && before.String() != after.String() {
 		item.with = before.String()
 	}
-	item.APIVersion, item.Kind, item.Namespace, item.Name = o.GroupVersion().String(), o.Kind, o.Namespace, o.Name
+	item.APIVersion, item.Kind, item.Namespace, item.Name = o.APIVersion, o.Kind, o.Namespace, o.Name
 	for _, m := range d.Moved {
 		item.Moved = append(item.Moved, MovedItem{m.Path.String(), m.Path.ServerString(), Owner(m.From), Owner(m.To)})
 	}
@@ -77,11 +77,7 @@ func Owner(m fieldowners.Manager) OwnerItem {
 
 // Difference writes what differs of one object, a line a field.
 func (s Screen) Difference(w io.Writer, item DiffItem) {
-	name := item.Name
-	if item.Namespace != "" {
-		name = item.Namespace + "/" + name
-	}
-	heading := Safe(item.Kind + " " + name)
+	heading := Ref{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}.String()
 	switch {
 	case item.with != "":
 		heading = item.with + " and " + heading + ", which are two objects"

@@ -24,9 +24,9 @@ import (
 
 // Object is one object with what its managed fields say.
 type Object struct {
-	schema.GroupVersionKind
+	Ref
 
-	Namespace, Name, UID, ResourceVersion string
+	ResourceVersion string
 	// Unread is what is wrong with each entry that cannot be read.
 	Unread []error
 	// Absent reports that there are no managed fields, which is not to say that nobody
@@ -42,15 +42,11 @@ type Object struct {
 
 // New reads an unstructured object, which stays as it is.
 func New(content map[string]any) *Object {
-	live := unstructured.Unstructured{Object: content}
-	o := &Object{
-		GroupVersionKind: live.GroupVersionKind(),
-		Namespace:        live.GetNamespace(), Name: live.GetName(), UID: string(live.GetUID()), ResourceVersion: live.GetResourceVersion(),
-	}
+	o := &Object{Ref: RefOf(content), ResourceVersion: (&unstructured.Unstructured{Object: content}).GetResourceVersion()}
 	entries, unread := Entries(content)
 	o.Unread, o.Absent = unread, len(entries)+len(unread) == 0
 	o.Ownership, _ = fieldowners.ParseReadable(entries) // each is
-	o.Root = o.Ownership.Join(withoutSecrets(o.GroupVersionKind, content))
+	o.Root = o.Ownership.Join(withoutSecrets(o.GVK(), content))
 	for field := range o.Root.All() {
 		o.Deep = o.Deep || field.IsLeaf() && field.Path.Len() == fieldowners.MaxDepth && !isScalar(field.Value)
 	}
@@ -60,20 +56,6 @@ func New(content map[string]any) *Object {
 // knowsAll reports whether the owners of every field are known: what somebody may own is
 // not nobody's.
 func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
-
-func (o *Object) ref() Ref { return Ref{o.GroupVersion().String(), o.Kind, o.Namespace, o.Name, o.UID} }
-
-// String returns kind, namespace and name, for sentences and headings.
-func (o *Object) String() string { return o.ref().String() }
-
-// Resource returns the object as -o name does: deployment.apps/web.
-func (o *Object) Resource() string {
-	kind := strings.ToLower(o.Kind)
-	if o.Group != "" {
-		kind += "." + o.Group
-	}
-	return Safe(kind + "/" + o.Name)
-}
 
 func isScalar(v any) bool {
 	switch v := v.(type) {

@@ -3,9 +3,12 @@ package ownerview
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/fieldowners"
 )
@@ -23,6 +26,26 @@ type Ref struct {
 	Namespace  string `json:"namespace"`
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
+}
+
+// RefOf returns the name of an unstructured object.
+func RefOf(content map[string]any) Ref {
+	o := unstructured.Unstructured{Object: content}
+	return Ref{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName(), string(o.GetUID())}
+}
+
+// GVK returns the kind with its group and version.
+func (r Ref) GVK() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
+}
+
+// Resource returns the object as -o name does: deployment.apps/web.
+func (r Ref) Resource() string {
+	kind := strings.ToLower(r.Kind)
+	if group := r.GVK().Group; group != "" {
+		kind += "." + group
+	}
+	return Safe(kind + "/" + r.Name)
 }
 
 // String returns kind, namespace and name, unable to steer a terminal.
@@ -85,8 +108,7 @@ func (o OwnerItem) Compare(other OwnerItem) int {
 // Item returns the object for programs, narrowed to what the filter asks for.
 func (o *Object) Item(filter Filter) Item {
 	item := Item{
-		Ref:                 o.ref(),
-		ManagedFieldsAbsent: o.Absent, Managers: []ManagerItem{}, Fields: []FieldItem{},
+		Ref: o.Ref, ManagedFieldsAbsent: o.Absent, Managers: []ManagerItem{}, Fields: []FieldItem{},
 	}
 	for _, err := range o.Unread {
 		item.Errors = append(item.Errors, err.Error())

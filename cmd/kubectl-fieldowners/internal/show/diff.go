@@ -103,7 +103,7 @@ func (d *diffCommand) version(name string) ([]*ownerview.Object, error) {
 func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, error) {
 	var live []*ownerview.Object
 	for _, o := range saved {
-		content, err := d.Counterpart(o.GroupVersionKind, o.Namespace, o.Name)
+		content, err := d.Counterpart(o.GVK(), o.Namespace, o.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func pair(before, after []*ownerview.Object) []compared {
 		schema.GroupKind
 		namespace, name string
 	}
-	keyOf := func(o *ownerview.Object) key { return key{o.GroupKind(), o.Namespace, o.Name} }
+	keyOf := func(o *ownerview.Object) key { return key{o.GVK().GroupKind(), o.Namespace, o.Name} }
 	var pairs []compared
 	places := map[key]int{}
 	for _, o := range before {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,7 +51,7 @@ func newUndoFile(verb string, object apply.ObjectRef) undoFile {
 
 func refOf(o ownerview.Ref) apply.ObjectRef {
 	return apply.ObjectRef{
-		GroupVersionKind: schema.FromAPIVersionAndKind(o.APIVersion, o.Kind),
+		GroupVersionKind: o.GVK(),
 		NamespacedName:   types.NamespacedName{Namespace: o.Namespace, Name: o.Name},
 		UID:              types.UID(o.UID),
 	}

@@ -94,5 +94,5 @@ func (t Target) String() string {
 
 // object names one object of the target in sentences.
 func (t Target) object(w watched) string {
-	return (&ownerview.Object{GroupVersionKind: t.Kind, Namespace: w.namespace, Name: w.name}).String()
+	return ownerview.Ref{Kind: t.Kind.Kind, Namespace: w.namespace, Name: w.name}.String()
 }
