@@ -17,7 +17,11 @@ type Line struct {
 	Item      []fieldowners.Manager // of the list item that begins here, where that says more
 	Context   bool                  // the filter did not ask for it; it shows where something is
 
-	line line
+	lead  int     // how much of Text stands before the value
+	value *string // what the rest of Text says; nil if that is no text, or goes on on further lines
+	block bool    // begins or continues a text of several lines
+	field *shown  // nil for the further lines of a text
+	item  *shown  // the list item that begins here
 }
 
 // Lines returns the object as YAML, and the owned fields that are not in it. Both are
@@ -32,37 +36,32 @@ func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field
 	}
 	var w yamlWriter
 	w.all(w.content(&chosen), "", 0)
-	for _, l := range w.lines {
-		said := Line{Text: l.text, line: l}
-		if l.field != nil && !o.Absent {
-			said = l.said()
-			said.Nobody = said.Nobody && o.knowsAll()
+	for i := range w.lines {
+		if l := &w.lines[i]; l.field != nil && !o.Absent {
+			l.say(o.knowsAll())
 		}
-		lines = append(lines, said)
 	}
-	return lines, w.missing
+	return w.lines, w.missing
 }
 
 // Label returns the name by which a manager of the object is shown.
 func (o *Object) Label(m fieldowners.Manager) string { return labelsOf(o).of(m) }
 
-// said returns who owns the field of a line.
-func (l line) said() Line {
-	said := Line{Text: l.text, line: l, Context: !l.field.matches && len(l.field.below) == 0}
-	if !l.field.matches {
-		return said
+// say notes who owns the field of a line. Unless all owners are known, none is nobody's.
+func (l *Line) say(allKnown bool) {
+	if l.Context = !l.field.matches && len(l.field.below) == 0; !l.field.matches {
+		return
 	}
-	said.Owners = distinct(slices.Concat(l.field.Owners, l.field.Whole))
-	said.Nobody = l.field.IsUnowned()
-	said.Existence = isExistence(l.field.Field)
+	l.Owners = distinct(slices.Concat(l.field.Owners, l.field.Whole))
+	l.Nobody = l.field.IsUnowned() && allKnown
+	l.Existence = isExistence(l.field.Field)
 	if l.item == nil || !l.item.matches {
-		return said
+		return
 	}
 	item := distinct(l.item.Owners)
-	if !slices.EqualFunc(item, said.Owners, func(a, b fieldowners.Manager) bool { return a.String() == b.String() }) {
-		said.Item = item
+	if !slices.EqualFunc(item, l.Owners, fieldowners.Manager.SameWriter) {
+		l.Item = item
 	}
-	return said
 }
 
 // isExistence reports whether the owners of a field own that it exists, and not all that is below
@@ -123,14 +122,14 @@ func label(m fieldowners.Manager, operation string) string {
 // index returns the manager's place among all of the object, for its colour. Entries of
 // one manager in several apiVersions share it.
 func (l labels) index(m fieldowners.Manager) int {
-	return slices.IndexFunc(l.managers, func(other fieldowners.Manager) bool { return other.String() == m.String() })
+	return slices.IndexFunc(l.managers, m.SameWriter)
 }
 
 // distinct leaves each manager once, whatever the apiVersions of its entries.
 func distinct(managers []fieldowners.Manager) []fieldowners.Manager {
 	var found []fieldowners.Manager
 	for _, m := range managers {
-		if !slices.ContainsFunc(found, func(known fieldowners.Manager) bool { return known.String() == m.String() }) {
+		if !slices.ContainsFunc(found, m.SameWriter) {
 			found = append(found, m)
 		}
 	}

@@ -98,7 +98,7 @@ func (s Screen) column(lines []Line) int {
 // line writes a line with its owners: in their column, further to the right behind a
 // longer text, or below it where the screen has no room for both.
 func (s Screen) line(w io.Writer, labels labels, l Line, column int) {
-	text := l.line.fit(s.Width)
+	text := l.fit(s.Width)
 	width := utf8.RuneCountInString(text)
 	if l.Context {
 		text = s.Palette.Faint(text)
@@ -110,7 +110,7 @@ func (s Screen) line(w io.Writer, labels labels, l Line, column int) {
 	at := max(column, width+2)
 	room := s.Width - at - len("# ")
 	gap := strings.Repeat(" ", at-width)
-	below := at > column && !l.line.block && s.Width > 0 // a comment below would belong to a block
+	below := at > column && !l.block && s.Width > 0 // a comment below would belong to a block
 	if below && utf8.RuneCountInString(Screen{Width: s.Width}.owners(labels, l, room)) > room {
 		room = s.Width - column - len("# ")
 		gap = "\n" + strings.Repeat(" ", column)

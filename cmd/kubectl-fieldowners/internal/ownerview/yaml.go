@@ -12,21 +12,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// line is one line of YAML with the field that it shows, nil for the further lines of
-// a text.
-type line struct {
-	text  string
-	lead  int     // how much of text stands before the value
-	value *string // what the rest of the line says; nil if that is no text, or goes on on further lines
-	block bool    // begins or continues a text of several lines
-	field *shown
-	item  *shown // the list item that begins on this line
-}
-
 // yamlWriter writes fields as YAML in which a comment may stand behind every line that
 // shows a field.
 type yamlWriter struct {
-	lines   []line
+	lines   []Line
 	missing []fieldowners.Field // owned, and not in the object
 }
 
@@ -49,7 +38,7 @@ func (w *yamlWriter) write(field *shown, lead string, indent int) {
 			w.lines[first].item = field
 		}
 	default:
-		w.lines = append(w.lines, line{text: lead, lead: len(lead), field: field})
+		w.lines = append(w.lines, Line{Text: lead, lead: len(lead), field: field})
 		if _, isList := field.Value.([]any); !isList {
 			indent += 2
 		}
@@ -109,7 +98,7 @@ const maxKey = 1000
 func (w *yamlWriter) key(name, lead string, indent int) string {
 	key := onOneLine(name)
 	if len(key) > maxKey {
-		w.lines = append(w.lines, line{text: lead + "? " + key, block: true})
+		w.lines = append(w.lines, Line{Text: lead + "? " + key, block: true})
 		lead, key = strings.Repeat(" ", indent), ""
 	}
 	return lead + key + ":"
@@ -120,7 +109,7 @@ func (w *yamlWriter) key(name, lead string, indent int) string {
 func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 	text := scalar(field.Value)
 	first, rest, several := strings.Cut(text, "\n")
-	l := line{text: lead + first, lead: len(lead), field: field, block: several}
+	l := Line{Text: lead + first, lead: len(lead), field: field, block: several}
 	if value, is := field.Value.(string); is && !several {
 		l.value = &value
 	}
@@ -132,7 +121,7 @@ func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 		if text != "" {
 			text = strings.Repeat(" ", indent) + text
 		}
-		w.lines = append(w.lines, line{text: text, lead: indent + 2, block: true})
+		w.lines = append(w.lines, Line{Text: text, lead: indent + 2, block: true})
 	}
 }
 
@@ -170,15 +159,15 @@ func inJSON(v any) string {
 }
 
 // fit returns the line for a screen, still as YAML: of what is too wide, a text is cut.
-func (l line) fit(width int) string {
+func (l Line) fit(width int) string {
 	switch {
-	case width == 0 || utf8.RuneCountInString(l.text) <= width:
+	case width == 0 || utf8.RuneCountInString(l.Text) <= width:
 	case l.block && l.field == nil && l.lead > 0:
-		return CutOff(l.text, max(width, l.lead+1))
+		return CutOff(l.Text, max(width, l.lead+1))
 	case l.value != nil:
-		return l.text[:l.lead] + shortened(*l.value, width-utf8.RuneCountInString(l.text[:l.lead]))
+		return l.Text[:l.lead] + shortened(*l.value, width-utf8.RuneCountInString(l.Text[:l.lead]))
 	}
-	return l.text
+	return l.Text
 }
 
 // shortened returns the beginning of a text, encoded for so many columns.
