@@ -134,57 +134,28 @@ func (c *contest) exchange(x, y fieldowners.Manager) *exchange {
 
 // exchange is how often two managers took the field from each other.
 type exchange struct {
-	a, b        fieldowners.Manager
-	counts      []movesInSecond // oldest first, within the window
-	since, told time.Time       // zero: no fight, never told
-	deleted     bool            // the field, by one of the two
+	tally
+
+	a, b    fieldowners.Manager
+	since   time.Time // zero: no fight
+	deleted bool      // the field, by one of the two
 }
 
-type movesInSecond struct {
-	second   time.Time
-	toA, toB int
-}
-
-func (e *exchange) count(at time.Time, toB bool) {
-	second := at.Truncate(time.Second)
-	e.counts = slices.DeleteFunc(e.counts, func(m movesInSecond) bool { return m.outside(second) })
-	if n := len(e.counts); n == 0 || !e.counts[n-1].second.Equal(second) {
-		e.counts = append(e.counts, movesInSecond{second: second})
-	}
-	last := &e.counts[len(e.counts)-1]
-	if toB {
-		last.toB++
-	} else {
-		last.toA++
-	}
-}
-
-func (m movesInSecond) outside(at time.Time) bool { return at.Sub(m.second) >= fightWindow }
-
-// tell decides after a move whether there is a fight, and whether to tell of it.
-func (e *exchange) tell(at time.Time, perMinute int) bool {
+// fights decides after a move whether there is a fight, and whether to tell of it.
+func (e *exchange) fights(at time.Time, perMinute int) bool {
 	if e.times(at) <= perMinute {
 		e.since = time.Time{}
 		return false
 	}
 	if e.since.IsZero() {
-		e.since = e.counts[0].second
+		e.since = e.seconds[0].second
 	}
-	if !e.told.IsZero() && at.Sub(e.told) < fightWindow {
-		return false
-	}
-	e.told = at
-	return true
+	return e.tell(at)
 }
 
 // times counts the moves of the last minute: none if all went one way.
 func (e *exchange) times(at time.Time) int {
-	var toA, toB int
-	for _, m := range e.counts {
-		if !m.outside(at) {
-			toA, toB = toA+m.toA, toB+m.toB
-		}
-	}
+	toA, toB := e.ways(at)
 	if toA == 0 || toB == 0 {
 		return 0
 	}

@@ -101,7 +101,7 @@ func (f *Detector) count(object string, moves []*fieldMove, at time.Time) []Figh
 			c.latest = at
 		}
 		for _, e := range c.move(m) {
-			if e.tell(c.latest, f.perMinute) {
+			if e.fights(c.latest, f.perMinute) {
 				found = append(found, e.fight(c, c.latest))
 			}
 		}

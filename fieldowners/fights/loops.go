@@ -44,16 +44,11 @@ type turnOf[Place any] struct {
 	place  Place
 }
 
-// pair is two managers, and when the one wrote after the other had.
+// pair is two managers, and how often the one wrote after the other had.
 type pair struct {
-	a, b  string // in this order
-	turns []turn // oldest first
-	told  time.Time
-}
+	tally
 
-type turn struct {
-	at  time.Time
-	toB bool
+	a, b string // in this order
 }
 
 // Loop is two managers that write in turn.
@@ -97,11 +92,10 @@ func (l *Loops[Place]) Wrote(uid, manager string, place Place, at time.Time) []L
 			continue
 		}
 		p := f.pair(manager, other)
-		p.turns = append(p.since(at), turn{at, manager == p.b})
-		p.turns = p.turns[max(0, len(p.turns)-4*l.turns):]
-		if p.goesRound(at, l.turns) {
+		p.count(at, manager == p.b)
+		if times := p.times(at, l.turns); times > 0 {
 			found = append(found, Loop[Place]{
-				A: p.a, B: p.b, InA: f.last[p.a].place, InB: f.last[p.b].place, Times: len(p.turns), News: p.tell(at),
+				A: p.a, B: p.b, InA: f.last[p.a].place, InB: f.last[p.b].place, Times: times, News: p.tell(at),
 			})
 		}
 	}
@@ -124,7 +118,7 @@ func (l *Loops[Place]) GoesOn(uid, a, b string, at time.Time) bool {
 		return false
 	}
 	i := slices.IndexFunc(element.Value.(*family[Place]).pairs, func(p *pair) bool { return p.a == a && p.b == b })
-	return i >= 0 && element.Value.(*family[Place]).pairs[i].goesRound(at, l.turns/2)
+	return i >= 0 && element.Value.(*family[Place]).pairs[i].times(at, l.turns/2) > 0
 }
 
 // Forget drops what is known of a family.
@@ -167,34 +161,11 @@ func (f *family[Place]) pair(x, y string) *pair {
 	return p
 }
 
-// since returns the turns of the last minute.
-func (p *pair) since(at time.Time) []turn {
-	first := slices.IndexFunc(p.turns, func(t turn) bool { return at.Sub(t.at) < fightWindow })
-	if first < 0 {
-		return nil
+// times counts the turns of the last minute: none if fewer than half of so many went each way.
+func (p *pair) times(at time.Time, turns int) int {
+	toA, toB := p.ways(at)
+	if 2*min(toA, toB) < turns {
+		return 0
 	}
-	return p.turns[first:]
-}
-
-// tell reports whether people should hear of the loop.
-func (p *pair) tell(at time.Time) bool {
-	if !p.told.IsZero() && at.Sub(p.told) < fightWindow {
-		return false
-	}
-	p.told = at
-	return true
-}
-
-// goesRound reports whether there were so many turns in the last minute, half of them
-// each way.
-func (p *pair) goesRound(at time.Time, turns int) bool {
-	var toA, toB int
-	for _, t := range p.since(at) {
-		if t.toB {
-			toB++
-		} else {
-			toA++
-		}
-	}
-	return 2*min(toA, toB) >= turns
+	return toA + toB
 }

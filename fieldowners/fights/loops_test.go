@@ -104,8 +104,8 @@ func TestLoopGoesOn(t *testing.T) {
 	if l.GoesOn("f", "a", "c", at) || l.GoesOn("g", "a", "b", at) {
 		t.Error("another pair or family goes on")
 	}
-	if n := len(l.families["f"].Value.(*family[string]).pairs[0].turns); n > 80 {
-		t.Errorf("%d turns are kept", n)
+	if n := len(l.families["f"].Value.(*family[string]).pairs[0].seconds); n > 60 {
+		t.Errorf("%d seconds are kept", n)
 	}
 	l.Forget("f")
 	if l.GoesOn("f", "a", "b", at) || l.recent.Len() != 0 {
