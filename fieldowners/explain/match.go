@@ -1,11 +1,9 @@
 package explain
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/fieldowners"
@@ -63,14 +61,9 @@ func subjectOfObject(object map[string]any) (command.Subject, error) {
 
 // ownershipOf reads the managed fields of an object; none are no ownership.
 func ownershipOf(object map[string]any) (fieldowners.Ownership, error) {
-	metadata, _ := object["metadata"].(map[string]any)
-	raw, err := json.Marshal(metadata["managedFields"])
-	if err != nil {
-		return fieldowners.Ownership{}, err
-	}
-	var entries []metav1.ManagedFieldsEntry
-	if err := json.Unmarshal(raw, &entries); err != nil {
-		return fieldowners.Ownership{}, fmt.Errorf("metadata.managedFields: %w", err)
+	entries, unread := fieldowners.EntriesOf(object)
+	if len(unread) > 0 {
+		return fieldowners.Ownership{}, unread[0]
 	}
 	return fieldowners.Parse(entries)
 }

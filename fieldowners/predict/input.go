@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -100,23 +99,14 @@ func sameObject(live, intent map[string]any) error {
 
 // ownersOf reads the managed fields of an unstructured object.
 func ownersOf(live map[string]any) (fieldowners.Ownership, error) {
-	managed, _ := fieldowners.MustParsePath(".metadata.managedFields").Value(live)
-	if items, isList := managed.([]any); managed == nil || isList && len(items) == 0 {
+	entries, unread := fieldowners.EntriesOf(live)
+	switch {
+	case len(unread) > 0:
+		return fieldowners.Ownership{}, fmt.Errorf("live object: %w", unread[0])
+	case len(entries) == 0:
 		return fieldowners.Ownership{}, ErrNoManagedFields
 	}
-	var entries []metav1.ManagedFieldsEntry
-	encoded, err := json.Marshal(managed)
-	if err == nil {
-		err = json.Unmarshal(encoded, &entries)
-	}
-	if err != nil {
-		return fieldowners.Ownership{}, fmt.Errorf("live object: .metadata.managedFields: %w", err)
-	}
-	owners, err := fieldowners.Parse(entries)
-	if err != nil {
-		return fieldowners.Ownership{}, fmt.Errorf("live object: %w", err)
-	}
-	return owners, nil
+	return fieldowners.Parse(entries)
 }
 
 // contentOf returns an object without what is tracked for nobody.

@@ -16,6 +16,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/contract"
 	"coapply.dev/fieldowners/lint"
 )
@@ -157,7 +158,7 @@ func (a *auditor) add(o owneraudit.Object) {
 func (a *auditor) readFiles() error {
 	return a.ReadFiles(a.Files, func(item objects.Item) error {
 		content := item.Content
-		entries, unread := ownerview.Entries(content)
+		entries, unread := fieldowners.EntriesOf(content)
 		whole, err := json.Marshal(content)
 		if err != nil {
 			return err
