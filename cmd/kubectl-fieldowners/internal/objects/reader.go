@@ -83,7 +83,7 @@ func (c closing) Close() error {
 }
 
 // Connect returns a client for appliers.
-func (r *Reader) Connect() (client.Client, error) {
+func (r *Reader) Connect() (client.WithWatch, error) {
 	config, err := r.Config.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (r *Reader) Connect() (client.Client, error) {
 		return nil, err
 	}
 	config.Wrap(apply.RecordExchange)
-	return client.New(config, client.Options{Mapper: mapper})
+	return client.NewWithWatch(config, client.Options{Mapper: mapper})
 }
 
 // Namespace returns the namespace of objects that name none; enforced reports that it is from the

@@ -93,7 +93,7 @@ func (e *extraction) takeMap(f fieldowners.Field) map[string]any {
 }
 
 func (e *extraction) isAmong(owners []fieldowners.Manager) bool {
-	return slices.ContainsFunc(owners, func(m fieldowners.Manager) bool { return m.String() == e.owner.String() })
+	return slices.ContainsFunc(owners, e.owner.SameWriter)
 }
 
 func (e *extraction) miss(f fieldowners.Field) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
@@ -138,64 +139,37 @@ func (l lookedAt) isAll() bool { return len(l.parts) > 0 && len(l.parts) == len(
 // whose values the undo file holds.
 var errChanged = errors.New("it was changed after it was looked at: look again")
 
-// pinned is a client for the release of one object, which Release itself binds to the
+// pinned returns a client for the release of one object, which Release itself binds to the
 // uid only: it reads and writes nothing but the resourceVersion that was shown, and
-// those that its own writes lead to.
-type pinned struct {
-	client.Client
-
-	version string
-	landed  []string // the subresources that were written
-}
-
-func (p *pinned) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	err := p.Client.Get(ctx, key, into, options...)
-	if err == nil && into.GetResourceVersion() != p.version {
-		return errChanged
+// those that its own writes lead to. written reports whether any of its writes landed.
+func pinned(to client.WithWatch, version string) (bound client.Client, written func() bool) {
+	landed := false
+	// write pins what is sent; the client reads the answer into the same value.
+	write := func(object metav1.Object, send func() error) error {
+		object.SetResourceVersion(version)
+		if err := send(); err != nil {
+			return err
+		}
+		version, landed = object.GetResourceVersion(), true
+		return nil
 	}
-	return err
-}
-
-type versioned interface {
-	GetResourceVersion() string
-	SetResourceVersion(version string)
-}
-
-// write pins what is sent; the client reads the answer into the same value.
-func (p *pinned) write(subresource string, content any, send func() error) error {
-	object, ok := content.(versioned)
-	if !ok {
-		return errors.New("only untyped configurations can be pinned")
-	}
-	object.SetResourceVersion(p.version)
-	if err := send(); err != nil {
-		return err
-	}
-	p.version = object.GetResourceVersion()
-	p.landed = append(p.landed, subresource)
-	return nil
-}
-
-func (p *pinned) Apply(ctx context.Context, config runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	return p.write("", config, func() error { return p.Client.Apply(ctx, config, options...) })
-}
-
-// Patch is how a release takes an entry of scale away, pinned already.
-func (p *pinned) Patch(ctx context.Context, into client.Object, patch client.Patch, options ...client.PatchOption) error {
-	return p.write(scale, into, func() error { return p.Client.Patch(ctx, into, patch, options...) })
-}
-
-func (p *pinned) SubResource(name string) client.SubResourceClient {
-	return pinnedSubresource{p.Client.SubResource(name), p, name}
-}
-
-type pinnedSubresource struct {
-	client.SubResourceClient
-
-	object *pinned
-	name   string
-}
-
-func (s pinnedSubresource) Apply(ctx context.Context, config runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-	return s.object.write(s.name, config, func() error { return s.SubResourceClient.Apply(ctx, config, options...) })
+	return interceptor.NewClient(to, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+			err := c.Get(ctx, key, into, options...)
+			if err == nil && into.GetResourceVersion() != version {
+				return errChanged
+			}
+			return err
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, config runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			return write(config.(metav1.Object), func() error { return c.Apply(ctx, config, options...) })
+		},
+		// This is how a release takes an entry of scale away, pinned already.
+		Patch: func(ctx context.Context, c client.WithWatch, into client.Object, patch client.Patch, options ...client.PatchOption) error {
+			return write(into, func() error { return c.Patch(ctx, into, patch, options...) })
+		},
+		SubResourceApply: func(ctx context.Context, c client.Client, name string, config runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+			return write(config.(metav1.Object), func() error { return c.SubResource(name).Apply(ctx, config, options...) })
+		},
+	}), func() bool { return landed }
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
@@ -81,13 +82,13 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 		saved = undoFile{}
 	}
 	return r.carryOut(ctx, change{looked.object, len(looked.parts), saved, func(ctx context.Context, _, _ string) (string, error) {
-		bound := &pinned{Client: r.client, version: looked.object.ResourceVersion}
+		bound, written := pinned(r.client, looked.object.ResourceVersion)
 		err := r.give(ctx, looked.object, bound)
 		unclear := apply.ResultOf(err) == "Retryable" || apply.ResultOf(err) == "Cancelled"
 		switch {
 		case err == nil:
 			return fields(looked.count()) + " given up", nil
-		case !unclear && len(bound.landed) == 0:
+		case !unclear && !written():
 			return "", unwritten{fmt.Errorf("nothing was given up: %w", err)}
 		}
 		return "given up in part, perhaps: look again", err
@@ -95,7 +96,7 @@ func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (f
 }
 
 // give gives up what was shown, and no other state of the object.
-func (r *releaseCommand) give(ctx context.Context, object apply.ObjectRef, bound *pinned) error {
+func (r *releaseCommand) give(ctx context.Context, object apply.ObjectRef, bound client.Client) error {
 	applier, err := apply.New(bound, apply.Config{FieldManager: r.manager, LiveReader: bound})
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ type engine struct {
 	yes      bool
 	undo     string
 	undoFile string
-	client   client.Client
+	client   client.WithWatch
 }
 
 func (e *engine) addFlags(cmd *cobra.Command) {
