@@ -156,7 +156,11 @@ func (e *engine) runUndo(ctx context.Context, args []string) error {
 	if e.client, err = e.Connect(); err != nil {
 		return err
 	}
-	found, err := e.takeBack(ctx, saved)
+	takeBack := e.applyAgain
+	if saved.Undoes == "migrate" {
+		takeBack = e.moveBack
+	}
+	found, err := takeBack(ctx, saved)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", source, err)
@@ -164,20 +168,6 @@ func (e *engine) runUndo(ctx context.Context, args []string) error {
 		return console.ErrFound
 	}
 	return nil
-}
-
-func (e *engine) takeBack(ctx context.Context, saved undoFile) (found bool, err error) {
-	if saved.Undoes == "migrate" {
-		return e.moveBack(ctx, saved)
-	}
-	for _, part := range saved.GivenUp {
-		finds, err := e.applyAgain(ctx, saved.Manager, part)
-		if err != nil {
-			return false, err
-		}
-		found = found || finds
-	}
-	return found && e.dryRun(1), nil
 }
 
 // moveBack gives the fields back to those who owned them.
@@ -205,31 +195,35 @@ func (e *engine) moveBack(ctx context.Context, saved undoFile) (found bool, err 
 	}})
 }
 
-// applyAgain applies what was given up, and takes nothing from others. It reports whether --yes
-// would apply anything.
-func (e *engine) applyAgain(ctx context.Context, manager string, part undoConfig) (found bool, err error) {
-	applier, err := e.applier(manager)
+// applyAgain applies what was given up, and takes nothing from others.
+func (e *engine) applyAgain(ctx context.Context, saved undoFile) (found bool, err error) {
+	applier, err := e.applier(saved.Manager)
 	if err != nil {
 		return false, err
 	}
-	intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(part.Configuration), Subresource: part.Subresource}
-	plan, err := applier.Plan(ctx, intent)
-	if err == nil {
-		err = plan.Refused
+	var intents []apply.Intent
+	for _, part := range saved.GivenUp {
+		intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(part.Configuration), Subresource: part.Subresource}
+		plan, err := applier.Plan(ctx, intent)
+		switch {
+		case err != nil:
+			return false, err
+		case plan.Refused != nil:
+			return false, plan.Refused
+		case plan.Action == apply.Unchanged:
+			fmt.Fprintf(e.Out, "%v: nothing to take back: %s owns all of it\n", plan.Object, saved.Manager)
+			continue
+		case !e.yes:
+			fmt.Fprint(e.Out, plan)
+		}
+		intents = append(intents, intent)
 	}
-	switch {
-	case err != nil:
-		return false, err
-	case plan.Action == apply.Unchanged:
-		fmt.Fprintf(e.Out, "%v: nothing to take back: %s owns all of it\n", plan.Object, manager)
-		return false, nil
-	case !e.yes:
-		fmt.Fprint(e.Out, plan)
-		return true, nil
-	}
-	if _, err := applier.Apply(ctx, intent); err != nil {
-		return false, err
-	}
-	fmt.Fprintf(e.Out, "%v: taken back by %s\n", plan.Object, manager)
-	return false, nil
+	return e.carryOut(ctx, change{object: refOf(saved.Object), count: len(intents), write: func(ctx context.Context, _, _ string) (string, error) {
+		for _, intent := range intents {
+			if _, err := applier.Apply(ctx, intent); err != nil {
+				return "", err
+			}
+		}
+		return "taken back by " + saved.Manager, nil
+	}})
 }
