@@ -1,7 +1,7 @@
 package check
 
 import (
-	"strings"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -11,58 +11,47 @@ import (
 
 // fieldLines finds the lines of an object's fields in the file that it was read from.
 type fieldLines struct {
-	first int            // of the object
-	lines map[string]int // by Path.String
+	before, first int               // the lines before its document, and its own first one
+	node          *yaml.Node        // of the object; nil where its document cannot be read once more
+	root          fieldowners.Field // the object, its list items named as paths name them
 }
 
-// newFieldLines reads the document of an object once more. root is the object with its list items
-// named as paths name them.
+// newFieldLines reads the document of an object once more.
 func newFieldLines(item objects.Item, root fieldowners.Field) fieldLines {
-	found := fieldLines{first: item.Line, lines: map[string]int{}}
+	l := fieldLines{before: item.Line - 1, first: item.Line, root: root}
 	var whole yaml.Node
 	if err := yaml.Unmarshal(item.Text, &whole); err != nil || len(whole.Content) == 0 {
-		return found // the document's first line is still right
+		return l // the document's first line is still right
 	}
 	at := whole.Content[0]
 	for _, i := range item.Places {
 		_, list := entryNode(at, "items")
-		if list == nil || i >= len(list.Content) {
-			return found
+		if at = itemNode(list, i); at == nil {
+			return l
 		}
-		at = list.Content[i]
 	}
-	found.first = item.Line + at.Line - 1
-	found.add(item.Line-1, at, root)
-	return found
+	l.node, l.first = at, l.before+at.Line
+	return l
 }
 
-func (l fieldLines) add(before int, node *yaml.Node, field fieldowners.Field) {
-	for i, below := range field.Fields {
-		if !below.Exists {
-			continue
-		}
-		steps := below.Path.Elements()
-		key, value := itemNode(node, i), itemNode(node, i)
-		if name := steps[len(steps)-1].Field; name != nil {
-			key, value = entryNode(node, *name)
-		}
-		if key == nil || value == nil {
-			continue
-		}
-		l.lines[below.Path.String()] = before + key.Line
-		l.add(before, value, below)
-	}
-}
-
-// of returns the line of a field, or of the nearest one around it, down from 1.
+// of returns the line of a field, or of the nearest one around it.
 func (l fieldLines) of(path fieldowners.Path) int {
-	var text strings.Builder
-	line := l.first
-	for _, step := range path.Elements() {
-		text.WriteString(step.Text)
-		if at, known := l.lines[text.String()]; known {
-			line = at
+	line, at, field := l.first, l.node, l.root
+	for at != nil {
+		i := slices.IndexFunc(field.Fields, func(below fieldowners.Field) bool { return below.Exists && path.HasPrefix(below.Path) })
+		if i < 0 {
+			break
 		}
+		field = field.Fields[i]
+		steps := field.Path.Elements()
+		key, value := itemNode(at, i), itemNode(at, i)
+		if name := steps[len(steps)-1].Field; name != nil {
+			key, value = entryNode(at, *name)
+		}
+		if key == nil {
+			break
+		}
+		line, at = l.before+key.Line, value
 	}
 	return line
 }

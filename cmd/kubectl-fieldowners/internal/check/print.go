@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
@@ -61,13 +63,11 @@ func (c *command) text(item result) {
 	palette := c.Screen(false).Palette
 	object := ownerview.Ref{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}
 	verdict := "no conflict"
-	switch n := len(item.Conflicts); {
+	switch {
 	case len(item.Refused) > 0:
 		verdict = "refused"
-	case n == 1:
-		verdict = "1 conflict"
-	case n > 1:
-		verdict = fmt.Sprintf("%d conflicts", n)
+	case len(item.Conflicts) > 0:
+		verdict = english.Plural(len(item.Conflicts), "conflict", "")
 	case item.Creates:
 		verdict = "no conflict, it would be created"
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
@@ -47,7 +46,6 @@ type result struct {
 	// crowd is what Lint says of an object with many managers.
 	crowd string
 	lines fieldLines
-	root  fieldowners.Field // the intent
 }
 
 type refusal struct {
@@ -91,22 +89,18 @@ type doubt struct {
 }
 
 func newResult(of objects.Item, live map[string]any) result {
-	intent := of.Content
-	object := unstructured.Unstructured{Object: intent}
+	ref := ownerview.RefOf(of.Content)
 	item := result{
-		File: of.File, APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
-		Namespace: object.GetNamespace(), Name: object.GetName(),
+		File: of.File, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name,
 		Conflicts: []conflict{}, Shared: []shared{}, Dropped: []dropped{}, Changes: []change{}, Unsure: []doubt{},
 	}
 	var ownership fieldowners.Ownership
 	if live != nil {
-		item.Namespace = (&unstructured.Unstructured{Object: live}).GetNamespace()
-		ownership = ownerview.New(live).Ownership
-		item.crowd = crowdOf(live)
+		o := ownerview.New(live)
+		item.Namespace, ownership, item.crowd = o.Namespace, o.Ownership, crowdOf(live)
 	}
-	item.Takeover = takeoverOf(ownership, intent)
-	item.root = ownership.Join(intent)
-	item.lines = newFieldLines(of, item.root)
+	item.Takeover = takeoverOf(ownership, of.Content)
+	item.lines = newFieldLines(of, ownership.Join(of.Content))
 	item.Line = item.lines.first
 	return item
 }
@@ -114,7 +108,8 @@ func newResult(of objects.Item, live map[string]any) result {
 // crowdOf returns what lint says of an object with many managers, and "" of any other. What cannot
 // be read is reported elsewhere.
 func crowdOf(live map[string]any) string {
-	findings, _ := lint.Check((&unstructured.Unstructured{Object: live}).GetManagedFields(), lint.Facts{})
+	entries, _ := fieldowners.EntriesOf(live)
+	findings, _ := lint.Check(entries, lint.Facts{})
 	for _, f := range findings {
 		if f.Rule == lint.RuleManyManagers {
 			return f.Message
@@ -127,36 +122,20 @@ func (i *result) conflict(path fieldowners.Path, serverPath string, owner fieldo
 	i.Conflicts = append(i.Conflicts, conflict{path.String(), serverPath, i.lines.of(path), ownerview.Owner(owner), ours, theirs})
 }
 
-func (i *result) changed(all []fieldowners.Change) {
-	for _, c := range all {
-		i.Changes = append(i.Changes, change{c.Path.String(), c.Before, c.After})
-	}
-}
-
-func (i *result) dropped(path fieldowners.Path, removed bool, keptBy []fieldowners.Manager) {
-	dropped := dropped{Path: path.String(), Removed: removed, KeptBy: []ownerview.OwnerItem{}}
-	for _, m := range keptBy {
-		dropped.KeptBy = append(dropped.KeptBy, ownerview.Owner(m))
-	}
-	i.Dropped = append(i.Dropped, dropped)
-}
-
-func (i *result) shared(all []fieldowners.Owned) {
-	for _, o := range all {
-		i.Shared = append(i.Shared, shared{o.Path.String(), ownerview.Owner(o.Manager)})
-	}
-}
-
 // predicted fills in what Predict found.
 func (i *result) predicted(p predict.Prediction) {
 	i.Creates = p.Creates
 	for _, c := range p.Conflicts {
 		i.conflict(c.Path, c.Path.ServerString(), c.Owner, c.Ours, c.Theirs)
 	}
-	i.shared(p.Shared)
-	i.changed(p.Changes)
+	for _, o := range p.Shared {
+		i.Shared = append(i.Shared, shared{o.Path.String(), ownerview.Owner(o.Manager)})
+	}
+	for _, c := range p.Changes {
+		i.Changes = append(i.Changes, change{c.Path.String(), c.Before, c.After})
+	}
 	for _, d := range p.Dropped {
-		i.dropped(d.Path, d.Removed, d.KeptBy)
+		i.Dropped = append(i.Dropped, dropped{d.Path.String(), d.Removed, ownerview.OwnersOf(d.KeptBy)})
 	}
 	for _, d := range p.Unsure {
 		i.Unsure = append(i.Unsure, doubt{d.Path.String(), i.lines.of(d.Path), d.Reason, d.Sharing})

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/openapi"
-	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/client-go/openapi3"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/fieldowners"
@@ -21,46 +19,29 @@ import (
 // kindSchemas are the API server's own schemas, from /openapi/v3: those that it types
 // an apply by.
 type kindSchemas struct {
-	paths map[string]openapi.GroupVersion
-	known map[schema.GroupVersion]managedfields.TypeConverter // nil: there is none
+	server openapi3.Root                                       // nil: it cannot be asked
+	known  map[schema.GroupVersion]managedfields.TypeConverter // nil: there is none
 }
 
-// readSchemas asks the server which schemas it has. If it cannot be asked, they are empty.
+// readSchemas returns the schemas of the server, each of which is asked for when it is needed.
 func readSchemas(r *objects.Reader) kindSchemas {
 	s := kindSchemas{known: map[schema.GroupVersion]managedfields.TypeConverter{}}
 	if client, err := r.Config.ToDiscoveryClient(); err == nil {
-		s.paths, _ = client.OpenAPIV3().Paths()
+		s.server = openapi3.NewRoot(client.OpenAPIV3())
 	}
 	return s
 }
 
 func (s kindSchemas) of(version schema.GroupVersion) managedfields.TypeConverter {
 	known, asked := s.known[version]
-	if path, has := s.paths[openAPIPath(version)]; has && !asked {
-		known = schemaAt(path)
-		s.known[version] = known
+	if asked || s.server == nil {
+		return known
 	}
+	if document, err := s.server.GVSpec(version); err == nil && document.Components != nil {
+		known, _ = managedfields.NewTypeConverter(document.Components.Schemas, false) // nil with an error
+	}
+	s.known[version] = known
 	return known
-}
-
-func openAPIPath(version schema.GroupVersion) string {
-	if version.Group == "" {
-		return "api/" + version.Version
-	}
-	return "apis/" + version.Group + "/" + version.Version
-}
-
-func schemaAt(path openapi.GroupVersion) managedfields.TypeConverter {
-	var document spec3.OpenAPI
-	raw, err := path.Schema("application/json")
-	if err != nil || json.Unmarshal(raw, &document) != nil || document.Components == nil {
-		return nil
-	}
-	converter, err := managedfields.NewTypeConverter(document.Components.Schemas, false)
-	if err != nil {
-		return nil
-	}
-	return converter
 }
 
 // lookUp holds the intent against what is known of its kind. The API server refuses
@@ -85,7 +66,7 @@ func (c *command) lookUp(item *result, intent, live map[string]any) {
 		}
 		return
 	}
-	for _, path := range newFields(item.root, live) {
+	for _, path := range newFields(item.lines.root, live) {
 		item.doubt(path, "the live object does not have it, and no schema is at hand to look it up")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/fieldowners/predict"
 )
 
 // checkByServer asks the API server by a dry run what an apply of one object would meet.
@@ -58,13 +59,12 @@ func (c *command) completeNamespace(wanted *unstructured.Unstructured) error {
 
 // planned fills in what the API server's dry run returned.
 func (i *result) planned(p apply.Plan) {
-	i.Creates = p.Action == apply.Created
+	found := predict.Prediction{Creates: p.Action == apply.Created, Shared: p.Shared, Changes: p.Changes}
 	for _, c := range p.Conflicts {
 		i.conflict(c.Path, c.ServerPath, c.Manager, c.Ours, c.Theirs)
 	}
-	i.shared(p.Shared)
-	i.changed(p.Changes)
 	for _, d := range p.Dropped {
-		i.dropped(d.Path, !d.Stays, d.Owners)
+		found.Dropped = append(found.Dropped, predict.Dropped{Path: d.Path, Removed: !d.Stays, KeptBy: d.Owners})
 	}
+	i.predicted(found)
 }

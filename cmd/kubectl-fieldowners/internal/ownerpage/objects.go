@@ -121,11 +121,5 @@ func (n names) of(owners []ownerview.OwnerItem, exists bool) []chip {
 }
 
 func (n names) managers(managers []fieldowners.Manager, exists bool) []chip {
-	var owners []ownerview.OwnerItem
-	for _, m := range managers {
-		if owner := ownerview.Owner(m); !slices.Contains(owners, owner) {
-			owners = append(owners, owner)
-		}
-	}
-	return n.of(owners, exists)
+	return n.of(ownerview.OwnersOf(managers), exists)
 }

@@ -3,6 +3,7 @@ package ownerview
 import (
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"coapply.dev/fieldowners"
@@ -73,6 +74,17 @@ func ownedItems(all []fieldowners.Owned) []OwnedItem {
 // Owner returns a manager as an owner of fields.
 func Owner(m fieldowners.Manager) OwnerItem {
 	return OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
+}
+
+// OwnersOf returns managers as owners of fields, each once, whatever the apiVersions of its entries.
+func OwnersOf(managers []fieldowners.Manager) []OwnerItem {
+	owners := []OwnerItem{}
+	for _, m := range managers {
+		if owner := Owner(m); !slices.Contains(owners, owner) {
+			owners = append(owners, owner)
+		}
+	}
+	return owners
 }
 
 // Difference writes what differs of one object, a line a field.

@@ -130,9 +130,6 @@ func (o *Object) Item(filter Filter) Item {
 }
 
 func fieldItem(field fieldowners.Field) FieldItem {
-	item := FieldItem{Path: field.Path.String(), ServerPath: field.Path.ServerString(), Owners: []OwnerItem{}, Existence: isExistence(field)}
-	for _, m := range distinct(slices.Concat(field.Owners, field.Whole)) {
-		item.Owners = append(item.Owners, Owner(m))
-	}
-	return item
+	owners := OwnersOf(slices.Concat(field.Owners, field.Whole))
+	return FieldItem{field.Path.String(), field.Path.ServerString(), owners, isExistence(field)}
 }
