@@ -7,6 +7,7 @@ import (
 
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
+	"coapply.dev/internal/wrap"
 )
 
 // String gives the plan for a terminal of 80 columns: what Apply would do, then a
@@ -169,16 +170,5 @@ func (t *planText) item(head, tail string) {
 
 // wrap breaks a text at its spaces.
 func (t *planText) wrap(indent, text string) {
-	line := indent
-	for word := range strings.SplitSeq(text, " ") {
-		if len(line) > len(indent) && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns {
-			t.WriteString(line + "\n")
-			line = indent
-		}
-		if len(line) > len(indent) {
-			line += " "
-		}
-		line += word
-	}
-	t.WriteString(line + "\n")
+	t.WriteString(wrap.Words(strings.Split(text, " "), columns, indent, indent, "") + "\n")
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"coapply.dev/fieldowners"
+	"coapply.dev/internal/wrap"
 )
 
 const (
@@ -111,25 +111,7 @@ func cutTo(text string, limit int) string {
 // continues it, and is continued further in.
 func wrapped(words []string, indent int, continued string) string {
 	margin := strings.Repeat(" ", indent)
-	b := strings.Builder{}
-	b.WriteString(margin)
-	at := indent
-	for i, word := range words {
-		width := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case at+1+width+len(continued) > columns:
-			next := margin + strings.Repeat(" ", len(continued))
-			b.WriteString(continued + "\n" + next)
-			at = len(next)
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += width
-	}
-	return b.String() + "\n"
+	return wrap.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"
 }
 
 // commandParts splits a command before its flags, up to what is quoted.

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
+
+	"coapply.dev/internal/wrap"
 )
 
 // Safe returns text that cannot steer a terminal: what holds anything but printable
@@ -59,20 +61,7 @@ func CutOff(text string, width int) string {
 // Wrap breaks a text into lines between words, for a screen; a width of 0 is unlimited.
 // The lines after the first are indented by two more columns than indent.
 func Wrap(text, indent string, width int) string {
-	var lines []string
-	line := indent
-	for word := range strings.FieldsSeq(text) {
-		switch n := utf8.RuneCountInString(line) + 1 + utf8.RuneCountInString(word); {
-		case strings.TrimSpace(line) == "":
-			line += word
-		case width > 0 && n > width:
-			lines = append(lines, line)
-			line = indent + "  " + word
-		default:
-			line += " " + word
-		}
-	}
-	return strings.Join(append(lines, line), "\n")
+	return wrap.Words(strings.Fields(text), width, indent, indent+"  ", "")
 }
 
 // JSON encodes a value with every character escaped that could steer a terminal or
