@@ -52,21 +52,22 @@ func TerminalOf(stream any) (is bool, width int) {
 // Structured prints what programs read, as json or yaml; other outputs have been printed
 // already.
 func (c *Console) Structured(output string, content any) error {
-	var text []byte
-	var err error
+	text, err := Encode(output, content)
+	if err == nil {
+		_, err = c.Out.Write(text)
+	}
+	return err
+}
+
+// Encode returns the text of Structured.
+func Encode(output string, content any) ([]byte, error) {
 	switch output {
 	case "json":
-		text, err = ownerview.IndentedJSON(content)
+		return ownerview.IndentedJSON(content)
 	case "yaml":
-		text, err = ownerview.YAML(content)
-	default:
-		return nil
+		return ownerview.YAML(content)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = c.Out.Write(text)
-	return err
+	return nil, nil
 }
 
 // output remembers that something could not be written: half an answer is no answer.

@@ -2,9 +2,9 @@ package show
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
@@ -15,57 +15,41 @@ type itemWriter struct {
 	items  int
 }
 
+type itemList = ownerview.List[any]
+
+// frame returns what stands around the items of a list.
+func (w *itemWriter) frame() (head, between, tail string) {
+	if w.output == "yaml" {
+		return "items:\n", "", ""
+	}
+	return "{\n  \"items\": [\n", ",\n", "\n  ]\n}\n"
+}
+
 func (w *itemWriter) add(item any) error {
-	text, err := w.text(item)
-	if err == nil {
-		_, err = w.out.Write(text)
+	text, err := console.Encode(w.output, itemList{Items: []any{item}})
+	if err != nil {
+		return err
+	}
+	head, between, tail := w.frame()
+	if single, isJSON := bytes.CutPrefix(text, []byte(`{"items":[`)); isJSON { // what YAML cannot say otherwise
+		text = []byte(head + "- " + string(bytes.TrimSuffix(single, []byte("]}\n"))) + "\n")
+	}
+	text = bytes.TrimSuffix(text, []byte(tail))
+	if w.items > 0 {
+		text = append([]byte(between), bytes.TrimPrefix(text, []byte(head))...)
 	}
 	w.items++
+	_, err = w.out.Write(text)
 	return err
-}
-
-func (w *itemWriter) text(item any) ([]byte, error) {
-	if w.output == "yaml" {
-		return w.yaml(item)
-	}
-	encoded, err := ownerview.JSON(item)
-	if err != nil {
-		return nil, err
-	}
-	begin := ",\n    "
-	if w.items == 0 {
-		begin = "{\n  \"items\": [\n    "
-	}
-	text := bytes.NewBufferString(begin)
-	err = json.Indent(text, encoded, "    ", "  ")
-	return text.Bytes(), err
-}
-
-func (w *itemWriter) yaml(item any) ([]byte, error) {
-	text, err := ownerview.YAML([]any{item})
-	if err != nil {
-		return nil, err
-	}
-	if single, isJSON := bytes.CutPrefix(text, []byte("[")); isJSON { // what YAML cannot say otherwise
-		text = append([]byte("- "), append(bytes.TrimSuffix(single, []byte("]\n")), '\n')...)
-	}
-	if w.items == 0 {
-		text = append([]byte("items:\n"), text...)
-	}
-	return text, nil
 }
 
 // end prints what is behind the last item.
 func (w *itemWriter) end() error {
-	var text string
-	switch {
-	case w.items == 0 && w.output == "yaml":
-		text = "items: []\n"
-	case w.items == 0:
-		text = "{\n  \"items\": []\n}\n"
-	case w.output != "yaml":
-		text = "\n  ]\n}\n"
+	_, _, tail := w.frame()
+	text := []byte(tail)
+	if w.items == 0 {
+		text, _ = console.Encode(w.output, itemList{Items: []any{}})
 	}
-	_, err := io.WriteString(w.out, text)
+	_, err := w.out.Write(text)
 	return err
 }
