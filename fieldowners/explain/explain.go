@@ -33,10 +33,10 @@ type Conflict struct {
 
 // Way is one way out of the conflicts.
 type Way struct {
-	Title   string
-	Why     string // what to do, and what follows from it
-	Command string // with MANAGER and FILE where the answer does not tell; "" where kubectl cannot do it
-	Go      string // the policy of coapply.dev/apply that does it; an expression
+	Title   string `json:"title"`
+	Why     string `json:"why"`     // what to do, and what follows from it
+	Command string `json:"command"` // with MANAGER and FILE where the answer does not tell; "" where kubectl cannot do it
+	Go      string `json:"go"`      // the policy of coapply.dev/apply that does it; an expression
 }
 
 // Answer reads the answer to an apply that met conflicts: the API server's

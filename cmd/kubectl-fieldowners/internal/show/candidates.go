@@ -10,15 +10,6 @@ import (
 	"coapply.dev/fieldowners/explain"
 )
 
-// readObjects reads the files of live objects and intents.
-func (e *explainCommand) readObjects() (err error) {
-	if e.lives, err = e.objectsIn(e.live); err != nil {
-		return err
-	}
-	e.intents, err = e.objectsIn(e.intent)
-	return err
-}
-
 func (e *explainCommand) objectsIn(file string) ([]map[string]any, error) {
 	if file == "" {
 		return nil, nil

@@ -64,7 +64,10 @@ func (e *explainCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := e.readObjects(); err != nil {
+	if e.lives, err = e.objectsIn(e.live); err != nil {
+		return err
+	}
+	if e.intents, err = e.objectsIn(e.intent); err != nil {
 		return err
 	}
 	explanations, err := explain.Answer(answer, nil, nil)
@@ -108,7 +111,7 @@ type explainItem struct {
 	Name      string            `json:"name"`
 	Conflicts []explainConflict `json:"conflicts"`
 	Look      string            `json:"look"`
-	Ways      []explainWay      `json:"ways"` // force, leave out, share
+	Ways      []explain.Way     `json:"ways"` // force, leave out, share
 }
 
 // explainConflict is one field and one owner of it. Values of Secrets are hidden.
@@ -118,13 +121,6 @@ type explainConflict struct {
 	Owner      ownerview.OwnerItem `json:"owner"`
 	Ours       *any                `json:"ours,omitempty"` // only where it is known
 	Theirs     *any                `json:"theirs,omitempty"`
-}
-
-type explainWay struct {
-	Title   string `json:"title"`
-	Why     string `json:"why"`
-	Command string `json:"command"` // empty where kubectl cannot do it
-	Go      string `json:"go"`
 }
 
 func (e *explainCommand) print(explanations []explain.Explanation) error {
@@ -151,7 +147,7 @@ func (e *explainCommand) print(explanations []explain.Explanation) error {
 
 func newExplainItem(x explain.Explanation) explainItem {
 	item := explainItem{
-		Group: x.Object.Group, Kind: x.Object.Kind, Namespace: x.Object.Namespace, Name: x.Object.Name, Look: x.Look,
+		Group: x.Object.Group, Kind: x.Object.Kind, Namespace: x.Object.Namespace, Name: x.Object.Name, Look: x.Look, Ways: x.Ways,
 	}
 	for _, c := range x.Conflicts {
 		conflict := explainConflict{Path: c.Path.String(), ServerPath: c.ServerPath, Owner: ownerview.Owner(c.Owner)}
@@ -162,9 +158,6 @@ func newExplainItem(x explain.Explanation) explainItem {
 			conflict.Theirs = new(c.Theirs)
 		}
 		item.Conflicts = append(item.Conflicts, conflict)
-	}
-	for _, w := range x.Ways {
-		item.Ways = append(item.Ways, explainWay(w))
 	}
 	return item
 }
