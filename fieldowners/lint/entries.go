@@ -16,7 +16,7 @@ func (l linting) ancientChanges() []Finding {
 	for _, entry := range l.named(fieldowners.AncientChanges, metav1.ManagedFieldsOperationUpdate) {
 		f := newFinding(RuleAncientChanges, []fieldowners.Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("more than ten managers wrote by Update, and the API server merged the oldest of them: "+
-			"who wrote %s is not known any more", fieldCount(f.Fields))
+			"who wrote %s is not known any more", count(f.Fields, "field"))
 		f.Remedy = command.Migrate(fieldowners.AncientChanges, l.mainApplier())
 		found = append(found, f)
 	}
@@ -61,7 +61,7 @@ func (l linting) unserved() []Finding {
 		f := newFinding(RuleUnservedVersion, []fieldowners.Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("%s owns %s in %s, which is not served: once its definition does not have the version at all, applies are refused, and "+
 			"the next plain write drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on)",
-			entry.Manager, fieldCount(f.Fields), entry.APIVersion)
+			entry.Manager, count(f.Fields, "field"), entry.APIVersion)
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
 			f.Message += "; applying in a served version before heals it"
 			f.Remedy = command.Reapply(entry.Name)
@@ -77,11 +77,11 @@ func (l linting) unserved() []Finding {
 // duplicates finds entries of one identity. A write to /scale leaves them, and of
 // those that it is sent the server keeps the last.
 func (l linting) duplicates() []Finding {
-	count := map[fieldowners.Manager]int{}
+	entries := map[fieldowners.Manager]int{}
 	var found []Finding
 	for _, raw := range l.entries {
 		who := fieldowners.Manager{Name: raw.Manager, Operation: raw.Operation, Subresource: raw.Subresource, APIVersion: raw.APIVersion}
-		if count[who]++; count[who] != 2 {
+		if entries[who]++; entries[who] != 2 {
 			continue
 		}
 		f := newFinding(RuleDuplicateEntry, []fieldowners.Manager{who}, nil)
@@ -114,7 +114,7 @@ func (l linting) ownsNothing() []Finding {
 		f := newFinding(RuleOwnsNothing, []fieldowners.Manager{entry.Manager}, entry.Leaves())
 		f.Message = fmt.Sprintf("%s owns nothing", entry.Manager)
 		if f.Fields > 0 {
-			f.Message += fmt.Sprintf(" any more but the existence of %s, whose parts others own, which does no harm", fieldCount(f.Fields))
+			f.Message += fmt.Sprintf(" any more but the existence of %s, whose parts others own, which does no harm", count(f.Fields, "field"))
 		}
 		switch to := l.mainApplier(); {
 		case entry.Operation == metav1.ManagedFieldsOperationApply:

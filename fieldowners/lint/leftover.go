@@ -30,12 +30,12 @@ func (l linting) leftOf(name string, rule Rule) []Finding {
 			continue
 		}
 		f := newFinding(rule, append([]fieldowners.Manager{left.Manager}, appliers...), shared)
-		f.Message = fmt.Sprintf("%s owns %s together with %s: what an applier leaves out stays on the object",
-			left.Manager, fieldCount(len(shared)), appliers[0])
-		if len(appliers) > 1 {
-			f.Message = fmt.Sprintf("%s owns %s together with %s and %d more: what an applier leaves out stays on the object",
-				left.Manager, fieldCount(len(shared)), appliers[0], len(appliers)-1)
+		with := appliers[0].String()
+		if more := len(appliers) - 1; more > 0 {
+			with += fmt.Sprintf(" and %d more", more)
 		}
+		f.Message = fmt.Sprintf("%s owns %s together with %s: what an applier leaves out stays on the object",
+			left.Manager, count(len(shared), "field"), with)
 		f.Remedy = command.Migrate(left.Name, appliers[0].Name)
 		found = append(found, f)
 	}
@@ -89,7 +89,7 @@ func (l linting) updateAndApply() []Finding {
 		f := newFinding(RuleUpdateAndApply, []fieldowners.Manager{updated.Manager, applied[0].Manager}, slices.Concat(both, only))
 		f.Message = fmt.Sprintf("%s applies, and owns %s by Update, %d of them both ways: "+
 			"they stay on the object when it leaves them out of what it applies",
-			updated.Name, fieldCount(f.Fields), len(both))
+			updated.Name, count(f.Fields, "field"), len(both))
 		f.Remedy = command.Migrate(updated.Name, updated.Name)
 		found = append(found, f)
 	}

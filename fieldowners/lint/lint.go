@@ -118,18 +118,12 @@ func newFinding(rule Rule, managers []fieldowners.Manager, paths []fieldowners.P
 	return Finding{Rule: rule, Managers: managers, Paths: paths[:min(examples, len(paths))], Fields: len(paths)}
 }
 
-func fieldCount(n int) string {
-	if n == 1 {
-		return "1 field"
+// count says how many fields or managers there are: 1 field, 2 fields.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
 	}
-	return fmt.Sprintf("%d fields", n)
-}
-
-func managerCount(n int) string {
-	if n == 1 {
-		return "1 manager"
-	}
-	return fmt.Sprintf("%d managers", n)
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func joinPaths(paths []fieldowners.Path) string {

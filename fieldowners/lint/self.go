@@ -31,7 +31,7 @@ func (l linting) selfConflicts() []Finding {
 		}
 		f := newFinding(RuleSelfConflict, []fieldowners.Manager{beside.Manager, applied.Manager}, paths)
 		f.Message = fmt.Sprintf("%s applies the object, and %s owns %s: to the API server two owners, so that %[1]s conflicts with itself "+
-			"when it applies another value", applied.Name, beside.Manager, fieldCount(f.Fields))
+			"when it applies another value", applied.Name, beside.Manager, count(f.Fields, "field"))
 		f.Remedy = command.Migrate(beside.Name, beside.Name)
 		if beside.Operation == metav1.ManagedFieldsOperationApply {
 			f.Remedy += " --operation Apply"

@@ -28,7 +28,7 @@ func (l linting) sharedByUpdate() []Finding {
 		}
 		f := newFinding(RuleSharedByUpdate, append([]fieldowners.Manager{updated.Manager}, appliers...), shared)
 		f.Message = fmt.Sprintf("%s owns %s together with %s: the next other value that %s applies conflicts, unless it forces; move what %s does not write any more",
-			updated.Manager, fieldCount(len(shared)), appliers[0], appliers[0].Name, updated.Name)
+			updated.Manager, count(len(shared), "field"), appliers[0], appliers[0].Name, updated.Name)
 		f.Remedy = command.EndSharing(appliers[0], updated.Manager, shared)
 		found = append(found, f)
 	}

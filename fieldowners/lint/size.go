@@ -48,7 +48,7 @@ func (l linting) manyManagers() []Finding {
 	f.Message = fmt.Sprintf("%s, of whom %d apply, which has no limit, and %d bytes of managed fields: every write costs the API server more "+
 		"with each of them, of a built-in kind up to Kubernetes 1.36 by the square; have fewer reconcilers apply to one object, "+
 		"and merge those that do not write any more",
-		managerCount(len(entries)), appliers, encodedSize(l.entries))
+		count(len(entries), "manager"), appliers, encodedSize(l.entries))
 	f.Remedy = command.Migrate(unknownManager, main)
 	if entries[0].Operation == metav1.ManagedFieldsOperationApply {
 		f.Remedy += " --operation Apply"
@@ -74,7 +74,7 @@ func (l linting) large() []Finding {
 	f := newFinding(RuleLargeManagedFields, managers[:min(3, len(managers))], nil)
 	f.Message = fmt.Sprintf("%d of %d bytes are managed fields of %s, %d of them of %s: every write pays for each manager; "+
 		"release or migrate those that do not write any more",
-		bytes, l.facts.ObjectBytes, managerCount(len(managers)), sizes[managers[0]], managers[0])
+		bytes, l.facts.ObjectBytes, count(len(managers), "manager"), sizes[managers[0]], managers[0])
 	f.Remedy = "kubectl fieldowners get " + command.Placeholder
 	return []Finding{f}
 }

@@ -47,7 +47,7 @@ func (l linting) wideUpdate() []Finding {
 		f := newFinding(RuleWideUpdate, append([]fieldowners.Manager{entry.Manager}, others...), taken)
 		f.Message = fmt.Sprintf("%s wrote %s, and owns %s of content as well: an update of the whole object takes every value that "+
 			"its Go type spells or defaults differently, and %s; move them back, and have its author send only what changed",
-			entry.Manager, beside, fieldCount(len(taken)), whatConflicts(others[0]))
+			entry.Manager, beside, count(len(taken), "field"), whatConflicts(others[0]))
 		f.Remedy = l.giveBack(entry, others[0], taken)
 		found = append(found, f)
 	}
