@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -42,10 +41,7 @@ func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 }
 
 // isGone reports whether the API server has forgotten the version that was asked for.
-func isGone(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code == http.StatusGone
-}
+func isGone(err error) bool { return apierrors.IsGone(err) || apierrors.IsResourceExpired(err) }
 
 // errorEvent is a watch that brings the error, as most 410s come.
 func errorEvent(err error) watch.Interface {

@@ -146,16 +146,22 @@ func (w *command) run(cmd *cobra.Command, args []string) error {
 func follow(ctx context.Context, client metadata.Interface, targets []Target, report *reporter) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	followAll(targets, client, follower{report: report}, func(f *follower) { end(f.follow(ctx)) })
+	return context.Cause(ctx)
+}
+
+// followAll has a follower of each target follow it, as the first one does, until all have ended.
+func followAll(targets []Target, client metadata.Interface, first follower, follow func(*follower)) {
 	var all sync.WaitGroup
 	for _, target := range targets {
-		f := &follower{Target: target, client: target.In(client), report: report}
+		f := first
+		f.Target, f.client = target, target.In(client)
 		all.Go(func() {
-			end(f.follow(ctx))
-			report.ended(f.behind)
+			follow(&f)
+			f.report.ended(f.behind)
 		})
 	}
 	all.Wait()
-	return context.Cause(ctx)
 }
 
 // Look watches targets until the context ends for fights and loops alone, and passes them to
@@ -167,16 +173,10 @@ func Look(ctx context.Context, client metadata.Interface, targets []Target, errO
 		return nil, err
 	}
 	report.onlyFights, report.found = true, found
-	var all sync.WaitGroup
-	for _, target := range targets {
-		f := &follower{Target: target, client: target.In(client), report: report, sparse: true}
-		all.Go(func() {
-			if err := f.follow(ctx); ctx.Err() == nil {
-				f.behind = fmt.Errorf("%s cannot be watched: %w", f, err)
-			}
-			report.ended(f.behind)
-		})
-	}
-	all.Wait()
+	followAll(targets, client, follower{report: report, sparse: true}, func(f *follower) {
+		if err := f.follow(ctx); ctx.Err() == nil {
+			f.behind = fmt.Errorf("%s cannot be watched: %w", f, err)
+		}
+	})
 	return report.behind, nil
 }
