@@ -37,28 +37,18 @@ func sharesOf(fields []ownerview.FieldItem) shares {
 // Owned counts the fields with exactly one owner.
 func (s shares) Owned() int { return s.Total - s.Shared - s.Nobody }
 
-// segment is a part of a bar, in hundredths of its width.
+// segment is a part of a bar.
 type segment struct {
-	from, width float64
-	Look        string // of its colour
-	Letters     string // on it, if there is room
-	Title       string
+	X, Width, Text string // where it begins, how wide it is, where its letters are
+	Look           string // of its colour
+	Letters        string // on it, if there is room
+	Title          string
 }
-
-// X returns where it begins.
-func (s segment) X() string { return percent(s.from) }
-
-// Width returns how wide it is.
-func (s segment) Width() string { return percent(s.width) }
-
-// Text returns where its letters are.
-func (s segment) Text() string { return percent(s.from + s.width/2) }
-
-func percent(v float64) string { return fmt.Sprintf("%.2f%%", v) }
 
 // bar puts parts of a whole side by side.
 type bar struct {
 	total    int
+	end      float64 // of the last segment, in hundredths of the whole
 	Segments []segment
 }
 
@@ -66,12 +56,12 @@ func (b *bar) add(n int, s segment) {
 	if n == 0 || b.total == 0 {
 		return
 	}
-	if last := len(b.Segments) - 1; last >= 0 {
-		s.from = b.Segments[last].from + b.Segments[last].width
-	}
-	s.width = 100 * float64(n) / float64(b.total)
-	if s.width < 2.5 {
+	percent := func(v float64) string { return fmt.Sprintf("%.2f%%", v) }
+	width := 100 * float64(n) / float64(b.total)
+	s.X, s.Width, s.Text = percent(b.end), percent(width), percent(b.end+width/2)
+	if width < 2.5 {
 		s.Letters = ""
 	}
+	b.end += width
 	b.Segments = append(b.Segments, s)
 }
