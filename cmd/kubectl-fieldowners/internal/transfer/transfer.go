@@ -148,10 +148,15 @@ func commandLine(cmd *cobra.Command, words ...string) string {
 // fails, and prints each error on stderr. It returns ErrSaid if one failed, and ErrFound if
 // something was found.
 func (e *engine) eachNamed(ctx context.Context, args []string, handle func(apply.ObjectRef) (found bool, err error)) error {
-	all, err := e.named(args)
+	builder, err := e.Builder(objects.Selection{})
+	if err != nil {
+		return err
+	}
+	// Those that were found come with an error about the others.
+	all, err := builder.ResourceTypeOrNameArgs(false, args...).ContinueOnError().Flatten().Do().Infos()
 	failed, found := e.Say(err), false
-	for _, object := range all {
-		finds, err := handle(object)
+	for _, info := range all {
+		finds, err := handle(refTo(info))
 		failed, found = e.Say(err) || failed, finds || found
 		if ctx.Err() != nil {
 			break
@@ -166,25 +171,6 @@ func (e *engine) eachNamed(ctx context.Context, args []string, handle func(apply
 		return console.ErrFound
 	}
 	return nil
-}
-
-// named finds the objects of TYPE/NAME or TYPE NAME. Those that were found come with
-// an error about the others.
-func (e *engine) named(args []string) (found []apply.ObjectRef, err error) {
-	builder, err := e.Builder(objects.Selection{})
-	if err != nil {
-		return nil, err
-	}
-	err = builder.ResourceTypeOrNameArgs(false, args...).
-		ContinueOnError().Flatten().
-		Do().
-		Visit(func(info *resource.Info, err error) error {
-			if err == nil {
-				found = append(found, refTo(info))
-			}
-			return err
-		})
-	return found, err
 }
 
 func refTo(info *resource.Info) apply.ObjectRef {
