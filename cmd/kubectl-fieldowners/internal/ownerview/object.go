@@ -7,10 +7,6 @@
 package ownerview
 
 import (
-	"maps"
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -72,18 +68,16 @@ func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[st
 	const hidden = string(fieldowners.Hidden)
 	shown := runtime.DeepCopyJSON(content)
 	for _, field := range []string{"data", "stringData"} {
-		values, isMap := shown[field].(map[string]any)
-		if _, has := shown[field]; has && !isMap {
+		switch values := shown[field].(type) {
+		case nil:
+		case map[string]any:
+			for key := range values {
+				values[key] = hidden
+			}
+		default:
 			shown[field] = hidden
 		}
-		for _, key := range slices.Collect(maps.Keys(values)) {
-			values[key] = hidden
-		}
 	}
-	if annotations, found, _ := unstructured.NestedFieldNoCopy(shown, "metadata", "annotations"); found {
-		if all, isMap := annotations.(map[string]any); isMap && all[corev1.LastAppliedConfigAnnotation] != nil {
-			all[corev1.LastAppliedConfigAnnotation] = hidden
-		}
-	}
+	fieldowners.LastAppliedPath.Set(shown, hidden)
 	return shown
 }
