@@ -66,9 +66,10 @@ func (a *auditor) readCluster(ctx context.Context, args []string) error {
 type cluster struct {
 	*auditor
 
+	discovered
+
 	client    metadata.Interface
 	namespace string
-	served    servedVersions
 	progress  progress
 	refused   []string // kinds that may not be listed
 	refusal   error    // of the first
@@ -98,14 +99,12 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 	if r.namespace, _, err = a.Namespace(); err != nil {
 		return nil, nil, err
 	}
-	discovered, err := discover(a.Reader)
-	if err != nil {
+	if r.discovered, err = discover(a.Reader); err != nil {
 		return nil, nil, err
 	}
-	r.served = discovered.served
-	kinds, err := kindsFor(a.Reader, args, discovered, a.AllNamespaces)
+	kinds, err := kindsFor(a.Reader, args, r.all, a.AllNamespaces)
 	if len(args) == 0 { // else it is not about all kinds
-		for _, problem := range discovered.problems {
+		for _, problem := range r.problems {
 			a.audit.Problem(problem)
 		}
 	}
@@ -125,7 +124,7 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 	apiVersion, name := kind.kind.ToAPIVersionAndKind()
 	before := r.audit.Objects()
 	target := r.target(kind)
-	facts := lint.Facts{Served: r.served.of(name)}
+	facts := lint.Facts{Served: r.versions(name)}
 	snapshot, err := listPages(ctx, target.In(r.client), r.Selection, func(page *metav1.PartialObjectMetadataList) error {
 		for _, m := range page.Items {
 			r.add(owneraudit.Object{

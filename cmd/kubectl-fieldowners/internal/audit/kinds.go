@@ -26,25 +26,20 @@ type kind struct {
 
 func (k kind) String() string { return k.GroupResource().String() }
 
-// servedVersions are the versions in which the server serves kinds.
-type servedVersions struct {
-	kinds  map[schema.GroupVersionKind]bool
-	failed map[schema.GroupVersion]bool // could not be asked
-}
-
-// of returns a function that reports for a kind whether a version is served, and whether that is known.
-func (s servedVersions) of(kind string) func(apiVersion string) (served, known bool) {
-	return func(apiVersion string) (served, known bool) {
-		version, err := schema.ParseGroupVersion(apiVersion)
-		return err == nil && s.kinds[version.WithKind(kind)], !s.failed[version]
-	}
-}
-
 // discovered is what the server serves.
 type discovered struct {
-	served   servedVersions
-	all      []kind  // that can be listed and patched, in order
-	problems []error // groups that could not be asked
+	all      []kind // that can be listed and patched, in order
+	served   map[schema.GroupVersionKind]bool
+	failed   map[schema.GroupVersion]bool // could not be asked
+	problems []error                      // why not
+}
+
+// versions returns a function that reports for a kind whether a version is served, and whether that is known.
+func (d discovered) versions(kind string) func(apiVersion string) (served, known bool) {
+	return func(apiVersion string) (served, known bool) {
+		version, err := schema.ParseGroupVersion(apiVersion)
+		return err == nil && d.served[version.WithKind(kind)], !d.failed[version]
+	}
 }
 
 // discover asks the server anew: what an old cache knows may not be served any more.
@@ -54,14 +49,14 @@ func discover(r *objects.Reader) (discovered, error) {
 		return discovered{}, err
 	}
 	client.Invalidate()
-	d := discovered{served: servedVersions{map[schema.GroupVersionKind]bool{}, map[schema.GroupVersion]bool{}}}
+	d := discovered{served: map[schema.GroupVersionKind]bool{}, failed: map[schema.GroupVersion]bool{}}
 	_, all, err := client.ServerGroupsAndResources()
 	if err := d.note(err); err != nil {
 		return d, err
 	}
 	for _, list := range all {
 		for _, k := range kindsOf(list) {
-			d.served.kinds[k.kind] = true
+			d.served[k.kind] = true
 		}
 	}
 	preferred, err := client.ServerPreferredResources()
@@ -82,7 +77,7 @@ func (d *discovered) note(err error) error {
 		return err
 	}
 	for group, why := range failed.Groups {
-		d.served.failed[group] = true
+		d.failed[group] = true
 		d.problems = append(d.problems, fmt.Errorf("the kinds of %s are not known: %w", group, why))
 	}
 	slices.SortFunc(d.problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
@@ -109,9 +104,9 @@ func kindsOf(list *metav1.APIResourceList, verbs ...string) []kind {
 // kindsFor returns the kinds that the arguments name, or all that an audit of a
 // namespace or of a cluster is about: events are left out, which are written once,
 // are gone soon, and are served twice.
-func kindsFor(r *objects.Reader, args []string, d discovered, allNamespaces bool) ([]kind, error) {
+func kindsFor(r *objects.Reader, args []string, all []kind, allNamespaces bool) ([]kind, error) {
 	if len(args) == 0 {
-		return slices.DeleteFunc(slices.Clone(d.all), func(k kind) bool {
+		return slices.DeleteFunc(slices.Clone(all), func(k kind) bool {
 			return k.Resource == "events" || !k.namespaced && !allNamespaces
 		}), nil
 	}
