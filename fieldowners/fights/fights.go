@@ -18,13 +18,8 @@ const (
 )
 
 // Detector notices managers that take a field from each other more often than a set
-// number of times in a minute. It sees ownership only: writers that share one name,
-// operation and subresource are one manager. Observe takes no account of a manager that
-// deletes another's field; ObserveWrite does.
-//
-// It has no clock: times come with what it is shown. It remembers a minute, and of
-// the fields that moved the last 10,000. It is not safe for concurrent use. It is made by
-// New; the zero value notices nothing.
+// number of times in a minute. Observe takes no account of a manager that deletes
+// another's field; ObserveWrite does. It is made by New; the zero value notices nothing.
 type Detector struct {
 	perMinute int
 	contests  map[contestKey]*list.Element // of *contest

@@ -18,10 +18,7 @@ const (
 // Loops notices managers that write in turn, again and again, though neither takes a field
 // from the other: each may answer what the other wrote. A family is one object, or
 // several that are looked at together, such as a parent and what it controls; Place is
-// what the caller wants to know of each manager's last write.
-//
-// It has no clock: times come with the writes. It remembers a minute of 1,000 families. It
-// is not safe for concurrent use. It is made by NewLoops.
+// what the caller wants to know of each manager's last write. It is made by NewLoops.
 type Loops[Place any] struct {
 	turns    int // in a minute
 	within   time.Duration
