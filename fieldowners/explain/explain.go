@@ -53,14 +53,10 @@ type Way struct {
 // What is no conflict is an error that says what it is instead: a stale write, a
 // create of what exists, another failure, a text that was cut off.
 func Answer(answer []byte, live, intent map[string]any) ([]Explanation, error) {
-	answers, err := readAnswers(answer)
-	if err != nil {
-		return nil, err
-	}
-	if len(answers) > 1 && (live != nil || intent != nil) {
+	if answers, _ := readAnswers(answer); len(answers) > 1 && (live != nil || intent != nil) {
 		return nil, fmt.Errorf("the text has the answers for %d objects, and does not say which of them the live object or the intent is: give one answer, or neither of the two", len(answers))
 	}
-	return explainAll(answers, func(Explanation) (map[string]any, map[string]any, error) { return live, intent, nil })
+	return Each(answer, func(Explanation) (map[string]any, map[string]any, error) { return live, intent, nil })
 }
 
 // Each is Answer for a text with the answers for several objects. objects returns
@@ -71,10 +67,6 @@ func Each(answer []byte, objects func(Explanation) (live, intent map[string]any,
 	if err != nil {
 		return nil, err
 	}
-	return explainAll(answers, objects)
-}
-
-func explainAll(answers []conflictAnswer, objects func(Explanation) (live, intent map[string]any, err error)) ([]Explanation, error) {
 	var explanations []Explanation
 	for _, a := range answers {
 		e, err := a.explain(nil, nil)
