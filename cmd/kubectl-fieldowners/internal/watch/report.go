@@ -64,9 +64,11 @@ func (r *reporter) step(s change) error {
 		case part.before != nil && part.after != nil:
 			events = append(events, r.changed(part)...)
 		case part.after != nil:
-			events = append(events, r.came(part)...)
+			events = append(events, r.whole(part, part.after, "created", "entered")...)
 		case part.before != nil:
-			events = append(events, r.went(part)...)
+			r.fights.Forget(string(part.before.uid))
+			r.loops.Forget(string(part.before.uid))
+			events = append(events, r.whole(part, part.before, "deleted", "left")...)
 		}
 	}
 	return r.print(events)
@@ -80,42 +82,29 @@ func (r *reporter) changed(s change) []Event {
 	if !r.onlyFights {
 		events = slices.DeleteFunc(s.moves(d), func(e Event) bool { return !r.asksFor(e) })
 	}
+	var alarms []Event
 	for _, fight := range r.fights.ObserveWrite(string(s.after.uid), s.before.ownership, s.after.ownership, s.at) {
-		if e := s.fight(fight); r.asksFor(e) {
-			events = append(events, e)
-			r.fought = true
-		}
+		alarms = append(alarms, s.fight(fight))
 	}
 	for _, loop := range r.wrote(s, writers) {
-		if e := s.loop(loop); r.asksFor(e) {
-			events = append(events, e)
-			r.fought = true
-		}
+		alarms = append(alarms, s.loop(loop))
 	}
-	return events
+	alarms = slices.DeleteFunc(alarms, func(e Event) bool { return !r.asksFor(e) })
+	r.fought = r.fought || len(alarms) > 0
+	return append(events, alarms...)
 }
 
-func (r *reporter) came(s change) []Event {
-	e := s.event("created")
+// whole returns the event of an object that has come or gone, by itself or by the selectors.
+func (r *reporter) whole(s change, w *watched, kind, bySelector string) []Event {
 	if r.bySelector {
-		e.Type = "entered"
+		kind = bySelector
 	}
-	e.Managers = s.after.owners(r.asks)
-	if r.onlyFights || r.narrowed() && len(e.Managers) == 0 {
+	e, owners := s.event(kind), w.owners(r.asks)
+	if r.onlyFights || r.narrowed() && len(owners) == 0 {
 		return nil
 	}
-	return []Event{e}
-}
-
-func (r *reporter) went(s change) []Event {
-	r.fights.Forget(string(s.before.uid))
-	r.loops.Forget(string(s.before.uid))
-	e := s.event("deleted")
-	if r.bySelector {
-		e.Type = "left"
-	}
-	if r.onlyFights || r.narrowed() && len(s.before.owners(r.asks)) == 0 {
-		return nil
+	if s.after != nil {
+		e.Managers = owners
 	}
 	return []Event{e}
 }
