@@ -1,15 +1,14 @@
 package check
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/dustin/go-humanize/english"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/fieldowners"
 )
 
 func (c *command) print(items []result) error {
@@ -160,11 +159,5 @@ func short(v any) string {
 	if v == nil {
 		return "nothing"
 	}
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return "?"
-	}
-	return ownerview.CutOff(ownerview.Safe(strings.TrimSpace(b.String())), 60)
+	return ownerview.CutOff(fieldowners.FormatValue(v), 60)
 }

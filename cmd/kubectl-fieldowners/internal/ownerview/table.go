@@ -1,7 +1,6 @@
 package ownerview
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -167,9 +166,5 @@ func valueText(field fieldowners.Field) string {
 	case []any:
 		return fmt.Sprintf("[%d]", len(v))
 	}
-	text, err := json.Marshal(field.Value)
-	if err != nil {
-		return "?"
-	}
-	return CutOff(Safe(string(text)), 60)
+	return CutOff(fieldowners.FormatValue(field.Value), 60)
 }
