@@ -39,7 +39,7 @@ type UpdateObservation struct {
 	Kind         schema.GroupVersionKind
 	Verb         string // Do, Status, EnsureFinalizer or RemoveFinalizer
 	Result       string // "Success", or ResultOf the error
-	Attempts     int    // live reads, each with the write that followed; 0 when nothing was to be written
+	Attempts     int    // turns in the object's lane, as update.Result.Attempts; 0 when nothing was to be written
 	StaleWrites  int
 	Duration     time.Duration
 	Waited       time.Duration // of Duration, for the lane
