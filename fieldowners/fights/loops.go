@@ -15,25 +15,25 @@ const (
 	maxWriters  = 16
 )
 
-// Loops notices managers that write in turn, again and again, though neither takes a field
-// from the other: each may answer what the other wrote. A family is one object, or
-// several that are looked at together, such as a parent and what it controls; Place is
-// what the caller wants to know of each manager's last write.
+// Loops detects managers that write in turn, again and again, though neither takes a field from
+// the other: each may answer what the other wrote. A family is one object, or several that are
+// observed together, such as a parent and what it controls. Place is what the caller wants to
+// be returned about each manager's last write.
 //
-// It has no clock: times come with the writes. It remembers a minute of 1,000 families. It
-// is not safe for concurrent use. It is made by NewLoops.
+// It has no clock: its caller passes times. It remembers a minute of 1,000 families. It is not
+// safe for concurrent use. Make it by NewLoops.
 type Loops[Place any] struct {
 	turns    int // in a minute
 	within   time.Duration
 	families map[string]*list.Element
-	recent   *list.List // of *family; the one written to last is in front
+	recent   *list.List // of *family; the one written to last is first
 }
 
-// family is what is known of one.
+// family is what is known about a family of objects.
 type family[Place any] struct {
 	uid    string
 	writes int       // so far
-	latest time.Time // the last of them
+	latest time.Time // time of the last write
 	pairs  []*pair
 	last   map[string]turnOf[Place] // by manager, since somebody else wrote
 }
@@ -44,7 +44,7 @@ type turnOf[Place any] struct {
 	place  Place
 }
 
-// pair is two managers, and when the one wrote after the other had.
+// pair is two managers, with the writes of each that followed one of the other.
 type pair struct {
 	a, b  string // in this order
 	turns []turn // oldest first
@@ -66,10 +66,10 @@ type Loop[Place any] struct {
 	News bool
 }
 
-// NewLoops returns Loops for which so many turns in a minute, half of them each manager's, are
-// a loop. A write is a turn where it comes within a time after the other's: an answer
-// comes soon, while two that each write every so many seconds leave a pause. It refuses fewer
-// than 2 turns, and a time that is not above 0.
+// NewLoops returns Loops for which this many turns in a minute, half of them by each manager,
+// are a loop. A write is a turn if it follows one of the other manager within this time:
+// answers come soon, while two managers that write at intervals leave a pause. It returns an
+// error for fewer than 2 turns, or a time that is not above 0.
 func NewLoops[Place any](turns int, within time.Duration) (*Loops[Place], error) {
 	switch {
 	case turns < 2:
@@ -80,9 +80,9 @@ func NewLoops[Place any](turns int, within time.Duration) (*Loops[Place], error)
 	return &Loops[Place]{turns: turns, within: within, families: map[string]*list.Element{}, recent: list.New()}, nil
 }
 
-// Wrote counts a write, and returns the loops that it is part of. A manager
-// takes its turn after each of the others that wrote since its own last write: three
-// that go round are three pairs.
+// Wrote counts a write, and returns the loops that it is part of. A write is a turn after each
+// other manager that wrote since this manager's last write: three that write in turn are three
+// loops.
 func (l *Loops[Place]) Wrote(uid, manager string, place Place, at time.Time) []Loop[Place] {
 	f := l.family(uid, at)
 	f.writes++
@@ -109,7 +109,7 @@ func (l *Loops[Place]) Wrote(uid, manager string, place Place, at time.Time) []L
 	return found
 }
 
-// Interrupted has the count of a family begin anew: somebody else wrote.
+// Interrupted makes the count of a family begin anew, because somebody else wrote.
 func (l *Loops[Place]) Interrupted(uid string) {
 	if element, known := l.families[uid]; known {
 		f := element.Value.(*family[Place])
@@ -117,7 +117,7 @@ func (l *Loops[Place]) Interrupted(uid string) {
 	}
 }
 
-// GoesOn reports whether a loop that was found does, at half of its pace.
+// GoesOn reports whether a loop that was found goes on, at half of its pace or more.
 func (l *Loops[Place]) GoesOn(uid, a, b string, at time.Time) bool {
 	element, known := l.families[uid]
 	if !known {
@@ -127,7 +127,7 @@ func (l *Loops[Place]) GoesOn(uid, a, b string, at time.Time) bool {
 	return i >= 0 && element.Value.(*family[Place]).pairs[i].goesRound(at, l.turns/2)
 }
 
-// Forget drops what is known of a family.
+// Forget drops what is known about a family.
 func (l *Loops[Place]) Forget(uid string) {
 	if element, known := l.families[uid]; known {
 		l.recent.Remove(element)
@@ -135,8 +135,8 @@ func (l *Loops[Place]) Forget(uid string) {
 	}
 }
 
-// family returns what is known of one, as the one written to last, and forgets those
-// that have been idle.
+// family returns what is known about a family, as the one written to last, and forgets idle
+// families.
 func (l *Loops[Place]) family(uid string, at time.Time) *family[Place] {
 	element, known := l.families[uid]
 	if !known {
@@ -176,7 +176,7 @@ func (p *pair) since(at time.Time) []turn {
 	return p.turns[first:]
 }
 
-// tell reports whether people should hear of the loop.
+// tell reports whether the loop is news.
 func (p *pair) tell(at time.Time) bool {
 	if !p.told.IsZero() && at.Sub(p.told) < fightWindow {
 		return false
@@ -185,8 +185,8 @@ func (p *pair) tell(at time.Time) bool {
 	return true
 }
 
-// goesRound reports whether there were so many turns in the last minute, half of them
-// each way.
+// goesRound reports whether there were this many turns in the last minute, half of them each
+// way.
 func (p *pair) goesRound(at time.Time, turns int) bool {
 	var toA, toB int
 	for _, t := range p.since(at) {
