@@ -29,7 +29,7 @@ func (k kind) String() string { return k.GroupResource().String() }
 // servedVersions are the versions in which the server serves kinds.
 type servedVersions struct {
 	kinds  map[schema.GroupVersionKind]bool
-	failed map[schema.GroupVersion]bool // could not be asked
+	failed map[schema.GroupVersion]bool // versions about which the server could not be asked
 }
 
 // of returns a function that reports for a kind whether a version is served, and whether that is known.
@@ -44,10 +44,10 @@ func (s servedVersions) of(kind string) func(apiVersion string) (served, known b
 type discovered struct {
 	served   servedVersions
 	all      []kind  // that can be listed and patched, in order
-	problems []error // groups that could not be asked
+	problems []error // groups about which the server could not be asked
 }
 
-// discover asks the server anew: what an old cache knows may not be served any more.
+// discover asks the server, not a cache, which may have kinds that are no longer served.
 func discover(r *objects.Reader) (discovered, error) {
 	client, err := r.Config.ToDiscoveryClient()
 	if err != nil {
@@ -75,7 +75,7 @@ func discover(r *objects.Reader) (discovered, error) {
 	return d, nil
 }
 
-// note keeps groups that could not be asked as problems.
+// note records groups about which the server could not be asked as problems.
 func (d *discovered) note(err error) error {
 	failed := (*discovery.ErrGroupDiscoveryFailed)(nil)
 	if !errors.As(err, &failed) {
@@ -106,9 +106,9 @@ func kindsOf(list *metav1.APIResourceList, verbs ...string) []kind {
 	return kinds
 }
 
-// kindsFor returns the kinds that the arguments name, or all that an audit of a
-// namespace or of a cluster is about: events are left out, which are written once,
-// are gone soon, and are served twice.
+// kindsFor returns the kinds that the arguments name, or all kinds for an audit of a namespace
+// or of a cluster, without events: these are written once, expire soon, and are served in two
+// groups.
 func kindsFor(r *objects.Reader, args []string, d discovered, allNamespaces bool) ([]kind, error) {
 	if len(args) == 0 {
 		return slices.DeleteFunc(slices.Clone(d.all), func(k kind) bool {
