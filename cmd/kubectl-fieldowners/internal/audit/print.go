@@ -15,10 +15,10 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// note prints on stderr what must not be missed, whatever the output.
+// note prints on stderr what must not be missed, for every output format.
 func (a *auditor) note(r owneraudit.Report) {
 	_, width := console.TerminalOf(a.ErrOut)
-	for _, problem := range r.Problems { // which may name all kinds
+	for _, problem := range r.Problems { // a problem may name all kinds
 		fmt.Fprintln(a.ErrOut, ownerview.Wrap("error: "+ownerview.Visible(problem), "", width))
 	}
 	if more := r.ProblemCount - len(r.Problems); more > 0 {
@@ -50,7 +50,7 @@ func (a *auditor) note(r owneraudit.Report) {
 	}
 }
 
-// print prints the report. reading is why it is incomplete.
+// print prints the report. reading is the error by which it is incomplete, or nil.
 func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
 	switch a.output {
 	case "html":
@@ -63,14 +63,14 @@ func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) 
 	return a.Structured(a.output, r)
 }
 
-// resourceOf names an object as -o name does.
+// resourceOf returns the name of an object as -o name does.
 func resourceOf(r ownerview.Ref) string {
 	o := ownerview.Object{GroupVersionKind: schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), Name: r.Name}
 	return o.Resource()
 }
 
-// sarifOf returns a result for each finding of an audit, which names the example objects.
-// An object has no line of code; what breaks a contract is shown beside the contract's file.
+// sarifOf returns a result for each finding of an audit, which names the example objects. An
+// object has no line of code; violations of a contract have the contract's file.
 func sarifOf(report owneraudit.Report, contractFile string) *sarif.Run {
 	run := console.NewSarif()
 	for _, f := range report.Findings {
