@@ -15,13 +15,13 @@ type fieldLines struct {
 	lines map[string]int // by Path.String
 }
 
-// newFieldLines reads the document of an object once more. root is the object with its list items
-// named as paths name them.
+// newFieldLines finds the lines by parsing the document of an object once more. root is the
+// object, with its list items named as in paths.
 func newFieldLines(item objects.Item, root fieldowners.Field) fieldLines {
 	found := fieldLines{first: item.Line, lines: map[string]int{}}
 	var whole yaml.Node
 	if err := yaml.Unmarshal(item.Text, &whole); err != nil || len(whole.Content) == 0 {
-		return found // the document's first line is still right
+		return found // with the document's first line
 	}
 	at := whole.Content[0]
 	for _, i := range item.Places {
@@ -54,7 +54,7 @@ func (l fieldLines) add(before int, node *yaml.Node, field fieldowners.Field) {
 	}
 }
 
-// of returns the line of a field, or of the nearest one around it, down from 1.
+// of returns the line of a field, or of the nearest field around it, from 1.
 func (l fieldLines) of(path fieldowners.Path) int {
 	var text strings.Builder
 	line := l.first
@@ -71,7 +71,7 @@ func entryNode(node *yaml.Node, name string) (key, value *yaml.Node) {
 	if node = resolved(node); node == nil || node.Kind != yaml.MappingNode {
 		return nil, nil
 	}
-	for i := 0; i+1 < len(node.Content); i += 2 { // keys and values take turns
+	for i := 0; i+1 < len(node.Content); i += 2 { // keys and values alternate
 		if node.Content[i].Value == name {
 			return node.Content[i], node.Content[i+1]
 		}
