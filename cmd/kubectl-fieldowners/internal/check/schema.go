@@ -18,14 +18,13 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// kindSchemas are the API server's own schemas, from /openapi/v3: those that it types
-// an apply by.
+// kindSchemas are the API server's own schemas, from /openapi/v3, which it uses for applies.
 type kindSchemas struct {
 	paths map[string]openapi.GroupVersion
-	known map[schema.GroupVersion]managedfields.TypeConverter // nil: there is none
+	known map[schema.GroupVersion]managedfields.TypeConverter // nil if there is none
 }
 
-// readSchemas asks the server which schemas it has. If it cannot be asked, they are empty.
+// readSchemas returns the schemas that the server has; none if the server cannot be asked.
 func readSchemas(r *objects.Reader) kindSchemas {
 	s := kindSchemas{known: map[schema.GroupVersion]managedfields.TypeConverter{}}
 	if client, err := r.Config.ToDiscoveryClient(); err == nil {
@@ -63,10 +62,10 @@ func schemaAt(path openapi.GroupVersion) managedfields.TypeConverter {
 	return converter
 }
 
-// lookUp holds the intent against what is known of its kind. The API server refuses
-// what its own schema does not have. The schema of the Kubernetes that the plugin was
-// built with says what is certain, and so does the live object where there is no schema;
-// anything else is in doubt.
+// lookUp compares the intent with what is known about its kind. A field that the server's own
+// schema does not have will be refused. Without the server's schema, a field is certain if the
+// schema of the plugin's Kubernetes version or the live object has it; any other field is a
+// doubt.
 func (c *command) lookUp(item *result, intent, live map[string]any) {
 	object := &unstructured.Unstructured{Object: intent}
 	kind := object.GroupVersionKind()
@@ -100,13 +99,13 @@ type wrongField struct {
 // wrongLine is a line of structured-merge-diff's typed.ValidationErrors.
 var wrongLine = regexp.MustCompile(`^\s*(\S.*?): (field not declared in schema|duplicate entries for key|expected [a-z]+)`)
 
-// maxWrong is about how many wrong fields of an object are listed: the whole object is validated
-// again for each.
+// maxWrong is about how many wrong fields of an object are listed, as the whole object is
+// validated again for each.
 const maxWrong = 50
 
-// wrongFields lists what is wrong with an object, in the order of paths; known reports
-// whether the schema has its kind. Of a map that has several unknown fields the schema
-// names one, any of them, so what it names is taken out and the rest is asked for again.
+// wrongFields returns what is wrong with an object, in the order of paths; known reports
+// whether the schema has its kind. The schema names only one of several unknown fields of a
+// map, so that one is removed and the rest is validated again.
 func wrongFields(converter managedfields.TypeConverter, object *unstructured.Unstructured) (wrong []wrongField, known bool) {
 	rest := object.DeepCopy()
 	for len(wrong) < maxWrong {
@@ -132,7 +131,7 @@ func wrongFields(converter managedfields.TypeConverter, object *unstructured.Uns
 
 func keepParents(fieldowners.Path) bool { return true }
 
-// wrongIn reads an error of the schema. It quotes no values.
+// wrongIn returns the fields in an error of the schema, without values.
 func wrongIn(object map[string]any, err error) (wrong []wrongField) {
 	for line := range strings.Lines(err.Error()) {
 		match := wrongLine.FindStringSubmatch(line)
@@ -153,8 +152,9 @@ func wrongIn(object map[string]any, err error) (wrong []wrongField) {
 	return wrong
 }
 
-// newFields are the topmost fields of an intent for which a live object has no example:
-// a field of the same name, of any item in a list. Metadata is that of every kind.
+// newFields returns the topmost fields of an intent for which the live object has no example: a
+// field of the same name, in any item of a list. Metadata is the same for all kinds and left
+// out.
 func newFields(intent fieldowners.Field, live map[string]any) (found []fieldowners.Path) {
 	var walk func(field fieldowners.Field, examples []any)
 	walk = func(field fieldowners.Field, examples []any) {
