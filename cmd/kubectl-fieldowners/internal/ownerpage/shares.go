@@ -6,8 +6,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// shares counts the fields of an object by their owners. That a map, a list or a list
-// item exists is no field here.
+// shares counts the fields of an object by their owners, without the existence of maps, lists
+// and list items.
 type shares struct {
 	Total, Shared, Nobody int
 	alone, shared         map[ownerview.OwnerItem]int
@@ -41,22 +41,22 @@ func (s shares) Owned() int { return s.Total - s.Shared - s.Nobody }
 type segment struct {
 	from, width float64
 	Look        string // of its colour
-	Letters     string // on it, if there is room
+	Letters     string // shown on it if there is room
 	Title       string
 }
 
-// X returns where it begins.
+// X returns where the segment begins.
 func (s segment) X() string { return percent(s.from) }
 
-// Width returns how wide it is.
+// Width returns the width of the segment.
 func (s segment) Width() string { return percent(s.width) }
 
-// Text returns where its letters are.
+// Text returns the position of its letters.
 func (s segment) Text() string { return percent(s.from + s.width/2) }
 
 func percent(v float64) string { return fmt.Sprintf("%.2f%%", v) }
 
-// bar puts parts of a whole side by side.
+// bar is segments side by side.
 type bar struct {
 	total    int
 	Segments []segment
