@@ -1,5 +1,5 @@
-// Package ownerview shows one object's ownership to people and to programs: as YAML
-// with owners beside the fields, as a table, as JSON.
+// Package ownerview writes one object's ownership for people and for programs: as YAML with
+// owners beside the fields, as a table, as JSON.
 //
 // It is pure: objects in, text out. Values of Secrets never enter an Object, so that
 // nothing here can print them. Names of managers are not authenticated, so whatever
@@ -22,25 +22,25 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Object is one object with what its managed fields say.
+// Object is one object with its ownership.
 type Object struct {
 	schema.GroupVersionKind
 
 	Namespace, Name, UID, ResourceVersion string
-	// Unread is what is wrong with each entry that cannot be read.
+	// Unread has an error for each entry that cannot be read.
 	Unread []error
-	// Absent reports that there are no managed fields, which is not to say that nobody
-	// owns anything: they may have been left out on the way.
+	// Absent reports whether there are no managed fields. They may have been removed on the
+	// way, so this does not mean that nobody owns anything.
 	Absent bool
 
-	// Deep reports that fields lie deeper than they are told apart.
+	// Deep reports whether fields lie deeper than fieldowners.MaxDepth.
 	Deep bool
 
 	Ownership fieldowners.Ownership
 	Root      fieldowners.Field
 }
 
-// New reads an unstructured object, which stays as it is.
+// New returns the Object of an unstructured object, which it does not change.
 func New(content map[string]any) *Object {
 	live := unstructured.Unstructured{Object: content}
 	o := &Object{
@@ -49,7 +49,7 @@ func New(content map[string]any) *Object {
 	}
 	entries, unread := Entries(content)
 	o.Unread, o.Absent = unread, len(entries)+len(unread) == 0
-	o.Ownership, _ = fieldowners.ParseReadable(entries) // each is
+	o.Ownership, _ = fieldowners.ParseReadable(entries) // Entries returns readable ones
 	o.Root = o.Ownership.Join(withoutSecrets(o.GroupVersionKind, content))
 	for field := range o.Root.All() {
 		o.Deep = o.Deep || field.IsLeaf() && field.Path.Len() == fieldowners.MaxDepth && !isScalar(field.Value)
@@ -57,8 +57,8 @@ func New(content map[string]any) *Object {
 	return o
 }
 
-// knowsAll reports whether the owners of every field are known: what somebody may own is
-// not nobody's.
+// knowsAll reports whether the owners of every field are known, so that a field without owner
+// is nobody's.
 func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
 
 func (o *Object) ref() Ref { return Ref{o.GroupVersion().String(), o.Kind, o.Namespace, o.Name, o.UID} }
@@ -85,8 +85,8 @@ func isScalar(v any) bool {
 	return true
 }
 
-// withoutSecrets returns the content to show: that of a Secret with its values hidden,
-// also where client-side apply has recorded them once more.
+// withoutSecrets returns the content to show: for a Secret with its values hidden, also in the
+// annotation of client-side apply.
 func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[string]any {
 	if !fieldowners.IsSecret(kind.Group, kind.Kind) {
 		return content
@@ -110,9 +110,8 @@ func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[st
 	return shown
 }
 
-// Entries returns the managed fields of an unstructured object that can be read, and what is wrong
-// with each other entry. It reads one by one: Unstructured.GetManagedFields returns nothing where
-// one is malformed.
+// Entries returns the managed fields of an unstructured object that can be read, and an error
+// for each other entry. Unstructured.GetManagedFields would return nothing if one is malformed.
 func Entries(content map[string]any) (entries []metav1.ManagedFieldsEntry, unread []error) {
 	raw, _, err := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
 	list, isList := raw.([]any)
@@ -144,7 +143,7 @@ func readEntry(raw any) (entry metav1.ManagedFieldsEntry, err error) {
 	}
 	_, err = fieldowners.Parse([]metav1.ManagedFieldsEntry{entry})
 	if wrong := (*fieldowners.EntryError)(nil); errors.As(err, &wrong) {
-		err = wrong.Err // its place here is that in the whole list
+		err = wrong.Err // without its index, which is that in the whole list here
 	}
 	return entry, err
 }
