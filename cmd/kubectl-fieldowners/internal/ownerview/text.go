@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Safe returns text that cannot steer a terminal: what holds anything but printable
-// characters comes quoted, with escapes.
+// Safe returns text that cannot control a terminal: text with unprintable characters is quoted,
+// with escapes.
 func Safe(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -32,8 +32,8 @@ func Age(then, now time.Time) string {
 	return duration.HumanDuration(now.Sub(then))
 }
 
-// Shorten cuts the middle out of a text that is wider than a column; a width of 0 is
-// unlimited. The end says most of a path.
+// Shorten returns a text without its middle if it is wider than a column; a width of 0 is
+// unlimited. The end of a path says most.
 func Shorten(text string, width int) string {
 	runes := []rune(text)
 	if width <= 0 || len(runes) <= width {
@@ -47,7 +47,7 @@ func Shorten(text string, width int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }
 
-// CutOff cuts the end off a line that is too wide.
+// CutOff returns a line without its end if it is too wide.
 func CutOff(text string, width int) string {
 	runes := []rune(text)
 	if width <= 0 || len(runes) <= width {
@@ -56,8 +56,8 @@ func CutOff(text string, width int) string {
 	return string(runes[:max(width-1, 0)]) + "…"
 }
 
-// Wrap breaks a text into lines between words, for a screen; a width of 0 is unlimited.
-// The lines after the first are indented by two more columns than indent.
+// Wrap returns a text broken into lines between words; a width of 0 is unlimited. The lines
+// after the first are indented by two more columns than indent.
 func Wrap(text, indent string, width int) string {
 	var lines []string
 	line := indent
@@ -75,11 +75,11 @@ func Wrap(text, indent string, width int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// JSON encodes a value with every character escaped that could steer a terminal or
-// turn its lines around.
+// JSON encodes a value, with escapes for characters that could control a terminal or reverse
+// the direction of its lines.
 func JSON(v any) ([]byte, error) {
 	encoded, err := json.Marshal(v)
-	return []byte(Visible(string(encoded))), err // such characters stand in texts only
+	return []byte(Visible(string(encoded))), err // such characters are only in strings
 }
 
 // IndentedJSON is JSON for people.
@@ -88,8 +88,8 @@ func IndentedJSON(v any) ([]byte, error) {
 	return []byte(Visible(string(encoded)) + "\n"), err
 }
 
-// YAML encodes a value. What the YAML library would leave unescaped comes as JSON, which
-// is YAML too.
+// YAML encodes a value, in JSON, which is YAML too, if the YAML library would leave such
+// characters unescaped.
 func YAML(v any) ([]byte, error) {
 	encoded, err := json.Marshal(v)
 	if err != nil {
@@ -103,8 +103,8 @@ func YAML(v any) ([]byte, error) {
 	return text, nil
 }
 
-// Visible writes what is not printable, or would change the order of the characters
-// around it, as escapes of JSON. Line breaks stay.
+// Visible returns text with JSON escapes for characters that are not printable, or would change
+// the order of the characters around them. Line breaks stay.
 func Visible(text string) string { return escaped(text, escapeOfJSON) }
 
 func escaped(text string, escape func(rune) string) string {
@@ -129,7 +129,7 @@ func escapeOfJSON(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// escapeOfYAML has no halves of characters, which YAML does not allow.
+// escapeOfYAML returns an escape without surrogate halves, which YAML does not allow.
 func escapeOfYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
 
 func hides(r rune) bool { return !unicode.IsPrint(r) && r != '\t' && r != '\n' }
