@@ -167,7 +167,7 @@ func (c *call) decide(refused error, live *unstructured.Unstructured, settled se
 	return settled, conceded, nil
 }
 
-// force takes what was judged, pinned to the read before the judgement.
+// force takes the judged fields from their owners, pinned to the read before the judgement.
 func (c *call) force(ctx context.Context, live *unstructured.Unstructured, settled settlement) (*answer, error) {
 	left, _ := settled.form(c.intent)
 	landed, err := c.send(ctx, request{left, pin{uid: live.GetUID(), resourceVersion: live.GetResourceVersion()}, true})
