@@ -34,7 +34,7 @@ func sharesOf(fields []ownerview.FieldItem) shares {
 	return s
 }
 
-// Owned counts the fields with exactly one owner.
+// Owned returns the number of fields with exactly one owner.
 func (s shares) Owned() int { return s.Total - s.Shared - s.Nobody }
 
 // segment is a part of a bar, in hundredths of its width.
