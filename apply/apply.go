@@ -34,9 +34,10 @@ import (
 // *UIDMismatchError, *RetryableError, *RefusedError, *lanes.ReentryError, the error of
 // Intent.Before, or that of the context. After a RetryableError or the end of the context the
 // intent may have landed, as the answer may have been lost. After the others nothing of it
-// landed, with two exceptions: what was left of an intent that gave way before may have landed,
-// if others took or let go of fields in the meantime; and so may a try whose answer was lost,
-// if a later try of the same call met another error. Repeating an Apply is safe.
+// landed, with three exceptions: what was left of an intent that gave way before may have
+// landed, if others took or let go of fields in the meantime; so may a try whose answer was
+// lost, if a later try of the same call met another error; and if the server dropped the status
+// (see Intent.Subresource), the rest has landed. Repeating an Apply is safe.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	answer, err := call.run(ctx, intent)
