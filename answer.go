@@ -12,25 +12,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// exchange is what became known of the object in one call of the drop-in client. An
-// Applier leaves the caller's configuration alone, and client.Apply reads the answer into
-// it.
+// exchange is what one call of the drop-in client has found out about the object. client.Apply
+// writes the answer into the caller's configuration, and an Applier does not.
 type exchange struct {
 	cached client.Object              // as the cache has it; it may be the cache's own
 	answer runtime.ApplyConfiguration // as the server answered the last apply
-	err    error                      // as the server refused it
-	with   client.ApplyOptions        // beside what the Applier says
+	err    error                      // with which the server refused the last apply
+	with   client.ApplyOptions        // options that the Applier does not set
 }
 
 type exchangeKey struct{}
 
-// exchangeOf is nil where nobody asks for the answer.
+// exchangeOf returns the exchange of the context, or nil.
 func exchangeOf(ctx context.Context) *exchange {
 	e, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return e
 }
 
-// sent notes what became of an apply.
+// sent records the answer to an apply, or its error, which it returns.
 func (e *exchange) sent(answer runtime.ApplyConfiguration, err error) error {
 	if e == nil {
 		return err
@@ -48,8 +47,8 @@ func (e *exchange) options() *client.ApplyOptions {
 	return &e.with
 }
 
-// writeTo has the configuration hold the object, as client.Apply does: as the server
-// answered, or where nothing was sent as the cache has it.
+// writeTo writes the object into the configuration, as client.Apply does: as the server
+// answered, or, if nothing was sent, as the cache has it.
 func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	var object any = e.answer
 	if e.answer == nil {
@@ -67,7 +66,7 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 		return json.Unmarshal(raw, config)
 	}
 	before := into.UnstructuredContent()
-	content := map[string]any{"apiVersion": before["apiVersion"], "kind": before["kind"]} // a cached object has none
+	content := map[string]any{"apiVersion": before["apiVersion"], "kind": before["kind"]} // which a cached object lacks
 	if err := utiljson.Unmarshal(raw, &content); err != nil {
 		return fmt.Errorf("coapply: the answer: %w", err)
 	}
@@ -75,14 +74,15 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	return nil
 }
 
-// unstructuredConfig is what client.ApplyConfigurationFromUnstructured gives.
+// unstructuredConfig is implemented by what client.ApplyConfigurationFromUnstructured returns.
 type unstructuredConfig interface {
 	UnstructuredContent() map[string]any
 	SetUnstructuredContent(content map[string]any)
 }
 
-// explain adds the server's answer to a typed error that is not about it, such as that of
-// an object with another uid: what client.Apply would have returned can be asked for too.
+// explain adds the server's answer to a typed error that does not wrap it, such as that about
+// an object with another uid, so that errors.As also finds what client.Apply would have
+// returned.
 func (e *exchange) explain(err error) error {
 	var status apierrors.APIStatus
 	if e.err == nil || errors.As(err, &status) {
@@ -95,10 +95,10 @@ type answeredError struct{ typed, answer error }
 
 func (e *answeredError) Error() string { return e.typed.Error() }
 
-// Unwrap gives both.
+// Unwrap returns both errors.
 func (e *answeredError) Unwrap() []error { return []error{e.typed, e.answer} }
 
-// sender sends what Appliers apply, by the manager's client.
+// sender is the client of Appliers: the manager's, behind mayApply and mayWriteIn.
 type sender struct {
 	client.Client
 
@@ -113,7 +113,7 @@ func (s sender) Apply(ctx context.Context, config runtime.ApplyConfiguration, op
 	return e.sent(config, s.Client.Apply(ctx, config, append(opts, e.options())...))
 }
 
-// Patch is how fields are taken back and moved.
+// Patch implements client.Client, for Appliers that take fields back or move them.
 func (s sender) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if err := s.rt.mayWriteIn(ctx, object.GetNamespace()); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (s sender) SubResource(name string) client.SubResourceClient {
 	return subresourceSender{s.Client.SubResource(name), s.rt}
 }
 
-// mayApply refuses what is not to be sent.
+// mayApply returns an error for an apply that must not be sent.
 func (rt *Runtime) mayApply(ctx context.Context, config runtime.ApplyConfiguration) error {
 	if err := rt.refusal(); err != nil || rt.within == nil {
 		return err
@@ -150,9 +150,9 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 	return e.sent(config, s.SubResourceClient.Apply(ctx, config, append(opts, with)...))
 }
 
-// reader shows the check for steady states the objects in the manager's cache that may be
-// applied to. Any other is not proven to be as wanted, so that the apply is refused and
-// says why.
+// reader reads objects for the check for steady states, from the manager's cache. It refuses
+// objects to which Within does not let apply: these are not proven steady, so that the apply is
+// sent, is refused, and returns why.
 type reader struct {
 	client.Client
 
@@ -162,7 +162,7 @@ type reader struct {
 
 func (r reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if err := r.rt.mayWriteIn(ctx, key.Namespace); err != nil {
-		return errors.New(err.Error()) // it is no answer of the server's about rights
+		return errors.New(err.Error()) // without its type: it is no answer of the server about rights
 	}
 	if err := r.Client.Get(ctx, key, object, opts...); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// send applies a configuration as it is, in its turn. A dry run changes nothing, and waits
-// for nobody.
+// send sends a configuration as it is, in the object's lane. A dry run changes nothing and
+// waits for nobody.
 func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	object := objectOf(intent.Config)
 	if len(options.DryRun) > 0 {
@@ -31,7 +31,7 @@ func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options 
 	defer leave()
 	waited := time.Since(start)
 	err = c.request(inside, intent, object, options)
-	result := string(apply.Configured) // whether anything changed is not looked at
+	result := string(apply.Configured) // whether anything changed is not determined
 	if err != nil {
 		result = apply.ResultOf(err)
 	}
@@ -58,7 +58,8 @@ func (c *applyingClient) request(ctx context.Context, intent apply.Intent, objec
 	}
 }
 
-// conflictsIn names the fields and their owners as the server does. It says no values.
+// conflictsIn returns the conflicts in the server's answer, with its names of fields and
+// owners, and without values.
 func conflictsIn(err error, object apply.ObjectRef) []apply.Conflict {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -73,7 +74,8 @@ func conflictsIn(err error, object apply.ObjectRef) []apply.Conflict {
 	return conflicts
 }
 
-// objectOf names the object of a configuration, as far as it does.
+// objectOf returns the reference of a configuration's object, as far as the configuration has
+// it.
 func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 	var object metav1.PartialObjectMetadata
 	var content any = config
@@ -81,7 +83,7 @@ func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 		content = unstructured.UnstructuredContent()
 	}
 	if raw, err := json.Marshal(content); err == nil {
-		_ = json.Unmarshal(raw, &object) // what is odd about it, the server says
+		_ = json.Unmarshal(raw, &object) // the server will refuse what is malformed
 	}
 	return apply.ObjectRef{
 		GroupVersionKind: object.GroupVersionKind(), NamespacedName: client.ObjectKeyFromObject(&object),
@@ -89,8 +91,8 @@ func objectOf(config runtime.ApplyConfiguration) apply.ObjectRef {
 	}
 }
 
-// setsStatus reports whether the configuration of an object has a status. The server drops
-// it from kinds that have it as a subresource, which an Applier reports as an error.
+// setsStatus reports whether the intent is for an object itself and sets a status. For kinds
+// with a status subresource the server drops the status, which an Applier reports as an error.
 func setsStatus(intent apply.Intent) bool {
 	if intent.Subresource != "" {
 		return false
@@ -106,7 +108,8 @@ func setsStatus(intent apply.Intent) bool {
 	return status.IsValid() && !status.IsZero()
 }
 
-// sentOnly leaves out what an Applier refuses: it is sent as it is, and observed then.
+// sentOnly leaves out intents that an Applier refuses before any request: the client sends
+// these as they are, and observes that.
 type sentOnly struct{ apply.Metrics }
 
 func (m sentOnly) ObserveApply(o apply.ApplyObservation) {

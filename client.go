@@ -15,27 +15,25 @@ import (
 	"coapply.dev/apply"
 )
 
-// Client returns the manager's client with another Apply, that of the object and of its
-// subresources. Everything else is the manager's client, unchanged.
+// Client returns the manager's client with another Apply, for objects and for their
+// subresources. All other methods are the manager's client's.
 //
-// Apply takes turns with the other writers of the process, sends nothing when nothing
-// would change, and has the policy settle conflicts. What it promises beyond that is what
-// client.Apply does:
+// Apply takes turns with the other writers of the process, sends nothing when nothing would
+// change, and has the policy settle conflicts. Otherwise it does what client.Apply does:
 //
-//   - The configuration holds the object afterwards. Where nothing was sent, that is the
-//     cached object, without what the cache's transforms remove.
-//   - client.ForceOwnership takes what is contested, whatever the policy says.
+//   - The configuration holds the object afterwards. If nothing was sent, that is the cached
+//     object, without what the cache's transforms remove.
+//   - client.ForceOwnership takes contested fields, whatever the policy decides.
 //   - client.FieldOwner applies under another name, with this policy.
-//   - client.DryRunAll changes nothing, and says what Apply would say.
-//   - Errors are those of package apply, and errors.As finds the API server's answer in
-//     them: apierrors.IsConflict and the like hold.
+//   - client.DryRunAll changes nothing, and returns what Apply would return.
+//   - Errors are those of package apply, and errors.As finds the API server's answer in them,
+//     so apierrors.IsConflict and the like work.
 //
-// A configuration that an Applier would refuse, though the server takes it, is sent as it
-// is, in its turn: one with a resourceVersion, one of the object itself that sets a
-// status, one of the status that sets none. The policy is not asked then, and conflicts name
-// no values.
+// A configuration that the server accepts and an Applier would refuse is sent as it is, in the
+// object's lane: one with a resourceVersion, one of the object itself that sets a status, one
+// of the status that sets none. Then the policy is not asked, and conflicts have no values.
 //
-// A policy or a name that is invalid is an error of each Apply.
+// If the policy or the name is invalid, each Apply returns an error.
 func (rt *Runtime) Client(fieldManager string, policy apply.Policy) client.Client {
 	return &applyingClient{Client: rt.mgr.GetClient(), rt: rt, fieldManager: fieldManager, policy: policy, writers: map[writerKey]writer{}}
 }
@@ -78,7 +76,7 @@ func (s *applyingSubResource) Apply(ctx context.Context, config runtime.ApplyCon
 	return s.client.apply(ctx, apply.Intent{Config: config, Subresource: s.name, Body: options.SubResourceBody}, options.ApplyOptions)
 }
 
-// apply does what all of them do.
+// apply is Apply for objects and subresources.
 func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	options.FieldManager = cmp.Or(options.FieldManager, c.fieldManager)
 	applier, err := c.writer(writerKey{options.FieldManager, options.Force != nil && *options.Force})
@@ -105,7 +103,7 @@ func (c *applyingClient) apply(ctx context.Context, intent apply.Intent, options
 	return e.writeTo(intent.Config)
 }
 
-// absent is client.Apply's error for a subresource of an object that does not exist.
+// absent returns client.Apply's error for a subresource of an object that does not exist.
 func absent(object apply.ObjectRef, answer error) error {
 	if !apierrors.IsNotFound(answer) {
 		answer = apierrors.NewNotFound(schema.GroupResource{Group: object.Group, Resource: object.Kind}, object.Name)
@@ -113,8 +111,8 @@ func absent(object apply.ObjectRef, answer error) error {
 	return &apply.RefusedError{Object: object, Err: answer}
 }
 
-// dryRun asks the server what the apply would do. Where it would conflict, the policy is
-// asked as well, which takes a look at the object.
+// dryRun asks the server what the apply would do. If it would conflict, Plan asks the policy as
+// well, which takes a read of the object.
 func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, intent apply.Intent, options client.ApplyOptions) error {
 	refused := c.send(ctx, intent, options)
 	if !apply.IsOwnershipConflict(refused) {
@@ -130,7 +128,7 @@ func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, int
 	return exchangeOf(ctx).writeTo(intent.Config)
 }
 
-// writerKey says under which name is applied, and whether by force.
+// writerKey is the field manager of an apply, and whether the apply is forced.
 type writerKey struct {
 	fieldManager string
 	force        bool
@@ -141,7 +139,7 @@ type writer struct {
 	err     error
 }
 
-// writer gives the one Applier of a name: it remembers what gave way.
+// writer returns the Applier of a key. There is one for each, as it remembers what gave way.
 func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

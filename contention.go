@@ -10,14 +10,14 @@ import (
 	"coapply.dev/apply/contention/watch"
 )
 
-// WithContention has fights be looked for by another State than that of
-// contention.Config{}. nil looks for none, and watches nothing for it.
+// WithContention replaces the State with the default Config that detects fights. With nil
+// nothing is detected, and nothing watched.
 func WithContention(state *contention.State) Option {
 	return func(rt *Runtime) { rt.contention = state }
 }
 
-// watchFights has the State see what happens to the objects that the process's controllers
-// apply to, and people hear of it. See package watch.
+// watchFights makes the Watch that shows the State what happens to the objects to which the
+// process's controllers apply, and reports fights. See package watch.
 func (rt *Runtime) watchFights() error {
 	if rt.contention == nil {
 		return nil
@@ -26,7 +26,7 @@ func (rt *Runtime) watchFights() error {
 		return err
 	}
 	config := rt.ApplierConfig(contention.FieldManager, apply.Policy{})
-	config.Policy = apply.OnConflict(apply.Force) // the condition is its own, whoever edited it, and asks nobody
+	config.Policy = apply.OnConflict(apply.Force) // the condition is forced, whoever edited it
 	applier, err := apply.New(rt.mgr.GetClient(), config)
 	if err != nil {
 		return err
@@ -60,7 +60,8 @@ func (rt *Runtime) watchContract(fieldManager string) error {
 	return nil
 }
 
-// preferred is the version of a kind that the scheme prefers.
+// preferred returns a kind in the version that the scheme prefers; false if the scheme does not
+// know it.
 func (rt *Runtime) preferred(kind schema.GroupKind) (schema.GroupVersionKind, bool) {
 	versions := rt.mgr.GetScheme().VersionsForGroupKind(kind)
 	if len(versions) == 0 {
@@ -69,7 +70,7 @@ func (rt *Runtime) preferred(kind schema.GroupKind) (schema.GroupVersionKind, bo
 	return versions[0].WithKind(kind.Kind), true
 }
 
-// watchObjects watches the kinds of a controller: its parent's, and what it owns.
+// watchObjects watches the kinds of a controller: that of its parents, and those that it owns.
 func (rt *Runtime) watchObjects(parent client.Object, owned []ownedKind) error {
 	if rt.fights == nil {
 		return nil
@@ -89,8 +90,8 @@ func (rt *Runtime) watchObjects(parent client.Object, owned []ownedKind) error {
 	return err
 }
 
-// sent has the State count what is observed as sent, and the kinds watched in which
-// conflicts are met.
+// sent returns Metrics that tell the State what this process sent, and begin to watch kinds in
+// which conflicts are met.
 func (rt *Runtime) sent(fieldManager string) apply.Metrics {
 	counted := rt.contention.Sent(fieldManager, rt.metrics)
 	if rt.fights == nil {

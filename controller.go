@@ -34,9 +34,9 @@ type Builder[P client.Object] struct {
 	steps        []func(*builder.Builder)
 }
 
-// For begins the controller of a kind: emit gives what one of its objects, the parent,
-// calls for, from the parent alone. It is what reconciler.Config.Emit is. P is the Go type
-// of the parent's kind.
+// For returns a Builder for the controller of a kind. emit returns the intents that an object
+// of the kind, the parent, calls for, from the parent alone: see reconciler.Config.Emit. P is
+// the Go type of the kind.
 func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) ([]apply.Intent, error)) *Builder[P] {
 	b := &Builder[P]{rt: rt, fieldManager: fieldManager}
 	if emit != nil {
@@ -48,41 +48,41 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 	return b
 }
 
-// Owns watches a kind of what is emitted: a change of an object whose controller is the
-// parent, see OwnedBy, leads to a reconcile of the parent, unless the reconcile would find
-// nothing to do: the last one left all children as emitted, and the change concerns no field
-// that the field manager owns, nor who shares it. A kind that is watched by its metadata leads
-// to a reconcile with each change, and so do all kinds of a builder with Status or Belongs,
-// which may look at anything, unless Reading says at what. Predicates among the options are
-// asked instead.
+// Owns watches a kind of children: a change of an object whose controller is the parent (see
+// OwnedBy) leads to a reconcile of the parent. It does not if the last reconcile left all
+// children as emitted, and the change concerns neither a field that the field manager owns nor
+// its other owners. Each change leads to a reconcile if the kind is watched by its metadata
+// alone, or if the builder has Status or Belongs, which may read any field, unless Reading
+// names what they read. Predicates among the options replace this rule.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
 	b.owned = append(b.owned, ownedKind{object, opts})
 	return b
 }
 
-// Resync reconciles each parent about once in this time, though nothing changed: for what
-// no watch tells. Parents are queued one after the other, evenly over the time, behind those
-// that changed. Without it a parent is reconciled when something changes, and when
-// reconciler.Report.After says.
+// Resync reconciles each parent about once in this time, even if nothing changed: for changes
+// that no watch shows. Parents are queued one after the other, evenly over the time, behind
+// those that changed. Without Resync a parent is reconciled when something changes, and after
+// reconciler.Report.After.
 func (b *Builder[P]) Resync(every time.Duration) *Builder[P] {
 	b.resync = every
 	return b
 }
 
-// Watches watches a kind, whose objects lead to the parents that the handler names.
+// Watches watches a kind. The handler maps its objects to the parents to reconcile.
 func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts ...builder.WatchesOption) *Builder[P] {
 	b.steps = append(b.steps, func(c *builder.Builder) { c.Watches(object, to, opts...) })
 	return b
 }
 
-// OnConflict settles the conflicts of what is emitted. Without it each is rejected: it is
-// told in the status, in an event and in the log.
+// OnConflict sets the policy for conflicts of what is emitted. Without it each conflict is
+// rejected, and reported in the status, in an event and in the log.
 func (b *Builder[P]) OnConflict(policy apply.Policy) *Builder[P] {
 	b.policy = policy
 	return b
 }
 
-// Status says what is written to the parent's status, see reconciler.Report.
+// Status sets the function that returns what to write to the parent's status, see
+// reconciler.Report.
 func (b *Builder[P]) Status(
 	status func(ctx context.Context, parent P, applied reconciler.Applied) (reconciler.Report[P], error),
 ) *Builder[P] {
@@ -90,43 +90,44 @@ func (b *Builder[P]) Status(
 	return b
 }
 
-// Finalizer ensures a finalizer on each parent before anything is applied. A parent that is
-// being deleted is given to cleanup until that is done, and the finalizer goes then. cleanup
+// Finalizer adds a finalizer to each parent before anything is applied. For a parent that is
+// being deleted cleanup is called until it returns done; then the finalizer is removed. cleanup
 // may be nil with Prune.
 func (b *Builder[P]) Finalizer(name string, cleanup func(ctx context.Context, parent P) (done bool, err error)) *Builder[P] {
 	b.config.Finalizer, b.config.Cleanup = name, cleanup
 	return b
 }
 
-// Prune deletes what a parent emitted before and no longer does, and all of it before the
-// parent goes, in every namespace. It takes a Finalizer. See reconciler.Config.Prune.
+// Prune deletes what a parent emitted before and no longer emits, and all that it emitted
+// before the parent itself is deleted, in every namespace. It needs a Finalizer. See
+// reconciler.Config.Prune.
 func (b *Builder[P]) Prune() *Builder[P] {
 	b.config.Prune = true
 	return b
 }
 
-// Belongs reports whether an object that is there already is the parent's. Without it
-// that is what has an owner reference with the parent's uid; see reconciler.Config.Belongs.
+// Belongs sets the function that reports whether an object that exists already is the parent's.
+// See reconciler.Config.Belongs for the rule without it, by owner references above all.
 func (b *Builder[P]) Belongs(belongs func(parent P, child client.Object) bool) *Builder[P] {
 	b.config.Belongs = belongs
 	return b
 }
 
-// Gone is called for a parent that does not exist any more.
+// Gone sets a function that is called for a parent that does not exist any more.
 func (b *Builder[P]) Gone(gone func(ctx context.Context, parent types.NamespacedName) error) *Builder[P] {
 	b.config.Gone = gone
 	return b
 }
 
-// DependsOn names what of a parent's status or metadata emit and Status look at: its
-// change leads to a reconcile, beside those of Relevant.
+// DependsOn names what emit and Status read of a parent's status or metadata: its change leads
+// to a reconcile, as do those that Relevant lists.
 func (b *Builder[P]) DependsOn(fields ...func(parent P) any) *Builder[P] {
 	b.dependsOn = append(b.dependsOn, fields...)
 	return b
 }
 
-// Named names the controller in metrics and logs. Without it that is the kind in lower
-// case; a second controller of a kind needs a name.
+// Named sets the controller's name in metrics and logs, by default the kind in lower case. A
+// second controller of a kind needs a name.
 func (b *Builder[P]) Named(name string) *Builder[P] {
 	b.name = name
 	return b
@@ -162,7 +163,7 @@ func (b *Builder[P]) Complete() error {
 	return b.wrap(c.Complete(r))
 }
 
-// wake adds what leads to a reconcile beside the parent: its children, and time.
+// wake adds the watches of children, and the resync.
 func (b *Builder[P]) wake(c *builder.Builder, parent client.Object, settled func(types.NamespacedName, types.UID) bool) error {
 	kind, err := b.rt.mgr.GetClient().GroupVersionKindFor(parent)
 	if err != nil {
@@ -196,7 +197,7 @@ func (b *Builder[P]) wake(c *builder.Builder, parent client.Object, settled func
 	return nil
 }
 
-// Reconciler returns what Complete adds to the manager, for a test that calls it.
+// Reconciler returns the reconciler that Complete adds to the manager, for tests that call it.
 func (b *Builder[P]) Reconciler() (reconcile.Reconciler, error) {
 	r, err := b.reconciler()
 	if err != nil {
@@ -228,10 +229,10 @@ func (b *Builder[P]) wrap(err error) error {
 	return nil
 }
 
-// OwnedBy makes a parent the controller of what is emitted, so that it is deleted with the
-// parent, and Owns leads back to it. It goes into the configuration, as
-// WithOwnerReferences(coapply.OwnedBy(shop, kind)): what is not in what emit returns is not
-// applied. It does not reach into another namespace.
+// OwnedBy returns an owner reference that makes the parent the controller of an object, so that
+// the object is deleted with the parent, and Owns maps it to the parent. emit has to put it
+// into the configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)). An owner reference
+// does not work across namespaces.
 func OwnedBy(parent metav1.Object, kind schema.GroupVersionKind) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(kind.GroupVersion().String()).

@@ -1,5 +1,5 @@
-// Package coapply is the front door: it finds in a controller-runtime manager what the
-// packages below it need, and gives it to a process's controllers.
+// Package coapply is the front door: it finds in a controller-runtime manager what the packages
+// below it need, and sets up the controllers of a process.
 //
 // Once a process, before the manager starts:
 //
@@ -19,15 +19,16 @@
 //
 // # What the package promises
 //
-//  1. Whatever is written through a Runtime takes turns at its object, so that the writes
-//     of one process do not make the API server repeat each other.
-//  2. Nothing is sent when nothing would change. That is proven from the manager's cache
+//  1. Applies by a Client, an Applier or a controller of a Runtime, and writes by its Updaters,
+//     take turns at their object, so that the writes of one process do not make the API server
+//     repeat each other.
+//  2. Nothing is sent if it is proven that nothing would change, from the manager's cache and
 //     with the server's own schemas.
 //  3. A conflict is a typed error that names the field, both values and the other owner.
 //     errors.As still finds the API server's answer in it.
 //  4. A cache that strips managed fields is refused, by an error that names the option.
-//  5. What others write to a child beside our fields leads to no reconcile. Drift does, of
-//     every kind.
+//  5. Writes of others to fields of a child that are not ours lead to no reconcile. Drift does,
+//     of every kind. See Builder.Owns.
 //  6. A field that two managers take from each other again and again is not forced for a
 //     while. An event names both, as does the condition Contended of the parent, where its
 //     status.conditions are a map by type. See package contention/watch, and
@@ -39,10 +40,10 @@
 //  2. Names one field manager per controller. Two under one name undo each other.
 //  3. Watches what it applies to, as any controller does.
 //
-// What the manager does not cache, such as kinds in client.CacheOptions.DisableFor and
-// unstructured objects of kinds that its scheme does not know, is read with a request
-// before it is applied.
+// Objects that the manager does not cache, such as those of kinds in
+// client.CacheOptions.DisableFor and unstructured ones of kinds that its scheme does not know,
+// are read with a request before each apply.
 //
-// Invalid: client.Patch with client.Apply through this client. It is sent as it is; call
+// Invalid: client.Patch with client.Apply through this client, which sends it as it is. Call
 // Apply.
 package coapply

@@ -13,11 +13,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Relevant lets those changes of a parent through that a controller acts on: the spec (and
-// deletion), the pause, what others took of the status or the finalizers that its field
-// manager had written, and what else is named, such as a field of the status that it emits
-// from. The rest of the status changes with every write of others. Of a kind without a
-// generation, such as ConfigMap, every change comes through. For uses it.
+// Relevant returns a predicate for the changes of a parent on which a controller acts: the spec
+// (and deletion), the pause, fields of the status or finalizers that others took from its field
+// manager, and the fields that are given, such as one of the status from which it emits. For a
+// kind without a generation, such as ConfigMap, it passes every change. For uses it.
 func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
 	relevant := []predicate.Predicate{
 		predicate.GenerationChangedPredicate{},
@@ -36,25 +35,24 @@ func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predi
 	return predicate.Or(relevant...)
 }
 
-// writtenWithoutGeneration lets every change of an object through whose kind has no
-// generation.
+// writtenWithoutGeneration passes every change of an object whose kind has no generation.
 var writtenWithoutGeneration = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetGeneration() == 0 && e.ObjectNew.GetGeneration() == 0 &&
 		e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion()
 }}
 
-// Changed lets through that something of an object is not as it was.
+// Changed returns a predicate that passes an update if of returns another value than before.
 func Changed(of func(client.Object) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !equality.Semantic.DeepEqual(of(e.ObjectOld), of(e.ObjectNew))
 	}}
 }
 
-// Lost lets through that a field manager owns less of an object than it did: somebody
-// took a field out or set it otherwise, or took its ownership alone. A write of the
-// manager's own that gives up a field comes through as well, and so does every write
-// where the manager owns nothing: the API server keeps no account of updates to an object
-// that has no managed fields, such as one that was created without a spec.
+// Lost returns a predicate that passes an update after which a field manager owns less of the
+// object: somebody removed a field or set it to another value, or took its ownership alone. It
+// also passes a write by which the manager itself gave up a field, and every write if the
+// manager owns nothing: the API server does not record updates of an object that has no managed
+// fields, such as one that was created without a spec.
 func Lost(manager string) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return lost(entriesOf(manager, e.ObjectOld), entriesOf(manager, e.ObjectNew))
@@ -67,7 +65,8 @@ func entriesOf(manager string, object client.Object) []metav1.ManagedFieldsEntry
 	})
 }
 
-// lost parses nothing where the fields are the same, as they are in most writes.
+// lost reports whether the entries after own less than those before. It parses nothing if the
+// fields are the same, as in most writes.
 func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	if len(after) == 0 {
 		return true
@@ -79,16 +78,16 @@ func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	}
 	was, err := fieldowners.Parse(before)
 	if err != nil {
-		return true // whatever it was, a reconcile finds out what is missing
+		return true // a reconcile finds out what is missing
 	}
 	is, err := fieldowners.Parse(after)
 	return err != nil || len(fieldowners.Diff(was, is).Lost) > 0
 }
 
-// BesidesStatus lets through what was written to an object but its status. That may be the
-// managed fields alone: of an entry that the cache does not keep, only a new
-// resourceVersion tells. Two writes that are seen as one, as after a broken watch, may pass
-// for one of the status.
+// BesidesStatus returns a predicate that passes writes that left the status as it was. A write
+// may have changed the managed fields alone, which, if the cache drops the entry, only the
+// resourceVersion shows. If two writes are seen as one, as after a broken watch, one of them
+// may be missed.
 func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(T)
@@ -98,8 +97,8 @@ func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	}}
 }
 
-// ControllerChanged lets through that an object comes to, or goes from, its
-// controller, which does not change its generation.
+// ControllerChanged returns a predicate that passes an update after which an object has another
+// controller, or none, which does not change its generation.
 func ControllerChanged() predicate.Predicate {
 	return Changed(func(object client.Object) any { return metav1.GetControllerOf(object) })
 }

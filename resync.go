@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// resync puts the parents of a controller into its queue, one after the other, again and
-// again. It has one timer, and remembers their names for a round at a time.
+// resync puts the parents of a controller into its queue, one after the other, again and again.
+// It has one timer, and keeps the names of one round in memory.
 type resync struct {
 	parents func(context.Context) ([]types.NamespacedName, error)
 	every   time.Duration
@@ -54,7 +54,7 @@ func (r resync) run(ctx context.Context, queue requests) {
 			case <-tick.C:
 			}
 			if at == 0 {
-				if names, err := r.parents(ctx); err == nil { // the cache has no answer while the process ends
+				if names, err := r.parents(ctx); err == nil { // a list from the cache fails only while the process ends
 					round = names
 				}
 			}
@@ -63,12 +63,13 @@ func (r resync) run(ctx context.Context, queue requests) {
 	}
 }
 
-// share returns the part of a round that a step has. All parts together are the round.
+// share returns the part of a round for a step. All parts together are the round.
 func share(round []types.NamespacedName, at, steps int) []types.NamespacedName {
 	return round[len(round)*at/steps : len(round)*(at+1)/steps]
 }
 
-// enqueue puts names behind what has changed, in a queue that knows priorities.
+// enqueue adds names to the queue, with low priority if the queue has priorities, so that they
+// come after what has changed.
 func enqueue(queue requests, names []types.NamespacedName) {
 	if len(names) == 0 {
 		return

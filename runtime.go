@@ -35,31 +35,31 @@ type Runtime struct {
 	steady     *apply.SteadyState
 	metrics    apply.Metrics
 	contention *contention.State
-	fights     *watch.Watch // nil: nobody looks for fights
+	fights     *watch.Watch // nil: fights are not detected
 	contracts  func(fieldManager string) apply.Contract
 
 	within func(namespace *corev1.Namespace) bool // nil: everywhere
 
-	looked   *recent.Cache[string, struct{}] // versions of objects that were checked for stripped managed fields
-	stripped *atomic.Pointer[error]          // why nothing is sent any more
+	looked   *recent.Cache[string, struct{}] // versions of objects that were checked by lookForStripped
+	stripped *atomic.Pointer[error]          // the error of all applies, once found
 }
 
-// Option is for New.
+// Option configures a Runtime, for New.
 type Option func(*Runtime)
 
-// WithMetrics has them observe each apply and update, instead of those in
-// controller-runtime's registry.
+// WithMetrics replaces the Metrics in controller-runtime's registry.
 func WithMetrics(counted apply.Metrics) Option {
 	return func(rt *Runtime) { rt.metrics = counted }
 }
 
-// WithContracts says what each field manager may own, see apply.Config.Contract.
+// WithContracts sets the function that returns what a field manager may own, see
+// apply.Config.Contract.
 func WithContracts(of func(fieldManager string) apply.Contract) Option {
 	return func(rt *Runtime) { rt.contracts = of }
 }
 
-// New makes the Runtime of a manager that is not started yet. It registers metrics in
-// controller-runtime's registry, where a second Runtime of the process finds them.
+// New returns the Runtime of a manager that is not started yet. It registers metrics in
+// controller-runtime's registry, which a second Runtime of the process shares.
 func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	if mgr == nil {
 		return nil, errors.New("coapply: a manager is needed")
@@ -69,8 +69,8 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: a client for the API server's schemas: %w", err)
 	}
-	// The manager's client and not its cache: it reads what the manager was told not to
-	// cache past it, and waits for our own writes where it was told to.
+	// The manager's client and not its cache: the client reads kinds that are not to be cached
+	// past the cache, and waits for our own writes if it was told to.
 	steady, err := apply.NewSteadyState(mgr.GetClient(), server.OpenAPIV3())
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
@@ -95,13 +95,13 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	return rt, nil
 }
 
-// recordExchanges wraps the transport of the manager's HTTP client, which the manager's
-// clients share and read at each request. No other client could send for us: the
-// manager's own may wait for its writes, be a dry run, or be the user's. It is why New
-// comes before the start: nothing is under way yet.
+// recordExchanges wraps the transport of the manager's HTTP client, which the manager's clients
+// share and read at each request. A client of our own would not do: the manager's may wait for
+// its writes, be a dry run, or be the user's. New has to come before the manager's start so
+// that no request is under way.
 //
-// http.DefaultClient, which a manager has for plain HTTP, belongs to the whole process and
-// is left alone. Outcomes count calls instead of requests then.
+// http.DefaultClient, which a manager has for plain HTTP, belongs to the whole process and is
+// not changed. Outcomes then count calls instead of requests.
 func recordExchanges(c *http.Client) {
 	if c == nil || c == http.DefaultClient {
 		return
@@ -115,7 +115,7 @@ func recordExchanges(c *http.Client) {
 	}
 }
 
-// Applier returns an Applier that shares the Runtime's turns and check for steady states.
+// Applier returns an Applier that shares the Runtime's lanes and check for steady states.
 func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.Applier, error) {
 	return rt.applier(rt.ApplierConfig(fieldManager, policy))
 }
@@ -127,7 +127,7 @@ func (rt *Runtime) applier(config apply.Config) (*apply.Applier, error) {
 	return apply.New(sender{Client: rt.mgr.GetClient(), rt: rt}, config)
 }
 
-// ApplierConfig is that of Applier, for one that is made with other settings.
+// ApplierConfig returns the Config of Applier, to make an Applier with other settings.
 func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply.Config {
 	config := apply.Config{
 		FieldManager: fieldManager,
@@ -143,12 +143,12 @@ func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply
 	return config
 }
 
-// Updater returns an Updater, for statuses and finalizers, that shares the Runtime's turns.
+// Updater returns an Updater, for statuses and finalizers, that shares the Runtime's lanes.
 func (rt *Runtime) Updater(fieldManager string) (*update.Updater, error) {
 	return update.New(rt.UpdaterConfig(fieldManager))
 }
 
-// UpdaterConfig is that of Updater, for one that is made with other settings.
+// UpdaterConfig returns the Config of Updater, to make an Updater with other settings.
 func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 	return update.Config{
 		Client:       rt.mgr.GetClient(),
@@ -160,17 +160,17 @@ func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 	}
 }
 
-// patience is for statuses that several processes write at once: the five attempts of
-// update.DefaultRetry, one 10 ms after the other, run out on a busy server.
+// patience is the backoff of Updaters. Where several processes write a status at once, the five
+// attempts of update.DefaultRetry, 10 ms apart, run out on a busy server.
 var patience = wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 1}
 
-// rememberedLooks is for how many objects it is remembered that the server shows none of
-// ours among their managed fields either.
+// rememberedLooks is the number of objects for which it is remembered that their managed fields
+// are not stripped.
 const rememberedLooks = 1024
 
-// lookForStripped finds out whether the cache strips managed fields. A manager does not
-// show the options of its cache, so the objects in it have to tell: one without managed
-// fields that has ours at the server, at the same resourceVersion.
+// lookForStripped finds out whether the cache strips managed fields, by an object without any
+// that has ours at the server, at the same resourceVersion: a manager does not show the options
+// of its cache.
 func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cached client.Object) {
 	if len(cached.GetManagedFields()) > 0 || rt.refusal() != nil {
 		return
@@ -186,7 +186,7 @@ func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cac
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(kind)
 	if err := rt.mgr.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(cached), live); err != nil {
-		return // it is looked at again, at the next apply
+		return // the next apply checks it again
 	}
 	rt.looked.Put(version, struct{}{})
 	ours := func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == fieldManager }
@@ -199,7 +199,7 @@ func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cac
 	}
 }
 
-// refusal is why nothing is sent, or nil.
+// refusal returns why nothing is sent, or nil.
 func (rt *Runtime) refusal() error {
 	if err := rt.stripped.Load(); err != nil {
 		return *err

@@ -17,8 +17,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Reading is an option of Builder.Owns. It names all that Status and Belongs look at in a
-// child of that kind, which may be nothing. C is the Go type of the kind.
+// Reading is an option of Builder.Owns. It names all that Status and Belongs read of a child of
+// that kind, which may be nothing. C is the Go type of the kind.
 func Reading[C client.Object](fields ...func(child C) any) builder.OwnsOption {
 	r := reading{}
 	for _, field := range fields {
@@ -33,7 +33,7 @@ func Reading[C client.Object](fields ...func(child C) any) builder.OwnsOption {
 	return r
 }
 
-// reading returns false for an object of another Go type.
+// reading are the functions of Reading. They return false for an object of another Go type.
 type reading []func(client.Object) (any, bool)
 
 // ApplyToOwns implements builder.OwnsOption. Builder.Complete looks for the option itself.
@@ -53,7 +53,7 @@ type ownedKind struct {
 	opts   []builder.OwnsOption
 }
 
-// reading returns false where nobody says what is read.
+// reading returns the functions of all Reading options; named is false if there is none.
 func (o ownedKind) reading() (all reading, named bool) {
 	for _, option := range o.opts {
 		if r, ok := option.(reading); ok {
@@ -63,9 +63,9 @@ func (o ownedKind) reading() (all reading, named bool) {
 	return all, named
 }
 
-// wakes is what a change of a child leads to a reconcile for.
+// wakes is the predicate for changes of a child that lead to a reconcile of its parent.
 type wakes struct {
-	predicate.Funcs // of events that are no updates, each does
+	predicate.Funcs // passes all events but updates
 
 	fieldManager string
 	apiVersion   string           // of the child, as it is watched
@@ -74,8 +74,8 @@ type wakes struct {
 	reads        reading
 }
 
-// Update is true unless it is certain that the reconcile would find nothing to do. A resync of
-// the cache, which changed nothing, is not for the reconciler: see Builder.Resync.
+// Update returns true unless it is certain that the reconcile would find nothing to do. For a
+// resync of the cache, without a change, it returns false: see Builder.Resync.
 func (w wakes) Update(e event.UpdateEvent) bool {
 	old, is := e.ObjectOld, e.ObjectNew
 	if old == nil || is == nil {
@@ -99,7 +99,7 @@ func (w wakes) parentsSettled(child client.Object) bool {
 }
 
 // drifted reports whether a field that we applied may have another value or other owners, or
-// the object may not be the parent's any more.
+// the object may be deleted or no longer the parent's.
 func (w wakes) drifted(old, is client.Object) bool {
 	return old.GetUID() != is.GetUID() || is.GetDeletionTimestamp() != nil ||
 		!reflect.DeepEqual(old.GetOwnerReferences(), is.GetOwnerReferences()) ||
@@ -107,11 +107,12 @@ func (w wakes) drifted(old, is client.Object) bool {
 		!w.sameValues(old, is)
 }
 
-// sameValues looks at what the API server itself may change in fields of ours, such as a node
-// port where somebody changes the type of a Service: their owner stays the same.
+// sameValues reports whether the fields that we own have the same values. The API server may
+// change one without changing its owner, such as a node port when somebody changes the type of
+// a Service.
 func (w wakes) sameValues(old, is client.Object) bool {
 	if _, partly := is.(*metav1.PartialObjectMetadata); partly {
-		return false // nobody can tell
+		return false // not known
 	}
 	ours := entriesOf(w.fieldManager, is)
 	if !ownStatus(ours) && sameBesidesStatus(old, is) {
@@ -130,7 +131,8 @@ func ownStatus(entries []metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// sameBesidesStatus compares typed objects without converting them. It is false for others.
+// sameBesidesStatus reports whether two typed objects are equal except for the status, without
+// converting them. It is false for unstructured ones.
 func sameBesidesStatus(old, is client.Object) bool {
 	a, b := reflect.ValueOf(old).Elem(), reflect.ValueOf(is).Elem()
 	if a.Type() != b.Type() || a.Kind() != reflect.Struct {
@@ -149,7 +151,7 @@ func sameBesidesStatus(old, is client.Object) bool {
 		reflect.DeepEqual(old.GetFinalizers(), is.GetFinalizers())
 }
 
-// contentOf is nil where an object cannot be converted.
+// contentOf returns an object as unstructured content; nil if it cannot be converted.
 func contentOf(object client.Object) map[string]any {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

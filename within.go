@@ -13,11 +13,11 @@ import (
 	"coapply.dev/apply"
 )
 
-// Within returns the same Runtime for applies that land in certain Namespaces only: what is
-// put into somebody else's Namespace conflicts with nothing there. It looks in the
-// manager's cache, so Namespaces must be watched for it. Nothing is applied in a Namespace that
-// does not exist or is being deleted. Updates, and objects without a namespace, are not
-// limited.
+// Within returns the same Runtime, limited to applies in Namespaces for which may returns true:
+// an object in somebody else's Namespace would meet no conflict there. It reads Namespaces from
+// the manager's cache, so the manager must be allowed to watch them. Nothing is applied in a
+// Namespace that does not exist or is being deleted. Updates, and objects without a namespace,
+// are not limited.
 func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
 	limited := *rt
 	limited.within = may
@@ -29,7 +29,7 @@ var (
 	errNoNamespace      = errors.New("its Namespace is not there")
 )
 
-// mayWriteIn refuses a Namespace that is not as Within says.
+// mayWriteIn returns an error for a Namespace that Within excludes.
 func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 	if rt.within == nil || name == "" {
 		return nil
@@ -49,7 +49,7 @@ func (rt *Runtime) mayWriteIn(ctx context.Context, name string) error {
 	return nil
 }
 
-// errGoing is what the API server answers where a Namespace is being deleted.
+// errGoing returns the API server's answer for a Namespace that is being deleted.
 func errGoing(name string) error {
 	err := apierrors.NewForbidden(corev1.Resource("namespaces"), name, errors.New("it is being terminated"))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}

@@ -13,25 +13,25 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// answer is what came of a request, or of a call that needed none.
+// answer is the result of a request, or of a call that sent nothing.
 type answer struct {
 	action   Action
 	sent     *encodedIntent             // nil: nothing was sent
 	decoded  runtime.ApplyConfiguration // by the client
 	recorded wire.Answer
-	known    *unstructured.Unstructured // what object returns, once it was asked for
-	read     *wire.Head                 // what head returns, once it was asked for
+	known    *unstructured.Unstructured // what object has returned
+	read     *wire.Head                 // what head has returned
 }
 
-// nothingSent is the end of a call that needed no request.
+// nothingSent returns the answer of a call that sent nothing.
 func nothingSent(action Action) *answer { return ends[action] }
 
 var ends = map[Action]*answer{
 	Unchanged: {action: Unchanged}, Absent: {action: Absent}, Configured: {action: Configured},
 }
 
-// object returns the object as the server answered, or nil where that is not known: a
-// typed configuration has no managed fields.
+// object returns the object as the server answered, or nil where no answer was recorded and the
+// configuration is typed: that has no managed fields.
 func (a *answer) object() *unstructured.Unstructured {
 	if a.known != nil || a.sent == nil {
 		return a.known
@@ -46,15 +46,14 @@ func (a *answer) object() *unstructured.Unstructured {
 	return a.known
 }
 
-// judge reads from a successful answer which object it is, and what the apply did.
+// judge reads from a successful answer which object was applied to, and what the apply did.
 //
-// Created is the answer's status. Unchanged is a resourceVersion that was there
-// before: that of this applier's last answer, or of the object read for MustExist.
-// (The applies of one applier to an object come and go one by one, in their lane, so
-// that the last answer is that.) Where another manager wrote in between, an apply
-// that changes nothing cannot be told from one that does and is reported as
-// Configured. (The time of our managed fields entry does not tell either: the server
-// stamps it for a changed value, not for a changed owner.)
+// Created follows from the HTTP status. Unchanged follows from a resourceVersion that was known
+// before: that of this applier's last answer, or of the object read for MustExist. (The applies
+// of one applier to an object are sent one by one, in its lane, so the last answer is the
+// latest one.) Where another manager wrote in between, an apply that changes nothing cannot be
+// told from one that does and is reported as Configured. (The time of our managed fields entry
+// does not tell either: the server stamps it for a changed value, not for a changed owner.)
 func (c *call) judge(landed *answer) {
 	object := landed.head()
 	c.ref.UID, c.ref.ResourceVersion = object.UID, object.ResourceVersion
@@ -70,7 +69,7 @@ func (c *call) judge(landed *answer) {
 }
 
 // head reads the answer as it was recorded, or as the client has it where nothing is recorded
-// or it is no JSON. The apply has landed: what cannot be read is left out and fails nothing.
+// or it is no JSON. The apply has landed, so what cannot be read is left out and is no error.
 func (a *answer) head() wire.Head {
 	if a.read == nil {
 		a.read = a.readHead()
@@ -111,8 +110,8 @@ type seenKey struct {
 	name types.NamespacedName
 }
 
-// seenBefore remembers the object's version and reports whether it was the last one
-// seen.
+// seenBefore remembers the object's resourceVersion and reports whether it is the one
+// remembered before.
 func (a *Applier) seenBefore(ref ObjectRef) bool {
 	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}
 	now := wire.Identity{UID: ref.UID, ResourceVersion: ref.ResourceVersion}

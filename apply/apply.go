@@ -14,39 +14,38 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// Apply brings the object to the intent. Where Config.Steady proves that nothing
-// would change, nothing is sent. Else it sends the intent unforced and lets
-// the policy settle what conflicts, field by field, see Decision. Where a conflict
-// is rejected nothing lands. Relinquished and shared fields give way first; where
-// the rest of the conflicts is to be forced, the object is read, applied unforced
-// again, judged by that answer, and only then forced, pinned to the uid and
-// resourceVersion of the read. A field that became contested in between is
-// therefore never taken. What fails for the moment is tried three times.
+// Apply brings the object to the intent. If Config.Steady proves that nothing would change,
+// nothing is sent. Otherwise the intent is sent unforced, and the policy settles its conflicts
+// field by field, see Decision. Where a conflict is rejected nothing lands. Relinquished and
+// shared fields give way first; where the rest of the conflicts is to be forced, the object is
+// read, applied unforced again, judged by that answer, and only then forced, pinned to the uid
+// and resourceVersion of the read. A field that became contested in between is therefore never
+// taken. What fails for the moment is tried three times.
 //
-// In which fields an intent gave way is remembered: the next Apply starts with what
-// was left of it, and one request is enough for as long as the other owners stay.
-// The server's answer shows when they let go; the whole intent is sent then. That
-// takes RecordExchange, or unstructured intents. A field that another process migrates to
-// this manager meanwhile is missing for one write, unless the object is read before:
-// for Steady, MaxShrink, or an intent with Belongs or MustExist. Where the policy depends on who the
-// other owner is and a new owner is to be rejected, what lands with that one
-// request is what had landed before.
+// The Applier remembers in which fields an intent gave way: the next Apply sends what was left
+// of the intent, and that one request is enough while the other owners stay. The answer shows
+// when they let go; then the whole intent is sent. This needs RecordExchange, or unstructured
+// intents. A field that another process migrates to this manager meanwhile is missing for one
+// write, unless the object is read first: for Steady, MaxShrink, or an intent with Belongs or
+// MustExist. If a new owner appears whom the policy rejects, that one request lands only what
+// had landed before.
 //
-// Errors are one of *IntentError, *ShrinkError, *NotOursError, *ConflictError, *ContendedError,
-// *UIDMismatchError, *RetryableError, *RefusedError or the end of the context.
-// After each of them but a RetryableError or the end of the context, whose answer
-// may have been lost, nothing of the intent landed, with two exceptions: of one that
-// gave way before, what was not contested then may have, if others took or let go of
-// fields in the meantime; and so may a try whose answer was lost, if a later one of
-// the same call met another error. Repeating an Apply is safe.
+// The error is an *IntentError, *ShrinkError, *NotOursError, *ConflictError, *ContendedError,
+// *UIDMismatchError, *RetryableError, *RefusedError, *lanes.ReentryError, the error of
+// Intent.Before, or that of the context. After a RetryableError or the end of the context the
+// intent may have landed, as the answer may have been lost. After the others nothing of it
+// landed, with three exceptions: what was left of an intent that gave way before may have
+// landed, if others took or let go of fields in the meantime; so may a try whose answer was
+// lost, if a later try of the same call met another error; and if the server dropped the status
+// (see Intent.Subresource), the rest has landed. Repeating an Apply is safe.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	answer, err := call.run(ctx, intent)
 	return call.end(answer, err)
 }
 
-// call is one verb under way: what its steps share. What a step finds out it returns, as
-// an answer, a settlement or a proof.
+// call is what the steps of one Apply, Plan or Release share. What a step finds out is
+// returned, as an answer, a settlement or a proof.
 type call struct {
 	*Applier
 
@@ -55,19 +54,19 @@ type call struct {
 	start    time.Time
 	waited   time.Duration  // for the lane
 	dryRun   bool           // the server is to change nothing
-	intent   *encodedIntent // as it was asked for
-	ref      ObjectRef      // of the object, as it was read or answered last
+	intent   *encodedIntent // as the caller gave it
+	ref      ObjectRef      // to the object, as last read or answered
 	target   target         // what writes are pinned to
 	outcome  Outcome        // so far
 }
 
-// begin starts a call; end has to follow.
+// begin starts a call. The caller has to call end.
 func (a *Applier) begin(ctx context.Context) (context.Context, *call) {
 	ctx, exchange := wire.WithExchange(ctx)
 	return ctx, &call{Applier: a, exchange: exchange, log: logr.FromContextOrDiscard(ctx), start: time.Now()}
 }
 
-// run is the order of steps. The first half of step 2 comes before step 1: what was proven
+// run does the steps in order. The first half of step 2 comes before step 1: what was proven
 // before need not be encoded.
 func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	key := c.steadyKey(intent)
@@ -108,7 +107,7 @@ func (c *call) encode(intent Intent) error {
 	return nil
 }
 
-// about has the call be about an intent.
+// about sets the intent of the call.
 func (c *call) about(intent *encodedIntent) {
 	c.intent, c.ref = intent, intent.ref
 	c.target = target{uid: intent.ref.UID, read: c.target.read}
@@ -122,7 +121,7 @@ func (c *call) unchanged(by proof) *answer {
 	return nothingSent(Unchanged)
 }
 
-// before asks the caller, who may still refuse.
+// before calls Intent.Before, which may still refuse.
 func (c *call) before(ctx context.Context) (context.Context, error) {
 	if c.intent.Before == nil || c.dryRun {
 		return ctx, nil
@@ -130,8 +129,8 @@ func (c *call) before(ctx context.Context) (context.Context, error) {
 	return c.intent.Before(ctx)
 }
 
-// write is steps 3 to 7: it is aimed at the object in the cache, and what fails for the
-// moment is tried again.
+// write is steps 3 to 7, and what of step 2 concerns a write: it pins the write by the object
+// in the cache, and tries again what fails for the moment.
 func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	if err := c.aim(ctx); err != nil {
 		return nil, c.classify(ctx, err)
@@ -146,13 +145,13 @@ func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	return landed, err
 }
 
-// momentaryBackoff bounds step 7, within retryFor.
+// momentaryBackoff returns the tries of step 7, which retryFor bounds too.
 func momentaryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}
 }
 
-// retryFor is how long a call may have taken for another try. Longer waits belong
-// into a queue, where they hold up nothing else.
+// retryFor is how long after its start a call may try again. Longer waits belong in a queue,
+// where they hold up nothing else.
 const retryFor = 10 * time.Second
 
 // worthRetrying reports whether an error may pass within a moment. Where the server is too
@@ -162,7 +161,8 @@ func (c *call) worthRetrying(err error) bool {
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
 }
 
-// applyOwn applies, and once more where what is ours had been lost and is no longer.
+// applyOwn applies. If that fails because managed fields were wiped, it takes the lost fields
+// back and applies once more.
 func (c *call) applyOwn(ctx context.Context) (*answer, error) {
 	landed, err := c.applyInTurn(ctx)
 	if !c.lostMeanwhile(err) {
@@ -205,13 +205,13 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	return landed, nil
 }
 
-// inLane does something with the lane of the object to itself.
+// inLane calls do while this call has the object's lane to itself.
 func (c *call) inLane(ctx context.Context, do func(context.Context) error) error {
 	return c.inside(ctx, c.enter, do)
 }
 
-// inside is step 3: it does something when it is this call's turn. The server's dry runs
-// change nothing, and wait for nobody.
+// inside is step 3: it calls do when it is this call's turn. A dry run changes nothing and
+// waits for nobody.
 func (c *call) inside(ctx context.Context, enter enter, do func(context.Context) error) error {
 	if c.dryRun {
 		return do(ctx)
@@ -233,12 +233,13 @@ func (c *call) enter(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Enter(ctx, c.ref.Key())
 }
 
-// join is for a write without a read. Others may be inside, none of them under our name.
+// join enters the lane for a write without a read. Writes of other field managers may be
+// inside.
 func (c *call) join(ctx context.Context) (context.Context, func(), error) {
 	return c.config.Lanes.Join(ctx, c.ref.Key(), c.config.FieldManager)
 }
 
-// alone has the lane to itself from here on.
+// alone waits until no other write is inside the lane, and keeps others out from then on.
 func (c *call) alone(ctx context.Context) error {
 	if c.dryRun {
 		return nil
@@ -291,9 +292,9 @@ func (c *call) classify(ctx context.Context, err error) error {
 	return Classify(ctx, c.pinnedRef(), err)
 }
 
-// explain is step 5 for what is no ownership conflict. A 409 without causes is a
-// uid that no longer exists, which only a live read tells, or a race inside the
-// server, which passes.
+// explain is step 5 for errors that are no ownership conflict. A 409 without causes means a uid
+// that no longer exists, which only a live read shows, or a race inside the server, which
+// passes.
 func (c *call) explain(ctx context.Context, err error) error {
 	classified := c.classify(ctx, err)
 	if !IsStaleWrite(classified) {
@@ -317,8 +318,9 @@ func (c *call) explain(ctx context.Context, err error) error {
 // errAbsent says that there is no object to apply to.
 var errAbsent = errors.New("the object does not exist")
 
-// absentOr says what it means that there is no object: one that must exist is to
-// be waited for, as is one whose subresource is meant; one with a known uid is gone.
+// absentOr turns errAbsent into its meaning: Absent for an object that must exist or whose
+// subresource is meant, a UIDMismatchError for one with a known uid. It returns other errors as
+// they are.
 func (c *call) absentOr(err error) (*answer, error) {
 	if !errors.Is(err, errAbsent) {
 		return nil, err

@@ -2,11 +2,11 @@ package apply
 
 import "context"
 
-// ApplyAt sends an intent once, pinned to the resourceVersion that its object was read at:
-// for who must not write over what he has not seen. The policy is not asked, and nothing is
-// tried again: where the object is at another version the error is a *StaleWriteError, and
-// an ownership conflict is the server's answer (IsOwnershipConflict). The other errors are
-// those of Apply.
+// ApplyAt sends an intent once, pinned to the resourceVersion at which its object was read, so
+// that nothing unseen is overwritten. The policy is not asked, and nothing is tried again: if
+// the object is at another version the error is a *StaleWriteError, and an ownership conflict
+// is returned as the server's answer (IsOwnershipConflict). An intent without a uid may create
+// an object that was deleted since. The other errors are those of Apply.
 func (a *Applier) ApplyAt(ctx context.Context, intent Intent, resourceVersion string) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	landed, err := call.applyAt(ctx, intent, resourceVersion)

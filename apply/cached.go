@@ -12,10 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cacheReads are reads of a cache that are not held up by it. An informer whose list or
-// watch is refused never has its objects, and a read of it lasts as long as the context.
-// Here it lasts a second; later reads of the kind take what is there, and one in a minute
-// waits again.
+// cacheReads reads a cache without being held up by it. An informer whose list or watch is
+// refused never gets its objects, and a read from it lasts as long as the context. Here it
+// lasts a second; later reads of the kind wait 20 ms, and one a minute waits a second again.
 type cacheReads struct {
 	reader client.Reader
 	failed *sync.Map // schema.GroupVersionKind to *failedReads
@@ -23,12 +22,12 @@ type cacheReads struct {
 
 func newCacheReads(reader client.Reader) *cacheReads { return &cacheReads{reader, &sync.Map{}} }
 
-// by reads the same cache through another reader.
+// by returns the same reads, through another reader.
 func (r *cacheReads) by(reader client.Reader) *cacheReads { return &cacheReads{reader, r.failed} }
 
 type failedReads struct {
 	mu   sync.Mutex
-	next time.Time // when one may wait again
+	next time.Time // when a read may wait for a second again
 }
 
 const (
@@ -46,7 +45,7 @@ func (r *cacheReads) stuck(kind schema.GroupVersionKind) bool {
 	return stuck
 }
 
-// readFrom reads the object of the call, or gives errNotCached.
+// readFrom reads the object of the call, or returns errNotCached.
 func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Object, options ...client.GetOption) error {
 	kind, timeout := c.ref.GroupVersionKind, readPatience
 	before, stuck := reads.failed.Load(kind)
@@ -75,7 +74,7 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 	return errNotCached
 }
 
-// resource is what rights are granted for: deployments.apps.
+// resource returns the resource as rights name it, such as deployments.apps.
 func (c *call) resource() string {
 	mapping, err := c.client.RESTMapper().RESTMapping(c.ref.GroupKind(), c.ref.Version)
 	if err != nil {
@@ -84,7 +83,7 @@ func (c *call) resource() string {
 	return mapping.Resource.GroupResource().String()
 }
 
-// mayWait reports whether it is time for one to wait again, and makes that one the only.
+// mayWait reports whether this read may wait for a second, as one a minute may.
 func (f *failedReads) mayWait() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,22 +13,23 @@ import (
 // concession is a field in which an intent gives way to its other owner.
 type concession struct {
 	conflict Conflict         // relinquished or shared, with its values
-	at       fieldowners.Path // what of the intent gives way
+	at       fieldowners.Path // the part of the intent that gives way
 	adopted  any              // the live value of a shared field
 	leaveOut bool
-	unread   unreadFields // of the owner, where they cannot be read; zero else
+	unread   unreadFields // the owner's fields, if they cannot be read; otherwise zero
 }
 
-// concessions are those of one object, and to the owners that it has.
+// concessions are the concessions of an intent to the other owners of its object.
 type concessions struct {
 	made []concession
-	// owned reports whether we own a parent of fields, such as a list item, and keep
-	// whether it stays when its fields are left out: always, if nobody else owns it,
-	// since the server would remove it with all that others own in it.
+	// owned reports whether we own a parent of fields, such as a list item. keep reports
+	// whether the parent is sent though its fields are left out: if nobody else owns it, the
+	// server would otherwise remove it with all that others own in it.
 	owned, keep func(fieldowners.Path) bool
 }
 
-// concede returns them with one more, about a field that the intent sets.
+// concede returns the concessions with one more, for a conflict over a field that the intent
+// sets.
 func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *unstructured.Unstructured) concessions {
 	at, _ := conflict.Path.Nearest(intent.object)
 	made := newConcession(conflict, at, live)
@@ -37,8 +38,8 @@ func (all concessions) concede(conflict Conflict, intent *encodedIntent, live *u
 	return all
 }
 
-// newConcession adopts the live value for a shared field. One that the live object
-// does not have is left out: there is no value to adopt.
+// newConcession returns a concession with the live value for a shared field. A field that the
+// live object does not have is left out: there is no value to adopt.
 func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Unstructured) concession {
 	adopted, has := at.Value(live.Object)
 	return concession{
@@ -49,7 +50,7 @@ func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Un
 	}
 }
 
-// adopting returns them with the shared values of the object read.
+// adopting returns the concessions with the shared values of the object read.
 func (all concessions) adopting(live *unstructured.Unstructured) concessions {
 	all.made = slices.Clone(all.made)
 	for i, made := range all.made {
@@ -59,12 +60,13 @@ func (all concessions) adopting(live *unstructured.Unstructured) concessions {
 	return all
 }
 
-// has reports whether the intent gave way in this conflict before.
+// has reports whether the intent gives way in this conflict.
 func (all concessions) has(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
 }
 
-// unreadOf is what is known of the owner of a field whose fields cannot be read.
+// unreadOf returns the fields of the conflict's owner that cannot be read, as they were when
+// the intent gave way.
 func (all concessions) unreadOf(conflict Conflict) unreadFields {
 	for _, made := range all.made {
 		if made.conflict.sameField(conflict) {
@@ -74,8 +76,8 @@ func (all concessions) unreadOf(conflict Conflict) unreadFields {
 	return unreadFields{}
 }
 
-// unreadOwners returns the owners of a field of which the server said so, whose fields cannot
-// be read and are the same as then.
+// unreadOwners returns the owners of a field that the server has named in a conflict, whose
+// fields cannot be read and have not changed since.
 func (all concessions) unreadOwners(field concession, entries []metav1.ManagedFieldsEntry) (owners []fieldowners.Manager) {
 	for _, made := range all.made {
 		if made.sameField(field) && made.unread != (unreadFields{}) && made.unread == unreadFieldsOf(entries, made.conflict.Manager) {
@@ -85,7 +87,7 @@ func (all concessions) unreadOwners(field concession, entries []metav1.ManagedFi
 	return owners
 }
 
-// remembers reports whether it did so in an earlier apply.
+// remembers reports whether the intent gave way in this conflict in an earlier apply.
 func (all concessions) remembers(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool {
 		return made.conflict.Remembered && made.conflict.sameField(conflict)
@@ -128,8 +130,8 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 	return intent.with(object), givesUp
 }
 
-// ownedAround answers for the parents of what gives way as owned does, which are all that
-// form asks about. It holds on to none of the object's managed fields.
+// ownedAround returns a function that answers as owned does for the parents of what gives way,
+// which are all that form asks about. It keeps none of the object's managed fields in memory.
 func (all concessions) ownedAround() func(fieldowners.Path) bool {
 	owned := map[string]bool{}
 	for _, made := range all.made {

@@ -5,19 +5,18 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// Conditions gives the conditions for a status intent: those wanted, each with the
-// lastTransitionTime that it has in current if its status is the same there, and
-// else with now (API conventions, "Typical status properties"; meta.SetStatusCondition
-// does it for get-modify-update). A lastTransitionTime in wanted decides nothing, and
-// now must not be zero: the server refuses a condition without a time. A condition
-// that is left out is given up, as is any field of an intent; to give all of them up,
-// leave out the list, or the server refuses what is left of it.
+// Conditions returns the conditions for a status intent: those wanted, each with the
+// lastTransitionTime that it has in current if its status is the same there, and otherwise with
+// now (meta.SetStatusCondition does the same for get-modify-update). A lastTransitionTime in
+// wanted is ignored, and now must not be zero: the server refuses a condition without a time. A
+// condition that is left out is given up, like any field of an intent. To give up all of them,
+// leave out the list: the server refuses an empty one.
 //
 //	status := v1alpha1ac.DevboxStatus().
 //		WithConditions(apply.Conditions(box.Status.Conditions, metav1.Now(), ready)...)
 //
-// Current is what was read last: where it is older than our own last write, that
-// write's time is replaced once.
+// If current is older than our own last write, that write's lastTransitionTime is replaced
+// once.
 func Conditions(current []metav1.Condition, now metav1.Time, wanted ...metav1.Condition) []*metav1ac.ConditionApplyConfiguration {
 	configs := make([]*metav1ac.ConditionApplyConfiguration, 0, len(wanted))
 	for _, condition := range wanted {

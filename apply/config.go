@@ -16,38 +16,39 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Config of an Applier.
+// Config configures an Applier.
 type Config struct {
-	// FieldManager is the name that owns what is applied: 1 to 128 printable
-	// characters, one per reconciler. Two writers under one name undo each other.
+	// FieldManager is the name that owns what is applied: 1 to 128 printable characters, one
+	// name per reconciler. Two writers under one name undo each other.
 	FieldManager string
-	// Policy decides conflicts. The zero value rejects every one.
+	// Policy decides conflicts. The zero value rejects all.
 	Policy Policy
-	// LiveReader reads past the cache, where a conflict is judged: mgr.GetAPIReader().
-	// What it gives has to have its managed fields.
+	// LiveReader reads past the cache, where a conflict is judged: mgr.GetAPIReader(). It must
+	// return objects with their managed fields.
 	LiveReader client.Reader
-	// Lanes are those of the process: give the same to all appliers and updaters, so
-	// that they take turns at an object. nil is a set of its own.
+	// Lanes are the lanes of the process: give the same set to all appliers and updaters, so
+	// that they take turns at an object. nil makes a set for this Applier alone.
 	Lanes *lanes.Set
-	// Steady tells which intents need no request. All appliers of a process share one;
-	// nil sends each intent.
+	// Steady proves which intents need no request. All appliers of a process share one; with
+	// nil each intent is sent.
 	Steady *SteadyState
 	// Metrics may be nil.
 	Metrics Metrics
 	// Hide reports whether the values of a field are left out of what people read: errors,
-	// events, conditions and logs. nil is HiddenByDefault. Values of Secrets are hidden
-	// whatever it says. It must be safe for concurrent use.
+	// events, conditions and logs. nil is HiddenByDefault. Values of Secrets, and values with
+	// env, args or data below them in other kinds than ConfigMap, are hidden even if Hide
+	// returns false. Hide must be safe for concurrent use.
 	Hide func(object ObjectRef, path fieldowners.Path) bool
-	// MaxShrink guards against incomplete intents, the most common accident with
-	// Server-Side Apply: an intent that gives up more than this share (above 0, up to
-	// 1) of the fields that this manager owns of an object is refused with a
-	// ShrinkError. It is judged by the object in the cache. 0 is no guard.
+	// MaxShrink guards against incomplete intents, the most common accident with Server-Side
+	// Apply: an intent that gives up more than this share (above 0, up to 1) of the fields that
+	// this manager owns of an object is refused with a ShrinkError. What the manager owns is
+	// read from the cache. 0 is no guard.
 	MaxShrink float64
-	// Contract says what is this manager's. An intent with Belongs takes that back from
-	// the owner whom the server makes up where managed fields were wiped
-	// (fieldowners.BeforeFirstApply), and from nobody else, before it is applied: otherwise
-	// what it changes conflicts, and what it leaves out stays. See Outcome.TakenBack. nil
-	// takes nothing back.
+	// Contract says which fields are this manager's. Before an intent with Belongs is applied,
+	// the manager takes these fields back from the owner that the server makes up after managed
+	// fields were wiped (fieldowners.BeforeFirstApply), and from nobody else. Otherwise fields
+	// that the intent changes would conflict, and fields that it leaves out would stay. See
+	// Outcome.TakenBack. nil takes nothing back.
 	Contract Contract
 }
 
@@ -80,8 +81,8 @@ type Applier struct {
 	contract map[schema.GroupKind][]fieldowners.Path // Config.Contract
 }
 
-// New returns an Applier. Reads of the client may come from a cache; it is used to
-// find the uid of objects that must exist.
+// New returns an Applier that writes by c. Reads of c may come from a cache: they serve
+// MustExist, Belongs, MaxShrink and Contract.
 func New(c client.Client, config Config) (*Applier, error) {
 	if c == nil {
 		return nil, errors.New("apply: a client is needed")
@@ -107,12 +108,12 @@ func New(c client.Client, config Config) (*Applier, error) {
 	return a, nil
 }
 
-// FieldManager is the name that owns what is applied.
+// FieldManager returns the name that owns what is applied.
 func (a *Applier) FieldManager() string { return a.config.FieldManager }
 
-// Config is what the Applier was made with: for those who write beside it, under its name
-// and in its lanes, which are never nil here.
+// Config returns what the Applier was made with, for code that writes under its name and in its
+// lanes. Lanes is never nil here.
 func (a *Applier) Config() Config { return a.config }
 
-// Client is what the Applier writes by.
+// Client returns the client by which the Applier writes.
 func (a *Applier) Client() client.Client { return a.client }

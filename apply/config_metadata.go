@@ -17,9 +17,9 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// refIn reads which object a configuration is for out of its fields, which takes a
-// hundredth of the time that encoding it takes. It reports false for a configuration
-// that is not valid, and for one whose fields do not surely say what its JSON says.
+// refIn reads from the fields of a configuration which object it is for, in a hundredth of the
+// time that encoding takes. It returns false for a configuration that is not valid, or whose
+// JSON may differ from its fields.
 func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
 	if kind, metadata, ok := generatedFields(configuration); ok {
 		if metadata == nil || metadata.ResourceVersion != nil {
@@ -44,14 +44,14 @@ func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
 	return validRef(object.GetAPIVersion(), object.GetKind(), object.GetNamespace(), object.GetName(), object.GetUID())
 }
 
-// validRef refuses what JSON would write in another way, too.
+// validRef is refTo, and also refuses strings that JSON would write differently.
 func validRef(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, bool) {
 	ref, err := refTo(apiVersion, kind, namespace, name, uid)
 	return ref, err == nil && utf8.ValidString(kind) && utf8.ValidString(namespace) && utf8.ValidString(name) && utf8.ValidString(string(uid))
 }
 
-// SetsOwner reports whether the intent gives its object an owner reference; true as well
-// where its configuration cannot be read.
+// SetsOwner reports whether the intent sets an owner reference. It is true if the configuration
+// cannot be read.
 func (i Intent) SetsOwner() bool {
 	if _, metadata, ok := generatedFields(i.Config); ok {
 		return metadata != nil && len(metadata.OwnerReferences) > 0
@@ -65,8 +65,8 @@ func (i Intent) SetsOwner() bool {
 	return has && (!isList || len(list) > 0)
 }
 
-// generatedFields gives the fields in which each generated configuration keeps its
-// kind and its metadata. metadata is nil where it has none.
+// generatedFields returns the fields in which each generated configuration keeps its kind and
+// its metadata; metadata is nil if it sets none.
 func generatedFields(configuration runtime.ApplyConfiguration) (kind *metav1ac.TypeMetaApplyConfiguration,
 	metadata *metav1ac.ObjectMetaApplyConfiguration, ok bool) {
 	config := reflect.ValueOf(configuration)
@@ -87,7 +87,7 @@ var (
 	metadataFields = reflect.TypeFor[*metav1ac.ObjectMetaApplyConfiguration]()
 )
 
-// looseContent is that of an unstructured configuration.
+// looseContent returns the content of an unstructured configuration.
 func looseContent(configuration runtime.ApplyConfiguration) (map[string]any, bool) {
 	holder, isLoose := configuration.(wire.Unstructured)
 	if config := reflect.ValueOf(configuration); !isLoose || config.Kind() != reflect.Pointer || config.IsNil() || wire.HoldsNothing(config.Elem()) {
@@ -96,8 +96,9 @@ func looseContent(configuration runtime.ApplyConfiguration) (map[string]any, boo
 	return holder.UnstructuredContent(), true
 }
 
-// WithLabel gives the intent with a label more, in a copy of its configuration that has the
-// same type. One that sets the label itself, or cannot be read, is an *IntentError.
+// WithLabel returns the intent with one more label, in a copy of its configuration that has the
+// same type. The error is an *IntentError if the intent sets the label already or cannot be
+// read.
 func (i Intent) WithLabel(name, value string) (Intent, error) {
 	labelled, err := withLabel(i.Config, name, value)
 	switch {
@@ -111,8 +112,9 @@ func (i Intent) WithLabel(name, value string) (Intent, error) {
 	return i, nil
 }
 
-// withLabel gives a copy of the configuration, in its own type, that has the label as
-// well. One that has it already is refused. Of the copy only the label is its own.
+// withLabel returns a copy of the configuration, in its own type, that has the label as well. A
+// configuration that has the label already is refused. The copy shares all but its labels with
+// the original.
 func withLabel(configuration runtime.ApplyConfiguration, name, value string) (runtime.ApplyConfiguration, error) {
 	taken := fmt.Errorf("it sets the label %s itself", name)
 	if _, metadata, ok := generatedFields(configuration); ok && metadata != nil {

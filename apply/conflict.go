@@ -19,29 +19,28 @@ import (
 type Conflict struct {
 	Object     ObjectRef           // whose field it is, as it was read when the conflict was judged
 	Manager    fieldowners.Manager // the other owner
-	Path       fieldowners.Path    // the root when the server's string matched no field of the object read
+	Path       fieldowners.Path    // the root if ServerPath matched no field of the object read
 	ServerPath string              // the field as the API server names it; ambiguous
 	Ours       any                 // the intent's value; nil when Path is the root
-	Theirs     any                 // the live value when it was read; nil when Path is the root
+	Theirs     any                 // the live value as it was read; nil when Path is the root
 	Decision   Decision
 
-	// Own tells that the other owner is another entry of the applier's own field
-	// manager: what it wrote by Update, or through another subresource. What it applied
-	// through a subresource, and now applies with the object, is always forced, as it is
-	// its own; any other such entry is forced if the policy says so, else rejected.
+	// Own reports whether the other owner is another entry of the applier's own field manager:
+	// what it wrote by Update, or through another subresource. A field that it applied through
+	// a subresource and now applies with the object is always forced; any other field of such
+	// an entry is forced if the policy says so, and otherwise rejected.
 	Own bool
 
-	// Hidden says that String leaves both values out, see Config.Hide. Those of a Secret
-	// are not in the Conflict at all.
+	// Hidden reports whether String leaves both values out, see Config.Hide. The values of a
+	// Secret are not in the Conflict at all.
 	Hidden bool
 
-	// Remembered tells that the conflict with this owner was settled in an earlier
-	// apply, so that nobody need be told again. No request was spent on it.
+	// Remembered reports whether the conflict with this owner was settled in an earlier apply,
+	// without a request in this one. Nobody need be told again.
 	Remembered bool
 }
 
-// String gives the field, our value, and the owner with its value, unless values are
-// hidden.
+// String returns the field, our value, and the owner with its value, unless values are hidden.
 func (c Conflict) String() string {
 	field := c.Path.String()
 	if c.Path.IsRoot() {
@@ -64,8 +63,8 @@ func (c Conflict) owner() string {
 	return fmt.Sprintf("%s itself (by %s through %s)", c.Manager.Name, c.Manager.Operation, c.Manager.Subresource)
 }
 
-// describeConflicts turns the causes of a 409 into conflicts, matched against the
-// managed fields of the object read, and decides each.
+// describeConflicts returns the causes of a 409 as conflicts, matched against the managed
+// fields of the object read, each with its decision.
 func (c *call) describeConflicts(err error, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
 	intent := c.intent
 	var conflicts []Conflict
@@ -89,7 +88,8 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured, own
 	return conflicts, nil
 }
 
-// readableOwners logs what cannot be read, and goes on without it.
+// readableOwners returns the ownership without the entries that cannot be read, which it logs
+// and returns too.
 func (c *call) readableOwners(live *unstructured.Unstructured) (fieldowners.Ownership, []*fieldowners.EntryError) {
 	ownership, unread := fieldowners.ParseReadable(live.GetManagedFields())
 	for _, entry := range unread {
@@ -98,8 +98,9 @@ func (c *call) readableOwners(live *unstructured.Unstructured) (fieldowners.Owne
 	return ownership, unread
 }
 
-// decideOn has the policy decide. Nothing gives way to another entry of our own name,
-// and what that entry applied through a subresource is ours to apply with the object.
+// decideOn sets the policy's decision. The intent never gives way to another entry of our own
+// name, and a field that such an entry applied through a subresource is forced by an apply of
+// the object.
 func (c *call) decideOn(conflict *Conflict) {
 	conflict.Own = conflict.Manager.Name == c.config.FieldManager
 	if conflict.Own && conflict.Manager.Operation == metav1.ManagedFieldsOperationApply && c.intent.Subresource == "" {
@@ -112,8 +113,8 @@ func (c *call) decideOn(conflict *Conflict) {
 	}
 }
 
-// setPath fills in a field and both values, hidden if they must not be shown, and
-// tells whether they are equal.
+// setPath fills in a field and both values, hidden if they must not be shown, and reports
+// whether they are equal.
 func (c *Conflict) setPath(path fieldowners.Path, intent *encodedIntent, live *unstructured.Unstructured, config Config) (equal bool) {
 	c.Path = path
 	c.Ours, _ = path.Value(intent.object)
@@ -126,7 +127,7 @@ func (c *Conflict) setPath(path fieldowners.Path, intent *encodedIntent, live *u
 	return equal
 }
 
-// sameField tells whether both are about the same field and the same owner.
+// sameField reports whether both conflicts are about the same field and the same owner.
 func (c Conflict) sameField(other Conflict) bool {
 	return c.ServerPath == other.ServerPath && c.Path.Equal(other.Path) && c.Manager.Name == other.Manager.Name &&
 		c.Manager.Operation == other.Manager.Operation && c.Manager.Subresource == other.Manager.Subresource
@@ -136,11 +137,10 @@ func (c Conflict) compare(other Conflict) int {
 	return cmp.Or(strings.Compare(c.ServerPath, other.ServerPath), strings.Compare(c.Manager.String(), other.Manager.String()))
 }
 
-// matchPath finds the field that the API server names so, and completes the
-// manager with what its entry says. It is a field that the manager owns, best one
-// that the intent sets; where the managed fields do not say, as of the owner
-// before-first-apply, it is one that the intent sets. Two of one name
-// ({"a.b": 1} and {"a": {"b": 1}}) match neither.
+// matchPath returns the field that the API server means by serverPath, and completes the
+// manager from its entry. It is a field that the manager owns, preferably one that the intent
+// sets; if no entry has it, as for the owner before-first-apply, it is one that the intent
+// sets. If two fields have this name ({"a.b": 1} and {"a": {"b": 1}}), none is returned.
 func matchPath(ownership fieldowners.Ownership, intent map[string]any, manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {
 	var owned, wanted []fieldowners.Path
 	for _, entry := range ownership.Entries() {
@@ -172,7 +172,8 @@ func matchPath(ownership fieldowners.Ownership, intent map[string]any, manager *
 	return wanted[0], true
 }
 
-// texts is for the log, whose sinks do not call String on the items of a list.
+// texts returns the conflicts as text for the log, whose sinks do not call String on the items
+// of a list.
 func texts(conflicts []Conflict) []string {
 	var all []string
 	for _, c := range conflicts {

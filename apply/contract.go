@@ -13,15 +13,15 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// Contract says what field managers may own, as in package contract. An applier takes back
-// what it gives the applier's own manager by Apply.
+// Contract says what field managers may own, as in package contract. An Applier takes back the
+// fields that the contract lets its own manager apply.
 //
-// Where a whole map of values is named, such as .data, keys that others had put there
-// before the wipe are the manager's as well, and go with its next apply.
+// If the contract names a whole map of values, such as .data, keys that others had put there
+// before the wipe become the manager's as well, and its next apply removes them.
 type Contract = contract.Contract
 
-// appliedBy gives what a contract lets a manager apply, by kind. A contract that does not
-// name the manager is another one's.
+// appliedBy returns the paths that a contract lets a manager apply, by kind. A contract that
+// does not name the manager is an error.
 func appliedBy(manager string, c Contract) (map[schema.GroupKind][]fieldowners.Path, error) {
 	if len(c) == 0 {
 		return nil, nil
@@ -42,14 +42,14 @@ func appliedBy(manager string, c Contract) (map[schema.GroupKind][]fieldowners.P
 	return applied, nil
 }
 
-// hasContract reports whether the intent may take back what is its manager's: the object
-// is the manager's own, and the contract says what of it.
+// hasContract reports whether fields may be taken back for the intent: it has Belongs, and the
+// contract names fields of its kind.
 func (c *call) hasContract(intent Intent) bool {
 	return intent.Belongs != nil && intent.Subresource == "" && len(c.contract[c.ref.GroupKind()]) > 0
 }
 
-// lost lists the fields that are the manager's by its contract, and owned by the owner
-// whom the server made up.
+// lost returns the fields that are the manager's by its contract and that the made-up owner
+// owns.
 func (c *call) lost(object client.Object) []fieldowners.Path {
 	return c.lostOf(object, fieldowners.Entry.Fields)
 }
@@ -62,7 +62,7 @@ func (c *call) lostOf(object client.Object, fields func(fieldowners.Entry) []fie
 		}
 		ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{entry})
 		if err != nil {
-			continue // whoever needs to read it tells
+			continue // who needs the entry reports the error
 		}
 		for _, made := range ownership.Entries() {
 			lost = append(lost, slices.DeleteFunc(fields(made), func(path fieldowners.Path) bool { return !c.isMine(path) })...)
@@ -71,8 +71,9 @@ func (c *call) lostOf(object client.Object, fields func(fieldowners.Entry) []fie
 	return lost
 }
 
-// isMadeUp reports whether an entry is of the owner whom the server made up. Where the
-// first apply after the wipe was one of /scale, its fields are those of /scale.
+// isMadeUp reports whether an entry is that of the owner whom the server makes up after managed
+// fields were wiped. If the first apply after the wipe went to /scale, the entry is one of
+// /scale.
 func isMadeUp(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == fieldowners.BeforeFirstApply && entry.Operation == metav1.ManagedFieldsOperationUpdate &&
 		entry.Subresource != statusSubresource

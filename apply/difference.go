@@ -13,17 +13,18 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Difference is a field of an intent that landed, and that the server's answer does not
-// have as wanted.
+// Difference is a field of an intent that landed whose value in the server's answer is not the
+// one wanted.
 type Difference struct {
 	Path         fieldowners.Path
-	Wanted, Live any  // nil is that there is none; those of a Secret are not in it
+	Wanted, Live any  // nil if there is none; those of a Secret are left out
 	Hidden       bool // String leaves both values out, see Config.Hide
-	// By is who owns the field as well. Without one it was admission, or the server itself.
+	// By lists who else owns the field. If it is empty, admission or the server itself changed
+	// the value.
 	By []fieldowners.Manager
 }
 
-// String gives the field, both values, and who it was.
+// String returns the field, both values, and who changed it.
 func (d Difference) String() string {
 	live := "absent"
 	if d.Live != nil {
@@ -36,9 +37,9 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s is %s, not %s as wanted: changed by %s", d.Path, live, showUnless(d.Hidden, d.Wanted), who)
 }
 
-// differences compares what was sent with what the server made of it, field by field of
-// our entry. Another spelling of a quantity is no difference, nor is what is zero from what
-// is absent. What a Secret takes in as stringData it never shows.
+// differences compares what was sent with the server's answer, for each field of our entry.
+// Another spelling of a quantity is no difference, nor is an absent value instead of zero. The
+// stringData of a Secret is never in an answer and not compared.
 func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructured, entries []metav1.ManagedFieldsEntry) []Difference {
 	if content.SameMeaning(sent.object, answer.Object) { // as nearly always; then whose fields they are need not be read
 		return nil
@@ -75,8 +76,8 @@ func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructure
 
 var stringData = fieldowners.MustParsePath(".stringData")
 
-// typeOfKind is the Go type by which the API server itself knows the kind of the object; nil:
-// there is none, or our client does not have it. A custom resource is kept as it was sent.
+// typeOfKind returns the Go type by which the API server itself knows the kind of the object,
+// or nil if the kind has none, as a custom resource, or our client does not have it.
 func (c *call) typeOfKind() reflect.Type {
 	goType := c.client.Scheme().AllKnownTypes()[c.ref.GroupVersionKind]
 	if goType == nil || !gotypes.IsServersOwn(c.ref.GroupVersionKind, goType) {
@@ -85,8 +86,7 @@ func (c *call) typeOfKind() reflect.Type {
 	return goType
 }
 
-// compare looks in the answer of an apply that landed for what people should know
-// of it: who shares a field, and what is not as wanted.
+// compare sets Outcome.Shared and Outcome.Differ from the answer of an apply that landed.
 func (c *call) compare(landed *answer) {
 	if c.dryRun || c.intent.hasBody() {
 		return
@@ -98,8 +98,8 @@ func (c *call) compare(landed *answer) {
 	}
 }
 
-// readable returns the entries that can be read: what others have forged hides nothing of
-// ours.
+// readable returns the entries that can be read, so that forged entries of others hide nothing
+// of ours.
 func readable(entries []metav1.ManagedFieldsEntry) (all []fieldowners.Entry) {
 	for _, entry := range entries {
 		if ownership, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{entry}); err == nil {

@@ -1,9 +1,8 @@
 // Package apply writes intents to Kubernetes objects by Server-Side Apply (KEP-555),
 // so that many controllers can share an object without overwriting each other.
 //
-// An Intent is an apply configuration with how to apply it. An Applier sends
-// intents under one field manager, has a Policy settle their conflicts, and reports
-// one Outcome for each.
+// An Intent is an apply configuration and how to apply it. An Applier sends intents under one
+// field manager, has a Policy settle their conflicts, and reports one Outcome for each.
 //
 // # What the package promises
 //
@@ -27,10 +26,10 @@
 //
 // # Many writers of one object
 //
-// The API server repeats a Server-Side Apply that another write overtakes, inside
-// and without a limit: with many writers it is busy with repetitions, and with little
-// else. Lanes let the writers of one process take turns instead. Give one set, by
-// Config.Lanes of this package and of apply/update, to all of them:
+// The API server repeats a Server-Side Apply that another write overtakes, internally and
+// without a limit: with many writers it is busy with repetitions. Lanes let the writers of one
+// process take turns instead. Give one set, by Config.Lanes of this package and of
+// apply/update, to all of them:
 //
 //	lanes := lanes.New() // one a process
 //
@@ -46,9 +45,9 @@
 //
 //	steady, err := apply.NewSteadyState(mgr.GetCache(), discoveryClient.OpenAPIV3())
 //
-// It proves from the object in the cache, with the server's own schemas, that neither
-// a value nor an owner would change; what it cannot prove is sent. The Outcome is
-// Unchanged, with no attempt.
+// It proves from the object in the cache, with the server's own schemas, that neither a value
+// nor an owner would change: the Outcome is then Unchanged, with no attempt. An intent without
+// a proof is sent.
 //
 // # What the caller does
 //
@@ -95,11 +94,10 @@
 //
 // # Rights
 //
-// Applying takes get and patch on the resource, and create where an object may be
-// new; on its subresource, such as deployments/status, for what goes there. Release
-// takes no more. The cache takes list and
-// watch: where these are missing, each intent is sent, and what must exist or
-// must be the caller's own is read live.
+// Applying needs get and patch on the resource, or on the subresource that is written, such as
+// deployments/status, and create if an object may be new. Release needs no more. The cache
+// needs list and watch: without them each intent is sent, and objects of intents with MustExist
+// or Belongs are read live.
 //
 // # Where to find what
 //

@@ -15,21 +15,21 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// decode takes the content of a configuration.
+// decode sets the intent's content and kind from a configuration.
 func (e *encodedIntent) decode(config wire.Body) error {
 	e.kind, e.object = config.Type, nil
 	return utiljson.Unmarshal(config.JSON, &e.object)
 }
 
-// pin is what an apply is bound to; the zero value is none.
+// pin is what an apply is pinned to; the zero value pins it to nothing.
 type pin struct {
 	uid             types.UID
 	resourceVersion string
 }
 
-// fresh gives a new value of the caller's own type. The client writes the
-// server's answer into what it is given, so the caller's value must not be it; and
-// a typed read waits for the writes of its own type only (read-your-writes).
+// fresh returns the configuration as a new value of the caller's own type. The client writes
+// the server's answer into the value that it sends, so that must not be the caller's. The type
+// stays because a typed read waits for writes of its own type only (read-your-writes).
 func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	object := unstructured.Unstructured{Object: runtime.DeepCopyJSON(e.object)}
 	if p.uid != "" {

@@ -10,40 +10,38 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Sentinels for errors.Is. Each typed error below unwraps to its sentinel and to
-// the server's answer.
+// Sentinels for errors.Is. Each typed error below unwraps to its sentinel and, if there is one,
+// to the server's answer.
 var (
-	// ErrInvalidIntent says that the intent was refused before any request.
+	// ErrInvalidIntent means that the intent was refused before any request.
 	ErrInvalidIntent = errors.New("invalid intent")
-	// ErrShrink says that the intent gives up more of the manager's fields than
+	// ErrShrink means that the intent gives up more of the manager's fields than
 	// Config.MaxShrink allows. Nothing was sent.
 	ErrShrink = errors.New("intent shrinks too much")
-	// ErrConflict says that another manager owns fields that the intent sets
-	// differently and that the policy rejects taking them. Nothing landed of the try
-	// that met it.
+	// ErrConflict means that another manager owns fields that the intent sets differently, and
+	// that the policy rejects the conflict. Nothing landed of the try that met it.
 	ErrConflict = errors.New("ownership conflict")
-	// ErrContended says that the object changed under every bounded attempt to
-	// settle its conflicts or to move its fields. Nothing was forced or moved. Try again
-	// later.
+	// ErrContended means that the object changed during each of a bounded number of attempts to
+	// settle its conflicts or to move its fields. Nothing was forced or moved. Try again later.
 	ErrContended = errors.New("contended")
-	// ErrStaleWrite says that the object is no longer at the resourceVersion that
-	// the write was pinned to. Read again.
+	// ErrStaleWrite means that the object is no longer at the resourceVersion to which the
+	// write was pinned. Read it again.
 	ErrStaleWrite = errors.New("stale write")
-	// ErrUIDMismatch says that the object was deleted or recreated: what has this
-	// name now is not the object that was meant. It was not touched.
+	// ErrUIDMismatch means that the object was deleted or recreated. An object that has its
+	// name now was not touched.
 	ErrUIDMismatch = errors.New("uid mismatch")
-	// ErrRetryable says that the server or the way to it failed for the moment. The
-	// write may have landed: an answer that says nothing known is no refusal.
+	// ErrRetryable means that the server or the way to it failed for the moment. The write may
+	// have landed: an answer that cannot be interpreted is no refusal.
 	ErrRetryable = errors.New("retryable")
-	// ErrRefused says that this request is not taken as it stands, by the server
-	// (validation, permission, an unknown field, size, a terminating namespace) or by
-	// a client on the way. It may heal, but not by sending the same again at once.
+	// ErrRefused means that the server (validation, permission, an unknown field, size, a
+	// terminating namespace) or a client on the way refused the request. Sending the same again
+	// at once does not help.
 	ErrRefused = errors.New("refused")
 )
 
 // IntentError is ErrInvalidIntent with its reason.
 type IntentError struct {
-	Object ObjectRef // as far as known
+	Object ObjectRef // as far as it is known
 	Err    error
 }
 
@@ -54,7 +52,7 @@ func (e *IntentError) Error() string {
 	return fmt.Sprintf("%v for %v: %s", ErrInvalidIntent, e.Object, wire.OneLine(e.Err))
 }
 
-// Unwrap gives ErrInvalidIntent and the reason.
+// Unwrap returns ErrInvalidIntent and the reason.
 func (e *IntentError) Unwrap() []error { return []error{ErrInvalidIntent, e.Err} }
 
 // ShrinkError is ErrShrink with the fields that would be given up.
@@ -79,14 +77,14 @@ func (e *ShrinkError) Error() string {
 		ErrShrink, e.FieldManager, len(e.Dropped), e.Owned, e.Object, e.Max, strings.Join(names, ", "))
 }
 
-// Unwrap gives ErrShrink.
+// Unwrap returns ErrShrink.
 func (e *ShrinkError) Unwrap() error { return ErrShrink }
 
-// ConflictError is ErrConflict with every conflict of the judged answer, the
-// rejected ones and those that would have been settled.
+// ConflictError is ErrConflict with every conflict of the judged answer: the rejected ones, and
+// those that would have been settled.
 type ConflictError struct {
 	Object       ObjectRef
-	Subresource  string // "" is the object itself
+	Subresource  string // "" for the object itself
 	FieldManager string // who wanted the fields
 	Conflicts    []Conflict
 	Err          error // the server's answer
@@ -116,14 +114,14 @@ func (e *ConflictError) Error() string {
 	return message
 }
 
-// Unwrap gives ErrConflict and the server's answer.
+// Unwrap returns ErrConflict and the server's answer.
 func (e *ConflictError) Unwrap() []error { return []error{ErrConflict, e.Err} }
 
 // ContendedError is ErrContended with what was tried.
 type ContendedError struct {
 	Object    ObjectRef
 	Attempts  int        // writes and dry runs sent
-	Conflicts []Conflict // of the last judged answer; none of a Transfer
+	Conflicts []Conflict // of the last judged answer; empty for a Transfer
 	Err       error      // the server's last answer
 }
 
@@ -132,7 +130,7 @@ func (e *ContendedError) Error() string {
 		ErrContended, e.Object, e.Attempts)
 }
 
-// Unwrap gives ErrContended and the server's last answer.
+// Unwrap returns ErrContended and the server's last answer.
 func (e *ContendedError) Unwrap() []error { return []error{ErrContended, e.Err} }
 
 // StaleWriteError is ErrStaleWrite with the server's answer.
@@ -145,7 +143,7 @@ func (e *StaleWriteError) Error() string {
 	return fmt.Sprintf("%v: %v changed since it was read: %s", ErrStaleWrite, e.Object, wire.OneLine(e.Err))
 }
 
-// Unwrap gives ErrStaleWrite and the server's answer.
+// Unwrap returns ErrStaleWrite and the server's answer.
 func (e *StaleWriteError) Unwrap() []error { return []error{ErrStaleWrite, e.Err} }
 
 // UIDMismatchError is ErrUIDMismatch with the uid that was meant.
@@ -162,7 +160,7 @@ func (e *UIDMismatchError) Error() string {
 		ErrUIDMismatch, e.Object, e.Object.UID)
 }
 
-// Unwrap gives ErrUIDMismatch and the server's answer.
+// Unwrap returns ErrUIDMismatch and the server's answer.
 func (e *UIDMismatchError) Unwrap() []error { return []error{ErrUIDMismatch, e.Err} }
 
 // RetryableError is ErrRetryable with the wait that the server asked for.
@@ -176,7 +174,7 @@ func (e *RetryableError) Error() string {
 	return fmt.Sprintf("writing %v failed for the moment: %s", e.Object, wire.OneLine(e.Err))
 }
 
-// Unwrap gives ErrRetryable and the cause.
+// Unwrap returns ErrRetryable and the cause.
 func (e *RetryableError) Unwrap() []error { return []error{ErrRetryable, e.Err} }
 
 // RefusedError is ErrRefused with the server's answer.
@@ -189,18 +187,19 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%v is %v: %s", e.Object, ErrRefused, wire.OneLine(e.Err))
 }
 
-// Unwrap gives ErrRefused and the server's answer.
+// Unwrap returns ErrRefused and the server's answer.
 func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
 
-// ErrNotOurs says that an object is someone else's. A client of an applier may refuse to
-// write to one by an error that matches it.
+// ErrNotOurs means that an object is someone else's. A client given to an Applier may refuse to
+// write to such an object by an error that matches ErrNotOurs.
 var ErrNotOurs = errors.New("someone else's")
 
-// NotOursError is ErrNotOurs, and ErrRefused: an object that was there before has the name
-// of one that the intent wants to be its manager's own. Nothing was written to it.
+// NotOursError is ErrNotOurs and ErrRefused: an object that somebody else made has the name of
+// one that the intent wants for its manager (Intent.Belongs). Nothing was written to the
+// object.
 type NotOursError struct {
 	Object ObjectRef
-	Owner  string // its controller, as kind and name; "" if it has none
+	Owner  string // its controller, as kind and name; "" if there is none
 }
 
 func (e *NotOursError) Error() string {

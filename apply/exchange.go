@@ -13,9 +13,9 @@ import (
 //
 //	cfg.Wrap(apply.RecordExchange)
 //
-// Without it an Outcome counts the calls it made instead, and says Configured
-// where it cannot know better, and the writes of a process to one object go one at a
-// time, however far the API server is: RecordExchange also measures the round trip, by a
-// GET of /livez now and then while applies wait for each other. Requests that no Applier
-// sent are not recorded.
+// Without RecordExchange an Outcome counts calls of the client instead of requests and is
+// Configured where it might be Created or Unchanged, and the writes of a process to one object
+// go one at a time, however far the API server is: RecordExchange also measures the round trip,
+// by a GET of /livez now and then while applies wait for each other. Only requests of an
+// Applier are recorded.
 func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }

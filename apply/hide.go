@@ -8,9 +8,9 @@ import (
 )
 
 // HiddenByDefault reports whether the values of a field are left out of errors, events,
-// conditions and logs: of everything in a Secret, and of what often has credentials in any
-// other kind, env, args and data, with all below. A ConfigMap's values are shown. See
-// Config.Hide.
+// conditions and logs if Config.Hide is nil: all in a Secret, and in other kinds what is named
+// env, args or data, with everything below, as credentials are often there. A ConfigMap's
+// values are shown.
 func HiddenByDefault(object ObjectRef, path fieldowners.Path) bool {
 	switch {
 	case isSecret(object):
@@ -25,8 +25,9 @@ func isSecret(object ObjectRef) bool { return fieldowners.IsSecret(object.Group,
 
 func isDelicate(name string) bool { return slices.Contains([]string{"env", "args", "data"}, name) }
 
-// hides reports whether values of a field must not be shown: it is hidden, or has a field
-// below it that is by default, whatever Config.Hide says of the path.
+// hides reports whether values of a field must not be shown: the field is hidden, or a value
+// has a field below it that is hidden by default, even if Config.Hide shows the path. A
+// ConfigMap's values are hidden by Config.Hide alone.
 func (c Config) hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
 	hides := HiddenByDefault
 	if c.Hide != nil {
@@ -51,7 +52,7 @@ func (c Config) hides(object ObjectRef, path fieldowners.Path, values ...any) bo
 	})
 }
 
-// showUnless gives a value on one short line, or that it is hidden.
+// showUnless returns a value on one short line, or the mark of a hidden value.
 func showUnless(isHidden bool, value any) string {
 	if isHidden {
 		value = fieldowners.Hide(value)

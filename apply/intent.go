@@ -17,69 +17,67 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// Intent is an apply configuration with how to apply it. Its conflicts are
-// settled by the applier's policy.
+// Intent is an apply configuration and how to apply it. The Applier's policy settles its
+// conflicts.
 type Intent struct {
-	// Config holds every field that the manager wants to own, and no other. It is
-	// one of client-go's or controller-gen's apply configurations, or an
-	// unstructured one from client.ApplyConfigurationFromUnstructured. It is not
-	// written to and may be used again.
+	// Config holds every field that the manager wants to own, and no other. It is one of
+	// client-go's or controller-gen's apply configurations, or an unstructured one from
+	// client.ApplyConfigurationFromUnstructured. Config is not written to and may be used
+	// again.
 	Config runtime.ApplyConfiguration
 
-	// MustExist says that someone else brings the object about: the intent is pinned
-	// to the uid of the object in the cache, and where there is none the Outcome is
-	// Absent. Partial intents need it, as the server cannot create an object from
-	// them and a late apply would bring back an object that was deleted.
+	// MustExist is for an object that someone else creates: the intent is pinned to the uid of
+	// the object in the cache, and if there is none the Outcome is Absent. Partial intents need
+	// MustExist: the server cannot create a whole object from them, and a late apply would
+	// bring back an object that was deleted.
 	MustExist bool
 
-	// Belongs makes the object the caller's own from birth. Where the cache has none it is
-	// created exclusively: one that somebody else makes at the same moment is not adopted,
-	// and not deleted later with what is in it. An object that is there is applied to, pinned
-	// to its uid, if Belongs reports that it is the caller's; else the error is a
-	// NotOursError and nothing is written. With MustExist one that is not the caller's is
-	// as good as absent. nil adopts whatever has the name, as Server-Side Apply does.
+	// Belongs reports whether an object that exists is the caller's. If it is, the intent is
+	// applied, pinned to the object's uid; if not, the error is a NotOursError and nothing is
+	// written, or, with MustExist, the Outcome is Absent. An object that the cache does not
+	// have is created exclusively: one that somebody else makes at the same moment is not
+	// adopted, and so not deleted later with what is in it. nil adopts whatever object has the
+	// name, as Server-Side Apply does.
 	//
-	// Belongs gets the object from the cache or past it, in the Go type that the client's
-	// scheme has for the kind, or as unstructured where it has none. It costs a look into
-	// the cache, and a live read where that shows somebody else's object or none of the
-	// kind. It cannot be combined with
-	// Subresource, and must not write to the object.
+	// Belongs is given the object from the cache or from a live read, in the Go type that the
+	// client's scheme has for the kind, or as unstructured if it has none. The live read
+	// happens if the cache has somebody else's object or does not have the kind. Belongs must
+	// not write to the object, and cannot be combined with Subresource.
 	Belongs func(object client.Object) bool
 
-	// UID pins the intent to one object, as a uid in Config does: where another one,
-	// or none, has its name now, nothing is written and the error is a
-	// UIDMismatchError.
+	// UID pins the intent to one object, as a uid in Config does: if another object has its
+	// name now, or none, nothing is written and the error is a UIDMismatchError. (With
+	// MustExist, and none, the Outcome is Absent.)
 	UID types.UID
 
-	// Subresource is what of the object is written, such as "status"; "" is the object
-	// itself. There is nothing to create through a subresource: where there is no
-	// object, the Outcome is Absent. A status that is sent to an object which has the
-	// subresource, without naming it here, is dropped by the server, and refused here
-	// once that is seen.
+	// Subresource is the subresource that is written, such as "status"; "" is the object
+	// itself. Nothing is created through a subresource: if there is no object, the Outcome is
+	// Absent. If the kind has a status subresource and an intent sets a status without naming
+	// it here, the server drops the status, and Apply returns a RefusedError after the rest has
+	// landed.
 	Subresource string
 
-	// Body is what is sent where a subresource has a kind of its own, such as
-	// autoscalingv1ac.Scale() for "scale". Config then only names the object. Its answer
-	// has no managed fields, so that nothing is remembered of what gave way. (Kubernetes
-	// 1.36 and 1.37 answer 500 to an apply of another scale to a custom resource; apply
-	// the field that it stands for to the object itself.)
+	// Body is sent if the subresource has a kind of its own, such as autoscalingv1ac.Scale()
+	// for "scale". Config then only names the object. The answer has no managed fields, so
+	// fields that gave way are not remembered. (Kubernetes 1.36 and 1.37 answer 500 to an apply
+	// of another scale to a custom resource; apply the replica field to the object itself.)
 	Body runtime.ApplyConfiguration
 
-	// Read is the object as the caller has just read it from its cache: typed,
-	// unstructured or, for intents of metadata alone, metadata only. The steady-state
-	// check judges by it and does not read the object itself. It is not written to.
+	// Read is the object as the caller has just read it from its cache: typed, unstructured or,
+	// for intents of metadata alone, metadata only. The steady-state check judges by Read
+	// instead of reading the object. Read is not written to.
 	Read client.Object
 
-	// Before is called once it is clear that something is to be sent, and before it is, as
-	// to look whether the object may be taken. Apply goes on with the context that it gives,
-	// or ends with its error. Plan does not call it.
+	// Before is called when something is to be sent, before the first request, for instance to
+	// check whether the object may be taken. Apply goes on with the context that Before
+	// returns, or ends with its error. Plan does not call it.
 	Before func(ctx context.Context) (context.Context, error)
 
 	// MayShrink lets this intent give up more fields than Config.MaxShrink allows.
 	MayShrink bool
 }
 
-// encodedIntent is an intent in the form that is sent and compared.
+// encodedIntent is an intent as it is sent and compared.
 type encodedIntent struct {
 	Intent // as the caller gave it
 
@@ -120,9 +118,9 @@ func encode(intent Intent) (*encodedIntent, error) {
 	return encoded, nil
 }
 
-// Object names the object that the intent is for, as Migrate, Rename and Release
-// want it. The error is an *IntentError. What does not concern the name is not looked at:
-// Apply may find more to refuse.
+// Object returns the reference of the intent's object, as Release and package ownership take
+// it. The error is an *IntentError. Only what names the object is checked: Apply may find more
+// to refuse.
 func (i Intent) Object() (ObjectRef, error) {
 	if ref, ok := refIn(i.Config); ok && (i.UID == "" || ref.UID == "" || i.UID == ref.UID) {
 		ref.UID = cmp.Or(i.UID, ref.UID)
@@ -135,8 +133,8 @@ func (i Intent) Object() (ObjectRef, error) {
 	return encoded.ref, nil
 }
 
-// checkSubresource refuses a status intent that would give up the whole status by
-// saying nothing of it.
+// checkSubresource refuses a status intent without a status, which would give up the whole
+// status, or with fields beside the status.
 func (e *encodedIntent) checkSubresource() error {
 	switch {
 	case len(content.IsPathSegmentName(e.Subresource)) > 0:
@@ -164,7 +162,7 @@ func (e *encodedIntent) pinTo(uid types.UID) error {
 	return nil
 }
 
-// replaceByBody makes the body what is sent to the object named so far.
+// replaceByBody makes the body what is sent to the object that Config names.
 func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 	if e.Subresource == "" {
 		return errors.New("it has a Body and no Subresource to send it to")
@@ -207,7 +205,7 @@ func (e *encodedIntent) replaceByBody(body runtime.ApplyConfiguration) error {
 
 func (e *encodedIntent) hasBody() bool { return !e.bodyKind.Empty() }
 
-// with returns the intent with other content.
+// with returns the intent with this content.
 func (e *encodedIntent) with(object map[string]any) *encodedIntent {
 	other := *e
 	other.object = object
@@ -231,7 +229,8 @@ func (e *encodedIntent) identify() (err error) {
 	return refuseServerFields(metadata)
 }
 
-// refTo names an object as an intent has to. With an error it has what is known.
+// refTo returns the reference of an intent's object. Together with an error it returns what is
+// known.
 func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, error) {
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
@@ -253,7 +252,7 @@ func refTo(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, 
 	return ref, nil
 }
 
-// refuseServerFields keeps out what only the server writes.
+// refuseServerFields returns an error for metadata that only the server writes.
 func refuseServerFields(metadata map[string]any) error {
 	switch {
 	case metadata["managedFields"] != nil:

@@ -15,10 +15,10 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// memory keeps, for the objects applied most recently, in which fields an intent
-// gave way. The next apply then starts with what is left of the intent instead of
-// with a conflict that it could have known. It is no more than a guess: the
-// server's answer tells whether the other owners still stand there.
+// memory keeps, for the objects applied most recently, in which fields an intent gave way. The
+// next apply then starts with what is left of the intent instead of with a conflict that was
+// known. What is remembered is a guess: the server's answer shows whether the other owners
+// still have the fields.
 type memory = recent.Cache[memoryKey, remembered]
 
 const rememberedObjects = 4096
@@ -39,14 +39,14 @@ func (e *encodedIntent) key() memoryKey {
 	return memoryKey{metav1.GroupVersionKind(e.ref.GroupVersionKind), e.ref.NamespacedName, e.Subresource}
 }
 
-// forgetObject is for whoever writes to an object otherwise than by applying an intent.
+// forgetObject forgets in which fields intents for the object gave way.
 func (a *Applier) forgetObject(object ObjectRef) {
 	for _, subresource := range []string{"", statusSubresource} {
 		a.memory.Remove(memoryKey{metav1.GroupVersionKind(object.GroupVersionKind), object.NamespacedName, subresource})
 	}
 }
 
-// hash is the same for the same content.
+// hash returns a hash of the content.
 func (e *encodedIntent) hash() [sha256.Size]byte {
 	raw, err := json.Marshal(e.object) // it came from JSON
 	if err != nil {
@@ -55,11 +55,11 @@ func (e *encodedIntent) hash() [sha256.Size]byte {
 	return sha256.Sum256(raw)
 }
 
-// sendRemembered starts with what was left of the intent before. It reports whether
-// that settled the matter; if not, the whole intent is to be sent.
+// sendRemembered sends what was left of the intent before. ok is false if the whole intent has
+// to be sent.
 func (c *call) sendRemembered(ctx context.Context) (landed *answer, settled settlement, ok bool, err error) {
 	known, ok := c.recall()
-	if !ok || c.dryRun { // a dry run leaves nothing to go by
+	if !ok || c.dryRun { // a dry run has to show all conflicts
 		return nil, settlement{}, false, nil
 	}
 	left, _ := known.concessions.form(c.intent)
@@ -77,9 +77,9 @@ func (c *call) sendRemembered(ctx context.Context) (landed *answer, settled sett
 	return nil, settlement{}, false, nil // others hold other fields now, or it is another object
 }
 
-// recall returns what the intent gave way in before. Where another owner could mean
-// another decision only the very same intent is recalled: should the answer show
-// such an owner, nothing has landed that had not before.
+// recall returns the fields in which the intent gave way before. If the policy's decision
+// depends on who the other owner is, only the very same intent is recalled: then nothing new
+// has landed when the answer shows another owner.
 func (c *call) recall() (known remembered, ok bool) {
 	known, ok = c.memory.Get(c.intent.key())
 	if uid := c.target.uid; !ok || uid != "" && uid != known.uid {
@@ -98,12 +98,12 @@ func (c *call) recall() (known remembered, ok bool) {
 	return known, len(known.concessions.made) > 0
 }
 
-// ownsRelinquished reports whether a field that was relinquished is ours by now, as after
-// another process migrated it to us. (What this applier has migrated itself it has forgotten.)
+// ownsRelinquished reports whether we own a relinquished field by now, as after another process
+// migrated it to us. (What this Applier migrated itself is forgotten by Wrote.)
 //
-// Without a read nobody knows: an intent without MustExist and Belongs, of an applier
-// without Steady and MaxShrink, is sent as it was left, and its answer tells that the field
-// went. To read for it would cost each such apply a request.
+// Without a read this is not known: an intent without MustExist and Belongs, of an applier
+// without Steady and MaxShrink, is sent as it was left, and its answer shows that the field is
+// gone. A read would cost each of these applies a request.
 func (c *call) ownsRelinquished(object client.Object, made []concession) bool {
 	for _, entry := range readable(object.GetManagedFields()) {
 		if c.isOurs(entry.Manager) && slices.ContainsFunc(made, func(m concession) bool { return m.leaveOut && entry.Owns(m.conflict.Path) }) {
@@ -113,13 +113,13 @@ func (c *call) ownsRelinquished(object client.Object, made []concession) bool {
 	return false
 }
 
-// remember keeps the concessions of an apply that landed, as far as its answer
-// shows that they are still called for; else it forgets what was kept.
+// remember keeps the concessions of an apply that landed if its answer shows that they are
+// still needed; otherwise it forgets those of before.
 func (c *call) remember(settled settlement, landed *answer) (_ settlement, kept bool) {
 	if c.dryRun {
 		return settled, false
 	}
-	if len(settled.made) > 0 { // reading the answer costs, and most intents have nothing to remember
+	if len(settled.made) > 0 { // reading the answer takes time, and most intents have nothing to remember
 		if object := landed.object(); object != nil {
 			if held, worth := c.worthRemembering(settled, object); worth {
 				c.rememberAs(held.concessions, object.GetUID())
@@ -142,16 +142,15 @@ func (c *call) rememberAs(held concessions, uid types.UID) {
 	c.memory.Put(c.intent.key(), remembered{uid, c.intent.hash(), held})
 }
 
-// forget has the next apply start with the whole intent.
+// forget makes the next apply start with the whole intent.
 func (c *call) forget() {
 	if !c.dryRun {
 		c.memory.Remove(c.intent.key())
 	}
 }
 
-// worthRemembering reports whether every field that gave way will have to again. An
-// owner of nothing may stand in nobody's way next time: what we want below its
-// field may be free.
+// worthRemembering reports whether every field that gave way will have to give way again. That
+// is not certain of a field without a live value: what we want below it may be free next time.
 func (c *call) worthRemembering(settled settlement, object *unstructured.Unstructured) (_ settlement, worth bool) {
 	if len(object.GetManagedFields()) == 0 {
 		return settled, false
@@ -160,13 +159,13 @@ func (c *call) worthRemembering(settled settlement, object *unstructured.Unstruc
 	return held, still && !slices.ContainsFunc(held.made, func(made concession) bool { return made.conflict.Theirs == nil })
 }
 
-// stillCalledFor reports whether, for each field that gave way, other owners hold it
-// in this object against our value and the policy would decide as before. It returns
-// what was settled up to date with the object. Without managed fields it cannot
-// tell, and nothing but the shared values changes.
+// stillCalledFor reports whether, for each field that gave way, other owners hold it in this
+// object against our value and the policy would decide as before. It returns what was settled
+// up to date with the object. An object without managed fields does not show owners; then only
+// the shared values are updated.
 //
-// An owner whose fields cannot be read, as somebody who forges them leaves them, owns a
-// field if the server has said so in a conflict, for as long as its fields are the same.
+// An owner whose fields cannot be read, such as forged ones, owns a field if the server has
+// said so in a conflict, and for as long as these fields are the same.
 func (c *call) stillCalledFor(settled settlement, object *unstructured.Unstructured) (_ settlement, still bool) {
 	entries := object.GetManagedFields()
 	ownership, unread := fieldowners.ParseReadable(entries)
@@ -192,7 +191,7 @@ func (c *call) stillCalledFor(settled settlement, object *unstructured.Unstructu
 	return settled, true
 }
 
-// noneBy returns no concessions yet, to the owners of an object.
+// noneBy returns empty concessions for an object with these owners.
 func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	return concessions{
 		owned: func(path fieldowners.Path) bool { return slices.ContainsFunc(ownership.OwnersOf(path), c.isOurs) },
@@ -203,8 +202,8 @@ func (c *call) noneBy(ownership fieldowners.Ownership) concessions {
 	}
 }
 
-// heldAgainst returns a concession for each of a field's owners that holds it against
-// us, and none if the field would not give way as it did.
+// heldAgainst returns a concession for each of a field's owners to which we have to give way,
+// and nil if the field would not give way as before.
 func (c *call) heldAgainst(made concession, before concessions, owners []fieldowners.Manager, object *unstructured.Unstructured) []concession {
 	relinquished, relinquish := before.relinquish(made), false
 	var held []concession
@@ -220,7 +219,7 @@ func (c *call) heldAgainst(made concession, before concessions, owners []fieldow
 		switch {
 		case !conflict.Decision.valid(), conflict.Decision == Reject:
 			return nil
-		case conflict.Decision == Force: // that owner's claim is moot while the field gives way to another one
+		case conflict.Decision == Force: // that owner is not asked while the field gives way to another one
 			continue
 		}
 		conflict.Remembered = before.remembers(conflict)

@@ -10,9 +10,9 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// Metrics receives one observation for each Apply and one for each call of
-// apply/update. Implementations must be safe for concurrent use. coapply.dev/apply/metrics
-// is the Prometheus one; nil counts nothing.
+// Metrics receives one observation for each Apply and one for each call of apply/update.
+// Implementations must be safe for concurrent use. Package apply/metrics has the one for
+// Prometheus; nil counts nothing.
 type Metrics interface {
 	// ObserveApply is called once at the end of each Apply.
 	ObserveApply(ApplyObservation)
@@ -20,32 +20,33 @@ type Metrics interface {
 	ObserveUpdate(UpdateObservation)
 }
 
-// ApplyObservation is what one Apply amounted to.
+// ApplyObservation describes one Apply.
 type ApplyObservation struct {
 	FieldManager string
 	Kind         schema.GroupVersionKind
 	Object       ObjectRef // as Outcome.Object
-	Result       string    // the Action, or after an error its ResultOf
+	Result       string    // the Action, or ResultOf the error
 	Requests     int
 	Attempts     int
-	Conflicts    map[Decision]int // by what was decided, without those settled in an earlier apply
+	Conflicts    map[Decision]int // how many were decided so, without those settled in an earlier apply
 	Duration     time.Duration
 	Waited       time.Duration // of Duration, for the lane
 }
 
-// UpdateObservation is what one get-modify-update call amounted to.
+// UpdateObservation describes one get-modify-update call.
 type UpdateObservation struct {
 	FieldManager string
 	Kind         schema.GroupVersionKind
 	Verb         string // Do, Status, EnsureFinalizer or RemoveFinalizer
-	Result       string // "Success", or after an error its ResultOf
-	Attempts     int    // live reads, each with the write that followed; 0 when nothing was to be written
+	Result       string // "Success", or ResultOf the error
+	Attempts     int    // turns in the object's lane, as update.Result.Attempts; 0 when nothing was to be written
 	StaleWrites  int
 	Duration     time.Duration
 	Waited       time.Duration // of Duration, for the lane
 }
 
-// ResultOf names an error for metrics and events: a word from a fixed set.
+// ResultOf returns a word from a fixed set that names the error in metrics and events:
+// "Success" for nil, "Error" for an error of no class.
 func ResultOf(err error) string {
 	switch {
 	case err == nil:
@@ -74,7 +75,7 @@ func ResultOf(err error) string {
 	return "Error"
 }
 
-// NoMetrics counts nothing. It is what a nil Metrics stands for.
+// NoMetrics counts nothing. A nil Metrics means NoMetrics.
 type NoMetrics struct{}
 
 // ObserveApply does nothing.

@@ -15,13 +15,13 @@ type Action string
 const (
 	// Created means that the object did not exist before.
 	Created Action = "Created"
-	// Configured means that a value or an owner changed, or that another manager
-	// wrote since this applier's last answer, so that nobody can tell.
+	// Configured means that a value or an owner changed, or that this cannot be ruled out
+	// because another manager wrote since this Applier's last answer.
 	Configured Action = "Configured"
 	// Unchanged means that nothing changed: the server kept the resourceVersion.
 	Unchanged Action = "Unchanged"
-	// Absent means that an intent with MustExist found no object. Nothing was
-	// written; wait for the object to appear.
+	// Absent means that an intent with MustExist or a Subresource, or a Release, found no
+	// object. Nothing was written; wait for the object to appear.
 	Absent Action = "Absent"
 )
 
@@ -35,16 +35,16 @@ type ObjectRef struct {
 	ResourceVersion string
 }
 
-// String gives Kind namespace/name; no uid and no resourceVersion, so that equal
-// problems read equal. What is not known is left out.
+// String returns Kind namespace/name, without uid and resourceVersion, so that equal problems
+// read equal. Parts that are not known are left out.
 func (r ObjectRef) String() string { return r.Key().String() }
 
-// Key names the object for its lane: whatever its version or uid is.
+// Key returns the key of the object's lane, which has no version and no uid.
 func (r ObjectRef) Key() lanes.Key {
 	return lanes.Key{GroupKind: r.GroupKind(), NamespacedName: r.NamespacedName}
 }
 
-// as is the object as it was read.
+// as returns the reference with the uid and resourceVersion of the object read.
 func (r ObjectRef) as(read *unstructured.Unstructured) ObjectRef {
 	r.UID, r.ResourceVersion = read.GetUID(), read.GetResourceVersion()
 	return r
@@ -57,22 +57,21 @@ type Outcome struct {
 	Requests  int        // HTTP requests sent, client-go's own retries included; see RecordExchange
 	Attempts  int        // applies sent
 	Conflicts []Conflict // settled or rejected, with their decisions
-	// Differ are the fields of an intent that landed which the server's answer does not have
-	// as wanted, as where admission rewrites them. It takes RecordExchange, or unstructured
-	// intents. Such an intent is sent each time.
+	// Differ lists the fields whose value in the server's answer is not the one wanted, for
+	// instance because admission rewrites them. Such an intent is sent each time. Differ needs
+	// RecordExchange, or unstructured intents.
 	Differ []Difference
-	// Shared are the fields of the intent that others own as well, at the value that is
-	// wanted, where the policy rejects a conflict with them: the next other value that is
-	// wanted is one. It takes RecordExchange, or unstructured intents, to know them after a
-	// request. The rules alone say so: of a conflict that is not there yet Policy.ForceIf is
-	// not asked, and with Policy.Func nothing is known.
+	// Shared lists the fields of the intent that others own as well, at the wanted value, and
+	// whose conflicts the policy's rules reject: as soon as the intent wants another value, it
+	// conflicts. After a request Shared needs RecordExchange, or unstructured intents.
+	// Policy.ForceIf is not asked, and with Policy.Func Shared is empty.
 	Shared []fieldowners.Shared
-	// TakenBack are the manager's own fields that were taken back from the owner whom the
-	// server made up when managed fields were wiped; see Config.Contract.
+	// TakenBack lists the manager's own fields that were taken back after managed fields were
+	// wiped; see Config.Contract.
 	TakenBack []fieldowners.Path
 
-	// Unread are entries of the managed fields that could not be read when conflicts were
-	// judged, or were as before: somebody who forges them leaves them so. What they own
-	// counts as nobody's, but for what the API server's answer says.
+	// Unread lists entries of the managed fields that could not be read when conflicts were
+	// judged, such as forged ones. Their fields count as nobody's, except those that the API
+	// server names in a conflict.
 	Unread []*fieldowners.EntryError
 }

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// patience is a context that ends at a time, as that of context.WithDeadline does. It takes a
-// timer only once somebody waits for its end, and a read of a cache that has synced waits for
-// nothing.
+// patience is a context that ends at a time, as that of context.WithDeadline does, and starts a
+// timer only when Done is called: a read from a cache that has synced never calls it.
 type patience struct {
 	context.Context
 

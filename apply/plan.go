@@ -12,38 +12,37 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Plan is what an Apply would do. Values of Secrets are not in it.
+// Plan says what an Apply would do. It contains no values of Secrets.
 type Plan struct {
 	FieldManager string
-	Object       ObjectRef // as it is; without uid when there is none
+	Object       ObjectRef // as it is; without uid if it does not exist
 	Subresource  string
 
-	// Action is what Apply would do, and "" when it would be refused. Unlike that of an
-	// Outcome it is exact: Configured says that a value or an owner would change.
+	// Action is what Apply would do, and "" if Apply would be refused. Unlike that of an
+	// Outcome it is exact: Configured means that a value or an owner would change.
 	Action Action
-	// Refused is the *ConflictError or *ShrinkError that Apply would return.
+	// Refused is the *ConflictError, *ShrinkError or *NotOursError that Apply would return.
 	Refused error
 
-	// TakenBack are fields that Apply would take back first, from the owner whom the server
-	// made up when managed fields were wiped; see Config.Contract. What it changes after
-	// that no dry run tells: all that is below is empty then.
+	// TakenBack lists fields that Apply would take back first, see Config.Contract. No dry run
+	// can show what Apply would change after that, so the fields below are empty then.
 	TakenBack []fieldowners.Path
 
 	Conflicts []Conflict           // with their decisions
 	Changes   []fieldowners.Change // of values, defaults of the server included
 
-	// Ownership is who would gain and lose what, ourselves and others. What it means
-	// to us is told by the lists below, of which a field may be in several.
+	// Ownership says what each manager would gain and lose. The lists below have what concerns
+	// this manager; a field may be in several.
 	Ownership fieldowners.Difference
 	Taken     []fieldowners.Moved // from other managers
-	Gained    []fieldowners.Path  // and lost by nobody
-	Shared    []fieldowners.Owned // taken or gained, and owned by these as well
-	Dropped   []Dropped           // ours, and no more
+	Gained    []fieldowners.Path  // which nobody loses
+	Shared    []fieldowners.Owned // taken or gained, and owned by others as well
+	Dropped   []Dropped           // ours until now
 }
 
-// Dropped is a field that we own and that the intent does not list. The Change is
-// that of its value: one that nobody else owns goes (Exists is false) or makes
-// room for the server's default.
+// Dropped is a field that the manager owns and the intent does not list. Change describes its
+// value: if nobody else owns the field, the value goes (Exists is false) or the server's
+// default replaces it.
 type Dropped struct {
 	fieldowners.Change
 
@@ -51,25 +50,23 @@ type Dropped struct {
 	Owners []fieldowners.Manager // who still owns the field
 }
 
-// String gives the field and what becomes of its value, on one line.
+// String returns the field and what becomes of its value, on one line.
 func (d Dropped) String() string { return d.Path.String() + ": " + d.fate() }
 
-// Plan says what an Apply of the intent would do, and writes nothing: it goes the
-// way of Apply, its policy, guard and pins included, with every write a dry run of
-// the server (dryRun=All, which admission takes part in), and compares the answer
-// with the object. Other managers may write between a Plan and an Apply; what is
-// told holds for the resourceVersion in Plan.Object. The client has to honour dry
-// runs: the fake client of controller-runtime 0.25 ignores them where it applies,
-// and writes.
+// Plan returns what an Apply of the intent would do, and writes nothing: it does what Apply
+// does, with the policy, MaxShrink and pins, but each write is a dry run of the server
+// (dryRun=All, including admission), whose answer is compared with the object. The plan holds
+// for the resourceVersion in Plan.Object: other managers may write before an Apply. The client
+// has to honour dry runs: the fake client of controller-runtime 0.25 ignores them when it
+// applies, and writes.
 //
-// An Apply that its policy, Config.MaxShrink or Intent.Belongs would refuse is a Plan
-// that says so, not an error. Where managed fields were wiped, and Apply would take fields
-// back first, the plan says which, and no more: see Plan.TakenBack. Where the intent has a Body the server does not answer with
-// managed fields: who would gain or drop what is left out then, and Unchanged
-// speaks of values only.
+// If the policy, Config.MaxShrink or Intent.Belongs would refuse the Apply, that is no error,
+// but in Plan.Refused. If Apply would take fields back first, the plan has only these: see
+// Plan.TakenBack. The answer to an intent with a Body has no managed fields: owners are left
+// out of its plan, and Unchanged is about values only.
 //
-// Errors are otherwise those of Apply. A ContendedError says that the object
-// changed under every attempt to compare. A Plan is no observation of metrics.
+// Other errors are those of Apply. A ContendedError means that the object changed during every
+// attempt to compare. Metrics do not count a Plan.
 func (a *Applier) Plan(ctx context.Context, intent Intent) (Plan, error) {
 	ctx, call := a.begin(ctx)
 	call.dryRun = true
@@ -97,8 +94,8 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 	return intent
 }
 
-// plan compares the object with the answer to the dry run. That answer is at the
-// version that the server applied to; another one than was read is read again.
+// plan compares the object with the answer to the dry run. The answer has the version to which
+// the server applied; if that is not the version read, the object is read again.
 func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	log := c.log
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
@@ -145,8 +142,8 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	return c.planBy(before, after)
 }
 
-// versionOf is "" for no object, as it is in the answer to the dry run that would
-// create one.
+// versionOf returns the resourceVersion; "" for no object, as in the answer to a dry run that
+// would create one.
 func versionOf(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
@@ -154,7 +151,7 @@ func versionOf(object *unstructured.Unstructured) string {
 	return object.GetResourceVersion()
 }
 
-// newPlan has what is known of the object without the server's answer.
+// newPlan returns a Plan with what is known without the server's answer.
 func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	plan := Plan{
 		FieldManager: c.config.FieldManager, Object: c.intent.ref,
@@ -167,7 +164,7 @@ func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 	return plan
 }
 
-// planWithout is for an Apply that would send nothing that lands.
+// planWithout returns the Plan of an Apply of which nothing would land.
 func (c *call) planWithout(before *unstructured.Unstructured, action Action, err error) (Plan, error) {
 	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrShrink) && !errors.Is(err, ErrNotOurs) {
 		return Plan{}, err

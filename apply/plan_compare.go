@@ -12,7 +12,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// planBy says what the answer changes.
+// planBy returns the Plan that follows from the answer to the dry run.
 func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	plan := c.newPlan(before)
 	var held fieldowners.Ownership
@@ -45,7 +45,7 @@ func (c *call) planBy(before, after *unstructured.Unstructured) (Plan, error) {
 	return plan, nil
 }
 
-// tellOurs sorts what we gain and lose.
+// tellOurs fills in what we would gain and lose.
 func (c *call) tellOurs(plan *Plan, owned fieldowners.Ownership, before, after *unstructured.Unstructured) {
 	var got []fieldowners.Path
 	for _, moved := range plan.Ownership.Moved {
@@ -85,7 +85,7 @@ func (c *call) others(owned fieldowners.Ownership, path fieldowners.Path) []fiel
 	return slices.DeleteFunc(owned.OwnersOf(path), c.isOurs)
 }
 
-// hide takes out what must not be shown of a Secret; the conflicts come without.
+// hide removes the values of a Secret. The conflicts have none.
 func (p *Plan) hide() {
 	hideChange := func(change *fieldowners.Change) {
 		if change.Existed {
@@ -103,8 +103,8 @@ func (p *Plan) hide() {
 	}
 }
 
-// values returns an object without its name and what the server counts: nil for no
-// object and for one with nothing else.
+// values returns an object without its name and the metadata that the server maintains; nil if
+// nothing else is left.
 func values(object *unstructured.Unstructured) any {
 	if object.Object == nil {
 		return nil
@@ -126,7 +126,8 @@ func values(object *unstructured.Unstructured) any {
 	return content
 }
 
-// sameEntry compares entries but for their time, fields above leaves included.
+// sameEntry reports whether two entries are the same but for their time, fields above leaves
+// included.
 func sameEntry(a, b fieldowners.Entry) bool {
 	a.Time, b.Time = time.Time{}, time.Time{}
 	return a.Manager == b.Manager && slices.EqualFunc(a.Fields(), b.Fields(), fieldowners.Path.Equal)

@@ -10,8 +10,8 @@ import (
 	"coapply.dev/internal/wrap"
 )
 
-// String gives the plan for a terminal of 80 columns: what Apply would do, then a
-// line for each finding, under what it is. Long values are cut off; paths are not.
+// String returns the plan for a terminal of 80 columns: what Apply would do, then a line for
+// each field under a heading. Long values are cut off; paths are not.
 func (p Plan) String() string {
 	var text planText
 	text.wrap("", p.title())
@@ -79,7 +79,7 @@ func (p Plan) title() string {
 	return fmt.Sprintf("%s: would be %s by %s", subject, strings.ToLower(string(p.Action)), p.FieldManager)
 }
 
-// others leaves out our own findings, which are told of under other words.
+// others returns all but our own fields, which have headings of their own.
 func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	for _, o := range all {
 		if o.Manager.Name != p.FieldManager || o.Manager.Operation != "Apply" || o.Manager.Subresource != p.Subresource {
@@ -107,7 +107,7 @@ func changeText(c fieldowners.Change) string {
 	return brief(c.Before) + " -> " + brief(c.After)
 }
 
-// fate says what becomes of the field and its value.
+// fate returns what becomes of the field and its value, in words.
 func (d Dropped) fate() string {
 	var owners []string
 	for _, m := range d.Owners {
@@ -125,7 +125,7 @@ func (d Dropped) fate() string {
 	return changeText(d.Change) + ", owned by " + strings.Join(owners, ", ")
 }
 
-// brief gives a value such that two of them stand on a line.
+// briefUnless returns a value short enough for two on a line, or the mark of a hidden value.
 func briefUnless(isHidden bool, v any) string {
 	if isHidden {
 		return brief(fieldowners.Hide(v))
@@ -142,7 +142,7 @@ func brief(v any) string {
 	return string(text)
 }
 
-// planText writes lines of at most 80 columns, as far as words let it.
+// planText writes lines of at most 80 columns, unless a word is longer.
 type planText struct {
 	strings.Builder
 
@@ -168,7 +168,7 @@ func (t *planText) item(head, tail string) {
 	t.wrap("      ", tail)
 }
 
-// wrap breaks a text at its spaces.
+// wrap writes a text, broken into lines at its spaces.
 func (t *planText) wrap(indent, text string) {
 	t.WriteString(wrap.Words(strings.Split(text, " "), columns, indent, indent, "") + "\n")
 }

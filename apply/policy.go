@@ -22,9 +22,9 @@ const (
 	// Force takes the field from its other owner. It takes the fields that were
 	// judged and no others, see Applier.Apply.
 	Force
-	// Relinquish stops wanting the field: it is left out of what is sent, with
-	// parents that are empty without it, and the rest lands. When the other owner
-	// lets go, the next Apply takes the field.
+	// Relinquish stops wanting the field: it is left out of what is sent, with parents that
+	// would be empty, and the rest lands. When the other owner lets go, the next Apply takes
+	// the field.
 	Relinquish
 	// Share adopts the live value and owns the field together with its other owner.
 	// The other one's next change of it is an ownership conflict for them if they
@@ -47,12 +47,12 @@ func (d Decision) String() string {
 	return fmt.Sprintf("Decision(%d)", int(d))
 }
 
-// Match says which conflicts a rule of a policy holds for. Parts left empty hold
-// for all; at least one is needed.
+// Match selects the conflicts of a rule. An empty field matches all; at least one has to be
+// set.
 type Match struct {
-	// Path is a field, with everything below it, in the notation of
-	// fieldowners.ParsePath. An item of a list is named by all of its keys, such as
-	// [containerPort=80,protocol="TCP"]: a path with fewer of them holds for none.
+	// Path is a field, with everything below it, in the notation of fieldowners.ParsePath. An
+	// item of a list is named by all of its keys, such as [containerPort=80,protocol="TCP"]: a
+	// path with fewer keys matches nothing.
 	Path string
 	// Manager is the name of the other owner.
 	Manager string
@@ -60,21 +60,21 @@ type Match struct {
 	Operation metav1.ManagedFieldsOperationType
 }
 
-// Policy decides conflicts field by field. The zero value rejects every one. A
-// Policy is immutable: its methods give a new one. Where the other owner is the
-// applier's own field manager, see Conflict.Own.
+// Policy decides conflicts field by field. The zero value rejects every one. A Policy is
+// immutable: its methods return a new one. For conflicts with the applier's own field manager
+// see Conflict.Own.
 //
-// A field may have several other owners. If one of them is rejected, so is the
-// intent; else it is relinquished if that is the decision for one of them, else
-// shared, and forced if that is the decision for all. An owner to be forced is not
-// among the conflicts of an Outcome when the field gave way to another one.
+// A field may have several other owners, each with its own decision. One Reject rejects the
+// intent. Otherwise one Relinquish relinquishes the field, one Share shares it, and it is
+// forced if all decisions are Force. If the field gave way to one owner, owners to be forced
+// are not among the conflicts of the Outcome.
 type Policy struct {
 	otherwise Decision
 	rules     []rule
 	ask       func(Conflict) (Decision, bool)
 	mayForce  func(Conflict) bool
 	kinds     []runtime.ApplyConfiguration
-	err       error // of building it; New reports it
+	err       error // of building the policy; New returns it
 }
 
 type rule struct {
@@ -84,19 +84,20 @@ type rule struct {
 	decision Decision
 }
 
-// OnConflict is the policy that decides every conflict alike.
+// OnConflict returns the policy that decides every conflict alike.
 func OnConflict(decision Decision) Policy {
 	return Policy{otherwise: decision, err: validDecision(decision, rule{})}
 }
 
-// At decides otherwise for a field and everything below it, whoever owns it. It is
-// When with nothing but a path.
+// At returns the policy with another decision for a field and everything below it, whoever owns
+// it: When with a path alone.
 func (p Policy) At(path string, decision Decision) Policy {
 	return p.When(Match{Path: path}, decision)
 }
 
-// Never rejects every conflict over a field, whatever Func and the rules say: it is not for
-// the policy to decide. A rule for the same field is an error that New reports.
+// Never returns the policy that rejects every conflict over a field, even where the Func that
+// it has would decide otherwise. If it has a rule for the same field, New returns an error.
+// Call Never last: a later Func or a rule for a manager would win.
 func (p Policy) Never(path string) Policy {
 	parsed, err := fieldowners.ParsePath(path)
 	p.err = errors.Join(p.err, err)
@@ -115,11 +116,10 @@ func (p Policy) Never(path string) Policy {
 	return p.At(path, Reject)
 }
 
-// When decides otherwise for the conflicts that match. Of several rules that hold
-// for a conflict the one with the longest path decides; of these one that names
-// the manager, and then one that names the operation. An empty match, one given
-// twice, a path that does not parse and an unknown operation are errors that New
-// reports.
+// When returns the policy with another decision for the conflicts that match. Of several rules
+// that match a conflict the one with the longest path decides; of these one that names the
+// manager, and then one that names the operation. New returns an error for an empty match, one
+// given twice, a path that does not parse, and an unknown operation or decision.
 func (p Policy) When(match Match, decision Decision) Policy {
 	path, err := fieldowners.ParsePath(match.Path)
 	r := rule{match, path, decision}
@@ -128,13 +128,12 @@ func (p Policy) When(match Match, decision Decision) Policy {
 	return p
 }
 
-// Func asks decide first, for every conflict; where it gives false the rules
-// decide. It must depend on nothing but the conflict: it is called more than once
-// for the same one. A Conflict whose Path is the root could not be matched to a
-// field (see Conflict.ServerPath) and can only be rejected or forced. Values of
-// Secrets are hidden from it. A decision that there is not makes Apply fail with a
-// RefusedError. Where it decides, nothing is told in Outcome.Shared: without a conflict it
-// is not asked.
+// Func returns the policy that calls decide first, for every conflict; if decide returns false,
+// the rules decide. Its answer must depend on the conflict alone, as it is called more than
+// once for the same one. A Conflict whose Path is the root could not be matched to a field (see
+// Conflict.ServerPath) and can only be rejected or forced. The values of Secrets are not in the
+// Conflict. An unknown decision makes Apply fail with a RefusedError. With Func, Outcome.Shared
+// is empty.
 func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	switch {
 	case decide == nil:
@@ -146,16 +145,15 @@ func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	return p
 }
 
-// ForceIf asks may before a field is forced, whoever decided that it is to be, a
-// rule or Func: where it gives false the conflict is rejected instead. Decisions but
-// Force are none of its business.
+// ForceIf returns the policy that calls may before a field is forced, whether a rule or Func
+// decided so: if may returns false, the conflict is rejected instead. It is not called for
+// other decisions.
 //
-// It is asked for each look at a conflict, several times in one Apply, and last for
-// the answer that a force is pinned to. Unlike Func it may answer by more than the
-// conflict, such as by how often the field was taken back, and differently each
-// time: every answer holds for the look it was asked for. One false is enough for
-// nothing of the intent to land, and a true promises no force. It must be safe for
-// concurrent use. Values of Secrets are hidden from it.
+// may is called each time that a conflict is judged, several times in one Apply. Unlike that of
+// Func its answer may depend on more than the conflict, such as how often the field was taken
+// back, and may differ each time. After one false nothing of the intent lands; true does not
+// mean that the force follows. may must be safe for concurrent use. The values of Secrets are
+// not in the Conflict.
 func (p Policy) ForceIf(may func(Conflict) bool) Policy {
 	switch {
 	case may == nil:
@@ -167,8 +165,8 @@ func (p Policy) ForceIf(may func(Conflict) bool) Policy {
 	return p
 }
 
-// For says what kinds the policy is for, by their typed apply configurations, such
-// as appsv1ac.Deployment("", ""): New then refuses a path that none of them has.
+// For returns the policy for these kinds, given as typed apply configurations such as
+// appsv1ac.Deployment("", ""): New then returns an error for a path that none of the kinds has.
 func (p Policy) For(kinds ...runtime.ApplyConfiguration) Policy {
 	p.kinds = append(slices.Clone(p.kinds), kinds...)
 	return p
@@ -188,7 +186,7 @@ func (p Policy) refuse(r rule) error {
 	return nil
 }
 
-// validate reports what is wrong with the policy.
+// validate returns what is wrong with the policy.
 func (p Policy) validate() error {
 	if p.err != nil || len(p.kinds) == 0 {
 		return p.err
@@ -209,7 +207,7 @@ func (r rule) sameMatch(other rule) bool {
 	return r.path.Equal(other.path) && r.Manager == other.Manager && r.Operation == other.Operation
 }
 
-// String gives the match as messages name it.
+// String returns the match as messages name it.
 func (r rule) String() string {
 	text := cmp.Or(r.path.String(), "every field")
 	if r.Manager != "" || r.Operation != "" {
@@ -218,12 +216,12 @@ func (r rule) String() string {
 	return text
 }
 
-// heldBy tells whether the rule is about the conflict's other owner.
+// heldBy reports whether the rule matches the conflict's other owner.
 func (r rule) heldBy(other fieldowners.Manager) bool {
 	return (r.Manager == "" || r.Manager == other.Name) && (r.Operation == "" || r.Operation == other.Operation)
 }
 
-// compare orders rules by how closely they look.
+// compare orders rules by how specific they are.
 func (r rule) compare(other rule) int {
 	named := func(s string) int { return min(len(s), 1) }
 	return cmp.Or(
@@ -233,7 +231,7 @@ func (r rule) compare(other rule) int {
 	)
 }
 
-// decide settles one conflict. What a function gives may be no decision at all.
+// decide returns the decision on one conflict. If Func made it, it may be invalid.
 func (p Policy) decide(conflict Conflict) Decision {
 	decision, decided := Reject, false
 	if p.ask != nil {
@@ -253,14 +251,14 @@ func (p Policy) decide(conflict Conflict) Decision {
 	return decision
 }
 
-// Forces reports whether the policy decides to force a field, ForceIf aside: that may
-// answer differently each time.
+// Forces reports whether the policy decides to force a field. ForceIf is not asked, as its
+// answer may differ each time.
 func (p Policy) Forces(conflict Conflict) bool {
 	p.mayForce = nil
 	return p.decide(conflict) == Force
 }
 
-// byRules has the closest rule decide.
+// byRules returns the decision of the most specific rule.
 func (p Policy) byRules(conflict Conflict) Decision {
 	decision, closest := p.otherwise, rule{}
 	for _, r := range p.rules {
@@ -271,8 +269,8 @@ func (p Policy) byRules(conflict Conflict) Decision {
 	return decision
 }
 
-// settleable rejects what cannot be done: a field that is not known cannot be left
-// out, nor its value be adopted.
+// settleable returns Reject for a decision that cannot be carried out: an unknown field cannot
+// be left out, nor its value be adopted.
 func settleable(decision Decision, conflict Conflict) Decision {
 	if conflict.Path.IsRoot() && decision.valid() && decision != Force {
 		return Reject
@@ -280,8 +278,8 @@ func settleable(decision Decision, conflict Conflict) Decision {
 	return decision
 }
 
-// decideByServerPath settles a conflict of which only the server's ambiguous
-// string is known: the rules that may hold have to agree, or it is rejected.
+// decideByServerPath decides a conflict of which only the server's ambiguous string is known:
+// unless all rules that may match agree, it is rejected.
 func (p Policy) decideByServerPath(conflict Conflict) Decision {
 	decision := p.byRules(conflict) // its path is the root: only rules without a path
 	for _, r := range p.rules {
@@ -301,8 +299,7 @@ func mayLieBelow(serverPath, prefix string) bool {
 	return rest == "" || rest[0] == '.' || rest[0] == '['
 }
 
-// dependsOnOwner tells whether another owner of the same field may lead to another
-// decision.
+// dependsOnOwner reports whether another owner of the same field may lead to another decision.
 func (p Policy) dependsOnOwner() bool {
 	return p.ask != nil || p.mayForce != nil || slices.ContainsFunc(p.rules, func(r rule) bool { return r.Manager != "" || r.Operation != "" })
 }

@@ -11,8 +11,8 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// checkPaths refuses rules whose path none of the kinds has. The schema is that of
-// the Go types of their apply configurations.
+// checkPaths returns an error for rules whose path none of the kinds has, by the Go types of
+// their apply configurations.
 func checkPaths(rules []rule, kinds []runtime.ApplyConfiguration) error {
 	var types []reflect.Type
 	for _, kind := range kinds {

@@ -10,8 +10,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// readable gives who owns what. Entries of others that cannot be read, as anybody can
-// forge them, are passed over; one of our own is an error.
+// readable returns who owns what, without entries of others that cannot be read, as anybody can
+// forge them. An entry of our own that cannot be read is an error.
 func (a *Applier) readable(entries []metav1.ManagedFieldsEntry) (fieldowners.Ownership, error) {
 	ownership, unread := fieldowners.ParseReadable(entries)
 	for _, entry := range unread {
@@ -22,10 +22,11 @@ func (a *Applier) readable(entries []metav1.ManagedFieldsEntry) (fieldowners.Own
 	return ownership, nil
 }
 
-// unreadFields is a hash of fields that cannot be read: while it stays, so do the fields.
+// unreadFields is a hash of fields that cannot be read, to see whether they have changed.
 type unreadFields [sha256.Size]byte
 
-// unreadFieldsOf is zero where all that the manager owns can be read.
+// unreadFieldsOf returns the hash of the manager's fields that cannot be read; zero if all can
+// be.
 func unreadFieldsOf(entries []metav1.ManagedFieldsEntry, manager fieldowners.Manager) (fields unreadFields) {
 	for _, entry := range entries {
 		if entry.Manager != manager.Name || entry.Operation != manager.Operation || entry.Subresource != manager.Subresource {

@@ -18,32 +18,31 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Release gives up every field of an object that this field manager owns by
-// Apply, of the object itself and of its subresources (KEP-555: an apply of the
-// name only). What others own as well stays with them. What we alone own goes
-// from the object, and the server's default, if it has one, takes its place; the
-// value that stood there before us does not return. Only a replica count that was
-// applied through /scale keeps its value: an apply of the name only would set it
-// to 0, so the entry alone is taken away there.
+// Release gives up every field of an object that this field manager owns by Apply, of the
+// object itself and of its subresources (KEP-555: an apply of the name only). Fields that
+// others own as well stay with them. Fields that we alone own are removed from the object, or
+// get the server's default; the value from before us does not return. Only a replica count that
+// was applied through /scale keeps its value: an apply of the name only would set it to 0, so
+// only our entry is removed there.
 //
-// The Outcome is Configured when something was given up, Unchanged when there was
-// nothing of ours, and Absent when there is no object. An object that was deleted is
-// not brought back; with a uid in the reference one that was recreated is left
-// alone (UIDMismatchError). The Outcome is one observation of metrics, as that of
-// an Apply is.
+// The Outcome is Configured if something was given up, Unchanged if we owned nothing, and
+// Absent if there is no object. An object that was deleted is not brought back; with a uid in
+// the reference an object that was recreated is left alone (UIDMismatchError). Metrics count a
+// Release as an Apply.
 //
-// An object that cannot be without our fields, such as a Deployment without its
-// template, is refused (RefusedError), and what was not given up until then stays
-// ours: package ownership hands fields over. Fields that we own by Update stay ours
-// as well: ownership.Migrate takes them first. After the last entry of an object is released nobody
-// is recorded as owner: the server stops recording Updates then, and counts what
-// the object holds at the next apply as owned by "before-first-apply".
+// If the object cannot be without our fields, such as a Deployment without its template, the
+// error is a RefusedError, and what was not given up by then stays ours: hand the fields over
+// with package ownership. Fields that we own by Update stay ours as well: ownership.Migrate
+// takes them first. After the last entry of an object is released no owner is recorded: the
+// server then stops recording Updates, and at the next apply records all that the object holds
+// as owned by "before-first-apply".
 //
-// Errors are those of Apply but the ones about conflicts. What fails for the moment
-// is not tried again here. Repeating a Release is safe.
+// The errors are an *IntentError, *ContendedError, *UIDMismatchError, *RetryableError,
+// *RefusedError, *lanes.ReentryError or the end of the context. What fails for the moment is
+// not tried again here. Repeating a Release is safe.
 //
-// With subresources it gives up what was applied through these, and no more; "" is the
-// object itself.
+// If subresources are given, only what was applied through these is given up; "" is the object
+// itself.
 func (a *Applier) Release(ctx context.Context, object ObjectRef, subresources ...string) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	released, err := call.release(ctx, object, subresources)
@@ -84,9 +83,9 @@ func (c *call) release(ctx context.Context, object ObjectRef, of []string) (*ans
 	return nothingSent(released), nil
 }
 
-// releaseEach reads the object and gives up our entries one by one, the object
-// itself last: until then a failure leaves it as it is. A stale write is returned
-// for another try.
+// releaseEach reads the object and gives up our entries one by one, that of the object itself
+// last: until then a failure leaves the object as it is. The caller tries again after a stale
+// write.
 func (c *call) releaseEach(ctx context.Context, of []string) (gaveUp bool, err error) {
 	live, err := c.readLive(ctx)
 	if err == nil {
@@ -131,8 +130,8 @@ func (c *call) releaseEntry(ctx context.Context, live *unstructured.Unstructured
 	return "", err
 }
 
-// whyNotReleased says that it was the release that was refused, which nobody can
-// tell from an answer such as "spec.template: Required value".
+// whyNotReleased adds to the error that it was a release that was refused, which an answer such
+// as "spec.template: Required value" does not show.
 func (c *call) whyNotReleased(refused error) error {
 	if apierrors.IsInvalid(refused) {
 		return fmt.Errorf("it cannot be without what a release of %s takes away; hand these fields over, by Migrate or Rename of another applier: %w",
@@ -144,8 +143,8 @@ func (c *call) whyNotReleased(refused error) error {
 // scale is the subresource whose kind has a required replica count.
 const scale = "scale"
 
-// ourSubresources lists where we applied: scale first, which has to be written at
-// the version that was read, and the object itself last.
+// ourSubresources returns the subresources through which we applied: scale first, which has to
+// be written at the version that was read, and the object itself last.
 func (c *call) ourSubresources(ownership fieldowners.Ownership) []string {
 	var found []string
 	for _, entry := range ownership.Entries() {
@@ -168,8 +167,8 @@ func turn(subresource string) int {
 	return 1
 }
 
-// dropEntry takes our entry of the subresource out of the managed fields, at the
-// version of the object that was read, and leaves the values.
+// dropEntry removes our entry of the subresource from the managed fields, at the version of the
+// object that was read, and leaves the values.
 func (c *call) dropEntry(ctx context.Context, live *unstructured.Unstructured) error {
 	kept := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == c.config.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == c.intent.Subresource

@@ -16,7 +16,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// request is one apply: what is left of an intent, and what it is bound to.
+// request is one apply: what is left of an intent, and what it is pinned to.
 type request struct {
 	form  *encodedIntent
 	pin   pin
@@ -63,15 +63,15 @@ var statusPath = fieldowners.MustParsePath(".status")
 
 func isStatus(path fieldowners.Path) bool { return path.HasPrefix(statusPath) }
 
-// statusLanded refuses a status that the server dropped, as it does when it is sent to
-// an object that has a status subresource: without a word, and for ever.
+// statusLanded returns an error if the server dropped the status. It does so silently if the
+// kind has a status subresource and the intent does not name it.
 func (c *call) statusLanded(landed *answer) error {
 	if c.intent.Subresource != "" || c.intent.object[statusSubresource] == nil {
 		return nil
 	}
 	entries := landed.head().ManagedFields
 	if len(entries) == 0 {
-		return nil // nobody can tell
+		return nil // not known
 	}
 	ownership, _ := fieldowners.ParseReadable(entries)
 	for _, entry := range ownership.Entries() {
@@ -83,8 +83,8 @@ func (c *call) statusLanded(landed *answer) error {
 		Err: errors.New("the server took the rest and dropped the status: set Intent.Subresource to \"status\", in an intent of its own")}
 }
 
-// apply has the client send a configuration to the object or to a subresource, and returns
-// what it writes the server's answer into.
+// apply sends a configuration to the object or to a subresource, and returns the value into
+// which the client decodes the server's answer.
 func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.ApplyConfiguration, force bool) (decoded runtime.ApplyConfiguration, err error) {
 	options := client.ApplyOptions{FieldManager: c.config.FieldManager}
 	if force {
@@ -103,8 +103,8 @@ func (c *call) apply(ctx context.Context, form *encodedIntent, config runtime.Ap
 	return target, c.client.SubResource(form.Subresource).Apply(ctx, target, subresource)
 }
 
-// emptyObject returns the typed form if the scheme knows one, as informers usually have
-// it.
+// emptyObject returns an empty object of the call's kind, typed if the scheme knows the kind,
+// as informers usually are.
 func (c *call) emptyObject() client.Object {
 	if known, err := c.client.Scheme().New(c.ref.GroupVersionKind); err == nil {
 		if object, ok := known.(client.Object); ok {
@@ -114,8 +114,8 @@ func (c *call) emptyObject() client.Object {
 	return c.newLive()
 }
 
-// readCached reads the object as the client has it, and live where its cache does not
-// have the kind: that takes get alone.
+// readCached reads the object by the client, and live if the client's cache does not have the
+// kind: that needs only the right to get.
 func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	object, err := c.emptyObject(), errNotCached
 	if steady := c.config.Steady; steady == nil || !steady.reads.stuck(c.ref.GroupVersionKind) {
@@ -136,8 +136,7 @@ func (c *call) readCached(ctx context.Context) (client.Object, error) {
 	return object, nil
 }
 
-// readLive reads the object past the cache; where the intent has a Body, it reads the
-// subresource.
+// readLive reads the object past the cache, or its subresource if the intent has a Body.
 func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := c.newLive()
 	read := func() error { return c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live) }

@@ -13,12 +13,13 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// secret tells whether values of the intent must not be shown.
+// secret reports whether the intent is for a Secret, whose values must not be shown.
 func (e *encodedIntent) secret() bool {
 	return isSecret(e.ref)
 }
 
-// whyNot gives the text of an error of ours, which may quote values.
+// whyNot returns the text of an error of ours, or for a Secret, whose values it may quote, the
+// mark of a hidden value.
 func (e *encodedIntent) whyNot(err error) string {
 	if e.secret() {
 		return string(fieldowners.Hidden)
@@ -26,17 +27,17 @@ func (e *encodedIntent) whyNot(err error) string {
 	return fmt.Sprint(err)
 }
 
-// quotesNoValues are the reasons whose messages the API server makes from names
-// alone. Those of all others, such as validation, may quote what was sent, as may a
-// denial by admission, which has whatever reason it likes.
+// quotesNoValues are the reasons whose messages the API server makes from names alone. Other
+// messages, such as those of validation, may quote what was sent, as may a denial by admission,
+// which may have any reason.
 var quotesNoValues = []metav1.StatusReason{
 	metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
 	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonTooManyRequests,
 	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable,
 }
 
-// withoutValues gives the error of a write to a Secret with the server's free text
-// left out where it may quote values; what tells the class of the error stays.
+// withoutValues returns the error of a write to a Secret without the server's free text where
+// that may quote values; the class of the error stays.
 func withoutValues(object ObjectRef, err error) error {
 	var answer *apierrors.StatusError
 	if !isSecret(object) || !errors.As(err, &answer) {

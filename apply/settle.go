@@ -12,8 +12,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// settlement is how far an intent got in settling its conflicts. Each step takes one and
-// returns the next.
+// settlement is how far the conflicts of an intent are settled. Each step takes one and returns
+// the next.
 type settlement struct {
 	concessions // fields in which the intent gives way
 
@@ -21,14 +21,14 @@ type settlement struct {
 	unread    []*fieldowners.EntryError // of the last object that conflicts were judged by
 }
 
-// settle is one try of step 6: refused is the ownership conflict of an unforced apply
-// just now, if any, and settled what an earlier try found.
+// settle is one try of step 6. refused is the answer to the unforced apply just now, if there
+// was one, and settled what an earlier try found.
 //
-// It reads the object and then applies unforced what is left of the intent
-// once its relinquished and shared fields have given way. Force is pinned to that
-// read, which came before the judged answer. Pinned to a later read, or not at
-// all, it would take fields that became contested after the judgement (1,500 races
-// each: 0 unintended steals this way, 741 and 900 the others).
+// It reads the object and then applies, unforced, what is left of the intent once its
+// relinquished and shared fields have given way. Force is pinned to that read, which came
+// before the judged answer. Pinned to a later read, or not at all, it would take fields that
+// became contested after the judgement (of 1,500 races each, 0 unintended steals this way, 741
+// and 900 the others).
 func (c *call) settle(ctx context.Context, refused error, settled settlement) (*answer, settlement, error) {
 	live, err := c.readForSettling(ctx)
 	if err != nil {
@@ -42,8 +42,8 @@ func (c *call) settle(ctx context.Context, refused error, settled settlement) (*
 	return c.settleBy(ctx, live, settled)
 }
 
-// readForSettling reads the object that writes will be pinned to. nil without an
-// error: there is none any more, and the intent may create it.
+// readForSettling reads the object to which writes will be pinned. It returns nil without an
+// error if there is no object any more and the intent may create one.
 func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.readLive(ctx)
 	absent := errors.Is(err, errAbsent)
@@ -68,9 +68,9 @@ func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured,
 	return live, nil
 }
 
-// startFrom brings what was settled up to date with the object read. The first answer
-// saves an apply, where it is known that its owners are still those of this object: whose
-// fields cannot be read has to be named again after the read.
+// startFrom brings what was settled up to date with the object read. The refused answer is
+// used, which saves an apply, if its owners can be read in this object: an owner whose fields
+// cannot be read has to be named by the server again.
 func (c *call) startFrom(live *unstructured.Unstructured, refused error, settled settlement) (settlement, error) {
 	if IsOwnershipConflict(refused) && !namesUnread(refused, live.GetManagedFields()) { // else another object than was expected
 		var err error
@@ -87,13 +87,13 @@ func (c *call) startFrom(live *unstructured.Unstructured, refused error, settled
 	return held, nil
 }
 
-// settleBy settles by one look at the object, nil if there is none. A stale write is
-// returned for another.
+// settleBy settles the conflicts with the object as read, nil if there is none. After a stale
+// write the caller reads again.
 func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, settled settlement) (*answer, settlement, error) {
 	for {
 		landed, refused := c.sendConceding(ctx, live, settled.concessions)
 		if !IsOwnershipConflict(refused) {
-			settled.conflicts = merge(settled.concessions.conflicts(), nil) // who else was in the way has let go
+			settled.conflicts = merge(settled.concessions.conflicts(), nil) // other owners have let go
 			if refused == nil && len(settled.conflicts) > 0 {
 				c.log.Info("left fields to other managers", "conflicts", texts(settled.conflicts))
 			}
@@ -114,10 +114,9 @@ func (c *call) settleBy(ctx context.Context, live *unstructured.Unstructured, se
 	}
 }
 
-// sendConceding applies, unforced, what the concessions leave of the intent. It is
-// pinned to the object that they were made to and, where it gives up a list item or
-// the like to others who own it, to the resourceVersion that says so: were they to
-// let go first, the server would remove it.
+// sendConceding applies, unforced, what the concessions leave of the intent, pinned to the
+// object's uid. If a list item or the like is given up to others who own it, the apply is also
+// pinned to the resourceVersion read: if they let go first, the server would remove the item.
 func (c *call) sendConceding(ctx context.Context, live *unstructured.Unstructured, made concessions) (*answer, error) {
 	p := c.target.pin()
 	left, givesUp := made.form(c.intent)
@@ -138,9 +137,9 @@ func (c *call) sendConceding(ctx context.Context, live *unstructured.Unstructure
 	return nil, c.explain(ctx, err)
 }
 
-// decide keeps the conflicts of an answer, as far as they concern this object. It
-// returns a ConflictError if the policy rejects one of them, and else whether
-// the intent has to give way in more fields than before.
+// decide adds the conflicts of an answer to what was settled, with their decisions. It returns
+// a ConflictError if the policy rejects one of them; otherwise conceded reports whether the
+// intent has to give way in more fields than before.
 func (c *call) decide(refused error, live *unstructured.Unstructured, settled settlement) (_ settlement, conceded bool, err error) {
 	ownership, unread := c.readableOwners(live)
 	settled.unread = unread
@@ -150,7 +149,7 @@ func (c *call) decide(refused error, live *unstructured.Unstructured, settled se
 	}
 	settled.conflicts = merge(settled.concessions.conflicts(), found)
 	if hasRejected(found) {
-		c.forget() // what gave way before has to wait for the judgement, too
+		c.forget() // the next apply begins with the whole intent
 		return settled, false, &ConflictError{
 			Object: c.ref, Subresource: c.intent.Subresource, FieldManager: c.config.FieldManager, Conflicts: settled.conflicts, Err: refused,
 		}
@@ -168,7 +167,7 @@ func (c *call) decide(refused error, live *unstructured.Unstructured, settled se
 	return settled, conceded, nil
 }
 
-// force takes what was judged, pinned to the read before the judgement.
+// force takes the judged fields from their owners, pinned to the read before the judgement.
 func (c *call) force(ctx context.Context, live *unstructured.Unstructured, settled settlement) (*answer, error) {
 	left, _ := settled.form(c.intent)
 	landed, err := c.send(ctx, request{left, pin{uid: live.GetUID(), resourceVersion: live.GetResourceVersion()}, true})
@@ -177,14 +176,14 @@ func (c *call) force(ctx context.Context, live *unstructured.Unstructured, settl
 		c.log.Info("took fields from other managers, or left them", "conflicts", texts(settled.conflicts))
 	case wire.IsImmutableUID(err) && !c.target.uidGiven(): // recreated since it was read
 		return nil, &StaleWriteError{Object: c.ref, Err: err}
-	case IsOwnershipConflict(err): // of a server that does not know force
+	case IsOwnershipConflict(err): // only from a server that does not know force
 		return nil, &RefusedError{Object: c.ref, Err: err}
 	}
 	return landed, err
 }
 
-// merge returns the conflicts of this answer and those that were settled before it,
-// in the order of the server's paths.
+// merge returns the conflicts found in an answer and those settled before, in the order of the
+// server's paths.
 func merge(settled, found []Conflict) []Conflict {
 	all := slices.Clone(settled)
 	for _, conflict := range found {

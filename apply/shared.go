@@ -10,9 +10,8 @@ func (c *call) sharedIn(entries []metav1.ManagedFieldsEntry, subresource string)
 	return fieldowners.SharedBy(entries, c.config.FieldManager, subresource)
 }
 
-// toTell returns what Outcome.Shared tells of fields that are shared. A function of the
-// policy is not asked: there is no conflict that it could decide, and of a value that
-// nobody wants yet it can say nothing.
+// toTell returns those of the shared fields that belong in Outcome.Shared. A Func of the policy
+// is not asked: there is no conflict yet.
 func (c *call) toTell(shared []fieldowners.Shared) (told []fieldowners.Shared) {
 	if c.config.Policy.ask != nil {
 		return nil

@@ -8,10 +8,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// guardShrinking refuses an intent that would give up a larger share of our fields
-// than Config.MaxShrink. A field counts as given up when the intent has no value
-// there; that is known by name, so an entry at another apiVersion cannot be judged
-// and passes, as does one that a Body writes.
+// guardShrinking returns a ShrinkError if the intent would give up a larger share of our fields
+// than Config.MaxShrink. A field counts as given up if the intent has no value at its path, so
+// entries at another apiVersion are not counted, and neither are those that a Body writes.
 func (c *call) guardShrinking(ctx context.Context, cached client.Object) error {
 	managed := cached.GetManagedFields()
 	if len(managed) == 0 { // stripped on the way into the cache
@@ -28,7 +27,8 @@ func (c *call) guardShrinking(ctx context.Context, cached client.Object) error {
 	return c.guardDropping(c.ownedLeaves(ownership))
 }
 
-// guardTakingBack judges an intent by what is ours and by what is about to be taken back.
+// guardTakingBack is the same for an intent before which fields are taken back: these count as
+// ours.
 func (c *call) guardTakingBack(live client.Object) error {
 	ownership, err := c.readable(live.GetManagedFields())
 	if err != nil {

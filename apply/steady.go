@@ -14,30 +14,27 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// SteadyState tells of an intent that applying it would change nothing, without a
-// request. All appliers of a process share one.
+// SteadyState proves, without a request, that applying an intent would change nothing. All
+// appliers of a process share one.
 //
-// What it says is proven, relative to the object read: this manager's one managed
-// fields entry has exactly the fields that the API server would compute from the
-// intent, by the server's own schema; and merging the intent into the object changes
-// no value of it. A value that differs in form only, such as 1000m where the server
-// made it 1, passes for kinds whose Go type is the server's own, where nobody shares
-// the field; and so do defaults that the server adds to a value that is owned as a whole.
-// Whatever is not proven is sent.
+// The proof is about the object as read: this manager's one managed fields entry has exactly
+// the fields that the API server would compute from the intent, by the server's own schema, and
+// merging the intent into the object changes no value. In kinds whose Go type is the server's
+// own, a value may differ in form, such as 1000m instead of 1, if nobody shares the field, and
+// by defaults that the server adds to a value that is owned as a whole. What is not proven is
+// sent.
 //
-// Nothing is proven by a typed read of what its Go type does not show, such as fields of
-// a server that is newer than the type: such an intent is sent each time, until the
-// type is updated or the object is read as unstructured.
+// A typed read proves nothing about fields that its Go type does not have, such as those of a
+// newer server: an intent with them is sent each time, until the type is updated or the object
+// is read as unstructured.
 //
-// What was proven is remembered as a few hashes, so that the same object needs but a
-// look-up the next time, and one that others wrote to a second look at what is ours.
-// Nothing is ever concluded from what the memory does not hold: a process that starts
-// anew proves anew, and sends nothing for it.
+// A proof is remembered as a few hashes: an object that has not changed since takes a look-up,
+// and one that others wrote to takes a look at our fields. A process that starts anew proves
+// anew, without sending anything.
 //
-// It does not know what the server would do beyond Server-Side Apply: mutating
-// admission that has appeared since, and would change the object at any write, changes
-// it at the next one. What admission made of our own values is not hidden: such an
-// intent is sent each time.
+// Mutating admission is not part of the proof: a webhook that was added since changes the
+// object only at the next write. An intent whose values admission has changed is sent each
+// time.
 //
 // The memory takes about 250 bytes for each intent, and is bounded.
 type SteadyState struct {
@@ -49,36 +46,33 @@ type SteadyState struct {
 	written *recent.Cache[writtenKey, written]
 }
 
-// rememberedIntents is how many intents are remembered at least.
+// rememberedIntents is how many intents are remembered, at least.
 const rememberedIntents = 1 << 16
 
 // proven is what was proven of an intent.
 type proven struct {
 	*steady.Print
 
-	onlyThis bool // of another version nothing is known
+	onlyThis bool // the proof does not extend to other versions of the object
 	schema   *schemas.Known
 	shared   []fieldowners.Shared // with others
 }
 
-// NewSteadyState gives a SteadyState. The reader is a cache: mgr.GetCache(), or a
-// client that reads from it. Objects are read without being copied, as typed objects
-// where the client's scheme knows the kind and as unstructured ones else. (A manager's
-// client reads these past its cache, a request for each apply, unless it has
-// client.CacheOptions.Unstructured.) Like any read of that cache this starts an informer
-// where there is none, which needs list and watch, unless
-// cache.Options.ReaderFailOnMissingInformer is set. Where the cache gives nothing within
-// a second, the intent is sent, as all of that kind are until it does, and the log says
-// once which right may be missing.
+// NewSteadyState returns a SteadyState. The reader is a cache: mgr.GetCache(), or a client that
+// reads from it. Objects are read without being copied, typed if the client's scheme knows the
+// kind, otherwise as unstructured. (A manager's client reads unstructured objects past its
+// cache, with a request for each apply, unless client.CacheOptions.Unstructured is set.) Like
+// any read of that cache this starts an informer if there is none, which needs list and watch,
+// unless cache.Options.ReaderFailOnMissingInformer is set. If the cache does not answer within
+// a second, the intent is sent, as are all of its kind until the cache answers, and the log
+// says once which right may be missing.
 //
-// The server is asked for the schema of a kind's group and version once, and whether it
-// is still the same every ten minutes: discoveryClient.OpenAPIV3(). It is asked in the
-// background. Applies of a group and version that was not asked for before wait for the
-// answer, a second at most, so that a restart sends nothing; after that, and after a
-// failure, what needs a schema that is not known is sent. A schema that is known stays
-// trusted until the server is seen to have another one. Each request runs in a goroutine
-// that ends with it, within ten seconds if the openapi.Client heeds contexts, as that of
-// a discovery client does.
+// The server is discoveryClient.OpenAPIV3(). The schema of a group and version is fetched once,
+// in the background, and checked every ten minutes. The first applies of a group and version
+// wait for its schema, at most a second, so that a restart sends nothing; after that, and after
+// a failure, intents whose schema is not known are sent. A known schema is trusted until the
+// server is seen to have another one. Each request runs in a goroutine that ends with it,
+// within ten seconds if the openapi.Client heeds contexts, as that of a discovery client does.
 func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, error) {
 	if reader == nil {
 		return nil, errors.New("apply: a reader is needed, such as mgr.GetCache()")
@@ -96,7 +90,7 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	}, nil
 }
 
-// proof is what the steady-state check found: to apply the intent would change nothing.
+// proof means that applying the intent would change nothing.
 type proof struct {
 	object    ObjectRef
 	shared    []fieldowners.Shared // as Outcome.Shared
@@ -104,14 +98,14 @@ type proof struct {
 	unread    []*fieldowners.EntryError
 }
 
-// maySkip reports whether there is anything to prove. A dry run is there for its answer,
-// and the fields of other subresources are not those of the object.
+// maySkip reports whether a proof may take the place of a request. A dry run needs the server's
+// answer, and other subresources than the status have fields that the object does not.
 func (c *call) maySkip(intent Intent) bool {
 	return c.config.Steady != nil && !c.dryRun && intent.Body == nil &&
 		(intent.Subresource == "" || intent.Subresource == statusSubresource)
 }
 
-// steadyKey is what the check remembers the intent as; the zero value is not at all.
+// steadyKey returns the key under which the check remembers the intent; zero if it does not.
 func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	if c.maySkip(intent) {
 		key, _ = c.config.Steady.keys.Of(intent.Config, c.config.FieldManager, intent.Subresource)
@@ -193,8 +187,8 @@ func refOf(ref ObjectRef, object client.Object) ObjectRef {
 	return ref
 }
 
-// look returns the object as the caller or the cache has it, and nil where nobody has.
-// What it returns may be the cache's own and is never written to.
+// look returns the object as the caller or the cache has it, or nil. The object may be the
+// cache's own and must not be written to.
 func (c *call) look(ctx context.Context, given client.Object) client.Object {
 	if c.target.read == nil && isRead(given, c.ref) {
 		c.target.read = given
@@ -204,13 +198,13 @@ func (c *call) look(ctx context.Context, given client.Object) client.Object {
 	}
 	object := c.emptyObject()
 	if err := c.readFrom(ctx, c.config.Steady.reads, object, withoutCopy...); err != nil {
-		return nil // apply tells what is wrong
+		return nil // the apply that follows returns what is wrong
 	}
 	c.target.read = object
 	return object
 }
 
-// withoutCopy reads what is the cache's own.
+// withoutCopy makes a read return the cache's own object.
 var withoutCopy = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: new(true)}}
 
 func isRead(given client.Object, ref ObjectRef) bool {
@@ -218,9 +212,9 @@ func isRead(given client.Object, ref ObjectRef) bool {
 	return at.Kind() == reflect.Pointer && !at.IsNil() && client.ObjectKeyFromObject(given) == ref.NamespacedName
 }
 
-// ReadBy returns the same check, with the same memory, that reads objects by another
-// reader, such as one that hides objects which an applier is not to write to: what is
-// not read is not proven. nil stays nil.
+// ReadBy returns a SteadyState with the same memory and another reader, such as one that hides
+// objects to which an applier must not write: what cannot be read is not proven. For nil it
+// returns nil.
 func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	if s == nil {
 		return nil
@@ -230,7 +224,7 @@ func (s *SteadyState) ReadBy(reader client.Reader) *SteadyState {
 	return &other
 }
 
-// asApplied is what is applied as the proof wants it; config may be nil.
+// asApplied returns the steady.Request of the call; config may be nil.
 func (c *call) asApplied(config map[string]any, subresource string) steady.Request {
 	return steady.Request{
 		Manager:     c.config.FieldManager,
@@ -246,14 +240,15 @@ func (c *call) asRead(object client.Object) (steady.Read, error) {
 	return steady.Read{Object: object, Kind: kind}, err
 }
 
-// prove proves of the object what is left of the intent, by the server's schemas.
+// prove proves, by the server's schemas, that applying form would not change the object.
+// exactly reports that no value differs even in form; err says what is not proven.
 func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Object) (exactly bool, by *schemas.Known, err error) {
 	read, err := c.asRead(object)
 	if err != nil {
 		return false, nil, err
 	}
 	request := c.asApplied(form.object, form.Subresource)
-	if err := request.Compare(read); err != nil { // no schema is asked for in vain
+	if err := request.Compare(read); err != nil { // before a schema is fetched
 		return false, nil, err
 	}
 	by, err = c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
@@ -264,7 +259,8 @@ func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Obj
 	return exactly, by, err
 }
 
-// fingerprint takes that of an object, where what it depends on can be seen.
+// fingerprint returns the print of an object; ok is false if the object does not show what the
+// proof depends on.
 func (c *call) fingerprint(object client.Object, subresource string, by *schemas.Known) (now *proven, ok bool) {
 	read, err := c.asRead(object)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// takeBack moves what is the manager's by its contract from the owner whom the server
-// makes up where managed fields were wiped. No value changes. The apply that follows
-// gives up what the intent does not want any more.
+// takeBack moves the fields that are the manager's by its contract from the owner that the
+// server makes up after managed fields were wiped. No value changes. The apply that follows
+// gives up what the intent does not list.
 //
-// It is done inside the object's lane, as the object's other managers of this process take
-// theirs back at the same moment. Where those of other processes overtake it, it looks again.
+// The move is made inside the object's lane, as other managers of this process take their
+// fields back at the same moment. If another process overtakes it, the object is read again.
 //
-// It reports whether an apply finds nothing lost any more: what was lost is ours again, or somebody has taken it meanwhile,
-// as another process of ours does.
+// mended reports whether no field is lost any more: the lost fields are ours again, or somebody
+// else, such as another process of ours, has moved them.
 func (c *call) takeBack(ctx context.Context) (mended bool, err error) {
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
 		return c.inLane(ctx, func(ctx context.Context) (err error) {
@@ -36,7 +36,7 @@ func (c *call) takeBack(ctx context.Context) (mended bool, err error) {
 	return mended, err
 }
 
-// takeBackOnce is one try of it. A stale write is returned for another.
+// takeBackOnce is one try of takeBack. The caller tries again after a stale write.
 func (c *call) takeBackOnce(ctx context.Context) (mended bool, _ error) {
 	live, err := c.readOwn(ctx)
 	if err == nil && live != nil && len(live.GetManagedFields()) == 0 {
@@ -60,7 +60,7 @@ func (c *call) takeBackOnce(ctx context.Context) (mended bool, _ error) {
 		return true, nil
 	}
 	err = c.move(ctx, lost, live)
-	if errors.Is(err, ErrRefused) { // as where a policy forbids to write managed fields: what conflicts is still told
+	if errors.Is(err, ErrRefused) { // such as by an admission policy that forbids writing managed fields: the apply that follows reports the conflict
 		c.log.Info("fields cannot be taken back", "from", fieldowners.BeforeFirstApply, "error", err.Error())
 		return false, nil
 	}
@@ -73,7 +73,7 @@ func (c *call) takeBackOnce(ctx context.Context) (mended bool, _ error) {
 	return true, nil
 }
 
-// move is one write, of the object as it was read.
+// move moves the fields in one write, pinned to the object as it was read.
 func (c *call) move(ctx context.Context, lost []fieldowners.Path, live *unstructured.Unstructured) error {
 	rewrite, err := wire.PlanRewrite(ctx, c.config.LiveReader, live, fieldowners.Transfer{
 		From:      []fieldowners.Source{{Manager: fieldowners.BeforeFirstApply, Paths: lost}},
@@ -104,8 +104,8 @@ func (c *call) store(ctx context.Context, rewrite *wire.Rewrite) error {
 	return rewrite.Store(ctx, c.client, c.config.FieldManager, after)
 }
 
-// readOwn reads the object live; nil is that it is not the manager's own, which the apply
-// tells.
+// readOwn reads the object live. It returns nil if the object does not exist or is not the
+// manager's own, which the apply that follows reports.
 func (c *call) readOwn(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.readLive(ctx)
 	switch {
@@ -119,9 +119,10 @@ func (c *call) readOwn(ctx context.Context) (*unstructured.Unstructured, error) 
 	return live, nil
 }
 
-// showMadeUp has the server make up the owner of an object that has no managed fields, by
-// an apply of nothing, and returns the object with it. It is in that owner's name, as one in ours would give up what is
-// ours, should there be anything that the read did not show.
+// showMadeUp makes the server record the made-up owner of an object that has no managed fields,
+// by an apply of the name alone, and returns the object with its managed fields. The apply is
+// under that owner's name: under ours it would give up fields of ours that the read did not
+// show.
 func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	named := wire.Named(c.ref.GroupVersionKind, c.ref.NamespacedName)
 	named.SetUID(live.GetUID())
@@ -137,8 +138,8 @@ func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) 
 	return named, err
 }
 
-// plansToTakeBack reports whether a plan ends here: only where fields are taken back can
-// the server tell what an apply changes after that.
+// plansToTakeBack reports whether a plan ends with taking fields back: a dry run of the apply
+// after that would not see them taken back.
 func (c *call) plansToTakeBack() bool { return c.dryRun && len(c.outcome.TakenBack) > 0 }
 
 // lostMeanwhile reports whether managed fields were wiped since the cache saw the object.

@@ -17,22 +17,22 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin
-// at 2. An apply that carries it creates an absent object and is refused, forced or not,
-// where one exists. ("0" would be none at all.)
+// neverWritten is a resourceVersion that no object has: etcd's revisions of objects begin at 2.
+// An apply that carries it creates an absent object, and is refused, forced or not, if the
+// object exists. ("0" means no resourceVersion.)
 const neverWritten = "1"
 
 // target is what a call knows of the object that it writes to.
 type target struct {
-	uid      types.UID     // that writes are pinned to; "" is none
+	uid      types.UID     // to which writes are pinned; "" pins them to none
 	found    bool          // the uid was found for Intent.Belongs, and not given by the caller
-	absent   bool          // nothing has the name, as far as is known: create exclusively
+	absent   bool          // no object has the name, as far as is known: create exclusively
 	doubtful bool          // the cache does not show an object that may be applied to: read live first
-	version  string        // that an object which must exist was read at
+	version  string        // at which an object that must exist was read
 	read     client.Object // as the caller or the cache has it, until a request is sent; never written to
 }
 
-// pin is what an apply is bound to before anything was read for it.
+// pin returns the pin of an apply before the object is read live.
 func (t target) pin() pin {
 	p := pin{uid: t.uid}
 	if t.absent {
@@ -41,17 +41,17 @@ func (t target) pin() pin {
 	return p
 }
 
-// uidGiven reports whether it is the caller who pinned the intent to a uid.
+// uidGiven reports whether the caller pinned the intent to a uid.
 func (t target) uidGiven() bool { return t.uid != "" && !t.found }
 
-// pinnedRef names the object with the uid that writes are pinned to.
+// pinnedRef returns the reference of the object with the uid to which writes are pinned.
 func (c *call) pinnedRef() ObjectRef {
 	ref := c.intent.ref
 	ref.UID = c.target.uid
 	return ref
 }
 
-// aim does what takes a look at the object in the cache.
+// aim does what depends on the object in the cache: MustExist, Belongs, MaxShrink and Contract.
 func (c *call) aim(ctx context.Context) error {
 	guarded := c.config.MaxShrink > 0 && !c.intent.MayShrink
 	if !c.intent.MustExist && !guarded && !c.fromBirth() {
@@ -79,8 +79,8 @@ func (c *call) aim(ctx context.Context) error {
 	return err
 }
 
-// cached returns the object as the steady-state check has read it, or else as the client
-// reads it; recall judges by it, too.
+// cached returns the object as the steady-state check has read it, or reads it by the client.
+// recall uses the same object.
 func (c *call) cached(ctx context.Context) (client.Object, error) {
 	if c.target.read != nil {
 		return c.target.read, nil
@@ -92,7 +92,7 @@ func (c *call) cached(ctx context.Context) (client.Object, error) {
 	return object, err
 }
 
-// pinTo binds the call to the object that was read.
+// pinTo pins the call to the object that was read.
 func (c *call) pinTo(object client.Object) error {
 	if c.target.uid != "" && c.target.uid != object.GetUID() {
 		return &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the object read has uid %s", object.GetUID())}
@@ -104,11 +104,11 @@ func (c *call) pinTo(object client.Object) error {
 	return nil
 }
 
-// fromBirth reports whether the object is to be the caller's own from birth.
+// fromBirth reports whether the object is created exclusively, or is the caller's by Belongs.
 func (c *call) fromBirth() bool { return c.intent.Belongs != nil && !c.intent.MustExist }
 
-// expect settles by the cache which object it is about; cached is nil where it has none.
-// What the cache does not have yet may be what this applier made a moment ago.
+// expect sets the target by the object in the cache; cached is nil if the cache has none. An
+// object that the cache does not have yet may be one that this Applier made a moment ago.
 func (c *call) expect(cached client.Object) {
 	switch t := &c.target; {
 	case t.uid != "": // the caller knows, and nothing is created
@@ -123,15 +123,15 @@ func (c *call) expect(cached client.Object) {
 	}
 }
 
-// unexpected reports whether a refused apply says that the object is not the one that was
-// expected. (The server reports an ownership conflict before a failed precondition.)
+// unexpected reports whether a refused apply shows that the object is not the expected one.
+// (The server reports an ownership conflict before a failed precondition.)
 func (c *call) unexpected(refused error) bool {
 	return c.fromBirth() && (c.target.absent || c.target.found) &&
 		(IsStaleWrite(refused) || wire.IsImmutableUID(refused) || c.target.absent && IsOwnershipConflict(refused))
 }
 
-// judgeBirth settles by the live object, nil if there is none, what the next write is
-// pinned to, or that it is somebody else's.
+// judgeBirth sets by the live object, nil if there is none, to what the next write is pinned.
+// It returns a NotOursError if the object is somebody else's.
 func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	t := &c.target
 	given := t.uidGiven()
@@ -139,7 +139,7 @@ func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	switch {
 	case live == nil && !given:
 		t.uid, t.found = "", false
-	case live == nil || given && t.uid != live.GetUID(): // the caller tells
+	case live == nil || given && t.uid != live.GetUID(): // readForSettling returns the error
 	case !c.takes(c.intent.Intent, live):
 		return &NotOursError{Object: c.ref.as(live), Owner: ownerOf(live)}
 	case !given:
@@ -148,9 +148,9 @@ func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 	return nil
 }
 
-// takes reports whether an object that is there may be applied to. It asks Intent.Belongs
-// about the object in the Go type that the client knows its kind by; of an object of which
-// the caller has read the metadata alone it can tell nothing.
+// takes reports whether the intent may be applied to an object that exists. It calls
+// Intent.Belongs with the object in the Go type that the client has for its kind. It is false
+// if only the metadata was read.
 func (c *call) takes(intent Intent, object client.Object) bool {
 	return intent.Belongs == nil || belongs(intent.Belongs, object, c.emptyObject)
 }
@@ -167,8 +167,8 @@ func belongs(ask func(client.Object) bool, object client.Object, empty func() cl
 	return ask(object)
 }
 
-// made remembers for a moment the uids of objects that were applied as their manager's
-// own: the cache may not have them yet.
+// made remembers for a moment the uids of objects that were applied with Belongs: the cache may
+// not have them yet.
 type made = recent.Cache[lanes.Key, madeObject]
 
 type madeObject struct {
@@ -176,10 +176,10 @@ type madeObject struct {
 	at  time.Time
 }
 
-// madeFor is how long a cache may lag. Later what it does not have is gone.
+// madeFor is how long a cache may lag. An object that it does not have after that is gone.
 const madeFor = 10 * time.Second
 
-// madeLately returns the uid of an object that was made a moment ago.
+// madeLately returns the uid of an object that was applied with Belongs a moment ago.
 func (a *Applier) madeLately(ref ObjectRef) (uid types.UID, ok bool) {
 	object, ok := a.made.Get(ref.Key())
 	if !ok || time.Since(object.at) > madeFor {

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// writtenKey is what one manager writes of an object.
+// writtenKey names what one manager writes: an object or a subresource.
 type writtenKey struct {
 	kind        schema.GroupKind
 	name        types.NamespacedName
@@ -16,10 +16,10 @@ type writtenKey struct {
 	subresource string
 }
 
-// written is the last that is known of our own writes there.
+// written is what is known of our own last write there.
 type written struct {
-	resourceVersion uint64 // of the last answer; 0: none
-	unsure          bool   // one was sent whose answer is not known
+	resourceVersion uint64 // of the last answer; 0 before the first
+	unsure          bool   // a write was sent whose answer is not known
 }
 
 func (c *call) writtenKey(subresource string) writtenKey {
@@ -27,9 +27,9 @@ func (c *call) writtenKey(subresource string) writtenKey {
 }
 
 // Wrote tells the Applier that an object was or is about to be written to under its field
-// manager by other means than Apply, as by a transfer of fields or a delete: nothing that is
-// remembered of the object is used, and the steady-state check believes no read of it, until
-// an apply to it has answered.
+// manager by other means than Apply, such as a transfer of fields or a delete. Until the next
+// answer to an apply to the object, nothing that is remembered of it is used, and the
+// steady-state check trusts no read of it.
 func (a *Applier) Wrote(object ObjectRef) {
 	a.forgetObject(object) // what was left of an intent may leave out what is ours by then
 	s := a.config.Steady
@@ -43,9 +43,9 @@ func (a *Applier) Wrote(object ObjectRef) {
 	}
 }
 
-// believes reports whether a read shows our own last write: what was proven of an object
-// before it says nothing of the object after it. That resourceVersions can be compared
-// is KEP-5504.
+// believes reports whether the object read includes our own last write: a proof about the
+// object before that write says nothing about it afterwards. That resourceVersions can be
+// compared is KEP-5504.
 func (c *call) believes(object client.Object, subresource string) bool {
 	before, ok := c.config.Steady.written.Get(c.writtenKey(subresource))
 	if !ok {
@@ -55,7 +55,8 @@ func (c *call) believes(object client.Object, subresource string) bool {
 	return err == nil && !before.unsure && read >= before.resourceVersion
 }
 
-// sending has no read believed until the answer is known. known is told how it ended.
+// sending makes believes false until the answer is known. The caller passes the error of the
+// write to known.
 func (c *call) sending(form *encodedIntent) (known func(err error)) {
 	s := c.config.Steady
 	if s == nil || c.dryRun || form.hasBody() {

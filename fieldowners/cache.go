@@ -7,10 +7,9 @@ import (
 )
 
 const (
-	// A generation of the cache holds this many bytes of FieldsV1, each of which
-	// counts for cacheOverhead more. There are two generations: 4 MiB of bytes in
-	// all, and with the sets that are made of them some 20 MiB for
-	// real objects.
+	// A generation of the cache holds this many bytes of FieldsV1, with cacheOverhead added for
+	// each entry. There are two generations: 4 MiB of FieldsV1 in all, and with the parsed sets
+	// some 20 MiB for real objects.
 	cacheGeneration = 2 << 20
 	cacheOverhead   = 128
 	// cacheLargest is the longest FieldsV1 that is kept: one object cannot push
@@ -18,15 +17,15 @@ const (
 	cacheLargest = 64 << 10
 )
 
-// parsed is shared by the whole process: objects of one kind that one controller
-// writes have the same bytes.
+// parsed is shared by the whole process, as objects of one kind that one controller writes
+// often have the same FieldsV1.
 var parsed fieldsCache
 
-// fieldsCache remembers sets by the bytes that they were read from. What was not
-// asked for while a generation filled up is forgotten. The zero value is ready.
+// fieldsCache remembers parsed sets by their FieldsV1. A set that was not used while a
+// generation filled up is forgotten. The zero value is ready.
 //
-// The sets are shared: nobody may insert into one, nor into what fieldpath.Set.Union
-// and Difference make of one, as that has parts of it.
+// The sets are shared: do not insert into one, nor into a result of fieldpath.Set.Union or
+// Difference, which has parts of it.
 type fieldsCache struct {
 	mu         sync.Mutex
 	young, old map[string]remembered
@@ -34,12 +33,12 @@ type fieldsCache struct {
 }
 
 type remembered struct {
-	text string // of which the set has parts
+	text string // the set refers to parts of it
 	set  *fieldpath.Set
 }
 
-// parse returns the set of the fields, from the cache where it is there. Malformed
-// fields are not remembered.
+// parse returns the set of the fields, from the cache if it is there. Malformed fields are not
+// remembered.
 func (c *fieldsCache) parse(raw []byte) (*fieldpath.Set, error) {
 	if set := c.find(raw); set != nil {
 		return set, nil

@@ -15,10 +15,9 @@ import (
 //
 //	conflict with "NAME"[ with subresource "SUB"][ using APIVERSION][ at TIME]
 //
-// "using" and "at" stand for Update managers only
-// (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go); a server of
-// 1.37 leaves the time out, and it is to be taken from the manager's entry. What a
-// later server may write behind that is ignored.
+// Only Update managers have "using" and "at"
+// (k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go); a server of 1.37 leaves
+// the time out: take it from the manager's entry. Text that later servers may add is ignored.
 func ParseCause(message string) (Manager, error) {
 	rest, ok := strings.CutPrefix(message, "conflict with ")
 	if !ok {

@@ -8,10 +8,9 @@ import (
 	"coapply.dev/fieldowners/internal/items"
 )
 
-// Change is one value that differs between two objects. Its values are the
-// objects' own, not copies. A null is a value: Existed and Exists tell it from a
-// field that is not there. Those of a Secret are in it: hiding them is for whoever
-// shows them.
+// Change is one value that differs between two objects. Its values are the objects' own, not
+// copies. Existed and Exists distinguish null from an absent field. The values of a Secret are
+// included: hide them before you show them.
 type Change struct {
 	Path            Path
 	Before, After   any
@@ -29,15 +28,13 @@ func (c Change) String() string {
 	return c.Path.String() + ": " + FormatValue(c.Before) + " -> " + FormatValue(c.After)
 }
 
-// Changes lists what differs between two unstructured objects, in the order of
-// paths; nil is an object that does not exist. Equal objects give none, and objects
-// that differ give at least one.
+// Changes returns what differs between two unstructured objects, in the order of paths; nil is
+// an object that does not exist. It returns nothing exactly if the objects are equal.
 //
-// Maps are compared field by field. Items of a list are compared one by one where
-// the ownerships name items of that list by key or by value, as the managed fields
-// of the objects do; a list of which they do not, one with an item that has not
-// all of the key's fields or shares them with another item, and one whose items
-// only changed places is compared as a whole. So is what is 1000 levels down.
+// Maps are compared field by field. Items of a list are compared one by one if the ownerships,
+// those of the objects' managed fields, name items of the list by key or by value. Other lists
+// are compared as a whole, as are lists with an item that lacks a key field or has the key of
+// another item, lists whose items only changed their order, and values 1000 levels down.
 func Changes(before, after any, ownerships ...Ownership) []Change {
 	c := comparison{naming: namingOf(ownerships)}
 	c.compare(nil, "", presence{before, before != nil}, presence{after, after != nil})
@@ -45,7 +42,7 @@ func Changes(before, after any, ownerships ...Ownership) []Change {
 	return c.changes
 }
 
-// presence is a value that may not be there.
+// presence is a value that may be absent.
 type presence struct {
 	value  any
 	exists bool
@@ -56,8 +53,7 @@ type comparison struct {
 	changes []Change
 }
 
-// compare compares what stands at one path. place is that path without the names
-// of list items.
+// compare compares the values at one path. place is that path without the names of list items.
 func (c *comparison) compare(at fieldpath.Path, place string, before, after presence) {
 	if !before.exists && !after.exists || before.exists && after.exists && EqualValues(before.value, after.value) {
 		return
@@ -73,8 +69,8 @@ func (c *comparison) compare(at fieldpath.Path, place string, before, after pres
 	})
 }
 
-// compareMaps goes down where at least one side is a map with content and the
-// other one is a map too or not there.
+// compareMaps compares field by field if at least one side is a map with content and the other
+// one is a map as well, or absent. It reports whether it did.
 func (c *comparison) compareMaps(at fieldpath.Path, place string, before, after presence) bool {
 	x, okX := before.value.(map[string]any)
 	y, okY := after.value.(map[string]any)
@@ -97,7 +93,8 @@ func (c *comparison) compareMaps(at fieldpath.Path, place string, before, after 
 	return true
 }
 
-// compareLists goes down where the items of both lists have names.
+// compareLists compares item by item if the items of both lists have names. It reports whether
+// it did.
 func (c *comparison) compareLists(at fieldpath.Path, place string, before, after presence) bool {
 	how, known := c.naming[place]
 	x, okX := before.value.([]any)

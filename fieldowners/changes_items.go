@@ -9,9 +9,8 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// namingOf learns from the paths of ownerships how lists name their items. All
-// items of one list are of one type, so what is learned about one holds for its
-// siblings: a place is a path without the names of items.
+// namingOf returns how lists name their items, by the paths of the ownerships. Items of one
+// list have the same type, so the keys are those of a place: a path without the names of items.
 func namingOf(ownerships []Ownership) map[string]items.Naming {
 	known := map[string]items.Naming{}
 	learn := func(path fieldpath.Path) {
@@ -49,8 +48,8 @@ type namedItem struct {
 	before, after presence
 }
 
-// matchItems pairs the items of two lists by name. ok is false where an item has none,
-// two items share one, or items that are in both changed places.
+// matchItems pairs the items of two lists by name. ok is false if an item has no name, two
+// items have the same, or items that are in both lists changed their order.
 func matchItems(how items.Naming, before, after []any) (pairs []namedItem, ok bool) {
 	oldNames, ok := how.NameAll(before)
 	if !ok {

@@ -8,27 +8,26 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// MaxDepth is how many levels of fields are told apart, in managed fields and in objects;
-// those of real objects end after some ten levels.
+// MaxDepth is how many levels of fields are distinguished, in managed fields and in objects.
+// Real objects have some ten.
 const MaxDepth = 1000
 
-// fieldsReader reads FieldsV1, in which the API server writes a set of fields:
-// objects in objects, whose keys are path elements or ".", the field itself.
+// fieldsReader reads FieldsV1, the API server's form of a set of fields: nested objects, whose
+// keys are path elements or ".", the field itself.
 //
-// It returns the set that fieldpath.Set.FromJSON returns, and refuses what that skips
-// or returns in part: text behind the value, keys of an unknown form (a newer API
-// server may know what they mean), keys that occur twice, content where none
-// belongs. The sets of both are the same, as a fuzz test holds.
+// It returns the same set as fieldpath.Set.FromJSON (a fuzz test compares them), and returns an
+// error where that skips something: text after the value, keys of an unknown form (a newer API
+// server may know what they mean), keys that occur twice, content where there must be none.
 type fieldsReader struct {
 	text string
 	at   int
 }
 
-// decodeFields keeps parts of the text in the set.
+// decodeFields parses FieldsV1. The set refers to parts of the text.
 func decodeFields(text string) (*fieldpath.Set, error) {
 	r := fieldsReader{text: text}
 	set := fieldpath.NewSet()
-	_, err := r.object(set, 0) // nobody owns an object as such: "." means nothing here
+	_, err := r.object(set, 0) // the root cannot be owned: "." means nothing here
 	if r.peek(); err == nil && r.at < len(text) {
 		err = r.unexpected("the end")
 	}
@@ -38,8 +37,8 @@ func decodeFields(text string) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// object reads one object into a set and reports whether it says that the field it
-// stands for is owned itself, as an empty one does.
+// object reads one object into a set. self reports whether the object's field is owned itself,
+// as it is if the object is empty.
 func (r *fieldsReader) object(into *fieldpath.Set, depth int) (self bool, err error) {
 	if depth > MaxDepth {
 		return false, r.fail(r.at, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
@@ -68,7 +67,7 @@ func (r *fieldsReader) object(into *fieldpath.Set, depth int) (self bool, err er
 	}
 }
 
-// field reads one key and what stands below it; isSelf is true for ".".
+// field reads one key and what is below it; isSelf is true for ".".
 func (r *fieldsReader) field(into *fieldpath.Set, depth int) (isSelf bool, err error) {
 	r.peek()
 	start := r.at
@@ -147,7 +146,7 @@ func (r *fieldsReader) unquote(start int, escaped bool) (string, error) {
 	return key, nil
 }
 
-// take goes past one character, and white space before it, if that is the next one.
+// take skips white space and the character c, and reports whether c was there.
 func (r *fieldsReader) take(c byte) bool {
 	if r.peek() != c {
 		return false
@@ -156,7 +155,7 @@ func (r *fieldsReader) take(c byte) bool {
 	return true
 }
 
-// peek returns the next character that is no white space; 0 at the end.
+// peek returns the next character that is not white space; 0 at the end.
 func (r *fieldsReader) peek() byte {
 	for ; r.at < len(r.text); r.at++ {
 		if c := r.text[r.at]; c != ' ' && c != '\t' && c != '\n' && c != '\r' {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// decodeElement is stricter than fieldpath.DeserializePathElement, which accepts
-// text behind a value, no value, and keys without a field.
+// decodeElement is stricter than fieldpath.DeserializePathElement, which accepts text after a
+// value, no value, and keys without a field.
 func decodeElement(key string) (fieldpath.PathElement, error) {
 	form, rest, _ := strings.Cut(key, ":")
 	switch form {

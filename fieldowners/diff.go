@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Owned is one field in one manager's hands.
+// Owned is one field with one of its owners.
 type Owned struct {
 	Path    Path
 	Manager Manager
@@ -29,17 +29,17 @@ func (m Moved) String() string {
 	return m.Path.String() + ": " + m.From.String() + " -> " + m.To.String()
 }
 
-// Difference is what Diff found, each list in the order of paths, then managers.
+// Difference is the result of Diff, each list in the order of paths, then managers.
 type Difference struct {
-	Gained []Owned // owned after, not before, and lost by nobody
-	Lost   []Owned // owned before, not after, and gained by nobody
+	Gained []Owned // owned after and not before, and nobody lost the field
+	Lost   []Owned // owned before and not after, and nobody gained the field
 	Moved  []Moved // lost by one and gained by the other
 }
 
 // IsEmpty reports whether nobody gained or lost anything.
 func (d Difference) IsEmpty() bool { return len(d.Gained)+len(d.Lost)+len(d.Moved) == 0 }
 
-// All returns each finding in the order of paths: the field, and what happened to it.
+// All returns each field of the difference and what happened to it, in the order of paths.
 func (d Difference) All() iter.Seq2[Path, string] {
 	type finding struct {
 		path Path
@@ -65,7 +65,7 @@ func (d Difference) All() iter.Seq2[Path, string] {
 	}
 }
 
-// String returns a line for each finding, in the order of paths; "" when empty.
+// String returns a line for each field, in the order of paths; "" if the difference is empty.
 func (d Difference) String() string {
 	var lines []string
 	for path, text := range d.All() {
@@ -74,17 +74,16 @@ func (d Difference) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Diff returns who owns what after that did not before. It speaks of leaves, which is
-// what a person means by "owns": a manager that keeps one field of a list item and
-// gives up another has lost that other one, and the item's own entry is not told
-// of.
+// Diff returns which managers gained and lost which leaves, which is what a person means by
+// "owns": if a manager keeps one field of a list item and gives up another, it has lost the
+// other one; the list item itself is not listed.
 //
-// A manager is known by its name, operation and subresource. An entry that only
-// changes its apiVersion or its time gains and loses nothing.
+// Managers are identified by name, operation and subresource. An entry that only changes its
+// apiVersion or its time gains and loses nothing.
 //
-// A field that some managers lost and others gained has moved from each of the
-// former to each of the latter: a step of several writes does not show more. One
-// that a manager gained beside an owner that keeps it is gained, and shared now.
+// A field that some managers lost and others gained has moved from each of the former to each
+// of the latter: several writes in one step do not show more. A field that a manager gained
+// beside an owner that keeps it is in Gained.
 func Diff(before, after Ownership) Difference {
 	lost, gained := without(before, after), without(after, before)
 	moved := map[string]bool{}
@@ -101,8 +100,8 @@ func Diff(before, after Ownership) Difference {
 	return d
 }
 
-// without lists the leaves that managers own in o and do not own at all in other,
-// in the order of paths, then managers.
+// without returns the leaves that managers own in o and do not own at all in other, in the
+// order of paths, then managers.
 func without(o, other Ownership) []Owned {
 	held := byWriter(other)
 	var found []Owned
@@ -120,8 +119,8 @@ func without(o, other Ownership) []Owned {
 	return found
 }
 
-// byWriter merges the entries that differ in their apiVersion only; the manager is
-// that of the later one.
+// byWriter returns the entries by writer, merging those that differ only in their apiVersion;
+// the manager is that of the later entry.
 func byWriter(o Ownership) map[Manager]Entry {
 	merged := map[Manager]Entry{}
 	for _, entry := range o.entries {
@@ -139,7 +138,7 @@ func byWriter(o Ownership) map[Manager]Entry {
 	return merged
 }
 
-// gainersOf finds the managers of one path in a list in the order of paths.
+// gainersOf returns the managers of one path from a list that is in the order of paths.
 func gainersOf(gained []Owned, path Path) []Manager {
 	first, _ := slices.BinarySearchFunc(gained, path, func(o Owned, p Path) int { return o.Path.Compare(p) })
 	var managers []Manager

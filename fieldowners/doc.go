@@ -1,14 +1,15 @@
 // Package fieldowners reads the managed fields of a Kubernetes object as
 // ownership: which field manager owns which field.
 //
-// It is pure data: no client, no clock, no logging. What it reads is what the
-// API server recorded (KEP-555, Server-Side Apply); what it refuses, it refuses
-// whole, with an error that says where.
+// It is pure data: no client, no clock, no logging. It reads what the API server recorded
+// (KEP-555, Server-Side Apply); malformed input is an error that says where, never a partial
+// result.
 //
-// What is asked of ownership has packages of its own, each usable alone: predict says
-// what an apply would meet, explain what a conflict means, lint what is likely to cause
-// trouble, fights who takes fields from whom again and again, and command what a person
-// runs about it. They import this package, and it imports none of them.
+// Questions about ownership have packages of their own, each usable alone: predict (what would
+// an apply meet?), explain (what does a conflict mean?), lint (what is likely to cause
+// trouble?), fights (who takes fields from whom again and again?), contract (who may own
+// what?), and command (the commands that a person runs). They import this package, and it
+// imports none of them.
 //
 // # Contract
 //
@@ -22,19 +23,18 @@
 //  3. Output order is stable.
 //  4. Absence of managed fields means unknown, not unowned: they may have been
 //     stripped on the way.
-//  5. Join puts owners beside the fields of an object. What Parse has read it reads once:
-//     equal bytes share one parsed set, which nothing changes.
-//  6. PathOf, Path.FieldPath, EntryOf and Entry.Set go over to structured-merge-diff v4
-//     and back. Paths are copied; a set is not, and is for reading.
-//  7. Diff compares two ownerships, Changes two objects; neither knows a schema, and
-//     list items are told apart as the managed fields themselves name them. Changes and
-//     Join have the objects' own values in them, those of Secrets too: Hide and
-//     Path.HoldsSecret are for whoever shows them.
-//  8. Transfer moves fields between managers on paper: nobody's field is left without
-//     an owner, everybody else's entry stays as it is, and TransferPlan.Undo gives all
-//     of it back. Writing the result, guarded, is for whoever has a client.
-//  9. Path.Set and Path.Cut change the object that they are given, in place, and so does
-//     the transform of KeepOwn. Nothing else does.
+//  5. Join returns the fields of an object with their owners. Parse parses equal FieldsV1 once:
+//     they share one set, which nothing changes.
+//  6. PathOf, Path.FieldPath, EntryOf and Entry.Set convert from and to structured-merge-diff
+//     v4. Paths are copied; a set is not, and must not be changed.
+//  7. Diff compares two ownerships, Changes two objects; neither needs a schema: list items are
+//     identified as in the managed fields. Changes and Join return the objects' own values,
+//     including those of Secrets: see Hide and Path.HoldsSecret before you show them.
+//  8. Transfer plans moves of fields between managers, and returns the managed fields that
+//     result: no field is left without an owner, all other entries stay as they are, and
+//     TransferPlan.Undo reverts the move. Package apply/ownership writes them.
+//  9. Path.Set, Path.Cut and the transform of KeepOwn change the object that they are given, in
+//     place. Nothing else does.
 //
 // Valid:
 //

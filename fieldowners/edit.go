@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Nearest returns the field to which an unstructured object owes what it sets at p:
-// p itself or, where a value above p is neither map nor list, the field of that
-// value. ok is false when the object sets nothing there.
+// Nearest returns the field by which an unstructured object sets a value at p: p itself or, if
+// a value above p is neither map nor list, the path of that value. ok is false if the object
+// sets nothing there.
 func (p Path) Nearest(object any) (nearest Path, ok bool) {
 	at := object
 	for i, element := range p.elements {
@@ -36,8 +36,8 @@ func isContainer(v any) bool {
 	return false
 }
 
-// Set replaces the field's value in an unstructured object, in place, by a copy of
-// v. It reports whether the object has the field; one that it lacks is not added.
+// Set replaces the field's value in an unstructured object, in place, by a copy of v. It
+// reports whether the object has the field; an absent field is not added.
 func (p Path) Set(object, v any) bool {
 	if _, has := p.Value(object); !has || p.IsRoot() {
 		return false
@@ -48,10 +48,10 @@ func (p Path) Set(object, v any) bool {
 	return true
 }
 
-// Cut removes the field from an unstructured object, in place, and with it parents
-// that are empty then, unless keep (which may be nil) wants them: maps and lists
-// without content, and list items of which only the key fields are left. It tells
-// whether the object had the field.
+// Cut removes the field from an unstructured object, in place, and then parents that are empty
+// (maps and lists without content, and list items of which only the key fields are left),
+// unless keep, which may be nil, returns true for them. It reports whether the object had the
+// field.
 func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	if _, has := p.Value(object); !has || p.IsRoot() {
 		return false
@@ -60,8 +60,8 @@ func (p Path) Cut(object map[string]any, keep func(parent Path) bool) bool {
 	return true
 }
 
-// cut works below the parent at a depth of the path. It returns what is left of the
-// parent, and whether that is nothing.
+// cut removes the field below the parent at a depth of the path. It returns what is left of the
+// parent, and reports whether that is empty.
 func cut(parent any, path fieldpath.Path, depth int, keep func(Path) bool) (rest any, empty bool) {
 	element := path[depth]
 	if depth < len(path)-1 {
@@ -85,7 +85,7 @@ func cut(parent any, path fieldpath.Path, depth int, keep func(Path) bool) (rest
 	return parent, false
 }
 
-// put replaces a child that the parent has.
+// put replaces an existing child of the parent.
 func put(parent any, element fieldpath.PathElement, v any) {
 	switch parent := parent.(type) {
 	case map[string]any:
@@ -95,7 +95,7 @@ func put(parent any, element fieldpath.PathElement, v any) {
 	}
 }
 
-// indexOf finds an item that the list has, by the rules of child.
+// indexOf returns the index of an item that the list has, by the rules of child.
 func indexOf(items []any, element fieldpath.PathElement) int {
 	if element.Index != nil {
 		return *element.Index
@@ -104,7 +104,8 @@ func indexOf(items []any, element fieldpath.PathElement) int {
 	return slices.IndexFunc(items, func(item any) bool { return same(item, found) })
 }
 
-// same compares by identity where there is one: two items may be equal.
+// same reports whether both are the same item: maps are compared by identity, as two items may
+// be equal.
 func same(a, b any) bool {
 	x, isMap := a.(map[string]any)
 	y, both := b.(map[string]any)

@@ -12,27 +12,25 @@ import (
 // Field is one field of an object with its owners, and the fields below it.
 type Field struct {
 	Path   Path
-	Value  any       // the object's own, not a copy, those of a Secret too; nil if it does not exist
-	Exists bool      // false: owned, and not there in the object by that name
-	Owners []Manager // whose entries name exactly this field
-	// Whole are the owners of a field above that is owned as a whole, such as an
-	// atomic list; of a key field that nobody names, the owners of its list item.
+	Value  any       // the object's own, not a copy, also of a Secret; nil if it does not exist
+	Exists bool      // false for a field that is owned, but absent in the object under this name
+	Owners []Manager // managers whose entries name exactly this field
+	// Whole are the owners of a field above that is owned as a whole, such as an atomic list,
+	// or, for a key field that no entry names, the owners of its list item.
 	Whole []Manager
-	// Server reports that the API server keeps the field itself and records no owner:
+	// Server reports whether the API server maintains the field itself and records no owner:
 	// apiVersion, kind, the name, the uid and the like.
 	Server bool
-	Fields []Field // maps by name, lists as they stand, then those that do not exist
+	Fields []Field // of a map by name, of a list in its order, then absent ones
 }
 
-// Join puts owners beside the fields of an unstructured object. The result is the
-// root; metadata.managedFields is left out. The values of a Secret are in it: hiding
-// them is for whoever shows them. A field 1000 levels down is shown as a leaf, with
-// whatever is below it.
+// Join returns the fields of an unstructured object with their owners, as a tree;
+// metadata.managedFields is left out. The values of a Secret are included: hide them before you
+// show them. A field 1000 levels down is a leaf, with whatever is below it.
 //
-// List items are named as the managed fields name them, and by their place where
-// these do not. A field nobody names is the property of whoever owns a field above
-// it as a whole: one that an entry names and of which no entry in the same
-// apiVersion names a part.
+// List items are named as in the managed fields, or otherwise by index. A field that no entry
+// names belongs to the owners of a field above it that is owned as a whole: an entry names that
+// field, and no entry in the same apiVersion names a part of it.
 func (o Ownership) Join(object map[string]any) Field {
 	j := joining{naming: namingOf([]Ownership{o})}
 	return j.join(place{value: object, owned: ownedTree(o)})
@@ -47,7 +45,7 @@ func (f Field) each(yield func(Field) bool) bool {
 	return yield(f) && !slices.ContainsFunc(f.Fields, func(below Field) bool { return !below.each(yield) })
 }
 
-// IsLeaf reports whether the field has none below it.
+// IsLeaf reports whether the field has no fields below it.
 func (f Field) IsLeaf() bool { return len(f.Fields) == 0 }
 
 // IsShared reports whether several managers own the field. One manager's entries in
@@ -109,7 +107,7 @@ func (n *ownedField) find(name fieldpath.PathElement) *ownedField {
 	return n.byName[notation.Text(name)]
 }
 
-// whole lists the owners of everything below.
+// whole returns the managers that own the field as a whole.
 func (n *ownedField) whole() []Manager {
 	if n == nil {
 		return nil
@@ -123,7 +121,7 @@ func (n *ownedField) whole() []Manager {
 	return found
 }
 
-// named lists the owners of the field itself.
+// named returns the owners of the field itself.
 func (n *ownedField) named() []Manager {
 	if n == nil {
 		return nil

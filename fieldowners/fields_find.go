@@ -10,9 +10,9 @@ import (
 // itemFinder finds items of a list by the names that owners give them.
 type itemFinder struct {
 	items  []any
-	byName map[string]int // the first of each name
+	byName map[string]int // index of the first item of each name
 	odd    []any          // items that cannot be named
-	places []int          // of odd ones in items
+	places []int          // their indexes in items
 }
 
 func newItemFinder(how items.Naming, list []any) itemFinder {
@@ -30,7 +30,7 @@ func newItemFinder(how items.Naming, list []any) itemFinder {
 	return f
 }
 
-// find returns the place of an item, by the rules of child; -1 if it is not there.
+// find returns the index of an item, by the rules of child; -1 if there is none.
 func (f itemFinder) find(name fieldpath.PathElement) int {
 	if i, has := f.byName[notation.Text(name)]; has {
 		return i

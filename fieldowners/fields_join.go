@@ -9,17 +9,17 @@ import (
 	"coapply.dev/fieldowners/internal/items"
 )
 
-// joining puts an object and what is owned of it together.
+// joining joins an object with its ownership.
 type joining struct {
 	naming map[string]items.Naming
 }
 
-// place is a value of the object and what is owned there.
+// place is a value of the object, with what is owned there.
 type place struct {
 	path  fieldpath.Path
 	list  string // the path without the names of items, as naming knows it
 	value any
-	owned *ownedField // nil: nothing
+	owned *ownedField // nil if nothing is owned
 	whole []Manager
 }
 
@@ -39,7 +39,7 @@ func (j *joining) join(at place) Field {
 	return field
 }
 
-// below lists what the value consists of, as far down as managed fields are read.
+// below returns the fields or items of the value, down to MaxDepth.
 func (j *joining) below(at place) []place {
 	if len(at.path) >= MaxDepth {
 		return nil
@@ -69,8 +69,8 @@ func (j *joining) below(at place) []place {
 	return found
 }
 
-// itemNames names each item of a list: as an owner does, else by what is known of
-// how the list names its items, else by its place.
+// itemNames returns the name of each item of a list: as an owner names it, otherwise by the
+// keys of its list, otherwise by its index.
 func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	names := make([]fieldpath.PathElement, len(list))
 	named := make([]bool, len(list))
@@ -98,7 +98,7 @@ func (j *joining) itemNames(at place, list []any) []fieldpath.PathElement {
 	return names
 }
 
-// missing lists what is owned below a place and is not among what the object has.
+// missing returns the fields that are owned below a place and absent in the object.
 func missing(at place, matched map[*ownedField]bool) []Field {
 	if at.owned == nil {
 		return nil

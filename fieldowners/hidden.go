@@ -5,10 +5,11 @@ import "slices"
 // Hidden stands for a value that must not be shown.
 const Hidden = HiddenValue("(hidden)")
 
-// HiddenValue is the type of Hidden, which no value of an object has.
+// HiddenValue is the type of Hidden. No value of an object has this type.
 type HiddenValue string
 
-// Hide returns Hidden in place of a value. That there is none may be shown.
+// Hide returns Hidden in place of a value, and nil for nil: that there is no value may be
+// shown.
 func Hide(v any) any {
 	if v == nil {
 		return nil
@@ -16,14 +17,14 @@ func Hide(v any) any {
 	return Hidden
 }
 
-// IsSecret reports whether objects of a kind keep values secret.
+// IsSecret reports whether a kind is that of Secrets.
 func IsSecret(group, kind string) bool { return group == "" && kind == "Secret" }
 
-// secrets are the fields of a Secret whose values are.
+// secrets are the fields of a Secret with secret values.
 var secrets = []Path{MustParsePath(".data"), MustParsePath(".stringData"), LastAppliedPath}
 
-// HoldsSecret reports whether what a Secret has at the path must not be shown: it is a
-// secret value, lies in one or has one below it.
+// HoldsSecret reports whether the value of a Secret at the path must not be shown: it is a
+// secret value, part of one, or has one below it.
 func (p Path) HoldsSecret() bool {
 	return slices.ContainsFunc(secrets, func(s Path) bool { return p.HasPrefix(s) || s.HasPrefix(p) })
 }

@@ -11,27 +11,25 @@ import (
 )
 
 // KeepOwn returns a transform for a cache (cache.TransformFunc of client-go,
-// cache.Options.DefaultTransform of controller-runtime). Of the managed fields it
-// keeps the entries of these managers, and those of others that own a field which one
-// of these owns as well; the rest, often half of the memory of a cache, it drops.
-// Without names it drops all.
+// cache.Options.DefaultTransform of controller-runtime). Of the managed fields it keeps the
+// entries of these managers, and those of others that own a field which one of these owns as
+// well. It drops the rest, often half of the memory of a cache. Without names it drops all
+// entries.
 //
-// A field is shared where both entries name it, or where one of them owns the whole of
-// what the other owns a part of: an empty map, an atomic list. An entry of another
-// that cannot be judged is kept: malformed, or in the names of another apiVersion.
-// So is each one where an entry of these managers is malformed.
+// A field is shared if both entries name it, or if one of them owns as a whole what the other
+// owns a part of: an empty map, an atomic list. Another manager's entry is also kept if this
+// cannot be decided: if it is malformed or in another apiVersion, or if an entry of these
+// managers is malformed.
 //
-// The transform changes the object in place, typed, unstructured or metadata only;
-// the same again changes nothing. What has no metadata, such as a tombstone, passes
-// as it is. It never fails.
+// The transform changes the object in place, typed, unstructured or metadata only, and is
+// idempotent. A value without metadata, such as a tombstone, passes as it is. It never fails.
 //
-// What reads such a cache sees who else owns a field of these managers, and of no
-// other field: whoever looks for those reads metadata through a second informer. With
-// no entry left of a manager, the Extract functions of client-go's apply
-// configurations give an empty configuration without an error, and to apply that gives
-// up everything: name every manager that you extract for or apply as. An object must
-// never be updated from such a cache with the managed fields that are left: a partial
-// list erases the other entries on the server.
+// Readers of such a cache see the other owners of these managers' fields, and of no other
+// fields: for those, watch metadata with a second informer. If a manager's entry is dropped,
+// the Extract functions of client-go's apply configurations return an empty configuration
+// without an error, and applying that gives up everything: name every manager that you extract
+// for or apply as. Never update an object from such a cache with the managed fields that are
+// left: a partial list erases the other entries on the server.
 func KeepOwn(managers ...string) func(object any) (any, error) {
 	managers = slices.Clone(managers)
 	own := func(manager string) bool { return slices.Contains(managers, manager) }
@@ -60,9 +58,9 @@ func keepOwnTyped(object metav1.Object, own func(manager string) bool) {
 	}
 }
 
-// keepOwnUnstructured leaves the entries in the form that they are in, malformed
-// ones included. Where nothing has to be judged, none is made typed: that costs more
-// than all else.
+// keepOwnUnstructured keeps entries in their unstructured form, malformed ones included. They
+// are converted to typed entries only if sharing has to be judged, as that costs more than all
+// else.
 func keepOwnUnstructured(object *unstructured.Unstructured, own func(manager string) bool) {
 	if object == nil {
 		return
@@ -83,7 +81,7 @@ func keepOwnUnstructured(object *unstructured.Unstructured, own func(manager str
 	}
 }
 
-// typedEntry is as much of an entry as it takes to judge what it shares.
+// typedEntry returns the parts of an entry that are needed to judge what it shares.
 func typedEntry(entry any) metav1.ManagedFieldsEntry {
 	fields, _ := entry.(map[string]any)
 	var typed metav1.ManagedFieldsEntry
@@ -95,9 +93,9 @@ func typedEntry(entry any) metav1.ManagedFieldsEntry {
 	return typed
 }
 
-// keepOwn returns a slice of its own, so that the memory of the rest is free, unless
-// there is no rest; nil when nothing is left. Entries are read where there are some of
-// ours and some of others.
+// keepOwn returns the entries to keep: in a new slice, so that the memory of the others is
+// freed; entries itself if all are kept; nil if none is. read is called only if some entries
+// are ours and some are not.
 func keepOwn[T any](entries []T, own func(T) bool, read func(T) metav1.ManagedFieldsEntry) []T {
 	keep := make([]bool, len(entries))
 	n := 0
@@ -124,8 +122,8 @@ func keepOwn[T any](entries []T, own func(T) bool, read func(T) metav1.ManagedFi
 	return kept
 }
 
-// keepSharing adds to the entries that are kept those that share a field with them,
-// and tells how many these are.
+// keepSharing marks in keep the entries that share a field with those kept already, and returns
+// how many it added.
 func keepSharing[T any](entries []T, keep []bool, read func(T) metav1.ManagedFieldsEntry) (added int) {
 	ours := make([]metav1.ManagedFieldsEntry, 0, len(entries))
 	for i, entry := range entries {

@@ -10,12 +10,11 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Locate returns the fields of an unstructured object that the API server may mean
-// by a path string of its own (see Path.ServerString), in the order of
-// Path.Compare. There are several where map keys with dots make it ambiguous, and
-// none where the object does not have the field.
+// Locate returns the fields of an unstructured object that the API server may mean by a path
+// string of its own (see Path.ServerString), in the order of Path.Compare. There are several if
+// map keys with dots make the string ambiguous, and none if the object does not have the field.
 //
-// List items are found by what the string says of their keys.
+// List items are found by their keys in the string.
 func Locate(object any, serverPath string) []Path {
 	var found []Path
 	locate(object, serverPath, nil, &found)
@@ -37,8 +36,8 @@ func locate(at any, rest string, prefix fieldpath.Path, found *[]Path) {
 			}
 		}
 	case []any:
-		// The server writes the items of a list as we do, but for how it escapes
-		// rare characters; such an item is not found.
+		// The server writes the items of a list as we do, but escapes rare characters
+		// differently; items with these are not found.
 		element, after, err := notation.First(rest)
 		if err != nil || element.FieldName != nil {
 			return

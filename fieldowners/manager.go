@@ -26,19 +26,19 @@ func (m Manager) String() string {
 	return s
 }
 
-// SameEntry reports whether both are one entry of managed fields: the time of its last
-// change aside, they agree.
+// SameEntry reports whether both identify the same entry of managed fields: they are equal
+// except for the time.
 func (m Manager) SameEntry(other Manager) bool {
 	return m.Name == other.Name && m.Operation == other.Operation &&
 		m.Subresource == other.Subresource && m.APIVersion == other.APIVersion
 }
 
-// writer is the manager in whatever apiVersion, for comparing and as a key.
+// writer returns the manager without apiVersion and time, for comparing and as a key.
 func (m Manager) writer() Manager {
 	return Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
 }
 
-// SameWriter reports whether both are one manager in whatever apiVersion.
+// SameWriter reports whether both are the same manager, in any apiVersion and at any time.
 func (m Manager) SameWriter(other Manager) bool { return m.writer() == other.writer() }
 
 // Compare orders managers by name, operation, subresource and apiVersion.
@@ -56,9 +56,8 @@ func (m Manager) Compare(other Manager) int {
 	return 0
 }
 
-// WritesAround reports whether the manager writes a field through a subresource, such as
-// scale, though an apply of the object sets it as well. The status is written through its
-// subresource alone.
+// WritesAround reports whether the manager writes a field outside of the status through another
+// subresource than status, such as scale: an apply of the object sets the field as well.
 func (m Manager) WritesAround(path Path) bool {
 	return m.Subresource != "" && m.Subresource != "status" && !path.HasPrefix(StatusPath)
 }

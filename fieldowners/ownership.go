@@ -16,17 +16,17 @@ type Entry struct {
 	fields *fieldpath.Set
 }
 
-// EntryOf returns the entry of a manager that owns these fields. It keeps the set: nobody may
-// insert into it any more.
+// EntryOf returns the entry of a manager that owns these fields. It keeps the set: do not
+// insert into it afterwards.
 func EntryOf(manager Manager, fields *fieldpath.Set) Entry {
 	return Entry{Manager: manager, fields: fields}
 }
 
-// Set returns the fields of the entry for the algebra of structured-merge-diff. It is no copy,
-// and what Parse has read is shared by the whole process: nobody may insert into it, nor
-// into what Union and Difference make of it, as that has parts of it.
+// Set returns the fields of the entry as a set of structured-merge-diff. The set is not a copy,
+// and sets from Parse are shared by the whole process: do not insert into it, nor into a result
+// of Union or Difference, which has parts of it.
 func (e Entry) Set() *fieldpath.Set {
-	if e.fields == nil { // of an Entry that nobody parsed
+	if e.fields == nil { // the zero Entry
 		return fieldpath.NewSet()
 	}
 	return e.fields
@@ -35,10 +35,10 @@ func (e Entry) Set() *fieldpath.Set {
 // Owns reports whether the entry names exactly this field.
 func (e Entry) Owns(path Path) bool { return e.fields != nil && e.fields.Has(path.elements) }
 
-// Fields lists every field of the entry, parents that it names itself included,
-// in the order of Path.Compare.
+// Fields returns every field of the entry, including parents that it names itself, in the order
+// of Path.Compare.
 func (e Entry) Fields() []Path {
-	if e.fields == nil { // of an Entry that nobody parsed
+	if e.fields == nil { // the zero Entry
 		return nil
 	}
 	paths := make([]Path, 0, e.fields.Size())
@@ -49,8 +49,8 @@ func (e Entry) Fields() []Path {
 	return paths
 }
 
-// Leaves lists the fields of the entry that have no field of the entry below
-// them: what a person means by "owns".
+// Leaves returns the fields of the entry that have no field of the entry below them: what a
+// person means by "owns".
 func (e Entry) Leaves() []Path {
 	if e.fields == nil {
 		return nil
@@ -63,7 +63,8 @@ type Ownership struct {
 	entries []Entry
 }
 
-// OwnershipOf puts entries together. Those of one identity are merged; the later time stands.
+// OwnershipOf returns the ownership with these entries. Entries of the same manager are merged,
+// with the later time.
 func OwnershipOf(entries ...Entry) Ownership {
 	all := slices.Clone(entries)
 	for i := range all {
@@ -72,11 +73,11 @@ func OwnershipOf(entries ...Entry) Ownership {
 	return newOwnership(all)
 }
 
-// Entries lists the managers with their fields, ordered by name, operation,
-// subresource and apiVersion.
+// Entries returns the managers with their fields, ordered by name, operation, subresource and
+// apiVersion.
 func (o Ownership) Entries() []Entry { return slices.Clone(o.entries) }
 
-// OwnersOf lists the managers that own exactly this field.
+// OwnersOf returns the managers that own exactly this field.
 func (o Ownership) OwnersOf(path Path) []Manager {
 	var owners []Manager
 	for _, entry := range o.entries {
@@ -89,9 +90,9 @@ func (o Ownership) OwnersOf(path Path) []Manager {
 
 // EntryError says which entry of metadata.managedFields could not be read, and why.
 type EntryError struct {
-	Index   int    // its place in the list
-	Manager string // as it stands there
-	Err     error  // with the offset within the entry where there is one
+	Index   int    // in the list
+	Manager string // as the entry has it
+	Err     error  // with the offset within the entry, if there is one
 }
 
 func (e *EntryError) Error() string {
@@ -100,12 +101,11 @@ func (e *EntryError) Error() string {
 
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// Parse reads metadata.managedFields. Entries of one identity, as writes through
-// /scale leave them, are merged; the later time stands. The error is an *EntryError.
+// Parse reads metadata.managedFields. Entries of the same manager, which writes through /scale
+// leave, are merged, with the later time. The error is an *EntryError.
 //
-// The same fieldsV1 are parsed once in a process, whatever manager and object they
-// come with, unless an entry is longer than 64 KiB, and as long as they are among the
-// last few MiB that were asked for.
+// Equal FieldsV1 are parsed once in a process, for all managers and objects, unless they are
+// longer than 64 KiB, and while they are among the last few MiB in use.
 func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	ownership, unread := ParseReadable(entries)
 	if len(unread) > 0 {
@@ -114,9 +114,9 @@ func Parse(entries []metav1.ManagedFieldsEntry) (Ownership, error) {
 	return ownership, nil
 }
 
-// ParseReadable is Parse for who goes on with what can be read, and says what cannot:
-// anybody who may patch an object can forge an entry, such as one nested deeper than
-// 1,000 levels, which the API server takes. What such an entry owns is in no Ownership.
+// ParseReadable is Parse that leaves out the entries that cannot be read, and returns them as
+// errors: anybody who may patch an object can forge an entry that the API server accepts, such
+// as one nested deeper than 1,000 levels. The fields of these entries are not in the Ownership.
 func ParseReadable(entries []metav1.ManagedFieldsEntry) (readable Ownership, unread []*EntryError) {
 	all := make([]Entry, 0, len(entries))
 	for i, raw := range entries {
@@ -130,7 +130,7 @@ func ParseReadable(entries []metav1.ManagedFieldsEntry) (readable Ownership, unr
 	return newOwnership(all), unread
 }
 
-// newOwnership orders entries and merges those of one identity.
+// newOwnership orders entries and merges those of the same manager.
 func newOwnership(entries []Entry) Ownership {
 	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Compare(b.Manager) })
 	var o Ownership

@@ -8,7 +8,7 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// PathError says where a path's text stops being one.
+// PathError says where the text of a path is malformed, and why.
 type PathError struct {
 	Text   string // what was parsed
 	Offset int    // bytes from its start
@@ -28,8 +28,8 @@ func ParsePath(text string) (Path, error) {
 	return Path{elements: elements}, nil
 }
 
-// ParsePaths reads several paths, each as ParsePath does. An empty one, which is the whole
-// object, and one that is named twice are errors.
+// ParsePaths reads several paths, each as ParsePath does. An empty path, which is the whole
+// object, and a path given twice are errors.
 func ParsePaths(texts []string) ([]Path, error) {
 	var paths []Path
 	for _, text := range texts {

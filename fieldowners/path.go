@@ -23,8 +23,8 @@ func PathOf(elements fieldpath.Path) Path { return Path{elements: elements.Copy(
 func (p Path) FieldPath() fieldpath.Path { return p.elements.Copy() }
 
 // String returns the path in the notation that ParsePath reads, such as
-// .spec.template.spec.containers[name="web"].image. The root is "". Characters that
-// are not to be seen stand as escapes of JSON: the text does nothing to a terminal.
+// .spec.template.spec.containers[name="web"].image. The root is "". Invisible characters are
+// written as JSON escapes, so that the text cannot control a terminal.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, element := range p.elements {
@@ -33,7 +33,7 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// MarshalText returns the path as String does, so that it stands in JSON.
+// MarshalText returns the path as String does, for JSON.
 func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText reads what MarshalText returns. The error is a *PathError.
@@ -62,12 +62,12 @@ func (p Path) HasPrefix(prefix Path) bool {
 	return n <= len(p.elements) && p.elements[:n].Equals(prefix.elements)
 }
 
-// Parent returns the path of what the field lies in; the root has none, and returns itself.
+// Parent returns the path without its last element; for the root it returns the root.
 func (p Path) Parent() Path {
 	return Path{elements: p.elements[:max(len(p.elements)-1, 0)]}
 }
 
-// IsKeyField reports whether the path names a field by which a list item is found.
+// IsKeyField reports whether the path names a key field of a list item.
 func (p Path) IsKeyField() bool {
 	n := len(p.elements)
 	if n < 2 || p.elements[n-1].FieldName == nil || p.elements[n-2].Key == nil {
@@ -78,8 +78,7 @@ func (p Path) IsKeyField() bool {
 	})
 }
 
-// Len counts the elements of the path; of two prefixes of one path the longer one
-// is the more specific.
+// Len returns the number of elements of the path.
 func (p Path) Len() int { return len(p.elements) }
 
 // Element is one step of a path.
@@ -88,9 +87,9 @@ type Element struct {
 	Text string
 	// Field is the name of a field or the key of a map; nil for an item of a list.
 	Field *string
-	// Keys names the fields that identify an item of an associative list.
+	// Keys are the fields that identify an item of an associative list.
 	Keys []string
-	// Index reports that an item is named by its place.
+	// Index reports whether the step names an item by its index.
 	Index bool
 }
 
@@ -112,13 +111,12 @@ func (p Path) Elements() []Element {
 	return all
 }
 
-// Value looks the field up in an unstructured object (maps, slices and scalars as
-// encoding/json gives them). ok is false when the object does not have it. The
-// value is the object's own, not a copy.
+// Value returns the field's value in an unstructured object (maps, slices and scalars as
+// encoding/json decodes them). ok is false if the object does not have the field. The value is
+// the object's own, not a copy.
 //
-// An item of an associative list is found by its key fields; a key field that
-// the item leaves out, as intents may when the server defaults it, does not rule
-// the item out as long as it is the only one left.
+// An item of an associative list is found by its key fields. An item that lacks a key field, as
+// it may in an intent if the server defaults the field, is found if no other item can be meant.
 func (p Path) Value(object any) (found any, ok bool) {
 	found = object
 	for _, element := range p.elements {

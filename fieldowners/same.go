@@ -8,12 +8,11 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// SameFor reports whether two states of an object's managed fields are the same for a
-// manager: it owns the same fields by the same entries, and shares them with the same
-// owners. What others own beside that, and when anybody wrote, makes no difference. It is
-// false where that cannot be told: the manager owns nothing, or an entry that changed is
-// malformed or in the names of another apiVersion. A cache with KeepOwn keeps every entry
-// that is looked at.
+// SameFor reports whether two states of an object's managed fields are the same for a manager:
+// it owns the same fields by the same entries, and shares them with the same owners. What
+// others own beside that, and the times, make no difference. SameFor is false if this cannot be
+// decided: if the manager owns nothing, or an entry that changed is malformed or in another
+// apiVersion. A cache with KeepOwn has all entries that SameFor needs.
 func SameFor(manager string, before, after []metav1.ManagedFieldsEntry) bool {
 	if sameEntries(before, after) {
 		return slices.ContainsFunc(after, writtenBy(manager))
@@ -26,9 +25,9 @@ func SameFor(manager string, before, after []metav1.ManagedFieldsEntry) bool {
 	return !shared.withOneNotIn(after, before) && !shared.withOneNotIn(before, after)
 }
 
-// SameValues reports whether two states of an object, unstructured, are the same in each
-// field of the entry. A list item or a map of which the entry names parts is the same where
-// those are; a field that it names as a whole is compared as a whole.
+// SameValues reports whether two states of an unstructured object have the same value in each
+// field of the entry. If the entry names parts of a list item or a map, these parts are
+// compared; otherwise the whole.
 func (e Entry) SameValues(before, after map[string]any) bool {
 	return sameValues(e.Set(), before, after)
 }
@@ -54,8 +53,8 @@ func sameValues(fields *fieldpath.Set, before, after any) bool {
 	return same
 }
 
-// withOneNotIn reports whether an entry that is in one list and not in the other shares a
-// field with ours.
+// withOneNotIn reports whether an entry that is in one and not in other shares a field with
+// ours.
 func (s *sharing) withOneNotIn(one, other []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(one, func(entry metav1.ManagedFieldsEntry) bool {
 		return !slices.ContainsFunc(other, func(known metav1.ManagedFieldsEntry) bool { return sameEntry(entry, known) }) && s.with(entry)
@@ -77,7 +76,7 @@ func entriesBy(manager string, all []metav1.ManagedFieldsEntry) (found []metav1.
 
 func sameEntries(a, b []metav1.ManagedFieldsEntry) bool { return slices.EqualFunc(a, b, sameEntry) }
 
-// sameEntry compares everything but the time.
+// sameEntry reports whether two entries are equal except for the time.
 func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource &&
 		a.APIVersion == b.APIVersion && a.FieldsType == b.FieldsType && bytes.Equal(rawFields(a), rawFields(b))

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Shared is a value that a manager applied, and that another one owns as well: the next
-// other value that the manager applies is a conflict with that one.
+// Shared is a field that a manager applied and that another one owns as well: if the manager
+// applies another value, it conflicts with that owner.
 type Shared struct {
 	Path Path
 	By   Manager // the applier
@@ -19,10 +19,9 @@ type Shared struct {
 // String returns the field and its other owner.
 func (s Shared) String() string { return fmt.Sprintf("%s with %s", s.Path, s.With) }
 
-// SharedBy lists the values that an applier shares, in the order of paths, then of the
-// other owners. Existence, of a list item or of a member of a set, and the fields that an
-// item is known by have no other value and are left out. So are entries that cannot be
-// read.
+// SharedBy returns the fields that an applier shares, in the order of paths, then of the other
+// owners. The existence of a list item or of a member of a set, and key fields, are left out,
+// as they cannot have another value. So are entries that cannot be read.
 func SharedBy(entries []metav1.ManagedFieldsEntry, applier, subresource string) []Shared {
 	isOwn := func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == applier && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == subresource
@@ -58,7 +57,7 @@ func SharedBy(entries []metav1.ManagedFieldsEntry, applier, subresource string) 
 	return shared
 }
 
-// valuesOf lists the fields of a set that can have another value.
+// valuesOf returns the fields of a set that can have another value.
 func valuesOf(set *fieldpath.Set) []Path {
 	return slices.DeleteFunc(Entry{fields: set}.Fields(), func(path Path) bool {
 		n := len(path.elements)

@@ -8,12 +8,11 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// sharing judges who owns a field that one of some entries owns as well. A cache asks
-// at each event: most entries of others, such as one for a status, are told by their
-// outermost names to own nothing of ours, and are not parsed.
+// sharing decides which entries share a field with ours. As a cache asks at each event, entries
+// without one of our outermost field names, such as most entries for a status, are not parsed.
 type sharing struct {
 	ours  []metav1.ManagedFieldsEntry
-	outer [][]byte // outermost names of ours; nil where one of them cannot be told
+	outer [][]byte // outermost names of ours; nil if one of them is not known
 	sets  []*fieldpath.Set
 }
 
@@ -34,7 +33,7 @@ func newSharing(ours []metav1.ManagedFieldsEntry) *sharing {
 func (s *sharing) with(theirs metav1.ManagedFieldsEntry) bool {
 	for _, our := range s.ours {
 		if our.APIVersion != theirs.APIVersion {
-			return true // the same field may have another name there
+			return true // the same field may have another name in that version
 		}
 	}
 	if s.apart(theirs) {
@@ -47,7 +46,7 @@ func (s *sharing) with(theirs metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(s.sets, func(our *fieldpath.Set) bool { return overlap(our, entry.fields) })
 }
 
-// apart reports that an entry has none of our outermost names.
+// apart reports whether an entry has none of our outermost names.
 func (s *sharing) apart(theirs metav1.ManagedFieldsEntry) bool {
 	var few [8][]byte
 	names, ok := outerNames(rawFields(theirs), few[:0])
@@ -56,8 +55,7 @@ func (s *sharing) apart(theirs metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// parse reads our own entries when they are needed first; false is that one of them is
-// malformed.
+// parse reads our own entries, once. It returns false if one of them is malformed.
 func (s *sharing) parse() bool {
 	for len(s.sets) < len(s.ours) {
 		entry, err := parseEntry(s.ours[len(s.sets)])
@@ -69,13 +67,13 @@ func (s *sharing) parse() bool {
 	return true
 }
 
-// overlap reports whether both sets have a field, or one of them has all of what the
-// other has a part of: a field with nothing of the set below it stands for all below.
+// overlap reports whether both sets have the same field, or one has a field as a whole of which
+// the other has a part: a field without fields of the set below it means all below.
 func overlap(a, b *fieldpath.Set) bool {
 	return covers(a, b) || covers(b, a) || deeper(a, b)
 }
 
-// covers looks at one level of both.
+// covers is overlap for one level.
 func covers(a, b *fieldpath.Set) (found bool) {
 	a.Members.Iterate(func(name fieldpath.PathElement) {
 		if found || b.Members.Has(name) {
@@ -102,7 +100,7 @@ func deeper(a, b *fieldpath.Set) (found bool) {
 	return found
 }
 
-// rawFields are nil where they are of a type that nobody knows.
+// rawFields returns the FieldsV1; nil for an unknown FieldsType.
 func rawFields(entry metav1.ManagedFieldsEntry) []byte {
 	if entry.FieldsType != "FieldsV1" || entry.FieldsV1 == nil {
 		return nil
@@ -110,9 +108,9 @@ func rawFields(entry metav1.ManagedFieldsEntry) []byte {
 	return entry.FieldsV1.GetRawBytes()
 }
 
-// outerNames adds the keys of the outermost object. It cannot tell those that are
-// written with escapes, and looks at nothing else of the text: that ok is true does not
-// mean that the text is well-formed.
+// outerNames appends the keys of the outermost object. ok is false if a key has escapes or
+// braces do not match. Nothing else of the text is checked: it may be malformed though ok is
+// true.
 func outerNames(raw []byte, names [][]byte) (_ [][]byte, ok bool) {
 	depth := 0
 	for at := 0; at < len(raw); at++ {
@@ -138,7 +136,7 @@ func outerNames(raw []byte, names [][]byte) (_ [][]byte, ok bool) {
 	return names, depth == 0 && len(raw) > 0 && raw[0] == '{'
 }
 
-// stringEnd is where the quote stands that ends a string; -1 is nowhere.
+// stringEnd returns the index of the quote that ends a string; -1 if there is none.
 func stringEnd(raw []byte, at int) int {
 	for ; at < len(raw); at++ {
 		switch raw[at] {

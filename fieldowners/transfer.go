@@ -8,46 +8,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Transfer asks for fields to move from the entries of some managers to the Apply
-// entries of another one. Values do not change, and no field that has an owner is
-// left without one.
+// Transfer describes a move of fields from the entries of some managers to the Apply entries of
+// another one. Values do not change, and no field that has an owner is left without one.
 //
-// Valid uses: Update to Apply, so that a client-side writer can go over to
-// Server-Side Apply; Apply to Apply, to rename a manager, to merge several into
-// one, and to split one by paths; To to itself by Apply, so that what it applied
-// through a subresource comes into its main entry.
+// Valid uses: Update to Apply, to migrate a client-side writer to Server-Side Apply; Apply to
+// Apply, to rename a manager, to merge several into one, and to split one by paths; To to
+// itself by Apply, to move what it applied through a subresource into its main entry.
 //
-// What was written through /scale, or another subresource for fields of the object,
-// goes to To's main entry: beside it, an entry for the subresource would be another
-// owner, and To's next apply would conflict with itself. Where To, or with Apply the
-// former manager, applies the field through the subresource and not with the object,
-// it stays apart, and so does the status.
+// Fields of the object that were written through a subresource such as /scale go to To's main
+// entry: a separate entry for the subresource would be another owner, with which To's next
+// apply would conflict. They keep an entry of their own if To, or with Apply the former
+// manager, applies them through the subresource and not with the object; so does the status.
 //
 // # What stays
 //
-//   - Fields that are named in another apiVersion than To's entry and that cannot be
-//     shown to mean the same there: a manager has one Apply entry per subresource,
-//     in one apiVersion.
+//   - Fields in another apiVersion than To's entry that cannot be shown to mean the same there:
+//     a manager has one Apply entry per subresource, in one apiVersion.
 //   - The annotation of client-side kubectl apply, kubectl.kubernetes.io/
-//     last-applied-configuration, which an Update entry owns: it is no part of
-//     anyone's intent, so the next apply of To would delete it, and with it what
-//     client-side tools prune by. Naming the annotation's path moves it all the same.
-//   - Finalizers that an Update entry owns, for the same reason: a finalizer that goes
-//     with the next apply lets the object go without its cleanup. Naming
-//     .metadata.FinalizersPath, or one of them, moves them all the same.
-//   - Of a split, the list items around the fields that move, with their key fields:
-//     From keeps them and To owns them too, as its next apply names them as well.
+//     last-applied-configuration, which an Update entry owns: no intent lists it, so the next
+//     apply of To would delete it, and client-side tools prune by it. A path that names the
+//     annotation moves it.
+//   - Finalizers that an Update entry owns, for the same reason: without its finalizer the
+//     object would be deleted without cleanup. A path that names .metadata.finalizers, or one
+//     of them, moves them.
+//   - In a split, the list items around the fields that move, with their key fields: From keeps
+//     them and To owns them too, as its next apply names them as well.
 type Transfer struct {
 	From       []Source
 	Operation  metav1.ManagedFieldsOperationType // how the managers of From own the fields
 	To         string                            // whose Apply entries get them
-	APIVersion string                            // of To's entries where To has none yet
+	APIVersion string                            // of To's entries, if To has none yet
 
-	undoes []Handover // set by TransferPlan.Undo: these and nothing else, in place of all above
+	undoes []Handover // set by TransferPlan.Undo: what to move, instead of all above
 }
 
-// Source is a manager whose fields are to move. Paths are the fields that do, with
-// everything below them; none are all.
+// Source is a manager whose fields are to move. Paths are these fields, with everything below
+// them; if Paths is empty, all fields of the manager move.
 type Source struct {
 	Manager string
 	Paths   []Path
@@ -65,7 +61,7 @@ type Handover struct {
 	ToOwned bool `json:"toOwned,omitempty"`
 }
 
-// String returns the field, who loses it and who has it then.
+// String returns the field, its former owner and its new one.
 func (m Handover) String() string {
 	s := fmt.Sprintf("%s: %s -> %s", m.Path, m.From, m.To)
 	switch {
@@ -81,10 +77,10 @@ func (m Handover) compare(other Handover) int {
 	return cmp.Or(m.From.Compare(other.From), m.To.Compare(other.To), m.Path.Compare(other.Path))
 }
 
-// Unmoved is one field that a transfer was asked to move and does not.
+// Unmoved is one field that a transfer was asked to move and does not move.
 type Unmoved struct {
 	Path    Path
-	Manager Manager // whose it was to be taken from
+	Manager Manager // from which it was to be taken
 	Reason  string
 }
 
@@ -95,12 +91,12 @@ func (u Unmoved) compare(other Unmoved) int {
 	return cmp.Or(u.Manager.Compare(other.Manager), u.Path.Compare(other.Path))
 }
 
-// TransferPlan is what a transfer does to certain managed fields.
+// TransferPlan is what a transfer does to the managed fields of an object.
 type TransferPlan struct {
 	Moved   []Handover
 	Unmoved []Unmoved
-	// Unread are apiVersions in which the object has to be read before the plan is
-	// complete; until then their fields are in Unmoved.
+	// Unread are apiVersions in which the object has to be read to complete the plan; until
+	// then their fields are in Unmoved.
 	Unread []string
 }
 
@@ -130,9 +126,9 @@ func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Tr
 	return plan, nil
 }
 
-// Undo returns the transfer that restores who owned what: fields that To did not own
-// before go back, those that both owned become owned by both again. What To gives
-// up in between stays as it then is.
+// Undo returns the transfer that restores the former owners: fields that To did not own before
+// go back, and fields that both owned are owned by both again. Fields that To gives up in
+// between stay as they then are.
 func (p TransferPlan) Undo() Transfer {
 	undoes := make([]Handover, 0, len(p.Moved))
 	for _, m := range p.Moved {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// choose lists what of a source's fields is asked for, whether or not it can move.
+// choose returns the fields of a source that are asked for, whether or not they can move.
 func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Handover {
 	var wanted []Handover
 	for _, owner := range owners {
@@ -23,7 +23,7 @@ func (t Transfer) choose(plan *TransferPlan, owners slots, source Source) []Hand
 				reason = source.inNoIntent(path)
 			}
 			switch {
-			case owner == owners.of(to): // has it already
+			case owner == owners.of(to): // it has the field already
 			case !source.covers(path):
 				if source.surrounds(path) {
 					wanted = append(wanted, Handover{Path: path, From: owner.Manager, To: to, FromKeeps: true})
@@ -45,11 +45,8 @@ func (t Transfer) receiver(subresource string) Manager {
 	}
 }
 
-// through returns the subresource of the entry that is to get a field. "" is the main
-// entry. It gets what was written through /scale and the like: an entry of To's own
-// beside it would be another owner to the API server, and the next apply of the
-// object would conflict with it. Fields stay apart where they are applied through
-// the subresource, and not with the object.
+// through returns the subresource of To's entry that is to get a field; "" is the main entry.
+// See Transfer.
 func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	applied := func(name, subresource string) bool {
 		entry := owners.of(Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource})
@@ -67,8 +64,9 @@ func (t Transfer) through(owners slots, owner *slot, path Path) string {
 	return ""
 }
 
-// inNoIntent says why a field that was written by Update is left to its owner: the
-// next apply would delete it. A path of its own moves it all the same.
+// inNoIntent returns why a field that was written by Update stays with its owner, "" if it does
+// not: no intent lists it, so the next apply would delete it. A path that names the field moves
+// it.
 func (s Source) inNoIntent(path Path) (reason string) {
 	named := func(what Path) bool {
 		return slices.ContainsFunc(s.Paths, func(p Path) bool { return p.HasPrefix(what) })
@@ -94,8 +92,8 @@ func (s Source) surrounds(path Path) bool {
 	})
 }
 
-// indivisible finds fields which are owned whole, such as atomic lists, and of
-// which only a part was asked for.
+// indivisible returns the fields that are owned as a whole, such as atomic lists, and of which
+// only a part was asked for.
 func (s Source) indivisible(owner Entry) []Unmoved {
 	var kept []Unmoved
 	for _, leaf := range owner.Leaves() {
@@ -108,7 +106,7 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings drops the parents of what turned out not to be there.
+// withoutLoneSurroundings drops parents none of whose fields are to move.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
@@ -121,7 +119,7 @@ func withoutLoneSurroundings(wanted []Handover) []Handover {
 	})
 }
 
-// settle puts one field among what moves or what stays.
+// settle adds one field to Moved or Unmoved.
 func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	from, to := owners.of(m.From), owners.of(m.To)
 	if from == nil || !from.Owns(m.Path) {
@@ -147,10 +145,10 @@ func (p *TransferPlan) settle(m Handover, owners slots, objects Objects) {
 	p.Moved = append(p.Moved, m)
 }
 
-// differs says why a field cannot be shown to mean the same in both managers'
-// apiVersions; "" if it can. A field that is owned as a whole in one, as
-// scaleTargetRef of autoscaling/v1, may be owned by its parts in the other
-// (autoscaling/v2), where those would be without an owner.
+// differs returns why a field cannot be shown to mean the same in both managers' apiVersions;
+// "" if it can. A field that is owned as a whole in one, such as scaleTargetRef in
+// autoscaling/v1, may be owned by its parts in the other (autoscaling/v2), where the parts
+// would have no owner.
 func (p *TransferPlan) differs(m Handover, leaf bool, objects Objects) string {
 	versions := []string{m.From.APIVersion, m.To.APIVersion}
 	if p.unread(versions, objects) {

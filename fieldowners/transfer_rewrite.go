@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
-// Rewrite returns the managed fields with the plan carried out. Entries that it does
-// not concern stay as they are, in their order; an entry that lost its last field
-// is left out; a new one stands before that which it takes fields from.
+// Rewrite returns the managed fields with the plan carried out. Entries that it does not
+// concern stay as they are, in their order; an entry that lost its last field is left out; a
+// new entry comes before the one from which it takes fields.
 //
-// Entries of one identity, as writes through /scale leave them, become one: of
-// those that are sent to it the API server keeps only the last.
+// Entries of the same manager, which writes through /scale leave, are merged: the API server
+// would keep only the last of them.
 //
-// It is an error when the managed fields are not those that were planned for.
+// The error says that the managed fields are not those for which the plan was made.
 func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -40,8 +40,8 @@ func (p TransferPlan) Rewrite(entries []metav1.ManagedFieldsEntry) ([]metav1.Man
 	return rewritten, nil
 }
 
-// Done reports whether the managed fields are as the plan leaves them: an error names
-// the first field that is not.
+// Done returns nil if the managed fields are as the plan leaves them, and otherwise an error
+// that names the first field that is not.
 func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	owners, err := parseSlots(entries)
 	if err != nil {
@@ -58,8 +58,8 @@ func (p TransferPlan) Done(entries []metav1.ManagedFieldsEntry) error {
 	return nil
 }
 
-// Stored reports whether managed fields hold everything that was sent to be stored:
-// an error names the first field of an owner that is missing.
+// Stored returns nil if the managed fields stored have everything that was sent, and otherwise
+// an error that names the first owner and field that is missing.
 func Stored(sent, stored []metav1.ManagedFieldsEntry) error {
 	wanted, err := parseSlots(sent)
 	if err != nil {
@@ -86,10 +86,10 @@ type slot struct {
 
 	raw        metav1.ManagedFieldsEntry
 	gain, lose *fieldpath.Set
-	merged     bool // of several entries
+	merged     bool // from several entries
 }
 
-// slots is the list, each identity once.
+// slots is the list of entries, one for each manager.
 type slots []*slot
 
 func newSlot(entry Entry, raw metav1.ManagedFieldsEntry) *slot {
@@ -117,8 +117,8 @@ func parseSlots(entries []metav1.ManagedFieldsEntry) (slots, error) {
 	return all, nil
 }
 
-// of finds what the API server takes for the manager's entry: that of an Apply
-// manager in whatever apiVersion. nil if there is none.
+// of returns the entry that the API server takes for the manager's, which for an Apply manager
+// may be in any apiVersion; nil if there is none.
 func (s slots) of(m Manager) *slot {
 	at := slices.IndexFunc(s, func(known *slot) bool {
 		wanted := m
@@ -153,7 +153,7 @@ func (s *slots) move(m Handover) error {
 	return nil
 }
 
-// encode returns the entry as it is now, nil if nothing is left of it.
+// encode returns the entry as it is now; nil if it has no fields left.
 func (s *slot) encode() (*metav1.ManagedFieldsEntry, error) {
 	if !s.merged && s.gain.Empty() && s.lose.Empty() {
 		return &s.raw, nil

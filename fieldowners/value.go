@@ -9,8 +9,8 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// FormatValue returns a value of an object as JSON on one line, cut off after 80 characters,
-// and in a form that does nothing to a terminal; Hidden as it is.
+// FormatValue returns a value of an object as JSON on one line, cut off after 80 characters, in
+// a form that cannot control a terminal; for Hidden it returns "(hidden)".
 func FormatValue(v any) string {
 	if hidden, is := v.(HiddenValue); is {
 		return string(hidden)

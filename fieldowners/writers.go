@@ -2,10 +2,9 @@ package fieldowners
 
 import "slices"
 
-// Writers lists the managers that wrote between two states of an object: their entry has a new
-// time or new fields. A manager that deleted a field and wrote nothing else is not among
-// them, as managed fields do not record it, nor is one whose second write in a second
-// changed no owner.
+// Writers returns the managers that wrote between two states of an object: their entry has a
+// new time or new fields. Managed fields do not show a manager that only deleted a field, nor
+// the second write in a second if it changed no owner.
 func Writers(before, after Ownership) []Manager {
 	was := byWriter(before)
 	var writers []Manager

@@ -43,7 +43,7 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 		return Pruned{}, false, fmt.Errorf("%w: %v is not being deleted; nothing was deleted", ErrNotPruned, r.parent)
 	}
 	if r.recorded = recordOf(live); r.recorded == (record{}) {
-		return Pruned{}, true, nil // nothing was ever applied for it
+		return Pruned{}, true, nil // nothing was ever applied for the parent
 	}
 	if err := r.recorded.mayBecome(r.own); err != nil {
 		return Pruned{}, false, &apply.RefusedError{Object: r.parent, Err: err}
@@ -53,7 +53,7 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 	r.named = s.recordedPartials(live)
 	for key := range r.named {
 		if key.Key == r.parent.Key() {
-			r.named.Delete(key) // it goes
+			r.named.Delete(key) // the parent goes
 		}
 	}
 	p.release(ctx, sortedPartials(r.named))
@@ -64,7 +64,7 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 // delete does not say whether the object is gone.
 func (p *pruning) deleteAll(ctx context.Context) {
 	p.find(ctx)
-	if len(p.dropped) > 0 { // those of another parent of the name have the same label
+	if len(p.dropped) > 0 { // members of another parent of this name have the same label
 		if _, err := p.readParent(ctx); err != nil {
 			p.errs = append(p.errs, err)
 			return

@@ -13,7 +13,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// parentStands holds that what was emitted is what the parent calls for now.
+// parentStands returns an error unless the live parent is the one that was emitted from.
 func (p *pruning) parentStands(ctx context.Context) error {
 	live, err := p.readParent(ctx)
 	switch {
@@ -41,12 +41,12 @@ func (p *pruning) deleteDropped(ctx context.Context) {
 	}
 }
 
-// deleteTries is how often a member is judged that is written to between the judgement
-// and the delete.
+// deleteTries is how often a member is judged if others write to it between the judgement and
+// the delete.
 const deleteTries = 5
 
-// delete deletes a member as it was judged: an object whose label is taken off, or that
-// gets another owner, just before the delete is spared.
+// delete deletes a member at the version that was judged, so that an object that just lost its
+// label, or got another owner, stays.
 func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
 	ctx, leave, err := p.sets.members.Config().Lanes.Enter(ctx, ref.Key())
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 	return p.sets.members.Client().Delete(ctx, object,
 		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground),
-		client.DisableReadYourWritesConsistency) // else the client begins to watch the kind's metadata
+		client.DisableReadYourWritesConsistency) // otherwise the client begins to watch the kind's metadata
 }
 
 // judgeAgain reports whether a member that changed after it was judged is still to be deleted,

@@ -26,12 +26,12 @@ func (p *pruning) find(ctx context.Context) {
 	}
 }
 
-// findKind lists the members of a kind. The kind is recorded without a version: of
-// those that are known, each is asked for until one is served.
+// findKind lists the members of a kind. The kind is recorded without a version: the known
+// versions are tried until one is served.
 func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespaces []string) {
 	mappings, err := p.sets.members.Client().RESTMapper().RESTMappings(kind)
 	if noKind := (*meta.NoKindMatchError)(nil); errors.As(err, &noKind) && !p.emitted.kinds.Has(kind) {
-		return // it is served no longer; one that was applied just now must be
+		return // no longer served; a kind that was applied just now must be
 	}
 	if err != nil {
 		p.fail(ctx, apply.ObjectRef{GroupVersionKind: kind.WithVersion("")}, fmt.Errorf("looking for its version: %w", err))
@@ -42,8 +42,8 @@ func (p *pruning) findKind(ctx context.Context, kind schema.GroupKind, namespace
 			return
 		}
 	}
-	// No version is served, or one that came since and that this process will not
-	// know before it starts again. Till then the kind stays recorded.
+	// No known version is served: the kind is gone, or has a new version that this process does
+	// not know before a restart. The kind stays recorded.
 	p.left.kinds.Insert(kind)
 	p.left.namespaces.Insert(namespaces...)
 	if p.all {
@@ -72,7 +72,7 @@ func (p *pruning) findVersion(ctx context.Context, mapping *meta.RESTMapping, na
 	return true
 }
 
-// pageSize bounds an answer of the server; there are as many as it takes.
+// pageSize is the limit of each list request.
 const pageSize = 500
 
 func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namespace string) error {
@@ -95,7 +95,7 @@ func (p *pruning) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 	}
 }
 
-// judge says what is to become of an object that has the set's label.
+// judge decides what becomes of an object that has the set's label.
 func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupVersionKind) {
 	ref := apply.ObjectRef{
 		GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object),
@@ -109,8 +109,7 @@ func (p *pruning) judge(object *metav1.PartialObjectMetadata, kind schema.GroupV
 	}
 }
 
-// goes reports whether a member is to be deleted, and takes down what becomes of one
-// that is not.
+// goes reports whether a member is to be deleted, and records what becomes of one that is not.
 func (p *pruning) goes(ref apply.ObjectRef, object *metav1.PartialObjectMetadata) bool {
 	switch reason := p.reasonToKeep(object); {
 	case reason != "":
@@ -148,14 +147,14 @@ func (p *pruning) reasonToKeep(object *metav1.PartialObjectMetadata) string {
 	return fmt.Sprintf("%s does not own its label %s", p.sets.members.FieldManager(), PartOfLabel)
 }
 
-// owns reports whether the applier applied a field of the object itself.
+// owns reports whether the applier owns a field by Apply, and not through a subresource.
 func owns(applier *apply.Applier, path fieldowners.Path, ownership fieldowners.Ownership) bool {
 	return slices.ContainsFunc(ownership.OwnersOf(path), func(owner fieldowners.Manager) bool {
 		return owner.Name == applier.FieldManager() && owner.Operation == metav1.ManagedFieldsOperationApply && owner.Subresource == ""
 	})
 }
 
-// keep leaves an object and sees to it that it stays in sight.
+// keep records an object that is not deleted, and that its place stays in the parent's record.
 func (p *pruning) keep(object apply.ObjectRef, reason string) {
 	p.left.add(object, p.parent)
 	p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: reason})

@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// lookout keeps kept objects in sight. Anybody can put the label of a set on an
-// object, and a look takes a list for each recorded kind and namespace: so there is
-// one look now and then, not one in each round.
+// lookout decides when kept objects are listed again. Anybody can put the label of a set on an
+// object, and a look takes a list for each recorded kind and namespace: so there is a look now
+// and then instead of one in each round.
 type lookout struct {
 	kept     []Kept
-	partials partials // that are not released, among what is kept
+	partials partials // the kept objects of partial intents that are not released
 	wait     time.Duration
 	until    time.Time // when to look again
 }
@@ -22,8 +22,7 @@ const (
 	mostLookout  = 10 * time.Minute
 )
 
-// next is the lookout after a look. As long as the same objects are kept, the waits
-// grow.
+// next returns the lookout after a look. As long as the same objects are kept, the waits grow.
 func (l lookout) next(kept []Kept) lookout {
 	if len(kept) == 0 {
 		return lookout{}
@@ -36,7 +35,7 @@ func (l lookout) next(kept []Kept) lookout {
 	return after
 }
 
-// due reports whether kept objects are to be looked at.
+// due reports whether it is time for a look at kept objects.
 func (l lookout) due() bool { return len(l.kept) > 0 && !time.Now().Before(l.until) }
 
 // remembered returns what is kept, without a look.

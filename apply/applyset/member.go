@@ -19,7 +19,7 @@ type intentKey struct {
 	subresource string
 }
 
-// preparedIntent is an intent as it is to be applied, or why it is not.
+// preparedIntent is an intent as it is to be applied, or the error why it is not.
 type preparedIntent struct {
 	apply.Intent
 
@@ -28,11 +28,12 @@ type preparedIntent struct {
 	err    error
 }
 
-// prepare labels an intent if it is a member's, and takes down where that is.
+// prepare adds the label to an intent if its object is a member, and records the member's
+// place.
 func (r *Round) prepare(intent apply.Intent) preparedIntent {
 	object, err := intent.Object()
 	if err != nil {
-		return preparedIntent{Intent: intent} // Apply says the same
+		return preparedIntent{Intent: intent} // Apply returns the error
 	}
 	prepared := preparedIntent{Intent: intent, object: object}
 	key := intentKey{object.Key(), intent.Subresource}
@@ -77,7 +78,7 @@ func twoIntents(object apply.ObjectRef, subresource string) error {
 
 func isMember(intent apply.Intent) bool { return !intent.MustExist && intent.Subresource == "" }
 
-// apply is one intent of a round.
+// apply applies one intent of a round.
 func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Outcome, err error) {
 	switch {
 	case one.err != nil:
@@ -118,14 +119,14 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outc
 	}
 	outcome, err := r.sets.members.Apply(ctx, one.Intent)
 	if err != nil {
-		r.sets.holders.Remove(one.object.Key()) // nobody knows whether it has the label
+		r.sets.holders.Remove(one.object.Key()) // it is not known whether the object has the label
 	}
 	return outcome, err
 }
 
-// hold makes the round's set the holder of an object. Where it is not known as that,
-// the object is read past the cache, which may not have what another parent's round
-// applied a moment ago, and which would begin to watch the kind.
+// hold makes the round's set the holder of an object. Unless it is known as the holder, the
+// object is read past the cache: the cache may not have what another parent's round applied a
+// moment ago, and would begin to watch the kind.
 func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	key := object.Key()
 	if holder, _ := r.sets.holders.Get(key); holder == r.own.id {
@@ -133,7 +134,7 @@ func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	}
 	live, err := r.sets.readMetadata(ctx, object)
 	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // Apply creates it, or says what is missing
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // Apply creates it, or returns what is missing
 	case err != nil:
 		return apply.Classify(ctx, object, fmt.Errorf("reading whether it is in another set: %w", err))
 	default:

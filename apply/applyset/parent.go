@@ -45,12 +45,12 @@ func (r *Round) announce(ctx context.Context) error {
 	return nil
 }
 
-// write brings the parent to a record, if it says another one.
+// write brings the parent to a record, if it has another one.
 func (r *Round) write(ctx context.Context, to record) error {
 	if to == r.recorded {
 		return nil
 	}
-	r.sets.known.Remove(r.parent.UID) // an answer may get lost
+	r.sets.known.Remove(r.parent.UID) // the answer may get lost
 	config := wire.Named(r.parent.GroupVersionKind, r.parent.NamespacedName)
 	config.SetUID(r.parent.UID)
 	config.SetLabels(to.labels())
@@ -62,10 +62,11 @@ func (r *Round) write(ctx context.Context, to record) error {
 	return nil
 }
 
-// send writes to the parent. If only its resourceVersion shows whether the parent is still what
-// was emitted from, our own write must not hide somebody else's: it is pinned to the version
-// that was read, and the version in its answer is ours. If the parent has changed, the record
-// is written all the same, and no version is known: this round deletes nothing.
+// send writes to the parent. If the parent's kind has no generation, so that only the
+// resourceVersion shows whether the parent has changed, our own write must not hide somebody
+// else's: it is pinned to the version that was read, and the version in its answer is then the
+// expected one. If the parent has changed, the record is written all the same, and no version
+// is known: this round deletes nothing.
 func (r *Round) send(ctx context.Context, intent apply.Intent) error {
 	if r.generation == 0 && r.version != "" {
 		outcome, err := r.sets.parents.ApplyAt(ctx, intent, r.version)
@@ -82,7 +83,7 @@ func (r *Round) send(ctx context.Context, intent apply.Intent) error {
 	return err
 }
 
-// readParent reads the parent past the cache, and holds that it is still there.
+// readParent reads the parent past the cache, and returns an error if it is gone.
 func (r *Round) readParent(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	live, err := r.sets.readMetadata(ctx, r.parent)
 	switch {

@@ -17,18 +17,18 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// partialsAnnotation is on a parent, and names what its partial intents are for: a
-// JSON list of Kind.group/namespace/name, with /subresource where there is one.
-// KEP-3659 has no place for it, as these objects are no members.
+// partialsAnnotation, on a parent, names the objects of its partial intents: a JSON list of
+// Kind.group/namespace/name, followed by /subresource if there is one. KEP-3659 has no place
+// for it, as these objects are no members.
 const partialsAnnotation = "coapply.dev/partial-intents"
 
-// partialsLimit bounds the annotation, in bytes: the annotations of an object have 256
-// KiB, and others' are among them. It is room for about two thousand intents.
+// partialsLimit bounds the annotation, in bytes: the annotations of an object have 256 KiB, and
+// others' are among them. That suffices for about two thousand intents.
 const partialsLimit = 128 << 10
 
 var partialsPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", partialsAnnotation))
 
-// partials are what partial intents are for.
+// partials are the objects and subresources of partial intents.
 type partials = sets.Set[intentKey]
 
 func (k intentKey) String() string {
@@ -57,8 +57,8 @@ func sortedPartials(p partials) []intentKey {
 	return slices.SortedFunc(maps.Keys(p), func(a, b intentKey) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// saysOf returns the annotation. A parent that has one keeps it, with an empty list:
-// what others may have put there is not left to stand.
+// saysOf returns the annotation. A parent that has one keeps it, with an empty list if need be,
+// so that nothing that others put there stays.
 func saysOf(p partials, before string) (string, error) {
 	if len(p) == 0 && before == "" {
 		return "", nil
@@ -75,9 +75,9 @@ func saysOf(p partials, before string) (string, error) {
 	return string(raw), err
 }
 
-// recordedPartials reads the annotation of a parent that was read live. It is believed
-// as it was written by us: who may write to a parent could have us give up fields of
-// any other object otherwise.
+// recordedPartials reads the annotation of a parent that was read live. It is used only if our
+// field manager owns it: otherwise whoever may write to a parent could make us give up fields
+// of any object.
 func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	says := parent.Annotations[partialsAnnotation]
 	if says == "" {
@@ -100,7 +100,7 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 	return recorded
 }
 
-// withPartials returns the record that names these.
+// withPartials returns the record with these partial intents.
 func (r *Round) withPartials(to record, p partials) (record, error) {
 	var err error
 	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {

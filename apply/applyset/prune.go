@@ -13,10 +13,10 @@ import (
 // then also wraps the first of Round.Errs), or a later round has begun. Nothing was deleted.
 var ErrNotPruned = errors.New("not pruned")
 
-// Pruned is what became of the members that a parent emits no longer.
+// Pruned reports what became of the members that a parent no longer emits.
 type Pruned struct {
-	Deleted  []apply.ObjectRef // an object with finalizers goes when these are gone
-	Released []apply.ObjectRef // fields that partial intents set there were given up
+	Deleted  []apply.ObjectRef // an object with finalizers stays until these are removed
+	Released []apply.ObjectRef // objects in which fields of partial intents were given up
 	Kept     []Kept            // listed in each round, see Kept.Remembered
 	Left     []apply.ObjectRef // set by Sets.Delete: members that are being deleted and still exist
 }
@@ -112,18 +112,18 @@ func (r *Round) notStanding() error {
 type pruning struct {
 	*Round
 
-	all    bool    // the parent goes, and all members with it
-	before lookout // of the rounds before
-	again  bool    // something is to be looked at in the next round
+	all    bool    // the parent is being deleted: delete all members
+	before lookout // after the rounds before
+	again  bool    // the next round has to look again
 
-	unreleased partials          // that could not be given up
+	unreleased partials          // partial intents whose fields could not be given up
 	left       scope             // where members may be afterwards
 	dropped    []apply.ObjectRef // to be deleted
 	pruned     Pruned
 	errs       []error
 }
 
-// err is what went wrong, if anything did.
+// err returns what went wrong, or nil.
 func (p *pruning) err() error {
 	if len(p.errs) == 0 {
 		return nil
@@ -148,7 +148,7 @@ func (p *pruning) run(ctx context.Context) {
 	p.settle(ctx)
 }
 
-// settle has the parent name what is left, and remembers it.
+// settle records in the parent what is left, and remembers it.
 func (p *pruning) settle(ctx context.Context) {
 	p.named = p.partial.Union(p.unreleased)
 	if p.recorded != (record{}) {

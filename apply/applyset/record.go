@@ -18,7 +18,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// What KEP-3659 puts on the members of an ApplySet and on its parent.
+// Labels and annotations of KEP-3659, on the members of an ApplySet and on its parent.
 const (
 	// PartOfLabel is on each member; its value is the ID of the parent.
 	PartOfLabel = "applyset.kubernetes.io/part-of"
@@ -36,9 +36,9 @@ func ID(parent apply.ObjectRef) string {
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(hash[:]) + "-v1"
 }
 
-// Has reports whether an object is a member of the parent's set: it has the label, which
-// the applier's field manager owns, as anybody can copy one. The parent's kind is one that
-// the applier's client knows.
+// Has reports whether an object is a member of the parent's set: it has the label, and the
+// applier's field manager owns it, as anybody can copy a label. The applier's client must know
+// the parent's kind.
 func (s *Sets) Has(parent, object client.Object) bool {
 	kind, err := s.parents.Client().GroupVersionKindFor(parent)
 	id := ID(apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(parent)})
@@ -49,7 +49,7 @@ func (s *Sets) Has(parent, object client.Object) bool {
 	return owns(s.members, partOfPath, ownership)
 }
 
-// record is what a parent says of its set; the zero value if it has no set.
+// record is what a parent's labels and annotations say about its set; zero if it has no set.
 type record struct{ id, tooling, kinds, namespaces, partials string }
 
 func recordOf(parent metav1.Object) record {
@@ -63,8 +63,8 @@ func recordOf(parent metav1.Object) record {
 	}
 }
 
-// mayBecome returns an error if the parent has a set of another tool or field manager, which is
-// not touched.
+// mayBecome returns an error if the parent has the set of another tool or field manager, which
+// must stay as it is.
 func (r record) mayBecome(own record) error {
 	const remedy = "nothing was written; if that set is of no use any more, remove its label and annotations (applyset.kubernetes.io/…) from the parent"
 	switch {
@@ -76,7 +76,7 @@ func (r record) mayBecome(own record) error {
 	return nil
 }
 
-// labels and annotations are how the parent says it. The KEP reserves an empty
+// labels and annotations return the record as it is on the parent. The KEP reserves an empty
 // list of namespaces; an empty list of kinds is an empty set.
 func (r record) labels() map[string]string { return map[string]string{idLabel: r.id} }
 
@@ -91,7 +91,7 @@ func (r record) annotations() map[string]string {
 	return annotations
 }
 
-// scope returns where members may be according to the record.
+// scope returns where members may be, according to the record.
 func (r record) scope() scope {
 	recorded := newScope()
 	for text := range strings.SplitSeq(r.kinds, ",") {
@@ -130,7 +130,7 @@ func newScope() scope {
 	return scope{sets.New[schema.GroupKind](), sets.New[string]()}
 }
 
-// add takes in where an object is.
+// add adds the kind and namespace of an object.
 func (s scope) add(object, parent apply.ObjectRef) {
 	s.kinds.Insert(object.GroupKind())
 	if object.Namespace != "" && object.Namespace != parent.Namespace {

@@ -18,7 +18,7 @@ func (r *Round) releases(known knownSet) bool {
 	return len(known.partials.Difference(r.partial).Difference(known.lookout.partials)) > 0
 }
 
-// release gives up what partial intents set that are no longer emitted.
+// release gives up the fields of partial intents that are no longer emitted.
 func (p *pruning) release(ctx context.Context, released []intentKey) {
 	for _, key := range released {
 		if ctx.Err() != nil {
@@ -31,15 +31,14 @@ func (p *pruning) release(ctx context.Context, released []intentKey) {
 	}
 }
 
-// releaseOne releases the one subresource, or the object itself without what its
-// subresources show: another intent for these may still be emitted. Where there is no
-// object there is nothing to give up; one that was recreated is released as well.
+// releaseOne releases one subresource, or the object itself without its subresources: another
+// intent for these may still be emitted. An object that was recreated is released as well.
 func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
 	object := apply.ObjectRef{GroupVersionKind: key.WithVersion(""), NamespacedName: key.NamespacedName}
 	mapping, err := p.sets.members.Client().RESTMapper().RESTMapping(key.GroupKind)
 	switch {
 	case meta.IsNoMatchError(err):
-		return nil // a kind that is served no longer has no objects
+		return nil // a kind that is no longer served has no objects
 	case err != nil:
 		return apply.Classify(ctx, object, fmt.Errorf("looking for its version: %w", err))
 	}
@@ -48,7 +47,7 @@ func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
 	outcome, err := p.sets.members.Release(ctx, object, key.subresource)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // nor has a version
+		return nil // nor does a version
 	case errors.As(err, &refused) && apierrors.IsInvalid(err):
 		p.unreleased.Insert(key)
 		p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: wire.OneLine(refused.Err)})

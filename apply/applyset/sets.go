@@ -63,11 +63,11 @@ type Sets struct {
 	parents *apply.Applier                     // writes the set's label and annotations, under a name of its own
 	known   *recent.Cache[types.UID, knownSet] // by the parent's uid
 	latest  *recent.Cache[types.UID, *Round]   // by the parent's uid: the last that began
-	holders *recent.Cache[lanes.Key, string]   // the id of the set that an object was applied for last
-	holding *lanes.Set                         // around the look at who has a member and its apply, which enters the object's own lane
+	holders *recent.Cache[lanes.Key, string]   // the id of the set for which an object was applied last
+	holding *lanes.Set                         // held from the read of a member's label to the end of its apply, which enters the object's own lane
 }
 
-// How many parents and members are remembered: one that is not costs its reads again.
+// How many parents and members are remembered. One that is forgotten costs its reads again.
 const (
 	knownSets    = 4096
 	knownMembers = 1 << 16
@@ -80,7 +80,7 @@ func New(applier *apply.Applier) (*Sets, error) {
 		return nil, errors.New("applyset: an applier is needed")
 	}
 	config := applier.Config()
-	config.Policy = config.Policy.Never(partOfPath.String()) // who has an object in its set
+	config.Policy = config.Policy.Never(partOfPath.String()) // the label says whose set the object is in
 	members, err := apply.New(applier.Client(), config)
 	if err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func New(applier *apply.Applier) (*Sets, error) {
 
 var partOfPath = fieldowners.MustParsePath(fmt.Sprintf(".metadata.labels[%q]", PartOfLabel))
 
-// parentManager is the name that owns the set's label and annotations on parents.
-// The applier's own may own other fields of them.
+// parentManager returns the field manager of the set's label and annotations on parents. The
+// applier's own may own other fields there.
 func parentManager(fieldManager string) string {
 	const suffix = "-applyset"
 	length := min(len(fieldManager), fieldManagerLimit-len(suffix))
@@ -111,37 +111,37 @@ func parentManager(fieldManager string) string {
 
 const fieldManagerLimit = 128
 
-// knownSet is what this process knows of a set without asking.
+// knownSet is what this process knows about a set without a request.
 type knownSet struct {
 	record record // what the parent says
-	// applied are the members applied since the set held no other ones, but for kept
-	// ones; without complete there may be more.
+	// applied are the members that were applied. If complete, the set has no others, except
+	// kept ones.
 	applied  sets.Set[lanes.Key]
 	complete bool
 	lookout  lookout  // for kept objects
-	partials partials // that the parent names, by what we wrote
+	partials partials // that the parent names, as we wrote them
 }
 
-// Round is one emission of a parent: what became of its intents, and then Prune.
+// Round reports what became of the intents of one emission. Call Prune afterwards.
 type Round struct {
-	Outcomes []apply.Outcome // one per intent, in their order; none if the round was refused
-	Errs     []error         // what went wrong, of emitting, of the parent, of each intent; never nil ones
+	Outcomes []apply.Outcome // one per intent, in their order; empty if no intent was applied
+	Errs     []error         // non-nil errors: of emit, of writing the parent, of each intent
 
 	sets       *Sets
 	parent     apply.ObjectRef
-	read       record // what the parent says as it was given
-	generation int64  // of it
-	version    string // the resourceVersion that it was read at, or that our own write made of it; "": not known
-	own        record // the set's, without a scope
-	recorded   record // what the parent says since the announcement
+	read       record // of the parent as it was given
+	generation int64  // of the parent as it was given
+	version    string // the parent's resourceVersion as given, or after our own write; "" if not known
+	own        record // of the set, without a scope
+	recorded   record // of the parent since announce
 	emitted    scope  // of the members
 	members    sets.Set[lanes.Key]
 	intents    sets.Set[intentKey]
-	partial    partials            // those of intents that are no members
-	named      partials            // those that the parent names since the announcement
-	emittedAs  map[types.UID]bool  // what was applied: whether as a member
-	taken      map[lanes.Key]error // objects that are someone else's: their subresources are, too
-	complete   bool                // everything that is emitted stands
+	partial    partials            // those of this round
+	named      partials            // those that the parent names since announce
+	emittedAs  map[types.UID]bool  // what was applied: true for a member
+	taken      map[lanes.Key]error // objects that are someone else's, and so are their subresources
+	complete   bool                // everything that was emitted is applied
 }
 
 // Apply applies everything that the parent calls for. It first records in the parent where

@@ -16,26 +16,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// call is a call that was made, with what an answer says of it.
+// call is a call that was made, with what answers and matches need.
 type call struct {
 	Call
 
 	kind     schema.GroupVersionKind
 	resource schema.GroupResource
-	uid      types.UID      // that the call carries
+	uid      types.UID      // in the request
 	body     map[string]any // of an apply
-	manager  string         // of an apply, where the call itself names it
+	manager  string         // of an apply, if the call names it
 }
 
-// callOn describes a call with an object.
+// callOn returns the call of a verb with an object.
 func (f *Faulty) callOn(verb Verb, object client.Object) call {
 	made := f.callTo(verb, object, client.ObjectKeyFromObject(object))
 	made.uid = object.GetUID()
 	return made
 }
 
-// callTo describes a call whose key is not that of the object. A kind that the
-// scheme does not know stays empty; the wrapped client says so.
+// callTo returns the call of a verb with a key of its own. A kind that the scheme does not know
+// stays empty; the wrapped client returns an error for it.
 func (f *Faulty) callTo(verb Verb, object runtime.Object, key types.NamespacedName) call {
 	made := call{Call: Call{Verb: verb, Namespace: key.Namespace, Name: key.Name}}
 	if kind, err := f.GroupVersionKindFor(object); err == nil {
@@ -47,7 +47,7 @@ func (f *Faulty) callTo(verb Verb, object runtime.Object, key types.NamespacedNa
 	return made
 }
 
-// callWith describes an apply by a manager.
+// callWith returns the call of an apply by a manager.
 func (f *Faulty) callWith(config runtime.ApplyConfiguration, manager string) call {
 	made := call{Call: Call{Verb: VerbApply}, manager: manager}
 	made.carry(json.Marshal(config))
@@ -57,8 +57,8 @@ func (f *Faulty) callWith(config runtime.ApplyConfiguration, manager string) cal
 	return made
 }
 
-// carry sets what an apply sends, in JSON or YAML. What is no object stays empty;
-// the wrapped client says so.
+// carry sets the body of an apply, in JSON or YAML. A body that is no object stays empty; the
+// wrapped client returns an error for it.
 func (c *call) carry(raw []byte, err error) {
 	c.uid, c.body = "", nil
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *call) carry(raw []byte, err error) {
 	}
 }
 
-// name sets the kind and its resource, guessed where the mapper does not know it.
+// name sets the kind and its resource, which is guessed if the mapper does not know the kind.
 func (c *call) name(kind schema.GroupVersionKind, mapper meta.RESTMapper) {
 	c.kind, c.Kind = kind, kind.Kind
 	guess, _ := meta.UnsafeGuessKindToResource(kind)

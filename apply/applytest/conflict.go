@@ -12,15 +12,14 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// OwnershipConflict is the 409 that names a manager who owns fields with other
-// values: apply.ErrConflict, or what the policy makes of it. No forced apply gets
-// it, nor one that does not set all of the paths, nor one by that very manager. An
-// empty operation is Apply. The paths are in the notation of
-// fieldowners.ParsePath.
+// OwnershipConflict is the 409 that names a manager that owns fields with other values:
+// apply.ErrConflict, or what the policy makes of it. Only an apply that is not forced, sets all
+// of the paths, and is by another manager gets this answer. An empty operation is Apply. The
+// paths are in the notation of fieldowners.ParsePath.
 //
-// An Applier reads the object to find the other's value, so the wrapped client
-// should have the object with that manager in its managed fields; without, the
-// Conflict has no Path, only a ServerPath.
+// An Applier reads the object to find the other's value, so the wrapped client should have the
+// object with that manager in its managed fields; without it, the Conflict has no Path, only a
+// ServerPath.
 func OwnershipConflict(manager fieldowners.Manager, paths ...string) Answer {
 	var fields []string
 	var parsed []fieldowners.Path
@@ -46,7 +45,8 @@ func OwnershipConflict(manager fieldowners.Manager, paths ...string) Answer {
 	return answer
 }
 
-// withoutConflict refuses an apply that cannot conflict with that manager there.
+// withoutConflict returns an error for an apply that cannot conflict with the manager over
+// these paths.
 func withoutConflict(made call, manager fieldowners.Manager, paths []fieldowners.Path) error {
 	if made.body == nil {
 		return nil
@@ -74,8 +74,9 @@ func validManager(m fieldowners.Manager) error {
 	return nil
 }
 
-// conflict is what k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go
-// makes of one manager's fields.
+// conflict returns the error that
+// k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go makes of one manager's
+// fields.
 func conflict(manager string, fields []string) error {
 	var causes []metav1.StatusCause
 	for _, field := range fields {
@@ -91,8 +92,7 @@ func conflict(manager string, fields []string) error {
 	return apierrors.NewApplyConflict(causes, message)
 }
 
-// describeManager leaves out the time, which is no part of what the server knows a
-// manager by.
+// describeManager returns the manager as the server writes it, without the time.
 func describeManager(m fieldowners.Manager) string {
 	text := fmt.Sprintf("%q", m.Name)
 	if m.Subresource != "" {

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// counted is a fault with what became of it.
+// counted is a fault with its counts.
 type counted struct {
 	Fault
 
 	number int         // in the list, from 1
 	seen   int         // matching calls
-	given  int         // of them answered
-	taken  map[int]int // of them due, by the number of the earlier fault that answered
-	unfit  error       // why the last call passed over is no call for the answer
+	given  int         // how many of these got the answer
+	taken  map[int]int // how many got that of an earlier fault, by its number
+	unfit  error       // why the answer does not fit the last call that was passed over
 }
 
-// sees counts a matching call and reports whether it gets the answer. One that
-// should always be given is not due to a call that it does not fit.
+// sees counts a matching call and reports whether it gets the answer. With Always a call that
+// the answer does not fit is passed over.
 func (c *counted) sees(made call) bool {
 	if !c.meets(made.Call) {
 		return false
@@ -37,7 +37,7 @@ func (c *counted) sees(made call) bool {
 	return true
 }
 
-// unused says what did not happen and why, or nothing.
+// unused returns what did not happen and why; "" if all of it did.
 func (c *counted) unused(calls *madeCalls) string {
 	if c.given > 0 && (c.Times == Always || c.given == c.times()) {
 		return ""
@@ -70,7 +70,7 @@ func numberOf(calls int) string {
 	return fmt.Sprintf("%d calls", calls)
 }
 
-// madeCalls are the calls of a client, in the order in which each first came.
+// madeCalls are the different calls of a client, in the order in which each was first made.
 type madeCalls struct {
 	order     []Call
 	counts    map[Call]int
@@ -109,7 +109,7 @@ func (m *madeCalls) String() string {
 	return list.String()
 }
 
-// hint names the kind that was meant by one which no call had.
+// hint returns the kind that may be meant by one that no call had.
 func (m *madeCalls) hint(wanted string) string {
 	if _, exact := m.resources[wanted]; exact || wanted == "" {
 		return ""

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Call names calls of a client. Its empty parts match all. Parts that no call can
-// have together, such as the Name of a list, are refused.
+// Call selects calls of a client. Empty fields match all. Fields that no call has together,
+// such as the Name of a list, are refused.
 type Call struct {
-	Verb        Verb   // none of VerbWatch and VerbOther, which a client.Client has not
-	Kind        string // of a list: that of its items
+	Verb        Verb   // not VerbWatch or VerbOther, which a client.Client does not have
+	Kind        string // for a list: the kind of its items
 	Namespace   string
 	Name        string
 	Subresource string
@@ -28,7 +28,7 @@ func (c Call) matches(made Call) bool {
 		(!c.DryRun || made.DryRun) && (!c.Forced || made.Forced)
 }
 
-// String returns what is not empty.
+// String returns the fields that are not empty.
 func (c Call) String() string {
 	verb := string(c.Verb)
 	if verb == "" {
@@ -51,10 +51,10 @@ func (c Call) String() string {
 	return strings.Join(strings.Fields(verb+" "+object+" "+name), " ")
 }
 
-// Always is for Fault.Times: as often as the call is made.
+// Always, for Fault.Times, means each matching call.
 const Always = -1
 
-// Fault is an answer and the calls that get it.
+// Fault is an answer and the calls that get the answer.
 type Fault struct {
 	Call   Call
 	Answer Answer
@@ -65,7 +65,7 @@ type Fault struct {
 	Times int
 }
 
-// meets reports whether the call is one of the fault's.
+// meets reports whether the fault is for a call.
 func (f Fault) meets(made Call) bool { return f.Call.matches(made) && f.Answer.fits(made) }
 
 func (f Fault) times() int {
@@ -84,7 +84,7 @@ func (f Fault) String() string {
 	return text
 }
 
-// validate refuses what no call can match.
+// validate returns an error for a Call that no call can match.
 func (c Call) validate() error {
 	reads, many := []Verb{VerbGet, VerbList}, []Verb{VerbList, VerbDeleteCollection}
 	switch {

@@ -11,7 +11,7 @@ import (
 )
 
 // Faulty is a client whose calls get injected answers, and the wrapped client's answers if no
-// fault is due. It can serve as LiveReader, too, and is safe for concurrent use.
+// fault is due. It can also serve as LiveReader, and is safe for concurrent use.
 type Faulty struct {
 	client.Client
 
@@ -19,10 +19,10 @@ type Faulty struct {
 	mu     sync.Mutex
 	faults []*counted
 	calls  madeCalls
-	over   bool // the test has ended: nothing may fail it any more
+	over   bool // the test has ended and must not be failed any more
 }
 
-// misgiven says why a fault that was due could not be given.
+// misgiven is the error of a fault that was due and does not fit the call.
 type misgiven string
 
 func (m misgiven) Error() string { return string(m) }
@@ -31,10 +31,10 @@ func (m misgiven) Error() string { return string(m) }
 // the answer of the first fault in the list that is due, so faults for the same call happen one
 // after the other.
 //
-// A fault that can never happen by itself fails the test here. A fault that is due for a call
-// which no server answers in that way fails the test and the call then. A fault that did not
-// happen fails the test at its end, with the calls that were made, or the faults before it that
-// answered them: a test whose fault is not met proves nothing.
+// A fault that can never happen fails the test in Inject. A fault that is due for a call which
+// no server answers like this fails the call and the test. A fault that did not happen fails
+// the test at its end, with a list of the calls that were made or of the earlier faults that
+// answered them: the test would prove nothing.
 func Inject(t testing.TB, c client.Client, faults ...Fault) *Faulty {
 	t.Helper()
 	f := &Faulty{Client: c, t: t}
@@ -70,8 +70,8 @@ func (f *Faulty) Given() int {
 	return given
 }
 
-// Unused says, for each fault that happened less often than it should, how often
-// it did and why.
+// Unused returns a text for each fault that happened less often than it should: how often it
+// did and why.
 func (f *Faulty) Unused() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,7 +105,8 @@ func (f *Faulty) due(made call) (Fault, bool) {
 	return first.Fault, true
 }
 
-// refuse fails the test, unless it is over, as a fault was due to a wrong call.
+// refuse fails the test, unless that is over, because a fault was due for a call that it does
+// not fit.
 func (f *Faulty) refuse(fault Fault, made call, why error) error {
 	err := fmt.Errorf("applytest: %v is due to %v, which cannot get it: %w", fault, made.Call, why)
 	f.mu.Lock()
@@ -133,7 +134,7 @@ func (f *Faulty) do(ctx context.Context, made call, send, lost func() error) err
 		}
 	}
 	if answer.lands {
-		_ = lost() // nobody learns what it was: that is the fault
+		_ = lost() // the answer is lost: that is the fault
 	}
 	err := answer.give(ctx, made)
 	if why, wrong := err.(misgiven); wrong { //nolint:errorlint // what Fails wraps is the caller's
@@ -142,13 +143,13 @@ func (f *Faulty) do(ctx context.Context, made call, send, lost func() error) err
 	return err
 }
 
-// Get is client.Reader's.
+// Get implements client.Reader.
 func (f *Faulty) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 	made := f.callTo(VerbGet, into, key)
 	return f.do(ctx, made, func() error { return f.Client.Get(ctx, key, into, opts...) }, nil)
 }
 
-// List is client.Reader's.
+// List implements client.Reader.
 func (f *Faulty) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
 	options := (&client.ListOptions{}).ApplyOptions(opts)
 	made := f.callTo(VerbList, into, types.NamespacedName{Namespace: options.Namespace})

@@ -18,21 +18,19 @@ import (
 //
 //	APPLYTEST_UPDATE=1 go test ./...
 //
-// A boolean flag -update that the test's own package defines does the same. This
-// package defines no flag: one that a package imports would panic where the
-// package defines it too, and a flag fails in those packages of ./... that do not
-// have it.
+// A boolean flag -update that the test's own package defines does the same. This package
+// defines no flag itself: that would panic in tests that define it too, and go test ./...
+// -update fails in packages without the flag.
 const UpdateVariable = "APPLYTEST_UPDATE"
 
-// Golden compares the intents, such as those of a pure Emit, with a golden file:
-// one YAML document each, in the order given, below a comment that holds what else
-// the intent says (MustExist and so on). The path is relative to the folder of the
-// test; see UpdateVariable for how the file is written. No intents are a file too.
+// Golden compares the intents, such as those of a pure Emit, with a golden file: one YAML
+// document each, in the order given, below a comment with the intent's other fields (MustExist
+// and so on). The path is relative to the folder of the test; see UpdateVariable for how to
+// write the file. Without intents the file is a comment that says so.
 //
-// Intents that apply refuses before any request (no name, managedFields, …) fail
-// the test and are never written. A zero value that a typed object left behind
-// cannot be told from one that is meant: read what is written. The values of
-// Secrets are written and shown in clear, as any data of a test: use made-up ones.
+// Intents that apply refuses before any request (no name, managedFields, …) fail the test and
+// are never written. Zero values from a typed object look like values that are meant: read what
+// is written. The values of Secrets are written and shown in clear: use made-up ones.
 func Golden(t testing.TB, file string, intents ...apply.Intent) {
 	t.Helper()
 	if file == "" {
@@ -69,7 +67,8 @@ func Golden(t testing.TB, file string, intents ...apply.Intent) {
 	}
 }
 
-// difference is in lines, where cmp.Diff would quote texts that share too few.
+// difference returns the difference by lines: cmp.Diff would quote texts that have few lines in
+// common.
 func difference(want, got string) string {
 	diff := cmp.Diff(want, got)
 	if strings.Contains(diff, `"""`) {

@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TooManyRequests is the 429 that is left when client-go has given up repeating:
-// apply.ErrRetryable, after the given time, which is whole seconds.
+// TooManyRequests is the 429 after client-go has given up repeating: apply.ErrRetryable with
+// After set to this time, in whole seconds.
 func TooManyRequests(after time.Duration) Answer {
 	a := fromServer("TooManyRequests", nil, func(call) *apierrors.StatusError {
 		return apierrors.NewTooManyRequests("too many requests, please try again later", int(after/time.Second))
@@ -20,8 +20,8 @@ func TooManyRequests(after time.Duration) Answer {
 	return a
 }
 
-// ServerTimeout is the 500 of a server that could not finish in time:
-// apply.ErrRetryable. The write may have landed in a real one; here it has not.
+// ServerTimeout is the 500 of a server that could not finish in time: apply.ErrRetryable. At a
+// real server the write may have landed; here it has not.
 func ServerTimeout() Answer {
 	return fromServer("ServerTimeout", nil, func(made call) *apierrors.StatusError {
 		return apierrors.NewServerTimeout(made.resource, string(made.Verb), 1)

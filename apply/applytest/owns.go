@@ -19,8 +19,8 @@ import (
 
 // Owns emits the intents of each parent, and checks them against the contract of a field
 // manager: each field of an intent is covered by a path that the contract lets it apply, and
-// each of these paths covers a field of an intent. So the parents have to show everything that
-// the manager can want.
+// each of these paths covers a field of an intent. So the parents have to be such that
+// everything that the manager may emit is emitted.
 //
 // The contract is that of one field manager, such as all.Of("shop-web"); contract.Check finds
 // claims of two managers for the same field.
@@ -56,7 +56,7 @@ func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]ap
 	}
 }
 
-// owning compares what is emitted with what one manager claims.
+// owning compares the emitted fields with the claims of one manager.
 type owning struct {
 	manager string
 	kinds   map[schema.GroupKind][]*claimedPath
@@ -115,7 +115,7 @@ func encoded(config runtime.ApplyConfiguration) (object unstructured.Unstructure
 	return object, json.Unmarshal(text, &object.Object)
 }
 
-// problems are what was found, then what is claimed and was not emitted.
+// problems returns what was found, then what is claimed and was not emitted.
 func (o *owning) problems() []string {
 	var unused []string
 	for kind, claims := range o.kinds {
@@ -130,7 +130,7 @@ func (o *owning) problems() []string {
 	return append(slices.Clone(o.found), unused...)
 }
 
-// emittedFields lists the fields of an intent, but for what names the object.
+// emittedFields returns the fields of an intent, except those that name the object.
 func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.Path {
 	walk := emission{object: object, claims: claims}
 	walk.value(fieldowners.Path{}, object)
@@ -140,8 +140,8 @@ func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.P
 	})
 }
 
-// emission walks an intent down to its scalars, empty maps and lists. It goes into a list
-// as the claims do, since an intent does not say what tells the items of a list apart.
+// emission walks an intent down to its scalars, empty maps and lists. It enters lists as the
+// claims do, since an intent does not show the keys of list items.
 type emission struct {
 	object map[string]any
 	claims []*claimedPath
@@ -168,8 +168,8 @@ func (e *emission) value(at fieldowners.Path, value any) {
 	e.fields = append(e.fields, at)
 }
 
-// stepInto returns the step by which a claim goes into a list; without one, the list is
-// claimed as a whole.
+// stepInto returns the step by which a claim enters a list; in is false if the list is claimed
+// as a whole.
 func (e *emission) stepInto(list fieldowners.Path) (step fieldowners.Element, in bool) {
 	for _, claim := range e.claims {
 		if claim.Len() > list.Len() && claim.HasPrefix(list) {
@@ -179,9 +179,9 @@ func (e *emission) stepInto(list fieldowners.Path) (step fieldowners.Element, in
 	return fieldowners.Element{}, false
 }
 
-// item names an item of a list as the claim of it does, which may name key fields that the
-// server fills in; else as claims name another item: by key fields, by place or, in a set,
-// by itself.
+// item returns the path of a list item as its claim names it, which may have key fields that
+// the server fills in; without a claim of the item, as claims name another item: by key fields,
+// by index or, in a set, by value.
 func (e *emission) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
 	fields, isMap := item.(map[string]any)
 	for _, claim := range e.claims {
@@ -216,7 +216,7 @@ func isScalar(value any) bool {
 	return true
 }
 
-// isSame reports whether both are one and the same map, not an equal one.
+// isSame reports whether both are the same map, not just equal ones.
 func isSame(a any, b map[string]any) bool {
 	other, isMap := a.(map[string]any)
 	return isMap && reflect.ValueOf(other).Pointer() == reflect.ValueOf(b).Pointer()
@@ -230,7 +230,7 @@ func quoted(value any) string {
 	return string(text)
 }
 
-// below parses a step below a path; what is written here is a path.
+// below returns the path with one more step, given as text.
 func below(path fieldowners.Path, step string) fieldowners.Path {
 	return fieldowners.MustParsePath(path.String() + step)
 }

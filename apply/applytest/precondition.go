@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// StaleWrite is the 409 of a write whose resourceVersion is old, and of a deletion
-// with such a precondition: apply.ErrStaleWrite. An Applier judges again where it
-// pinned a forced apply, and says apply.ErrRetryable where it pinned nothing.
+// StaleWrite is the 409 of a write whose resourceVersion is old, and of a deletion with such a
+// precondition: apply.ErrStaleWrite. An Applier settles again if it had pinned the apply to a
+// resourceVersion, and returns apply.ErrRetryable if it had pinned nothing.
 func StaleWrite() Answer {
 	return fromServer("StaleWrite", pinnable, func(made call) *apierrors.StatusError {
 		if made.Verb == VerbDelete {
@@ -22,10 +22,10 @@ func StaleWrite() Answer {
 	})
 }
 
-// UIDGone is the 409 of an apply with a uid where there is no object any more. It
-// looks like a stale write, and only a live read tells, so the wrapped client must
-// not have the object: apply.ErrUIDMismatch, or for MustExist the outcome Absent.
-// An apply that carries no uid does not get it.
+// UIDGone is the 409 of an apply with a uid if there is no object any more:
+// apply.ErrUIDMismatch, or for MustExist the outcome Absent. It looks like a stale write until
+// a live read, so the wrapped client must not have the object. Only an apply with a uid gets
+// this answer.
 func UIDGone() Answer {
 	a := fromServer("UIDGone", []Verb{VerbApply}, func(made call) *apierrors.StatusError {
 		return apierrors.NewConflict(made.resource, made.Name,
@@ -35,10 +35,10 @@ func UIDGone() Answer {
 	return a
 }
 
-// UIDChanged is what a write with the uid of an earlier object of the same name
-// gets: an apply or a patch the 422 that is apply.ErrUIDMismatch, an update or a
-// deletion a 409 that looks like a stale write. An apply, an update or a deletion
-// that carries no uid does not get it; what is in a patch is not looked at.
+// UIDChanged is the answer to a write with the uid of an earlier object of the same name: for
+// an apply or a patch a 422, which is apply.ErrUIDMismatch, for an update or a deletion a 409
+// that looks like a stale write. An apply, an update or a deletion has to carry a uid; the
+// content of a patch is not checked.
 func UIDChanged() Answer {
 	a := fromServer("UIDChanged", pinnable, func(made call) *apierrors.StatusError {
 		switch made.Verb {
@@ -55,7 +55,7 @@ func UIDChanged() Answer {
 	return a
 }
 
-// withoutUID refuses a call that the server has no uid to compare with.
+// withoutUID returns an error for a call without a uid.
 func withoutUID(made call) error {
 	if made.uid != "" || made.Verb == VerbPatch || made.Verb == VerbApply && made.body == nil {
 		return nil
@@ -69,13 +69,14 @@ func withoutUID(made call) error {
 	return errors.New("it carries no uid")
 }
 
-// deletionConflict names the kind where others name the resource.
+// deletionConflict returns the 409 of a deletion, which names the kind where others name the
+// resource.
 func deletionConflict(made call, message string) *apierrors.StatusError {
 	return apierrors.NewConflict(schema.GroupResource{Group: made.kind.Group, Resource: made.kind.Kind}, made.Name, errors.New(message))
 }
 
-// AlreadyExists is the 409 of a creation whose name is taken: apply.ErrRetryable,
-// as an apply gets it that lost a race to create.
+// AlreadyExists is the 409 of a creation whose name is taken: apply.ErrRetryable, for an apply
+// that lost a race to create.
 func AlreadyExists() Answer {
 	return fromServer("AlreadyExists", creating, func(made call) *apierrors.StatusError {
 		return apierrors.NewAlreadyExists(made.resource, made.Name)

@@ -28,22 +28,22 @@ type Recorder struct {
 // NewRecorder returns an empty Recorder.
 func NewRecorder() *Recorder { return &Recorder{} }
 
-// Wrap records what goes through a transport.
+// Wrap returns a transport that records the requests through next.
 func (r *Recorder) Wrap(next http.RoundTripper) http.RoundTripper {
 	return recording{r, next}
 }
 
-// Requests are those recorded so far, in the order in which they were answered.
+// Requests returns the requests recorded so far, in the order of their answers.
 func (r *Recorder) Requests() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.requests)
 }
 
-// Count returns how many of the requests match. Empty parts of the query match everything, so
-// DryRun and Forced can be asked for and not excluded. A query that no request can match,
-// because its Verb or Class is not one of this package's or its Resource is a kind, panics: a
-// test that counts zero of them would prove nothing. Names are not checked.
+// Count returns how many requests match. Empty fields of the query match everything, so DryRun
+// and Forced can be required but not excluded. Count panics for a query that no request can
+// match, because its Verb or Class is not one of this package's or its Resource is a kind: a
+// test that expects zero of them would prove nothing. Names are not checked.
 func (r *Recorder) Count(query Request) int {
 	if err := query.validate(); err != nil {
 		panic(fmt.Sprintf("applytest: Recorder.Count: %v", err))
@@ -57,15 +57,15 @@ func (r *Recorder) Count(query Request) int {
 	return count
 }
 
-// Reset forgets what was recorded.
+// Reset removes what was recorded.
 func (r *Recorder) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests = nil
 }
 
-// String is a table for messages of tests: how many requests of which kind, in
-// the order in which each kind first came.
+// String returns a table for messages of tests: how many requests of each kind, in the order in
+// which each kind first came.
 func (r *Recorder) String() string {
 	requests := r.Requests()
 	if len(requests) == 0 {
@@ -135,14 +135,14 @@ func (r recording) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper returns the transport below, for client-go.
 func (r recording) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// maxPeek is more than the API server says of any failure.
+// maxPeek is more than the length of any Status of the API server.
 const maxPeek = 1 << 20
 
-// peek reads the body of a failure and leaves it to be read again, with the error
-// that reading it ended in.
+// peek returns the body of a failure, and restores it for the next reader, with the error in
+// which reading ended.
 func peek(response *http.Response) []byte {
 	body := response.Body
 	head, err := io.ReadAll(io.LimitReader(body, maxPeek))

@@ -31,10 +31,9 @@ func invalid(made call, field, message string) *apierrors.StatusError {
 	return err
 }
 
-// UnknownField is the 500 with an empty reason of an apply that sets a field which
-// the schema has not, such as .spec.nothing: apply.ErrRefused. A wrong type and a
-// duplicate list key arrive alike. Whether the apply sets that field is not looked
-// at.
+// UnknownField is the 500 with an empty reason of an apply that sets a field that the schema
+// does not have, such as .spec.nothing: apply.ErrRefused. The answers to a wrong type and a
+// duplicate list key look the same. Whether the apply sets the field is not checked.
 func UnknownField(field string) Answer {
 	name := strings.TrimPrefix(field, ".")
 	a := fromServer("UnknownField", []Verb{VerbApply}, func(made call) *apierrors.StatusError {
@@ -54,8 +53,8 @@ func TooLarge() Answer {
 	})
 }
 
-// TooLargeForStorage is the 500 with an empty reason of an object above 1.5 MiB,
-// which etcd does not take: apply.ErrRefused.
+// TooLargeForStorage is the 500 with an empty reason of an object above 1.5 MiB, which etcd
+// refuses: apply.ErrRefused.
 func TooLargeForStorage() Answer {
 	return fromServer("TooLargeForStorage", withABody, func(call) *apierrors.StatusError {
 		return withoutReason("etcdserver: request is too large")
@@ -76,8 +75,8 @@ func Forbidden() Answer {
 	})
 }
 
-// NamespaceTerminating is the 403 of a creation, by apply too, in a namespace that
-// is being deleted: apply.ErrRefused.
+// NamespaceTerminating is the 403 of a creation, also by apply, in a namespace that is being
+// deleted: apply.ErrRefused.
 func NamespaceTerminating() Answer {
 	return fromServer("NamespaceTerminating", creating, func(made call) *apierrors.StatusError {
 		err := apierrors.NewForbidden(made.resource, made.Name,
@@ -90,9 +89,8 @@ func NamespaceTerminating() Answer {
 	})
 }
 
-// NotFound is the 404 of an absent object, and to what creates, by apply too, of
-// an absent namespace: apply.ErrRefused, or for MustExist, where the read gets it,
-// the outcome Absent.
+// NotFound is the 404 of an absent object, or for a creation, also by apply, of an absent
+// namespace: apply.ErrRefused, or, if the read for MustExist gets it, the outcome Absent.
 func NotFound() Answer {
 	return fromServer("NotFound", nil, func(made call) *apierrors.StatusError {
 		if made.Subresource == "" && (made.Verb == VerbCreate || made.Verb == VerbApply) {

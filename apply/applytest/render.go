@@ -40,9 +40,9 @@ func render(intents []apply.Intent) (string, error) {
 	return strings.Join(documents, "---\n"), nil
 }
 
-// documentsOf returns the configuration below what else the intent says. It goes
-// through the fields of Intent, so that one which apply gains is not left out: a
-// configuration, such as the body of a subresource, is a document of its own.
+// documentsOf returns the configuration below a comment with the other fields of the intent. It
+// goes through all fields of Intent, so that none is forgotten: a further configuration, such
+// as the body of a subresource, is a document of its own.
 func documentsOf(intent apply.Intent) ([]string, error) {
 	config, err := yaml.Marshal(intent.Config)
 	if err != nil {
@@ -68,8 +68,8 @@ func documentsOf(intent apply.Intent) ([]string, error) {
 	return append([]string{document.String()}, others...), nil
 }
 
-// checker asks apply itself what it refuses: an Applier whose context has ended
-// refuses an invalid intent, and goes no further with a valid one.
+// checker returns a function that returns why apply refuses an intent: an Applier whose context
+// has ended refuses an invalid intent, and sends nothing for a valid one.
 func checker() (func(apply.Intent) error, error) {
 	nowhere := &rest.Config{Host: "http://no-server.invalid", Transport: unreachable{}}
 	c, err := client.New(nowhere, client.Options{Scheme: runtime.NewScheme(), Mapper: meta.NewDefaultRESTMapper(nil)})
@@ -90,7 +90,7 @@ func checker() (func(apply.Intent) error, error) {
 	}, nil
 }
 
-// unreachable is the way to no server.
+// unreachable is a transport that reaches no server.
 type unreachable struct{}
 
 func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {

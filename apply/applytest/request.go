@@ -19,7 +19,7 @@ import (
 // patch.
 type Verb string
 
-// The verbs. VerbOther is what concerns no resource, such as discovery.
+// The verbs. VerbOther is a request about no resource, such as discovery.
 const (
 	VerbGet              Verb = "get"
 	VerbList             Verb = "list"
@@ -33,9 +33,9 @@ const (
 	VerbOther            Verb = "other"
 )
 
-// Request is one HTTP request that was answered or failed. As a query, given to
-// Recorder.Count, its empty parts match everything, and a Resource without a dot
-// matches that of any group: "deployments" those of apps.
+// Request is one HTTP request that was answered or failed. In a query for Recorder.Count empty
+// fields match everything, and a Resource without a dot matches any group: "deployments"
+// matches "deployments.apps".
 type Request struct {
 	Verb         Verb
 	Resource     string // plural, with its group: "deployments.apps", "pods"
@@ -48,7 +48,7 @@ type Request struct {
 	Class        Class // of the answer
 }
 
-// matches reports whether the request is one of those that a query asks for.
+// matches reports whether the request matches a query.
 func (r Request) matches(query Request) bool {
 	return (query.Verb == "" || query.Verb == r.Verb) &&
 		r.isOf(query.Resource) &&
@@ -65,7 +65,7 @@ func (r Request) isOf(resource string) bool {
 	return resource == "" || resource == r.Resource || resource == plain
 }
 
-// validate refuses a query that nothing can match.
+// validate returns an error for a query that no request can match.
 func (r Request) validate() error {
 	verbs := append(slices.Clone(callVerbs), VerbWatch, VerbOther)
 	switch {
@@ -81,7 +81,7 @@ func (r Request) validate() error {
 	return nil
 }
 
-// describe reads from a request all but the class of its answer.
+// describe returns a Request without the class of its answer.
 func describe(request *http.Request) Request {
 	var r Request
 	rest := r.locate(request.URL.Path)
@@ -97,8 +97,8 @@ func describe(request *http.Request) Request {
 	return r
 }
 
-// locate reads what a URL names and returns the part behind version and namespace: /api/v1/… or
-// /apis/GROUP/VERSION/…, below any path at which the server is reached.
+// locate sets what the URL names and returns the parts behind version and namespace: /api/v1/…
+// or /apis/GROUP/VERSION/…, below any path at which the server is reached.
 func (r *Request) locate(path string) []string {
 	parts := strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 	start := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })
@@ -154,8 +154,8 @@ func verbOf(request *http.Request, named bool) Verb {
 	return VerbOther
 }
 
-// deletesDry looks into a copy of the body, where controller-runtime's client puts
-// the options of a deletion.
+// deletesDry reports whether a deletion is a dry run, by a copy of the body, in which
+// controller-runtime's client puts the options.
 func deletesDry(request *http.Request) bool {
 	if request.GetBody == nil {
 		return false

@@ -17,17 +17,17 @@ func ConnectionReset() Answer {
 	}}
 }
 
-// AnswerLost lets the write go through and loses its answer, whatever it was: what
-// was handed in is as it was, and the error is apply.ErrRetryable. Whoever repeats
-// the write meets what it did.
+// AnswerLost lets the write go through and loses its answer, whatever it was: the object passed
+// in stays as it was, and the error is apply.ErrRetryable. A repeated write meets what the
+// first one did.
 func AnswerLost() Answer {
 	return Answer{name: "AnswerLost", only: writes, lands: true, give: func(_ context.Context, made call) error {
 		return transportError(made, io.ErrUnexpectedEOF)
 	}}
 }
 
-// ClientTimeout is the time-out of the client's own, while the context of the call
-// goes on: apply.ErrRetryable. Nothing lands.
+// ClientTimeout is a timeout of the client's own, before the context of the call ends:
+// apply.ErrRetryable. Nothing lands.
 func ClientTimeout() Answer {
 	return Answer{name: "ClientTimeout", give: func(_ context.Context, made call) error {
 		return transportError(made, context.DeadlineExceeded)
@@ -46,7 +46,7 @@ func Hangs() Answer {
 	}}
 }
 
-// Fails answers with an error of the caller's own, for example of a client in between.
+// Fails answers with an error of the caller's choice, for example that of a client in between.
 func Fails(err error) Answer {
 	a := Answer{name: "Fails", give: func(context.Context, call) error { return err }}
 	if err == nil {
@@ -55,7 +55,7 @@ func Fails(err error) Answer {
 	return a
 }
 
-// transportError has the form in which every error leaves an http.Client.
+// transportError returns the error in the form in which an http.Client returns errors.
 func transportError(made call, err error) error {
 	methods := map[Verb]string{
 		VerbCreate: "Post", VerbUpdate: "Put", VerbPatch: "Patch", VerbApply: "Patch",

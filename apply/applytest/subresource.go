@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Status is client.Client's.
+// Status implements client.Client.
 func (f *Faulty) Status() client.SubResourceWriter { return f.SubResource("status") }
 
-// SubResource is client.Client's.
+// SubResource implements client.Client.
 func (f *Faulty) SubResource(name string) client.SubResourceClient {
 	return faultySubresource{f, name, f.Client.SubResource(name)}
 }
@@ -25,7 +25,7 @@ type faultySubresource struct {
 	next client.SubResourceClient
 }
 
-// callOn hides that of the object itself.
+// callOn returns the call of a verb with the subresource of an object.
 func (s faultySubresource) callOn(verb Verb, object client.Object) call {
 	made := s.Faulty.callOn(verb, object)
 	made.Subresource = s.name
@@ -45,7 +45,7 @@ func (s faultySubresource) Create(ctx context.Context, object, body client.Objec
 	})
 }
 
-// Update writes the answer into the object, or into the body where there is one.
+// Update writes the answer into the object, or into the body if there is one.
 func (s faultySubresource) Update(ctx context.Context, object client.Object, opts ...client.SubResourceUpdateOption) error {
 	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
 	made := s.callOn(VerbUpdate, object)
@@ -76,7 +76,7 @@ func (s faultySubresource) Patch(ctx context.Context, object client.Object, patc
 	})
 }
 
-// sent is what a write of a subresource sends.
+// sent returns what a write of a subresource sends.
 func sent(object, body client.Object) client.Object {
 	if body != nil {
 		return body
@@ -84,7 +84,8 @@ func sent(object, body client.Object) client.Object {
 	return object
 }
 
-// written is what the answer of a subresource may be written into.
+// written has the object and the body, one of which the answer of a subresource is written
+// into.
 type written struct{ object, body client.Object }
 
 func (w written) duplicate() (written, error) {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// write makes a call that writes the answer into what it is given.
+// write makes a call that writes the answer into given.
 func write[T any](ctx context.Context, f *Faulty, made call, given T, duplicate func(T) (T, error), send func(T) error) error {
 	lost := func() error {
 		other, err := duplicate(given)
@@ -19,7 +19,7 @@ func write[T any](ctx context.Context, f *Faulty, made call, given T, duplicate 
 	return f.do(ctx, made, func() error { return send(given) }, lost)
 }
 
-// Create is client.Writer's.
+// Create implements client.Writer.
 func (f *Faulty) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
 	made := f.callOn(VerbCreate, object)
 	made.DryRun = len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) > 0
@@ -28,7 +28,7 @@ func (f *Faulty) Create(ctx context.Context, object client.Object, opts ...clien
 	})
 }
 
-// Update is client.Writer's.
+// Update implements client.Writer.
 func (f *Faulty) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
 	made := f.callOn(VerbUpdate, object)
 	made.DryRun = len((&client.UpdateOptions{}).ApplyOptions(opts).DryRun) > 0
@@ -37,7 +37,7 @@ func (f *Faulty) Update(ctx context.Context, object client.Object, opts ...clien
 	})
 }
 
-// Patch is client.Writer's. With client.Apply as patch it is an apply.
+// Patch implements client.Writer. With client.Apply as patch it is an apply.
 func (f *Faulty) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	options := (&client.PatchOptions{}).ApplyOptions(opts)
 	made := f.callOn(verbOfPatch(patch.Type()), object)
@@ -51,7 +51,7 @@ func (f *Faulty) Patch(ctx context.Context, object client.Object, patch client.P
 	})
 }
 
-// Apply is client.Writer's.
+// Apply implements client.Writer.
 func (f *Faulty) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	options := (&client.ApplyOptions{}).ApplyOptions(opts)
 	made := f.callWith(config, options.FieldManager)
@@ -61,7 +61,7 @@ func (f *Faulty) Apply(ctx context.Context, config runtime.ApplyConfiguration, o
 	})
 }
 
-// Delete is client.Writer's.
+// Delete implements client.Writer.
 func (f *Faulty) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
 	options := (&client.DeleteOptions{}).ApplyOptions(opts)
 	made := f.callOn(VerbDelete, object)
@@ -74,7 +74,7 @@ func (f *Faulty) Delete(ctx context.Context, object client.Object, opts ...clien
 	})
 }
 
-// DeleteAllOf is client.Writer's: VerbDeleteCollection.
+// DeleteAllOf implements client.Writer, as VerbDeleteCollection.
 func (f *Faulty) DeleteAllOf(ctx context.Context, object client.Object, opts ...client.DeleteAllOfOption) error {
 	options := (&client.DeleteAllOfOptions{}).ApplyOptions(opts)
 	made := f.callOn(VerbDeleteCollection, object)

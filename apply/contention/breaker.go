@@ -7,9 +7,9 @@ type breaker struct {
 	*Config
 
 	phase    phase
-	coolDown time.Duration // of this time, without what chance added
+	coolDown time.Duration // of this phase, without the random part
 	until    time.Time     // when the phase ends by itself
-	asked    bool          // half-open: ours was told that it may
+	asked    bool          // half-open: mayForce has returned true
 }
 
 type phase string
@@ -21,7 +21,7 @@ const (
 	over     phase = "over"
 )
 
-// newBreaker is open.
+// newBreaker returns an open breaker.
 func newBreaker(config *Config, now time.Time) *breaker {
 	b := &breaker{Config: config, coolDown: config.CoolDown}
 	b.open(now)
@@ -32,19 +32,20 @@ func (b *breaker) open(now time.Time) {
 	b.phase, b.until, b.asked = open, now.Add(b.jitter(b.coolDown)), false
 }
 
-// at brings the phase up to date.
+// at returns the phase at a time, and keeps it.
 func (b *breaker) at(now time.Time) phase {
 	if b.phase == open && !now.Before(b.until) {
 		b.phase, b.until = halfOpen, b.until.Add(b.Trial)
 	}
 	if b.phase != open && !now.Before(b.until) {
-		b.phase = over // it stayed ours, or nobody wanted to force it
+		b.phase = over // the field stayed ours, or nobody wanted to force it
 	}
 	return b.phase
 }
 
-// mayForce is asked for each conflict that ours would force. Several times for one
-// force: half-open stays half-open until ours has forced, or the watch shows that the field is ours.
+// mayForce reports whether ours may force the field. It is called for each conflict that ours
+// would force, several times for one force: a half-open breaker stays so until ours has forced,
+// or the watch shows that the field is ours.
 func (b *breaker) mayForce(now time.Time) bool {
 	switch b.at(now) {
 	case over:
@@ -53,19 +54,19 @@ func (b *breaker) mayForce(now time.Time) bool {
 		b.until, b.asked = now.Add(b.Trial), true
 		return true
 	}
-	return false // open, or on trial: it was taken back, and the watch is about to say so
+	return false // open; or on trial, when the field was taken back, and the watch is about to show it
 }
 
-// forced records that a force of ours landed, by its answer. The watch may show it much later: until then ours would
-// force again each time that the other takes the field back.
+// forced records from its answer that a force of ours landed. The watch may show the force much
+// later: until then ours would force again each time that the other takes the field back.
 func (b *breaker) forced(now time.Time) {
 	if b.at(now) == halfOpen && b.asked {
 		b.phase, b.until = onTrial, now.Add(b.Trial)
 	}
 }
 
-// moved records that the field came to ours or went from ours, or both if both managers are
-// ours. It reports whether that opened the breaker again.
+// moved records that the field moved to ours, from ours, or both if both managers are ours. It
+// reports whether that opened the breaker again.
 func (b *breaker) moved(toOurs, fromOurs bool, now time.Time) bool {
 	switch phase := b.at(now); {
 	case phase == halfOpen && toOurs:
@@ -78,7 +79,7 @@ func (b *breaker) moved(toOurs, fromOurs bool, now time.Time) bool {
 	return false
 }
 
-// ends is when it will be over if nothing happens.
+// ends returns when the fight will be over if nothing happens.
 func (b *breaker) ends(now time.Time) time.Time {
 	if b.at(now) == open {
 		return b.until.Add(b.Trial)

@@ -10,7 +10,7 @@ import (
 
 // Change is a write as managed fields show it.
 type Change struct {
-	// Fields are those that changed their owners.
+	// Fields are the fields that changed owners.
 	Fields fieldowners.Difference
 	// Writers are the managers that wrote: usually one; more if several writes are seen as
 	// one; empty for a manager's second write in a second that changed no owner.
@@ -20,14 +20,14 @@ type Change struct {
 	Stamped bool
 	// Version is the resourceVersion that the write made; "" if it is not known.
 	Version string
-	// Generation reports whether the write gave the object another generation.
+	// Generation reports whether the write changed the object's generation.
 	Generation bool
-	// Again is the manager that wrote for the second time in a second and changed no owner,
-	// as far as a new generation shows it. The zero value: not known.
+	// Again is a manager that wrote for the second time in a second and changed no owner, if a
+	// new generation shows that; otherwise zero.
 	Again fieldowners.Manager
 }
 
-// IsEmpty reports whether the change has nothing to learn from.
+// IsEmpty reports whether the change shows no writer and no change of owners.
 func (c Change) IsEmpty() bool {
 	return c.Fields.IsEmpty() && len(c.Writers) == 0 && c.Again == (fieldowners.Manager{})
 }
@@ -64,7 +64,7 @@ func lastWriter(all entries) (last fieldowners.Manager) {
 	return last
 }
 
-// newestOf returns the latest time of all entries; nil is not known.
+// newestOf returns the latest time of all entries; nil if it is not known.
 func newestOf(all entries) *metav1.Time {
 	var newest *metav1.Time
 	for i := range all {
@@ -128,7 +128,7 @@ func (c *Change) wrote(m fieldowners.Manager) {
 	}
 }
 
-// plain is the manager in whatever apiVersion and at whatever time.
+// plain returns the manager without apiVersion and time.
 func plain(m fieldowners.Manager) fieldowners.Manager {
 	return fieldowners.Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
 }
@@ -137,15 +137,15 @@ func managerOf(entry metav1.ManagedFieldsEntry) fieldowners.Manager {
 	return fieldowners.Manager{Name: entry.Manager, Operation: entry.Operation, Subresource: entry.Subresource}
 }
 
-// indexOf finds the next entry of a manager, which may have several: in another
-// apiVersion, and after writes to /scale.
+// indexOf returns the index of the manager's first entry, or -1. A manager may have several
+// entries: in another apiVersion, and after writes to /scale.
 func indexOf(all entries, like metav1.ManagedFieldsEntry) int {
 	return slices.IndexFunc(all, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == like.Manager && entry.Operation == like.Operation && entry.Subresource == like.Subresource
 	})
 }
 
-// of returns all entries of a manager: only together do they say what it owns.
+// of returns all entries of a manager, which only together say what it owns.
 func of(all entries, like metav1.ManagedFieldsEntry) entries {
 	var found entries
 	for i := indexOf(all, like); i >= 0; i = indexOf(all, like) {
@@ -155,7 +155,7 @@ func of(all entries, like metav1.ManagedFieldsEntry) entries {
 	return found
 }
 
-// sameFields compares the fields of a manager's entries.
+// sameFields reports whether a manager's entries have the same fields.
 func sameFields(before, after entries, like metav1.ManagedFieldsEntry) bool {
 	for {
 		i, j := indexOf(before, like), indexOf(after, like)
@@ -176,8 +176,8 @@ func equal(a, b *metav1.FieldsV1) bool {
 	return a.Equal(*b)
 }
 
-// latest is when a manager wrote last; nil is not known. Whoever only lost fields
-// keeps the time.
+// latest returns when a manager wrote last; nil if it is not known. An entry that only loses
+// fields keeps its time.
 func latest(all entries, like metav1.ManagedFieldsEntry) *metav1.Time {
 	var last *metav1.Time
 	for i := indexOf(all, like); i >= 0; i = indexOf(all, like) {

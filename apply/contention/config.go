@@ -13,37 +13,36 @@ import (
 // DefaultPerMinute is the default of Config.PerMinute, as in Config Sync (KNV2005).
 const DefaultPerMinute = 5
 
-// FieldManager applies the condition Contended. It answers no one, and is in no loop.
+// FieldManager applies the condition Contended. It is never counted in a loop.
 const FieldManager = "coapply-fights"
 
-// Condition is the type of the condition that says of an object what goes on about it.
+// Condition is the type of the condition that reports troubles on an object.
 const Condition = "Contended"
 
-// window is the sliding time in which writes are counted, as that of fights and loops.
+// window is the sliding time in which writes are counted, for fights, loops and unknown
+// writers.
 const window = time.Minute
 
 // Config configures a State. Zero values have defaults.
 type Config struct {
-	// Ours reports whether a field manager is one of ours: of this process, or of another
-	// one of the same owner. nil knows those that State.Guard was called for.
+	// Ours reports whether a field manager is one of ours: of this process, or of another one
+	// of the same owner. With nil these are the managers for which State.Guard was called.
 	Ours func(manager string) bool
-	// HowToStop says how a manager of ours is brought to leave a field; "" or nil leaves
-	// that to State.HowToStop.
+	// HowToStop returns how to make a manager of ours leave a field. If it is nil or returns
+	// "", State.HowToStop has a general text.
 	HowToStop func(fieldowners.Manager) string
 	// PerMinute is how often a field may go from one manager to the other and back in
 	// a minute, each way counted, before it is a fight.
 	PerMinute int
-	// CoolDown is how long ours leaves a contested field alone at first, a minute, and
-	// MaxCoolDown, an hour, what doubling that ends at. Up to a fifth is added by
-	// chance.
+	// CoolDown is how long ours leaves a contested field alone at first; 0 means a minute. It
+	// doubles up to MaxCoolDown; 0 means an hour. Up to a fifth is added at random.
 	CoolDown, MaxCoolDown time.Duration
-	// Trial is how long ours has to keep a field until the fight is over, and how long
-	// nobody may want to force it: two minutes. It has to be longer than a rejected
-	// conflict waits until it is tried again (package apply/reconciler), or the fight is
-	// over before the try.
+	// Trial is after what time the fight is over, if ours keeps the field or nobody wants to
+	// force it; 0 means two minutes. It has to be longer than the wait after a rejected
+	// conflict (package apply/reconciler), or the fight is over before the next try.
 	Trial time.Duration
-	// Turns is how many writes of two of our managers, in turn, are a loop within a
-	// minute: 20.
+	// Turns is how many writes in a minute of two of our managers, in turn, are a loop; 0 means
+	// 20.
 	Turns int
 
 	now    func() time.Time

@@ -1,11 +1,11 @@
 // Package contention finds managers that undo or answer each other's writes, and stops ours
-// from forcing contested fields meanwhile. It has no client: show it what watches of metadata
-// see, and tell people what it returns.
+// from forcing contested fields meanwhile. It has no client: its caller passes it what watches
+// of metadata show, and reports what it returns.
 //
 // # Contract
 //
-//  1. One State a process. Every Applier has its policy guarded by State.Guard and its
-//     Metrics wrapped by State.Sent.
+//  1. There is one State in a process. State.Guard guards the policy of every Applier, and
+//     State.Sent wraps its Metrics.
 //  2. Each change of a watched object goes to State.Observe, in the order of the watch, as
 //     Seen compares it; an object that is gone goes to State.Forget. Both return the objects
 //     to look at with State.Take.
@@ -27,8 +27,8 @@
 // # Fights
 //
 // Two managers take one field from each other (fieldowners/fights.Detector), and one of them is
-// ours, or the object is. If ours takes it by Server-Side Apply, the field has a breaker, which
-// State.Guard asks before every force:
+// ours, or the object belongs to one of ours. If ours takes it by Server-Side Apply, the field
+// has a breaker, which State.Guard asks before every force:
 //
 //	open       ours does not force the field, so the other's value stays
 //	half-open  after a cool-down: one force is allowed, which its answer ends, or the watch
@@ -54,11 +54,10 @@
 //
 // Somebody else applies under the name of a manager that this process runs: the watch shows
 // resourceVersions that no apply of ours was answered with (State.Sent). A write counts if it
-// certainly set values, and once its answer would have arrived. It is reported beside fights
-// and loops.
+// certainly set values, and once its answer would have arrived.
 //
 // # Bounds
 //
-// 1,000 troubles at a time, 1,000 families, a minute of the past. What is idle is forgotten. A
+// 1,000 troubles at a time, 1,000 families, a minute of the past. Idle entries are forgotten. A
 // State is safe for concurrent use, and starts no goroutine.
 package contention

@@ -16,7 +16,7 @@ const manyOthers = "(others)"
 type metrics struct {
 	found  *prometheus.CounterVec
 	active *prometheus.Desc
-	others map[string]bool // under the State's lock
+	others map[string]bool // guarded by the State's lock
 }
 
 func newMetrics() *metrics {
@@ -31,7 +31,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// count counts what began. The manager is ours where one is.
+// count counts a trouble that began. The label manager is ours if one of the two is.
 func (m *metrics) count(t Trouble, ours func(string) bool) {
 	manager, other := t.A.Name, t.B.Name
 	if !ours(manager) && ours(other) {
@@ -53,8 +53,8 @@ func (m *metrics) label(name string) string {
 	return name
 }
 
-// RegisterIn has a registry show the State's metrics. In a registry that shows those of
-// another State already, they stay the ones.
+// RegisterIn registers the State's metrics. A registry that has those of another State already
+// keeps them.
 func (s *State) RegisterIn(registry prometheus.Registerer) error {
 	var taken prometheus.AlreadyRegisteredError
 	if err := registry.Register(s); err != nil && !errors.As(err, &taken) {
@@ -69,8 +69,8 @@ func (s *State) Describe(descs chan<- *prometheus.Desc) {
 	descs <- s.metrics.active
 }
 
-// Collect implements prometheus.Collector. It also ends what is over in a replica that waits
-// for the lead, where nobody calls Take.
+// Collect implements prometheus.Collector. It also ends troubles that are over, for a replica
+// that does not lead, where nobody calls Take.
 func (s *State) Collect(to chan<- prometheus.Metric) {
 	s.metrics.found.Collect(to)
 	s.mu.Lock()

@@ -17,14 +17,13 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// maxTroubles bounds how many go on at a time; those beyond it are not seen.
+// maxTroubles is how many troubles may go on at a time; more are not recorded.
 const maxTroubles = 1000
 
-// lookAgain is how often a trouble is looked at that no breaker times.
+// lookAgain is how often a trouble without a breaker is looked at.
 const lookAgain = 10 * time.Second
 
-// State is what the process knows about contention. A nil State knows nothing and stops no
-// force.
+// State is what a process knows about contention. A nil State knows nothing and stops no force.
 type State struct {
 	Config
 
@@ -34,7 +33,7 @@ type State struct {
 	fights   *fights.Detector
 	loops    *fights.Loops[apply.ObjectRef]
 	rows     []*row
-	policies map[string][]apply.Policy // by manager, which may apply with several
+	policies map[string][]apply.Policy // by manager, which may have several
 
 	strangers strangers
 }
@@ -65,8 +64,8 @@ func (s *State) ours(name string) bool {
 	return guarded
 }
 
-// Concerns reports whether an object belongs to one of ours, or a manager of ours owns
-// anything of it.
+// Concerns reports whether an object belongs to an object of ours, or a manager of ours owns a
+// field of it.
 func (s *State) Concerns(object Object, as metav1.Object) bool {
 	if object.Parent.Name != "" {
 		return true
@@ -76,7 +75,8 @@ func (s *State) Concerns(object Object, as metav1.Object) bool {
 	return slices.ContainsFunc(as.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return s.ours(entry.Manager) })
 }
 
-// applies reports whether a manager is one that a breaker can stop, if it is ours.
+// applies reports whether a manager writes by Apply, so that a breaker can stop it if it is
+// ours.
 func applies(m fieldowners.Manager) bool { return m.Operation == metav1.ManagedFieldsOperationApply }
 
 // Guard returns the policy with a check of the breakers before each force of the manager.
@@ -112,7 +112,7 @@ func (s *State) forced(object types.UID, manager string) {
 	}
 }
 
-// about reports whether a conflict is about the contested field, one above or one below.
+// about reports whether a conflict is about the contested field, or one above or below it.
 func (r *row) about(conflict apply.Conflict) bool {
 	if conflict.Path.IsRoot() { // only the server's string is known
 		return conflict.ServerPath == r.Path.ServerString()
@@ -139,8 +139,8 @@ func (s *State) Observe(object Object, change Change) []apply.ObjectRef {
 	return nil
 }
 
-// begin records a trouble unless it is recorded already, and reports whether it did. What is
-// over and stands there still, as where nobody calls Take, is not the same.
+// begin records a trouble unless it is recorded already, and reports whether it did. A record
+// of the same trouble that is over, but still there because nobody called Take, is replaced.
 func (s *State) begin(r *row, same func(*row) bool, now time.Time) bool {
 	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return same(r) && !s.goesOn(r, now) })
 	if slices.ContainsFunc(s.rows, same) || len(s.rows) >= maxTroubles {
@@ -150,8 +150,7 @@ func (s *State) begin(r *row, same func(*row) bool, now time.Time) bool {
 	return true
 }
 
-// moved records in the breakers which fields changed their owner. It reports whether that
-// opened one.
+// moved tells the breakers which fields changed owners. It reports whether that opened one.
 func (s *State) moved(object Object, change Change, now time.Time) (opened bool) {
 	for _, r := range s.rows {
 		if r.Object.UID != object.UID || r.breaker == nil {
@@ -171,7 +170,7 @@ func (s *State) moved(object Object, change Change, now time.Time) (opened bool)
 	return opened
 }
 
-// fight puts a fight on record that concerns us.
+// fight records a fight if it concerns us.
 func (s *State) fight(object Object, f fights.Fight, now time.Time) bool {
 	a, b := plain(f.A), plain(f.B)
 	if object.Parent.Name == "" && !s.ours(a.Name) && !s.ours(b.Name) {
@@ -197,8 +196,8 @@ func (s *State) mightForce(m fieldowners.Manager, conflict apply.Conflict) bool 
 	return s.ours(m.Name) && applies(m) && slices.ContainsFunc(s.policies[m.Name], func(p apply.Policy) bool { return p.Forces(conflict) })
 }
 
-// write shows the loops who wrote. The writes of several managers that are seen as
-// one have no order.
+// write passes the writer to the detector of loops. Writes of several managers that are seen as
+// one have no order and are left out.
 func (s *State) write(object Object, change Change, now time.Time) []fights.Loop[apply.ObjectRef] {
 	var names []string
 	for _, m := range change.Writers {
@@ -218,8 +217,8 @@ func (s *State) write(object Object, change Change, now time.Time) []fights.Loop
 
 func (o Object) familyUID() types.UID { return o.subject().UID }
 
-// loop puts a loop on record. Two that fight for a field write in turn as well. Where
-// one of the two is somebody else under our name, strange tells that, and it is no loop.
+// loop records a loop. It is none if the two managers fight, as they write in turn as well, or
+// if one of them is an unknown writer, which strange reports.
 func (s *State) loop(object Object, l fights.Loop[apply.ObjectRef], now time.Time) bool {
 	if (s.strangers.of(l.A, l.InA, now, 0) == nil) != (s.strangers.of(l.B, l.InB, now, 0) == nil) {
 		return false
@@ -236,8 +235,8 @@ func (s *State) loop(object Object, l fights.Loop[apply.ObjectRef], now time.Tim
 	}, now)
 }
 
-// strange puts on record who writes to a subject's objects as one of ours. An answer may
-// yet come that makes a write ours: in what time to look again, 0 is not at all.
+// strange records unknown writers of a subject's objects. As an answer may still show that a
+// write is ours, it returns in what time to look again; 0 means not at all.
 func (s *State) strange(subject apply.ObjectRef, now time.Time) (next time.Duration) {
 	for _, w := range s.strangers.about(subject) {
 		object := w.object.ObjectRef
@@ -260,8 +259,8 @@ func (s *State) strange(subject apply.ObjectRef, now time.Time) (next time.Durat
 	return next
 }
 
-// Take returns the troubles of an object in a stable order, those of them that people have not
-// been told of yet, and in what time to look again; 0 means not at all.
+// Take returns the troubles of an object in a stable order, those that have not been reported
+// yet, and in what time to look again; 0 means not at all.
 func (s *State) Take(subject apply.ObjectRef) (troubles []Trouble, news []News, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,8 +320,8 @@ func (s *State) goesOn(r *row, now time.Time) bool {
 	})
 }
 
-// Forget drops what is known of an object that is gone, and returns the objects to look at with
-// Take.
+// Forget drops what is known about an object that is gone, and returns the objects to look at
+// with Take.
 func (s *State) Forget(object Object) []apply.ObjectRef {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,8 +27,8 @@ const (
 // strangers finds writes under our names that this process did not send, by the
 // resourceVersions that its applies were answered with. It has no clock.
 type strangers struct {
-	leads  bool            // before, the writes under our names are those of whoever leads
-	runs   map[string]bool // managers of this process; another one may run the others
+	leads  bool            // false: another process leads and writes under our names
+	runs   map[string]bool // managers of this process; another process may run the others
 	sent   *recent.Cache[string, struct{}]
 	unsent []unsentWrite
 }
@@ -41,15 +41,15 @@ type unsentWrite struct {
 	fields  []fieldowners.Path
 }
 
-// Unsent describes writes that somebody else sent under a name of ours.
+// Unsent describes writes that another process sent under a name of ours.
 type Unsent struct {
 	Manager string
 	Object  apply.ObjectRef
 	Writes  int                // in the minute before it was found
-	Fields  []fieldowners.Path // that changed owners with them; values are not watched
+	Fields  []fieldowners.Path // that changed owners by these writes; values are not watched
 }
 
-// String returns what was seen, and what it may be.
+// String returns what was seen and what may be the cause.
 func (u Unsent) String() string {
 	const shown = 3
 	fields := "of values alone"
@@ -67,7 +67,7 @@ func (u Unsent) String() string {
 		"another process runs with this field manager, or somebody uses its name", u.Writes, u.Object, u.Manager, fields)
 }
 
-// answered notes a write that this process sent, which the watch may have shown before.
+// answered records a write that this process sent, which the watch may have shown before.
 func (s *strangers) answered(version string) {
 	if version == "" {
 		return
@@ -76,10 +76,9 @@ func (s *strangers) answered(version string) {
 	s.unsent = slices.DeleteFunc(s.unsent, func(w unsentWrite) bool { return w.version == version })
 }
 
-// saw is shown a change. One that several wrote, or that is no apply of ours, is
-// passed over: what is written by get-modify-update is not answered for here. So is one
-// that may have rewritten managed fields and no value. It reports whether there are now
-// more writes than a few.
+// saw records a change that no answer explains. It ignores changes of several writers, writes
+// by Update, and changes that may have rewritten managed fields alone. It reports whether there
+// are now more such writes than fewUnsent.
 func (s *strangers) saw(object Object, change Change, at time.Time) bool {
 	manager, ok := change.applier()
 	if _, sent := s.sent.Get(change.Version); !ok || !s.leads || !s.runs[manager] || change.Version == "" || sent {
@@ -94,7 +93,7 @@ func (s *strangers) saw(object Object, change Change, at time.Time) bool {
 	return len(found) > 0 && found[0].Writes == fewUnsent+1
 }
 
-// applier is the manager that applied a change, where that is certain.
+// applier returns the manager that applied a change; false if that is not certain.
 func (c Change) applier() (string, bool) {
 	writer := c.Again
 	if len(c.Writers) == 1 {
@@ -103,8 +102,8 @@ func (c Change) applier() (string, bool) {
 	return writer.Name, len(c.Writers) <= 1 && applies(writer) && (c.Stamped || c.Generation)
 }
 
-// of returns what others wrote to an object as a manager, in the minute before and at
-// least so long ago. Nothing is up to a few writes.
+// of returns what others wrote to an object as a manager, in the minute before at and at least
+// ago before it. Up to fewUnsent writes count as none.
 func (s *strangers) of(manager string, object apply.ObjectRef, at time.Time, ago time.Duration) []Unsent {
 	found := Unsent{Manager: manager, Object: object}
 	for _, w := range s.unsent {
@@ -134,12 +133,12 @@ func (s *strangers) about(subject apply.ObjectRef) (firsts []unsentWrite) {
 	return firsts
 }
 
-// forget drops what was written to an object that is gone.
+// forget drops the writes to an object that is gone.
 func (s *strangers) forget(uid types.UID) {
 	s.unsent = slices.DeleteFunc(s.unsent, func(w unsentWrite) bool { return w.object.UID == uid })
 }
 
-// fields are those that changed owners, a few of them.
+// fields returns the first few fields that changed owners.
 func (c Change) fields() (paths []fieldowners.Path) {
 	const most = 8
 	for _, m := range c.Fields.Moved {
@@ -151,16 +150,16 @@ func (c Change) fields() (paths []fieldowners.Path) {
 	return paths[:min(most, len(paths))]
 }
 
-// Lead is called when this process begins to write under our names. Earlier writes under them
-// are those of the former leader.
+// Lead is called when this process begins to lead. Earlier writes under our names are those of
+// the former leader.
 func (s *State) Lead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.strangers.leads = true
 }
 
-// Sent declares that this process runs the manager, and returns metrics that record its
-// observed applies as sent by us.
+// Sent declares that this process runs the manager. It returns Metrics that record each
+// observed apply as sent by this process, and pass it on; metrics may be nil.
 func (s *State) Sent(manager string, metrics apply.Metrics) apply.Metrics {
 	if s == nil {
 		return metrics
@@ -181,8 +180,9 @@ type sending struct {
 	manager string
 }
 
-// ObserveApply notes what was written, and whether it took fields by force. An apply that changed nothing may carry the
-// version of somebody else's write.
+// ObserveApply implements apply.Metrics. It records what was written, and whether fields were
+// forced. An apply that changed nothing is left out, as its answer may have the version of
+// somebody else's write.
 func (m sending) ObserveApply(o apply.ApplyObservation) {
 	if o.Result == string(apply.Created) || o.Result == string(apply.Configured) {
 		m.state.mu.Lock()

@@ -15,20 +15,21 @@ import (
 const (
 	ReasonFight = "OwnershipFight"
 	ReasonLoop  = "ReconcileLoop"
-	// ReasonStranger is that somebody else writes under the name of one of ours.
+	// ReasonStranger means that another process writes under the name of one of ours.
 	ReasonStranger = "UnknownWriter"
 )
 
-// Object is one that is watched.
+// Object is an object that is watched.
 type Object struct {
 	apply.ObjectRef
 
-	// Parent is the object of ours that controls it, or the zero value. An object of ours is
-	// its own Parent.
+	// Parent is the object of ours that controls the object, or zero. An object of ours is its
+	// own Parent.
 	Parent apply.ObjectRef
 }
 
-// subject returns the object that people look at: the parent, or without one the object.
+// subject returns the object on which troubles are reported: the parent, or the object if it
+// has none.
 func (o Object) subject() apply.ObjectRef {
 	if o.Parent.Name != "" {
 		return o.Parent
@@ -42,15 +43,16 @@ type Trouble struct {
 	Object apply.ObjectRef // the contested one; of a loop the one where A wrote
 	Other  apply.ObjectRef // of a loop: the one where B wrote
 	Path   fieldowners.Path
-	A, B   fieldowners.Manager // of a loop without operation; of an unknown writer A alone
-	// Yields are those of ours that would force the field, and do not meanwhile.
+	A, B   fieldowners.Manager // without operation for a loop; an unknown writer is in A alone
+	// Yields are the managers of ours that would force the field, and do not until the trouble
+	// ends.
 	Yields []string
-	// Unsent are writes under our names that this process did not send: of an unknown
-	// writer as they were when it began, of a fight as they are when it is told.
+	// Unsent are writes under our names that this process did not send: for an unknown writer
+	// as they were at its beginning, for a fight as they are when Take returns it.
 	Unsent []Unsent
 }
 
-// String says who does what to whom. It stays the same while the trouble does.
+// String returns who does what to whom. It stays the same while the trouble does.
 func (t Trouble) String() string {
 	if t.Reason == ReasonStranger {
 		return t.unsent()
@@ -76,23 +78,23 @@ func (t Trouble) unsent() string {
 	return strings.Join(texts, "; ")
 }
 
-// News is a trouble that people should hear of: one that began, or a field that was
-// taken back as soon as ours had forced it again.
+// News is a trouble to report: one that began, or with Again, a field that was taken back after
+// ours had forced it.
 type News struct {
 	Trouble
 
 	Again bool
-	// Next is in what time ours forces the field again; 0 is never.
+	// Next is in what time ours forces the field again; 0 means never.
 	Next time.Duration
 }
 
-// row is a trouble on record.
+// row is a recorded trouble.
 type row struct {
 	Trouble
 
 	subject apply.ObjectRef
 	family  Object   // of the object, or of the last one written to
-	breaker *breaker // nil: there is nobody to stop
+	breaker *breaker // nil if none of ours forces
 	news    bool
 	again   bool
 }
@@ -101,8 +103,8 @@ func (r *row) is(reason string, object apply.ObjectRef, path fieldowners.Path, a
 	return r.Reason == reason && r.Object.UID == object.UID && r.Path.Equal(path) && r.A == a && r.B == b
 }
 
-// HowToStop returns what to do so that a manager leaves a field. Releasing works for appliers
-// only: it takes nothing from a manager that writes by Update.
+// HowToStop returns how to make a manager leave a field. A release is only for managers that
+// apply: it takes nothing from one that writes by Update.
 func (s *State) HowToStop(m fieldowners.Manager) string {
 	if s.Config.HowToStop != nil {
 		if how := s.Config.HowToStop(m); how != "" {

@@ -1,10 +1,9 @@
 // Package lanes lets writers of one process take turns at an object, first come, first
 // served.
 //
-// The API server repeats a Server-Side Apply that another write overtakes, inside and
-// without a limit. With many writers of one object it is busy with repetitions. Writers
-// of one process that take turns do not meet at the server, and their writes are never
-// stale because of each other.
+// The API server repeats a Server-Side Apply that another write overtakes, internally and
+// without a limit: with many writers of one object it is busy with repetitions. Writers of one
+// process that take turns cause no repetitions, and no stale writes, to each other.
 //
 // One write at a time leaves the server idle, though, while an answer and the next request
 // are on their way. So a lane has a width: how many joint writes are under way at once. It
@@ -15,18 +14,19 @@
 //
 //  1. A lane belongs to an object: its group, kind, namespace and name. Writes to different
 //     objects do not wait for each other.
-//  2. Turns are taken in the order of coming. Waiting ends with the context.
-//  3. Who enters has the lane alone, for a read and the write that follows from it. Who joins
-//     writes without a read, beside others who joined, up to the width. Nobody passes one who
-//     waits to be alone.
-//  4. Of one writer, a field manager, one joint write is inside at a time, so that its writes
-//     keep their order. Others pass those that wait for it.
-//  5. Who is inside a lane and comes to it again gets a ReentryError: it would wait for itself.
-//  6. Nothing is kept of an object that nobody is writing to, but for a second the pace of
-//     a lane that had joint writes waiting.
+//  2. Turns are first come, first served. Waiting ends with the context.
+//  3. A caller of Enter has the lane alone, for a read and the write that follows from it. A
+//     caller of Join writes without a read, beside other joint writes, up to the width. Nobody
+//     passes a caller that waits to be alone.
+//  4. Each writer, a field manager, has at most one joint write inside, so that its writes keep
+//     their order. Other writers pass those that wait for their own.
+//  5. Entering or joining a lane from inside it is a ReentryError: the caller would wait for
+//     itself.
+//  6. Nothing is kept about an object that nobody is writing to, except, for a second, the pace
+//     of a lane in which joint writes waited.
 //  7. Writers of other processes are not held up; they still meet ours at the server.
-//  8. The round trip is measured by the caller's transport, where Measure asks it to. Until
-//     it is known, the width is one.
+//  8. The caller's transport measures the round trip when Measure returns a Probe. Until the
+//     round trip is known, the width is one.
 //
 // Give one Set to all appliers and updaters of a process.
 //
@@ -39,6 +39,6 @@
 //	}
 //	return write(inside)
 //
-// Invalid: a wait for another goroutine that writes to the same object, from inside its
-// lane. Both wait until the context ends.
+// Invalid: waiting, inside a lane, for another goroutine that writes to the same object. Both
+// wait until the context ends.
 package lanes

@@ -2,22 +2,23 @@ package lanes
 
 import "time"
 
-// lane is that of one object, under Set.mu.
+// lane is the lane of one object. Set.mu guards it.
 type lane struct {
 	set    *Set
 	object Key
 
 	inside, waiting line
-	handed          any // to whoever is let in next
+	handed          any // by HandOn, for the visit let in next
 
 	probe  *Probe // nobody is let in until it has ended
 	pace   pace
 	expiry *time.Timer // of the pace, when nobody is inside
 }
 
-// admit lets in who may be inside beside those who are: one alone, or joint writes up to
-// the width, the first come first. Nobody passes one who wants to be alone. A writer who is
-// inside already is passed by others. Nobody is let in while the round trip is measured.
+// admit lets in the waiting visits that may be inside now, first come, first served: one that
+// is alone, or joint writes up to the width. No visit passes one that waits to be alone. Others
+// pass a joint write whose writer is inside already. Nobody is let in while the round trip is
+// measured.
 func (l *lane) admit() {
 	if l.probe != nil {
 		l.probe.unlessBusy()
@@ -59,8 +60,8 @@ func (l *lane) has(writer string) bool {
 	return false
 }
 
-// yield has a visit that joined wait until it is alone, before all who wait but those who
-// did the same before. It reports whether there is anybody to wait for.
+// yield makes a joint visit wait until it is alone, before all other waiting visits except
+// those that yielded before. It reports whether there is anybody to wait for.
 func (l *lane) yield(v *visit) bool {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
@@ -79,7 +80,7 @@ func (l *lane) yield(v *visit) bool {
 	return true
 }
 
-// leave ends a visit and lets in who comes next.
+// leave ends a visit and lets in the next ones.
 func (l *lane) leave(v *visit) {
 	if v.in == &l.inside {
 		l.ended(v)
@@ -92,7 +93,8 @@ func (l *lane) leave(v *visit) {
 	}
 }
 
-// ended takes from a visit inside what the next ones need.
+// ended takes from a visit that was inside what later ones need: the pace, and what it handed
+// on.
 func (l *lane) ended(v *visit) {
 	contended := l.waiting.len > 0 || l.inside.len > 1
 	switch {
@@ -105,7 +107,7 @@ func (l *lane) ended(v *visit) {
 	v.received, v.handed = nil, nil
 }
 
-// width is how many joint writes may be inside.
+// width returns how many joint writes may be inside.
 func (l *lane) width() int {
 	if l.set.fixed > 0 {
 		return l.set.fixed
@@ -117,7 +119,7 @@ func (l *lane) width() int {
 	return l.pace.width(now, l.set.trip.least(now))
 }
 
-// rest forgets a lane that nobody is in, at once or when its pace is old.
+// rest removes a lane that nobody is in, at once or when its pace is too old to be of use.
 func (l *lane) rest() {
 	l.pace.pause()
 	if left := l.pace.expires(time.Now); left > 0 {
@@ -128,7 +130,7 @@ func (l *lane) rest() {
 	l.set.remove(l)
 }
 
-// wake is for a lane that somebody comes to.
+// wake keeps a lane to which somebody comes from being removed.
 func (l *lane) wake() {
 	if l.expiry != nil {
 		l.expiry.Stop()
@@ -140,7 +142,7 @@ func (l *lane) wake() {
 func (l *lane) expire() {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
-	if l.expiry != nil && l.pace.expires(time.Now) <= 0 { // else somebody came, and may have left again
+	if l.expiry != nil && l.pace.expires(time.Now) <= 0 { // otherwise somebody came, and may have left again
 		l.wake()
 		l.set.remove(l)
 	}

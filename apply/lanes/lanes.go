@@ -14,27 +14,27 @@ import (
 
 // Set is the lanes of a process. It is safe for concurrent use; the zero value is ready.
 type Set struct {
-	fixed int // the width of all lanes; 0: what the network asks for
+	fixed int // the width of all lanes; 0: by measurement
 
 	mu    sync.Mutex
 	lanes map[Key]*lane
-	quiet int       // of lanes: nobody is inside, and the pace is remembered for a moment
+	quiet int       // how many of lanes are kept for their pace alone
 	grown bool      // lanes has held more than keptRoom
 	trip  roundTrip // to the API server
 }
 
-// keptRoom is for how many objects the map may keep its room when nobody is inside:
-// a map does not give room back.
+// keptRoom is the number of objects above which the map is made anew once it is empty: a map
+// does not return its memory.
 const keptRoom = 64
 
 // New returns a set of lanes without writers.
 func New() *Set { return &Set{} }
 
-// OfWidth returns a set whose lanes let in up to so many joint writes, whatever the
-// network costs: for tests and measurements.
+// OfWidth returns a set whose lanes have this width, without measuring: for tests and
+// benchmarks.
 func OfWidth(width int) *Set { return &Set{fixed: width} }
 
-// Key names an object, whatever its version or uid is.
+// Key names an object, without its apiVersion and uid.
 type Key struct {
 	schema.GroupKind
 	types.NamespacedName
@@ -49,8 +49,8 @@ func (k Key) String() string {
 	return strings.TrimSpace(k.Kind + " " + name)
 }
 
-// ErrReentry says that a write was begun inside of another write to the same
-// object by the same caller, for which it would wait for ever. Nothing was sent.
+// ErrReentry means that a write was begun inside another write of the same caller to the same
+// object, for whose end it would wait for ever. Nothing was sent.
 var ErrReentry = errors.New("write within a write")
 
 // ReentryError is ErrReentry with the object.
@@ -66,38 +66,36 @@ func (e *ReentryError) Error() string {
 // Unwrap returns ErrReentry.
 func (e *ReentryError) Unwrap() error { return ErrReentry }
 
-// Enter waits until nobody else is inside the lane of the object, and has it alone. The
-// caller reads and writes the object, under inside, which is ctx and tells that it is
-// inside; and then calls leave, by defer, so that a panic frees the lane as well. leave may
-// be called more than once. Who backs off leaves the lane first.
+// Enter waits until nobody else is inside the lane of the object, and keeps others out until
+// leave is called. The caller reads and writes the object with the context inside, which is ctx
+// marked as inside the lane, and defers leave, so that a panic frees the lane as well. leave
+// may be called more than once, and after an error. Call it before a back-off.
 //
-// What a client waits for within a request it waits for inside: client-go's rate
-// limiter, and the Retry-After of a busy server, ten times. Writers of the same object
-// wait that long as well, and would meet the same limits; give contexts a deadline.
+// Waits of the client within a request are inside the lane: client-go's rate limiter, and the
+// Retry-After of a busy server, ten times. Other writers of the object wait that long as well;
+// give contexts a deadline.
 //
-// Waiting ends with the context: the error wraps its Err then. Entering with a
-// context that came from inside the same lane would wait for itself, and is a
-// *ReentryError, in a goroutine of its own as well: give that one the context from
-// outside. Entering another object's lane from inside is allowed, and needs an order
-// that everybody keeps to: two that are each inside of what the other one waits for
-// wait until their contexts end.
+// Waiting ends with the context; the error then wraps its Err. Entering with a context from
+// inside the same lane would never end and is a *ReentryError, also in another goroutine: give
+// that the context from outside. Entering another object's lane from inside is allowed if all
+// callers keep to one order of objects: two that each wait for the lane in which the other is
+// inside wait until their contexts end.
 func (s *Set) Enter(ctx context.Context, object Key) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, true, "")
 	return v, v.leave, err // short enough to be inlined, so that leave is not allocated
 }
 
-// Join is Enter for a write that needs no read, such as an unforced apply. Others who
-// joined may be inside as well, as many as keep the API server busy over the network,
-// each for another writer: the writes of one writer, a field manager, keep the order of
-// their coming.
+// Join is Enter for a write that needs no read, such as an unforced apply. Other joint writes
+// may be inside as well, up to the width, each for another writer: the writes of one writer, a
+// field manager, keep their order.
 func (s *Set) Join(ctx context.Context, object Key, writer string) (inside context.Context, leave func(), err error) {
 	v, err := s.enter(ctx, object, false, writer)
 	return v, v.leave, err
 }
 
-// Alone waits until everybody else who is inside the lane has left, and lets nobody in
-// before: for a write that turns out to need a read. It has no effect on who is alone
-// already. After an error, which wraps that of the context, the caller has left the lane.
+// Alone waits until all others inside the lane have left, and lets nobody in: for a joint write
+// that turns out to need a read. It returns at once if the caller is alone already. After an
+// error, which wraps that of the context, the caller has left the lane.
 //
 // inside is the context that Join returned.
 func Alone(inside context.Context) error {
@@ -108,16 +106,16 @@ func Alone(inside context.Context) error {
 	return v.wait()
 }
 
-// HandOn leaves a value, such as the object as it was just written, to whoever is inside
-// next, if they wait already and are alone. Nothing is kept for those who come later.
+// HandOn leaves a value, such as the object as it was just written, to the next visit, if that
+// waits already and is alone. Nothing is kept for later visits.
 func HandOn(inside context.Context, value any) {
 	if v := visitOf(inside); v != nil {
 		v.handed = value
 	}
 }
 
-// Handed returns, once, what the one who was inside just before handed on, or nil. Nobody
-// else of this process has been inside since.
+// Handed returns, once, the value that the visit just before handed on, or nil. Nobody else of
+// this process has been inside since.
 func Handed(inside context.Context) any {
 	v := visitOf(inside)
 	if v == nil {
@@ -128,8 +126,8 @@ func Handed(inside context.Context) any {
 	return value
 }
 
-// Overtaken says that the server refused a joint write because another one overtook it:
-// the lane becomes narrower for a moment.
+// Overtaken tells the lane that the server refused a joint write because another one overtook
+// it: the lane becomes narrower for a moment.
 func Overtaken(inside context.Context) {
 	if v := visitOf(inside); v != nil {
 		v.set.mu.Lock()
@@ -145,7 +143,7 @@ func (s *Set) Busy() int {
 	return len(s.lanes) - s.quiet
 }
 
-// enter returns a visit after an error as well, one that has left.
+// enter returns a visit also with an error: one that has left.
 func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
 		if outer.set == s && outer.lane.object == object && !outer.left.Load() {
@@ -163,7 +161,7 @@ func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*vi
 	return v, err
 }
 
-// arrive puts a visit behind all others, and lets it in if it may be inside at once.
+// arrive adds a visit behind all others, and lets it in if it need not wait.
 func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,6 +196,6 @@ func (s *Set) remove(l *lane) {
 	}
 }
 
-// lingers is for how long the pace of a lane is remembered after its last joint writes: so
-// that it is not measured anew after each moment in which nobody is inside.
+// lingers is for how long the pace of a lane is remembered after its last joint write, so that
+// it is not measured anew after each moment in which nobody is inside.
 const lingers = time.Second

@@ -2,29 +2,29 @@ package lanes
 
 import "time"
 
-// pace is how fast the joint writes of a lane are done, and so how many of them keep the
+// pace measures how fast the joint writes of a lane are done, and so how many of them keep the
 // server busy.
 //
 // One write at a time leaves the server idle for as long as an answer and the next request
 // are on their way. The server always has one to do if beside it as many are under way as
 // it does in the time of a round trip: the product of bandwidth and delay.
 type pace struct {
-	gap     time.Duration // from one done to the next, smoothed; 0: not known yet
-	seen    int           // gaps, up to smooth
-	last    time.Time     // when one was done last
-	running bool          // nothing else came in between since then
+	gap     time.Duration // from the end of one write to that of the next, smoothed; 0: not known yet
+	seen    int           // how many gaps, up to smooth
+	last    time.Time     // when a write was done last
+	running bool          // the time since last is part of a gap
 }
 
 const (
-	smooth = 12 // gaps that count
-	few    = 4  // say nothing yet
+	smooth = 12 // how many gaps are averaged
+	few    = 4  // fewer gaps give no width yet
 
 	// widest is more than the field managers of most objects, and bounds what a wrong
 	// measurement can do.
 	widest = 16
 )
 
-// completed takes a joint write that is done.
+// completed counts a joint write that is done.
 func (p *pace) completed(now time.Time) {
 	if p.running {
 		if p.seen < smooth {
@@ -35,20 +35,20 @@ func (p *pace) completed(now time.Time) {
 	p.last, p.running = now, true
 }
 
-// pause says that the time until the next one is done tells nothing.
+// pause leaves the time until the next write is done out of the gaps.
 func (p *pace) pause() { p.running = false }
 
-// resume says that nobody could write until now.
+// resume begins the next gap now, as nobody could write before.
 func (p *pace) resume(now time.Time) {
 	if !p.last.IsZero() {
 		p.last = now
 	}
 }
 
-// slower is for a server that is overtaxed.
+// slower makes the lane narrower, for a server that is overloaded.
 func (p *pace) slower() { p.gap *= 2 }
 
-// expires is how long the pace is still worth remembering.
+// expires returns how long the pace is still worth remembering.
 func (p *pace) expires(now func() time.Time) time.Duration {
 	if p.last.IsZero() {
 		return 0
@@ -56,10 +56,10 @@ func (p *pace) expires(now func() time.Time) time.Duration {
 	return lingers - now().Sub(p.last)
 }
 
-// width is how many writes are under way at a time: one that the server does, those that
-// it does in the time of a round trip, and, as they do not arrive evenly, up to one more
-// that is ready. It is rounded up from 0.45: one more than is needed makes writes overtake
-// each other, one less leaves the server idle.
+// width returns how many writes are to be under way at a time: one that the server does, those
+// that it does in the time of a round trip, and, as they do not arrive evenly, up to one more
+// that is ready. It is rounded up from 0.45: one more than is needed makes writes overtake each
+// other, one less leaves the server idle.
 func (p *pace) width(now time.Time, trip time.Duration) int {
 	if p.seen < few || trip == 0 {
 		return 1
@@ -70,5 +70,5 @@ func (p *pace) width(now time.Time, trip time.Duration) int {
 	return min(1+int(onTheWay+min(onTheWay, 1)+0.55), widest)
 }
 
-// stalled is how many gaps long a silence is that is no chance.
+// stalled is how many gaps a silence lasts before it counts as a slower server.
 const stalled = 4

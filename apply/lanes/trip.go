@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// roundTrip is how long a request is on its way to the API server and back, at least: the
-// least of the last few measurements, as the server may have been busy with others.
+// roundTrip measures how long a request is on its way to the API server and back: the least of
+// the last few measurements counts, as the server may have been busy during others.
 type roundTrip struct {
 	measured [4]measurement
 	next     int
@@ -21,9 +21,9 @@ type measurement struct {
 }
 
 const (
-	between    = 150 * time.Millisecond // measurements at least, while writers wait
-	rare       = 60                     // and at least so many times what one takes, as the lane is empty meanwhile
-	recently   = 6 * time.Second        // what was measured before that is no longer true
+	between    = 150 * time.Millisecond // the least time between measurements while writers wait
+	rare       = 60                     // and the least multiple of what a measurement takes, as the lane is empty meanwhile
+	recently   = 6 * time.Second        // older measurements do not count
 	failedFor  = 10 * time.Second
 	refusedFor = 10 * time.Minute
 )
@@ -31,7 +31,7 @@ const (
 // ProbeTimeout is how long the writers of an object may wait for a measurement.
 const ProbeTimeout = time.Second
 
-// least is 0 if nothing is known.
+// least returns the round trip, 0 if it is not known.
 func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	for _, m := range &r.measured {
 		if m.took > 0 && now.Sub(m.at) <= recently && (took == 0 || m.took < took) {
@@ -41,19 +41,21 @@ func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	return took
 }
 
-// Probe is a measurement of the round trip, which ends by one of its methods. It waits with Quiet.
+// Probe is a measurement of the round trip. Wait with Quiet, send a request, and then end the
+// measurement by Answered, Failed or Refused.
 //
-// The lane lets nobody in until it has ended. Beside writes, which keep a small server busy, a request would wait for
-// them, and the round trip look longer than it is: the lane would become too wide, and the writes get in each other's way.
+// The lane lets nobody in until the measurement has ended. Beside writes, which keep a small
+// server busy, the request would take longer than the round trip: the lane would become too
+// wide, and writes would overtake each other.
 type Probe struct {
 	lane  *lane
 	quiet chan struct{} // closed when nobody is inside any more
 	began time.Time
 }
 
-// Measure returns a Probe where the round trip to the API server is to be measured now, by
-// a request that costs the server next to nothing: when others are in the lane, or wait for
-// it, and it was not measured a moment ago. Else it is nil.
+// Measure returns a Probe if the round trip to the API server is to be measured now, by a
+// request that costs the server next to nothing: if others are in the lane or wait for it, and
+// the last measurement is old enough. Otherwise it returns nil.
 func Measure(inside context.Context) *Probe {
 	v := visitOf(inside)
 	if v == nil || v.set.fixed > 0 {
@@ -83,7 +85,7 @@ func (p *Probe) Quiet(ctx context.Context) error {
 	}
 }
 
-// Answered says that the server has answered.
+// Answered ends the measurement with the server's answer.
 func (p *Probe) Answered() {
 	now := time.Now()
 	took := max(now.Sub(p.began), 1)
@@ -93,13 +95,13 @@ func (p *Probe) Answered() {
 	})
 }
 
-// Failed says that no answer came, or none that tells anything.
+// Failed ends the measurement without a result.
 func (p *Probe) Failed() {
 	p.end(time.Now().Add(failedFor), func(*roundTrip) {})
 }
 
-// Refused says that the request is not allowed: it is not repeated for some minutes. It
-// reports whether that is the first time.
+// Refused ends the measurement because the request is not allowed: the next one is minutes
+// later. It reports whether this is the first refusal.
 func (p *Probe) Refused() (first bool) {
 	p.end(time.Now().Add(refusedFor), func(r *roundTrip) {
 		first = !r.refused
@@ -108,7 +110,7 @@ func (p *Probe) Refused() (first bool) {
 	return first
 }
 
-// end lets in who has waited meanwhile.
+// end notes the result and lets in the visits that have waited meanwhile.
 func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	l := p.lane
 	l.set.mu.Lock()

@@ -12,11 +12,11 @@ type visit struct {
 
 	set  *Set
 	lane *lane
-	by   string // the writer that it joined for
+	by   string // the writer, if it joined
 	left atomic.Bool
 
-	received any // from the visit before
-	handed   any // to the next one
+	received any // handed on by the visit before
+	handed   any // handed on to the next visit
 
 	// Under Set.mu.
 	alone      bool  // shares the lane with nobody
@@ -26,7 +26,7 @@ type visit struct {
 	turn       chan struct{} // closed when it is let in; nil without a wait
 }
 
-// firstVisit is the visit to an object that nobody else is writing to, with its lane.
+// firstVisit is a new lane with its first visit, in one allocation.
 type firstVisit struct {
 	visit
 	lane lane
@@ -34,7 +34,8 @@ type firstVisit struct {
 
 type visitKey struct{}
 
-// Value returns the visit itself to those who ask whether they are inside.
+// Value implements context.Context: the visit is the value by which callees find out that they
+// are inside.
 func (v *visit) Value(key any) any {
 	if _, ok := key.(visitKey); ok {
 		return v
@@ -42,13 +43,13 @@ func (v *visit) Value(key any) any {
 	return v.Context.Value(key)
 }
 
-// visitOf is the innermost visit that a context is from.
+// visitOf returns the innermost visit that a context comes from, or nil.
 func visitOf(ctx context.Context) *visit {
 	v, _ := ctx.Value(visitKey{}).(*visit)
 	return v
 }
 
-// gone is a visit that has left.
+// gone returns a visit that has left.
 func gone(ctx context.Context) *visit {
 	v := &visit{Context: ctx}
 	v.left.Store(true)
@@ -61,7 +62,7 @@ func (v *visit) wait() error {
 	case <-v.turn:
 		return nil
 	case <-v.Done():
-		v.leave() // should it be its turn already, the next one has it
+		v.leave() // if it was let in meanwhile, the next one is
 		return waiting(v.lane.object, v.Err())
 	}
 }
@@ -70,7 +71,7 @@ func waiting(object Key, err error) error {
 	return fmt.Errorf("waiting to write %v: %w", object, err)
 }
 
-// leave ends a visit, be it inside or still waiting.
+// leave ends a visit, whether it is inside or still waiting.
 func (v *visit) leave() {
 	if v.left.Swap(true) {
 		return
@@ -80,7 +81,7 @@ func (v *visit) leave() {
 	v.lane.leave(v)
 }
 
-// line is visits in an order.
+// line is a doubly linked list of visits.
 type line struct {
 	first, last *visit
 	len         int
@@ -107,7 +108,8 @@ func (l *line) remove(v *visit) {
 	l.len--
 }
 
-// from is what points to whoever comes after a visit, and to what points to whoever comes before it.
+// from returns the pointer to the visit after v, or to the first if v is nil; to the pointer to
+// the visit before it, or to the last.
 func (l *line) from(v *visit) **visit {
 	if v == nil {
 		return &l.first

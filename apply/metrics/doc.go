@@ -18,11 +18,11 @@
 //	coapply_stale_writes_total       counter    field_manager kind verb
 //	coapply_lane_wait_seconds        histogram  field_manager kind
 //
-// An apply that needs no request is observed with 0 attempts. Conflicts are
-// ownership conflicts, by what was decided; one that was settled with the same owner
-// in an earlier apply, and is settled from memory, is not counted again. A
-// resourceVersion mismatch is a stale write. The wait is that for the object's lane, over all
-// tries of a call; it is part of the duration.
+// An apply that needs no request is observed with 0 attempts. Conflicts are ownership
+// conflicts, by what was decided; a conflict that was settled with the same owner in an earlier
+// apply is not counted again. A resourceVersion mismatch is a stale write.
+// coapply_lane_wait_seconds is the wait for the object's lane over all tries of a call, and
+// part of the duration.
 //
 // # Labels
 //
@@ -36,6 +36,5 @@
 //     update Success; after an error the word of apply.ResultOf, and of an update
 //     Exhausted, NotFound or Cancelled as well.
 //   - verb: Do, Status, EnsureFinalizer or RemoveFinalizer.
-//   - decision: what the policy said about the field: Reject, Force, Relinquish or
-//     Share.
+//   - decision: of the policy about the field: Reject, Force, Relinquish or Share.
 package metrics

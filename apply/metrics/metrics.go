@@ -83,7 +83,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// common stand before the labels of each metric.
+// common are the first labels of each metric.
 var common = []string{"field_manager", "kind"}
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {

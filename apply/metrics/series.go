@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// labels are those of an observation. There are few of them: each is bounded.
+// labels are the labels of an observation. Each has few values.
 type labels struct {
 	fieldManager string
 	kind         schema.GroupKind
@@ -15,8 +15,8 @@ type labels struct {
 	result       string
 }
 
-// found are the series of labels once they were looked up in each metric, which takes ten
-// times as long as to count.
+// found caches the series of labels: to look them up in each metric takes ten times as long as
+// to count.
 type found[S any] struct {
 	mu sync.RWMutex
 	by map[labels]S
@@ -39,13 +39,13 @@ func (f *found[S]) of(l labels, find func() S) S {
 	return series
 }
 
-// applySeries are those of applies that ended alike.
+// applySeries are the series of applies with the same labels.
 type applySeries struct {
 	total, requests          prometheus.Counter
 	attempts, duration, wait prometheus.Observer
 }
 
-// updateSeries are those of updates that ended alike.
+// updateSeries are the series of updates with the same labels.
 type updateSeries struct {
 	total, stale             prometheus.Counter
 	attempts, duration, wait prometheus.Observer

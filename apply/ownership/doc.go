@@ -1,18 +1,18 @@
-// Package ownership moves fields of an object from other field managers to that of an
-// Applier, and back: to go over from get-modify-update to intents, and to rename, merge and
-// split managers. No value changes.
+// Package ownership moves fields of an object from other field managers to that of an Applier,
+// and back: to migrate from get-modify-update to intents, and to rename, merge and split
+// managers. No value changes.
 //
 // # What the package promises
 //
-//  1. Looking writes nothing. Migrate, Rename and Undo read the object and return a Transfer:
-//     Moves is what its Do moves, Unmoved what stays and why, Unmatched what was not found.
+//  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer: Moves
+//     is what its Do moves, Unmoved what stays and why, Unmatched what was not found.
 //  2. Do is one write, pinned to the uid and resourceVersion that were read. It overwrites no
 //     concurrent write, and does not touch an object that was deleted or recreated.
-//  3. Do moves what was shown. After a concurrent write it reads again, and returns a
+//  3. Do moves what Moves returns. After a concurrent write it reads again, and returns a
 //     StaleWriteError if other fields would move now.
 //  4. No other manager loses a field: if the API server would not store all managed fields as
 //     sent, nothing is written.
-//  5. Do returns the Transfer that undoes it; Undo makes it in another process.
+//  5. Do returns the Transfer that undoes it; Undo returns the same in another process.
 //
 // Errors are those of package apply, one typed error for each class.
 //

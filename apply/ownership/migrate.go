@@ -16,8 +16,8 @@ import (
 // From names a manager whose fields a transfer takes.
 type From struct {
 	Manager string
-	// Paths are the fields to take, with everything below them. Without any, all fields of
-	// the manager are taken.
+	// Paths are the fields to take, with everything below them. If Paths is empty, all fields
+	// of the manager are taken.
 	Paths []string
 }
 

@@ -11,16 +11,15 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// found is an object as a transfer finds it at one resourceVersion, and what the
-// transfer does to it.
+// found is an object at one resourceVersion, and what a transfer does to it.
 type found struct {
 	wire.Rewrite
 
-	done  bool // its managed fields are as the plan leaves them
-	stale bool // a write told that the object is at another resourceVersion
+	done  bool // the managed fields are as the plan leaves them
+	stale bool // a write has failed: the object is at another resourceVersion
 }
 
-// errAbsent says that the object that was meant is not there any more.
+// errAbsent means that the object does not exist any more.
 var errAbsent = errors.New("the object does not exist")
 
 // read reads the object live and plans. sent is how many writes were sent before.

@@ -20,10 +20,10 @@ import (
 type Transfer struct {
 	applier *apply.Applier
 	verb    string
-	object  apply.ObjectRef // with the uid of the object that was looked at
+	object  apply.ObjectRef // with the uid of the object that was read
 	fields  fieldowners.Transfer
 	shown   *found
-	undoes  bool // what moves is a part of shown, however much of it is left
+	undoes  bool // Do may move a part of shown only: what is left
 
 	unmatched []string
 }
@@ -179,8 +179,8 @@ func (t *Transfer) write(ctx context.Context, state *found) (undo *Transfer, err
 	return nil, err
 }
 
-// classify is for an answer to a write: an object that is not there is one that was
-// deleted since it was read.
+// classify returns the typed error of a write. NotFound means that the object was deleted since
+// it was read.
 func (t *Transfer) classify(ctx context.Context, err error) error {
 	if apierrors.IsNotFound(err) {
 		return &apply.UIDMismatchError{Object: t.object, Err: errAbsent}

@@ -46,7 +46,8 @@ func owns(owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners
 	})
 }
 
-// whoElse names the owners of the object, for a manager that is not among them.
+// whoElse returns a text that names the owners of the object, for a manager that is not among
+// them.
 func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager) string {
 	if other := t.otherVerb("", owned, who, fieldowners.Path{}); other != "" {
 		return other
@@ -63,7 +64,8 @@ func (t *Transfer) whoElse(owned fieldowners.Ownership, who fieldowners.Manager)
 	return "the owners are " + strings.Join(owners, ", ")
 }
 
-// otherVerb says that the manager owns by the other operation.
+// otherVerb returns a text for a manager that owns the fields by the other operation; "" for
+// others.
 func (t *Transfer) otherVerb(before string, owned fieldowners.Ownership, who fieldowners.Manager, path fieldowners.Path) string {
 	verb := "Migrate"
 	switch who.Operation {

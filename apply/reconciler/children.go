@@ -9,8 +9,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// emit returns the intents of a parent, each with its Belongs, and whether Emit had set one
-// itself.
+// emit returns the intents of a parent, each with its Belongs, and reports whether Emit had set
+// a Belongs itself.
 func (r *Reconciler[P]) emit(parent P) (intents []apply.Intent, judged bool, err error) {
 	emission, err := r.Emit(parent)
 	if err != nil {
@@ -31,10 +31,10 @@ func (r *Reconciler[P]) emit(parent P) (intents []apply.Intent, judged bool, err
 	return intents, judged, nil
 }
 
-// isChild is what Config.Belongs is by default. The parent itself may be applied to, too.
-// That we applied something of an object without owners is no proof that it is the
-// parent's where to adopt it would have it deleted with the parent: the intent sets an
-// owner reference, which our objects have from birth, or the set's label.
+// isChild is the default of Config.Belongs. It is also true for the parent itself. For an
+// object without owners, fields that we applied are no proof if adopting it would have it
+// deleted with the parent, that is, if the intent sets an owner reference or the set's label:
+// objects of ours have these from birth.
 func (r *Reconciler[P]) isChild(parent P, intent apply.Intent, object client.Object) bool {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {

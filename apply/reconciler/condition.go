@@ -12,13 +12,14 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// Reasons of a condition, the first two of an event as well.
+// Reasons of conditions and events.
 const (
-	// ReasonOwnershipConflict: others own fields with other values.
+	// ReasonOwnershipConflict, also of events: others own fields with other values.
 	ReasonOwnershipConflict = "OwnershipConflict"
-	// ReasonNameTaken: an object of the name is someone else's, see apply.ErrNotOurs.
+	// ReasonNameTaken, also of events: an object of the name is someone else's, see
+	// apply.ErrNotOurs.
 	ReasonNameTaken = "NameTaken"
-	// ReasonManagedFieldsUnreadable, in events only: an object has a managed fields entry that
+	// ReasonManagedFieldsUnreadable, of events only: an object has a managed fields entry that
 	// cannot be parsed, see apply.Outcome.
 	ReasonManagedFieldsUnreadable = "ManagedFieldsUnreadable"
 	// ReasonNotAsWanted: everything was applied, and the server has another value of a field,
@@ -27,16 +28,16 @@ const (
 	// ReasonLeftToOthers: everything was applied, except fields that were relinquished or
 	// shared.
 	ReasonLeftToOthers = "LeftToOthers"
-	// ReasonShared: everything was applied, and others own a field, too, so that setting
-	// another value would be rejected. The message says how to end that.
+	// ReasonShared: everything was applied, and others own a field as well, so that another
+	// value would be rejected. The message says how to end that.
 	ReasonShared = "Shared"
 )
 
 // Condition returns a condition of the parent's status that says what became of an emission:
-// True if every intent was applied, Unknown while an object is waited for, else False, with a
-// reason from a fixed set and a message that stays the same while the cause does. If it is
-// True, the message names fields that the server has with other values, that were left to
-// others, and that others share. Set it with meta.SetStatusCondition, which keeps
+// True if every intent was applied, Unknown while an object is waited for, otherwise False,
+// with a reason from a fixed set and a message that stays the same while the cause does. If it
+// is True, the message names fields that have another value at the server, that were left to
+// others, or that others share. Set it with meta.SetStatusCondition, which keeps
 // lastTransitionTime while the status does not change.
 func Condition(conditionType string, generation int64, applied Applied) metav1.Condition {
 	condition := metav1.Condition{
@@ -81,7 +82,8 @@ func message(errs []error) string {
 	return truncated(strings.Join(parts, "; "))
 }
 
-// messageOf leaves out what differs each time, such as a port or a count; the log has it.
+// messageOf returns the error's message without parts that differ each time, such as a port or
+// a count; the log has these.
 func messageOf(err error) string {
 	retryable, contended, conflict := (*apply.RetryableError)(nil), (*apply.ContendedError)(nil), (*apply.ConflictError)(nil)
 	switch {
@@ -95,7 +97,7 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// failedWebhook says that a webhook is in the way, and what to do about it.
+// failedWebhook returns a message about a webhook that failed and what to do about it, or "".
 func failedWebhook(err error) string {
 	name := wire.FailedWebhook(err)
 	if name == "" {
@@ -104,7 +106,7 @@ func failedWebhook(err error) string {
 	return fmt.Sprintf(": the API server could not call the admission webhook %q; check that its service runs", name)
 }
 
-// truncated keeps a message well within the 32 KiB that a condition may have.
+// truncated cuts a message off well within the 32 KiB that a condition may have.
 func truncated(message string) string {
 	const limit = 1024
 	if text := []rune(message); len(text) > limit {

@@ -11,11 +11,11 @@
 //  4. Ensures the finalizer before anything else is written. If it had to be added, the
 //     reconcile ends and the next one begins at once. If the parent turns out to be paused
 //     or deleted by now, 2 and 3 hold.
-//  5. Calls Config.Emit, which has no client and no clock: its intents follow from the
-//     parent alone, and golden tests hold them.
+//  5. Calls Config.Emit, which has no client and no clock: its intents follow from the parent
+//     alone, and golden tests check them.
 //  6. Applies every intent, also after one failed. Children are created exclusively, see
 //     Config.Belongs.
-//  7. With Config.Prune, and if all of them were applied: deletes what the parent emitted
+//  7. With Config.Prune, and if all intents were applied: deletes what the parent emitted
 //     before and no longer emits.
 //  8. Calls Config.Status, and writes the parent's status by get-modify-update or as an
 //     intent. Then calls Report.Then. If the parent turns out to have been deleted, nothing is
@@ -24,13 +24,13 @@
 // # What becomes of errors
 //
 // An ownership conflict that the policy rejects is reported in the status, in an event and in
-// the log, once while it stays the same. It is tried again a minute later, or when parent or
+// the log, once while it stays the same. It is tried again after a minute, or when parent or
 // child change, and is not an error of the reconcile, as retrying at once does not help. A
 // conflict that is settled is reported in one event. An object that is someone else's
 // (apply.ErrNotOurs) is treated as a rejected conflict. A Namespace that is being deleted is
 // reported in the status and in the log, without an event, and tried again a minute later. A
-// RetryableError waits as long as the server asked. Everything else is retried by the
-// controller's rate limiter, and so are all errors if one of several is of that kind.
+// RetryableError waits as long as the server asked. All other errors are retried by the
+// controller's rate limiter; if one of several errors is such an error, all are.
 //
 // # What the caller promises
 //

@@ -15,11 +15,11 @@ import (
 	"coapply.dev/apply/update"
 )
 
-// finalize is for a parent that is being deleted: Cleanup, then with Prune what was
-// emitted, and when all of that is done the finalizer goes.
+// finalize ends a parent that is being deleted: it calls Cleanup, deletes with Prune what was
+// emitted, and removes the finalizer when all of that is done.
 func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Result, error) {
 	if !slices.Contains(parent.GetFinalizers(), r.Finalizer) {
-		return reconcile.Result{}, nil // done before, and others still hold the parent; or nothing was ever emitted
+		return reconcile.Result{}, nil // done before, and other finalizers remain; or nothing was ever emitted
 	}
 	if r.Cleanup != nil {
 		if done, err := r.Cleanup(ctx, parent); err != nil || !done {
@@ -41,7 +41,7 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	several := (*applyset.PruneError)(nil)
 	switch {
 	case errors.As(err, &several):
-		result, err = Requeue(ctx, several.Errs...) // each has its own time to be tried again
+		result, err = Requeue(ctx, several.Errs...) // Requeue judges each error by itself
 	case errors.Is(err, apply.ErrUIDMismatch):
 		return false, reconcile.Result{}, nil // the parent is gone: there is no finalizer to remove
 	case err != nil:
@@ -54,9 +54,8 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	return done, result, err
 }
 
-// lookAgain is in what time to look again at members that are held by finalizers, as
-// nothing that is watched need tell their end. The longer it takes, the longer the
-// wait.
+// lookAgain returns when to look again at members that have finalizers, as their end may not be
+// watched. The wait grows with the time since the deletion.
 func lookAgain(deleted time.Time) time.Duration {
 	const least, most = time.Second, time.Minute
 	return wait.Jitter(min(max(time.Since(deleted)/4, least), most), 0.2)

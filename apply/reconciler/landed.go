@@ -10,9 +10,8 @@ import (
 	"coapply.dev/fieldowners/command"
 )
 
-// landed says of intents that were all applied what of them is not as a reader would
-// think: fields that the server has otherwise, that were left to others, and that others
-// share.
+// landed returns reason and message of a condition about intents that were all applied, for
+// fields that have another value at the server, that were left to others, or that others share.
 func landed(outcomes []apply.Outcome) (reason, message string) {
 	var differ, left, shared []string
 	for _, outcome := range outcomes {
@@ -44,10 +43,10 @@ func landed(outcomes []apply.Outcome) (reason, message string) {
 	return reason, truncated(strings.Join(slices.Concat([]string{message}, differ, left, shared), "; "))
 }
 
-// sharing says with whom fields of an object are shared, and how to end that.
+// sharing returns texts that say with whom fields of an object are shared, and how to end that.
 func sharing(outcome apply.Outcome) (texts []string) {
 	paths := map[fieldowners.Manager][]fieldowners.Path{}
-	var others []fieldowners.Shared // one a manager
+	var others []fieldowners.Shared // one for each manager
 	for _, field := range outcome.Shared {
 		if len(paths[field.With]) == 0 {
 			others = append(others, field)
@@ -69,14 +68,14 @@ func are(fields []fieldowners.Path) string {
 	return "are"
 }
 
-// migration is the command that makes fields a manager's alone. Without --yes it only shows
-// what would move.
+// migration returns the command that makes fields a manager's alone. Without --yes it only
+// shows what would move.
 func migration(object apply.ObjectRef, to, from fieldowners.Manager, fields []fieldowners.Path) string {
 	subject := command.Subject{Group: object.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
 	return strings.Replace(command.EndSharing(to, from, fields), command.Placeholder, subject.Target(), 1) + " --yes"
 }
 
-// joined names a few fields.
+// joined returns the first few fields as text.
 func joined(fields []fieldowners.Path) string {
 	const most = 5
 	var texts []string

@@ -12,13 +12,13 @@ import (
 // news remembers the last trouble of each parent, so that trouble is logged and reported once
 // while it stays the same. A new process reports it again.
 type news struct {
-	byTrouble *recent.Cache[trouble, uint64] // a hash of what was told
+	byTrouble *recent.Cache[trouble, uint64] // a hash of what was reported
 }
 
-// trouble is a kind of it that a parent may have.
+// trouble names one kind of trouble of one parent.
 type trouble struct {
 	parent types.UID
-	part   string // what was applied: "" is what was emitted
+	part   string // of what is applied: "" for what is emitted, or statusPart
 	what   string
 }
 
@@ -28,7 +28,7 @@ const rememberedTroubles = 8192
 
 func newNews() news { return news{recent.New[trouble, uint64](rememberedTroubles)} }
 
-// isNew reports whether errors differ from those of the last time. None are no news.
+// isNew reports whether there are errors and they differ from those of the last time.
 func (n news) isNew(of trouble, errs []error) bool {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

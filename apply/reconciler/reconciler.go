@@ -35,26 +35,26 @@ type Emission struct {
 // Applied is what became of an Emission.
 type Applied struct {
 	Outcomes []apply.Outcome // one per intent, in their order
-	Errs     []error         // what went wrong, of emitting, of each intent and of pruning; never nil ones
-	Pruned   applyset.Pruned // with Config.Prune: what was emitted before and no longer is
+	Errs     []error         // non-nil errors: of emitting, of each intent, and of pruning
+	Pruned   applyset.Pruned // with Config.Prune: what became of objects that are no longer emitted
 
-	judged bool // an intent has a Belongs of its own, which may look at anything
+	judged bool // an intent has a Belongs of its own, which may read any field
 }
 
-// Report is what a Status function wants written.
+// Report is what a Status function wants to be written.
 type Report[P client.Object] struct {
 	// Change sets the status fields that this reconciler writes, on the parent as it is by
-	// then, by get-modify-update through the Updater. nil writes nothing.
+	// then. They are written by the Updater (get-modify-update). nil writes nothing.
 	Change func(parent P) error
 	// Apply is an alternative to Change: the status as an apply configuration of the parent,
 	// with every status field that this reconciler owns, applied by the Applier. Make its
 	// conditions by apply.Conditions.
 	Apply runtime.ApplyConfiguration
-	// Then is called once the status has landed, for what must not happen before. It may be
+	// Then is called after the status has landed, for what must not happen before. It may be
 	// nil.
 	Then func(ctx context.Context) error
 	// After is the time until the next reconcile if nothing changes, for what depends on the
-	// clock; 0 means that there is none.
+	// clock; 0 for none.
 	After time.Duration
 }
 
@@ -64,8 +64,8 @@ type Config[P client.Object] struct {
 	Client client.Reader
 	// Applier applies what is emitted.
 	Applier *apply.Applier
-	// Updater writes the finalizer, and the status of Report.Change; under the
-	// applier's name, usually.
+	// Updater writes the finalizer, and the status of Report.Change, usually under the
+	// Applier's field manager.
 	Updater *update.Updater
 	// Emit returns the intents of a parent. It must not change the parent.
 	Emit func(parent P) (Emission, error)
@@ -76,8 +76,8 @@ type Config[P client.Object] struct {
 	// any owner, one with the label of the parent's set or, with neither Prune nor an owner
 	// reference in the intent, one to which the applier's field manager has applied.
 	//
-	// A function of yours is also asked about the objects of intents with MustExist: one
-	// that it denies counts as Absent.
+	// A Belongs that is set is also called with the objects of intents with MustExist: if it
+	// returns false, the Outcome is Absent.
 	Belongs func(parent P, child client.Object) bool
 	// Prune deletes what a parent emitted before and no longer does: the parent and
 	// what it emits become an ApplySet, see applyset.Sets for what that costs and
@@ -86,18 +86,19 @@ type Config[P client.Object] struct {
 	// deleted before the parent, in every namespace, and not by the garbage collector.
 	Prune bool
 
-	// Finalizer is ensured on each parent, unless it is "". It needs Cleanup, Prune or both.
+	// Finalizer is added to each parent, unless it is "". It needs Cleanup, Prune or both.
 	Finalizer string
 	// Cleanup is called for a parent that is being deleted until it returns done; then the
 	// finalizer is removed. What it waits for must lead to another reconcile. With Prune,
-	// what was emitted is deleted once it is done, and it is called again while some of that
-	// is left; it may be nil then.
+	// Cleanup may be nil; once it returns done, what was emitted is deleted, and it is called
+	// again while some of that is left.
 	Cleanup func(ctx context.Context, parent P) (done bool, err error)
-	// Status may be nil.
+	// Status returns what to write to the parent's status after the intents were applied. It
+	// may be nil.
 	Status func(ctx context.Context, parent P, applied Applied) (Report[P], error)
 	// Gone is called for a parent that does not exist any more. It may be nil.
 	Gone func(ctx context.Context, parent types.NamespacedName) error
-	// Events records events of conflicts. It may be nil.
+	// Events records events about conflicts and pruning. It may be nil.
 	Events events.EventRecorder
 }
 
@@ -136,8 +137,8 @@ type Reconciler[P client.Object] struct {
 
 const rememberedDeleted = 8192
 
-// New returns a Reconciler. P is the Go type of the parent's kind; one that stands for any
-// kind, as *unstructured.Unstructured does, is refused.
+// New returns a Reconciler. P is the Go type of the parent's kind; a type for any kind, such as
+// *unstructured.Unstructured, is refused.
 func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
@@ -165,7 +166,7 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 		}
 		return Requeue(ctx, err)
 	}
-	if _, deleted := r.deleted.Get(parent.GetUID()); deleted { // each child would be collected at once, which would lead here again
+	if _, deleted := r.deleted.Get(parent.GetUID()); deleted { // the garbage collector would delete each child at once, which would lead here again
 		return reconcile.Result{}, nil
 	}
 	if ended, result, err := r.ends(ctx, parent); ended {
@@ -178,7 +179,7 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	case added:
 		return reconcile.Result{RequeueAfter: atOnce}, nil
 	}
-	if ended, result, err := r.ends(ctx, parent); ended { // as it is, where the cache was behind
+	if ended, result, err := r.ends(ctx, parent); ended { // the parent as it is now: the cache may have been behind
 		return result, err
 	}
 	applied := r.apply(ctx, parent)
@@ -199,12 +200,12 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	return result, err
 }
 
-// withoutCopy reads what is the cache's own.
+// withoutCopy makes a read return the cache's own object.
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
-// read returns a copy of the parent as the cache has it, which Emit and Status cannot do harm
-// by. Its managed fields are still the cache's, each of them: they are most of many objects,
-// and nobody writes to them.
+// read returns a copy of the parent as the cache has it, so that Emit and Status cannot change
+// the cache. The entries of its managed fields are shared with the cache: they are most of many
+// objects, and nobody writes to them.
 func (r *Reconciler[P]) read(ctx context.Context, name types.NamespacedName) (P, error) {
 	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(P)
 	if err := r.Client.Get(ctx, name, parent, withoutCopy); err != nil {
@@ -220,8 +221,8 @@ func (r *Reconciler[P]) read(ctx context.Context, name types.NamespacedName) (P,
 	return parent, nil
 }
 
-// atOnce puts a parent back into the queue. (Result.Requeue, which says so, is
-// deprecated, and a RequeueAfter of 0 is none.)
+// atOnce is the RequeueAfter that puts a parent back into the queue at once. (Result.Requeue is
+// deprecated, and a RequeueAfter of 0 means none.)
 const atOnce = time.Nanosecond
 
 func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) error {
@@ -231,8 +232,8 @@ func (r *Reconciler[P]) gone(ctx context.Context, parent types.NamespacedName) e
 	return r.Gone(ctx, parent)
 }
 
-// ends reports whether the reconcile is over before anything is emitted: while the
-// parent is paused, and once it is being deleted.
+// ends reports whether the reconcile ends before anything is emitted, because the parent is
+// paused or being deleted, and returns its result.
 func (r *Reconciler[P]) ends(ctx context.Context, parent P) (bool, reconcile.Result, error) {
 	switch {
 	case parent.GetAnnotations()[PausedAnnotation] == "true":
@@ -245,8 +246,8 @@ func (r *Reconciler[P]) ends(ctx context.Context, parent P) (bool, reconcile.Res
 	return false, reconcile.Result{}, nil
 }
 
-// ensureFinalizer returns the parent as it is now, in case the cache was behind, and reports
-// whether the finalizer had to be added.
+// ensureFinalizer returns the parent as the Updater last knows it, as the cache may be behind,
+// and reports whether the finalizer had to be added.
 func (r *Reconciler[P]) ensureFinalizer(ctx context.Context, parent P) (P, bool, error) {
 	if r.Finalizer == "" {
 		return parent, false, nil
@@ -275,15 +276,15 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 	return applied
 }
 
-// part is what an intent is for.
+// part names an object or a subresource that an intent is for.
 type part struct {
 	object      apply.ObjectRef
 	subresource string
 }
 
-// applyOne applies an intent, unless there was one for the same object: each would
-// give up what only the other one lists. Nor does it apply to a subresource of an object
-// that has just turned out to be someone else's.
+// applyOne applies an intent, unless there was one for the same object: each would give up what
+// only the other one lists. It does not apply to a subresource of an object that has just
+// turned out to be someone else's.
 func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen map[part]error) (apply.Outcome, error) {
 	object, err := intent.Object()
 	if err != nil {
@@ -323,7 +324,8 @@ func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
 	return applied
 }
 
-// writeStatus returns when to reconcile again, beside what went wrong.
+// writeStatus calls Status and writes its Report. It returns when to reconcile again, and what
+// went wrong.
 func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Applied) (time.Duration, error) {
 	if r.Status == nil {
 		return 0, nil
@@ -348,7 +350,7 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	return report.After, err
 }
 
-// land writes the status, pinned to the parent that it is about.
+// land writes the status, pinned to the parent's uid.
 func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) error {
 	switch {
 	case report.Change != nil && report.Apply != nil:

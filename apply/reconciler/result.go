@@ -26,13 +26,14 @@ import (
 const conflictRetry = time.Minute
 
 // Requeue returns when to reconcile again after errors, see the package comment. If each of
-// them names a wait, that is the longest wait that the server asked for, or else that of a
-// conflict; otherwise the rate limiter decides, and no error is lost. nil errors are ignored.
+// them has a wait, the result is the longest wait that the server asked for, or otherwise that
+// of a conflict, up to a fifth longer; else all errors are returned, joined, and the rate
+// limiter decides. nil errors are ignored, and so are all errors once ctx is cancelled.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, errs...)
 }
 
-// requeue says nothing of what is no news in the log, but at level 1.
+// requeue is Requeue that logs errors that are not new at level 1.
 func requeue(ctx context.Context, isNew bool, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {
@@ -63,7 +64,7 @@ func requeue(ctx context.Context, isNew bool, errs ...error) (reconcile.Result, 
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// notApplied counts: each of these errors is about an object.
+// notApplied returns a text with the number of errors, each of which is about an object.
 func notApplied(errs []error) string {
 	n := 0
 	for _, err := range errs {
@@ -77,14 +78,15 @@ func notApplied(errs []error) string {
 	return fmt.Sprintf("%d objects were not applied", n)
 }
 
-// terminating reports whether a Namespace takes nothing new because it is being deleted:
-// nothing heals that but its end, and a parent in it goes as well.
+// terminating reports whether the error is that of a Namespace that is being deleted and takes
+// nothing new. Only its end heals that, and a parent in it goes as well.
 func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// tell records events for conflicts, rejected and settled, for objects that are someone else's,
-// and for what was pruned and what was kept. Nothing is repeated while it stays the same.
+// tell records events about conflicts, rejected and settled, about objects that are someone
+// else's, fields that were taken back, and what was pruned or kept. Rejected conflicts, objects
+// of others and kept objects are not repeated while they stay the same.
 func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	if r.Events == nil {
 		return
@@ -121,8 +123,8 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	}
 }
 
-// tellUnread names entries of managed fields that cannot be read, unless they are no news.
-// Their places in the list are none.
+// tellUnread records events about new entries of managed fields that cannot be read. Their
+// index in the list does not make them new.
 func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcome) {
 	var all []error
 	for _, outcome := range outcomes {
@@ -142,15 +144,15 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 	}
 }
 
-// settled are the decisions by which an intent lands.
+// settled are the decisions with which an intent lands.
 var settled = map[apply.Decision]struct{ reason, what string }{
 	apply.Force:      {"OwnershipForced", "set"},
 	apply.Relinquish: {"OwnershipRelinquished", "did not set"},
 	apply.Share:      {"OwnershipShared", "shares the value, and did not set"},
 }
 
-// tellSettled records one event for each field. A field may have many owners, real or forged: the first is named, and the
-// others are counted.
+// tellSettled records one event for each field. Of several owners, which may be forged, the
+// first is named, and the others are counted.
 func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts []apply.Conflict) {
 	type field struct {
 		decision apply.Decision
@@ -185,16 +187,16 @@ func takenBack(outcome apply.Outcome) string {
 		joined(outcome.TakenBack), outcome.Object, fieldowners.BeforeFirstApply)
 }
 
-// noteLimit is the limit of the events API, in bytes.
+// noteLimit is the events API's limit of a note, in bytes.
 const noteLimit = 1024
 
-// Event records an event of what was applied, with its note cut to what the API allows. The
-// recorder counts an event that it knows by object, reason and action, and keeps the first
-// note. So the action is derived from the note, and the object has no resourceVersion, with
-// which each status write would make another event.
+// Event records an event about a parent, with its note cut to the length that the API allows.
+// The recorder counts events with the same object, reason and action as one, and keeps the
+// first note. So the action is derived from the note, and the object is given without a
+// resourceVersion, with which each status write would make another event.
 func Event(recorder events.EventRecorder, parent client.Object, eventType, reason, note string) {
 	if len(note) > noteLimit {
-		// A character cut in two would be replaced on the way, by a longer one.
+		// A character cut in two would be replaced by a longer one.
 		note = strings.ToValidUTF8(note[:noteLimit-len("…")], "") + "…"
 	}
 	regarding := parent.DeepCopyObject().(client.Object)

@@ -9,7 +9,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// settledParents remembers the parents whose last reconcile left nothing to come back for.
+// settledParents remembers the parents whose last reconcile left nothing open.
 type settledParents struct {
 	mu   *sync.RWMutex
 	uids map[types.NamespacedName]types.UID
@@ -31,12 +31,12 @@ func (s settledParents) remember(parent types.NamespacedName, uid types.UID) {
 	s.uids[parent] = uid
 }
 
-// Settled reports whether the last reconcile of a parent in this process has ended, and left
-// every child as emitted: no error, no conflict, even a settled one, no field that the server has
-// otherwise, nothing kept that is emitted no longer. A change of a child calls for another
-// reconcile then only if it concerns a field of ours, or what Status reads. It is false from the
-// moment a reconcile begins, for a parent that is paused or being deleted, and where an intent
-// has a Belongs of its own.
+// Settled reports whether the last reconcile of a parent in this process has ended and left
+// every child as emitted: no error, no conflict, not even a settled one, no field with another
+// value at the server, no kept object. Then a change of a child needs another reconcile only if
+// it concerns a field of ours, or what Status reads. Settled is false from the moment a
+// reconcile begins, for a parent that is paused or being deleted, and if an intent has a
+// Belongs of its own.
 func (r *Reconciler[P]) Settled(parent types.NamespacedName, uid types.UID) bool {
 	r.settled.mu.RLock()
 	defer r.settled.mu.RUnlock()
@@ -44,7 +44,7 @@ func (r *Reconciler[P]) Settled(parent types.NamespacedName, uid types.UID) bool
 	return ok && known == uid
 }
 
-// asWanted is Settled of what was applied.
+// asWanted reports whether what was applied leaves the parent settled.
 func (a Applied) asWanted() bool {
 	return len(a.Errs) == 0 && len(a.Pruned.Kept) == 0 && len(a.Pruned.Left) == 0 && !a.judged &&
 		!slices.ContainsFunc(a.Outcomes, func(o apply.Outcome) bool {

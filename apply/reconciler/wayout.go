@@ -9,9 +9,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// wayOut returns for each owner in conflict how its fields become the applier's. For the
-// applier's own name the error says so itself. For a subresource there is no step: who rightly
-// owns a status is not for a command to decide.
+// wayOut returns for each owner in conflict how its fields become the applier's. It returns no
+// step for the applier's own name, as the error has it, nor for a subresource: a command cannot
+// decide who should own a status.
 func wayOut(conflict *apply.ConflictError) (steps []string) {
 	if conflict.Subresource != "" {
 		return nil
@@ -33,7 +33,8 @@ func wayOut(conflict *apply.ConflictError) (steps []string) {
 	return steps
 }
 
-// takeOver differs by how the owner wrote: what it applied it applies again.
+// takeOver returns the step for one owner. It depends on how the owner wrote: one that applied
+// the fields would apply them again.
 func takeOver(conflict *apply.ConflictError, owner fieldowners.Manager, fields []fieldowners.Path) string {
 	us := fieldowners.Manager{Name: conflict.FieldManager, Operation: metav1.ManagedFieldsOperationApply}
 	if owner.Operation == metav1.ManagedFieldsOperationApply {

@@ -11,10 +11,10 @@ import (
 
 var contents = sync.Pool{New: func() any { return &contentBytes{} }}
 
-// contentBytes are what a value holds, as bytes from which it could be read again.
+// contentBytes are the content of a value, in bytes that differ if the content does.
 type contentBytes struct{ bytes []byte }
 
-// What the bytes begin with: that they are JSON, or the number of the type's shape.
+// The bytes begin with asJSON, or with the number of the type's shape.
 const (
 	isJSON     = 0
 	firstShape = 1
@@ -22,7 +22,8 @@ const (
 
 func (c *contentBytes) reset(first uint64) { c.bytes = binary.AppendUvarint(c.bytes[:0], first) }
 
-// read fails for what only encoding/json knows to write, or that it refuses.
+// read writes the content of a configuration. It returns false if only encoding/json can write
+// it, or refuses to.
 func (c *contentBytes) read(config reflect.Value, seed maphash.Seed) bool {
 	shape := shapeOf(config.Type())
 	c.reset(shape.number)
@@ -36,7 +37,7 @@ func (c *contentBytes) text(s string) {
 	c.bytes = append(c.bytes, s...)
 }
 
-// deepest is where a value is taken to contain itself.
+// deepest is the depth at which a value is taken to contain itself.
 const deepest = 1000
 
 func (c *contentBytes) add(s *shape, v reflect.Value, seed maphash.Seed, depth int) bool {
@@ -82,12 +83,12 @@ func oneIf(b bool) uint64 {
 	return 0
 }
 
-// addItself has the value be written where it stands: what the pointer's method would
-// write and the value's not is written so only where there is a pointer to be had.
+// addItself adds the JSON of a value that marshals itself. As in encoding/json, a method of the
+// pointer is used only if the value is addressable.
 func (c *contentBytes) addItself(v reflect.Value) bool {
 	if v.CanAddr() {
 		v = v.Addr()
-		if writer, ok := reflect.TypeAssert[json.Marshaler](v); ok { // what it writes determines the JSON
+		if writer, ok := reflect.TypeAssert[json.Marshaler](v); ok { // its output determines the JSON
 			written, err := writer.MarshalJSON()
 			c.written(written)
 			return err == nil
@@ -148,7 +149,8 @@ func (c *contentBytes) addMap(s *shape, v reflect.Value, seed maphash.Seed, dept
 	return sum.end(c, v.Len())
 }
 
-// mapSum is that of a map's entries, each of which is written at the start and taken away.
+// mapSum is the sum of the hashes of a map's entries. Each entry is written after start,
+// hashed, and removed.
 type mapSum struct {
 	start      int
 	sum, other uint64

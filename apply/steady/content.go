@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// contentOf returns an object as a value, with its kind and without its managed fields.
-// What changes is a copy.
+// contentOf returns an object as a value, with its kind and without its managed fields. The
+// object is not changed.
 func (r Request) contentOf(read Read) (value.Value, error) {
 	if read.Kind != r.Kind {
 		return nil, fmt.Errorf("it was read as %v", read.Kind)
 	}
 	object := read.Object
-	if read, ok := object.(runtime.Unstructured); ok { // types that embed an unstructured.Unstructured, too
+	if read, ok := object.(runtime.Unstructured); ok { // also types that embed an unstructured.Unstructured
 		content := maps.Clone(read.UnstructuredContent())
 		if metadata, ok := content["metadata"].(map[string]any); ok {
 			metadata = maps.Clone(metadata)
@@ -30,7 +30,7 @@ func (r Request) contentOf(read Read) (value.Value, error) {
 	shallow.Elem().Set(reflect.ValueOf(object).Elem())
 	if copied, ok := reflect.TypeAssert[client.Object](shallow); ok {
 		copied.SetManagedFields(nil)
-		copied.GetObjectKind().SetGroupVersionKind(r.Kind) // typed objects are read without
+		copied.GetObjectKind().SetGroupVersionKind(r.Kind) // typed objects are read without their kind
 	}
 	return value.NewValueReflect(shallow.Interface())
 }

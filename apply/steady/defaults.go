@@ -11,9 +11,9 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// completed returns what is wanted with the defaults that the server adds to it where a value
-// is owned as a whole. In all other places a default is a field of its own, which the object
-// has and the intent has not. It is not ok where null may be a default to the server.
+// completed returns the wanted content with the defaults that the server adds in values that
+// are owned as a whole. Elsewhere a default is a field of its own, which the object has and the
+// intent does not. ok is false if the server may read null as a default.
 func (r Request) completed(wanted *typed.TypedValue) (whole map[string]any, ok bool) {
 	c := completion{types: wanted.Schema(), servers: gotypes.IsServersOwnGroup(r.Kind.Group), ok: true}
 	whole = runtime.DeepCopyJSON(r.Config)
@@ -21,11 +21,12 @@ func (r Request) completed(wanted *typed.TypedValue) (whole map[string]any, ok b
 	return whole, c.ok
 }
 
-// completion does what the server does for a custom resource (defaulting.Default of
-// apiextensions-apiserver), and some of what it does for its own kinds, in what is atomic.
+// completion adds defaults in atomic values: as the server does for a custom resource
+// (defaulting.Default of apiextensions-apiserver), and some of those that it adds in its own
+// kinds.
 type completion struct {
 	types   *schema.Schema
-	servers bool // it is one of the server's own kinds
+	servers bool // the kind is one of the server's own
 	ok      bool
 }
 
@@ -65,10 +66,10 @@ func (c *completion) addFields(value map[string]any, of schema.TypeRef, known *s
 	}
 }
 
-// defaultOf returns a copy of what a field of a type has by default, or nil. The types of a
-// custom resource have no names; those of an aggregated API have, and nobody knows whether it
-// adds the defaults that it declares. The server's own kinds declare defaults of fields that
-// they always write, too, and leave out most of the others.
+// defaultOf returns a copy of the default of a field of a type, or nil. Types with names that
+// are not the server's own are those of an aggregated API, of which it is not known whether it
+// adds the defaults that it declares. The server's own kinds declare few of their defaults, and
+// some for fields that are always written: see serverDefaults.
 func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (value any) {
 	switch {
 	case c.servers && of.NamedType != nil:
@@ -83,9 +84,10 @@ func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (val
 	return value
 }
 
-// serverDefaults are those of types that stand in atomic lists and structs, by the names of
-// the types in the server's schemas. A default of a v1 type does not change, and these are as
-// old as the type: see docs/decisions/0054. What is missing here is sent each time.
+// serverDefaults are the defaults of types in atomic lists and structs, by the names of the
+// types in the server's schemas. A default of a v1 type does not change, and these are as old
+// as the type: see docs/decisions/0054. An intent with a default that is missing here is sent
+// each time.
 var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.admissionregistration.v1.MatchResources": {
 		"matchPolicy": "Equivalent", "namespaceSelector": map[string]any{}, "objectSelector": map[string]any{},

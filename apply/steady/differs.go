@@ -8,8 +8,8 @@ import (
 	"coapply.dev/apply/internal/content"
 )
 
-// hasEmptyItem reports whether a value is a list with an item that sets nothing, and is
-// known by defaults alone: the server adds and drops one by turns.
+// hasEmptyItem reports whether a value is a list with an item that sets nothing, so that its
+// keys are defaults: the server adds and drops such an item by turns.
 func hasEmptyItem(content any) bool {
 	list, _ := content.([]any)
 	return slices.ContainsFunc(list, func(item any) bool {
@@ -18,9 +18,9 @@ func hasEmptyItem(content any) bool {
 	})
 }
 
-// differs reports early, and without a schema, that a value of the intent is another
-// one, as far as no list stands in between. Equivalent quantities do not differ, and
-// neither does what is zero from what is absent.
+// differs reports, early and without a schema, whether a value of the intent that is not inside
+// a list differs from the live one. Equivalent quantities do not differ, and neither do zero
+// and absent values.
 func differs(wanted map[string]any, live value.Value) bool {
 	if live == nil || !live.IsMap() {
 		return true

@@ -1,7 +1,7 @@
 // Package steady proves that an apply would change nothing: neither a value nor an owner.
 //
-// It is pure: a request, an object as it was read, and the API server's schemas go in; a proof,
-// or the reason why there is none, comes out. It sends nothing, and does not change its
+// It is pure: from a request, an object as it was read, and the API server's schemas it
+// computes a proof, or the reason why there is none. It sends nothing, and does not change its
 // arguments.
 //
 // # Contract
@@ -12,13 +12,13 @@
 //     change no value.
 //  2. What cannot be proven is an error. Nothing is guessed about fields that the Go type of
 //     the read does not have, or about unknown schemas.
-//  3. A value that differs in form only, such as 1000m where the server has 1, passes for
-//     kinds whose Go type is the server's own, if nobody else owns the field. So do defaults
-//     that the server adds to a value that is owned as a whole: those in the schema of a
-//     custom resource, and a few of the server's own kinds.
+//  3. In kinds whose Go type is the server's own a value may differ in form, such as 1000m
+//     where the server has 1, if nobody else owns the field. So may defaults that the server
+//     adds to a value that is owned as a whole: those in the schema of a custom resource, and a
+//     few of the server's own kinds.
 //  4. Keys returns different keys for applies of different content. Prints returns hashes of
-//     what the proof depends on: our entry, and the values that it owns. What was proven of
-//     one version holds for another with the same Print, if the proof was exact.
+//     what the proof depends on: our entry, and the values that it owns. A proof for one
+//     version of an object holds for another with the same Print, if the proof was exact.
 //  5. What the server does beyond Server-Side Apply, such as mutating admission, is not
 //     considered.
 //

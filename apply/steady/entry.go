@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// ownEntry returns our entry if there is exactly one of any apiVersion, and it is of ours.
+// ownEntry returns the manager's entry if it has exactly one, and that is in the request's
+// apiVersion.
 func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
 	var own *metav1.ManagedFieldsEntry
 	entries := read.GetManagedFields()
@@ -40,7 +41,7 @@ func parseFields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, err
 }
 
-// fieldsOf returns the set that the server would keep for what is applied.
+// fieldsOf returns the set of fields that the server would record for what is applied.
 func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 	set, err := applied.ToFieldSet()
 	if err != nil {
@@ -49,7 +50,7 @@ func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 	return set.Difference(neverOwned), nil
 }
 
-// neverOwned is what the server takes out of every set of fields.
+// neverOwned are the fields that the server removes from every set.
 var neverOwned = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("apiVersion"),
 	fieldpath.MakePathOrDie("kind"),

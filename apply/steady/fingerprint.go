@@ -32,34 +32,34 @@ type Print struct {
 // Kind returns the kind of the object.
 func (p *Print) Kind() schema.GroupVersionKind { return p.kind.Value() }
 
-// IsOf reports whether a read is of the object that was proven, and has the uid that the intent
-// is pinned to, if any.
+// IsOf reports whether read is the object of the proof, and has the uid to which the intent is
+// pinned, if any.
 func (p *Print) IsOf(read client.Object, pinned types.UID) bool {
 	return read.GetUID() == p.UID && (pinned == "" || pinned == p.UID)
 }
 
-// HoldsFor reports whether what was proven of one version holds for another. A proof that found
-// a value in another form than the intent's holds for its version alone.
+// HoldsFor reports whether the proof for one version holds for another. A proof that was not
+// exact (Request.Prove) holds for its version alone.
 func (p *Print) HoldsFor(now *Print) bool { return now.entry == p.entry && now.values == p.values }
 
 // SameOwners reports whether the managed fields of both are the same, except for their times.
 func (p *Print) SameOwners(now *Print) bool { return now.owners == p.owners }
 
 // Prints hashes what a proof depends on: our entry, and the values that it owns. It remembers
-// what many entries have in common, as those of one reconciler are often alike.
+// sets of fields, as the entries of one reconciler are often the same.
 type Prints struct {
 	seed  maphash.Seed
 	sets  *recent.Cache[uint64, *fieldpath.Set] // by the hash of an entry
 	views *recent.Cache[viewKey, bool]
 }
 
-// How many sets are remembered at least, and how large they may be.
+// The least number of sets that are remembered, and how large they may be.
 const (
 	rememberedSets    = 256
 	rememberedSetSize = 1 << 14 // bytes of the entry
 )
 
-// viewKey is a set of fields, of a kind, by a schema, as it is seen through a Go type.
+// viewKey is a set of fields of a kind and schema, read through a Go type.
 type viewKey struct {
 	entry  uint64
 	kind   schema.GroupVersionKind
@@ -72,7 +72,8 @@ func NewPrints() *Prints {
 	return &Prints{maphash.MakeSeed(), recent.New[uint64, *fieldpath.Set](rememberedSets), recent.New[viewKey, bool](rememberedSets)}
 }
 
-// Of returns false if one of the values cannot be found, or is not shown as it is stored.
+// Of returns the Print of an object; false if one of the values is not found, or is not shown
+// as it is stored.
 func (f *Prints) Of(request Request, read Read, by managedfields.TypeConverter) (*Print, bool) {
 	entry := request.ownEntry(read)
 	if entry == nil {
@@ -101,7 +102,7 @@ func (f *Prints) Of(request Request, read Read, by managedfields.TypeConverter) 
 	}, true
 }
 
-// ownersIn hashes who owns what, whenever it was written.
+// ownersIn returns a hash of who owns what, without the times.
 func (f *Prints) ownersIn(entries []metav1.ManagedFieldsEntry) uint64 {
 	var hash maphash.Hash
 	hash.SetSeed(f.seed)
@@ -132,8 +133,7 @@ func (f *Prints) setOf(entry *metav1.ManagedFieldsEntry) (hash uint64, set *fiel
 	return hash, set, err
 }
 
-// hidden reports whether the read may hide a value of the set, though another one may
-// have shown it.
+// hidden reports whether the Go type of the read may hide a value of the set.
 func (f *Prints) hidden(key viewKey, read Read, set *fieldpath.Set) bool {
 	hidden, known := f.views.Get(key)
 	if !known {

@@ -12,12 +12,12 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// proveForms holds that values differ in their form only: the server adds defaults to what
-// is owned as a whole, and reads what it stores into its own Go type, which has one text for
-// a quantity and leaves out what is zero. Others who own such a field would be in conflict
-// with ours all the same, as values are compared as they are sent.
+// proveForms returns an error unless values differ in their form only: the server adds defaults
+// to what is owned as a whole, and its Go type has one text for a quantity and leaves out zero
+// values. If others own such a field, there would be a conflict all the same, as the server
+// compares values as they are sent.
 func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read Read) error {
-	if changes.IsSame() || !changes.Removed.Empty() { // the order is another one, or something goes
+	if changes.IsSame() || !changes.Removed.Empty() { // only the order differs, or something would be removed
 		return fmt.Errorf("it would change: %s", changes)
 	}
 	normal, dropped, ok := r.normalForm(wanted, set)
@@ -42,14 +42,14 @@ func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *
 	return nil
 }
 
-// normalForm returns what is wanted as the server would have it, and the fields that it
-// leaves out; nil if that is all of them. It is not ok where that is not known.
+// normalForm returns the wanted content as the server would store it, nil if nothing is left,
+// and the fields that the server leaves out. ok is false if this is not known.
 func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (normal *typed.TypedValue, dropped *fieldpath.Set, ok bool) {
 	completed, ok := r.completed(wanted)
 	if !ok {
 		return nil, nil, false
 	}
-	if r.GoType == nil || !gotypes.IsServersOwn(r.Kind, r.GoType) { // no more is known than its defaults
+	if r.GoType == nil || !gotypes.IsServersOwn(r.Kind, r.GoType) { // only the defaults are known
 		normal, err := typed.AsTyped(value.NewValueInterface(completed), wanted.Schema(), wanted.TypeRef())
 		return normal, fieldpath.NewSet(), err == nil
 	}
@@ -77,8 +77,8 @@ func (r Request) normalForm(wanted *typed.TypedValue, set *fieldpath.Set) (norma
 	return normal, leaves.Difference(fields.Leaves()), true
 }
 
-// asGo returns content as the server's Go type has it. It is not ok where the type does not
-// know a field: an older type leaves that out, whatever its value is.
+// asGo returns content as the server's Go type writes it. ok is false if the type does not know
+// a field: an older type would leave it out, whatever its value is.
 func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	own := reflect.New(r.GoType).Interface()
 	if runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, own, true) != nil {
@@ -88,8 +88,8 @@ func (r Request) asGo(content map[string]any) (value.Value, bool) {
 	return read, err == nil
 }
 
-// heldIn reports whether the object has what holds each of the fields: else an apply
-// would add that.
+// heldIn reports whether the object has the parent of each of the fields: otherwise an apply
+// would add it.
 func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	held := true
 	fields.Iterate(func(path fieldpath.Path) {

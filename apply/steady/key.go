@@ -23,12 +23,12 @@ type Keys struct{ seeds [2]maphash.Seed }
 // NewKeys returns Keys with seeds of their own.
 func NewKeys() Keys { return Keys{[2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}} }
 
-// Of returns different keys for configurations whose JSON differs. The same JSON may have two
-// keys, which costs a proof.
+// Of returns different keys for configurations whose JSON differs, and false if there is no
+// key. The same JSON may have two keys, which costs a proof.
 //
-// JSON is a function of a value's type and of all that its fields hold, so the key is made of
-// these, which takes a fifth of the time of encoding. What cannot be read in this way is in the
-// key as its JSON, see shape.
+// The key is made of the type of the configuration and the content of its fields, which
+// determine the JSON: that takes a fifth of the time of encoding. Content that cannot be read
+// like this enters the key as JSON, see shape.
 func (k Keys) Of(configuration runtime.ApplyConfiguration, manager, subresource string) (Key, bool) {
 	config := reflect.ValueOf(configuration)
 	if !config.IsValid() || config.Kind() != reflect.Pointer || config.IsNil() {

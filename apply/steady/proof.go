@@ -15,8 +15,9 @@ import (
 	"coapply.dev/apply/internal/content"
 )
 
-// Prove returns an error that says what the apply would change, or why that is not known.
-// exactly reports that no value differs even in form.
+// Prove returns nil if the apply would change nothing, and otherwise an error that says what it
+// would change, or why that is not known. exactly reports whether the values are the same in
+// form as well.
 //
 // It does what the API server does (structured-merge-diff's Updater.Apply), by the same library
 // and the server's own schemas: the request's field set replaces that of our entry, and what is
@@ -54,12 +55,12 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly 
 		return false, errors.New("it sets nothing of what holds something, and the server clears of it what nobody owns")
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
-	return exactly && len(emptied) == 0, err // of others' shares another version may have fewer
+	return exactly && len(emptied) == 0, err // in another version others may own less
 }
 
-// asStored returns what was read by the schema of what is wanted, as the server reads what it
-// stores. A Go type that is newer than the server may have a struct, as a status, that the
-// schema does not have, and that is there if it is empty, too.
+// asStored returns the object as the server reads what it stores, by the schema of the wanted
+// content. A Go type that is newer than the server may write an empty struct, such as a status,
+// that the schema does not have: it is left out.
 func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.TypedValue, error) {
 	live, err := typed.AsTyped(held, wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
 	atom, ok := wanted.Schema().Resolve(wanted.TypeRef())
@@ -82,8 +83,8 @@ func (r Request) Compare(read Read) error {
 	return err
 }
 
-// compare is the part of the proof that needs no schema. It returns our entry, and what the
-// object holds.
+// compare is the part of the proof that needs no schema. It returns our entry, and the content
+// of the object.
 func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
 	if r.Manager == "kubectl" {
 		return nil, nil, errors.New("the server writes kubectl's own annotation, too")
@@ -106,7 +107,8 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 	return entry, held, nil
 }
 
-// proveValues merges what is wanted into the object.
+// proveValues returns an error unless merging the wanted content into the object changes no
+// value, or forms only.
 func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, read Read) (exactly bool, err error) {
 	merged, err := live.Merge(wanted)
 	if err != nil {
@@ -122,8 +124,8 @@ func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live 
 	return false, r.proveForms(wanted, set, live, changes, read)
 }
 
-// emptiedBy returns the maps and lists that are set to nothing, or null, and in which the
-// object has something.
+// emptiedBy returns the maps and lists that the intent sets to an empty value or null, and in
+// which the object has something.
 func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
 	set.Leaves().Iterate(func(path fieldpath.Path) {
 		want, ok := valueAt(wanted, path)
@@ -135,8 +137,8 @@ func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpat
 	return emptied
 }
 
-// allOwned reports whether everything below these paths is owned, as far as the entries
-// tell that were read.
+// allOwned reports whether everything below these paths is owned by somebody, by the entries
+// that were read.
 func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	rest, err := fieldsOf(live)
 	if err != nil {
@@ -169,7 +171,7 @@ func valueAt(of value.Value, path fieldpath.Path) (value.Value, bool) {
 	return of, found
 }
 
-// holds counts what is in a map or a list; a scalar holds itself, and null nothing.
+// holds returns the number of items of a map or a list; 1 for a scalar, and 0 for null.
 func holds(of value.Value) int {
 	switch {
 	case of == nil || of.IsNull():

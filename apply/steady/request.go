@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Request is an apply as the proof needs it.
+// Request describes an apply.
 type Request struct {
 	Manager     string
 	Subresource string // "" or status
@@ -20,7 +20,7 @@ type Request struct {
 type Read struct {
 	client.Object
 
-	Kind schema.GroupVersionKind // as the client's scheme knows the Go type
+	Kind schema.GroupVersionKind // of the object's Go type in the client's scheme
 }
 
 const status = "status"

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// shape is how values of a type are read for the key of a configuration. It is a model
-// of encoding/json: what is read determines the JSON.
+// shape says how values of a type are read for the key of a configuration. It models
+// encoding/json: what is read determines the JSON.
 type shape struct {
-	number uint64 // tells the types of configurations apart
+	number uint64 // of the type
 	reading
 	elem   *shape // of a pointer, a slice or a map
 	fields []fieldShape
@@ -24,14 +24,14 @@ type fieldShape struct {
 	*shape
 }
 
-// reading says what of a value determines its JSON.
+// reading is what of a value determines its JSON.
 type reading int
 
 const (
-	// unread: nobody knows. The whole configuration is read as its JSON.
+	// unread: not known. The whole configuration is read as its JSON.
 	unread reading = iota
-	// itself: the value writes itself, so that its JSON is asked for. Whether that takes
-	// a method of the pointer depends on the place, as it does for encoding/json.
+	// itself: the value marshals itself, so its JSON is read. Whether a method of the pointer
+	// is used depends on whether the value is addressable, as for encoding/json.
 	itself
 	text
 	boolean
@@ -45,7 +45,7 @@ const (
 	structure
 )
 
-// shapes are those of the types that were configurations, and of all below them.
+// shapes are the shapes of the types of configurations so far, and of all types in them.
 var shapes = struct {
 	ofConfigs sync.Map // of reflect.Type
 	mu        sync.Mutex
@@ -63,7 +63,8 @@ func shapeOf(t reflect.Type) *shape {
 	return found
 }
 
-// makeShape finds a type that contains itself under way.
+// makeShape returns the shape of a type, and stores it before those of its fields, as a type
+// may contain itself.
 func makeShape(t reflect.Type) *shape {
 	if known, ok := shapes.all[t]; ok {
 		return known
@@ -108,17 +109,16 @@ func readingOf(t reflect.Type) reading {
 		}
 		return list
 	case reflect.Map:
-		if t.Key().Kind() == reflect.String { // whose methods are not asked
+		if t.Key().Kind() == reflect.String { // encoding/json does not call methods of such keys
 			return mapping
 		}
 	}
-	return unread // interfaces among them, as what they hold has any type
+	return unread // for example an interface, whose value may have any type
 }
 
-// entry is where the entries of a map are read, one after the other, without memory for
-// each.
+// entry holds one entry of a map after the other, so that reading them allocates nothing.
 type entry struct {
-	key, value reflect.Value // value: none where it matters that a map's values have no address
+	key, value reflect.Value // value is invalid if it matters that values of a map have no address
 }
 
 func newEntry(of reflect.Type) *entry {
@@ -138,7 +138,7 @@ func (e *entry) at(entries *reflect.MapIter) (key, value reflect.Value) {
 	return e.key, e.value
 }
 
-// clear keeps nothing of a configuration alive.
+// clear drops the references to a configuration.
 func (e *entry) clear() {
 	e.key.SetZero()
 	if e.value.IsValid() {
@@ -146,9 +146,9 @@ func (e *entry) clear() {
 	}
 }
 
-// addressMatters reports whether encoding/json may write a value otherwise where there is a
-// pointer to it. (The items of a slice, and what a pointer points to, always have one, and
-// the values of a map never.)
+// addressMatters reports whether encoding/json may write an addressable value differently. (The
+// items of a slice, and what a pointer points to, are always addressable, the values of a map
+// never.)
 func addressMatters(t reflect.Type) bool {
 	if t.Implements(reflect.TypeFor[json.Marshaler]()) {
 		return false
@@ -161,9 +161,9 @@ func writesItself(t reflect.Type) bool {
 	return to.Implements(reflect.TypeFor[json.Marshaler]()) || to.Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }
 
-// addFields fails where JSON may depend on what is not read: on fields that are not
-// exported, as those of an embedded struct may be used, and on a method that says what
-// is zero.
+// addFields adds the fields of a struct. The shape becomes unread if the JSON may depend on
+// what is not read: on unexported fields, as those of an embedded struct may be used, or on
+// omitzero, which may call an IsZero method.
 func (s *shape) addFields(t reflect.Type) {
 	for i := range t.NumField() {
 		field := t.Field(i)

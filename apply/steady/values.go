@@ -15,7 +15,8 @@ type valueHash struct {
 	sum  uint64
 }
 
-// owned hashes the values of a set: leaves, and whole what is owned as one.
+// owned hashes the values of a set: its leaves, and values that are owned as a whole. It
+// returns false if one is missing.
 func (h *valueHash) owned(set *fieldpath.Set, of value.Value) bool {
 	found := true
 	set.Members.Iterate(func(element fieldpath.PathElement) {
@@ -41,8 +42,8 @@ func (h *valueHash) owned(set *fieldpath.Set, of value.Value) bool {
 	return found
 }
 
-// elementOf returns what one step of a path leads to and, of a list, where it stands: to
-// reorder is to change.
+// elementOf returns the value to which one step of a path leads and, in a list, its index: a
+// new order is a change.
 func elementOf(of value.Value, element fieldpath.PathElement) (at value.Value, index int, found bool) {
 	switch {
 	case of == nil || of.IsNull():
@@ -83,7 +84,7 @@ func isElement(item value.Value, index int, element fieldpath.PathElement) bool 
 	return true
 }
 
-// whole hashes a value with all below it.
+// whole returns the hash of a value with all below it.
 func (h *valueHash) whole(of value.Value) uint64 {
 	part := valueHash{seed: h.seed}
 	switch {

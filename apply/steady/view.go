@@ -11,13 +11,13 @@ import (
 	"coapply.dev/apply/internal/gotypes"
 )
 
-// hides reports whether a field of the set, or part of its value, may be hidden by the
-// Go type that the object was read as.
+// hides reports whether the Go type as which the object was read may hide a field of the set,
+// or part of its value.
 //
-// A server that is newer than the type has fields which the type does not. And a type
-// may hide the form of a value: the server keeps the text that a custom resource was
-// given, 1024Mi, which a resource.Quantity shows as 1Gi; to apply 1Gi would change it.
-// The server's own kinds are stored in the form in which its own types show them.
+// A server that is newer than the type has fields that the type lacks. And a type may hide the
+// form of a value: the server keeps the text of a custom resource, such as 1024Mi, which a
+// resource.Quantity shows as 1Gi; applying 1Gi would change it. The server's own kinds are
+// stored in the form in which their Go types show them.
 func (r Read) hides(set *fieldpath.Set, server *schema.Schema, of schema.TypeRef) bool {
 	if _, raw := r.Object.(runtime.Unstructured); raw {
 		return false
@@ -33,11 +33,11 @@ type view struct {
 	visited map[shown]bool // types may contain themselves
 }
 
-// seen is a value by what is known of it on both sides.
+// seen is the type of a value on both sides, Go and schema.
 type seen struct {
 	goType reflect.Type
 	of     schema.TypeRef
-	exact  bool // in the form in which it is stored
+	exact  bool // the Go type shows the stored form
 }
 
 type shown struct {
@@ -46,7 +46,7 @@ type shown struct {
 	exact  bool
 }
 
-// shows reports whether all of a set below a value is shown.
+// shows reports whether the Go type shows all fields of a set below a value.
 func (v view) shows(set *fieldpath.Set, at seen) bool {
 	at.goType = gotypes.PointedAt(at.goType)
 	if gotypes.HasOwnForm(at.goType) {
@@ -71,8 +71,8 @@ func (v view) shows(set *fieldpath.Set, at seen) bool {
 	return all
 }
 
-// below takes one step of a path. It is not ok where one of the sides does not have it,
-// or the type does not have what an item is known by.
+// below takes one step of a path. ok is false if one of the sides does not have the field, or
+// the Go type lacks a key of the item.
 func (v view) below(at seen, element fieldpath.PathElement) (below seen, ok bool) {
 	atom, found := v.server.Resolve(at.of)
 	list := at.goType.Kind() == reflect.Slice || at.goType.Kind() == reflect.Array
@@ -110,7 +110,7 @@ func (v view) field(at seen, atom schema.Atom, name string) (below seen, ok bool
 	return below, below.goType != nil
 }
 
-// showsWhole reports whether a value is shown with all that the server may keep below it.
+// showsWhole reports whether the Go type shows all that the server may store below a value.
 func (v view) showsWhole(at seen) bool {
 	goType := gotypes.PointedAt(at.goType)
 	atom, ok := v.server.Resolve(at.of)
@@ -138,7 +138,7 @@ func (v view) showsWhole(at seen) bool {
 	case reflect.Map, reflect.Struct:
 		return atom.Map != nil && v.showsFields(seen{goType, at.of, at.exact}, atom.Map)
 	}
-	return true // what it cannot tell it cannot be read into
+	return true // a value of another type could not be read into it
 }
 
 func (v view) showsFields(at seen, server *schema.Map) bool {
@@ -151,7 +151,7 @@ func (v view) showsFields(at seen, server *schema.Map) bool {
 	switch unknown, open := v.server.Resolve(server.ElementType); {
 	case !open || unknown == schema.Atom{}:
 		return true
-	case at.goType.Kind() == reflect.Struct: // may be stored, and has no field
+	case at.goType.Kind() == reflect.Struct: // null may be stored, and has no field
 		return false
 	}
 	return v.showsWhole(seen{at.goType.Elem(), server.ElementType, at.exact})

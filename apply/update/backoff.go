@@ -7,19 +7,17 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Backoffs that come ready. Steps is the number of attempts, so that there is one
-// wait less. Jitter lengthens a wait by up to its share and never shortens it. A
-// Cap does not only bound the waits: the first wait that would exceed it ends the
-// attempts.
+// Ready-made backoffs. Steps is the number of attempts, one more than the number of waits.
+// Jitter lengthens a wait by up to its share and never shortens it. A Cap also ends the
+// attempts: at the first wait that would exceed it.
 var (
 	// DefaultRetry is client-go's: 5 attempts, each wait 10 to 11 ms. For many
 	// clients that write to one object a few times.
 	DefaultRetry = retry.DefaultRetry
 
-	// DefaultBackoff is client-go's: 4 attempts with waits of 10, 50 and 250 ms, each
-	// up to 10 % longer. For an object that one controller mostly owns. A fourth wait
-	// of 1250 ms, which is sometimes quoted, never happens: it would stand before a
-	// fifth attempt.
+	// DefaultBackoff is client-go's: 4 attempts with waits of 10, 50 and 250 ms, each up to 10
+	// % longer. For an object that one controller mostly owns. A fourth wait of 1250 ms, which
+	// is sometimes quoted, never happens: it would come before a fifth attempt.
 	DefaultBackoff = retry.DefaultBackoff
 
 	// Exponential makes 4 attempts with waits of 100, 200 and 400 ms, 700 ms in all.
@@ -28,12 +26,12 @@ var (
 	Exponential = wait.Backoff{Steps: 4, Duration: 100 * time.Millisecond, Factor: 2}
 )
 
-// Immediate makes so many attempts without waiting.
+// Immediate returns a backoff of this many attempts without waits.
 func Immediate(steps int) wait.Backoff {
 	return wait.Backoff{Steps: steps}
 }
 
-// Fixed makes so many attempts with the same wait between them.
+// Fixed returns a backoff of this many attempts with the same wait between them.
 func Fixed(between time.Duration, steps int) wait.Backoff {
 	return wait.Backoff{Steps: steps, Duration: between}
 }

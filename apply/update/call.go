@@ -23,7 +23,7 @@ type call[T client.Object] struct {
 	log    logr.Logger
 	given  T // never written to
 	ref    apply.ObjectRef
-	stale  bool          // how the last write failed
+	stale  bool          // the last write failed as a stale write
 	waited time.Duration // for the lane, all attempts together
 	result Result[T]
 }
@@ -84,7 +84,7 @@ func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func
 	return inside, leave, err
 }
 
-// try is one attempt, inside the lane: read, judge again, write.
+// try is one attempt, inside the lane: it reads the object, calls mutate again, and writes.
 func (c *call[T]) try(ctx context.Context, this attempt) error {
 	fresh := true
 	if handed := c.handed(ctx); handed != nil {
@@ -124,7 +124,7 @@ func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.
 	return log
 }
 
-// send writes what is wanted. It holds the server's answer afterwards.
+// send writes wanted, which holds the server's answer afterwards.
 func (c *call[T]) send(ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured) error {
 	_, raw := any(object).(runtime.Unstructured)
 	c.written.sending(live)
@@ -160,7 +160,7 @@ func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) 
 func (c *call[T]) writeFailed(ctx context.Context, log logr.Logger, live *unstructured.Unstructured, err error) error {
 	if c.stale = apply.IsStaleWrite(err); c.stale {
 		c.result.StaleWrites++
-		// logr has no level for warnings: the key tells.
+		// logr has no level for warnings: hence the key.
 		log.Info("stale write", "warning", true, "resourceVersion", live.GetResourceVersion(), "error", err.Error())
 	}
 	return c.failed(ctx, "writing", err)
@@ -185,7 +185,7 @@ func (c *call[T]) landed(log logr.Logger, this attempt, live, answered *unstruct
 	return nil
 }
 
-// news makes the usual case, a first attempt, a detail of the log.
+// news returns the log at level 1 for a first attempt, the usual case.
 func (a attempt) news(log logr.Logger) logr.Logger {
 	if a.number == 1 {
 		return log.V(1)
@@ -193,8 +193,8 @@ func (a attempt) news(log logr.Logger) logr.Logger {
 	return log
 }
 
-// failed types the error of a request. An absent object is nothing that the
-// server refuses, and keeps the error it has.
+// failed returns the typed error of a request. NotFound stays as it is: the server refused
+// nothing.
 func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s %v: %w", doing, c.ref, err)
@@ -204,8 +204,8 @@ func (c *call[T]) failed(ctx context.Context, doing string, err error) error {
 
 func copyOf[T client.Object](object T) T { return object.DeepCopyObject().(T) }
 
-// emptyLike gives an empty object to read into. What is read into an object that
-// holds something keeps the map entries and list items that the answer lacks.
+// emptyLike returns an empty object to read into: an object that is not empty would keep map
+// entries and list items that the answer lacks.
 func emptyLike[T client.Object](object T) T {
 	empty := reflect.New(reflect.TypeOf(object).Elem()).Interface().(T)
 	empty.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind()) // unstructured needs it

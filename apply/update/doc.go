@@ -2,75 +2,69 @@
 // finalizers and a status that one writer replaces field by field:
 // get-modify-update with RetryOnConflict.
 //
-// RetryOnConflict and OnError are client-go's util/retry made context-aware, and
-// they tell a stale write (the resourceVersion moved on: read again and it heals)
-// from an ownership conflict (another field manager owns the field: no retry
-// heals it). Do, Status, EnsureFinalizer and RemoveFinalizer stand on them.
+// RetryOnConflict and OnError are client-go's util/retry with a context. They distinguish a
+// stale write (the resourceVersion has changed: reading again heals it) from an ownership
+// conflict (another field manager owns the field: no retry heals it). Do, Status,
+// EnsureFinalizer and RemoveFinalizer build on them.
 //
 // # Contract of the four verbs
 //
-//  1. The object handed in is never written to: it may be the cache's own. The
-//     object after the call is in the Result.
-//  2. The object handed in decides one thing: whether there is anything to write.
-//     When mutate changes nothing of a copy of it (nil and empty are alike), no
-//     request is sent and no attempt is made, so that a steady state costs nothing;
-//     what others wrote since arrives as the next event. That is not asked of an object
-//     from before the updater's own last write to it: it may look as wanted because
-//     that write is not in the cache yet, and is read live. That there is something
-//     to write is never taken from it: every attempt, the first as well, reads live
-//     and asks mutate again. So a write costs a read and a PUT, however far the
-//     cache lags, and one that somebody else has made meanwhile costs the read
-//     alone. Where calls wait for each other the answer to one's write is the next one's
-//     read, and a write costs the PUT: should another process have written in between,
-//     it is stale, and the object is read in the same turn. An object without uid or
-//     resourceVersion is a name only, and is not looked at.
-//  3. mutate is called once on the copy, if that is looked at, and in each attempt on the
-//     object as the call before left it, if it did, and on the one that is read. It sees
-//     no managed fields. Its error on what was read ends the call; before that it decides
-//     nothing, as it may come of what is old there. Only ErrIdentityChanged ends the call
-//     at once.
-//  4. An attempt that finds nothing to write any more sends no write, and is a
-//     success with Changed false. It is inside the object's lane (Config.Lanes) from
-//     the read to the write, so that no other write of the process comes between
-//     them: what is stale then is another process's doing. A call that backs off, and
-//     one that has nothing to write, is in no lane.
+//  1. The object passed in is never written to: it may be the cache's own. The object after the
+//     call is in the Result.
+//  2. The object passed in decides one thing: whether there is anything to write. If mutate
+//     changes nothing of a copy of it (nil and empty are the same), no request is sent and no
+//     attempt is made, so that a steady state costs nothing; what others wrote since arrives as
+//     the next event. An object from before the updater's own last write does not decide this
+//     and is read live: it may look as wanted because the cache does not have that write yet.
+//     If there is something to write, every attempt, including the first, reads live and calls
+//     mutate again. So a write costs a read and a PUT, however far the cache lags, and only the
+//     read if somebody else has made the change meanwhile. If calls wait for each other, the
+//     answer to one's write is the next one's read, and a write costs only the PUT: if another
+//     process has written in between, the write is stale, and the object is read in the same
+//     turn. An object without uid or resourceVersion only names the object, and decides
+//     nothing.
+//  3. mutate is called once on the copy, if the object passed in decides, and in each attempt
+//     on the object that the call before handed on, if it did, and on the one that is read. It
+//     sees no managed fields. Its error on the object read live ends the call; an earlier error
+//     decides nothing, as the object may be old. Only ErrIdentityChanged ends the call at once.
+//  4. An attempt that finds nothing to write any more sends no write and succeeds with Changed
+//     false. It is inside the object's lane (Config.Lanes) from the read to the write, so that
+//     no other write of the process comes between them: a stale write is then the doing of
+//     another process. A call that backs off, or has nothing to write, is in no lane.
 //  5. A write is narrow: the object as the server has it, to the byte, with what mutate
-//     changed. Fields that the Go type does not know, 1024Mi that it would write as
-//     1Gi, empty structs and zero values stay as they were, and with them whoever owns
-//     them. So do the items of lists that mutate did not touch, where others were added,
-//     removed or moved; an item that it did change is found again by its key, as keys
-//     are usually called, or by what it has in common. What the server did not have is
-//     sent whole, with the zero values that the Go type writes. Unstructured and typed
-//     callers send the same.
-//  6. It carries the resourceVersion that was read, and no managed fields: the server
-//     keeps the live ones, while a partial list, as a stripped cache gives, would erase
+//     changed. Fields that the Go type does not know, 1024Mi that it would write as 1Gi, empty
+//     structs and zero values stay as they were, and so do their owners. So do list items that
+//     mutate did not change, even if others were added, removed or moved; an item that it
+//     changed is found again by the usual names of keys, or by the values in common. A value
+//     that the server did not have is sent whole, with the zero values that the Go type writes.
+//     Unstructured and typed callers send the same.
+//  6. A write carries the resourceVersion that was read, and no managed fields: the server
+//     keeps the live ones, while a partial list, such as that of a stripped cache, would erase
 //     the entries of others.
-//  7. Only a stale write is retried. Every other error ends the call: those of the
-//     API server as apply.Classify types them, NotFound as apierrors.IsNotFound
-//     knows it.
-//  8. An object recreated under the same name is not touched: apply.ErrUIDMismatch.
-//     RemoveFinalizer takes an absent object for success.
-//  9. A budget that runs out is an ExhaustedError, a context that ends between
-//     attempts, or while one waits for the lane, an InterruptedError. Both say how
-//     many attempts there were and wrap the last error; return them from Reconcile
-//     and it runs again later.
+//  7. Only a stale write is retried. Every other error ends the call: those of the API server
+//     as apply.Classify returns them, NotFound as it is (apierrors.IsNotFound).
+//  8. An object recreated under the same name is not touched: apply.ErrUIDMismatch. For
+//     RemoveFinalizer an absent object is a success.
+//  9. The error is an ExhaustedError when the backoff allows no further attempt, and an
+//     InterruptedError when the context ends between attempts or while one waits for the lane.
+//     Both have the number of attempts and wrap the last error. Return them from Reconcile,
+//     which then runs again later.
 //
 // # Contract of the caller
 //
-//  1. Read inside the closure: mutate works on the object it is given. What was
-//     captured outside is as old as the call, and written on every attempt.
-//  2. mutate is idempotent, and keeps nothing from one call of it to the next: the
-//     first one's object is never written. After a stale write nothing has landed,
-//     and even an increment may run again on the fresh object. After a lost answer
-//     the write may have landed, and the repeated call increments twice.
-//     It writes to no object, and least of all to the one that it is given: it would
-//     wait for the lane that it is in, until its context ends.
-//  3. Side effects (notifications, requests to others) stand after the call, where
-//     they happen once.
+//  1. mutate reads from the object that it is given. A value captured outside is as old as the
+//     call, and written in every attempt.
+//  2. mutate is idempotent, and keeps nothing from one of its calls for the next: the object of
+//     the first is never written. After a stale write nothing has landed, and even an increment
+//     may run again on the fresh object. After a lost answer the write may have landed, and a
+//     repeated call increments twice. mutate sends no writes: one to its own object would wait
+//     for the lane that it is in, until its context ends.
+//  3. Side effects (notifications, requests to others) come after the call, where they happen
+//     once.
 //  4. NotFound is handled: the object may be deleted at any time.
-//  5. Nothing is created inside a closure, and nothing decided on a count.
-//  6. Set single fields. A closure that replaces the whole status or spec with
-//     what it knew before loses what others wrote, without any 409.
+//  5. mutate creates nothing, and decides nothing by a count.
+//  6. mutate sets single fields. One that replaces the whole status or spec with what was known
+//     before loses what others wrote, without any 409.
 //  7. Do is for metadata and spec, Status for the status. The server drops the
 //     rest silently when the kind has a status subresource.
 //

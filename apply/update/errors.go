@@ -11,22 +11,21 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Sentinels for errors.Is. Those of package apply are returned as well.
+// Sentinels for errors.Is, beside those of package apply.
 var (
-	// ErrExhausted says that every attempt that the backoff allows failed. Try again
-	// later.
+	// ErrExhausted means that every attempt that the backoff allows failed. Try again later.
 	ErrExhausted = errors.New("gave up")
-	// ErrIdentityChanged says that mutate turned the object into another one: it
-	// changed its kind, name, namespace, uid or resourceVersion. Nothing was written.
+	// ErrIdentityChanged means that mutate changed the kind, name, namespace, uid or
+	// resourceVersion of the object. Nothing was written.
 	ErrIdentityChanged = errors.New("mutate changed the identity of the object")
-	// ErrBeingDeleted says that an object that is being deleted takes no new
-	// finalizer. Nothing was written.
+	// ErrBeingDeleted means that the object is being deleted and takes no new finalizer.
+	// Nothing was written.
 	ErrBeingDeleted = errors.New("the object is being deleted")
-	// ErrFinalizerDropped says that the server accepted a new finalizer and the
-	// finalizer is not there.
+	// ErrFinalizerDropped means that the server accepted the write, and the new finalizer is
+	// not there.
 	ErrFinalizerDropped = errors.New("the finalizer is not there")
-	// ErrFinalizerRemains says that the server accepted the removal of a finalizer
-	// and the finalizer is still there.
+	// ErrFinalizerRemains means that the server accepted the write, and the removed finalizer
+	// is still there.
 	ErrFinalizerRemains = errors.New("the finalizer is still there")
 )
 
@@ -41,11 +40,11 @@ func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("%v%s after %s: %v", ErrExhausted, on(e.Object), count(e.Attempts), e.Err)
 }
 
-// Unwrap gives ErrExhausted and the last error.
+// Unwrap returns ErrExhausted and the last error.
 func (e *ExhaustedError) Unwrap() []error { return []error{ErrExhausted, e.Err} }
 
-// InterruptedError says that the context ended between two attempts, before the
-// first, or while one waited for the object's lane; that one does not count.
+// InterruptedError means that the context ended before the first attempt, between two attempts,
+// or while one waited for the object's lane; that one does not count as an attempt.
 type InterruptedError struct {
 	Object   apply.ObjectRef // zero from RetryOnConflict and OnError, which know of no object
 	Attempts int
@@ -61,7 +60,7 @@ func (e *InterruptedError) Error() string {
 	return message
 }
 
-// Unwrap gives the context's error and the last attempt's.
+// Unwrap returns the context's error and that of the last attempt.
 func (e *InterruptedError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Context}
@@ -87,7 +86,7 @@ func (e *FinalizerDroppedError) Unwrap() error { return ErrFinalizerDropped }
 type FinalizerRemainsError struct {
 	Object    apply.ObjectRef
 	Finalizer string
-	Managers  []fieldowners.Manager // by the answer's managed fields; none when it had none
+	Managers  []fieldowners.Manager // by the answer's managed fields; empty if it has none
 }
 
 func (e *FinalizerRemainsError) Error() string {
@@ -102,7 +101,7 @@ func (e *FinalizerRemainsError) Error() string {
 		e.Finalizer, e.Object, ErrFinalizerRemains, strings.Join(owners, ", "))
 }
 
-// Unwrap gives ErrFinalizerRemains.
+// Unwrap returns ErrFinalizerRemains.
 func (e *FinalizerRemainsError) Unwrap() error { return ErrFinalizerRemains }
 
 func on(object apply.ObjectRef) string {
@@ -119,8 +118,8 @@ func count(attempts int) string {
 	return fmt.Sprintf("%d attempts", attempts)
 }
 
-// resultOf names an error for metrics. Exhausted and Cancelled come before the
-// stale write that they wrap.
+// resultOf returns the error's name in metrics. Exhausted and Cancelled come before the stale
+// write that they may wrap.
 func resultOf(err error) string {
 	if err == nil {
 		return apply.ResultOf(nil)

@@ -13,11 +13,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// EnsureFinalizer adds a finalizer to an object that lacks it; one that is there
-// writes nothing. An object that is being deleted takes no new one: the error
-// matches ErrBeingDeleted. The answer is verified: when the finalizer is not there,
-// taken off by admission for example, the error is a *FinalizerDroppedError. The name
-// is DOMAIN/NAME.
+// EnsureFinalizer adds a finalizer, named DOMAIN/NAME, to an object that lacks it. If the
+// object has it, nothing is written. If the object is being deleted, the error matches
+// ErrBeingDeleted. The answer is verified: if the finalizer is not in it, for example because
+// admission took it off, the error is a *FinalizerDroppedError.
 func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
 	invalid := validFinalizer(finalizer)
 	if invalid == nil && !strings.Contains(finalizer, "/") {
@@ -41,15 +40,13 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 	})
 }
 
-// RemoveFinalizer removes a finalizer. An object that is absent or does not have
-// it is success. The answer is verified: when the finalizer is still there, put
-// back by admission for example, the error is a *FinalizerRemainsError that names
-// the managers that own it. The last finalizer of an object being deleted takes
-// the object with it.
+// RemoveFinalizer removes a finalizer. It succeeds if the object is absent or does not have the
+// finalizer. The answer is verified: if the finalizer is still in it, for example because
+// admission put it back, the error is a *FinalizerRemainsError that names the managers that own
+// it. With the last finalizer an object that is being deleted goes.
 //
-// It is a PUT of the list as read, on purpose: a manager that lets go of the
-// finalizer by Server-Side Apply removes nothing as long as another manager owns
-// it as well.
+// It is a PUT of the list as read, because giving up the finalizer by Server-Side Apply would
+// not remove it as long as another manager owns it as well.
 func RemoveFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{
 		name:    "RemoveFinalizer",
@@ -96,7 +93,7 @@ func (u *Updater) verifyRemoved(answer client.Object, finalizer string) error {
 	return remains
 }
 
-// validFinalizer refuses what no API server would take.
+// validFinalizer returns an error for a name that no API server would take.
 func validFinalizer(name string) error {
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
 		return fmt.Errorf("finalizer %q: %s", name, strings.Join(problems, "; "))

@@ -9,8 +9,8 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// handOn leaves the object, as the server has just shown it, to the next call that waits
-// for the lane: it need not read it.
+// handOn leaves the object, as the server has just shown it, to the next call that waits for
+// the lane, which then need not read it.
 func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	gone := shown.GetDeletionTimestamp() != nil && len(shown.GetFinalizers()) == 0
 	if shown.GetUID() != "" && shown.GetResourceVersion() != "" && !gone {
@@ -18,8 +18,8 @@ func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	}
 }
 
-// handed returns the object as the call before left it, or nil. Another process may have
-// written to it since, which a write finds out by its resourceVersion.
+// handed returns the object that the call before handed on, or nil. If another process has
+// written to it since, a write is stale.
 func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	shown, _ := lanes.Handed(ctx).(*unstructured.Unstructured)
 	if shown == nil || shown.GroupVersionKind() != c.ref.GroupVersionKind || c.ref.UID != "" && c.ref.UID != shown.GetUID() {
@@ -28,9 +28,9 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	return shown
 }
 
-// writeUpon writes to the object as the call before left it. Only a write shows whether it
-// is still so: where there is nothing to write, where mutate fails, and where the write
-// comes too late, a live read decides.
+// writeUpon writes to the object that the call before handed on. Only a write shows whether the
+// object is still like that: if there is nothing to write, if mutate fails, or if the write is
+// stale, a live read has to follow.
 func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (written bool, err error) {
 	object, wanted, _ := c.rejudge(handed) // nothing is wanted after an error
 	if wanted == nil {

@@ -13,11 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// look judges the object handed in: when there is nothing to write, the call is
-// settled without a request. That there is something is not believed, nor an error
-// of mutate: both may come of what is old in a cache, and the attempts see it live.
-// Only an object that is not the same any more is the fault of mutate, whatever it
-// is given. That there is nothing is believed of an object that shows our own last write.
+// look calls mutate on a copy of the object passed in. The call is settled without a request if
+// there is nothing to write and the object shows our own last write, or if mutate changed the
+// object's identity. Anything else, such as an error of mutate, may be due to an old cache: the
+// attempts decide, on the live object.
 func (c *call[T]) look() (settled bool, err error) {
 	if c.given.GetUID() == "" || c.given.GetResourceVersion() == "" {
 		return false, nil // a name only
@@ -34,8 +33,8 @@ func (c *call[T]) look() (settled bool, err error) {
 	return true, nil
 }
 
-// copySharingManagedFields copies what mutate may write to. judge takes the managed fields away
-// before, and they are most of many objects.
+// copySharingManagedFields copies the object but its managed fields, which are most of many
+// objects: judge removes them before mutate sees the copy.
 func copySharingManagedFields[T client.Object](object T) T {
 	if _, raw := any(object).(runtime.Unstructured); raw {
 		return copyOf(object) // its content is a map, whose managed fields cannot be left out for the copy alone
@@ -49,8 +48,8 @@ func copySharingManagedFields[T client.Object](object T) T {
 	return copied
 }
 
-// judge has mutate change an object, and tells how it was before and whether there
-// is anything to write.
+// judge calls mutate on an object. It returns a copy from before, and whether there is anything
+// to write.
 func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 	managed := object.GetManagedFields()
 	object.SetManagedFields(nil)
@@ -65,8 +64,8 @@ func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 	return before, true, nil
 }
 
-// rejudge has mutate change what the live object is in Go. wanted is the live object
-// with that change, as it is to be written; nil: there is nothing to write.
+// rejudge calls mutate on the live object in its Go type. wanted is the live object with the
+// change, as it is to be written, or nil if there is nothing to write.
 func (c *call[T]) rejudge(live *unstructured.Unstructured) (object T, wanted *unstructured.Unstructured, err error) {
 	object = emptyLike(c.given)
 	if err := decode(live, object); err != nil {
@@ -87,7 +86,8 @@ func (c *call[T]) rejudge(live *unstructured.Unstructured) (object T, wanted *un
 	return object, wanted, nil
 }
 
-// withoutManagedFields leaves what the object shares with the one that was read as it is.
+// withoutManagedFields removes the managed fields without changing maps that the object shares
+// with the one read.
 func withoutManagedFields(object *unstructured.Unstructured) {
 	if metadata, ok := object.Object["metadata"].(map[string]any); ok {
 		metadata = maps.Clone(metadata)
@@ -96,8 +96,7 @@ func withoutManagedFields(object *unstructured.Unstructured) {
 	}
 }
 
-// change has mutate change the object, and refuses to write it when it is not the
-// same object any more.
+// change calls mutate, and returns ErrIdentityChanged if the object is not the same any more.
 func (c *call[T]) change(before, object T) error {
 	if err := c.mutate(object); err != nil {
 		return fmt.Errorf("changing %v: %w", c.ref, err)

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// decode fills a Go value from an object as the server sent it. It gets a copy: mutate
-// writes to it.
+// decode fills a Go value from a copy of an object as the server sent it, as mutate writes to
+// the value.
 func decode(live *unstructured.Unstructured, into client.Object) error {
 	if raw, ok := into.(runtime.Unstructured); ok {
 		raw.SetUnstructuredContent(runtime.DeepCopyJSON(live.Object))
@@ -67,9 +67,9 @@ func narrow(live *unstructured.Unstructured, before, after client.Object) (*unst
 	return wanted, check(wanted, is, after, known)
 }
 
-// check holds that what is to be written reads back as what mutate made of the object. It
-// may not where a Go type reads items in another order than they have, or keys in
-// another form: its changes cannot be told from what is on the wire.
+// check returns an error unless what is to be written reads back as what mutate made of the
+// object. That fails for a Go type that reads items in another order, or keys in another form,
+// than they have in JSON: its changes cannot be located there.
 func check(wanted *unstructured.Unstructured, is map[string]any, after client.Object, known goType) error {
 	if _, raw := after.(runtime.Unstructured); raw {
 		return nil // nothing is hidden from it
@@ -115,10 +115,9 @@ func alikeAs(a, b any, known goType) bool {
 	return false
 }
 
-// rebase returns live with the change from before to after. Where nothing changed that
-// is live itself; what the server does not have yet is sent whole, zero values that its
-// schema may require included. known is what Go knows of the value; it decides only what
-// JSON does not tell.
+// rebase returns live with the change from before to after. If nothing changed, it returns live
+// itself. A value that the server does not have yet is sent whole, with the zero values that
+// its schema may require. known, the Go type, decides only what JSON does not show.
 func rebase(live, before, after any, known goType) any {
 	if same(before, after, known) {
 		return live
@@ -143,8 +142,8 @@ func same(before, after any, known goType) bool {
 	return reflect.DeepEqual(before, after) || known.sameQuantity(before, after)
 }
 
-// rebaseFields is rebase for a map or a struct. What is in neither before nor after is
-// not known to the Go type, or is hidden by it, and stays.
+// rebaseFields is rebase for a map or a struct. A field that is in neither before nor after is
+// one that the Go type does not know or show, and stays.
 func rebaseFields(live, before, after map[string]any, known goType) map[string]any {
 	content := maps.Clone(live)
 	if content == nil {
@@ -157,7 +156,7 @@ func rebaseFields(live, before, after map[string]any, known goType) map[string]a
 		field := known.field(name)
 		held, _ := content[name].(map[string]any)
 		if was, ok := was.(map[string]any); ok && field.isStruct() && len(held) > 0 {
-			// A struct that became zero: fields that it does not know have nothing to do with it.
+			// A struct that became zero: fields that the Go type does not know stay.
 			if left := rebaseFields(held, was, nil, field); len(left) > 0 {
 				content[name] = left
 				continue

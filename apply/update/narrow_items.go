@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// rebaseItems is rebase for a list. live and before have the same items by index. Each
-// item of after becomes the one that it was, whatever was added, removed or moved beside
-// it, and is new where it was none of them.
+// rebaseItems is rebase for a list. live and before have the same items by index. Each item of
+// after is rebased on the live item that it was before, whatever was added, removed or moved
+// beside it, or is new.
 func rebaseItems(live, before, after []any, known goType) []any {
 	from := origins(before, after)
 	item := known.item()
@@ -22,10 +22,10 @@ func rebaseItems(live, before, after []any, known goType) []any {
 	return content
 }
 
-// origins returns for each item of after the index that it had before; -1: it is new.
-// Equal items come first, by position and then in their order. What is left was changed:
-// an item is the one that has the same key, as far as keys can be told, and most values
-// in common; else one with which it has more than half of its values in common.
+// origins returns for each item of after the index that it had before, or -1 if it is new.
+// Equal items are matched first, by position and then in their order. The others have changed:
+// an item is matched with the one that has the same key, by the usual names of keys, and most
+// values in common; otherwise with one that has more than half of its values in common.
 func origins(before, after []any) []int {
 	from := slices.Repeat([]int{-1}, len(after))
 	taken := make([]bool, len(before))
@@ -68,8 +68,8 @@ func text(value any) string {
 	return string(encoded)
 }
 
-// mostAlike returns the item that a changed one was: of those that may be it the one with
-// most values in common, and of these the nearest. -1: there is none.
+// mostAlike returns the index of the item that a changed item was before: of the candidates the
+// one with most values in common, and of these the nearest; -1 if there is no candidate.
 func mostAlike(before []any, taken []bool, item any, at int, byKey bool) int {
 	best, most := -1, 0
 	for j := range before {
@@ -87,8 +87,8 @@ func mostAlike(before []any, taken []bool, item any, at int, byKey bool) int {
 	return best
 }
 
-// usualKeys are how the items of lists are called in Kubernetes' APIs. Which keys a list
-// has is in the server's schema, which is not at hand.
+// usualKeys are the usual names of list keys in Kubernetes' APIs. The real keys are in the
+// server's schema, which is not known here.
 var usualKeys = []string{"name", "type", "key", "id", "uid", "ip", "mountPath", "devicePath", "topologyKey", "containerPort", "port"}
 
 // sameKey reports whether two items have the same value of the first of the usual keys
@@ -108,7 +108,7 @@ func sameKey(a, b any) bool {
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
-// alike counts the values that two have in common, and those of the one that has more.
+// alike returns how many values a and b have in common, and how many the larger one has.
 func alike(a, b any) (common, of int) {
 	switch a := a.(type) {
 	case map[string]any:

@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// goType is what Go knows of a value; the zero value is nothing, as of unstructured
-// content.
+// goType is the Go type of a value; zero if it has none, as unstructured content.
 type goType struct{ reflect.Type }
 
 func (t goType) pointed() reflect.Type {
@@ -19,8 +18,8 @@ func (t goType) pointed() reflect.Type {
 	return at
 }
 
-// isStruct reports whether it is a struct itself and no pointer to one: it can be zero,
-// and never nil.
+// isStruct reports whether values are structs, not pointers to structs: they can be zero, and
+// never nil.
 func (t goType) isStruct() bool { return t.Type != nil && t.Type.Kind() == reflect.Struct }
 
 // field returns the type of a field by its name in JSON, or of a map's values.
@@ -45,7 +44,7 @@ func (t goType) item() goType {
 	return goType{}
 }
 
-// fieldNamed finds a field by its name in JSON, also in what is embedded.
+// fieldNamed returns the field with a name in JSON, also of embedded structs.
 func fieldNamed(t reflect.Type, name string) (reflect.StructField, bool) {
 	for field := range t.Fields() {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -62,7 +61,7 @@ func fieldNamed(t reflect.Type, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// sameQuantity reports whether both are one resource.Quantity: 1k is 1e3.
+// sameQuantity reports whether both texts are the same resource.Quantity, as 1k and 1e3 are.
 func (t goType) sameQuantity(a, b any) bool {
 	first, isText := a.(string)
 	second, isText2 := b.(string)

@@ -10,24 +10,23 @@ import (
 	"coapply.dev/apply"
 )
 
-// RetryOnConflict calls fn until it succeeds, as long as it fails with a stale
-// write. fn reads, changes and writes the object, and may wrap the error of the
-// write. An ownership conflict is also HTTP 409, but no retry heals it: it is
-// returned at once. See OnError for the rest of the contract.
+// RetryOnConflict calls fn again as long as it fails with a stale write. fn reads, changes and
+// writes the object, and may wrap the error of the write. An ownership conflict, also HTTP 409,
+// is returned at once, as no retry heals it. See OnError for the rest of the contract.
 //
-// It knows of no object, and is in no lane: writers of one process make each other's
-// writes stale here. Do and Status take turns.
+// It does not know the object and is in no lane, so writers of one process make each other's
+// writes stale. Do and Status take turns instead.
 func RetryOnConflict(
 	ctx context.Context, backoff wait.Backoff, fn func(ctx context.Context) error,
 ) (attempts int, err error) {
 	return OnError(ctx, backoff, apply.IsStaleWrite, fn)
 }
 
-// OnError calls fn until it succeeds, as long as it fails with an error that is
-// retriable, and says how many times it was called. The error is
+// OnError calls fn again as long as it fails with an error that is retriable, and returns how
+// many times it was called. The error is
 //
 //   - nil after success;
-//   - fn's own, as it is, when it is not retriable;
+//   - that of fn, as it is, when it is not retriable;
 //   - an *ExhaustedError when the backoff allows no further attempt (backoff.Steps
 //     attempts, or fewer when its Cap is reached);
 //   - an *InterruptedError when the context has ended before an attempt: before the
@@ -39,7 +38,8 @@ func OnError(
 	return repeat(ctx, backoff, apply.ObjectRef{}, retriable, noLane, try)
 }
 
-// attempt says which of how many it is, and how long it waited for its turn.
+// attempt is the number of an attempt, how many there may be, and how long it waited for its
+// turn.
 type attempt struct {
 	number, of int
 	waited     time.Duration
@@ -52,9 +52,8 @@ type enter func(context.Context) (inside context.Context, leave func(), err erro
 
 func noLane(ctx context.Context) (context.Context, func(), error) { return ctx, func() {}, ctx.Err() }
 
-// repeat is OnError for a known object, each attempt inside its lane. It keeps
-// client-go's count of attempts, and leaves out the wait after which client-go makes
-// no attempt any more.
+// repeat is OnError for a known object, each attempt inside its lane. It makes as many attempts
+// as client-go does, without client-go's wait after the last one.
 func repeat(
 	ctx context.Context, backoff wait.Backoff, object apply.ObjectRef,
 	retriable func(error) bool, enter enter, try func(context.Context, attempt) error,
@@ -75,7 +74,7 @@ func repeat(
 		if err = once(inside, leave, try, this); err == nil || !retriable(err) {
 			return this.number, err
 		}
-		this.waited = backoff.Step() // leaves no steps after the last attempt and at the cap
+		this.waited = backoff.Step() // Steps is 0 after the last attempt, and once the cap is reached
 		if backoff.Steps < 1 {
 			return this.number, &ExhaustedError{Object: object, Attempts: this.number, Err: err}
 		}
@@ -83,13 +82,13 @@ func repeat(
 	}
 }
 
-// once leaves the lane also when the attempt panics.
+// once makes an attempt and leaves the lane, also if the attempt panics.
 func once(inside context.Context, leave func(), try func(context.Context, attempt) error, this attempt) error {
 	defer leave()
 	return try(inside, this)
 }
 
-// pause ends with the context.
+// pause waits, at most until the context ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

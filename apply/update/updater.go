@@ -16,22 +16,21 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Config of an Updater.
+// Config configures an Updater.
 type Config struct {
-	// Client writes. Nothing is read through it.
+	// Client sends the writes. Nothing is read through it.
 	Client client.Client
-	// LiveReader reads past the cache, in every attempt that no other one left its answer:
-	// mgr.GetAPIReader(). What a cache has may be old, and writing it would be stale each time.
+	// LiveReader reads past the cache, in every attempt to which no other call has handed on
+	// its answer: mgr.GetAPIReader(). A write based on an old cache would be stale each time.
 	LiveReader client.Reader
-	// FieldManager is recorded as the owner of what is written: 1 to 128 printable
-	// characters, one per reconciler.
+	// FieldManager is recorded as the owner of what is written: 1 to 128 printable characters,
+	// one name per reconciler.
 	FieldManager string
-	// Backoff says how often and how fast stale writes are retried. The zero value is
+	// Backoff bounds how often and how fast stale writes are retried. The zero value means
 	// DefaultRetry.
 	Backoff wait.Backoff
-	// Lanes are those of the process: give the same to all updaters and appliers, so
-	// that they write to an object one after another and never make each other's writes
-	// stale. nil is a set of its own.
+	// Lanes are the lanes of the process: give the same set to all updaters and appliers, so
+	// that they never make each other's writes stale. nil makes a set for this Updater alone.
 	Lanes *lanes.Set
 	// Metrics may be nil.
 	Metrics apply.Metrics
@@ -66,7 +65,7 @@ type Updater struct {
 	written lastWritten
 }
 
-// New gives an Updater.
+// New returns an Updater.
 func New(config Config) (*Updater, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("update: %w", err)
@@ -83,24 +82,23 @@ func New(config Config) (*Updater, error) {
 	return &Updater{config: config, written: lastWritten{versions: recent.New[types.UID, string](writtenKept)}}, nil
 }
 
-// Result reports one call, after an error as well.
+// Result reports one call, also with an error.
 type Result[T client.Object] struct {
-	// Object is as the server answered the write or, when nothing was to be written,
-	// as it was read live or handed in. It is nil after an error and when the object is
-	// absent.
+	// Object is the object as the server answered the write or, if nothing was to be written,
+	// as it was read live or passed in. It is nil after an error and if the object is absent.
 	Object T
-	// Changed tells whether the object got a new resourceVersion, or lost the last
-	// finalizer that kept it. It is false when there was nothing to write, and when
-	// the server dropped all of what was written.
+	// Changed reports whether the object got a new resourceVersion, or lost the last finalizer
+	// that kept it. It is false if there was nothing to write, or if the server dropped all
+	// that was written.
 	Changed bool
 	// Attempts counts the turns in the object's lane, each with a read and the write that
-	// followed it; 0 when nothing was to be written by the object handed in.
+	// followed it; 0 if the object passed in needed no write.
 	Attempts int
-	// StaleWrites counts the writes that came too late.
+	// StaleWrites counts the stale writes.
 	StaleWrites int
 }
 
-// refer names the object of a call.
+// refer returns the reference of a call's object.
 func (u *Updater) refer(object client.Object) (apply.ObjectRef, error) {
 	if v := reflect.ValueOf(object); v.Kind() != reflect.Pointer || v.IsNil() {
 		return apply.ObjectRef{}, errors.New("update: an object is needed")

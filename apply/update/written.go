@@ -10,23 +10,23 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// writtenKept is how many objects are remembered at least, and half of how many at most.
+// writtenKept is the least number of objects that are remembered; the most is twice as many.
 const writtenKept = 4096
 
-// unknownVersion is that of a write whose answer has not come.
+// unknownVersion is the version of a write whose answer is not known.
 const unknownVersion = ""
 
-// lastWritten holds, by uid, the resourceVersion at which an updater knew an object last,
-// of those that it has written. What a cache shows from before says nothing of whether
-// there is anything to write: it may be as it is wanted, and be so no more since our own
-// write. Of what is forgotten, as of what was never written, the cache is believed.
+// lastWritten holds, by uid, the resourceVersion at which an updater last knew an object that
+// it has written. An older object in a cache does not show whether there is anything to write:
+// our own write may have changed it since. For objects that are forgotten or were never
+// written, the cache is trusted.
 type lastWritten struct {
 	mu       sync.Mutex // around a look and what is made of it
 	versions *recent.Cache[types.UID, string]
 }
 
-// shows reports whether an object is as new as our last write to it. If so, that write need
-// be remembered no longer.
+// shows reports whether an object is as new as our last write to it. If it is, the write is
+// forgotten.
 func (w *lastWritten) shows(object client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,7 +38,7 @@ func (w *lastWritten) shows(object client.Object) bool {
 	if version == unknownVersion {
 		return false
 	}
-	// That resourceVersions can be compared is KEP-5504. Of others only the same is known.
+	// That resourceVersions can be compared is KEP-5504. Others are only compared for equality.
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
 	if err == nil && order < 0 || err != nil && object.GetResourceVersion() != version {
 		return false
@@ -47,15 +47,15 @@ func (w *lastWritten) shows(object client.Object) bool {
 	return true
 }
 
-// sending has no cache believed until the answer is known.
+// sending makes shows false until the answer is known.
 func (w *lastWritten) sending(object client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.versions.Put(object.GetUID(), unknownVersion)
 }
 
-// knows takes an object as the server has answered it: a write, or a live read that leaves
-// nothing to write. Of what was not written there is nothing to remember.
+// knows records an object as in the server's answer to a write, or to a live read that leaves
+// nothing to write. An object that was never written is not remembered.
 func (w *lastWritten) knows(object client.Object, wrote bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *lastWritten) knows(object client.Object, wrote bool) {
 		return
 	}
 	if order, err := resourceversion.CompareResourceVersion(version, before); err == nil && order < 0 {
-		return // of two answers the later one came first
+		return // a later answer came first
 	}
 	w.versions.Put(uid, version)
 }

@@ -25,9 +25,9 @@ var flagGroups = map[string][]string{
 	groupOutput:  {"output", "no-headers", "color", "sarif", "help"},
 }
 
-// describeFlags has --help of a command and of those below it list our own flags by
-// group, and name kubectl's, among which nobody should have to look for ours. It is
-// called when root has kubectl's persistent flags and no other.
+// describeFlags makes --help of a command and of those below it list our own flags by group,
+// and only name kubectl's. It has to be called when root has kubectl's persistent flags and no
+// others.
 func describeFlags(root *cobra.Command) {
 	connection := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	connection.AddFlagSet(root.PersistentFlags())

@@ -1,13 +1,13 @@
-// Command kubectl-fieldowners is the kubectl plugin "fieldowners": who owns which
-// field of an object, who will be in conflict, and what to do about it.
+// Command kubectl-fieldowners is the kubectl plugin "fieldowners": it shows who owns which
+// field of an object, which applies would conflict, and what to do about it.
 //
 //	kubectl fieldowners deployment/web
 //	kubectl fieldowners audit -A
 //	kubectl fieldowners check -f web.yaml --field-manager ci
 //
-// Every command reads files as well as a cluster. Exit codes are those of kubectl
-// diff: 0 when nothing was found, 1 when something was, 2 for an error; and 3 where check
-// found nothing but is not certain.
+// Every command reads files as well as a cluster. Exit codes are those of kubectl diff: 0 if
+// nothing was found, 1 if something was, 2 for an error; and 3 if check found nothing but is
+// not certain.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
+	context.AfterFunc(ctx, stop) // a second signal ends the process
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

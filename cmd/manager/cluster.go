@@ -22,10 +22,10 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// checkTimeout bounds all questions to the cluster before the start.
+// checkTimeout bounds all requests to the cluster before the start.
 const checkTimeout = 10 * time.Second
 
-// checkCluster reports what would make the manager wait for ever or fail later
+// checkCluster returns an error for what would make the manager wait for ever, or fail later
 // with a message that does not say why. leaseNamespace "" means no leader election.
 func checkCluster(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, leaseNamespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -51,9 +51,9 @@ func checkReachable(ctx context.Context, server *discovery.DiscoveryClient, host
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("the API server at %s does not accept the credentials; check --kubeconfig", host)
 	}
-	if err != nil && !apierrors.IsForbidden(err) { // forbidden is an answer, too
+	if err != nil && !apierrors.IsForbidden(err) { // forbidden is an answer as well
 		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-			err = wrapped.Err // it repeats the URL
+			err = wrapped.Err // without the URL, which it would repeat
 		}
 		return fmt.Errorf("cannot reach the API server at %s: %w; check --kubeconfig", host, err)
 	}
@@ -64,8 +64,9 @@ func checkReachable(ctx context.Context, server *discovery.DiscoveryClient, host
 	return nil
 }
 
-// unreachable returns why a manager may have ended with an error, such as a lost lead: the API server does not answer, or does not
-// accept the credentials. It returns "" if neither is so.
+// unreachable returns the reason for which a manager may have ended with an error, such as a
+// lost lead: the API server does not answer, or does not accept the credentials. Otherwise it
+// returns "".
 func unreachable(ctx context.Context, config *rest.Config) string {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -79,7 +80,7 @@ func unreachable(ctx context.Context, config *rest.Config) string {
 	return ""
 }
 
-// checkServed asks for each of our kinds.
+// checkServed returns an error if one of our kinds is not served.
 func checkServed(ctx context.Context, server *discovery.DiscoveryClient, scheme *runtime.Scheme) error {
 	gv := v1alpha1.SchemeGroupVersion
 	served, err := server.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
@@ -97,7 +98,7 @@ func checkServed(ctx context.Context, server *discovery.DiscoveryClient, scheme 
 	return nil
 }
 
-// ourKinds are the kinds of objects, not lists or options, that we registered.
+// ourKinds returns the kinds of objects, not lists or options, that we registered.
 func ourKinds(scheme *runtime.Scheme) []string {
 	var kinds []string
 	for kind := range scheme.KnownTypes(v1alpha1.SchemeGroupVersion) {

@@ -8,6 +8,5 @@
 //     kinds, and the Lease of the leader election can be written.
 //  3. manager.go: the reconcilers run until a signal or an error ends them.
 //
-// Checking first is what keeps a wrong setting from showing up as a manager that
-// waits for ever.
+// Without these checks a wrong setting would show up as a manager that waits for ever.
 package main

@@ -31,7 +31,8 @@ type options struct {
 	logLevel                logLevel
 }
 
-// flagGroups binds the flags, with their defaults, to o. --help shows them group by group.
+// flagGroups returns the flags, bound to o, with their defaults. --help shows them group by
+// group.
 func (o *options) flagGroups() (groups cliflag.NamedFlagSets) {
 	flags := groups.FlagSet("Cluster")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
@@ -73,7 +74,7 @@ func (o *options) flagGroups() (groups cliflag.NamedFlagSets) {
 	return groups
 }
 
-// choice is a flag with a few values, told apart without regard to case.
+// choice is a flag with a few values, in upper or lower case.
 type choice struct {
 	value string
 	of    []string
@@ -81,7 +82,7 @@ type choice struct {
 
 func (c *choice) String() string { return c.value }
 
-// Type is what --help shows as the value.
+// Type implements pflag.Value: --help shows it as the value.
 func (c *choice) Type() string { return strings.Join(c.of, "|") }
 
 func (c *choice) Set(given string) error {
@@ -93,8 +94,8 @@ func (c *choice) Set(given string) error {
 	return nil
 }
 
-// logLevel is slog's level of the least that is logged. logr's verbosity n is
-// slog's level -n. The zero value is info.
+// logLevel is the lowest slog level that is logged. logr's verbosity n is slog's level -n. The
+// zero value is info.
 type logLevel slog.Level
 
 const (
@@ -114,7 +115,7 @@ func (l *logLevel) String() string {
 	return strconv.Itoa(l.verbosity())
 }
 
-// Type is what --help shows as the value.
+// Type implements pflag.Value: --help shows it as the value.
 func (l *logLevel) Type() string { return "level" }
 
 func (l *logLevel) Set(given string) error {
@@ -135,5 +136,5 @@ func (l *logLevel) Set(given string) error {
 	return nil
 }
 
-// verbosity is klog's and logr's.
+// verbosity returns the level as verbosity of klog and logr.
 func (l *logLevel) verbosity() int { return max(0, -int(*l)) }

@@ -40,8 +40,8 @@ line, the last on stderr.`)
 
 const helpWidth = 100
 
-// groupUsage makes --help show the flags by group; the commands below cmd, those of
-// completion, keep cobra's way.
+// groupUsage makes --help show the flags by group; the commands below cmd, those of completion,
+// keep cobra's usage.
 func groupUsage(cmd *cobra.Command, groups cliflag.NamedFlagSets) {
 	cmd.InitDefaultHelpFlag()
 	cmd.InitDefaultVersionFlag()
@@ -55,14 +55,14 @@ func groupUsage(cmd *cobra.Command, groups cliflag.NamedFlagSets) {
 		}
 		out := c.OutOrStderr()
 		fmt.Fprintf(out, "Usage:\n  %s\n\nExamples:\n%s\n", c.UseLine(), c.Example)
-		for _, name := range groups.Order { // cliflag.PrintSections takes two lines a flag, padded with blanks
+		for _, name := range groups.Order { // cliflag.PrintSections would take two lines for each flag, padded with blanks
 			fmt.Fprintf(out, "\n%s:\n%s", name, groups.FlagSets[name].FlagUsagesWrapped(helpWidth))
 		}
 		return nil
 	})
 }
 
-// completeFlags lets the shell complete the values of flags that have few.
+// completeFlags makes the shell complete the values of flags that have few values.
 func completeFlags(cmd *cobra.Command) {
 	values := map[string][]string{
 		"controllers": append(controllerNames(), allControllers),

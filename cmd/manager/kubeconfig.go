@@ -13,12 +13,12 @@ import (
 	"coapply.dev/apply"
 )
 
-// loadConfig finds the cluster: the file if one is named, $KUBECONFIG,
-// ~/.kube/config, the pod's service account.
+// loadConfig returns the client configuration of the cluster: from the file if one is named,
+// $KUBECONFIG, ~/.kube/config, or the pod's service account.
 func loadConfig(file string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = file
-	rules.WarnIfAllMissing = false // the error below says it
+	rules.WarnIfAllMissing = false // the error below has it
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && file != "":
@@ -36,10 +36,11 @@ func loadConfig(file string) (*rest.Config, error) {
 	return config, nil
 }
 
-// podNamespaceFile stands in every pod that has a service account.
+// podNamespaceFile exists in every pod that has a service account.
 const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// leaseNamespace is where the leader election's Lease lies.
+// leaseNamespace returns the namespace of the leader election's Lease: that of the flag, or the
+// pod's.
 func (o *options) leaseNamespace() (string, error) {
 	if o.leaderElectNamespace != "" {
 		return o.leaderElectNamespace, nil

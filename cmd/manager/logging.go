@@ -13,8 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// newLogger makes the one logger. Errors carry no stack: it would be
-// controller-runtime's own and say nothing. A panic in a reconciler logs its own.
+// newLogger returns the logger of the process. Errors are logged without a stack, which would
+// be controller-runtime's own. A panic in a reconciler logs its stack.
 func newLogger(format string, level logLevel, w io.Writer) logr.Logger {
 	options := &slog.HandlerOptions{Level: slog.Level(level), ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		return noBody(plainLevel(groups, a))
@@ -25,7 +25,7 @@ func newLogger(format string, level logLevel, w io.Writer) logr.Logger {
 	return logr.FromSlogHandler(slog.NewJSONHandler(w, options))
 }
 
-// plainLevel writes every verbosity as DEBUG, where slog would write DEBUG+3.
+// plainLevel writes every verbosity as DEBUG, instead of slog's DEBUG+3.
 func plainLevel(groups []string, a slog.Attr) slog.Attr {
 	if level, ok := a.Value.Any().(slog.Level); ok && len(groups) == 0 && a.Key == slog.LevelKey && level < slog.LevelInfo {
 		a.Value = slog.StringValue(slog.LevelDebug.String())
@@ -34,7 +34,7 @@ func plainLevel(groups []string, a slog.Attr) slog.Attr {
 }
 
 // noBody drops the bodies of requests and answers, which client-go logs from verbosity 8 on: a
-// TokenReview has the bearer token of the one who reads the metrics.
+// TokenReview has the bearer token of a client that reads the metrics.
 func noBody(a slog.Attr) slog.Attr {
 	if a.Key == "body" {
 		a.Value = slog.StringValue(fmt.Sprintf("%d bytes, not logged: there may be credentials in them", len(a.Value.String())))
@@ -42,8 +42,8 @@ func noBody(a slog.Attr) slog.Attr {
 	return a
 }
 
-// logEverythingTo makes controller-runtime and client-go log there too. Both keep
-// their logger in a global.
+// logEverythingTo makes controller-runtime and client-go use the logger. Both keep theirs in a
+// global.
 func logEverythingTo(logger logr.Logger, level logLevel) {
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger.WithName("client-go"))
@@ -52,15 +52,15 @@ func logEverythingTo(logger logr.Logger, level logLevel) {
 	_ = flags.Set("v", strconv.Itoa(level.verbosity())) // fails only for what is no number
 }
 
-// lastWord is a writer that someone may have the last word on: goroutines that
-// outlive the manager go on logging.
+// lastWord is a writer that writes nothing more after say: goroutines that outlive the manager
+// go on logging.
 type lastWord struct {
 	mu   sync.Mutex
 	w    io.Writer
 	said bool
 }
 
-// Write drops what comes after the last word.
+// Write drops what is written after say.
 func (l *lastWord) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +70,7 @@ func (l *lastWord) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// say writes the last word.
+// say writes the last text.
 func (l *lastWord) say(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,7 +19,7 @@ func main() {
 
 // The exit codes.
 const (
-	exitOK     = 0 // asked to stop, and stopped
+	exitOK     = 0 // stopped because it was asked to
 	exitFailed = 1
 	exitUsage  = 2
 )
@@ -77,8 +77,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// usageError is a wrong command line, as opposed to a cluster or machine that is
-// not as it should be.
+// usageError is an error in the command line, as opposed to one of the cluster or the machine.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -98,7 +97,7 @@ func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// version is what the Go toolchain stamped into the binary.
+// version returns the version that the Go toolchain recorded in the binary.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -67,7 +67,7 @@ func (o *options) serve(ctx context.Context, selected []controller.Controller, s
 		return fmt.Errorf("setting up: %w", err)
 	}
 	err = o.start(ctx, mgr)
-	if err != nil && ctx.Err() == nil { // nobody ended it
+	if err != nil && ctx.Err() == nil { // it ended by itself
 		return fmt.Errorf("%w%s", err, unreachable(ctx, config))
 	}
 	return err
@@ -84,7 +84,7 @@ func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) 
 	return ctrl.Options{
 		Scheme: scheme,
 		Cache:  setup.Cache(),
-		// Waits for our own writes to come back; ReconciliationTimeout bounds that.
+		// Reads wait until the cache has our own writes; ReconciliationTimeout bounds that.
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: ctrlconfig.Controller{
 			ReconciliationTimeout:   o.reconciliationTimeout,
@@ -132,7 +132,7 @@ func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
 	)
 }
 
-// contention is nil where nobody is to look for fights.
+// contention returns the State that detects fights; nil if fights are not to be detected.
 func (o *options) contention(selected []controller.Controller) (*contention.State, error) {
 	looks := slices.ContainsFunc(selected, func(c controller.Controller) bool { return c.Name == fightsController })
 	if !looks || o.fightsPerMinute == 0 {
@@ -150,9 +150,9 @@ func (o *options) replicasDecision() apply.Decision {
 	return apply.Reject
 }
 
-// endWhenRefused ends a start that the API server does not let watch: caches that
-// never fill would keep the manager waiting. Later refusals are logged and
-// retried; they come and go while an API server restarts.
+// endWhenRefused returns a handler that ends the start if the API server refuses a watch:
+// caches that never fill would keep the manager waiting. Later refusals are logged and retried,
+// as they come and go while an API server restarts.
 func endWhenRefused(mgr *tracked, end context.CancelCauseFunc) toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
@@ -163,11 +163,11 @@ func endWhenRefused(mgr *tracked, end context.CancelCauseFunc) toolscache.WatchE
 	}
 }
 
-// stopMargin is what stopping may take beyond the graceful shutdown.
+// stopMargin is the time that stopping may take beyond the graceful shutdown.
 const stopMargin = 5 * time.Second
 
-// start runs the manager. It does not wait for a manager that does not stop: one
-// whose caches never filled does not.
+// start runs the manager. It does not wait for a manager that does not stop, such as one whose
+// caches never filled.
 func (o *options) start(ctx context.Context, mgr ctrl.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

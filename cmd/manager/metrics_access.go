@@ -14,12 +14,11 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// maxToken is more than any token has that an API server issues or takes.
+// maxToken is more than the length of any token that an API server issues or accepts.
 const maxToken = 64 << 10
 
-// metricsAccess is filters.WithAuthenticationAndAuthorization, but that a token which the
-// API server does not take is answered with 401. The filter alone takes it for an error of
-// ours: it answers with 500 and logs it.
+// metricsAccess is filters.WithAuthenticationAndAuthorization, except that a token that the API
+// server refuses is answered with 401. The filter alone answers with 500 and logs an error.
 func metricsAccess(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	filter, err := filters.WithAuthenticationAndAuthorization(config, httpClient)
 	if err != nil {
@@ -38,8 +37,8 @@ func metricsAccess(config *rest.Config, httpClient *http.Client) (metricsserver.
 	}, nil
 }
 
-// tokenCheck passes a request on unless its token is refused. Where the API server cannot be
-// asked, what is next says so.
+// tokenCheck passes a request on unless its token is refused. If the API server cannot be
+// asked, next reports that.
 type tokenCheck struct {
 	reviews authenticationclient.TokenReviewInterface
 	next    http.Handler
@@ -60,7 +59,8 @@ func (c tokenCheck) refused(request *http.Request, token string) bool {
 	return err == nil && !answer.Status.Authenticated
 }
 
-// bearerToken is what the filter would ask the API server about, "" for nothing.
+// bearerToken returns the token about which the filter would ask the API server, "" if there is
+// none.
 func bearerToken(request *http.Request) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(request.Header.Get("Authorization")), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -70,7 +70,7 @@ func bearerToken(request *http.Request) string {
 	return token
 }
 
-// wellFormed reports whether it is worth asking: a token is printable ASCII (RFC 6750).
+// wellFormed reports whether a token may be valid: it is printable ASCII (RFC 6750).
 func wellFormed(token string) bool {
 	return token != "" && len(token) <= maxToken &&
 		!strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })

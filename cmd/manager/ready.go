@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// tracked is a manager that knows whether the caches of its reconcilers are
-// filled. A reconciler names its caches only when it starts to watch, so asking
-// the cache whether it is synced says yes to an empty set before that. Its Warmup
-// ends when the caches are filled, and it runs on replicas that do not lead, too.
+// tracked is a manager that knows whether the caches of its reconcilers are filled. A
+// reconciler adds its informers only when it starts to watch, so before that the cache reports
+// that it is synced, without any. A reconciler's Warmup ends when its caches are filled, and
+// also runs on replicas that do not lead.
 type tracked struct {
 	ctrl.Manager
 	filling atomic.Int32
 }
 
-// Add tracks what has a Warmup.
+// Add implements manager.Manager. It tracks runnables that have a Warmup.
 func (t *tracked) Add(runnable manager.Runnable) error {
 	reconciler, ok := runnable.(warmer)
 	if !ok {
@@ -29,7 +29,7 @@ func (t *tracked) Add(runnable manager.Runnable) error {
 	return t.Manager.Add(&trackedWarmer{warmer: reconciler, filling: &t.filling})
 }
 
-// check is for /readyz. It never waits.
+// check is the check of /readyz. It never waits.
 func (t *tracked) check(*http.Request) error {
 	if n := t.filling.Load(); n > 0 {
 		return fmt.Errorf("the caches of %d reconcilers are not filled yet", n)
@@ -37,7 +37,7 @@ func (t *tracked) check(*http.Request) error {
 	return nil
 }
 
-// warmer is what controller-runtime runs before the election.
+// warmer is a runnable whose Warmup controller-runtime runs before the election.
 type warmer interface {
 	manager.Runnable
 	manager.LeaderElectionRunnable
@@ -49,10 +49,10 @@ type trackedWarmer struct {
 	filling *atomic.Int32
 }
 
-// Warmup counts the caches as filled once they are.
+// Warmup runs the runnable's Warmup, and then counts its caches as filled.
 func (w *trackedWarmer) Warmup(ctx context.Context) error {
 	err := w.warmer.Warmup(ctx)
-	if err == nil && ctx.Err() == nil { // ended early is no error
+	if err == nil && ctx.Err() == nil { // an early end is no error
 		w.filling.Add(-1)
 	}
 	return err

@@ -12,11 +12,11 @@ import (
 	"coapply.dev/internal/controller"
 )
 
-// off is the address of a server that is not wanted, as controller-runtime has it.
+// off is the address of a server that is turned off, as in controller-runtime.
 const off = "0"
 
-// validate reports what is wrong with the flags as given, without asking the
-// machine or the cluster, and otherwise the reconcilers to run.
+// validate returns the reconcilers to run, or an error about the flags, without looking at the
+// machine or the cluster.
 func (o *options) validate(changed func(flag string) bool) ([]controller.Controller, error) {
 	selected, err := selectControllers(o.controllers)
 	if err != nil {
@@ -44,7 +44,7 @@ func (o *options) validate(changed func(flag string) bool) ([]controller.Control
 	return selected, o.validateAddresses()
 }
 
-// The reconcilers that flags are about.
+// Names of reconcilers that have flags of their own.
 const (
 	powerController  = "devbox-power"
 	fightsController = "fights"
@@ -68,7 +68,7 @@ func (o *options) validateAddresses() error {
 
 type address struct {
 	host string
-	port int // 0: off, or whichever port is free
+	port int // 0: off, or any free port
 }
 
 func parseAddress(flag, given string) (address, error) {
@@ -86,8 +86,8 @@ func parseAddress(flag, given string) (address, error) {
 	return address{host, int(port)}, nil
 }
 
-// checkAddresses reports an address that cannot be listened on. Between this and
-// the servers' start another process may take the port; then starting reports it.
+// checkAddresses returns an error for an address on which the process cannot listen. If another
+// process takes the port after that, the start of the server fails.
 func (o *options) checkAddresses(ctx context.Context) error {
 	for _, server := range []struct{ flag, address string }{
 		{"metrics-bind-address", o.metricsAddress},

@@ -13,8 +13,8 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// await reads an object until missing returns "" for it. Each read is into a new
-// one: a field that is no longer there would stay otherwise.
+// await reads an object until missing returns "" for it. Each read is into a new object, as
+// absent fields would otherwise keep their values.
 func await[T any, P interface {
 	*T
 	client.Object
@@ -29,8 +29,8 @@ func await[T any, P interface {
 	return object
 }
 
-// unlessCondition returns how a condition differs from what is wanted, or ""; an empty
-// reason is any.
+// unlessCondition returns how a condition differs from what is wanted, or "". An empty reason
+// matches any.
 func unlessCondition(conditions []metav1.Condition, conditionType, status, reason string) string {
 	c := meta.FindStatusCondition(conditions, conditionType)
 	switch {

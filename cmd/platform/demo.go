@@ -15,7 +15,7 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// demonstration is the demo under way.
+// demonstration is the state of the demo.
 type demonstration struct {
 	platform *platform
 	show     *show
@@ -25,7 +25,7 @@ type demonstration struct {
 	selector string // of the NodeSet's pods
 }
 
-// demo is platform demo. Each step checks what it shows.
+// demo runs "platform demo". Each step checks what it shows.
 func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	d := &demonstration{show: newShow(stdout), stderr: stderr}
 	if _, _, err := prerequisites(); err != nil {
@@ -114,14 +114,14 @@ func (d *demonstration) createBox(ctx context.Context, key client.ObjectKey, net
 	})
 }
 
-// create is what a person does with kubectl create.
+// create does what a person does with kubectl create.
 func (d *demonstration) create(ctx context.Context, objects ...client.Object) {
 	for _, object := range objects {
 		check(d.platform.client.Create(ctx, object, client.FieldOwner("person")))
 	}
 }
 
-// settled returns what is missing for a running Devbox, or "".
+// settled returns what a Devbox lacks to be running, or "".
 func settled(box *v1alpha1.Devbox) string {
 	if box.Status.Phase != v1alpha1.PhaseRunning {
 		return "phase " + string(box.Status.Phase)
@@ -154,7 +154,7 @@ func (d *demonstration) waitFor(ctx context.Context, name, what string, missing 
 	return await(ctx, d, client.ObjectKey{Namespace: "default", Name: name}, what, missing)
 }
 
-// setState is what a person does with kubectl edit.
+// setState does what a person does with kubectl edit.
 func (d *demonstration) setState(ctx context.Context, name string, state v1alpha1.DevboxState) {
 	box := &v1alpha1.Devbox{}
 	box.Name, box.Namespace = name, "default"

@@ -39,7 +39,7 @@ func (d *demonstration) showOwners(ctx context.Context) {
 // imagePath is the field that a second applier wants.
 var imagePath = fmt.Sprintf(".spec.template.spec.containers[name=%q].image", devbox.ContainerName)
 
-// checkOwner checks that a manager owns a field alone.
+// checkOwner fails the step unless a manager owns a field alone.
 func checkOwner(object client.Object, path, manager string) {
 	owners := must(fieldowners.Parse(object.GetManagedFields())).OwnersOf(fieldowners.MustParsePath(path))
 	if len(owners) != 1 || owners[0].Name != manager {
@@ -47,7 +47,7 @@ func checkOwner(object client.Object, path, manager string) {
 	}
 }
 
-// showReplicas prints who owns the replicas of alpha now.
+// showReplicas prints the owner of the replicas of alpha.
 func (d *demonstration) showReplicas(ctx context.Context) {
 	d.kubectl(ctx, "fieldowners", "deployment/alpha", "--path", ".spec.replicas", "-o", "table")
 }
@@ -87,7 +87,8 @@ func (d *demonstration) scaleUnderForce(ctx context.Context) {
 	d.show.ok("replicas are 1 and belong to power alone")
 }
 
-// showEvent waits for an event about alpha: events are sent in the background.
+// showEvent waits for an event about alpha, as events are sent in the background, and prints
+// it.
 func (d *demonstration) showEvent(ctx context.Context, reason string) {
 	until(ctx, "there is an event "+reason, func(ctx context.Context) (string, error) {
 		var events eventsv1.EventList

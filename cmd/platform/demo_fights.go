@@ -27,8 +27,8 @@ func (d *demonstration) fight(ctx context.Context) {
 	d.show.ok("scaled %d times; the replicas are left at 2, and belong to kubectl", times)
 }
 
-// scaleUntilContended scales whenever the replicas were taken back, until the Devbox
-// says that they are fought about and they stay as they are.
+// scaleUntilContended scales whenever the replicas were taken back, until the Devbox is
+// Contended and the replicas stay as they are.
 func (d *demonstration) scaleUntilContended(ctx context.Context, alpha client.ObjectKey) (times int) {
 	const most = 20
 	for times = 1; times <= most; times++ {

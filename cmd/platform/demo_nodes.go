@@ -41,8 +41,8 @@ func (d *demonstration) maintenance(ctx context.Context) {
 		byUpdate.Attempts, byApply.Attempts, written)
 }
 
-// lose has the Update strategy try until it lost four races in a row, which it nearly
-// always does at once.
+// lose repeats a NodeMaintenance of strategy Update until its four attempts are all stale
+// writes, which they nearly always are.
 func (d *demonstration) lose(ctx context.Context) (status v1alpha1.NodeStatus) {
 	for i := range 5 {
 		name := "update"
@@ -76,7 +76,7 @@ func (d *demonstration) uncordon(ctx context.Context) {
 	d.show.ok("it is schedulable, and carries no annotation of ours")
 }
 
-// work does one NodeMaintenance of the busy node, and returns what became of it.
+// work runs one NodeMaintenance of the busy node, and returns the node's result.
 func (d *demonstration) work(ctx context.Context, name string, spec v1alpha1.NodeMaintenanceSpec) v1alpha1.NodeStatus {
 	spec.Nodes = []string{busy}
 	work := &v1alpha1.NodeMaintenance{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
@@ -99,7 +99,7 @@ type writers struct {
 	failed   error
 }
 
-// rewrite has four writers change a node without pause: one alone is sometimes too
+// rewrite starts four writers that change a node without pause: one alone is sometimes too
 // slow.
 func (d *demonstration) rewrite(ctx context.Context, name string) *writers {
 	w := &writers{}
@@ -120,7 +120,8 @@ func (d *demonstration) rewrite(ctx context.Context, name string) *writers {
 	return w
 }
 
-// stop waits until the last write is answered, and returns how many there were. It may be called again.
+// stop waits until the last write is answered, and returns the number of writes. It may be
+// called again.
 func (w *writers) stop() (written int64) {
 	w.stopping.Store(true)
 	w.all.Wait()

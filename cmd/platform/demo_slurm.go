@@ -48,7 +48,7 @@ func (d *demonstration) slurm(ctx context.Context) {
 	d.show.ok("workers-0 to workers-2 are ready")
 }
 
-// served waits until clients of a Service have somebody to talk to.
+// served waits until a Service has a ready endpoint.
 func (d *demonstration) served(ctx context.Context, service string) {
 	until(ctx, "Service "+service+" has a ready endpoint", func(ctx context.Context) (string, error) {
 		var slices discoveryv1.EndpointSliceList

@@ -21,10 +21,10 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the command. Errors are one line on stderr, or a step of the demo with
-// what it saw; 2 stands for a wrong command line, 130 for an interrupt.
+// run runs the command and returns its exit code: 2 for a wrong command line, 130 for an
+// interrupt. Errors are one line on stderr, or a step of the demo with what it saw.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	ctrllog.SetLogger(logr.Discard()) // what the clients here have to say comes back as errors
+	ctrllog.SetLogger(logr.Discard()) // the clients return errors
 	cmd := newCommand()
 	cmd.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	cmd.SetOut(stdout)

@@ -18,7 +18,7 @@ import (
 
 const serviceAccount = "coapply-manager"
 
-// manager is cmd/manager as a program of its own.
+// manager is a running cmd/manager, a process of its own.
 type manager struct {
 	process *os.Process
 	probes  string // address of /readyz
@@ -28,8 +28,8 @@ type manager struct {
 	err     error // of the process; to be read after exited is closed
 }
 
-// startManager runs bin/manager, which lies beside this program, with the rights
-// of its service account, and waits until it is ready.
+// startManager runs bin/manager, which is in the folder of this program, with the rights of its
+// service account, and waits until it is ready.
 func (p *platform) startManager(ctx context.Context, replicasConflict string) error {
 	kubeconfig, err := p.cluster.ActAs(types.NamespacedName{Namespace: namespace, Name: serviceAccount})
 	if err != nil {
@@ -88,8 +88,8 @@ func (m *manager) waitReady(ctx context.Context) error {
 	}
 }
 
-// stay returns when the context ends. When the manager ends by itself, log gets the
-// reason, and everything else goes on: what people have created is theirs.
+// stay returns when the context ends. If the manager ends by itself, the reason is written to
+// log, and the cluster goes on with all that people have created.
 func (m *manager) stay(ctx context.Context, log io.Writer) {
 	select {
 	case <-ctx.Done():
@@ -100,7 +100,7 @@ func (m *manager) stay(ctx context.Context, log io.Writer) {
 	<-ctx.Done()
 }
 
-// failure returns why the manager ended although nobody asked it to.
+// failure returns why the manager ended by itself, with the last lines of its log.
 func (m *manager) failure() error {
 	return fmt.Errorf("the manager ended: %w\n%s", m.err, m.lastLines())
 }
@@ -123,7 +123,7 @@ func (p *platform) stopManager() error {
 	p.manager = nil
 	select {
 	case <-m.exited:
-		return nil // whoever waited for it has said why
+		return nil // stay has written why
 	default:
 	}
 	if err := m.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -131,7 +131,7 @@ func (p *platform) stopManager() error {
 	}
 	select {
 	case <-m.exited:
-	case <-time.After(40 * time.Second): // beyond its own bound
+	case <-time.After(40 * time.Second): // longer than its own bound
 		_ = m.process.Kill()
 		<-m.exited
 	}
@@ -141,7 +141,7 @@ func (p *platform) stopManager() error {
 	return nil
 }
 
-// freeAddresses returns loopback addresses that nobody listens on now.
+// freeAddresses returns loopback addresses on which nobody listens now.
 func freeAddresses(n int) ([]string, error) {
 	addresses := make([]string, 0, n)
 	for range n {

@@ -42,7 +42,7 @@ var counters = [...]struct{ family, result, what string }{
 // metricsReader is the service account that may read the manager's metrics.
 const metricsReader = "demo-metrics-reader"
 
-// allowMetrics makes that account. It is done long before the metrics are read: the API
+// allowMetrics creates metricsReader. This is done long before the metrics are read: the API
 // server takes a moment to know a new right, and the manager remembers a refusal.
 func (d *demonstration) allowMetrics(ctx context.Context) {
 	for _, args := range [][]string{
@@ -53,8 +53,8 @@ func (d *demonstration) allowMetrics(ctx context.Context) {
 	}
 }
 
-// count adds the counters of a manager, before it ends. It reads its metrics as a scraper does: over HTTPS, with a token
-// that RBAC lets through.
+// count adds the counters of the manager, before that ends. It reads metrics as a scraper does:
+// over HTTPS, with a token that RBAC allows.
 func (d *demonstration) count(ctx context.Context) {
 	token := must(d.platform.kubectl(ctx, "create", "token", metricsReader, "--namespace", namespace))
 	request := must(http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.platform.manager.metrics+"/metrics", http.NoBody))
@@ -76,7 +76,8 @@ func (d *demonstration) count(ctx context.Context) {
 	}
 }
 
-// total adds up the counters of a family, those of one result if one is given.
+// total returns the sum of the counters of a family, or of those with one result if one is
+// given.
 func total(family *dto.MetricFamily, result string) (sum float64) {
 	for _, m := range family.GetMetric() {
 		if result == "" || slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool {

@@ -51,8 +51,8 @@ func startPlatform(ctx context.Context, options localcluster.Options) (*platform
 	return p, nil
 }
 
-// prerequisites returns the folder config/ and the manager's program. It fails without
-// them before minutes go into building the control plane.
+// prerequisites returns the folder config/ and the manager's program. If one is missing, it
+// fails before the control plane is built, which takes minutes.
 func prerequisites() (config, manager string, err error) {
 	if config, err = findConfig(); err != nil {
 		return "", "", err
@@ -69,7 +69,7 @@ func prerequisites() (config, manager string, err error) {
 	return config, filepath.Join(filepath.Dir(self), "manager"), nil
 }
 
-// findConfig returns the folder config/ of the checkout that this command is run in.
+// findConfig returns the folder config/ of the checkout in which this command runs.
 func findConfig() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -138,7 +138,7 @@ type runOptions struct {
 	replicasConflict string
 }
 
-// keepRunning is platform run.
+// keepRunning runs "platform run".
 func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writer) (err error) {
 	switch options.replicasConflict {
 	case "Reject", "Force":

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// show prints the demo: steps with a line of explanation, what is seen, and what
-// was checked of it.
+// show prints the demo: steps with a line of explanation, what is seen, and what was checked.
 type show struct {
 	out   io.Writer
 	steps int
@@ -24,7 +23,7 @@ func newShow(out io.Writer) *show {
 	return &show{out: out, bold: color.New(color.Bold), good: color.New(color.FgGreen)}
 }
 
-// step opens a step.
+// step begins a step.
 func (s *show) step(title string, explanation ...string) {
 	s.steps++
 	fmt.Fprintln(s.out)
@@ -34,14 +33,14 @@ func (s *show) step(title string, explanation ...string) {
 	}
 }
 
-// print shows what a step sees, indented.
+// print prints what a step sees, indented.
 func (s *show) print(text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(s.out, "     %s\n", strings.TrimRight(line, "\n"))
 	}
 }
 
-// ok says what was checked and held.
+// ok prints what was checked.
 func (s *show) ok(format string, args ...any) {
 	fmt.Fprintf(s.out, "   %s "+format+"\n", append([]any{s.good.Sprint("ok")}, args...)...)
 }
@@ -59,7 +58,7 @@ func (d *demonstration) get(ctx context.Context, kinds ...string) {
 	}
 }
 
-// commandLine is a command as one would type it, over several lines if it is long.
+// commandLine returns a command as one would type it, on several lines if it is long.
 func commandLine(args []string) string {
 	line, all := "$ kubectl", ""
 	for _, arg := range args {
@@ -94,7 +93,8 @@ func until(ctx context.Context, what string, look func(context.Context) (string,
 	check(err)
 }
 
-// failure is what a step panics with that is not as it says: a step reads as a script, without a way out at each line.
+// failure is the value with which a step panics if a check fails, so that a step reads as a
+// script, without error handling at each line.
 type failure struct{ error }
 
 // carryOut returns the failure of a step.

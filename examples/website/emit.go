@@ -12,8 +12,8 @@ import (
 // FieldManager is the reconciler's name on what it owns, for good.
 const FieldManager = "example-website"
 
-// emit wants a ConfigMap with the page, and a Deployment that serves it. How many
-// pods is somebody else's to say: replicas are not among its fields.
+// emit returns a ConfigMap with the page, and a Deployment that serves it. The number of
+// pods is somebody else's to set: replicas are not among its fields.
 func emit(site *Website) ([]apply.Intent, error) {
 	owner := coapply.OwnedBy(site, GroupVersion.WithKind("Website")) // is deleted with the Website
 	labels := map[string]string{"example.com/website": site.Name}

@@ -41,7 +41,7 @@ func (s server) cleanup(ctx context.Context, site *Website) (done bool, err erro
 	return false, client.IgnoreNotFound(err)
 }
 
-// status reads first. The change that it gives sets single fields, and may run again.
+// status reads first. The change that it returns sets single fields, and may run again.
 func (s server) status(ctx context.Context, site *Website, applied reconciler.Applied) (reconciler.Report[*Website], error) {
 	var deployment appsv1.Deployment
 	err := s.client.Get(ctx, client.ObjectKey{Namespace: site.Namespace, Name: childName(site.Name)}, &deployment)

@@ -18,7 +18,7 @@ import (
 )
 
 // policy takes the page back from whoever changes it: the Website says what it is.
-// Every other conflict is told, and is for people to settle.
+// Every other conflict is reported, for people to settle.
 var policy = apply.OnConflict(apply.Reject).
 	At(".data", apply.Force).
 	For(corev1ac.ConfigMap("", ""), appsv1ac.Deployment("", ""))

@@ -14,7 +14,7 @@ type Subject struct {
 	Group, Kind, Namespace, Name string
 }
 
-// Placeholder stands in commands for an object that is not known.
+// Placeholder is written in commands for an object that is not known.
 const Placeholder = "TYPE/NAME"
 
 // Target returns the object as kubectl's arguments: deployment.apps/web --namespace shop.
@@ -33,8 +33,8 @@ func (s Subject) Target() string {
 	return target
 }
 
-// String returns the object as messages name it, such as Deployment shop/web; "" when
-// it is not known.
+// String returns the object as messages name it, such as Deployment shop/web; "" if it is not
+// known.
 func (s Subject) String() string {
 	name := s.Name
 	if s.Namespace != "" {
@@ -43,8 +43,8 @@ func (s Subject) String() string {
 	return strings.TrimSpace(s.Kind + " " + name)
 }
 
-// Migrate moves what a manager wrote by Update to an applier: all of it, or these fields
-// with everything below them.
+// Migrate returns the command that moves what a manager wrote by Update to an applier: all of
+// it, or these fields with everything below them.
 func Migrate(from, to string, paths ...fieldowners.Path) string {
 	words := []string{"kubectl fieldowners migrate", Placeholder, "--from", Quote(from), "--to", Quote(to)}
 	for _, path := range paths {
@@ -53,19 +53,19 @@ func Migrate(from, to string, paths ...fieldowners.Path) string {
 	return strings.Join(words, " ")
 }
 
-// Reapply has a manager apply what it applied before, which is in FILE.
+// Reapply returns the command by which a manager applies FILE, what it applied before.
 func Reapply(manager string) string {
 	return fmt.Sprintf("kubectl apply --server-side --field-manager %s -f FILE", Quote(manager))
 }
 
-// Release is the command that gives up what a manager applied.
+// Release returns the command that gives up what a manager applied.
 func Release(manager string) string {
 	return fmt.Sprintf("kubectl fieldowners release %s --field-manager %s", Placeholder, Quote(manager))
 }
 
-// EndSharing is the command that makes fields the applier's alone which it shares with
-// one other manager, with Placeholder for the object. A manager that writes such a field
-// again takes it back, or conflicts.
+// EndSharing returns the command that makes fields, which the applier by shares with one other
+// manager, the applier's alone, with Placeholder for the object. If the other manager writes
+// such a field again, it takes the field back, or conflicts.
 func EndSharing(by, with fieldowners.Manager, paths []fieldowners.Path) string {
 	command := Migrate(with.Name, by.Name, paths...)
 	if with.Operation == metav1.ManagedFieldsOperationApply {

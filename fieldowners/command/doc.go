@@ -1,11 +1,11 @@
-// Package command writes the commands that findings, explanations and conditions tell a
-// person to run: kubectl's, and those of its plugin kubectl-fieldowners.
+// Package command returns the commands that findings, explanations and conditions recommend:
+// kubectl's, and those of its plugin kubectl-fieldowners.
 //
 // # Contract
 //
 //  1. Every word that comes from an object is quoted for a shell.
-//  2. What is not known stands as a placeholder in capitals: Placeholder for the object,
-//     MANAGER and FILE for the rest.
+//  2. What is not known is written in capitals: Placeholder for the object, MANAGER and FILE
+//     for the rest.
 //  3. A command is one line, and nothing runs it.
 //
 // It is below lint and explain, which both write commands.

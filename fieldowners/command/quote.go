@@ -8,7 +8,7 @@ import (
 // plainWord needs no quotes in any shell: zsh has a meaning for = as well.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-]+$`)
 
-// Quote returns a word as a shell takes it.
+// Quote returns a word quoted for a shell, if need be.
 func Quote(word string) string {
 	if plainWord.MatchString(word) {
 		return word

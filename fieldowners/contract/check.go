@@ -19,7 +19,7 @@ import (
 type ClaimError struct {
 	Manager string
 	Kind    schema.GroupKind
-	Path    string // as the claim has it; "" where it is about the whole claim
+	Path    string // as the claim has it; "" if the error is about the whole claim
 	Reason  string
 }
 
@@ -31,10 +31,10 @@ func (e *ClaimError) Error() string {
 	return text + ": " + e.Reason
 }
 
-// Check refuses a contract that cannot be kept: a name that no field manager can have, a
-// kind or a path that is none, a manager with two claims of one kind, a path that is claimed
-// twice, and a field that two managers claim without a reason in Shared. The error joins a
-// ClaimError for each.
+// Check returns an error for a contract that cannot be kept: with a name that no field manager
+// can have, a malformed kind or path, a manager with two claims of one kind, a path that is
+// claimed twice, or a field that two managers claim without a reason in Shared. The error joins
+// a ClaimError for each.
 func Check(c Contract) error {
 	check := checking{}
 	for _, claim := range c {
@@ -43,13 +43,13 @@ func Check(c Contract) error {
 	return errors.Join(check.errs...)
 }
 
-// checking goes through claims one after another.
+// checking is the state of a Check.
 type checking struct {
 	errs   []error
 	before []parsedClaim
 }
 
-// parsedClaim is a claim with those of its paths that are paths.
+// parsedClaim is a claim with those of its paths that are well-formed.
 type parsedClaim struct {
 	Claim
 
@@ -103,7 +103,7 @@ func wrongKind(kind schema.GroupKind) string {
 	return ""
 }
 
-// parsePath refuses the root as well.
+// parsePath parses a path, and returns why it is none. The root is none.
 func parsePath(text string) (path fieldowners.Path, reason string) {
 	path, err := fieldowners.ParsePath(text)
 	if wrong := (*fieldowners.PathError)(nil); errors.As(err, &wrong) {
@@ -115,7 +115,7 @@ func parsePath(text string) (path fieldowners.Path, reason string) {
 	return path, ""
 }
 
-// parseDistinct parses paths of which none may cover another.
+// parseDistinct parses paths, of which none may cover another.
 func parseDistinct(texts []string, fail func(path, format string, args ...any)) []fieldowners.Path {
 	var parsed []fieldowners.Path
 	for _, text := range texts {
@@ -157,7 +157,8 @@ func parseShared(claim parsedClaim, fail func(path, format string, args ...any))
 	return shared
 }
 
-// clash tells of a field that two claims of a kind have in common. Either may say why.
+// clash calls fail for each field that two claims of a kind have in common, unless one of them
+// says why.
 func (c parsedClaim) clash(later parsedClaim, fail func(path, format string, args ...any)) {
 	switch {
 	case c.Kind != later.Kind:

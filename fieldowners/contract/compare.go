@@ -15,34 +15,33 @@ import (
 type Rule string
 
 const (
-	// RuleOutside is for a manager that owns fields that the contract does not give it.
+	// RuleOutside: a manager owns fields that the contract does not give it.
 	RuleOutside Rule = "outside-contract"
-	// RuleWide is for a manager that owns content by Update that the contract does not give it by
-	// Update, as an update of the whole object leaves it behind.
+	// RuleWide: a manager owns content by Update that the contract does not give it by Update,
+	// as after an update of the whole object.
 	RuleWide Rule = "wide-update"
 )
 
-// Comparison is what a contract says of the owners of one object.
+// Comparison is the result of comparing a contract with the owners of one object.
 type Comparison struct {
 	// Findings are in the order of managers.
 	Findings []Finding
-	// Unowned lists what the managers of the object may own and do not. It is information,
-	// and nothing is wrong with it.
+	// Unowned lists what the managers of the object may own and do not own. This is no finding.
 	Unowned []Unowned
 }
 
-// Finding is fields that one manager owns and may not.
+// Finding is about fields that one manager owns and may not own.
 type Finding struct {
 	Rule    Rule
 	Manager fieldowners.Manager
 	Kind    schema.GroupKind
 	Paths   []fieldowners.Path // all of them, in the order of paths
-	// Owner is whose the fields are by the contract, and by which operation; without a name, it
-	// gives them to nobody.
+	// Owner is the owner of the fields by the contract, with its operation; zero if the
+	// contract gives them to nobody.
 	Owner fieldowners.Manager
 }
 
-// String names the manager, the kind, the fields and whose they are.
+// String returns the manager, the kind, the fields and their owner by the contract.
 func (f Finding) String() string {
 	paths := make([]string, len(f.Paths))
 	for i, path := range f.Paths {
@@ -51,7 +50,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s", f.Rule, f.Message(), strings.Join(paths, ", "))
 }
 
-// Message says what is wrong, without the fields.
+// Message returns what is wrong, without the fields.
 func (f Finding) Message() string {
 	fields := "1 field"
 	if n := len(f.Paths); n != 1 {
@@ -129,12 +128,12 @@ func grantsOf(claim Claim) []grant {
 // Names reports whether the contract names a field manager.
 func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 
-// Compare compares the contract with who owns what of an object of a kind. An object on
-// which no manager of the contract owns anything has no findings.
+// Compare compares the contract with the ownership of an object of a kind. An object on which
+// no manager of the contract owns anything has no findings.
 //
-// A manager that the contract names may own what it gives it, by the operation that it
-// says. Any other manager may own everything but what the contract gives to a manager of the
-// object for itself alone. Managers that the API server made up are nobody.
+// A manager that the contract names may own what the contract gives it, by that operation. Any
+// other manager may own everything except what the contract gives to a manager of the object
+// alone. Managers that the API server makes up are not judged.
 func (c *Comparer) Compare(kind schema.GroupKind, ownership fieldowners.Ownership) Comparison {
 	entries := ownership.Entries()
 	present := map[string]bool{}
@@ -158,11 +157,11 @@ func (c *Comparer) Compare(kind schema.GroupKind, ownership fieldowners.Ownershi
 	return found
 }
 
-// comparing is one object.
+// comparing is the comparison of one object.
 type comparing struct {
 	kind   schema.GroupKind
 	grants []grant // of the kind
-	here   []grant // those of managers that own something of the object
+	here   []grant // those of managers that own something on the object
 }
 
 // named compares what a manager of the contract owns with what it may own.
@@ -181,16 +180,16 @@ func (c comparing) named(entry fieldowners.Entry) []Finding {
 	return found
 }
 
-// allows reports whether the contract gives a manager the path, or something below it: who
-// gives up the last field of a map is left with the empty map.
+// allows reports whether the contract gives a manager the path, or something below it: a
+// manager that gives up the last field of a map is left with the empty map.
 func (c comparing) allows(entry fieldowners.Entry, path fieldowners.Path) bool {
 	return slices.ContainsFunc(c.grants, func(g grant) bool {
 		return g.manager == entry.Name && g.operation == entry.Operation && (Covers(g.path, path) || g.path.HasPrefix(path))
 	})
 }
 
-// ownerOf returns whose a field is by the contract: of several, the manager itself by the
-// other operation.
+// ownerOf returns the owner of a field by the contract; of several, preferably the manager
+// itself by the other operation.
 func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldowners.Manager) {
 	for _, g := range c.grants {
 		if Covers(g.path, path) && (owner.Name == "" || g.manager == manager) {
@@ -200,7 +199,8 @@ func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldow
 	return owner
 }
 
-// stranger finds what a manager that is not in the contract owns of what is others' alone.
+// stranger returns findings about a manager outside of the contract that owns what the contract
+// gives to others alone.
 func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
@@ -212,7 +212,8 @@ func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	return found
 }
 
-// unowned looks at the operations by which a manager owns anything here.
+// unowned returns what managers may own and do not, for the operations by which they own
+// anything on the object.
 func (c comparing) unowned(entries []fieldowners.Entry) []Unowned {
 	type way struct {
 		manager   string
@@ -239,7 +240,7 @@ func isContent(path fieldowners.Path) bool {
 	return !slices.Contains([]string{".apiVersion", ".kind", ".metadata", ".status"}, first)
 }
 
-// findings are those of one manager, by rule and by whose the fields are.
+// findings are the findings about one manager, by rule and by the owner of the fields.
 type findings []Finding
 
 func (f *findings) add(rule Rule, manager fieldowners.Manager, kind schema.GroupKind, path fieldowners.Path, owner fieldowners.Manager) {

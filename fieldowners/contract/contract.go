@@ -12,17 +12,17 @@ import (
 // Contract says what field managers may own: a claim for each manager and kind.
 type Contract []Claim
 
-// Claim is what one field manager may own of the objects of one kind. Paths are in the
-// notation of fieldowners.ParsePath, and stand for everything below them too.
+// Claim is what one field manager may own of the objects of one kind. Paths are in the notation
+// of fieldowners.ParsePath, and include everything below them.
 type Claim struct {
 	Manager string
 	Kind    schema.GroupKind
 	// Applies lists what the manager may own by Apply.
 	Applies []string
-	// Updates lists what it may own by Update: as a rule a status and a finalizer.
+	// Updates lists what the manager may own by Update: usually a status and a finalizer.
 	Updates []string
-	// Shared says of some of these paths, and of all below them, why another manager may
-	// own them as well.
+	// Shared has, for some of these paths and all below them, the reason why another manager
+	// may own them as well.
 	Shared map[string]string
 }
 
@@ -31,7 +31,7 @@ func (c Contract) Of(manager string) Contract {
 	return slices.DeleteFunc(slices.Clone(c), func(claim Claim) bool { return claim.Manager != manager })
 }
 
-// Managers lists the field managers, each once, sorted.
+// Managers returns the field managers, each once, sorted.
 func (c Contract) Managers() []string {
 	names := make([]string, 0, len(c))
 	for _, claim := range c {
@@ -41,7 +41,7 @@ func (c Contract) Managers() []string {
 	return slices.Compact(names)
 }
 
-// paths of the claim by one operation.
+// paths returns the paths of the claim for one operation.
 func (c Claim) paths(operation metav1.ManagedFieldsOperationType) []string {
 	if operation == metav1.ManagedFieldsOperationApply {
 		return c.Applies

@@ -15,7 +15,7 @@ import (
 
 // ReadError says on which line of a contract something is wrong.
 type ReadError struct {
-	Line int // from 1; 0 is the text as a whole
+	Line int // from 1; 0 for the text as a whole
 	Err  error
 }
 
@@ -28,8 +28,8 @@ func (e *ReadError) Error() string {
 
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Read reads a contract as Write writes it. Everything that a contract does not have is an
-// error, as is what Check refuses. The error joins a *ReadError for each.
+// Read reads a contract as Write writes it. Unknown keys are errors, as is all that Check
+// refuses. The error joins a *ReadError for each.
 func Read(r io.Reader) (Contract, error) {
 	root, err := readRoot(r)
 	if err != nil {
@@ -46,7 +46,7 @@ func Read(r io.Reader) (Contract, error) {
 	return reading.contract, nil
 }
 
-// readRoot reads the one document of a text.
+// readRoot returns the root of the only document of a text.
 func readRoot(r io.Reader) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(r)
 	var document, more yaml.Node
@@ -65,7 +65,7 @@ func readRoot(r io.Reader) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// syntaxError takes the line out of what the parser says.
+// syntaxError returns the parser's error as a ReadError with its line.
 func syntaxError(err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	number, rest, _ := strings.Cut(strings.TrimPrefix(message, "line "), ": ")
@@ -75,17 +75,17 @@ func syntaxError(err error) error {
 	return &ReadError{Err: fmt.Errorf("not YAML: %s", message)}
 }
 
-// place is where something of a claim stands; without a path, the claim itself.
+// place identifies a path of a claim, or, without a path, the claim itself.
 type place struct {
 	manager string
 	kind    schema.GroupKind
 	path    string
 }
 
-// reading goes through the nodes of a document.
+// reading is the state of a Read.
 type reading struct {
 	contract Contract
-	lines    map[place]int // of the last mention
+	lines    map[place]int // of the last occurrence
 	errs     []*ReadError
 }
 
@@ -163,7 +163,7 @@ func (r *reading) claim(manager, kind string, at, value *yaml.Node) {
 	r.contract = append(r.contract, claim)
 }
 
-// list reads paths.
+// list reads a list of paths.
 func (r *reading) list(node *yaml.Node, where string, note func(path string, line int)) []string {
 	if node.Kind != yaml.SequenceNode {
 		r.fail(node, "%s: want a list of paths", where)

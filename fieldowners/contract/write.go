@@ -12,7 +12,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// The words of a contract as YAML.
+// The keys of a contract in YAML.
 const (
 	wordManagers = "managers"
 	wordShared   = "shared"
@@ -23,8 +23,8 @@ var words = map[metav1.ManagedFieldsOperationType]string{
 	metav1.ManagedFieldsOperationUpdate: "updates",
 }
 
-// Write writes a contract as YAML, sorted by manager, kind and path. It refuses what Check
-// refuses.
+// Write writes a contract as YAML, sorted by manager, kind and path. It returns the error of
+// Check.
 func Write(w io.Writer, c Contract) error {
 	if err := Check(c); err != nil {
 		return err

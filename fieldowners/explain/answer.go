@@ -29,7 +29,7 @@ var (
 		"as the API server and kubectl write it")
 )
 
-// readAnswers finds at least one answer with conflicts.
+// readAnswers returns the answers with conflicts, at least one.
 func readAnswers(input []byte) ([]conflictAnswer, error) {
 	if len(bytes.TrimSpace(input)) == 0 {
 		return nil, errEmpty
@@ -66,7 +66,7 @@ var (
 	statusLine      = regexp.MustCompile(`(?m)^kind:\s*"?Status`)
 )
 
-// looksStructured tells JSON and YAML from the texts of kubectl.
+// looksStructured reports whether the input is JSON or YAML, not text by kubectl.
 func looksStructured(input []byte) bool {
 	return structuredStart.Match(bytes.TrimSpace(input)) || statusLine.Match(input)
 }
@@ -93,7 +93,8 @@ func decodeDocuments(input []byte) ([]map[string]any, error) {
 	return documents, nil
 }
 
-// isStatus knows a Status also without the kind that Go clients drop.
+// isStatus reports whether a document is a Status, also without its kind, which Go clients
+// drop.
 func isStatus(document map[string]any) bool {
 	kind, hasKind := document["kind"].(string)
 	if hasKind && kind != "" {
@@ -133,8 +134,8 @@ func readStatus(document map[string]any) ([]conflictAnswer, error) {
 	return nil, whatElse(status)
 }
 
-// whatElse says what a Status is that has no conflicts. It does not repeat the
-// message, which may quote values.
+// whatElse returns an error that says what a Status without conflicts is. It does not repeat
+// the message, which may quote values.
 func whatElse(status metav1.Status) error {
 	switch {
 	case status.Status == metav1.StatusSuccess:
@@ -151,8 +152,8 @@ func whatElse(status metav1.Status) error {
 	return fmt.Errorf("this is HTTP %d %s and no conflict: conflicts come as HTTP 409 with causes of the type FieldManagerConflict", status.Code, reason)
 }
 
-// isStaleWrite knows the message of registry.OptimisticLockErrorMsg, the only thing
-// that tells it from other answers of the code 409.
+// isStaleWrite reports whether a message is registry.OptimisticLockErrorMsg, which alone
+// distinguishes a stale write from other 409 answers.
 func isStaleWrite(message string) bool {
 	return strings.Contains(message, "the object has been modified; please apply your changes to the latest version")
 }

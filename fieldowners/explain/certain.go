@@ -10,9 +10,9 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// certainPath reads a path as the API server writes it, where no object can make it mean
-// anything else: a dot in it may separate two fields or belong to the key of a map, so
-// below what may be a map there can be one name at most.
+// certainPath returns the path for the API server's text if that has only one meaning in any
+// object: a dot may separate two fields or be part of a map key, so below a possible map there
+// can be one name at most.
 func certainPath(serverPath string) (fieldowners.Path, bool) {
 	var elements fieldpath.Path
 	for rest, at := serverPath, ""; rest != ""; at = serverPath[:len(serverPath)-len(rest)] {
@@ -50,11 +50,10 @@ func certainName(at, rest string) (name string, ok bool) {
 	return name, !several && name != ""
 }
 
-// metadataOf are the places of metadata: the object's own, and those of what it is a
-// template for.
+// metadataOf are the places of metadata: the object's own, and those of templates in it.
 var metadataOf = []string{".metadata", ".spec.template.metadata", ".spec.jobTemplate.metadata", ".spec.jobTemplate.spec.template.metadata"}
 
-// isStruct knows what has fields and no keys, in every object.
+// isStruct reports whether the value at a path is a struct, not a map, in every object.
 func isStruct(at string) bool {
 	switch at {
 	case "", ".spec", ".status", ".spec.template", ".spec.template.spec",
@@ -65,7 +64,7 @@ func isStruct(at string) bool {
 	return isItem || slices.Contains(metadataOf, at)
 }
 
-// isMapOfScalars knows what has keys, below which there is nothing.
+// isMapOfScalars reports whether the value at a path is a map of scalars in every object.
 func isMapOfScalars(at string) bool {
 	return slices.ContainsFunc(metadataOf, func(m string) bool { return at == m+".labels" || at == m+".annotations" })
 }

@@ -22,11 +22,11 @@ type Explanation struct {
 // another value.
 type Conflict struct {
 	ServerPath string           // as the answer names the field; ambiguous
-	Path       fieldowners.Path // the root when neither live object nor intent tells which field it is
+	Path       fieldowners.Path // the root if the field is ambiguous
 	Owner      fieldowners.Manager
 
-	// The values, where the intent and the live object are given and have the field.
-	// Those of a Secret are hidden.
+	// The values, if the intent and the live object are given and have the field. Those of a
+	// Secret are hidden.
 	Ours, Theirs           any
 	OursKnown, TheirsKnown bool
 }
@@ -39,19 +39,18 @@ type Way struct {
 	Go      string `json:"go"`      // the policy of coapply.dev/apply that does it; an expression
 }
 
-// Answer reads the answer to an apply that met conflicts: the API server's
-// metav1.Status, as JSON or YAML, or the text that kubectl and others print of it,
-// also quoted in a log. A text with the answers for several objects gives an
-// Explanation for each, in its order; what else stands in it is passed over.
+// Answer reads the answer to an apply that met conflicts: the API server's metav1.Status, as
+// JSON or YAML, or the text that kubectl and others print of it, also quoted in a log. For a
+// text with the answers for several objects it returns an Explanation for each, in order; other
+// text is ignored.
 //
-// The live object and the intent, the apply configuration that was sent, may be nil.
-// They tell which fields the server means, since its own strings are ambiguous, and
-// both values. The live object tells as well whether client-side apply wrote it, which
-// kubectl would take over; without it, only an owner's name does. They are of one
-// object, so they explain one answer and not several: for these there is Each.
+// live and intent, the apply configuration that was sent, may be nil. They show which fields
+// the server means, since its own strings are ambiguous, and both values. live also shows
+// whether client-side apply wrote the object, which kubectl would take over; without it, only
+// an owner's name does. They are about one object: for several answers use Each.
 //
-// What is no conflict is an error that says what it is instead: a stale write, a
-// create of what exists, another failure, a text that was cut off.
+// The error says what an answer without conflicts is: a stale write, a create of what exists,
+// another failure, a text that was cut off.
 func Answer(answer []byte, live, intent map[string]any) ([]Explanation, error) {
 	if answers, _ := readAnswers(answer); len(answers) > 1 && (live != nil || intent != nil) {
 		return nil, fmt.Errorf("the text has the answers for %d objects, and does not say which of them the live object or the intent is: give one answer, or neither of the two", len(answers))
@@ -59,9 +58,9 @@ func Answer(answer []byte, live, intent map[string]any) ([]Explanation, error) {
 	return Each(answer, func(Explanation) (map[string]any, map[string]any, error) { return live, intent, nil })
 }
 
-// Each is Answer for a text with the answers for several objects. objects returns
-// the live object and the intent of each answer, nil where it does not know them, from
-// what is explained without them.
+// Each is Answer for a text with the answers for several objects. objects is called with the
+// Explanation that is possible without objects, and returns the live object and the intent of
+// that answer, nil if it does not have them.
 func Each(answer []byte, objects func(Explanation) (live, intent map[string]any, err error)) ([]Explanation, error) {
 	answers, err := readAnswers(answer)
 	if err != nil {
@@ -85,7 +84,7 @@ func Each(answer []byte, objects func(Explanation) (live, intent map[string]any,
 	return explanations, nil
 }
 
-// conflictAnswer is what one answer says of itself.
+// conflictAnswer is the content of one answer.
 type conflictAnswer struct {
 	object command.Subject
 	causes []Conflict // without paths and values
@@ -115,7 +114,7 @@ func (a conflictAnswer) explain(live, intent map[string]any) (Explanation, error
 	return e, nil
 }
 
-// causesOf reads the conflicts that a Status lists.
+// causesOf returns the conflicts that a Status lists.
 func causesOf(status metav1.Status) ([]Conflict, error) {
 	var found []Conflict
 	if status.Details == nil {

@@ -10,8 +10,8 @@ import (
 	"coapply.dev/fieldowners/command"
 )
 
-// subject says which object the answer is about, and refuses objects that are not
-// the same.
+// subject returns the object that the answer is about, and an error if live or intent are
+// another one.
 func (a conflictAnswer) subject(live, intent map[string]any) (command.Subject, error) {
 	known := a.object
 	known.Kind = "" // what an answer has there is the name of a resource
@@ -37,7 +37,7 @@ func (a conflictAnswer) subject(live, intent map[string]any) (command.Subject, e
 	return known, nil
 }
 
-// mayBe compares what both say.
+// mayBe reports whether both may be the same object, by what is known of both.
 func mayBe(s, other command.Subject) bool {
 	agree := func(a, b string) bool { return a == "" || b == "" || a == b }
 	return s.Name == other.Name && s.Group == other.Group && agree(s.Kind, other.Kind) && agree(s.Namespace, other.Namespace)
@@ -59,7 +59,7 @@ func subjectOfObject(object map[string]any) (command.Subject, error) {
 	return command.Subject{Group: version.Group, Kind: kind, Namespace: namespace, Name: name}, nil
 }
 
-// ownershipOf reads the managed fields of an object; none are no ownership.
+// ownershipOf returns the ownership of an object, empty if it has no managed fields.
 func ownershipOf(object map[string]any) (fieldowners.Ownership, error) {
 	entries, unread := fieldowners.EntriesOf(object)
 	if len(unread) > 0 {
@@ -68,12 +68,11 @@ func ownershipOf(object map[string]any) (fieldowners.Ownership, error) {
 	return fieldowners.Parse(entries)
 }
 
-// locate finds which field the server means: one that the owner's entry names so,
-// best one that the intent sets; where the entry does not say, as of the owner
-// before-first-apply, one that the intent or else the live object has; where none of
-// these has any, what the name means in every object. Two of one name ({"a.b": 1} and
-// {"a": {"b": 1}}) are neither. The owner is completed with
-// what its entry says.
+// locate sets the Path of the field that the server means: one with this name in the owner's
+// entry, preferably one that the intent sets; if the entry has none, as for the owner
+// before-first-apply, one of the intent, or else of the live object; if none of these has any,
+// what the name means in every object. If two fields have this name ({"a.b": 1} and {"a": {"b":
+// 1}}), the Path stays the root. The owner is completed from its entry.
 func (c *Conflict) locate(fields map[string][]fieldowners.Owned, live, intent map[string]any) {
 	var owned, wanted []fieldowners.Path
 	asked := c.Owner
@@ -120,7 +119,7 @@ func (c *Conflict) setValues(live, intent map[string]any, secret bool) {
 	}
 }
 
-// byServerPath finds fields by the API server's names for them.
+// byServerPath returns the owned fields by the API server's names for them.
 func byServerPath(o fieldowners.Ownership) map[string][]fieldowners.Owned {
 	fields := map[string][]fieldowners.Owned{}
 	for _, entry := range o.Entries() {

@@ -15,8 +15,8 @@ const (
 	indented = 4
 )
 
-// String returns the explanation as lines of 80 columns at most, but for names and
-// paths that are longer themselves. Nothing in it steers a terminal.
+// String returns the explanation in lines of at most 80 columns, unless a name or path is
+// longer. The text cannot control a terminal.
 func (e Explanation) String() string {
 	var b strings.Builder
 	many := "1 conflict"
@@ -77,7 +77,7 @@ func (c Conflict) field() string {
 	return c.Path.String()
 }
 
-// harmless takes out what steers a terminal, as names in an answer may.
+// harmless replaces characters that may control a terminal, as names in an answer may have.
 func harmless(r rune) rune {
 	if r == '\n' || unicode.IsPrint(r) {
 		return r
@@ -107,14 +107,14 @@ func cutTo(text string, limit int) string {
 	return text
 }
 
-// wrapped breaks a text between its words. Every line but the last ends with what
-// continues it, and is continued further in.
+// wrapped breaks a text between its words. Every line but the last ends with continued, and the
+// following lines are indented further.
 func wrapped(words []string, indent int, continued string) string {
 	margin := strings.Repeat(" ", indent)
 	return wrap.Words(words, columns, margin, margin+strings.Repeat(" ", len(continued)), continued) + "\n"
 }
 
-// commandParts splits a command before its flags, up to what is quoted.
+// commandParts splits a command before its flags, up to the first quote.
 func commandParts(command string) []string {
 	head, quoted, found := strings.Cut(command, "'")
 	parts := strings.Split(strings.ReplaceAll(head, " -", "\x00-"), "\x00")

@@ -8,7 +8,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// What kubectl apply --server-side does beside the apply, under any field manager
+// Names in what kubectl apply --server-side does beside the apply, under any field manager
 // (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply).
 const (
 	takesOver = "kubectl apply takes over everything that client-side apply wrote to this object, and deletes " +
@@ -17,9 +17,9 @@ const (
 		" With such a client the rest lands, and these fields are left to their owners. If you co-owned them, you do not any more."
 )
 
-// mayTakeOver reports whether kubectl would take the object over from client-side apply:
-// an owner is named as that is by default, or the live object, which may be unknown,
-// has the entry that kubectl goes by.
+// mayTakeOver reports whether kubectl would take the object over from client-side apply: an
+// owner has client-side apply's default name, or the live object, which may be unknown, has the
+// entry that kubectl looks for.
 func (e Explanation) mayTakeOver(live fieldowners.Ownership) bool {
 	return slices.ContainsFunc(e.Conflicts, func(c Conflict) bool {
 		return c.Owner.Name == fieldowners.ClientSideApply && updatesObject(c.Owner)
@@ -28,13 +28,14 @@ func (e Explanation) mayTakeOver(live fieldowners.Ownership) bool {
 	})
 }
 
-// updatesObject knows the only owners of whom kubectl takes over.
+// updatesObject reports whether kubectl may take fields over from an owner: one that updated
+// the object itself.
 func updatesObject(owner fieldowners.Manager) bool {
 	return owner.Operation == metav1.ManagedFieldsOperationUpdate && owner.Subresource == ""
 }
 
-// warnOfTakeover says in every way what kubectl would do beside it. To leave out, there
-// is no command: it would delete what is to stay.
+// warnOfTakeover adds to every Way what kubectl would do beside it. The way to leave fields out
+// loses its command, which would delete what is to stay.
 func (e *Explanation) warnOfTakeover() {
 	force, leaveOut, share := &e.Ways[0], &e.Ways[1], &e.Ways[2]
 	force.Why += " But " + takesOver

@@ -26,7 +26,7 @@ var (
 	serverReason = regexp.MustCompile(`Error from server(?: \((\w+)\))?:`)
 )
 
-// readText finds the messages in what kubectl prints, or in a log.
+// readText returns the answers in kubectl's output, or in a log.
 func readText(text string) ([]conflictAnswer, error) {
 	answers, err := readMessages(text)
 	if len(answers) > 0 || err != nil {
@@ -51,7 +51,7 @@ func readText(text string) ([]conflictAnswer, error) {
 	return nil, errUnknown
 }
 
-// readMessages reads all messages that stand in the text as they are.
+// readMessages reads all messages that are in the text unquoted.
 func readMessages(text string) ([]conflictAnswer, error) {
 	var answers []conflictAnswer
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -75,8 +75,8 @@ func readMessages(text string) ([]conflictAnswer, error) {
 	return answers, nil
 }
 
-// readConflicts reads what stands behind "Apply failed with N conflicts: ", and the
-// lines that follow as long as they belong to it.
+// readConflicts reads the text after "Apply failed with N conflicts: ", and the lines that
+// follow as long as they belong to it.
 func readConflicts(first string, rest []string) ([]Conflict, error) {
 	owner, path, err := readOwner(first)
 	if err != nil || path != "" {
@@ -99,8 +99,8 @@ func readConflicts(first string, rest []string) ([]Conflict, error) {
 	return found, nil
 }
 
-// readOwner reads "conflict with MANAGER: PATH" or "conflicts with MANAGER:". What
-// is behind the quoted names of a manager has no colon with a space behind it.
+// readOwner reads "conflict with MANAGER: PATH" or "conflicts with MANAGER:". After the quoted
+// names of a manager there is no other colon that is followed by a space.
 func readOwner(text string) (owner fieldowners.Manager, path string, err error) {
 	rest, ok := strings.CutPrefix(text, "conflicts with ")
 	if !ok {
@@ -132,7 +132,7 @@ func behindQuoted(text string) (rest string, err error) {
 	return text[len(quoted):], nil
 }
 
-// unquoteMessages finds messages that stand in a log as a quoted string.
+// unquoteMessages returns the messages that are quoted strings in a log.
 func unquoteMessages(text string) (string, bool) {
 	var found []string
 	for rest := text; ; {

@@ -14,7 +14,7 @@ import (
 
 const applyCommand = "kubectl apply --server-side --field-manager MANAGER -f FILE"
 
-// waysOut are the three of KEP-555, with what follows from each.
+// waysOut returns the three ways of KEP-555, with what follows from each.
 func (e Explanation) waysOut() []Way {
 	return []Way{
 		{
@@ -41,7 +41,7 @@ func (e Explanation) waysOut() []Way {
 	}
 }
 
-// perOwner writes a sentence for the owners of whom the same is true.
+// perOwner returns a sentence for each group of owners for which what returns the same.
 func (e Explanation) perOwner(what func(fieldowners.Manager) string) string {
 	owners := map[string][]string{}
 	var order []string
@@ -81,12 +81,12 @@ func afterShare(owner fieldowners.Manager) string {
 	return "the next apply of another value meets a conflict with you"
 }
 
-// madeByServer knows the managers that stand for others.
+// madeByServer reports whether the name is one that the API server makes up.
 func madeByServer(name string) bool {
 	return name == fieldowners.BeforeFirstApply || name == fieldowners.AncientChanges
 }
 
-// look is the command that shows the owners as they are now.
+// look returns the command that shows the present owners.
 func (e Explanation) look() string {
 	get := "kubectl fieldowners get " + e.Object.Target()
 	paths := map[string]bool{}
@@ -99,8 +99,8 @@ func (e Explanation) look() string {
 	return get
 }
 
-// policy returns the policy that decides these conflicts so and rejects all others.
-// A field that is not known is named by its owner.
+// policy returns the Go expression of a policy that makes this decision on these conflicts and
+// rejects all others. A conflict whose field is ambiguous is matched by its owner.
 func (e Explanation) policy(decision string) string {
 	expression := "apply.OnConflict(apply.Reject)"
 	var rules []string
@@ -119,7 +119,8 @@ func (e Explanation) policy(decision string) string {
 	return expression + ".\n\t" + strings.Join(rules, ".\n\t")
 }
 
-// whenOwner breaks the rule where it is too long for a line that is indented twice.
+// whenOwner returns the rule for an owner, broken if it is too long for a line that is indented
+// twice.
 func whenOwner(owner fieldowners.Manager, decision string) string {
 	match := fmt.Sprintf("Manager: %s, Operation: %q", goQuote(owner.Name), owner.Operation)
 	rule := fmt.Sprintf("When(apply.Match{%s}, apply.%s)", match, decision)

@@ -10,14 +10,14 @@ import (
 // maxHolders bounds how many managers of one field are remembered.
 const maxHolders = 16
 
-// contest is one field, and who takes it from whom.
+// contest is one field, with the managers that take it from each other.
 type contest struct {
 	key       contestKey
 	path      fieldowners.Path
 	latest    time.Time
 	moves     int
-	deletedBy *fieldowners.Manager // nil: the last move was no deletion
-	holders   []*holder            // the one that was seen last comes last
+	deletedBy *fieldowners.Manager // nil if the last move was no deletion
+	holders   []*holder            // the one seen last is last
 	exchanges []*exchange
 }
 
@@ -25,18 +25,18 @@ type contest struct {
 type holder struct {
 	fieldowners.Manager
 
-	took, lost int // the last move in which it did; 0 is never
+	took, lost int // number of the last move in which it did; 0 means never
 }
 
-// fieldMove is one field going over, in one step, from some managers to others, or being
-// deleted by one.
+// fieldMove is one field that went, in one step, from some managers to others, or that one
+// deleted.
 type fieldMove struct {
 	path     fieldowners.Path
 	from, to []fieldowners.Manager
 	deleted  bool
 }
 
-// movesOf puts together what Diff says for each pair of managers.
+// movesOf returns the moves of a difference, one for each field.
 func movesOf(d fieldowners.Difference) []*fieldMove {
 	var moves []*fieldMove
 	byPath := map[string]*fieldMove{}
@@ -59,7 +59,7 @@ func withManager(all []fieldowners.Manager, m fieldowners.Manager) []fieldowners
 	return append(all, m)
 }
 
-// move counts one, and returns the exchanges that it was part of.
+// move counts a move, and returns the exchanges that it was part of.
 func (c *contest) move(m *fieldMove) []*exchange {
 	c.moves++
 	c.deletedBy = nil
@@ -94,7 +94,7 @@ func (c *contest) move(m *fieldMove) []*exchange {
 	return touched
 }
 
-// holder finds a manager, or adds it; either way it is the one that was seen last.
+// holder returns the holder of a manager, added if need be, as the one seen last.
 func (c *contest) holder(m fieldowners.Manager) *holder {
 	h := &holder{}
 	if i := slices.IndexFunc(c.holders, func(h *holder) bool { return h.SameWriter(m) }); i >= 0 {
@@ -153,7 +153,7 @@ func (e *exchange) fights(at time.Time, perMinute int) bool {
 	return e.tell(at)
 }
 
-// times counts the moves of the last minute: none if all went one way.
+// times returns the number of moves in the last minute; 0 if all went one way.
 func (e *exchange) times(at time.Time) int {
 	toA, toB := e.ways(at)
 	if toA == 0 || toB == 0 {

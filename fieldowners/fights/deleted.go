@@ -9,12 +9,11 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// ObserveWrite does what Observe does with the difference of two states of an object, and
-// also counts a field that one manager sets again and again and another one deletes. The
-// managed fields name who deletes only where that manager wrote something else as well;
-// otherwise it is the zero Manager, which may be the manager that set the field, too.
-// Not counted are a field that its owner gave up in a write of its own, and
-// deletions within a status, which controllers do as a matter of course.
+// ObserveWrite does what Observe does with the difference of two states of an object, and also
+// counts a field that one manager sets again and again and another one deletes. Managed fields
+// show who deleted a field only if that manager wrote something else as well; otherwise it is
+// the zero Manager, which may even be the manager that set the field. Not counted are a field
+// that its owner gave up in a write of its own, and deletions within a status, which are usual.
 func (f *Detector) ObserveWrite(object string, before, after fieldowners.Ownership, at time.Time) []Fight {
 	if f.recent == nil {
 		return nil
@@ -46,7 +45,7 @@ func deletions(d fieldowners.Difference, after fieldowners.Ownership, writers []
 	return moves
 }
 
-// restored returns the fields that somebody had deleted and that are set again.
+// restored returns the moves of fields that somebody had deleted and that are set again.
 func (f *Detector) restored(object string, d fieldowners.Difference, before fieldowners.Ownership) (moves []*fieldMove) {
 	for _, gained := range d.Gained {
 		element, known := f.contests[contestKey{object, gained.Path.String()}]

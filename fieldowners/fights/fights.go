@@ -23,33 +23,33 @@ const (
 type Detector struct {
 	perMinute int
 	contests  map[contestKey]*list.Element // of *contest
-	recent    *list.List                   // the one that moved last is in front
+	recent    *list.List                   // the one that moved last is first
 }
 
 type contestKey struct{ object, path string }
 
 // Fight is one field that two managers take from each other.
 type Fight struct {
-	Object string // as Observe was given it
+	Object string // as given to Observe
 	Path   fieldowners.Path
 	A, B   fieldowners.Manager // as they were last seen, ordered by name, operation and subresource
 	// Times is how often the field went from one to the other in the minute, both
 	// directions together.
 	Times int
-	// Since is the first of the moves that made it a fight. It stays until the fight
-	// ends.
+	// Since is the time of the first of the moves that made it a fight. It stays the same until
+	// the fight ends.
 	Since time.Time
-	// Deleted reports whether one of the two deleted the field, rather than set it. A
-	// zero A is somebody who deleted it and whom managed fields do not name.
+	// Deleted reports whether one of the two deleted the field instead of setting it. If A is
+	// zero, managed fields do not show who deleted the field.
 	Deleted bool
 }
 
-// String says who fights about what.
+// String returns who fights about what.
 func (f Fight) String() string {
 	return fmt.Sprintf("%s of %s: %s", f.Path, f.Object, f.Message())
 }
 
-// Message says who fights, and how often the field went back and forth.
+// Message returns who fights, and how often the field moved.
 func (f Fight) Message() string {
 	times := fmt.Sprintf("%d times in a minute", f.Times)
 	switch {
@@ -61,8 +61,8 @@ func (f Fight) Message() string {
 	return fmt.Sprintf("%s and %s took it from each other %s", f.A, f.B, times)
 }
 
-// New returns a Detector for which more than so many moves in a minute are a fight.
-// It refuses a number below 1: a field that moves there and back has moved twice.
+// New returns a Detector for which more than perMinute moves in a minute are a fight, each way
+// counted. It returns an error if perMinute is below 1.
 func New(perMinute int) (*Detector, error) {
 	if perMinute < 1 {
 		return nil, fmt.Errorf("%d moves in a minute: fights need at least 1", perMinute)
@@ -70,17 +70,16 @@ func New(perMinute int) (*Detector, error) {
 	return &Detector{perMinute: perMinute, contests: map[contestKey]*list.Element{}, recent: list.New()}, nil
 }
 
-// Observe counts the moves of a difference that was seen at some time, and returns the
-// fights to tell of: each when it begins, and as long as it goes on again with the
-// first move a minute or more after it was last told. What is gained or lost without
-// a move counts for nothing.
+// Observe counts the moves in a difference that was seen at a time, and returns the fights to
+// report: each when it begins, and while it goes on with the first move a minute or more after
+// it was last returned. Fields that are gained or lost without a move are not counted.
 //
-// A field has gone from A to B when B takes it from A, or from another manager that
-// came after A since B last had it: three that take a field in turn fight each with
-// each. The field has to have gone both ways.
+// A field has gone from A to B if B takes it from A, or from another manager that came after A
+// since B last had it: three that take a field in turn are three fights. In a fight the field
+// has gone both ways.
 //
-// A time before the last one of the same field counts as that one. If it is more
-// than a minute before, clocks have changed, and the field is counted anew.
+// A time before the last one of the same field counts as the last one. If it is more than a
+// minute before, clocks have changed, and counting begins anew.
 func (f *Detector) Observe(object string, d fieldowners.Difference, at time.Time) []Fight {
 	if f.recent == nil {
 		return nil
@@ -105,7 +104,7 @@ func (f *Detector) count(object string, moves []*fieldMove, at time.Time) []Figh
 	return found
 }
 
-// Forget drops what is known of an object.
+// Forget drops what is known about an object.
 func (f *Detector) Forget(object string) {
 	for key := range f.contests {
 		if key.object == object {
@@ -114,8 +113,8 @@ func (f *Detector) Forget(object string) {
 	}
 }
 
-// Active lists the fights that go on at a time, ordered by object, path and managers.
-// One that is not in it any more has ended: the minute before had few enough moves.
+// Active returns the fights that go on at a time, ordered by object, path and managers. A fight
+// that is no longer returned has ended: the minute before had few enough moves.
 func (f *Detector) Active(at time.Time) []Fight {
 	if f.recent == nil {
 		return nil
@@ -139,7 +138,7 @@ func sortFights(fights []Fight) {
 	})
 }
 
-// contest returns what is known of a field, as the one that moved last.
+// contest returns the contest of a field, added if need be, as the one that moved last.
 func (f *Detector) contest(object string, path fieldowners.Path, at time.Time) *contest {
 	key := contestKey{object, path.String()}
 	if element, known := f.contests[key]; known {

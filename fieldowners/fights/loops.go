@@ -23,14 +23,14 @@ type Loops[Place any] struct {
 	turns    int // in a minute
 	within   time.Duration
 	families map[string]*list.Element
-	recent   *list.List // of *family; the one written to last is in front
+	recent   *list.List // of *family; the one written to last is first
 }
 
-// family is what is known of one.
+// family is what is known about a family of objects.
 type family[Place any] struct {
 	uid    string
 	writes int       // so far
-	latest time.Time // the last of them
+	latest time.Time // time of the last write
 	pairs  []*pair
 	last   map[string]turnOf[Place] // by manager, since somebody else wrote
 }
@@ -58,10 +58,10 @@ type Loop[Place any] struct {
 	News bool
 }
 
-// NewLoops returns Loops for which so many turns in a minute, half of them each manager's, are
-// a loop. A write is a turn where it comes within a time after the other's: an answer
-// comes soon, while two that each write every so many seconds leave a pause. It refuses fewer
-// than 2 turns, and a time that is not above 0.
+// NewLoops returns Loops for which this many turns in a minute, half of them by each manager,
+// are a loop. A write is a turn if it follows one of the other manager within this time:
+// answers come soon, while two managers that write at intervals leave a pause. It returns an
+// error for fewer than 2 turns, or a time that is not above 0.
 func NewLoops[Place any](turns int, within time.Duration) (*Loops[Place], error) {
 	switch {
 	case turns < 2:
@@ -72,9 +72,9 @@ func NewLoops[Place any](turns int, within time.Duration) (*Loops[Place], error)
 	return &Loops[Place]{turns: turns, within: within, families: map[string]*list.Element{}, recent: list.New()}, nil
 }
 
-// Wrote counts a write, and returns the loops that it is part of. A manager
-// takes its turn after each of the others that wrote since its own last write: three
-// that go round are three pairs.
+// Wrote counts a write, and returns the loops that it is part of. A write is a turn after each
+// other manager that wrote since this manager's last write: three that write in turn are three
+// loops.
 func (l *Loops[Place]) Wrote(uid, manager string, place Place, at time.Time) []Loop[Place] {
 	f := l.family(uid, at)
 	f.writes++
@@ -100,7 +100,7 @@ func (l *Loops[Place]) Wrote(uid, manager string, place Place, at time.Time) []L
 	return found
 }
 
-// Interrupted has the count of a family begin anew: somebody else wrote.
+// Interrupted makes the count of a family begin anew, because somebody else wrote.
 func (l *Loops[Place]) Interrupted(uid string) {
 	if element, known := l.families[uid]; known {
 		f := element.Value.(*family[Place])
@@ -108,7 +108,7 @@ func (l *Loops[Place]) Interrupted(uid string) {
 	}
 }
 
-// GoesOn reports whether a loop that was found does, at half of its pace.
+// GoesOn reports whether a loop that was found goes on, at half of its pace or more.
 func (l *Loops[Place]) GoesOn(uid, a, b string, at time.Time) bool {
 	element, known := l.families[uid]
 	if !known {
@@ -118,7 +118,7 @@ func (l *Loops[Place]) GoesOn(uid, a, b string, at time.Time) bool {
 	return i >= 0 && element.Value.(*family[Place]).pairs[i].times(at, l.turns/2) > 0
 }
 
-// Forget drops what is known of a family.
+// Forget drops what is known about a family.
 func (l *Loops[Place]) Forget(uid string) {
 	if element, known := l.families[uid]; known {
 		l.recent.Remove(element)
@@ -126,8 +126,8 @@ func (l *Loops[Place]) Forget(uid string) {
 	}
 }
 
-// family returns what is known of one, as the one written to last, and forgets those
-// that have been idle.
+// family returns what is known about a family, as the one written to last, and forgets idle
+// families.
 func (l *Loops[Place]) family(uid string, at time.Time) *family[Place] {
 	element, known := l.families[uid]
 	if !known {

@@ -2,17 +2,17 @@
 //
 // # Contract
 //
-//  1. Check judges one object by its managed fields; what they do not say is in Facts, and
-//     what is not given there is not judged.
-//  2. Each Rule has come about on a real API server. A Finding says what will surprise whom,
-//     and has a command that ends it.
-//  3. Nothing is guessed: no entries give no findings, as nothing is known then.
+//  1. Check judges one object by its managed fields, and by Facts: what these do not have is
+//     not judged.
+//  2. Each Rule was seen on a real API server. A Finding says what will surprise whom, and has
+//     a command that ends it.
+//  3. Nothing is guessed: without entries there are no findings, as nothing is known.
 //  4. No value of the object is read, so none is in a Finding.
-//  5. The order is that of rules, then managers. Malformed entries are the error of
-//     fieldowners.Parse.
+//  5. Findings are in the order of rules, then managers. For malformed entries the error is
+//     that of fieldowners.Parse.
 //
-// RuleFight and RuleLoop name what only a watch sees, so that reports have one list of
-// rules: package fights finds them, and Check does not.
+// RuleFight and RuleLoop need a watch: package fights finds them, and Check does not. They are
+// here so that reports have one list of rules.
 //
 // Valid:
 //
@@ -21,6 +21,6 @@
 //		fmt.Println(f, "\n ", f.Remedy)
 //	}
 //
-// Invalid: the entries of an object from a cache with fieldowners.KeepOwn. Those of others
-// are missing there, and so is what they do.
+// Invalid: the entries of an object from a cache with fieldowners.KeepOwn, where those of
+// others are missing.
 package lint

@@ -23,10 +23,10 @@ func (l linting) ancientChanges() []Finding {
 	return found
 }
 
-// unknownManager stands in remedies for an applier that is to be chosen.
+// unknownManager is written in remedies for an applier that has to be chosen.
 const unknownManager = "MANAGER"
 
-// findMainApplier names the applier that owns most of the object.
+// findMainApplier returns the applier that owns most of the object.
 func (l linting) findMainApplier() string {
 	name, most := unknownManager, 0
 	for _, entry := range l.managers {
@@ -48,10 +48,10 @@ func (l linting) isUnserved(apiVersion string) bool {
 	return known && !served
 }
 
-// unserved finds entries that the API server cannot read. While the definition still
-// has the version, served or not, nothing happens. Once it has not, an apply is refused,
-// and the next plain write empties the managed fields (up to Kubernetes 1.36) or leaves
-// them as they were, without its own (from 1.37 on: kubernetes#136949).
+// unserved finds entries that the API server cannot read. As long as the
+// CustomResourceDefinition has the version, served or not, nothing happens. After that, an
+// apply is refused, and the next plain write removes all managed fields (up to Kubernetes 1.36)
+// or leaves them as they were, without its own (from 1.37 on: kubernetes#136949).
 func (l linting) unserved() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -74,8 +74,8 @@ func (l linting) unserved() []Finding {
 	return found
 }
 
-// duplicates finds entries of one identity. A write to /scale leaves them, and of
-// those that it is sent the server keeps the last.
+// duplicates finds several entries of the same manager. A write to /scale leaves them, and at
+// the next write the server keeps only the last.
 func (l linting) duplicates() []Finding {
 	entries := map[fieldowners.Manager]int{}
 	var found []Finding
@@ -88,7 +88,7 @@ func (l linting) duplicates() []Finding {
 		f.Message = fmt.Sprintf("%s has several entries in %s, as a write to /scale leaves them: the next plain write keeps one of them, "+
 			"and the fields of the others have no owner then", who, who.APIVersion)
 		f.Remedy = command.Migrate(who.Name, l.mainApplier())
-		if who.Operation == metav1.ManagedFieldsOperationApply { // migrate moves what was updated
+		if who.Operation == metav1.ManagedFieldsOperationApply { // migrate is for entries by Update
 			f.Remedy = command.Reapply(who.Name)
 		}
 		found = append(found, f)
@@ -96,15 +96,14 @@ func (l linting) duplicates() []Finding {
 	return found
 }
 
-// ownsNothing finds entries of which nothing is left but the existence of fields
-// that others own by their parts.
+// ownsNothing finds entries that own only the existence of fields whose parts others own.
 func (l linting) ownsNothing() []Finding {
 	var found []Finding
 	var sets []*fieldpath.Set
 	for _, entry := range l.managers {
 		sets = append(sets, entry.Set())
 	}
-	if len(sets) > fewManagers { // each entry is held against each
+	if len(sets) > fewManagers { // otherwise each entry is compared with each
 		sets = []*fieldpath.Set{unionOf(sets)}
 	}
 	for _, entry := range l.managers {
@@ -119,7 +118,7 @@ func (l linting) ownsNothing() []Finding {
 		switch to := l.mainApplier(); {
 		case entry.Operation == metav1.ManagedFieldsOperationApply:
 			f.Remedy = command.Release(entry.Name)
-		case to == unknownManager: // under its own name it can be released then
+		case to == unknownManager: // then it can be released under its own name
 			f.Remedy = command.Migrate(entry.Name, entry.Name)
 		default:
 			f.Remedy = command.Migrate(entry.Name, to)
@@ -129,12 +128,12 @@ func (l linting) ownsNothing() []Finding {
 	return found
 }
 
-// fewManagers is up to how many it costs less to look into each one's fields than to
-// make one set of all.
+// fewManagers is the number of managers up to which comparing each with each is cheaper than
+// one set of all fields.
 const fewManagers = 16
 
-// ownsValue reports whether the entry has a field below which nobody owns anything, of
-// all that is owned.
+// ownsValue reports whether the entry has a field below which nobody owns anything, by all
+// sets.
 func ownsValue(e fieldowners.Entry, all []*fieldpath.Set) (owns bool) {
 	e.Set().Iterate(func(path fieldpath.Path) {
 		owns = owns || !slices.ContainsFunc(all, func(set *fieldpath.Set) bool { return hasBelow(set, path) })
@@ -150,7 +149,8 @@ func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// unionOf merges halves, so that each field is copied a few times only.
+// unionOf returns the union of sets. It merges halves, so that each field is copied only a few
+// times.
 func unionOf(sets []*fieldpath.Set) *fieldpath.Set {
 	switch n := len(sets); n {
 	case 0:

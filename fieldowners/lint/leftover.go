@@ -21,7 +21,7 @@ func (l linting) clientSideApply() []Finding {
 	return l.leftOf(fieldowners.ClientSideApply, RuleClientSideApply)
 }
 
-// leftOf finds what a manager that will not write again owns together with appliers.
+// leftOf finds fields that a manager which will not write again owns together with appliers.
 func (l linting) leftOf(name string, rule Rule) []Finding {
 	var found []Finding
 	for _, left := range l.named(name, metav1.ManagedFieldsOperationUpdate) {
@@ -62,10 +62,10 @@ func (l linting) sharedWithAppliers(entry fieldowners.Entry) (appliers []fieldow
 	return appliers, fieldowners.EntryOf(fieldowners.Manager{}, unionOf(parts)).Fields()
 }
 
-// updateAndApply finds what a manager owns by Update although it applies: it went
-// over to Server-Side Apply and was not migrated. What a migration leaves alone, such
-// as FinalizersPath, and what it updates through another subresource are not told of
-// unless it applies them too.
+// updateAndApply finds fields that a manager owns by Update although it applies: it changed to
+// Server-Side Apply and was not migrated. Fields that a migration leaves alone, such as
+// finalizers, and fields that it updates through another subresource are not reported unless it
+// applies them too.
 func (l linting) updateAndApply() []Finding {
 	var found []Finding
 	for _, updated := range l.managers {

@@ -15,8 +15,8 @@ import (
 // Rule names what Check looks for.
 type Rule string
 
-// The rules, in the order of findings. Each has come about on a real API server in
-// test/integration.
+// The rules, in the order of findings. Tests in test/integration provoke each on a real API
+// server.
 const (
 	// RuleBeforeFirstApply: before-first-apply owns fields together with an applier.
 	RuleBeforeFirstApply Rule = "before-first-apply"
@@ -29,8 +29,8 @@ const (
 	RuleSelfConflict Rule = "self-conflict"
 	// RuleSharedByUpdate: a manager that wrote by Update owns values together with an applier.
 	RuleSharedByUpdate Rule = "shared-by-update"
-	// RuleWideUpdate: a manager updates a finalizer or the status, and owns what it did
-	// not have to write as well.
+	// RuleWideUpdate: a manager updates a finalizer or the status, and also owns content that
+	// it did not have to write.
 	RuleWideUpdate Rule = "wide-update"
 	// RuleAncientChanges: the API server merged managers into ancient-changes.
 	RuleAncientChanges Rule = "ancient-changes"
@@ -38,14 +38,14 @@ const (
 	RuleUnservedVersion Rule = "unserved-version"
 	// RuleDuplicateEntry: a manager has two entries, of which the next write drops one.
 	RuleDuplicateEntry Rule = "duplicate-entry"
-	// RuleOwnsNothing: a manager owns no more than that fields exist which others own.
+	// RuleOwnsNothing: a manager owns only the existence of fields whose parts others own.
 	RuleOwnsNothing Rule = "owns-nothing"
 	// RuleManyManagers: so many managers that applies to the object take much longer.
 	RuleManyManagers Rule = "many-managers"
 	// RuleLargeManagedFields: more than half of the object is managed fields.
 	RuleLargeManagedFields Rule = "large-managed-fields"
-	// RuleFight: two managers take a field from each other, or set and delete it in turn.
-	// Check finds neither this nor the next: only who watches sees them (package fights).
+	// RuleFight: two managers take a field from each other, or set and delete it in turn. Check
+	// finds neither this nor RuleLoop: that takes a watch (package fights).
 	RuleFight Rule = "fight"
 	// RuleLoop: two managers write in turn, and take nothing from each other.
 	RuleLoop Rule = "loop"
@@ -54,9 +54,9 @@ const (
 // Finding is one thing about an object's managed fields that will surprise somebody.
 type Finding struct {
 	Rule     Rule
-	Managers []fieldowners.Manager // whom it is about, the one to act on first
+	Managers []fieldowners.Manager // the managers concerned, the one to act on first
 	Paths    []fieldowners.Path    // a few of the fields, in the order of paths
-	Fields   int                   // how many fields there are; 0 where it is not about fields
+	Fields   int                   // how many fields there are; 0 if the finding is not about fields
 	Message  string                // a sentence without a full stop
 	Remedy   string                // a command, with command.Placeholder for the object and MANAGER or FILE for what is not known
 }
@@ -73,7 +73,7 @@ func (f Finding) String() string {
 	return text
 }
 
-// Facts is what the entries do not say. What is not given is not judged.
+// Facts are what the entries do not show. Rules whose facts are missing are skipped.
 type Facts struct {
 	// Served reports whether the API server serves an apiVersion, if it is known.
 	Served func(apiVersion string) (served, known bool)
@@ -81,9 +81,9 @@ type Facts struct {
 	ObjectBytes int
 }
 
-// Check looks for what is wrong, or will go wrong, with an object's managed fields,
-// in the order of rules, then managers. The error is that of Parse. No entries give
-// no findings: nothing is known then.
+// Check returns what is wrong, or will go wrong, with an object's managed fields, in the order
+// of rules, then managers. The error is that of fieldowners.Parse. Without entries there are no
+// findings.
 func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) {
 	ownership, err := fieldowners.Parse(entries)
 	if err != nil {
@@ -107,12 +107,12 @@ func Check(entries []metav1.ManagedFieldsEntry, facts Facts) ([]Finding, error) 
 type linting struct {
 	entries     []metav1.ManagedFieldsEntry
 	ownership   fieldowners.Ownership
-	managers    []fieldowners.Entry // of ownership
+	managers    []fieldowners.Entry // the entries of ownership
 	facts       Facts
-	mainApplier func() string // looks once
+	mainApplier func() string // computed once
 }
 
-// newFinding has the first few of the fields as examples.
+// newFinding returns a finding with the first few of the fields as examples.
 func newFinding(rule Rule, managers []fieldowners.Manager, paths []fieldowners.Path) Finding {
 	const examples = 3
 	return Finding{Rule: rule, Managers: managers, Paths: paths[:min(examples, len(paths))], Fields: len(paths)}

@@ -9,10 +9,10 @@ import (
 	"coapply.dev/fieldowners/command"
 )
 
-// selfConflicts finds what a manager owns through a subresource such as /scale beside
-// what it applies: two owners to the API server. Older migrations left such entries,
-// and `kubectl scale` does where `kubectl apply --server-side` wrote the object. What
-// it also applies with the object and wrote by Update is told of by updateAndApply.
+// selfConflicts finds fields that a manager owns through a subresource such as /scale beside
+// what it applies: for the API server these are two owners. Older migrations left such entries,
+// and `kubectl scale` does if `kubectl apply --server-side` wrote the object. Fields that the
+// manager both applies with the object and wrote by Update are left to updateAndApply.
 func (l linting) selfConflicts() []Finding {
 	var found []Finding
 	for _, beside := range l.managers {
@@ -41,7 +41,8 @@ func (l linting) selfConflicts() []Finding {
 	return found
 }
 
-// mainEntry returns what the manager applied to the object, nil if nothing.
+// mainEntry returns the entry of what the manager applied to the object itself; nil if there is
+// none.
 func (l linting) mainEntry(name string) *fieldowners.Entry {
 	for _, entry := range l.named(name, metav1.ManagedFieldsOperationApply) {
 		if entry.Subresource == "" {

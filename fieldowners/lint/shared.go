@@ -10,9 +10,9 @@ import (
 	"coapply.dev/fieldowners/command"
 )
 
-// sharedByUpdate finds values that an applier and a manager that wrote them by Update
-// both own, as after kubectl scale away and back. Nothing is wrong until the applier
-// wants another value: that is a conflict then. What other rules are about is left out.
+// sharedByUpdate finds values that both an applier and a manager that wrote by Update own, for
+// example after kubectl scale to another number and back. They do no harm until the applier
+// wants another value, which is a conflict. Cases of other rules are left out.
 func (l linting) sharedByUpdate() []Finding {
 	var found []Finding
 	for _, updated := range l.managers {
@@ -35,7 +35,7 @@ func (l linting) sharedByUpdate() []Finding {
 	return found
 }
 
-// isNamed distinguishes a field from an item of a list.
+// isNamed reports whether the path ends in a field or map key, not in a list item.
 func isNamed(path fieldowners.Path) bool {
 	elements := path.FieldPath()
 	return elements[len(elements)-1].FieldName != nil

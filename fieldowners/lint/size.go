@@ -13,15 +13,15 @@ import (
 	"coapply.dev/fieldowners/command"
 )
 
-// crowd is from how many managers on an object are told of. With that many an apply
-// takes the API server two to three times the work of one manager's, five times where
-// they own more than a field each (docs/managers.md); objects of a plain cluster have
-// fewer than half of them.
+// crowd is the number of managers from which RuleManyManagers reports an object. With that many
+// an apply takes the API server two to three times the work of one manager's, five times if
+// they own more than a field each (docs/managers.md); objects of a plain cluster have fewer
+// than half as many.
 const crowd = 16
 
-// manyManagers finds objects whose every write pays for many entries. The API server
-// merges the oldest of more than ten that update into ancient-changes; of those that
-// apply it keeps all, for ever.
+// manyManagers finds objects with so many entries that every write costs more. The API server
+// merges the oldest of more than ten managers that update into ancient-changes; those that
+// apply it keeps for ever.
 func (l linting) manyManagers() []Finding {
 	entries := slices.Clone(l.managers)
 	if len(entries) < crowd {
@@ -34,7 +34,7 @@ func (l linting) manyManagers() []Finding {
 		}
 	}
 	main := l.mainApplier()
-	rank := func(e fieldowners.Entry) int { // those with little come first, and appliers, as nothing else makes them fewer
+	rank := func(e fieldowners.Entry) int { // appliers, and those with few fields, come first: only they stay for ever
 		switch {
 		case e.Name == main:
 			return 2
@@ -79,7 +79,7 @@ func (l linting) large() []Finding {
 	return []Finding{f}
 }
 
-// encodedSize is the length as JSON of what was read from JSON.
+// encodedSize returns the length of a value as JSON.
 func encodedSize(v any) int {
 	encoded, _ := json.Marshal(v)
 	return len(encoded)

@@ -11,13 +11,13 @@ import (
 	"coapply.dev/fieldowners/command"
 )
 
-// wideUpdate finds what a write of the whole object leaves where a finalizer or the
-// status was to change. A typed client sends every other value along as its Go type has
-// it, and the server takes what is spelled or defaulted differently from its owner.
+// wideUpdate finds fields that a manager took by writing the whole object to change a finalizer
+// or the status. A typed client also sends all other values, as its Go type has them, and the
+// server takes values that are spelled or defaulted differently from their owners.
 //
-// Managed fields do not tell one write from several, nor an update from a creation. So
-// nothing is told of a manager that made what others write into, as whoever created the
-// object did, or while nobody else writes content.
+// Managed fields do not distinguish one write from several, nor an update from a creation. So a
+// manager is not reported if it made the maps or lists that others write to, as the creator of
+// the object did, or while nobody else writes content.
 func (l linting) wideUpdate() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
@@ -41,7 +41,7 @@ func (l linting) wideUpdate() []Finding {
 		if len(others) == 0 || len(taken) == 0 {
 			continue
 		}
-		slices.SortStableFunc(others, func(a, b fieldowners.Manager) int { // who applies meets the conflict
+		slices.SortStableFunc(others, func(a, b fieldowners.Manager) int { // appliers first: they meet the conflict
 			return strings.Compare(string(a.Operation), string(b.Operation))
 		})
 		f := newFinding(RuleWideUpdate, append([]fieldowners.Manager{entry.Manager}, others...), taken)
@@ -61,13 +61,14 @@ func whatConflicts(other fieldowners.Manager) string {
 	return fmt.Sprintf("the next apply of %s that sets one otherwise conflicts", other.Name)
 }
 
-// standsForOthers reports whether an entry is the subject of other rules.
+// standsForOthers reports whether other rules are about an entry.
 func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 	return slices.Contains([]string{fieldowners.BeforeFirstApply, fieldowners.AncientChanges, fieldowners.ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0
 }
 
-// besideContent says what a controller had to write; "" is neither finalizer nor status.
+// besideContent returns in words what a controller had to write, a finalizer or the status; ""
+// if neither.
 func besideContent(entry fieldowners.Entry) string {
 	var what []string
 	if hasBelow(entry.Set(), fieldowners.FinalizersPath.FieldPath()) {
@@ -85,27 +86,27 @@ func isContent(path fieldowners.Path) bool {
 	return first != nil && !slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *first)
 }
 
-// contentLeaves lists the leaves that are content.
+// contentLeaves returns the leaves that are content.
 func contentLeaves(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Leaves(), func(path fieldowners.Path) bool { return !isContent(path) })
 }
 
-// isWriter reports whether the manager writes content, or applies: all of its content may
+// isWriter reports whether the manager owns content, or applies: then all of its content may
 // have been taken.
 func isWriter(entry fieldowners.Entry) bool {
 	return entry.Operation == metav1.ManagedFieldsOperationApply || len(contentLeaves(entry)) > 0
 }
 
-// madeBy lists the maps, lists and items of content that the manager put there itself: it
-// owns their existence, and something in them.
+// madeBy returns the maps, lists and items of content that the manager made: it owns their
+// existence, and something in them.
 func madeBy(entry fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(entry.Fields(), func(path fieldowners.Path) bool { return !isContent(path) || !hasBelow(entry.Set(), path.FieldPath()) })
 }
 
-// madeFor reports whether who made these was there before the other one. A custom resource
-// is made with its .spec, a list item by whoever wanted it. Of one that applies no content,
-// and of an update, which the control plane may make to whatever was created, anything
-// made counts.
+// madeFor reports whether the manager that made these wrote before the other one. The creator
+// of a custom resource made its .spec, and the maker of a list item wanted it. If the other one
+// applies no content, or updates, as the control plane may do to any object, anything made
+// counts.
 func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	applies := other.Operation == metav1.ManagedFieldsOperationApply && len(contentLeaves(other)) > 0
 	return slices.ContainsFunc(made, func(path fieldowners.Path) bool {
@@ -113,7 +114,8 @@ func madeFor(made []fieldowners.Path, other fieldowners.Entry) bool {
 	})
 }
 
-// giveBack moves the content to who writes it; FinalizersPath, labels and status stay.
+// giveBack returns the command that moves the content to its writer; finalizers, labels and
+// status stay.
 func (l linting) giveBack(entry fieldowners.Entry, to fieldowners.Manager, taken []fieldowners.Path) string {
 	name := to.Name
 	if to.Operation != metav1.ManagedFieldsOperationApply {

@@ -9,16 +9,16 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// outcome is what follows from one reading of the managed fields.
+// outcome is the result of one reading of open maps.
 type outcome struct {
 	Prediction
 
 	after  fieldowners.Ownership
-	gained []fieldowners.Path // what we own then and did not before
+	gained []fieldowners.Path // owned by us afterwards and not before
 }
 
-// compare finds what an apply changes: of it come the conflicts that it meets
-// without force, and with force the object and its owners afterwards.
+// compare returns the outcome of an apply, from the conflicts that it meets without force, and
+// the object and its owners after a forced apply.
 func (q *question) compare(conflicts merge.Conflicts, merged any, after fieldowners.Ownership) outcome {
 	o := outcome{Prediction: Prediction{Creates: q.live == nil}, after: after}
 	for _, c := range conflicts {
@@ -62,8 +62,8 @@ func (q *question) dropped(path fieldowners.Path, merged any, after fieldowners.
 	return d
 }
 
-// untold returns the changes that stand neither among the conflicts nor what is dropped,
-// and are not at the root: that is created with a name alone.
+// untold returns the changes that are not in Conflicts or Dropped, without one at the root,
+// which is a creation with a name alone.
 func (p *Prediction) untold(changes []fieldowners.Change) []fieldowners.Change {
 	conflicts, dropped := newCover(), newCover()
 	for _, c := range p.Conflicts {
@@ -77,8 +77,8 @@ func (p *Prediction) untold(changes []fieldowners.Change) []fieldowners.Change {
 	})
 }
 
-// touched lists the fields at the top that anything is said of, or of what is below
-// them, and those gained.
+// touched returns the top-level fields that the outcome says something about, at or below them,
+// or that are gained.
 func (o outcome) touched() []fieldowners.Path {
 	var tops []fieldowners.Path
 	seen := newCover()
@@ -91,7 +91,7 @@ func (o outcome) touched() []fieldowners.Path {
 	return tops
 }
 
-// objectOrNil keeps a nil map from being an object without fields.
+// objectOrNil returns nil for a nil map, not an object without fields.
 func objectOrNil(object map[string]any) any {
 	if object == nil {
 		return nil

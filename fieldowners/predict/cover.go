@@ -6,9 +6,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// cover is a set of fields together with all that is below them.
+// cover is a set of fields with all that is below them.
 type cover struct {
-	root bool // which a fieldpath.Set does not hold
+	root bool // the root, which a fieldpath.Set cannot have
 	tops *fieldpath.Set
 }
 

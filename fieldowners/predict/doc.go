@@ -1,16 +1,16 @@
-// Package predict says what a Server-Side Apply would meet, from the live object and the
-// intent alone: no request is made, and no schema is needed.
+// Package predict predicts what a Server-Side Apply would do, from the live object and the
+// intent alone: without a request and without a schema.
 //
 // # Contract
 //
-//  1. Apply carries out KEP-555 on paper with the API server's own structured-merge-diff.
-//     What that needs of types is learned from the managed fields, and from what all kinds
-//     have in common.
-//  2. Nothing is guessed. Where managed fields leave open what would happen, that is a
-//     Doubt, and nothing else is said of what it covers; the rest is meant for certain,
-//     within the limits that Apply lists.
-//  3. An object without managed fields is ErrNoManagedFields: who owns what is unknown
-//     then, which is not the same as nobody.
+//  1. Apply computes the result with the API server's own structured-merge-diff (KEP-555). The
+//     types that this needs are derived from the managed fields, and from what all kinds have
+//     in common.
+//  2. Nothing is guessed. If managed fields leave open what would happen to a field, that is a
+//     Doubt, and nothing else is said about the field; the rest is certain, within the limits
+//     that Apply lists.
+//  3. The error for an object without managed fields is ErrNoManagedFields: its owners are
+//     unknown, which does not mean that there are none.
 //  4. Values of Secrets are in no result and in no error.
 //  5. Neither object is changed. The order of all lists is stable.
 //

@@ -10,7 +10,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// doubtReadings finds where it matters how open maps are read.
+// doubtReadings returns doubts where the two readings of open maps differ.
 func (q *question) doubtReadings(a, b Prediction) []Doubt {
 	var doubts []Doubt
 	seen := newCover()
@@ -23,8 +23,8 @@ func (q *question) doubtReadings(a, b Prediction) []Doubt {
 	return doubts
 }
 
-// outermostOpen names the outermost open map that a field lies in; the field itself
-// where there is none.
+// outermostOpen returns the path of the outermost open map around a field; the field itself if
+// there is none.
 func (q *question) outermostOpen(path fieldowners.Path) fieldowners.Path {
 	at := q.root
 	elements := path.FieldPath()
@@ -47,7 +47,7 @@ func (q *question) doubtReading(path fieldowners.Path) Doubt {
 	}
 }
 
-// whose names the managers of a field, for a reason.
+// whose returns a text with the managers of a field, for Doubt.Reason.
 func (q *question) whose(path fieldowners.Path) string {
 	var names []string
 	for _, m := range q.others(q.owners, path) {
@@ -59,8 +59,8 @@ func (q *question) whose(path fieldowners.Path) string {
 	return "; as a whole it is owned by " + strings.Join(names, ", ")
 }
 
-// doubtLists finds the lists of which it is not known, and matters, whether they
-// are merged, and those with items that cannot be named.
+// doubtLists returns doubts about lists that may be merged or not, if it matters, and about
+// lists with items that cannot be named.
 func (q *question) doubtLists() []Doubt {
 	var doubts []Doubt
 	add := func(at fieldpath.Path, format string, args ...any) {
@@ -97,14 +97,14 @@ func (q *question) doubtLists() []Doubt {
 	return doubts
 }
 
-// doubtVersions: what is recorded in another apiVersion may have other names there.
-// Metadata are the same in all of them.
+// doubtVersions returns doubts about fields in other apiVersions, as they may have other names
+// there. Metadata are the same in all.
 func (q *question) doubtVersions(p outcome) []Doubt {
 	at := slices.IndexFunc(q.entries, func(e fieldowners.Entry) bool { return e.APIVersion != q.version })
 	if at < 0 {
 		return nil
 	}
-	entry := q.entries[at] // of several the first is told of
+	entry := q.entries[at] // the first of several
 	reason := fmt.Sprintf("fields of %s are recorded in %s, where they may have other names", entry.Manager, entry.APIVersion)
 	var doubts []Doubt
 	for _, top := range p.touched() {
@@ -115,7 +115,8 @@ func (q *question) doubtVersions(p outcome) []Doubt {
 	return doubts
 }
 
-// doubtEntries: of several entries of an applier the server's choice is not known.
+// doubtEntries returns a doubt if an applier has several entries: which one the server uses is
+// not known.
 func (q *question) doubtEntries() []Doubt {
 	var versions []string
 	for _, entry := range q.entries {

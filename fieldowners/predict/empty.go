@@ -10,11 +10,11 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// doubtEmptyLists finds what depends on the kind of a list that is empty after the
-// apply. One that is replaced as a whole is a field: it keeps its parents. One whose
-// items are merged has no field of its own: when we drop what we owned beside it, the
-// server removes the parent with everything that nobody owns below it. some and others
-// are the predictions for the first kind, with open maps read in either way.
+// doubtEmptyLists returns doubts about what depends on the type of a list that is empty after
+// the apply. A list that is replaced as a whole is a field and keeps its parents. A list whose
+// items are merged has no field of its own: if we drop what we owned beside it, the server
+// removes the parent with everything below it that nobody owns. some and others are the
+// predictions for lists of the first type, with open maps read in both ways.
 func (q *question) doubtEmptyLists(some, others Prediction) ([]Doubt, error) {
 	merging := q.mergingEmptyLists()
 	if merging == nil {
@@ -34,8 +34,8 @@ func (q *question) doubtEmptyLists(some, others Prediction) ([]Doubt, error) {
 	return doubts, nil
 }
 
-// mergingEmptyLists is the question with the lists that may be empty after the apply,
-// and of whose items nobody owns any, read as merged; nil where there are none.
+// mergingEmptyLists returns the question in which lists that may be empty after the apply, and
+// whose items nobody owns, are merged; nil if there are none.
 func (q *question) mergingEmptyLists() *question {
 	merged := map[*fieldType]bool{}
 	q.root.lists(q.live, nil, func(p *fieldType, at fieldpath.Path, items []any) {
@@ -69,7 +69,7 @@ func (q *question) mergingEmptyLists() *question {
 	return &with
 }
 
-// merging copies the type with these lists in it read as merged.
+// merging returns a copy of the type in which these lists are merged.
 func (p *fieldType) merging(lists map[*fieldType]bool) *fieldType {
 	with := *p
 	with.fields = maps.Clone(p.fields)

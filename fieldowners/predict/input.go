@@ -12,15 +12,15 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// ErrNoManagedFields is the error of Apply where the live object has none: who
-// owns what is unknown then, which is not the same as nobody.
+// ErrNoManagedFields is the error of Apply if the live object has no managed fields: its owners
+// are unknown, which does not mean that there are none.
 var ErrNoManagedFields = errors.New("managed fields absent: read the object with them (kubectl get --show-managed-fields); " +
 	"if the API server has none for it, the next apply makes before-first-apply the owner of everything")
 
-// question is one prediction to be made.
+// question is the input of a prediction.
 type question struct {
 	kind, version string         // of the intent
-	live, intent  map[string]any // without name and what the server counts
+	live, intent  map[string]any // without name and the metadata that the server maintains
 	owners        fieldowners.Ownership
 	entries       []fieldowners.Entry // of owners
 	us            fieldowners.Manager
@@ -62,7 +62,7 @@ func newQuestion(live, intent map[string]any, manager, subresource string) (*que
 	return q, nil
 }
 
-// checkIntent refuses what the API server refuses too.
+// checkIntent returns an error for an intent that the API server would refuse.
 func checkIntent(intent map[string]any) (kind, version string, err error) {
 	kind, _ = intent["kind"].(string)
 	version, _ = intent["apiVersion"].(string)
@@ -79,8 +79,8 @@ func checkIntent(intent map[string]any) (kind, version string, err error) {
 	return kind, version, nil
 }
 
-// sameObject distinguishes what cannot be compared. A name that one of them leaves
-// out is no difference.
+// sameObject returns an error unless both are the same object in the same apiVersion. A name
+// that one of them leaves out is no difference.
 func sameObject(live, intent map[string]any) error {
 	for _, path := range []string{".kind", ".metadata.name", ".metadata.namespace", ".apiVersion"} {
 		has, _ := fieldowners.MustParsePath(path).Value(live)
@@ -97,7 +97,7 @@ func sameObject(live, intent map[string]any) error {
 	return nil
 }
 
-// ownersOf reads the managed fields of an unstructured object.
+// ownersOf returns the ownership of an unstructured object.
 func ownersOf(live map[string]any) (fieldowners.Ownership, error) {
 	entries, unread := fieldowners.EntriesOf(live)
 	switch {
@@ -109,7 +109,7 @@ func ownersOf(live map[string]any) (fieldowners.Ownership, error) {
 	return fieldowners.Parse(entries)
 }
 
-// contentOf returns an object without what is tracked for nobody.
+// contentOf returns an object without the fields that have no owner.
 func contentOf(object map[string]any) map[string]any {
 	content := maps.Clone(object)
 	delete(content, "apiVersion")
@@ -127,7 +127,7 @@ func contentOf(object map[string]any) map[string]any {
 	return content
 }
 
-// oursIn is the manager's entry, in whatever apiVersion.
+// oursIn returns the manager's entry, in any apiVersion.
 func (q *question) oursIn(owners fieldowners.Ownership) fieldowners.Entry {
 	for _, entry := range owners.Entries() {
 		if q.isUs(entry.Manager) {
@@ -137,7 +137,7 @@ func (q *question) oursIn(owners fieldowners.Ownership) fieldowners.Entry {
 	return fieldowners.Entry{}
 }
 
-// isUs compares as the API server does, which knows an applier in any apiVersion.
+// isUs reports whether m is the applier, in any apiVersion, as for the API server.
 func (q *question) isUs(m fieldowners.Manager) bool { return m.SameWriter(q.us) }
 
 // ownedAt reports whether any manager owns the field itself.

@@ -12,20 +12,20 @@ import (
 	"coapply.dev/fieldowners/internal/items"
 )
 
-// fieldType is what is known about the type of a field, from values and from managed
-// fields: all items of a list share one.
+// fieldType is what is known about the type of a field, from values and from managed fields.
+// All items of a list have the same.
 type fieldType struct {
 	fields              map[string]*fieldType
 	item                *fieldType
-	scalar, list, isMap bool // what values it has
+	scalar, list, isMap bool // values of these types occur
 	granular            bool // a map whose fields are owned one by one
 	atomic              bool // a map that is owned as one field
 	whole               bool // a list that is owned as one field
-	merged              bool // a list to be read as one whose items are owned one by one
+	merged              bool // a list taken for one whose items are owned one by one
 	named               bool // a list whose items have names
 	naming              items.Naming
-	unnameable          bool           // a list with items that have not the names they should have
-	defaults            map[string]any // of the fields of keys, for a list
+	unnameable          bool           // a list with items that lack the names that they should have
+	defaults            map[string]any // of key fields, for a list
 }
 
 func (p *fieldType) field(name string) *fieldType {
@@ -52,8 +52,8 @@ func (p *fieldType) below(element fieldpath.PathElement) *fieldType {
 	return p.items()
 }
 
-// see learns what kinds of values stand where. It refuses what JSON cannot have
-// given.
+// see records the types of a value and of all values below it. The error is about a value that
+// cannot come from JSON.
 func (p *fieldType) see(v any, at fieldpath.Path, depth int) error {
 	if depth > fieldowners.MaxDepth {
 		return fmt.Errorf("nested deeper than %d levels", fieldowners.MaxDepth)
@@ -83,8 +83,8 @@ func (p *fieldType) see(v any, at fieldpath.Path, depth int) error {
 	return nil
 }
 
-// learn reads out of one manager's fields which maps and lists are owned by parts,
-// and by which.
+// learn records from one manager's fields which maps and lists are owned by parts, and by
+// which.
 func (p *fieldType) learn(set *fieldpath.Set, applied bool) {
 	one := func(element fieldpath.PathElement) {
 		how, names := items.NamingOf(element)
@@ -111,8 +111,8 @@ func (p *fieldType) learn(set *fieldpath.Set, applied bool) {
 	})
 }
 
-// learnDefaults finds the fields of a key that an applier left to the server: it
-// owns every field that it lists.
+// learnDefaults records the key fields that an applier left to the server: an applier owns
+// every field that it lists.
 func (p *fieldType) learnDefaults(key value.FieldList, owned *fieldpath.Set) {
 	var left []value.Field
 	for _, field := range key {
@@ -128,7 +128,7 @@ func (p *fieldType) learnDefaults(key value.FieldList, owned *fieldpath.Set) {
 	}
 }
 
-// setDefault takes the first that is told; others in its place make it unknown.
+// setDefault records a default; a different one makes it unknown.
 func (p *fieldType) setDefault(name string, v any) {
 	known, has := p.defaults[name]
 	if p.defaults == nil {
@@ -140,8 +140,7 @@ func (p *fieldType) setDefault(name string, v any) {
 	p.defaults[name] = v
 }
 
-// nameOf names an item as the server does, which fills in what is left out of the
-// key.
+// nameOf returns the name of an item as the server has it, with defaults for absent key fields.
 func (p *fieldType) nameOf(item any) (fieldpath.PathElement, bool) {
 	if fields, isMap := item.(map[string]any); isMap {
 		filled := maps.Clone(fields)
@@ -158,7 +157,7 @@ func (p *fieldType) nameOf(item any) (fieldpath.PathElement, bool) {
 // hasItems reports whether items of the list are owned one by one and can be named.
 func (p *fieldType) hasItems() bool { return p.named && !p.naming.Disputed && !p.unnameable }
 
-// lists visits the lists of a value, but not those in items without names.
+// lists visits the lists of a value, except those in items without names.
 func (p *fieldType) lists(v any, at fieldpath.Path, visit func(p *fieldType, at fieldpath.Path, items []any)) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -9,29 +9,28 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Apply predicts what a Server-Side Apply of an intent (an apply configuration) by a
-// field manager would meet on the live object: what would conflict, and what a
-// forced apply would do. live may be nil: then it creates. Both are unstructured,
-// in one apiVersion, and live has its managed fields; ErrNoManagedFields if not.
-// subresource is that of the request, "" or "status".
+// Apply predicts a Server-Side Apply of an intent (an apply configuration) by a field manager
+// to the live object: what would conflict, and what a forced apply would do. live is nil if the
+// object does not exist. Both are unstructured and in one apiVersion. live must have its
+// managed fields; otherwise the error is ErrNoManagedFields. subresource is that of the
+// request, "" or "status".
 //
-// The rules are those of KEP-555, carried out by the API server's own
-// structured-merge-diff; what they need of types is learned from the managed fields
-// themselves and from what all kinds have in common. Where those leave open what
-// would happen, that is a Doubt: everything else in the Prediction is meant for
-// certain, with these limits:
+// The rules are those of KEP-555, by the API server's own structured-merge-diff, with types
+// derived from the managed fields and from what all kinds have in common. What these leave open
+// is a Doubt. Everything else in the Prediction is certain, with these limits:
 //
 //   - Whether the server accepts the intent at all (validation, admission, a uid or
-//     resourceVersion in it) is not told, nor the defaults that it fills in.
-//   - Of a map or list without content, or a null, the change is told as the intent
-//     has it; the server stores it or leaves it out.
+//     resourceVersion in it) is not predicted, nor the defaults that it fills in.
+//   - An empty map or list, or a null, is in Changes as the intent has it; the server stores it
+//     or leaves it out.
 //   - Texts are compared as they are, as the server does: a quantity of "1000m"
 //     against a live "1" is a conflict.
-//   - What managed fields say is believed. A list that has an owner, and of whose
-//     items none has, is taken for one field: it may look so as well when somebody
-//     deleted managed fields by hand. Manager names are not authenticated.
+//   - Managed fields are trusted. A list that has an owner, and no item of which has one, is
+//     taken for one field, though it looks the same after somebody edited managed fields by
+//     hand. Manager names are not authenticated.
 //
-// An error is told for what cannot be compared, or what the server refuses by form.
+// The error is about objects that cannot be compared, or an intent that the server refuses for
+// its form.
 func Apply(live, intent map[string]any, manager, subresource string) (Prediction, error) {
 	q, err := newQuestion(live, intent, manager, subresource)
 	if err != nil {
@@ -57,22 +56,22 @@ func Apply(live, intent map[string]any, manager, subresource string) (Prediction
 	return p.Prediction, nil
 }
 
-// Prediction is what Apply found, each list in the order of paths, then managers.
-// What a Secret keeps secret is hidden in it.
+// Prediction is the result of Apply, each list in the order of paths, then managers. Values of
+// Secrets are hidden.
 type Prediction struct {
 	Creates   bool                 // there is no live object
 	Conflicts []Conflict           // an apply without force fails with these, a forced one takes them
-	Shared    []fieldowners.Owned  // fields that become ours and stay another manager's: equal values
-	Changes   []fieldowners.Change // values that differ afterwards, without those of conflicts and of what is dropped
+	Shared    []fieldowners.Owned  // fields that become ours and stay another manager's, with equal values
+	Changes   []fieldowners.Change // values that differ afterwards, without those in Conflicts and Dropped
 	Dropped   []Dropped            // fields that we applied before and no longer list
-	Unsure    []Doubt              // of what stands here and below, nothing is said above
+	Unsure    []Doubt              // about these fields, and all below them, the other lists say nothing
 }
 
 // Conflict is a field of the intent that another manager owns with another value.
 type Conflict struct {
 	Path         fieldowners.Path
 	Owner        fieldowners.Manager
-	Ours, Theirs any // Theirs is nil where the live object lacks the field
+	Ours, Theirs any // Theirs is nil if the live object lacks the field
 }
 
 // String returns the field, both values and the owner on one line.
@@ -83,10 +82,10 @@ func (c Conflict) String() string {
 // Dropped is a field that its manager gives up by leaving it out.
 type Dropped struct {
 	Path   fieldowners.Path
-	Value  any                   // as it is live
+	Value  any                   // in the live object
 	KeptBy []fieldowners.Manager // who owns it afterwards
-	// Removed: the value goes. A server that has a default for the field puts that in
-	// its place.
+	// Removed reports whether the value is removed. If the server has a default for the field,
+	// that takes its place.
 	Removed bool
 }
 
@@ -105,13 +104,13 @@ func (d Dropped) String() string {
 	return fmt.Sprintf("%s stays, owned by %s", d.Path, strings.Join(names, ", "))
 }
 
-// Doubt is a field of which managed fields do not tell what an apply does to it; the
-// root stands for the whole object.
+// Doubt is a field for which managed fields do not show what an apply does to it; the root
+// means the whole object.
 type Doubt struct {
 	Path   fieldowners.Path
 	Reason string
-	// Sharing reports that no more is open than who shares the field, or parts of it: the
-	// live value is the intended one, so that nothing conflicts, changes or is dropped.
+	// Sharing reports whether only the sharing of the field, or of parts of it, is open: the
+	// live value is the intended one, so nothing conflicts, changes or is dropped.
 	Sharing bool
 }
 
@@ -120,13 +119,13 @@ func (d Doubt) String() string {
 	return cmp.Or(d.Path.String(), "the object itself") + ": " + d.Reason
 }
 
-// IsEmpty reports whether an apply would change no value, gain no co-owner and drop
-// nothing, for certain. It means so only where Apply gave no error.
+// IsEmpty reports whether an apply would certainly change no value, share no field anew and
+// drop nothing. It is meaningless if Apply returned an error.
 func (p Prediction) IsEmpty() bool {
 	return !p.Creates && len(p.Conflicts)+len(p.Shared)+len(p.Changes)+len(p.Dropped)+len(p.Unsure) == 0
 }
 
-// String returns a line for each finding under what it is; "nothing changes" when
+// String returns a line for each field, under headings; "nothing changes" if the prediction is
 // empty.
 func (p Prediction) String() string {
 	if p.IsEmpty() {

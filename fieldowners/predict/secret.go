@@ -4,8 +4,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// conceal takes out what must not be shown of a Secret. That a value is not there
-// may be.
+// conceal hides the values of a Secret. That a value is absent may be shown.
 func (p *Prediction) conceal() {
 	hide := func(path fieldowners.Path, values ...*any) {
 		if !path.HoldsSecret() {

@@ -10,8 +10,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// doubtPruning: what goes with a parent that nobody lists any more depends on whether
-// the parent is a field or a key of a map.
+// doubtPruning returns doubts about parents that nobody lists any more: what is removed with
+// one depends on whether it is a field or a key of a map.
 func (q *question) doubtPruning(after fieldowners.Ownership) []Doubt {
 	var doubts []Doubt
 	ours := q.oursIn(after)
@@ -42,8 +42,8 @@ func ownsBelow(e fieldowners.Entry, at fieldpath.Path) bool {
 	return true
 }
 
-// doubtSubresource: a kind with a status subresource has each part of the object
-// written through its own way.
+// doubtSubresource returns a doubt about parts of the object that a request to this
+// subresource, or to the object itself, may not write if the kind has a status subresource.
 func (q *question) doubtSubresource() []Doubt {
 	var doubts []Doubt
 	for _, name := range slices.Sorted(maps.Keys(q.intent)) {
@@ -58,7 +58,8 @@ func (q *question) doubtSubresource() []Doubt {
 	return doubts
 }
 
-// doubtKubectl: the server lets kubectl take what its client-side apply had set.
+// doubtKubectl returns doubts about conflicts with kubectl's client-side apply: the server lets
+// kubectl take its fields.
 func (q *question) doubtKubectl(p Prediction) []Doubt {
 	if _, has := fieldowners.LastAppliedPath.Value(objectOrNil(q.live)); !has || q.us.Name != "kubectl" {
 		return nil
@@ -71,7 +72,7 @@ func (q *question) doubtKubectl(p Prediction) []Doubt {
 	return doubts
 }
 
-// doubtStringData: what a Secret is given there is stored elsewhere.
+// doubtStringData returns doubts about the stringData of a Secret, which is stored in data.
 func (q *question) doubtStringData() []Doubt {
 	if _, given := q.intent["stringData"]; !given || !q.isSecret() {
 		return nil

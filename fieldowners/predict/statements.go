@@ -7,12 +7,12 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// statement is one thing that a prediction says for certain.
+// statement is one certain result of a prediction.
 type statement struct {
 	section string
 	path    fieldowners.Path
 	text    string
-	values  []any // of which the text may show a part
+	values  []any // in full, as the text may cut them off
 }
 
 func (s statement) equal(other statement) bool {
@@ -20,7 +20,7 @@ func (s statement) equal(other statement) bool {
 		slices.EqualFunc(s.values, other.values, fieldowners.EqualValues)
 }
 
-// paths lists the fields that anything is said of.
+// paths returns the fields that the prediction says something about.
 func (p Prediction) paths() []fieldowners.Path {
 	var all []fieldowners.Path
 	for _, c := range p.Conflicts {
@@ -55,7 +55,7 @@ func (p Prediction) statements() []statement {
 	return all
 }
 
-// differing lists the paths of what one prediction says and the other does not.
+// differing returns the paths of statements that only one of the predictions has.
 func differing(a, b Prediction) []fieldowners.Path {
 	var paths []fieldowners.Path
 	add := func(some, others []statement) {
@@ -75,15 +75,14 @@ func differing(a, b Prediction) []fieldowners.Path {
 	return paths
 }
 
-// sort brings the lists into their order.
+// sort sorts all lists.
 func (p *Prediction) sort() {
 	slices.SortFunc(p.Conflicts, func(a, b Conflict) int { return cmp.Or(a.Path.Compare(b.Path), a.Owner.Compare(b.Owner)) })
 	slices.SortFunc(p.Shared, func(a, b fieldowners.Owned) int { return cmp.Or(a.Path.Compare(b.Path), a.Manager.Compare(b.Manager)) })
 	slices.SortFunc(p.Dropped, func(a, b Dropped) int { return a.Path.Compare(b.Path) })
 }
 
-// without takes out what is said of doubted fields, and of doubts those below
-// another one.
+// without removes statements about doubted fields, and doubts below another one.
 func (p *Prediction) without(doubts []Doubt) {
 	slices.SortStableFunc(doubts, func(a, b Doubt) int {
 		switch c := a.Path.Compare(b.Path); {

@@ -7,8 +7,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// stored returns a merged object as the server stores it, as far as that is known. It
-// is a copy: the merged one shares values with what it was made of.
+// stored returns a copy of a merged object as the server stores it, as far as that is known.
 func (q *question) stored(merged any) any {
 	result := runtime.DeepCopyJSONValue(merged)
 	q.root.lists(result, nil, (*fieldType).fillKeys)
@@ -16,7 +15,7 @@ func (q *question) stored(merged any) any {
 	return result
 }
 
-// fillKeys puts into items, in place, what the server fills in of their names.
+// fillKeys adds to items, in place, the defaults of absent key fields.
 func (p *fieldType) fillKeys(_ fieldpath.Path, items []any) {
 	if !p.hasItems() {
 		return
@@ -31,8 +30,8 @@ func (p *fieldType) fillKeys(_ fieldpath.Path, items []any) {
 	}
 }
 
-// emptied puts an empty map or list, in place, where structured-merge-diff leaves a
-// null of one whose content went. The server stores either or nothing.
+// emptied replaces, in place, a null that structured-merge-diff leaves of a map or list without
+// content by an empty one. The server stores either or nothing.
 func (q *question) emptied(p *fieldType, v any, at fieldpath.Path) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -53,7 +52,7 @@ func (q *question) emptied(p *fieldType, v any, at fieldpath.Path) {
 	}
 }
 
-// emptyAt returns what a null stands for: null itself where the intent says so.
+// emptyAt returns the empty value for a null: null itself if the intent has one.
 func (q *question) emptyAt(path fieldowners.Path) any {
 	if wanted, listed := path.Value(q.intent); listed && wanted == nil {
 		return nil

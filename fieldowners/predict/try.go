@@ -14,8 +14,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// try applies the intent on paper, by the API server's own rules, with open maps
-// read in one of the two ways.
+// try computes the apply by the API server's own rules, with open maps read in one of the two
+// ways.
 func (q *question) try(openIsAtomic bool) (outcome, error) {
 	types := typed.ParseableType{
 		Schema:  &schema.Schema{Types: []schema.TypeDef{{Name: "object", Atom: q.root.typeRef(openIsAtomic).Inlined}}},
@@ -44,7 +44,7 @@ func (q *question) try(openIsAtomic bool) (outcome, error) {
 	return q.compare(conflicts, q.stored(merged.AsValue().Unstructured()), q.ownersAfter(managers, ours)), nil
 }
 
-// misfit leaves out what may quote a value of a Secret.
+// misfit returns an error, without err if that may quote a value of a Secret.
 func (q *question) misfit(what string, err error) error {
 	if q.isSecret() {
 		return errors.New(what + " (the reason is hidden, it may quote values)")
@@ -60,8 +60,8 @@ func (q *question) isSecret() bool {
 	return fieldowners.IsSecret(group, q.kind)
 }
 
-// managers returns the entries under their places in the list, and the place of ours.
-// The set of another apiVersion is taken as it is; Apply doubts what follows.
+// managers returns the entries by their index in the list, and the index of ours. Sets in
+// another apiVersion are used as they are; doubtVersions covers them.
 func (q *question) managers() (all fieldpath.ManagedFields, ours string) {
 	all = fieldpath.ManagedFields{}
 	ours = strconv.Itoa(len(q.entries))
@@ -87,7 +87,7 @@ func (q *question) ownersAfter(managers fieldpath.ManagedFields, ours string) fi
 	return fieldowners.OwnershipOf(after...)
 }
 
-// oneVersion converts nothing.
+// oneVersion is a converter that converts nothing.
 type oneVersion struct{}
 
 func (oneVersion) Convert(object *typed.TypedValue, _ fieldpath.APIVersion) (*typed.TypedValue, error) {

@@ -12,8 +12,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// metadataTypes returns the types of ObjectMeta, which all kinds share, as the fields
-// of one who owns some of everything.
+// metadataTypes returns the types of ObjectMeta, which all kinds share, as the fields of an
+// owner of some of everything.
 var metadataTypes = sync.OnceValue(func() *fieldpath.Set {
 	set := fieldpath.NewSet()
 	for _, path := range []string{
@@ -24,7 +24,7 @@ var metadataTypes = sync.OnceValue(func() *fieldpath.Set {
 	return set
 })
 
-// learn reads the types out of the managed fields.
+// learn derives the types from the managed fields.
 func (q *question) learn() {
 	q.root.learn(metadataTypes(), false)
 	q.root.field("metadata").field("ownerReferences").items().atomic = true
@@ -48,8 +48,8 @@ func (q *question) learn() {
 	})
 }
 
-// defaultProtocols: the only default that a built-in kind has for a field of a key
-// is the protocol of ports. A custom resource has a dot in its group.
+// defaultProtocols sets the only default that built-in kinds have for a key field: the protocol
+// of ports. The group of a custom resource has a dot.
 func (p *fieldType) defaultProtocols() {
 	fields := p.naming.Fields
 	if slices.Equal(fields, []string{"containerPort", "protocol"}) || slices.Equal(fields, []string{"port", "protocol"}) {
@@ -63,12 +63,12 @@ func (p *fieldType) defaultProtocols() {
 	}
 }
 
-// open reports whether a map can be one field or many: nobody owns a part of it.
+// open reports whether a map can be one field or many, because nobody owns a part of it.
 func (p *fieldType) open() bool { return p.isMap && !p.granular && !p.atomic }
 
-// typeRef passes the type to structured-merge-diff, with maps that are open read in one of the
-// two ways. Lists of which nobody owns items are one field each; Apply doubts
-// where that matters.
+// typeRef returns the type for structured-merge-diff, with open maps read in one of the two
+// ways. A list whose items nobody owns is one field; doubtLists covers the cases in which that
+// matters.
 func (p *fieldType) typeRef(openIsAtomic bool) schema.TypeRef {
 	var atom schema.Atom
 	if p.scalar || !p.isMap && !p.list {
@@ -98,7 +98,7 @@ func (p *fieldType) typeRef(openIsAtomic bool) schema.TypeRef {
 	return schema.TypeRef{Inlined: atom}
 }
 
-// setKeyDefaults writes the defaults into the type of the items.
+// setKeyDefaults sets the defaults of key fields in the type of the items.
 func (p *fieldType) setKeyDefaults(items schema.TypeRef) {
 	if items.Inlined.Map == nil {
 		return

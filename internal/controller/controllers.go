@@ -17,10 +17,10 @@ import (
 type Controller struct {
 	Name        string                                  // as --controllers names it
 	Description string                                  // one line for --help
-	Setup       func(ctrl.Manager, setup.Options) error // nil: setup.NewRuntime does it, given a State
+	Setup       func(ctrl.Manager, setup.Options) error // nil if setup.NewRuntime sets it up, given a State
 }
 
-// All lists the reconcilers in the order in which they are set up.
+// All returns the reconcilers in the order in which they are set up.
 func All() []Controller {
 	return []Controller{
 		{"devbox-workload", "Deployment of a Devbox, its pods' end, phase and lastContainerStatus", devbox.SetupWorkload},

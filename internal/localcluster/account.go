@@ -8,8 +8,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ActAs writes a kubeconfig into the run folder with which a program acts as a service account, with its rights and no
-// other: the administrator impersonates it, so no token ends while the program runs.
+// ActAs writes a kubeconfig into the run folder with which a program acts as a service account,
+// with its rights only. The administrator impersonates the account, so there is no token that
+// could expire.
 func (c *Cluster) ActAs(name types.NamespacedName) (kubeconfig string, err error) {
 	config, err := clientcmd.LoadFromFile(c.kubeconfig)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// APIServer is a running etcd and kube-apiserver without controllers: no namespace is ever emptied, no pod scheduled
-// and no owner's dependent collected.
+// APIServer is a running etcd and kube-apiserver without controllers: no namespace is ever
+// emptied, no pod scheduled and nothing garbage collected.
 type APIServer struct {
 	run         *run
 	environment *envtest.Environment
@@ -49,7 +49,8 @@ func apiServerBinaries(ctx context.Context, log io.Writer) (Binaries, error) {
 	return Ensure(ctx, log)
 }
 
-// start cannot hand the context to envtest, which has bounds of its own; ending the run makes envtest give up at once.
+// start starts etcd and kube-apiserver by envtest, which takes no context: when ctx ends, start
+// ends the run, which makes envtest fail at once.
 func (s *APIServer) start(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.run.end(context.WithoutCancel(ctx)) })
 	defer stop()
@@ -90,8 +91,8 @@ func (s *APIServer) start(ctx context.Context) error {
 // Config returns a copy of the administrator's client configuration, without a client-side rate limit.
 func (s *APIServer) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// Stop ends both processes, deletes their data and returns when that is done. It may be called again. The pieces are
-// killed: their data goes anyway, and a graceful end takes the API server seconds.
+// Stop kills both processes, deletes their data and returns when that is done. It may be called
+// again. A graceful end would take the API server seconds, and the data is deleted anyway.
 func (s *APIServer) Stop(ctx context.Context) error {
 	if err := s.run.end(ctx); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Attach returns the cluster of a kubeconfig that another process got from Start: tests of several packages share one in
-// this way. Its Stop does nothing.
+// Attach returns the cluster of a kubeconfig that another process has from Start, so that tests
+// of several packages share one. Its Stop does nothing.
 func Attach(kubeconfig string) (*Cluster, error) {
 	dir := filepath.Dir(kubeconfig)
 	names, err := os.ReadDir(filepath.Join(dir, "clusters"))
@@ -32,7 +32,7 @@ func Attach(kubeconfig string) (*Cluster, error) {
 	return c, nil
 }
 
-// configuredEtcd reads back what configure wrote.
+// configuredEtcd returns the URL of etcd from what configure wrote.
 func (k kwokctl) configuredEtcd() (string, error) {
 	file, err := os.Open(k.configFile())
 	if err != nil {
@@ -40,7 +40,7 @@ func (k kwokctl) configuredEtcd() (string, error) {
 	}
 	defer file.Close()
 	var config struct{ Options struct{ EtcdPort int } }
-	if err := json.NewDecoder(file).Decode(&config); err != nil { // the stages after it are YAML
+	if err := json.NewDecoder(file).Decode(&config); err != nil { // after it there are stages, in YAML
 		return "", fmt.Errorf("looking for etcd in %s: %w", k.configFile(), err)
 	}
 	return fmt.Sprintf("http://%s:%d", loopback, config.Options.EtcdPort), nil

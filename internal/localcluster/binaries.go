@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 )
 
-// assetsVariable names the folder of prebuilt binaries that envtest and its setup tool use too.
+// assetsVariable is the environment variable with the folder of prebuilt binaries, which
+// envtest and its setup tool use too.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
 // Binaries are the paths of the control plane's executables.
@@ -34,7 +35,7 @@ func binariesIn(dir string) Binaries {
 	}
 }
 
-// withAssets replaces the binaries that the assets folder supplies.
+// withAssets returns the binaries with those of the assets folder instead, if it has them.
 func (b Binaries) withAssets(dir string) Binaries {
 	if dir == "" {
 		return b
@@ -48,7 +49,7 @@ func (b Binaries) all() []string {
 	return append(b.apiServer(), b.KubeControllerManager, b.KubeScheduler, b.Kwok, b.Kwokctl)
 }
 
-// apiServer returns the binaries that StartAPIServer needs and an assets folder supplies.
+// apiServer returns the binaries that StartAPIServer needs, all of which an assets folder has.
 func (b Binaries) apiServer() []string {
 	return []string{b.Etcd, b.KubeAPIServer, b.Kubectl}
 }

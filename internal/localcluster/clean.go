@@ -12,9 +12,10 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Clean deletes what this package keeps in the user's cache folder and says on out what that frees: the folders of runs
-// whose process is gone (their processes are killed first), and, unless a run still uses them, the built binaries of
-// every version. Go's own caches are left alone.
+// Clean deletes what this package keeps in the user's cache folder, and prints on out what that
+// frees: the folders of runs whose process is gone (the run's other processes are killed
+// first), and, unless a run still uses them, the built binaries of every version. Go's own
+// caches stay.
 func Clean(ctx context.Context, out io.Writer) error {
 	owned, err := userFolders()
 	if err != nil {
@@ -75,7 +76,8 @@ func cleanBuilds(ctx context.Context, builds string, out io.Writer) error {
 	return nil
 }
 
-// sizeOf adds up files. What cannot be read, or vanishes meanwhile, counts nothing.
+// sizeOf returns the size of all files. A file that cannot be read, or vanishes meanwhile, is
+// not counted.
 func sizeOf(dir string) uint64 {
 	var bytes uint64
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

@@ -18,13 +18,14 @@ const startTimeout = 2 * time.Minute
 
 // Options describe the cluster to start.
 type Options struct {
-	// Name tells this cluster's run folder and kubeconfig context from others; default "coapply".
+	// Name is part of the names of the run folder and the kubeconfig context; default
+	// "coapply".
 	Name string
 	// Nodes is the number of simulated nodes. A cluster without nodes never runs a pod.
 	Nodes int
-	// APIServerPort is the port to serve on, on loopback; 0 takes a free one.
+	// APIServerPort is the API server's port, on loopback; 0 means a free one.
 	APIServerPort int
-	// Log gets a line for each step, and the progress of a build; default none.
+	// Log receives a line for each step, and the progress of a build; nil logs nothing.
 	Log io.Writer
 }
 
@@ -124,18 +125,18 @@ func (c *Cluster) loadConfig() error {
 	return nil
 }
 
-// Kubeconfig returns the path of the cluster's own kubeconfig; it is gone after Stop.
+// Kubeconfig returns the path of the cluster's own kubeconfig, which Stop deletes.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 
 // Config returns a copy of the administrator's client configuration, without a client-side rate limit.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Binaries returns the paths of the binaries that the cluster was started from, kubectl among them.
+// Binaries returns the paths of the cluster's binaries, kubectl among them.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
-// Stop ends every process of the cluster, deletes its data and returns when that is done. It may be called again.
-// When the context ends first, the rest happens in the background. It leaves a cluster alone to which this process is
-// attached.
+// Stop ends every process of the cluster, deletes its data and returns when that is done. It
+// may be called again. If the context ends first, the rest happens in the background. For a
+// cluster from Attach it does nothing.
 func (c *Cluster) Stop(ctx context.Context) error {
 	if c.attached {
 		return nil

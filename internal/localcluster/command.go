@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// Dir returns the folder of everything that the cluster writes, etcd's data among it. Stop deletes it, with what the
-// caller put there.
+// Dir returns the folder with everything that the cluster writes, such as etcd's data. Stop
+// deletes it, with all that the caller put there.
 func (c *Cluster) Dir() string { return c.run.dir }
 
-// Command prepares a program that belongs to the cluster: however this process ends, the program is killed with the
-// control plane. It has a process group of its own, so that a Ctrl-C in the terminal does not end it before the caller
-// asks it to end.
+// Command returns the command for a program that belongs to the cluster: however this process
+// ends, the program is killed with the control plane. It has a process group of its own, so
+// that a Ctrl-C in the terminal does not end it.
 func (c *Cluster) Command(program string, args ...string) (*exec.Cmd, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {

@@ -9,21 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// goFolders are the folders that the go command fills, under the names that go env gives them.
+// goFolders are the folders that the go command fills, by their names in go env.
 type goFolders struct {
 	Cache   string `json:"GOCACHE"`
 	Modules string `json:"GOMODCACHE"`
 }
 
-// need is the room that a build takes in one folder.
+// need is the space that a build needs in one folder.
 type need struct {
 	what  string
 	dir   string
 	bytes uint64
 }
 
-// checkBuildSpace refuses a build that would fill the disk minutes later. The numbers are those of a build with empty
-// caches on linux/amd64, rounded up; what the caches already hold cannot be told cheaply.
+// checkBuildSpace returns an error if a build would fill the disk minutes later. The numbers
+// are those of a build with empty caches on linux/amd64, rounded up; finding out what the
+// caches already have would take too long.
 func checkBuildSpace(binaries string, env goFolders) error {
 	return checkSpace([]need{
 		{"the binaries", binaries, 600 << 20},
@@ -33,7 +34,7 @@ func checkBuildSpace(binaries string, env goFolders) error {
 	}, freeSpace)
 }
 
-// checkSpace adds up what lands on the same file system.
+// checkSpace returns an error if needs on the same file system add up to more than is free.
 func checkSpace(needs []need, free func(dir string) (disk uint64, bytes uint64, err error)) error {
 	type share struct {
 		needed, free uint64
@@ -60,8 +61,8 @@ func checkSpace(needs []need, free func(dir string) (disk uint64, bytes uint64, 
 	return nil
 }
 
-// freeSpace also identifies the file system, so that folders which share one are counted together. The folder is
-// created: go would do so, and statfs needs one that exists.
+// freeSpace returns the free bytes of a folder's file system, and a number that identifies
+// that. The folder is created if need be: go would do so, and statfs needs one that exists.
 func freeSpace(dir string) (disk, bytes uint64, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, 0, err

@@ -25,8 +25,9 @@
 //  5. Simulated pods end as real ones do: see stages/pod-terminate.yaml. A pod with a finalizer stays until the
 //     finalizer's owner lets it go.
 //
-// A run is told from other processes by the path that started them: every binary is started through a link in the
-// run folder. Starting a piece of a run in another way therefore breaks the first promise:
+// The processes of a run are recognised by the path through which they were started: a link in
+// the run folder. Starting a process of a run in another way therefore breaks the first
+// promise:
 //
 //	exec.Command(binaries.Etcd, "--data-dir", dir) // wrong: nobody will stop it
 //

@@ -9,13 +9,14 @@ import (
 	"path/filepath"
 )
 
-// unfinished starts the names of folders that a build has not completed.
+// unfinished is the prefix of folders whose build is not complete.
 const unfinished = "building-"
 
-// Ensure returns the control plane's binaries and compiles them first if need be: minutes the first time on a machine,
-// milliseconds and no go command afterwards. What it does goes to progress: a bar on a terminal, a line now and then
-// elsewhere. Processes that ask at once build once; the others wait and say so. A build that is interrupted leaves
-// nothing that a later one would take for complete.
+// Ensure returns the control plane's binaries, and compiles them first if need be: minutes the
+// first time on a machine, milliseconds and no go command afterwards. It writes its progress: a
+// bar on a terminal, otherwise a line now and then. If several processes call Ensure at once,
+// one builds, and the others print that they wait. An interrupted build is never taken for a
+// complete one.
 func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 	assets := os.Getenv(assetsVariable)
 	if assets != "" {
@@ -36,7 +37,7 @@ func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
 	return binaries.withAssets(assets), nil
 }
 
-// chosenBuild returns the folder of the version that the environment asks for, and what it is built from.
+// chosenBuild returns the folder of the version that the environment chooses, and its source.
 func chosenBuild() (dir string, from source, err error) {
 	owned, err := userFolders()
 	if err != nil {
@@ -79,7 +80,8 @@ func ensureBuilt(ctx context.Context, dir string, from source, progress io.Write
 	return buildInto(ctx, dir, from, progress)
 }
 
-// removeUnfinished is called with the lock held: nobody is building, so every unfinished folder was abandoned.
+// removeUnfinished removes unfinished folders. It is called with the lock held: nobody is
+// building, so all were abandoned.
 func removeUnfinished(parent string) error {
 	stale, err := filepath.Glob(filepath.Join(parent, unfinished+"*"))
 	if err != nil {
@@ -93,7 +95,8 @@ func removeUnfinished(parent string) error {
 	return nil
 }
 
-// buildInto builds beside dir and renames at the end: dir is there completely or not at all.
+// buildInto builds in a folder beside dir and renames it at the end, so that dir is complete if
+// it exists.
 func buildInto(ctx context.Context, dir string, from source, progress io.Writer) (err error) {
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), unfinished)
 	if err != nil {

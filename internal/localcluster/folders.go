@@ -10,8 +10,8 @@ import (
 
 // folders are the places in the user's cache folder that this package owns.
 type folders struct {
-	builds string // one folder a version of the control plane
-	runs   string // one folder a running cluster
+	builds string // a folder for each version of the control plane
+	runs   string // a folder for each running cluster
 }
 
 func userFolders() (folders, error) {
@@ -31,7 +31,7 @@ func userFolders() (folders, error) {
 	return f, nil
 }
 
-// findTools walks up from dir to the checkout and returns its tools folder.
+// findTools returns the tools folder of the checkout that dir is in.
 func findTools(dir string) (string, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		content, err := os.ReadFile(filepath.Join(at, "go.mod"))

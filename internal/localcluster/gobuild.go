@@ -15,19 +15,22 @@ import (
 	"time"
 )
 
-// buildEnv makes the build independent of the user's settings: no C compiler, and nothing but what go.sum pins.
-// A go.work file or GOFLAGS of the user's would change what is built under a name that promises otherwise.
+// buildEnv makes the build independent of the user's settings: no C compiler, and only what
+// go.sum pins. A go.work file or GOFLAGS of the user's would change what is built under the
+// same name.
 var buildEnv = []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off"}
 
-// compileFlags leaves out what only a debugger reads, a quarter of the build cache. The Makefile compiles the commands
-// with it too and without cgo: half of their packages are the control plane's, and are compiled once.
+// compileFlags leaves out debug information, a quarter of the build cache. The Makefile
+// compiles the commands in the same way, so that packages that they share with the control
+// plane, half of theirs, are compiled once.
 const compileFlags = "-gcflags=all=-dwarf=false"
 
-// buildPace has the compiler collect its garbage less often, which takes a fifth off its time. What is built is the same.
+// buildPace makes the compiler collect garbage less often, which saves a fifth of its time.
 var buildPace = []string{"GOGC=400", "GOMEMLIMIT=2GiB"}
 
-// versionFlags stamps the version as Kubernetes' own build does: a module build does not know it, kubectl and the
-// server would call themselves v0.0.0-master, and kwokctl chooses flags by the version that a binary reports.
+// versionFlags returns linker flags that set the version as Kubernetes' own build does. Without
+// them kubectl and the server would report v0.0.0-master, and kwokctl chooses flags by the
+// version that a binary reports.
 func versionFlags(kubernetes string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(kubernetes, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -42,7 +45,7 @@ func versionFlags(kubernetes string) string {
 	return flags.String()
 }
 
-// compile builds the program that is all of the control plane's.
+// compile builds the program that has all of the control plane's binaries.
 func compile(ctx context.Context, program string, from source, progress io.Writer) (err error) {
 	fmt.Fprintf(progress, "building the control plane of Kubernetes %s (minutes, once for each version)\n", from.kubernetes)
 	env, err := goEnvironment(ctx, from.dir)
@@ -62,7 +65,7 @@ func compile(ctx context.Context, program string, from source, progress io.Write
 	return runGo(ctx, from.dir, io.Discard, meter, args...)
 }
 
-// goEnvironment also finds out whether there is a go command at all.
+// goEnvironment returns the go command's folders, or ErrGoToolchain if there is no go command.
 func goEnvironment(ctx context.Context, dir string) (goFolders, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return goFolders{}, fmt.Errorf("%w: go is not on the PATH; install the version that %s asks for: %w",
@@ -79,7 +82,8 @@ func goEnvironment(ctx context.Context, dir string) (goFolders, error) {
 	return folders, nil
 }
 
-// countPackages downloads the modules as well: go list needs their sources.
+// countPackages returns how many packages a build compiles. It also downloads the modules, as
+// go list needs their sources.
 func countPackages(ctx context.Context, from source) (int, error) {
 	var out bytes.Buffer
 	args := append([]string{"list", "-deps"}, from.flags()...)
@@ -89,7 +93,7 @@ func countPackages(ctx context.Context, from source) (int, error) {
 	return bytes.Count(out.Bytes(), []byte("\n")), nil
 }
 
-// runGo runs a go command in dir and hands on the last lines that it printed if it fails.
+// runGo runs a go command in dir. If it fails, the error has the last lines that it printed.
 func runGo(ctx context.Context, dir string, stdout, stderr io.Writer, args ...string) error {
 	last := &lastLines{keep: 12}
 	cmd := exec.CommandContext(ctx, "go", args...)

@@ -12,14 +12,14 @@ import (
 // Etcd returns the URL of etcd's client port: plain HTTP on loopback, without authentication. Its metrics are there too.
 func (c *Cluster) Etcd() string { return c.etcd }
 
-// PID returns the number of the process of a running piece, such as etcd or kube-apiserver.
+// PID returns the process id of a running component, such as etcd or kube-apiserver.
 func (c *Cluster) PID(piece string) (int, error) {
 	pid, _, err := c.process(piece)
 	return pid, err
 }
 
-// Arguments returns the arguments of a running piece, as the kernel knows them: what it runs with, not what it was meant
-// to be started with. It fails where there is no /proc.
+// Arguments returns the arguments with which a component runs, from /proc. It fails on systems
+// without /proc.
 func (c *Cluster) Arguments(piece string) ([]string, error) {
 	_, arguments, err := c.process(piece)
 	return arguments, err

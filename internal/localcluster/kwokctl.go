@@ -30,8 +30,9 @@ func (k kwokctl) configFile() string { return filepath.Join(k.run.dir, "kwok.yam
 func (k kwokctl) kubeconfig() string { return filepath.Join(k.run.dir, "kubeconfig") }
 func (k kwokctl) logDir() string     { return filepath.Join(k.run.dir, "clusters", k.name, "logs") }
 
-// configure writes kwokctl's configuration and the stages, and returns the URL where etcd will be. kwokctl takes its
-// default stages only if it is given none at all, so the node stages are here as well, as kwok has them.
+// configure writes kwokctl's configuration and the stages, and returns the URL at which etcd
+// will be. kwokctl uses its default stages only if it is given none at all, so kwok's node
+// stages are here as well.
 func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
 	ports, err := freePorts(6)
 	if err != nil {
@@ -53,7 +54,8 @@ func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
 			"kubeControllerManagerPort": ports[3], "kubeSchedulerPort": ports[4], "kwokControllerPort": ports[5],
 		},
 		"componentsPatches": []any{
-			// By default each of its controllers makes 20 requests a second, and taints of 15 nodes take seconds.
+			// By default each controller makes 20 requests a second, so that the taints of 15
+			// nodes take seconds.
 			withArguments("kube-controller-manager", "kube-api-qps", "200", "kube-api-burst", "400"),
 			// By default there are addresses for 254 Services.
 			withArguments("kube-apiserver", "service-cluster-ip-range", "10.96.0.0/16"),
@@ -72,7 +74,8 @@ func (k kwokctl) configure(apiServerPort int) (etcd string, err error) {
 	return fmt.Sprintf("http://%s:%d", loopback, ports[0]), nil
 }
 
-// withArguments is a patch of a component: names of arguments, each with its value behind it.
+// withArguments returns a patch of a component. pairs are names of arguments, each followed by
+// its value.
 func withArguments(component string, pairs ...string) map[string]any {
 	var args []map[string]string
 	for pair := range slices.Chunk(pairs, 2) {
@@ -105,7 +108,7 @@ func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {
 	return k.do(ctx, "scale", "node", "--replicas", strconv.Itoa(nodes))
 }
 
-// do runs kwokctl. It goes through the link in the run folder as everything does, so the watchdog finds it too.
+// do runs kwokctl, through its link in the run folder, so that the watchdog finds it.
 func (k kwokctl) do(ctx context.Context, args ...string) error {
 	last := &lastLines{keep: 12}
 	cmd := exec.CommandContext(ctx, k.run.binaries().Kwokctl, append(args, "--name", k.name, "--config", k.configFile())...)
@@ -123,8 +126,9 @@ func (k kwokctl) do(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// environment keeps the user's KWOK_ and KUBECONFIG variables out, and our kubectl first in the PATH: kwokctl uses the
-// first one that it finds there, and would download one if there is none.
+// environment returns the inherited environment without the user's KWOK_ and KUBECONFIG
+// variables, and with our kubectl first in the PATH: kwokctl uses the first one in the PATH,
+// and would download one if there is none.
 func (k kwokctl) environment(inherited []string) []string {
 	var env []string
 	path := []string{k.run.binDir()}

@@ -25,7 +25,8 @@ func (l *lastLines) Write(p []byte) (int, error) {
 	}
 }
 
-// add leaves out what go build -v prints for every package: it would push out the reason.
+// add keeps a line, unless it is one that go build -v prints for every package: these would
+// push out the reason.
 func (l *lastLines) add(line string) {
 	if line == "" || isPackageLine(line) || strings.HasPrefix(line, "go: downloading ") {
 		return
@@ -46,7 +47,8 @@ func (l *lastLines) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// isPackageLine tells the lines of go build -v, an import path each, from everything else go prints.
+// isPackageLine reports whether a line is an import path, as go build -v prints for each
+// package.
 func isPackageLine(line string) bool {
 	return line != "" && !strings.ContainsAny(line, " \t:#")
 }

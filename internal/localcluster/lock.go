@@ -8,8 +8,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// tryLock takes an exclusive lock that the kernel frees when its holder dies, however it dies. So a lock which can be
-// taken proves that nobody is behind it any more. It returns nil without an error when somebody else holds the lock.
+// tryLock takes an exclusive lock that the kernel frees however its holder ends, so that a lock
+// that can be taken has no living holder. It returns nil without an error if somebody else
+// holds the lock.
 func tryLock(path string) (*flock.Flock, error) {
 	l := flock.New(path)
 	held, err := l.TryLock()
@@ -22,7 +23,7 @@ func tryLock(path string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// lock waits for the lock; waiting is called once if there is something to wait for.
+// lock waits for the lock. waiting is called once if somebody else holds it.
 func lock(ctx context.Context, path string, waiting func()) (*flock.Flock, error) {
 	if l, err := tryLock(path); l != nil || err != nil {
 		return l, err

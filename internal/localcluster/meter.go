@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// linePeriod is how often a build that is not watched on a terminal says where it is.
+// linePeriod is how often a build prints its progress if the output is no terminal.
 const linePeriod = 15 * time.Second
 
 // meter counts the packages in the output of go build -v. Packages that the build cache has are never printed, so a
@@ -23,7 +23,7 @@ type meter struct {
 	total   int
 	partial []byte
 	started time.Time
-	bar     *progressbar.ProgressBar // nil: lines instead
+	bar     *progressbar.ProgressBar // nil for lines
 	out     io.Writer
 	quit    chan struct{}
 	quitted chan struct{}
@@ -54,7 +54,7 @@ func newBar(out io.Writer, total int) *progressbar.ProgressBar {
 	)
 }
 
-// Write takes the output of go build -v.
+// Write counts the packages in output of go build -v.
 func (m *meter) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,8 +71,8 @@ func (m *meter) Write(p []byte) (int, error) {
 	}
 }
 
-// report draws once a second on a terminal, so that the elapsed time moves while the linker, which prints nothing, is
-// at work.
+// report prints the progress: on a terminal once a second, so that the elapsed time moves while
+// the linker, which prints nothing, is at work.
 func (m *meter) report() {
 	defer close(m.quitted)
 	period := linePeriod
@@ -102,7 +102,7 @@ func (m *meter) show() {
 		m.done, m.total, time.Since(m.started).Round(time.Second))
 }
 
-// stop ends the display; it says something only about a build that succeeded.
+// stop ends the display. It prints the end only of a build that succeeded.
 func (m *meter) stop(failure error) {
 	close(m.quit)
 	<-m.quitted

@@ -9,14 +9,15 @@ import (
 
 const loopback = "127.0.0.1"
 
-// Ports are drawn from below the range that systems give to outgoing connections, at random: a port that the kernel
-// hands out as free is the next one that anybody else gets too, and kwokctl's own choice is the same in every cluster.
+// Ports are drawn at random from below the range of outgoing connections: a free port chosen by
+// the kernel would soon be chosen again for somebody else, and kwokctl's own choice is the same
+// in every cluster.
 const (
 	firstPort = 20000
 	portCount = 10000
 )
 
-// freePorts finds distinct ports that nobody listens on.
+// freePorts returns distinct ports on which nobody listens.
 func freePorts(count int) ([]int, error) {
 	ports := make([]int, 0, count)
 	for _, offset := range rand.Perm(portCount) {

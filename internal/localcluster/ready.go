@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// waitReady returns when the API server is ready, the nodes are, and a pod can be created in the default namespace.
+// waitReady returns when the API server and the nodes are ready, and a pod can be created in
+// the default namespace.
 func waitReady(ctx context.Context, config *rest.Config, nodes int) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -34,12 +35,12 @@ func waitReady(ctx context.Context, config *rest.Config, nodes int) error {
 	return nil
 }
 
-// notReady returns an error that says what is still missing, or nil.
+// notReady returns what is still missing, or nil.
 func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error {
 	if err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
 		return fmt.Errorf("the API server is not ready: %w", err)
 	}
-	// The controller manager creates it, and without it every pod is refused.
+	// The controller manager creates this account, without which every pod is refused.
 	_, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return errors.New("the controller manager has not created the default service account")
@@ -57,7 +58,8 @@ func notReady(ctx context.Context, client kubernetes.Interface, nodes int) error
 	return nil
 }
 
-// countUsable returns the number of nodes that are ready and have no taint: only there are pods scheduled.
+// countUsable returns the number of nodes that are ready and have no taint, as pods are
+// scheduled only there.
 func countUsable(nodes []corev1.Node) int {
 	usable := 0
 	for _, node := range nodes {
@@ -70,7 +72,8 @@ func countUsable(nodes []corev1.Node) int {
 	return usable
 }
 
-// withLogs adds the end of each piece's log to an error: the run folder, and the logs with it, is deleted next.
+// withLogs adds the end of each component's log to an error, as the run folder is deleted next,
+// with the logs.
 func withLogs(err error, dir string) error {
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	var text strings.Builder

@@ -11,16 +11,16 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// run is the folder of one running control plane: links to its binaries, its data, certificates and logs. A process
-// belongs to the run whose link it was started through.
+// run is the folder of one running control plane: links to its binaries, its data, certificates
+// and logs. A process belongs to the run through whose link it was started.
 type run struct {
 	dir   string
-	alive *flock.Flock // held while this process lives: whoever can take it knows that the run is an orphan
+	alive *flock.Flock // held while this process lives: if another process can take it, the run is an orphan
 	dog   *watchdog
 }
 
-// newRun reaps what earlier runs left, and makes a folder with links to the binaries and a watchdog over it. Nothing
-// may be started before that.
+// newRun reaps orphans, and makes a run folder with links to the binaries and a watchdog.
+// Nothing may be started before that.
 func newRun(ctx context.Context, name string, binaries []string, log io.Writer) (*run, error) {
 	owned, err := userFolders()
 	if err != nil {
@@ -38,7 +38,8 @@ func newRun(ctx context.Context, name string, binaries []string, log io.Writer) 
 	return r, nil
 }
 
-// newRunFolder holds the lock over all runs, so that nobody takes a folder for an orphan before its own lock is held.
+// newRunFolder makes a run folder under the lock over all runs, so that nobody takes it for an
+// orphan before its own lock is held.
 func newRunFolder(ctx context.Context, runs, name string, log io.Writer) (string, *flock.Flock, error) {
 	l, err := lock(ctx, filepath.Join(runs, "lock"), func() {
 		fmt.Fprintln(log, "another process is tidying up old runs: waiting for it")
@@ -79,10 +80,11 @@ func (r *run) prepare(binaries []string) error {
 
 func (r *run) binDir() string { return filepath.Join(r.dir, "bin") }
 
-// binaries returns the links through which everything of this run must be started.
+// binaries returns the links through which all processes of this run must be started.
 func (r *run) binaries() Binaries { return binariesIn(r.binDir()) }
 
-// end kills what runs and deletes the folder, and waits until that is done. It may be called again.
+// end kills the run's processes and deletes its folder, and waits until that is done. It may be
+// called again.
 func (r *run) end(ctx context.Context) error {
 	if err := r.dog.release(ctx); err != nil {
 		return fmt.Errorf("stopping the control plane in %s: %w", r.dir, err)
@@ -91,7 +93,8 @@ func (r *run) end(ctx context.Context) error {
 	return nil
 }
 
-// orphans returns the run folders whose process is gone, and how many runs go on. It is called with the lock over all runs held.
+// orphans returns the run folders whose process is gone, and the number of other runs. It is
+// called with the lock over all runs held.
 func orphans(runs string) (dirs []string, running int, err error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {

@@ -13,18 +13,19 @@ import (
 	"strings"
 )
 
-// versionVariable names the variable that chooses the version of Kubernetes, such as 1.36.3.
+// versionVariable is the environment variable that chooses the version of Kubernetes, such as
+// 1.36.3.
 const versionVariable = "K8S"
 
-// source is what one version of the control plane is compiled from: the program in tools/cluster, with the go.mod of
-// that version.
+// source is the source of one version of the control plane: the program in tools/cluster, with
+// the go.mod of that version.
 type source struct {
 	dir        string
 	modFile    string
 	kubernetes string // such as v1.36.3
 }
 
-// chosenSource returns the source of the version that is asked for; an empty one means that of tools/cluster/go.mod.
+// chosenSource returns the source of a version; "" means that of tools/cluster/go.mod.
 func chosenSource(tools, version string) (source, error) {
 	dir := filepath.Join(tools, "cluster")
 	if version == "" {
@@ -43,7 +44,8 @@ func chosenSource(tools, version string) (source, error) {
 		ErrVersion, versionVariable, version, strings.Join(versionsOf(sources), " or "))
 }
 
-// Versions returns the versions of Kubernetes that there are a control plane of, such as 1.36.3, the oldest first.
+// Versions returns the versions of Kubernetes in tools/cluster, such as 1.36.3, the oldest
+// first.
 func Versions() ([]string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -105,15 +107,15 @@ func requiredVersion(goMod, module string) (string, error) {
 	return "", fmt.Errorf("%s requires no %s", goMod, module)
 }
 
-// flags are those of go build.
+// flags returns the flags of go build for the source.
 func (s source) flags() []string {
 	return []string{"-modfile=" + filepath.Base(s.modFile), compileFlags, s.linkFlags()}
 }
 
 func (s source) linkFlags() string { return "-ldflags=-s" + versionFlags(s.kubernetes) }
 
-// name returns the name of the folder of its build. Whatever changes the binaries changes the name, so that checkouts
-// that agree share a folder and others never meet.
+// name returns the name of the build's folder. All that changes the binaries changes the name,
+// so that checkouts share a folder exactly if they build the same.
 func (s source) name() (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH, buildEnv, compileFlags, s.linkFlags())

@@ -13,9 +13,9 @@ import (
 //go:embed reap.sh
 var reapScript string
 
-// watchdog is a shell that waits for the end of its standard input, a pipe whose other end only this process holds.
-// The kernel closes the pipe whatever ends this process, so there is no way to die that it does not notice. Stopping
-// in good order uses the very same path.
+// watchdog is a shell that waits for the end of its standard input, a pipe whose other end only
+// this process holds. The kernel closes the pipe however this process ends, so the watchdog
+// notices every end. An orderly stop uses the same way.
 type watchdog struct {
 	run    string
 	pipe   *os.File
@@ -28,7 +28,7 @@ type watchdog struct {
 
 func watch(run string) (*watchdog, error) {
 	cmd := exec.Command("/bin/sh", "-c", reapScript, "coapply-watchdog", run, "wait")
-	// Its own session: a Ctrl-C in the terminal reaches us, not it.
+	// A session of its own, so that a Ctrl-C in the terminal does not reach it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Dir = "/"
 	in, out, err := os.Pipe()
@@ -49,7 +49,8 @@ func watch(run string) (*watchdog, error) {
 	return w, nil
 }
 
-// release lets the watchdog do its work and waits for it. When the context ends first, the work goes on by itself.
+// release lets the watchdog do its work and waits for it. If the context ends first, the work
+// goes on in the background.
 func (w *watchdog) release(ctx context.Context) error {
 	w.closeOnce.Do(func() { _ = w.pipe.Close() })
 	select {

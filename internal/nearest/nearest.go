@@ -1,4 +1,4 @@
-// Package nearest finds the names that somebody may have meant who mistyped one.
+// Package nearest finds the names that a mistyped name may stand for.
 package nearest
 
 import (
@@ -13,8 +13,8 @@ const (
 	typos = 2
 )
 
-// Names returns up to three of the names, the nearest first: those a few typos away, and
-// those that have what was given as a part.
+// Names returns up to three of the names, the nearest first: those a few typos away from given,
+// and those that contain it.
 func Names(given string, names []string) []string {
 	far := max(typos, len(given)/3) + 1
 	distance := func(name string) int {

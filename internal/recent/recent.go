@@ -1,10 +1,10 @@
-// Package recent keeps what was used most recently, in memory that is bounded.
+// Package recent is a cache of the values used most recently, with bounded memory.
 package recent
 
 import "sync"
 
-// Cache keeps what was used most recently, at least limit of it and at most twice
-// that. (k8s.io/utils/lru takes two allocations for a look-up; this takes none.)
+// Cache keeps the values used most recently, at least limit of them and at most twice as many.
+// (k8s.io/utils/lru takes two allocations for a look-up; this takes none.)
 type Cache[K comparable, V any] struct {
 	limit int
 
@@ -38,7 +38,7 @@ func (r *Cache[K, V]) Put(key K, value V) {
 	r.add(key, value)
 }
 
-// Remove forgets a value.
+// Remove removes a value.
 func (r *Cache[K, V]) Remove(key K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,11 +22,11 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// reasonCalm is the condition's reason when it is over.
+// reasonCalm is the condition's reason when all troubles are over.
 const reasonCalm = "Calm"
 
-// mark brings the condition of a parent up to date. One that has none, and
-// needs none, is not written to.
+// mark brings the condition of a parent up to date. A parent without troubles that has no
+// condition is not written to.
 func (t *teller) mark(ctx context.Context, subject apply.ObjectRef, troubles []contention.Trouble) error {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(subject.GroupVersionKind)
@@ -62,8 +62,8 @@ func (t *teller) mark(ctx context.Context, subject apply.ObjectRef, troubles []c
 	return err
 }
 
-// mayMark reports whether the objects of a kind can bear the condition beside others: it is
-// asked of the server once, by a dry run, and the log says why not.
+// mayMark reports whether objects of a kind can have the condition beside others. The server is
+// asked once, by a dry run; if not, the log says why.
 func (t *teller) mayMark(ctx context.Context, intent apply.Intent, kind schema.GroupKind) (bool, error) {
 	if may, known := t.marks.Load(kind); known {
 		return may.(bool), nil
@@ -86,17 +86,17 @@ func (t *teller) mayMark(ctx context.Context, intent apply.Intent, kind schema.G
 	return may, nil
 }
 
-// ownItem is the condition as an item of a list that is a map by type.
+// ownItem is the path of the condition in a list that is a map by type.
 var ownItem = fieldowners.MustParsePath(`.status.conditions[type="` + contention.Condition + `"]`)
 
-// condition stays the same as long as the troubles do.
+// condition returns the condition for troubles. It stays the same as long as they do.
 func condition(troubles []contention.Trouble) metav1.Condition {
 	if len(troubles) == 0 {
 		return metav1.Condition{Type: contention.Condition, Status: metav1.ConditionFalse, Reason: reasonCalm,
 			Message: "nobody takes a field from another any more"}
 	}
 	const (
-		most  = 8    // are named
+		most  = 8    // how many troubles are named
 		limit = 4096 // bytes; of a field whose name is huge it says a part (32 KiB is what a condition may have)
 	)
 	var texts []string
@@ -111,7 +111,7 @@ func condition(troubles []contention.Trouble) metav1.Condition {
 		Message: cut(strings.Join(texts, ". "), limit)}
 }
 
-// status is the one condition, and nothing else of the object.
+// status returns a configuration with this condition and nothing else.
 func status(subject apply.ObjectRef, current []metav1.Condition, wanted metav1.Condition) (runtime.ApplyConfiguration, error) {
 	config := wire.Named(subject.GroupVersionKind, subject.NamespacedName)
 	item, err := runtime.DefaultUnstructuredConverter.ToUnstructured(apply.Conditions(current, metav1.Now(), wanted)[0])

@@ -19,8 +19,8 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[apply.ObjectRef]
 
-// watcher shows the changes of one kind's objects to the state, in the order in which
-// they happened, which a queue would not keep.
+// watcher passes the changes of one kind's objects to the State, in the order in which they
+// happened, which a queue would not keep.
 type watcher struct {
 	kind schema.GroupVersionKind
 	of   *Watch
@@ -59,7 +59,7 @@ func (w watcher) changed(ctx context.Context, before, after client.Object, q que
 	}
 }
 
-// found looks at a condition that was left behind.
+// found queues, after CoolDown, an object with our condition, which another process may have left.
 func (w watcher) found(object client.Object, q queue) {
 	if w.isParent() && marked(object) {
 		q.AddAfter(w.ref(object), w.of.state.CoolDown)
@@ -83,13 +83,13 @@ func addAll(q queue, subjects []apply.ObjectRef) {
 	}
 }
 
-// tookMark reports whether somebody took our condition out, or wrote to it.
+// tookMark reports whether somebody else removed our condition, or wrote to it.
 func tookMark(change contention.Change) bool {
 	return slices.ContainsFunc(change.Fields.Lost, func(lost fieldowners.Owned) bool { return lost.Manager.Name == contention.FieldManager }) ||
 		slices.ContainsFunc(change.Fields.Moved, func(moved fieldowners.Moved) bool { return moved.From.Name == contention.FieldManager })
 }
 
-// object says whose it is.
+// object returns the object with its parent.
 func (w watcher) object(object client.Object) contention.Object {
 	described := contention.Object{ObjectRef: w.ref(object)}
 	if w.isParent() {

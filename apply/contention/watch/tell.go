@@ -17,18 +17,17 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// teller tells people what goes on about one parent, or about an object that belongs to
-// none.
+// teller reports the troubles of a parent, or of an object that has none.
 type teller struct {
 	state   *contention.State
 	live    client.Reader
 	applier *apply.Applier
 	events  events.EventRecorder
 
-	marks sync.Map // schema.GroupKind to bool: whether its objects can bear the condition
+	marks sync.Map // schema.GroupKind to bool: whether its objects can have the condition
 }
 
-// about records events for what is new, and brings the condition of a parent up to date.
+// about records events for new troubles, and brings the condition of a parent up to date.
 func (t *teller) about(ctx context.Context, subject apply.ObjectRef, isParent bool) (reconcile.Result, error) {
 	troubles, news, next := t.state.Take(subject)
 	for _, n := range news {
@@ -56,8 +55,8 @@ func (t *teller) event(regarding, related apply.ObjectRef, n contention.News) {
 	t.events.Eventf(reference(regarding), other, corev1.EventTypeWarning, n.Reason, cut(action(n), 128), "%s", cut(note(n, t.state.PerMinute, t.state.HowToStop), 1024))
 }
 
-// action tells events apart: those of one object that have the same reason and action
-// are one event that is counted, with the note of the first.
+// action returns an event's action, different for each trouble: events of one object with the
+// same reason and action are counted as one, with the note of the first.
 func action(n contention.News) string {
 	switch {
 	case n.Reason != contention.ReasonFight:
@@ -70,7 +69,7 @@ func action(n contention.News) string {
 	return "Watch " + n.Path.String()
 }
 
-// cut keeps a text within what the events API allows, in bytes.
+// cut returns a text cut to the limit, in bytes.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -83,7 +82,7 @@ func reference(ref apply.ObjectRef) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
 }
 
-// note says what happened and what to do.
+// note returns an event's note: what happened and what to do.
 func note(n contention.News, perMinute int, howToStop func(fieldowners.Manager) string) string {
 	switch n.Reason {
 	case contention.ReasonLoop:
@@ -107,5 +106,5 @@ func note(n contention.News, perMinute int, howToStop func(fieldowners.Manager) 
 	return text + "; stop one of the two. " + howToStop(n.A) + ". " + howToStop(n.B)
 }
 
-// whoWrote is the next step where somebody may be using a name of ours.
+// whoWrote is the next step if somebody may be using a name of ours.
 const whoWrote = "; the audit log of the API server says who sent them, and config/admission keeps others from using the name"

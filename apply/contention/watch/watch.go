@@ -23,21 +23,21 @@ import (
 	"coapply.dev/apply/contention"
 )
 
-// Watch shows a State the objects of some kinds. It is safe for concurrent use.
+// Watch passes the changes of some kinds' objects to a State. It is safe for concurrent use.
 type Watch struct {
 	state      *contention.State
 	tell       *teller
 	cache      cache.Cache
 	mapper     meta.RESTMapper
 	controller controller.TypedController[apply.ObjectRef]
-	applied    chan event.TypedGenericEvent[apply.ObjectRef] // objects without a name: where of a kind conflicts were met
+	applied    chan event.TypedGenericEvent[apply.ObjectRef] // kinds and namespaces in which conflicts were met, as objects without a name
 
 	mu      sync.RWMutex
 	kinds   map[schema.GroupKind]bool
 	parents map[schema.GroupKind]schema.GroupVersionKind
 }
 
-// New adds a Watch to a manager. It watches nothing yet. The applier is for the condition.
+// New adds a Watch to a manager. It watches nothing yet. The Applier applies the condition.
 func New(mgr manager.Manager, state *contention.State, applier *apply.Applier) (*Watch, error) {
 	w := &Watch{
 		state: state, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper(),
@@ -59,8 +59,7 @@ func New(mgr manager.Manager, state *contention.State, applier *apply.Applier) (
 	return w, mgr.Add(leading{state})
 }
 
-// leading tells the State when this process gets the lead, as whatever is started by
-// default waits for it.
+// leading tells the State when this process begins to lead: the manager starts it only then.
 type leading struct{ state *contention.State }
 
 // Start implements manager.Runnable.
@@ -69,8 +68,8 @@ func (l leading) Start(context.Context) error {
 	return nil
 }
 
-// Parent watches a kind whose controllers are the process's own: its objects bear the
-// condition, and what they control belongs to them.
+// Parent watches a kind whose controllers run in this process: its objects get the condition,
+// and objects that they control belong to them.
 func (w *Watch) Parent(kind schema.GroupVersionKind) error {
 	w.mu.Lock()
 	w.parents[kind.GroupKind()] = kind
@@ -78,8 +77,8 @@ func (w *Watch) Parent(kind schema.GroupVersionKind) error {
 	return w.Kind(kind)
 }
 
-// Kind watches a kind, once, in the version that it is first given in. It takes the rights
-// to list and watch it.
+// Kind watches a kind, in the version of the first call for it. It needs the rights to list and
+// watch the kind.
 func (w *Watch) Kind(kind schema.GroupVersionKind) error {
 	w.mu.Lock()
 	watched := w.kinds[kind.GroupKind()]
@@ -93,8 +92,8 @@ func (w *Watch) Kind(kind schema.GroupVersionKind) error {
 	return w.controller.Watch(source.TypedKind[client.Object, apply.ObjectRef](w.cache, metadata, watcher{kind, w}.handler()))
 }
 
-// Conflicted has the kind of an object watched from now on, if it may be listed where the
-// object is. It does not wait for that, and without a manager that runs nothing comes of it.
+// Conflicted begins to watch the kind of an object, if it may be listed in the object's
+// namespace. It returns at once; the watch begins when the manager runs.
 func (w *Watch) Conflicted(object apply.ObjectRef) {
 	w.mu.RLock()
 	watched := w.kinds[object.GroupKind()]
@@ -106,7 +105,7 @@ func (w *Watch) Conflicted(object apply.ObjectRef) {
 	where.Namespace = object.Namespace
 	select {
 	case w.applied <- event.TypedGenericEvent[apply.ObjectRef]{Object: where}:
-	default: // the next conflict comes
+	default: // the next conflict will do
 	}
 }
 
@@ -118,7 +117,7 @@ func (w *Watch) Reconcile(ctx context.Context, subject apply.ObjectRef) (reconci
 	return w.tell.about(ctx, subject, w.isParent(subject.GroupVersionKind))
 }
 
-// begin watches the kind of objects in which conflicts were met.
+// begin begins to watch the kind of objects in which conflicts were met.
 func (w *Watch) begin(ctx context.Context, where apply.ObjectRef) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(where.GroupVersionKind.GroupVersion().WithKind(where.Kind + "List"))
@@ -143,7 +142,7 @@ func (w *Watch) isParent(kind schema.GroupVersionKind) bool {
 	return w.parents[kind.GroupKind()] == kind
 }
 
-// parentOf returns the parent that controls an object; the zero value is none.
+// parentOf returns the parent that controls an object, or zero.
 func (w *Watch) parentOf(object client.Object) (parent apply.ObjectRef) {
 	owner := metav1.GetControllerOfNoCopy(object)
 	if owner == nil {

@@ -1,4 +1,4 @@
-// Package content looks at what objects hold, as encoding/json has it.
+// Package content compares the contents of objects, in the types of encoding/json.
 package content
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Within reports whether something is true of a value, or of one below it.
+// Within reports whether is returns true for a value, or for one below it.
 func Within(content any, is func(any) bool) bool {
 	if is(content) {
 		return true
@@ -28,14 +28,14 @@ func Within(content any, is func(any) bool) bool {
 	return false
 }
 
-// SameQuantity reports whether two texts are one quantity, as 1000m and 1 are.
+// SameQuantity reports whether two texts are the same quantity, as 1000m and 1 are.
 func SameQuantity(a, b string) bool {
 	first, err := resource.ParseQuantity(a)
 	second, err2 := resource.ParseQuantity(b)
 	return err == nil && err2 == nil && first.Cmp(second) == 0
 }
 
-// Copy returns an object as an unstructured one of its own.
+// Copy returns a deep copy of an object, as an unstructured one.
 func Copy(object client.Object) (*unstructured.Unstructured, error) {
 	if read, ok := object.(runtime.Unstructured); ok {
 		return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(read.UnstructuredContent())}, nil

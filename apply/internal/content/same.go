@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// SameMeaning reports whether the server has a value as it was wanted. What it adds to the
-// items of a list that is owned as a whole, as defaults, is no difference.
+// SameMeaning reports whether the live value is the wanted one. Fields that the server adds to
+// the items of a list, as defaults, are no difference.
 func SameMeaning(wanted, live any) bool {
 	switch wanted := wanted.(type) {
 	case map[string]any:
@@ -24,7 +24,7 @@ func SameMeaning(wanted, live any) bool {
 			}
 		}
 		return true
-	case []any: // admission may add items at its end
+	case []any: // admission may add items at the end
 		there, ok := live.([]any)
 		if !ok || len(wanted) > len(there) {
 			return false
@@ -48,8 +48,8 @@ func SameMeaning(wanted, live any) bool {
 	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
 }
 
-// SameBytes reports whether two texts are the same bytes in base64. The API server takes line
-// breaks in it, and gives them back without.
+// SameBytes reports whether two texts are the same bytes in base64. The API server accepts line
+// breaks in base64, and removes them.
 func SameBytes(wanted, live any) bool {
 	first, isText := wanted.(string)
 	second, isText2 := live.(string)
@@ -71,7 +71,7 @@ func decimal(v any) (text string, isNumber bool) {
 	return "", false
 }
 
-// sameNumber compares 1 and 1.0.
+// sameNumber reports whether two numbers are the same, as 1 and 1.0 are.
 func sameNumber(a, b any) bool {
 	number := func(v any) (float64, bool) {
 		switch v := v.(type) {
@@ -90,7 +90,7 @@ func sameNumber(a, b any) bool {
 	return ok && ok2 && first == second
 }
 
-// IsZero reports whether a value may be left out for what it says.
+// IsZero reports whether a value means the same as an absent one.
 func IsZero(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

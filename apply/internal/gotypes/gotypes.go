@@ -1,4 +1,4 @@
-// Package gotypes says what the Go type of a kind tells of what the API server stores.
+// Package gotypes derives from the Go type of a kind what the API server stores.
 package gotypes
 
 import (
@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// serverGroups are those whose kinds the API server compiles in. It reads what it stores
-// into the Go types of serverPackages, and writes it as they do. A package alone says
-// nothing: VerticalPodAutoscaler is a custom resource, and its type is in k8s.io/ too.
+// serverGroups are the groups whose kinds are compiled into the API server. It reads and writes
+// objects by the Go types of serverPackages. The package alone does not suffice:
+// VerticalPodAutoscaler is a custom resource, and its type is in k8s.io/ too.
 var serverGroups = []string{
 	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
 	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io",
@@ -33,11 +33,11 @@ func IsServersOwn(kind schema.GroupVersionKind, goType reflect.Type) bool {
 	})
 }
 
-// IsServersOwnGroup reports whether the API server compiles in the kinds of a group.
+// IsServersOwnGroup reports whether the kinds of a group are compiled into the API server.
 func IsServersOwnGroup(group string) bool { return slices.Contains(serverGroups, group) }
 
-// FieldType finds a field by its name in JSON, also in what is embedded; nil: there is
-// none.
+// FieldType returns the type of a field by its name in JSON, also of embedded structs; nil if
+// there is none.
 func FieldType(t reflect.Type, name string) reflect.Type {
 	for field := range t.Fields() {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -53,15 +53,15 @@ func FieldType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// HasOwnForm reports whether a type reads and writes itself. An IntOrString stays the
-// one that it is.
+// HasOwnForm reports whether a type unmarshals itself and so may change the form of a value.
+// IntOrString does not.
 func HasOwnForm(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
 	return t != reflect.TypeFor[intstr.IntOrString]() &&
 		(pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()))
 }
 
-// PointedAt returns what is not a pointer.
+// PointedAt returns the type without its pointers.
 func PointedAt(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -10,8 +10,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// IsBytes reports whether a field is bytes (format: byte in the API server's schema), by the
-// Go type of its object.
+// IsBytes reports whether a field is []byte in the Go type of its object (format: byte in the
+// API server's schema).
 func IsBytes(of reflect.Type, path fieldowners.Path) bool {
 	for _, element := range path.Elements() {
 		if of == nil {
@@ -25,7 +25,7 @@ func IsBytes(of reflect.Type, path fieldowners.Path) bool {
 	return of == reflect.TypeFor[[]byte]()
 }
 
-// HasPath returns why none of the types has a field, or nil where one has it.
+// HasPath returns nil if one of the types has a field, and otherwise why none has it.
 func HasPath(path fieldowners.Path, types []reflect.Type) error {
 	var errs []error
 	for _, t := range types {
@@ -42,7 +42,7 @@ func HasPath(path fieldowners.Path, types []reflect.Type) error {
 func exists(path []fieldowners.Element, t reflect.Type) error {
 	for _, element := range path {
 		if t = PointedAt(t); marshalsItself(t) || t.Kind() == reflect.Interface {
-			return nil // whatever is below, Go does not say
+			return nil // the Go type does not say what is below
 		}
 		var err error
 		if t, err = below(t, element); err != nil {
@@ -58,7 +58,8 @@ func marshalsItself(t reflect.Type) bool {
 	return t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)
 }
 
-// below returns the type of what an element names in a type that is no pointer.
+// below returns the type of the field or item that an element names, in a type that is no
+// pointer.
 func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
 	isList := t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
 	switch {
@@ -81,7 +82,7 @@ func below(t reflect.Type, element fieldowners.Element) (reflect.Type, error) {
 	return nil, fmt.Errorf("%s has no field %q", typeName(t), *element.Field)
 }
 
-// typeName names a type as its kind is called.
+// typeName returns the name of the kind of a type.
 func typeName(t reflect.Type) string {
 	return strings.TrimSuffix(strings.TrimPrefix(t.String(), "*"), "ApplyConfiguration")
 }

@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// inquiry is a question that is put to the API server in the background, one request
-// at a time. After a failure the next request waits for a back-off, which begins when
-// the failed one ended. Whoever needs the answer waits for it briefly, and only if the
-// last request did not fail: an answer that does not come holds up its callers once.
+// inquiry asks the API server for something in the background, one request at a time. After a
+// failure the next request waits for a back-off, which begins when the failed one ended.
+// Callers wait for the answer briefly, and only if the last request did not fail, so an answer
+// that does not come holds up callers once.
 //
 // A request runs in a goroutine, which ends with it: after inquiryTimeout at the latest.
 type inquiry struct {
-	mu *sync.Mutex // guards what follows, and what answers are kept in
+	mu *sync.Mutex // guards the fields below, and what keep writes to
 
-	ended    chan struct{} // closed when the request under way has ended; nil: there is none
+	ended    chan struct{} // closed when the request under way has ended; nil if there is none
 	patience time.Time     // until when callers wait for it
 	failures int           // in a row
 	next     time.Time     // no request before
@@ -30,14 +30,14 @@ const (
 	inquiryPatience = time.Second
 )
 
-// afterFailures is how long to leave the server alone after so many failures in a row:
-// from a second to some two minutes.
+// afterFailures returns the wait after this many failures in a row: from a second to some two
+// minutes.
 func afterFailures(n int) time.Duration {
 	return wait.Jitter(time.Second<<min(n-1, 7), 0.5)
 }
 
-// ask starts a request, unless one is under way or it is too early for another.
-// What keeps the answer runs with mu held. onFailure is told the first error in a row.
+// ask starts a request, unless one is under way or it is too early for another. keep is called
+// with mu held. onFailure is called with the first error in a row.
 func (q *inquiry) ask(request func(context.Context) (keep func(), err error), onFailure func(error)) {
 	now := time.Now()
 	if q.ended != nil || now.Before(q.next) {
@@ -69,8 +69,8 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 	}()
 }
 
-// wait lets go of mu until the request under way has ended, as far as patience and the
-// context allow.
+// wait unlocks mu until the request under way, if any, has ended, patience is over, or the
+// context has ended.
 func (q *inquiry) wait(ctx context.Context) error {
 	ended, patience := q.ended, time.Until(q.patience)
 	if ended == nil || patience <= 0 || q.failures > 0 {
@@ -88,8 +88,8 @@ func (q *inquiry) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// withoutPanic: the schema of a CustomResourceDefinition is somebody else's, and nobody
-// above a goroutine recovers.
+// withoutPanic returns a panic of request as an error: somebody else wrote the schema of a
+// CustomResourceDefinition, and a panic in a goroutine would end the process.
 func withoutPanic(ctx context.Context, request func(context.Context) (func(), error)) (keep func(), err error) {
 	defer func() {
 		if r := recover(); r != nil {

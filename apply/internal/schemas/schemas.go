@@ -17,19 +17,18 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// Set is the API server's own, by group and version, from /openapi/v3. They say
-// which lists are maps, sets or atomic, and by which keys with which defaults.
+// Set is the API server's own schemas, by group and version, from /openapi/v3. They have the
+// types of lists (map, set or atomic), their keys, and defaults.
 //
-// The index and each document are asked for in the background, each for itself: one
-// that does not come delays nothing that is known, nor another one. What is known stays
-// so until the server is seen to have something else.
+// The index and each document are fetched in the background, independently: one that does not
+// come delays nothing else. A known schema stays until the server is seen to have another one.
 type Set struct {
 	server openapi.ClientWithContext
-	due    atomic.Int64 // when the index is asked for again, in nanoseconds
+	due    atomic.Int64 // when the index is fetched again, in nanoseconds since 1970
 
 	mu        sync.Mutex
 	index     inquiry
-	paths     map[string]openapi.GroupVersionWithContext // nil: the index never came
+	paths     map[string]openapi.GroupVersionWithContext // nil before the first index
 	documents map[schema.GroupVersion]*document          // of versions in the index
 }
 
@@ -37,10 +36,10 @@ type Set struct {
 type document struct {
 	inquiry
 
-	known *Known // nil: not yet
+	known *Known // nil before the first answer
 }
 
-// Known is the schema of a group and version as the server had it.
+// Known is a schema as the server had it.
 type Known struct {
 	url       string // ends in a hash of the content
 	Converter managedfields.TypeConverter
@@ -50,18 +49,18 @@ type Known struct {
 // Schemas change with the server's version and with CustomResourceDefinitions.
 const (
 	schemasKept  = 10 * time.Minute
-	schemasRetry = 10 * time.Second // how old an index may be that lacks what is needed
+	schemasRetry = 10 * time.Second // how old an index may be if it lacks what is needed
 )
 
-// New returns the schemas of a server; nothing is asked yet.
+// New returns the schemas of a server, without a request.
 func New(server openapi.Client) *Set {
 	s := &Set{server: openapi.ToClientWithContext(server), documents: map[schema.GroupVersion]*document{}}
 	s.index.mu = &s.mu
 	return s
 }
 
-// Good reports whether what was proven by a schema still is: as long as the server was
-// not seen to have another one.
+// Good reports whether proofs by a schema still hold: until the server is seen to have another
+// one.
 func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	if now.UnixNano() >= s.due.Load() {
 		s.mu.Lock()
@@ -71,9 +70,9 @@ func (s *Set) Good(ctx context.Context, known *Known, now time.Time) bool {
 	return !known.replaced.Load()
 }
 
-// Of returns the schemas of a group and version. It waits for those that were not asked
-// for before, about a second at most; later calls, and any for those that could not be
-// had, do not wait: they return an error until the answer has come.
+// Of returns the schemas of a group and version. The first calls wait for the answer, about a
+// second at most. Later calls, and those after a failure, do not wait: they return an error
+// until the answer has come.
 func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +99,7 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 	}
 	if d.known == nil {
 		if d.failures > 0 {
-			s.refresh(ctx) // it may be elsewhere
+			s.refresh(ctx) // it may have another URL now
 		}
 		s.fetch(ctx, version, d, path)
 		if err := d.wait(ctx); err != nil {
@@ -113,7 +112,7 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 	return d.known, nil
 }
 
-// ErrNotYet is why nothing is known before an answer has come.
+// ErrNotYet is the error before the first answer has come.
 var ErrNotYet = errors.New("not known yet")
 
 func (q *inquiry) unknown() error {
@@ -123,7 +122,7 @@ func (q *inquiry) unknown() error {
 	return fmt.Errorf("%w: %w", ErrNotYet, q.err)
 }
 
-// refresh asks which schemas there are, and drops those that changed.
+// refresh fetches the index, and drops the schemas that have changed.
 func (s *Set) refresh(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	s.index.ask(func(ctx context.Context) (func(), error) {
@@ -151,13 +150,13 @@ func (s *Set) keepIndex(paths map[string]openapi.GroupVersionWithContext) {
 	}
 }
 
-// fetch asks for the document of a version.
+// fetch fetches the document of a version.
 func (s *Set) fetch(ctx context.Context, version schema.GroupVersion, d *document, path openapi.GroupVersionWithContext) {
 	log, url := logr.FromContextOrDiscard(ctx), path.ServerRelativeURL()
 	d.ask(func(ctx context.Context) (func(), error) {
 		converter, err := converterFrom(ctx, path)
 		return func() {
-			if now, ok := s.paths[pathOf(version)]; ok && now.ServerRelativeURL() == url { // else it is asked for again
+			if now, ok := s.paths[pathOf(version)]; ok && now.ServerRelativeURL() == url { // otherwise it is fetched again
 				d.known = &Known{url: url, Converter: converter}
 			}
 		}, err

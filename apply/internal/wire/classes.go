@@ -13,8 +13,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// ConflictCauses returns what an answer says of ownership conflicts: a 409 without any is
-// a stale write.
+// ConflictCauses returns the ownership conflicts in an answer. A 409 without any is a stale
+// write.
 func ConflictCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonConflict || status.Status().Details == nil {
@@ -29,8 +29,8 @@ func ConflictCauses(err error) []metav1.StatusCause {
 	return causes
 }
 
-// IsImmutableUID recognises the 422 that a write with the uid of an earlier
-// object of the same name gets.
+// IsImmutableUID reports whether an error is the 422 with which the server answers a write that
+// has the uid of an earlier object of the same name.
 func IsImmutableUID(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid || status.Status().Details == nil {
@@ -44,9 +44,9 @@ func IsImmutableUID(err error) bool {
 	return false
 }
 
-// RetryAfter reports whether the same request may succeed later, and how long the
-// server asked to wait. A 500 is one that may, unless it is known to be refused: the
-// write may even have landed.
+// RetryAfter returns how long the server asked to wait, and reports whether the same request
+// may succeed later. After a 500 it may, unless the message is a known refusal: the write may
+// even have landed.
 func RetryAfter(err error) (time.Duration, bool) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		return time.Duration(seconds) * time.Second, true
@@ -66,10 +66,10 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return 0, isTransport(err) || isUnreadable(err)
 }
 
-// refusals are in the messages of the requests that the API server refuses by a 500
-// without a reason: an unknown field, a wrong type or a list key twice, the scale of a
-// custom resource, which Kubernetes 1.37 cannot apply, and objects that are too large for
-// etcd. It answers alike while etcd dies, and only the message tells.
+// refusals are texts in the messages of a 500 without a reason by which the API server refuses
+// a request: an unknown field, a wrong type or a list key twice, the scale of a custom
+// resource, which Kubernetes 1.37 cannot apply, and an object that is too large for etcd. While
+// etcd fails, the answers differ in the message alone.
 var refusals = []string{
 	"failed to create typed patch object",
 	"request to convert CR to an invalid group/version",
@@ -77,7 +77,8 @@ var refusals = []string{
 	"trying to send message larger than max",
 }
 
-// RefusedBy500 returns which of them it is; "": the write may have landed.
+// RefusedBy500 returns the refusal in a 500; "" if there is none, so that the write may have
+// landed.
 func RefusedBy500(status metav1.Status) string {
 	if status.Code != http.StatusInternalServerError || status.Reason != metav1.StatusReasonUnknown {
 		return ""
@@ -90,8 +91,9 @@ func RefusedBy500(status metav1.Status) string {
 	return ""
 }
 
-// FailedWebhook returns the name of the admission webhook that the API server could not call, "" if an error says nothing
-// of that. The rest of the message, such as a port, differs from call to call.
+// FailedWebhook returns the name of the admission webhook that the API server could not call,
+// "" if the error is another one. The rest of the message, such as a port, differs from call to
+// call.
 func FailedWebhook(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInternalError {
@@ -111,8 +113,9 @@ func isTransport(err error) bool {
 		utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// isUnreadable reports whether an answer is no object that can be read, as a page of a proxy is not, or one that was cut
-// without a trace. The write may have landed. client-go's decoder makes an error of text alone.
+// isUnreadable reports whether the client could not decode an answer, such as a proxy's page or
+// one that was cut off. The write may have landed. client-go's decoder returns an untyped
+// error.
 func isUnreadable(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "couldn't get version/kind; json parse error")
 }

@@ -1,4 +1,5 @@
-// Package wire is what several packages need of the way to the API server.
+// Package wire has what several packages need to talk to the API server: encoded
+// configurations, recorded requests, classes of answers, tries, and rewritten managed fields.
 package wire
 
 import (
@@ -16,8 +17,8 @@ type Body struct {
 	JSON []byte
 }
 
-// Encode encodes a configuration. Unstructured content takes this way as well: it may
-// hold what a deep copy panics on, such as an int.
+// Encode encodes a configuration. Unstructured content is encoded as well, as it may hold
+// values on which a deep copy panics, such as an int.
 func Encode(configuration runtime.ApplyConfiguration) (Body, error) {
 	config := reflect.ValueOf(configuration)
 	if config.Kind() != reflect.Pointer || config.IsNil() {
@@ -34,13 +35,14 @@ func Encode(configuration runtime.ApplyConfiguration) (Body, error) {
 	return Body{of, raw}, err
 }
 
-// Unstructured is what client.ApplyConfigurationFromUnstructured's private type has and
-// typed configurations have not.
+// Unstructured is implemented by the private type of client.ApplyConfigurationFromUnstructured,
+// and not by typed configurations.
 type Unstructured interface {
 	UnstructuredContent() map[string]any
 }
 
-// HoldsNothing reports whether what stands for an unstructured object has none.
+// HoldsNothing reports whether the private type of client.ApplyConfigurationFromUnstructured
+// holds no object.
 func HoldsNothing(holder reflect.Value) bool {
 	if holder.Kind() != reflect.Struct {
 		return false

@@ -15,8 +15,8 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// RecordExchange returns a transport that records what is sent with a context of
-// WithExchange: see apply.RecordExchange.
+// RecordExchange returns a transport that records requests whose context is from WithExchange:
+// see apply.RecordExchange.
 func RecordExchange(next http.RoundTripper) http.RoundTripper {
 	return recorder{next}
 }
@@ -53,7 +53,7 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper returns the transport below, for client-go.
 func (r recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
 type (
@@ -61,20 +61,20 @@ type (
 	recordedKey struct{}
 )
 
-// Exchange is what one call of an Applier sent and got. It is safe for concurrent use. It is
-// its own context, which saves the memory of one around it.
+// Exchange records what one call of an Applier sent and received. It is safe for concurrent
+// use. It is its own context, to save memory.
 type Exchange struct {
 	context.Context
 
 	mu       sync.Mutex
 	requests int
-	calls    int // of ours that became requests, for when nothing is recorded
+	calls    int // calls that became requests, in case requests are not recorded
 	last     Answer
 }
 
 // Answer is a successful answer to a PATCH.
 type Answer struct {
-	Status int // of HTTP; 0 is that it was not recorded
+	Status int // of HTTP; 0 if the answer was not recorded
 	Body   []byte
 }
 
@@ -92,16 +92,16 @@ func (e *Exchange) Value(key any) any {
 	return e.Context.Value(key)
 }
 
-// Calling begins a call of ours to the client.
+// Calling is called before each call to the client.
 func (e *Exchange) Calling() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last = Answer{}
 }
 
-// Called counts a call of ours by how it ended: an error that is neither an answer
-// nor one of the http.Client came before any request, such as that of a kind which
-// the server does not have.
+// Called is called with the error of each call to the client, and counts it. An error that is
+// neither an answer nor one of the http.Client came before any request, for example because the
+// server does not have the kind, and is not counted.
 func (e *Exchange) Called(err error) {
 	var fromServer apierrors.APIStatus
 	var fromTransport *url.Error
@@ -125,14 +125,14 @@ func (e *Exchange) answered(a Answer) {
 	e.last = a
 }
 
-// Requests counts the requests sent so far.
+// Requests returns the number of requests sent so far.
 func (e *Exchange) Requests() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return max(e.requests, e.calls)
 }
 
-// LastAnswer returns the answer to the last call; the zero value is that none was recorded.
+// LastAnswer returns the answer to the last call; the zero value if none was recorded.
 func (e *Exchange) LastAnswer() Answer {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,21 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Identity says which object it is, and at what version.
+// Identity identifies one version of an object.
 type Identity struct {
 	UID             types.UID `json:"uid"`
 	ResourceVersion string    `json:"resourceVersion"`
 }
 
-// Head is what an answer says of an object beside its content.
+// Head is the part of an object's metadata that an apply needs from the answer.
 type Head struct {
 	Identity
 	ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
 }
 
-// ReadHead reads an object's JSON as far as its metadata, which in the answers of the API server come
-// before the rest. The fields of an entry stay as they are written: to turn those of a decoded object
-// into JSON again takes longer than all else that an apply takes the client.
+// ReadHead reads an object's JSON as far as its metadata, which in the answers of the API
+// server come before the rest. The fields of the managed fields entries stay as JSON: encoding
+// them again would take longer than all else that the client does for an apply.
 func ReadHead(object []byte) (found Head, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	begin, err := decoder.Token()

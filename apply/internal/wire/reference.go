@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Named gives an object that has nothing but its name.
+// Named returns an object that has only its kind and name.
 func Named(kind schema.GroupVersionKind, name types.NamespacedName) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
@@ -23,7 +23,7 @@ func Named(kind schema.GroupVersionKind, name types.NamespacedName) *unstructure
 	return object
 }
 
-// CheckReference refuses what names no object of the server.
+// CheckReference returns an error for a reference that can name no object.
 func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	var lacks []string
 	for _, part := range []struct{ name, value string }{
@@ -42,8 +42,8 @@ func CheckReference(c client.Client, kind schema.GroupVersionKind, name types.Na
 	return CheckScope(c, kind, name)
 }
 
-// CheckScope holds that an object has a namespace exactly if its kind is namespaced. Of
-// a kind that the client does not know the request itself tells.
+// CheckScope returns an error unless an object has a namespace exactly if its kind is
+// namespaced. For a kind that the client does not know it returns nil: the request will fail.
 func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.NamespacedName) error {
 	namespaced, err := c.IsObjectNamespaced(Named(kind, name))
 	switch {
@@ -55,9 +55,9 @@ func CheckScope(c client.Client, kind schema.GroupVersionKind, name types.Namesp
 	return nil
 }
 
-// IsAbsent tells a missing object from a missing namespace or subresource, whose 404 names
-// something else, and from a kind or version that is not served: that 404 is no Status of
-// the server's, and the client makes one up.
+// IsAbsent reports whether an error is the 404 of a missing object of this name. The 404 of a
+// missing namespace or subresource names something else, and that of a kind or version that is
+// not served is no Status of the server's: the client makes one up.
 func IsAbsent(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -68,7 +68,7 @@ func IsAbsent(err error, name string) bool {
 		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// OneLine is for messages of the server, which put several findings on lines of
+// OneLine returns the error's message on one line: the server puts several findings on lines of
 // their own.
 func OneLine(err error) string {
 	if err == nil {

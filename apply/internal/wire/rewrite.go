@@ -18,16 +18,16 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Rewrite is a transfer for an object as it was read, with what it makes of the managed
-// fields. They are stored all at once, guarded by the uid and the resourceVersion read.
+// Rewrite is a transfer of fields of an object as it was read, with the managed fields that
+// result. These are stored in one write, pinned to the uid and the resourceVersion read.
 type Rewrite struct {
 	Live    *unstructured.Unstructured // as it was read
-	Objects fieldowners.Objects        // the same in each apiVersion that the plan needs
+	Objects fieldowners.Objects        // the object in each apiVersion that the plan needs
 	Plan    fieldowners.TransferPlan
 	Sent    int // writes and dry runs
 }
 
-// ErrChanged says that an object changed between the reads in two apiVersions: read again.
+// ErrChanged means that an object changed between the reads in two apiVersions. Read again.
 var ErrChanged = errors.New("it changed between reads in two apiVersions")
 
 // PlanRewrite plans a transfer, and reads the object in the further apiVersions that the
@@ -45,7 +45,7 @@ func PlanRewrite(ctx context.Context, reader client.Reader, live *unstructured.U
 	return r, err
 }
 
-// Before gives the managed fields that were read.
+// Before returns the managed fields that were read.
 func (r *Rewrite) Before() []metav1.ManagedFieldsEntry { return r.Live.GetManagedFields() }
 
 func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error {
@@ -68,10 +68,9 @@ func (r *Rewrite) readVersions(ctx context.Context, reader client.Reader) error 
 
 func (r *Rewrite) name() types.NamespacedName { return client.ObjectKeyFromObject(r.Live) }
 
-// Rehearse is a dry run where entries are in several apiVersions. With one that the
-// API server has no conversion for any more, as of a version removed from a custom
-// resource definition, every write wipes the managed fields altogether (1.36) or
-// keeps the former ones (1.37), and whose entry it is does not matter.
+// Rehearse makes a dry run if entries are in several apiVersions. If the API server can no
+// longer convert one of these, such as a version removed from a CustomResourceDefinition, every
+// write wipes all managed fields (1.36) or keeps the former ones (1.37), whoever's entry it is.
 func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager string, after []metav1.ManagedFieldsEntry) error {
 	other := slices.IndexFunc(after, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != r.Live.GetAPIVersion() })
 	if other < 0 {
@@ -88,14 +87,14 @@ func (r *Rewrite) Rehearse(ctx context.Context, c client.Client, fieldManager st
 	return nil
 }
 
-// AlteredError says that a write landed, and that the server stored something else.
+// AlteredError means that a write landed, and that the server stored something else.
 type AlteredError struct{ Err error }
 
 func (e *AlteredError) Error() string {
 	return fmt.Sprintf("the write landed, and the managed fields are not those sent: %v", e.Err)
 }
 
-// Unwrap gives what is different.
+// Unwrap returns what is different.
 func (e *AlteredError) Unwrap() error { return e.Err }
 
 // Store stores the managed fields in one write. Errors are those of the server, and an
@@ -111,9 +110,9 @@ func (r *Rewrite) Store(ctx context.Context, c client.Client, fieldManager strin
 	return nil
 }
 
-// verify holds the server's answer against what was sent: beside a missing
-// conversion a mutating webhook may have rewritten it, and the server leaves managed
-// fields out of an object that has become too large.
+// verify returns an error if the server's answer is not what was sent. Beside a missing
+// conversion, a mutating webhook may have rewritten it, or the object become too large, so that
+// the server left managed fields out.
 func (r *Rewrite) verify(sent, stored []metav1.ManagedFieldsEntry) error {
 	if err := r.Plan.Done(stored); err != nil {
 		return err
@@ -127,9 +126,9 @@ type patchOperation struct {
 	Value any    `json:"value"`
 }
 
-// send stores the managed fields and gives those of the answer. The guards are
-// replacements, as a test that fails is a 422 that only its text tells from others:
-// another resourceVersion is a stale write, another uid an immutable field.
+// send stores the managed fields and returns those of the answer. The patch replaces uid and
+// resourceVersion instead of testing them, as a failed test is a 422 like others: another
+// resourceVersion is a stale write, another uid an immutable field.
 func (r *Rewrite) send(ctx context.Context, c client.Client, after []metav1.ManagedFieldsEntry, options ...client.PatchOption) ([]metav1.ManagedFieldsEntry, error) {
 	patch, err := json.Marshal([]patchOperation{
 		{"replace", "/metadata/uid", r.Live.GetUID()},

@@ -12,13 +12,12 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// probePath answers at once, everybody who is logged in may read it
-// (system:public-info-viewer), and it waits in no queue of priority and fairness.
+// probePath is answered at once, may be read by everybody who is logged in
+// (system:public-info-viewer), and is exempt from priority and fairness.
 const probePath = "/livez"
 
-// measure asks the server for next to nothing, the way that a request of ours goes, and
-// measures how long that takes: as many writes of an object are under way at a time as that
-// asks for.
+// measure measures how long a request takes that costs the server next to nothing, by the
+// transport of our requests.
 func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe) {
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()

@@ -13,16 +13,16 @@ func settleBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 8, Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1}
 }
 
-// Tries calls try until what it returns is not stale, a few times with a jittered wait
-// in between. Where each of them was stale it is exhausted, with the last stale write:
-// what the caller makes a ContendedError of. stale is apply.IsStaleWrite.
+// Tries calls try until its error is not stale, eight times at most, with jittered waits in
+// between. If all were stale, exhausted is true and the error is the last one, of which the
+// caller makes a ContendedError. stale is apply.IsStaleWrite.
 func Tries(ctx context.Context, stale func(error) bool, try func() error) (exhausted bool, err error) {
 	return Repeat(ctx, settleBackoff(), stale, try)
 }
 
-// Repeat calls try, again and again after a wait of the backoff, for as long as its error
-// is worth it. Where that was all of the backoff it is exhausted, with the last error. It
-// ends with the context.
+// Repeat calls try until worth returns false for its error, nil included, with the waits of the
+// backoff in between. If the backoff allows no further try, exhausted is true and the error is
+// the last one. If the context ends during a wait, the error is that of the context.
 func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, try func() error) (exhausted bool, err error) {
 	for {
 		if err := try(); !worth(err) {
@@ -36,7 +36,7 @@ func Repeat(ctx context.Context, backoff wait.Backoff, worth func(error) bool, t
 	}
 }
 
-// Sleep waits, or ends with the error of the context.
+// Sleep waits. If the context ends first, Sleep returns its error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -7,15 +7,15 @@ import (
 	"coapply.dev/fieldowners/internal/notation"
 )
 
-// Naming says how the items of a list are named: by the values of these fields, or
-// without fields by their own value. Ownerships that disagree name nothing.
+// Naming says how the items of a list are named: by the values of these key fields, or, without
+// fields, by their own value.
 type Naming struct {
 	Fields   []string
 	Disputed bool
 }
 
-// NamingOf returns how an element names an item; ok is false for what names no item, such as
-// a field.
+// NamingOf returns how an element names an item; ok is false for an element that names no item,
+// such as a field.
 func NamingOf(element fieldpath.PathElement) (how Naming, ok bool) {
 	if element.Key != nil {
 		for _, field := range *element.Key {
@@ -25,7 +25,7 @@ func NamingOf(element fieldpath.PathElement) (how Naming, ok bool) {
 	return how, element.Key != nil || element.Value != nil
 }
 
-// NameAll names every item of a list; ok is false where names are missing or not
+// NameAll returns the names of all items of a list; ok is false if names are missing or not
 // unique.
 func (n Naming) NameAll(items []any) (names []fieldpath.PathElement, ok bool) {
 	seen := map[string]bool{}
@@ -40,8 +40,8 @@ func (n Naming) NameAll(items []any) (names []fieldpath.PathElement, ok bool) {
 	return names, true
 }
 
-// NameOf names one item; ok is false where it lacks a field of the key, or where
-// what would name it is no scalar.
+// NameOf returns the name of one item; ok is false if the item lacks a key field, or if a value
+// in the name would be no scalar.
 func (n Naming) NameOf(item any) (name fieldpath.PathElement, ok bool) {
 	if n.Disputed {
 		return name, false

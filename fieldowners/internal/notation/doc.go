@@ -1,12 +1,12 @@
-// Package notation is the text of paths, as fieldowners.Path documents it: elements of
-// structured-merge-diff written and read.
+// Package notation writes and reads paths, elements of structured-merge-diff, as text: see
+// fieldowners.Path.
 //
 // # Contract
 //
 //  1. Parse reads what Write writes, and returns the same elements.
-//  2. Nothing that Write or Quote gives steers a terminal: what is not to be seen stands as
-//     escapes of JSON.
-//  3. Text that is no path is an error with its offset, never a panic.
+//  2. What Text and Write return cannot control a terminal: invisible characters are written as
+//     JSON escapes.
+//  3. Malformed text is an error with its offset, never a panic.
 //
 // Valid:
 //

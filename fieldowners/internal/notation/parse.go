@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Parse reads the text of a path. An error says what is wrong at an offset in bytes.
+// Parse reads the text of a path. With an error it returns the offset of what is wrong, in
+// bytes.
 func Parse(text string) (path fieldpath.Path, at int, err error) {
 	p := parser{text: text}
 	for p.at < len(text) {
@@ -23,7 +24,7 @@ func Parse(text string) (path fieldpath.Path, at int, err error) {
 	return path, p.at, nil
 }
 
-// First reads the element that a text begins with, and returns what stands behind it.
+// First returns the element with which a text begins, and the rest of the text.
 func First(text string) (element fieldpath.PathElement, rest string, err error) {
 	p := parser{text: text}
 	element, err = p.element()
@@ -35,7 +36,7 @@ type parser struct {
 	at   int
 }
 
-// fail is about the place where the parser stands.
+// fail returns an error for the parser's position.
 func (p *parser) fail(reason string) error { return errors.New(reason) }
 
 func (p *parser) peek() byte {
@@ -81,7 +82,7 @@ func (p *parser) bracket() (fieldpath.PathElement, error) {
 		if err != nil || p.peek() != '=' {
 			return fieldpath.PathElement{FieldName: &name}, err
 		}
-		p.at = start // a key whose field name is quoted
+		p.at = start // a key field whose name is quoted
 	}
 	return p.key()
 }
@@ -164,7 +165,7 @@ func (p *parser) literal() (value.Value, error) {
 	return v, nil
 }
 
-// decode reads one JSON value at the parser's place.
+// decode reads one JSON value at the parser's position.
 func (p *parser) decode(into any) error {
 	if c := p.peek(); c == ' ' || c == '\t' || c == '\n' || c == '\r' {
 		return p.fail("no white space here")

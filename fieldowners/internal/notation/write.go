@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Text returns one element: .spec, ["a.b/c"], [name="web"].
+// Text returns one element as text: .spec, ["a.b/c"], [name="web"].
 func Text(element fieldpath.PathElement) string {
 	var b strings.Builder
 	Write(&b, element)
 	return b.String()
 }
 
-// Write adds one element.
+// Write appends one element.
 func Write(b *strings.Builder, element fieldpath.PathElement) {
 	switch {
 	case element.FieldName != nil && IsIdentifier(*element.FieldName):
@@ -55,7 +55,7 @@ func Write(b *strings.Builder, element fieldpath.PathElement) {
 	}
 }
 
-// IsIdentifier reports whether a name can stand unquoted in a path.
+// IsIdentifier reports whether a name needs no quotes in a path.
 func IsIdentifier(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -77,8 +77,8 @@ func quote(s string) string {
 	return EscapeUnseen(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// EscapeUnseen writes the characters of JSON strings that are not to be seen, and may
-// steer a terminal or turn the text around, as escapes of JSON.
+// EscapeUnseen returns JSON text with invisible characters, which may control a terminal or
+// reverse the direction of text, as JSON escapes.
 func EscapeUnseen(text string) string {
 	unseen := func(r rune) bool { return !unicode.IsPrint(r) }
 	if strings.IndexFunc(text, unseen) < 0 {

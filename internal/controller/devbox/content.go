@@ -13,8 +13,8 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// SetupContent adds the reconciler that owns a Devbox's status.contentID. It applies
-// nothing, and has no condition therefore.
+// SetupContent adds the reconciler that owns a Devbox's status.contentID. It applies nothing,
+// and so has no condition.
 func SetupContent(_ ctrl.Manager, options setup.Options) error {
 	return coapply.For(options.Runtime, fieldmanagers.DevboxContent, emitContent).
 		Named("devbox-content").
@@ -23,7 +23,7 @@ func SetupContent(_ ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// contentDependsOn is what contentOf reads of the status.
+// contentDependsOn are the fields of the status that contentOf reads.
 var contentDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return box.Status.ContentID },
 	func(box *v1alpha1.Devbox) any { return box.Status.LastContentID },
@@ -36,13 +36,13 @@ var contentDependsOn = []func(*v1alpha1.Devbox) any{
 	},
 }
 
-// emitContent wants nothing.
+// emitContent returns no intents.
 func emitContent(*v1alpha1.Devbox) ([]apply.Intent, error) {
 	return nil, nil
 }
 
-// contentStatus decides on the Devbox that is written to, not on the one that was
-// read before a stale write.
+// contentStatus sets the content by the Devbox that is written to, which after a stale write is
+// another version than the one read.
 func contentStatus(context.Context, *v1alpha1.Devbox, reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
 	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
 		box.Status.ContentID = contentOf(box)

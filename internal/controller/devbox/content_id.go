@@ -9,25 +9,25 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// contentID matches what contentOf makes: which image of which Devbox, and what was
-// committed on top of it.
+// contentID matches what contentOf returns: a hash of Devbox and image, and one of what was
+// committed on top.
 var contentID = regexp.MustCompile(`^c-[0-9a-f]{8}-[0-9a-f]{8}$`)
 
 const nothingCommitted = "00000000"
 
-// contentOf names the content that a Devbox starts from:
+// contentOf returns the name of the content from which a Devbox starts:
 //
 //   - at first, with every new image, and once it is Shutdown: the image's own;
-//   - once it is Stopped: that with what the container left behind that ran last,
-//     provided that it ran on the content that the Devbox still has. One that ran on
-//     another image, or whose content was dropped by a Shutdown, leaves nothing.
+//   - once it is Stopped: its content, with what the last container left behind, provided that
+//     this ran on the content that the Devbox still has, and not on another image or on content
+//     that a Shutdown dropped.
 //
-// While it is Running the content stays, whatever its containers do. A crash that
-// made a new content would replace the pod, whose end would be another content, and
-// so on for ever.
+// While the Devbox is Running the content stays, whatever its containers do. If a crash made a
+// new content, that would replace the pod, whose end would make another content, and so on for
+// ever.
 //
-// It follows from the Devbox alone, its present content included, and is a fixed
-// point of itself: two leaders, a restart and a stale cache come to the same.
+// It depends on the Devbox alone, including its present content, and is idempotent, so that two
+// leaders, a restart and a stale cache have the same result.
 func contentOf(box *v1alpha1.Devbox) string {
 	own := imageContent(box) + nothingCommitted
 	current := box.Status.ContentID
@@ -44,7 +44,7 @@ func contentOf(box *v1alpha1.Devbox) string {
 }
 
 // contentFits reports whether the content that a Devbox has belongs to its image. An empty
-// content, or one that somebody made up, does not.
+// content does not, nor one that somebody made up.
 func contentFits(box *v1alpha1.Devbox) bool {
 	current := box.Status.ContentID
 	return contentID.MatchString(current) && strings.HasPrefix(current, imageContent(box))

@@ -3,19 +3,19 @@ package devbox
 import "coapply.dev/api/v1alpha1"
 
 const (
-	// Label on everything that belongs to a Devbox; its value is the Devbox's name.
+	// Label is on everything that belongs to a Devbox; its value is the Devbox's name.
 	Label = "platform.coapply.dev/devbox"
-	// Finalizer of a Devbox: its Deployment and pods go first.
+	// Finalizer keeps a Devbox until its Deployment and pods are gone.
 	Finalizer = "platform.coapply.dev/devbox-workload"
 	// PodFinalizer keeps a pod until its container's last status is recorded.
 	PodFinalizer = "platform.coapply.dev/record-status"
-	// ContentAnnotation on the pod template carries status.contentID.
+	// ContentAnnotation is on the pod template; its value is status.contentID.
 	ContentAnnotation = "platform.coapply.dev/content-id"
-	// ContainerName of the devbox in its pod.
+	// ContainerName is the name of the Devbox's container in its pod.
 	ContainerName = "devbox"
 )
 
-// labels of a Devbox's objects. Selectors use the first alone, as they cannot
+// labels returns the labels of a Devbox's objects. Selectors use Label alone, as they cannot
 // change.
 func labels(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{

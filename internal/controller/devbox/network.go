@@ -65,11 +65,12 @@ func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied recon
 	return report, nil
 }
 
-// remove deletes the Service as it was read: one that has another uid, or that
-// somebody has changed since, such as by taking it from the Devbox, is looked at again
-// when the cache has it. A Devbox that has changed since wants it anew, perhaps.
+// remove deletes the Service at the uid and resourceVersion that were read: if somebody has
+// changed it since, such as by taking it from the Devbox, another reconcile decides once the
+// cache has the change. Nothing is deleted if the Devbox has changed since, as it may want the
+// Service again.
 func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *corev1.Service) error {
-	var now v1alpha1.Devbox // none, if there is none any more
+	var now v1alpha1.Devbox // stays empty if the Devbox is gone
 	if err := n.live.Get(ctx, client.ObjectKeyFromObject(box), &now); client.IgnoreNotFound(err) != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ownPods are those that a ReplicaSet of the Deployment's has made, and those that
-// lost it and still carry our finalizer. The label says nothing: anybody may set it.
+// ownPods returns the pods that a ReplicaSet of the Deployment has made, and those that lost
+// their ReplicaSet and still have our finalizer. The label is no proof, as anybody may set it.
 func ownPods(box metav1.Object, pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isOwnPod(box, pod) })
 }
@@ -28,7 +28,7 @@ func isOwnSet(box metav1.Object, set *appsv1.ReplicaSet) bool {
 	return set.Name == setName(box, set) && (owner == nil || owner.Kind == "Deployment" && owner.Name == box.GetName())
 }
 
-// setName is how a Deployment names the ReplicaSet of what has its hash.
+// setName returns the name that a Deployment gives to the ReplicaSet with the hash of hashed.
 func setName(box, hashed metav1.Object) string {
 	return box.GetName() + "-" + hashed.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
 }

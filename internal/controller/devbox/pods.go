@@ -17,7 +17,7 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// podsOf lists what has the Devbox's label, strangers too.
+// podsOf returns the pods with the Devbox's label, including those of others.
 func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	err := reader.List(ctx, &list, client.InNamespace(box.Namespace), client.MatchingLabels{Label: box.Name})
@@ -31,9 +31,9 @@ func podsOf(ctx context.Context, reader client.Reader, box types.NamespacedName)
 	return pods, nil
 }
 
-// endedPods returns the pods that have our finalizer and nothing more to record, pods of
-// strangers who copied our template included. If the Devbox is shut down, the last status of
-// its own pods is not waited for, and no ended pod is kept.
+// endedPods returns the pods with our finalizer that have ended, including pods of others who
+// copied our template. If the Devbox is shut down, the last status of its own pods is not
+// waited for, and no ended pod is kept.
 func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	var ended []*corev1.Pod
 	for _, pod := range pods {
@@ -45,14 +45,13 @@ func endedPods(box *v1alpha1.Devbox, pods []*corev1.Pod) []*corev1.Pod {
 	return ended
 }
 
-// isShutdown reports whether a pod is to be deleted rather than just let go.
+// isShutdown reports whether a pod is to be deleted, and not only to lose our finalizer.
 func isShutdown(box *v1alpha1.Devbox, pod *corev1.Pod) bool {
 	return box.Spec.State == v1alpha1.DevboxShutdown && isOwnPod(box, pod)
 }
 
-// hasEnded reports whether the containers of a pod have run their last. Grace
-// period 0 is how the kubelet, or the pod garbage collector for a lost node, says
-// that the pod may go.
+// hasEnded reports whether all containers of a pod have ended. By a grace period of 0 the
+// kubelet, or the pod garbage collector for a lost node, says that the pod may go.
 func hasEnded(pod *corev1.Pod) bool {
 	if setup.PodFinished(pod) {
 		return true
@@ -69,8 +68,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	})
 }
 
-// lastEnded returns the newest pod that has a container status, or nil; then nothing is
-// written.
+// lastEnded returns the newest pod that has a container status, or nil if none has.
 func lastEnded(ended []*corev1.Pod) *corev1.Pod {
 	var last *corev1.Pod
 	for _, pod := range ended {
@@ -93,8 +91,8 @@ func setLast(status *v1alpha1.DevboxStatus, pod *corev1.Pod) {
 	}
 }
 
-// phaseOf returns what a Devbox does, from its pods. Of those that have finished, only
-// one that is being deleted counts.
+// phaseOf returns the phase of a Devbox, from its pods. A pod that has finished counts only if
+// it is being deleted.
 func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	running := isToRun(box)
 	switch {
@@ -110,8 +108,8 @@ func phaseOf(box *v1alpha1.Devbox, pods []*corev1.Pod) v1alpha1.DevboxPhase {
 	return v1alpha1.PhaseStopped
 }
 
-// releasePod takes our finalizer off a pod. An absent pod is success; a pod with
-// another uid is left alone.
+// releasePod removes our finalizer from a pod. An absent pod is success; a pod with another uid
+// is left alone.
 func (w workload) releasePod(ctx context.Context, pod *corev1.Pod) error {
 	_, err := update.RemoveFinalizer(ctx, w.updater, pod, PodFinalizer)
 	if errors.Is(err, apply.ErrUIDMismatch) {

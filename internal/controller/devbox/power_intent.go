@@ -7,8 +7,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// emitPower returns an intent with the replicas of the Deployment that the workload reconciler
-// creates, and nothing else of it.
+// emitPower returns an intent with the replicas alone of the Deployment that the workload
+// reconciler creates.
 func emitPower(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	var replicas int32
 	if isToRun(box) {

@@ -11,9 +11,10 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// readyOf returns whether a Devbox is as its spec wants it: every reconciler has applied this
-// generation, and the pod is ready, or there is no pod and none is wanted. It reads the
-// conditions and the phase of the Devbox; deployment is the Devbox's own, or nil.
+// readyOf returns the condition Ready, which says whether a Devbox is as its spec wants it:
+// every reconciler has applied this generation, and the pod is ready, or there is no pod and
+// none is wanted. It reads the conditions and the phase of the Devbox; deployment is the
+// Devbox's own, or nil.
 func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployment) metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: generation}
 	for _, conditionType := range []string{v1alpha1.ConditionWorkloadApplied, v1alpha1.ConditionPowerApplied, v1alpha1.ConditionNetworkApplied} {
@@ -39,13 +40,13 @@ func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployme
 	return rolledOut(ready, box.Status.Phase, deployment, wasReady)
 }
 
-// readyDependsOn is what readyOf reads that others than the workload reconciler write.
+// readyDependsOn are the fields that readyOf reads and other reconcilers than workload write.
 var readyDependsOn = []func(*v1alpha1.Devbox) any{
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionPowerApplied) },
 	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
 }
 
-// said returns of a condition what does not differ each time that it is said.
+// said returns the parts of a condition that stay the same while its cause does.
 func said(box *v1alpha1.Devbox, conditionType string) [4]string {
 	condition := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 	if condition == nil {
@@ -62,9 +63,10 @@ func atRest(ready metav1.Condition, phase v1alpha1.DevboxPhase) metav1.Condition
 	return ready
 }
 
-// rolledOut returns what keeps the Deployment from having its pod, such as a quota, in the
-// Deployment controller's words. A Devbox that was ready stays so until the Deployment
-// controller has looked: somebody's annotation gives a Deployment another generation, too.
+// rolledOut returns ready, or a condition with what keeps the Deployment from having its pod,
+// such as a quota, in the Deployment controller's words. A Devbox that was ready stays ready
+// until the Deployment controller has seen a new generation, as somebody's annotation makes
+// one, too.
 func rolledOut(ready metav1.Condition, phase v1alpha1.DevboxPhase, deployment *appsv1.Deployment, wasReady bool) metav1.Condition {
 	status := deployment.Status
 	for _, condition := range status.Conditions {

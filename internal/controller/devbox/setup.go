@@ -23,7 +23,8 @@ func belongsTo(object metav1.Object, box *v1alpha1.Devbox) bool {
 	return metav1.IsControlledBy(object, box)
 }
 
-// dependsOn is what of its status a Devbox emits from, the content, and what else is named.
+// dependsOn returns the field of its status from which a Devbox emits, the content, and these
+// fields.
 func dependsOn(fields ...func(*v1alpha1.Devbox) any) []func(*v1alpha1.Devbox) any {
 	return append(slices.Clip(fields), func(box *v1alpha1.Devbox) any { return box.Status.ContentID })
 }

@@ -42,7 +42,7 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// devboxOfPod goes by the label: a pod's controller is a ReplicaSet.
+// devboxOfPod returns the Devbox in a pod's label: the pod's controller is a ReplicaSet.
 func devboxOfPod(pod client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[Label]}
 }
@@ -87,7 +87,7 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 	}, nil
 }
 
-// deployment returns the Devbox's own; nil if there is none.
+// deployment returns the Devbox's own Deployment; nil if there is none.
 func (w workload) deployment(ctx context.Context, box *v1alpha1.Devbox) (*appsv1.Deployment, error) {
 	var deployment appsv1.Deployment
 	err := w.client.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
@@ -97,8 +97,8 @@ func (w workload) deployment(ctx context.Context, box *v1alpha1.Devbox) (*appsv1
 	return &deployment, nil
 }
 
-// workloadCondition says that the content is waited for, where nothing was emitted
-// therefore.
+// workloadCondition returns the condition of the Deployment: Unknown while there is no content
+// of the image.
 func workloadCondition(box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
 	condition := deploymentCondition(v1alpha1.ConditionWorkloadApplied, box, applied)
 	if !contentFits(box) {
@@ -109,7 +109,7 @@ func workloadCondition(box *v1alpha1.Devbox, applied reconciler.Applied) metav1.
 	return condition
 }
 
-// deploymentCondition is content without a Deployment where nothing is to run.
+// deploymentCondition is True without a Deployment if nothing is to run.
 func deploymentCondition(conditionType string, box *v1alpha1.Devbox, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(conditionType, box.Generation, applied)
 	if condition.Reason == string(apply.Absent) && !isToRun(box) {
@@ -134,7 +134,7 @@ func (w workload) letGo(ctx context.Context, box *v1alpha1.Devbox, ended []*core
 	return errors.Join(errs...)
 }
 
-// gone lets pods go whose Devbox went without our finalizer.
+// gone removes our finalizer from pods whose Devbox was deleted without its own.
 func (w workload) gone(ctx context.Context, box types.NamespacedName) error {
 	pods, err := podsOf(ctx, w.client, box)
 	if err != nil {

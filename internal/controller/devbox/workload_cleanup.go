@@ -15,11 +15,11 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// cleanup deletes the Deployment in the foreground, so that no ReplicaSet of it
-// makes another pod, and removes the pods' finalizers. It is done when a live read finds no
-// pod: one that outlived our finalizer would keep its own for ever.
+// cleanup deletes the Deployment in the foreground, so that none of its ReplicaSets makes
+// another pod, and removes the pods' finalizers. It is done when a live read finds no pod: a
+// pod that outlived the Devbox's finalizer would keep its own for ever.
 func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool, err error) {
-	var deployment appsv1.Deployment // none, if there is none
+	var deployment appsv1.Deployment // stays empty if there is none
 	err = w.live.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading the Deployment: %w", err)
@@ -28,7 +28,7 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	ours := belongsTo(&deployment, box)
 	if ours {
 		err = w.deleteDeployment(ctx, &deployment)
-	} else { // gone, or someone else's by now
+	} else { // it is gone, or someone else's by now
 		kept, err = w.deleteReplicaSets(ctx, box, deployment.UID)
 	}
 	if err != nil {
@@ -41,8 +41,9 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	return w.removePods(ctx, ownPods(box, pods), ours, kept)
 }
 
-// removePods removes the pods that nobody keeps, and reports whether there were none left.
-// While the Deployment is there it would replace them: those that go anyway, then.
+// removePods removes the pods whose owner is not in kept, and reports whether there were none.
+// If replaced is true, as the Deployment is still there and would replace them, it removes only
+// pods that are going anyway, and returns false.
 func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced bool, kept map[types.UID]bool) (none bool, err error) {
 	none = !replaced
 	var errs []error

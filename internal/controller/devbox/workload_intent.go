@@ -14,8 +14,8 @@ import (
 
 // emitWorkload returns the Deployment without its replicas, once the content reconciler has
 // named a content of the image: a new Devbox, and one with a new image, would otherwise get its
-// pod replaced a moment later. A Devbox that is not to run does not get a Deployment: without
-// replicas, which are not the workload reconciler's, the API server would run one pod.
+// pod replaced a moment later. A Devbox that is not to run does not get a Deployment: the
+// workload reconciler does not set the replicas, so the API server would run one pod.
 func emitWorkload(box *v1alpha1.Devbox) ([]apply.Intent, error) {
 	if !contentFits(box) {
 		return nil, nil

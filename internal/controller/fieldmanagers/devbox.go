@@ -12,8 +12,7 @@ var serviceFields = []string{
 	".spec.ports",
 }
 
-// An object that was there before the Devbox of its name, and is someone else's, is
-// left alone altogether (package setup).
+// Somebody else's object under the name of a child is left alone altogether (package setup).
 var devbox = contract.Contract{
 	{Manager: DevboxWorkload, Kind: deployment, Applies: []string{
 		".metadata.labels",
@@ -49,7 +48,7 @@ var devbox = contract.Contract{
 		`.status.conditions[type="NetworkApplied"]`,
 	}},
 	{Manager: DevboxContent, Kind: ours("Devbox"), Updates: []string{".status.contentID"}},
-	// The template sets it, under the Deployment's name; it is ours to remove.
+	// The pod template sets the finalizer, under the Deployment's name; workload removes it.
 	{Manager: DevboxWorkload, Kind: pod, Updates: []string{
 		`.metadata.finalizers[="platform.coapply.dev/record-status"]`,
 	}},

@@ -1,7 +1,7 @@
-// Package fieldmanagers is the contract of the platform: every field manager and what
-// it may own, one file a kind. A test of each kind emits every intent and proves it
-// (applytest.Owns): a manager claims what stands here and nothing else. Check, which the
-// manager calls before it starts, refuses two that claim one field.
+// Package fieldmanagers is the contract of the platform: every field manager and what it may
+// own, with a file for each kind. A test of each kind emits every intent and proves that the
+// manager claims what it emits and nothing else (applytest.Owns). Check, which cmd/manager
+// calls before it starts, refuses two managers that claim one field.
 //
 // make generate writes what follows from it: config/contract.yaml, the kinds of the
 // admission policies, and the rights of the fight detector.
@@ -19,11 +19,11 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// Prefix of all names of ours, by which config/admission reserves them.
+// Prefix begins all names of ours. config/admission reserves them by it.
 const Prefix = "coapply-"
 
-// The field managers. A name is for ever: renaming one leaves its fields behind
-// under the old name.
+// The field managers. A name is for ever: a renamed manager leaves its fields behind under the
+// old name.
 const (
 	DevboxWorkload  = "coapply-devbox-workload"
 	DevboxPower     = "coapply-devbox-power"
@@ -37,16 +37,16 @@ const (
 	Fights          = "coapply-fights"
 )
 
-// All is the contract of the platform.
+// All returns the contract of the platform.
 func All() contract.Contract {
 	all := slices.Concat(devbox, license, nodeMaintenance, slurm, user)
 	return append(all, fightsOf(all)...)
 }
 
-// Contract returns the part of one manager.
+// Contract returns the claims of one manager.
 func Contract(manager string) contract.Contract { return All().Of(manager) }
 
-// Check refuses a contract that cannot be kept, and a name that is not of ours.
+// Check returns an error for a contract that cannot be kept, or with a name that is not ours.
 func Check(c contract.Contract) error {
 	errs := []error{contract.Check(c)}
 	for _, manager := range c.Managers() {
@@ -60,7 +60,7 @@ func Check(c contract.Contract) error {
 	return nil
 }
 
-// The kinds of Kubernetes that are written to.
+// The kinds of Kubernetes to which the platform writes.
 var (
 	deployment     = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	statefulSet    = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
@@ -78,7 +78,7 @@ func ours(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// shared returns one reason for several paths.
+// shared returns a Claim.Shared with one reason for several paths.
 func shared(why string, paths ...string) map[string]string {
 	reasons := map[string]string{}
 	for _, path := range paths {

@@ -7,7 +7,7 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// fightsOf claims one condition of each kind of ours that the others have claims of.
+// fightsOf returns claims of the condition Contended, of each kind of ours in the other claims.
 func fightsOf(others contract.Contract) contract.Contract {
 	var claims contract.Contract
 	for _, claim := range others {

@@ -2,7 +2,7 @@ package fieldmanagers
 
 import "coapply.dev/fieldowners/contract"
 
-// The rest of the Namespace is the User's.
+// The other fields of the Namespace are the User's.
 var license = contract.Contract{
 	{Manager: License, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/license"]`,

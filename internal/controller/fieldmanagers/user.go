@@ -2,7 +2,7 @@ package fieldmanagers
 
 import "coapply.dev/fieldowners/contract"
 
-// The Namespace is the License's as well: see there.
+// License owns fields of the Namespace as well: see license.go.
 var user = contract.Contract{
 	{Manager: User, Kind: namespace, Applies: []string{
 		`.metadata.labels["platform.coapply.dev/owner"]`,

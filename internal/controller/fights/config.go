@@ -10,8 +10,8 @@ import (
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
-// Config is that of the platform's State: config/admission reserves the prefix of its
-// field managers.
+// Config returns the Config of the platform's State: ours are the field managers with the
+// prefix that config/admission reserves.
 func Config() contention.Config {
 	return contention.Config{
 		Ours:      isOurs,

@@ -1,4 +1,4 @@
-// Package fights is the platform's configuration of package contention: which field
-// managers are ours, and how each is brought to leave a field. The Runtime of package
-// coapply watches for it, and tells people.
+// Package fights is the platform's configuration of package contention: which field managers
+// are ours, and how to make each leave a field. The Runtime of package coapply watches for
+// fights and reports them.
 package fights

@@ -21,9 +21,9 @@ type cleanup struct {
 	applier *apply.Applier
 }
 
-// run takes back what the License has in the User's Namespace: its fields of the
-// Namespace, of which the User's stay, and the quota. It goes by the name and not by
-// the status, which may have been cleared since.
+// run removes what the License has in the User's Namespace: its fields of the Namespace, while
+// the User's stay, and the quota. It finds the Namespace by its name and not by the status,
+// which may have been cleared.
 func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool, err error) {
 	var namespace corev1.Namespace
 	err = c.live.Get(ctx, client.ObjectKey{Name: user.NamespaceOf(license.Name)}, &namespace)
@@ -32,7 +32,7 @@ func (c cleanup) run(ctx context.Context, license *v1alpha1.License) (done bool,
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("reading the Namespace: %w", err)
-	case !user.Owns(&namespace): // its quota, if any, is collected as the License's
+	case !user.Owns(&namespace): // the garbage collector deletes the quota, if any, with the License
 		return true, nil
 	}
 	if err := c.deleteQuota(ctx, license, namespace.Name); err != nil {
@@ -55,7 +55,7 @@ func (c cleanup) deleteQuota(ctx context.Context, license *v1alpha1.License, nam
 	case err != nil:
 		return fmt.Errorf("reading the ResourceQuota: %w", err)
 	case !metav1.IsControlledBy(&quota, license):
-		return nil // someone else's
+		return nil // it is someone else's
 	}
 	if err := setup.Delete(ctx, c.client, &quota); err != nil {
 		return fmt.Errorf("deleting the ResourceQuota: %w", err)

@@ -9,8 +9,8 @@ import (
 	"coapply.dev/internal/controller/user"
 )
 
-// emit wants what the status says, and nothing while the User has no Namespace, or
-// while somebody has written another one's into the status.
+// emit returns the intents that follow from the status; none while the User has no Namespace,
+// or while somebody has written another Namespace into the status.
 func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 	if license.Status.Namespace != user.NamespaceOf(license.Name) {
 		return nil, nil
@@ -23,7 +23,8 @@ func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 		WithOwnerReferences(setup.OwnedBy(kind, license)).
 		WithSpec(corev1ac.ResourceQuotaSpec().
 			WithHard(license.Status.Limits).
-			// An empty one counts everything. Somebody else's would have the limits hold for some pods only.
+			// An empty selector counts everything. With another one the limits would hold for
+			// some pods only.
 			WithScopeSelector(corev1ac.ScopeSelector()))
 	return []apply.Intent{{Config: namespace, MustExist: true}, {Config: quota}}, nil
 }

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// Label on a User's Namespace: the phase of the License.
+	// Label is on a User's Namespace; its value is the phase of the License.
 	Label = "platform.coapply.dev/license"
-	// LimitsAnnotation on a User's Namespace: the limits that hold now, sorted by name, as
-	// in "cpu=4,memory=8Gi".
+	// LimitsAnnotation is on a User's Namespace; its value is the limits that hold now, sorted
+	// by name, as in "cpu=4,memory=8Gi".
 	LimitsAnnotation = "platform.coapply.dev/limits"
 	// Quota is the name of the ResourceQuota.
 	Quota = "license"
-	// Finalizer of a License: its fields of the Namespace and its quota go first.
+	// Finalizer keeps a License until its fields of the Namespace and its quota are gone.
 	Finalizer = "platform.coapply.dev/license"
 
 	kind = "License"
 )
 
-// text returns limits as text that does not depend on their order and spelling.
+// text returns limits as text, independent of their order and spelling.
 func text(limits corev1.ResourceList) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(limits)) {

@@ -12,7 +12,7 @@ import (
 	"coapply.dev/internal/controller/user"
 )
 
-// policy takes limits back; other conflicts are rejected.
+// policy forces limits, and rejects other conflicts.
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(".spec.hard", apply.Force).
@@ -21,9 +21,9 @@ func policy() apply.Policy {
 		At(`.metadata.annotations["`+LimitsAnnotation+`"]`, apply.Force)
 }
 
-// belongs reports whether an object is one that the License may apply to: the User's
-// Namespace, or the License's own quota. One with scopes, which cannot change, was made by
-// somebody else: it would limit some pods only.
+// belongs reports whether the License may apply to an object: to the User's Namespace, or the
+// License's own quota. A quota with scopes, which cannot change, was made by somebody else: it
+// would limit some pods only.
 func belongs(object client.Object) bool {
 	quota, ok := object.(*corev1.ResourceQuota)
 	if !ok {
@@ -33,14 +33,15 @@ func belongs(object client.Object) bool {
 	return len(quota.Spec.Scopes) == 0 && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, user.OwnerLabel, name))
 }
 
-// dependsOn is what of its status a License emits from.
+// dependsOn are the fields of its status from which a License emits.
 var dependsOn = []func(*v1alpha1.License) any{
 	func(l *v1alpha1.License) any { return l.Status.Phase },
 	func(l *v1alpha1.License) any { return l.Status.Limits },
 	func(l *v1alpha1.License) any { return l.Status.Namespace },
 }
 
-// namespaceChanged lets through that a User's Namespace is there or no more.
+// namespaceChanged passes updates by which a User's status names its Namespace, or no longer
+// does.
 func namespaceChanged() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		if user, ok := object.(*v1alpha1.User); ok {
@@ -50,7 +51,8 @@ func namespaceChanged() predicate.Predicate {
 	})
 }
 
-// namespaceDrifted lets through what the License owns of a Namespace, and who owns it.
+// namespaceDrifted passes writes to a Namespace that leave its status as it was, and changes of
+// the License's label and annotation.
 func namespaceDrifted() predicate.Predicate {
 	return predicate.Or(
 		coapply.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),
@@ -59,8 +61,8 @@ func namespaceDrifted() predicate.Predicate {
 		}))
 }
 
-// quotaDrifted keeps to the License's own quota, and leaves out its status, which
-// changes with every pod.
+// quotaDrifted passes changes of the License's own quota, except of its status, which changes
+// with every pod.
 func quotaDrifted() predicate.Predicate {
 	ours := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == Quota })
 	besides := coapply.BesidesStatus(func(quota *corev1.ResourceQuota) any { return quota.Status })

@@ -33,8 +33,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Watches(&v1alpha1.User{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(namespaceChanged())).
 		Watches(&corev1.Namespace{}, toLicense, builder.WithPredicates(namespaceDrifted())).
 		Watches(&corev1.ResourceQuota{}, toLicense, builder.WithPredicates(quotaDrifted())).
-		// After an error it is the limiter that says when to reconcile again: also at most
-		// so much later than a license begins or ends.
+		// After an error the rate limiter decides when to reconcile again: at most this long
+		// after a license begins or ends.
 		WithOptions(controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 			5*time.Millisecond, time.Minute)}).
 		OnConflict(policy()).

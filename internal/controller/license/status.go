@@ -23,8 +23,8 @@ type status struct {
 	events events.EventRecorder
 }
 
-// report works out what the License is worth now, from which the next reconcile
-// emits, and comes back when that changes.
+// report computes phase and limits as of now, from which the next reconcile emits, and asks for
+// a reconcile when they change.
 func (s status) report(ctx context.Context, license *v1alpha1.License, applied reconciler.Applied) (reconciler.Report[*v1alpha1.License], error) {
 	namespace, err := s.namespace(ctx, license)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s status) report(ctx context.Context, license *v1alpha1.License, applied r
 		Namespace: namespace,
 	}
 	condition := conditionOf(license, worth, applied)
-	changes := false // whether the write that lands, the last one, changes the phase
+	changes := false // whether the write that landed, the last one, changed the phase
 	return reconciler.Report[*v1alpha1.License]{
 		Change: func(license *v1alpha1.License) error {
 			changes = license.Status.Phase != worth.Phase
@@ -84,8 +84,8 @@ func (s status) namespace(ctx context.Context, license *v1alpha1.License) (strin
 	return holder.Status.Namespace, nil
 }
 
-// conditionOf is that of what was emitted, unless that was nothing or is out of date
-// by now.
+// conditionOf returns the condition of what was emitted, unless that was nothing or is out of
+// date by now.
 func conditionOf(license *v1alpha1.License, worth v1alpha1.LicenseStatus, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(v1alpha1.ConditionApplied, license.Generation, applied)
 	emitted := v1alpha1.LicenseStatus{

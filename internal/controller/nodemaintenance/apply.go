@@ -22,15 +22,16 @@ import (
 
 var errNotFound = errors.New("not found")
 
-// applying writes by Server-Side Apply. Writes of others do not matter to it: it succeeds,
-// meets an error that retrying does not help, or ends with the node's deadline.
+// applying writes by Server-Side Apply, which concurrent writes do not disturb: it succeeds,
+// meets an error that retrying does not heal, or ends with the node's deadline.
 type applying struct {
 	live client.Reader
-	// Both emit the same. Under force the cordon of others is taken.
+	// Both apply the same. force takes the cordon of others.
 	strict, force *apply.Applier
 }
 
-// policies of the two appliers. What we wrote by strategy Update is ours.
+// policies returns the policies of the two appliers. Fields that we wrote by strategy Update
+// are forced.
 func policies() (strict, force apply.Policy) {
 	strict = apply.OnConflict(apply.Reject).When(apply.Match{
 		Manager:   fieldmanagers.NodeMaintenance,
@@ -43,8 +44,7 @@ func retryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 10, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 5 * time.Second}
 }
 
-// do tries until the node is done, as long as the error may pass. No attempt begins
-// after last.
+// do tries until the node is done, or an error cannot pass. No attempt begins after last.
 func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, last time.Time) outcome {
 	log := logr.FromContextOrDiscard(ctx).WithValues("node", name)
 	var done outcome
@@ -56,7 +56,7 @@ func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 		switch {
 		case err == nil, !timeIsUp(ctx, err):
 			done.err = err
-		case done.err == nil: // else what went wrong before says more
+		case done.err == nil: // otherwise the error of before says more
 			done.err = fmt.Errorf("no answer: %w", ctx.Err())
 		}
 		if done.final = ctx.Err() == nil && !mayPass(err); done.final || err == nil {
@@ -78,7 +78,7 @@ func timeIsUp(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
 }
 
-// pause ends with the context.
+// pause waits, at most until the context ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -101,8 +101,8 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	return true, err
 }
 
-// uncordon gives up what we applied, takes what it may and gives that up as well, and looks
-// after each step what is left.
+// uncordon gives up what we applied, takes further marks if it may and gives them up as well,
+// and after each step looks what is left.
 func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
 	const steps = 3
 	for step := 0; ; step++ {

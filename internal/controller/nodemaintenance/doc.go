@@ -1,6 +1,5 @@
-// Package nodemaintenance cordons and uncordons nodes, a few at a time. A
-// NodeMaintenance is one piece of work: its nodes are picked once, each gets one
-// result, and then it rests for ever.
+// Package nodemaintenance cordons and uncordons nodes, a few at a time. A NodeMaintenance is
+// done once: its nodes are picked once, and each gets one result.
 //
 //	pick.go     which nodes the work is about
 //	plan.go     which nodes next, and what the status says: pure
@@ -17,6 +16,6 @@
 // dies in between repeats a wave and nothing else; to a node that was done it writes
 // nothing, and a node's deadline does not begin anew.
 //
-// Nodes are read live, never from a cache: the work is done once, so that nobody
-// would put right what an old view made of it.
+// Nodes are read live, never from a cache: as the work is done once, a mistake by an old view
+// would not be corrected later.
 package nodemaintenance

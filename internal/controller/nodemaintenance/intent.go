@@ -8,8 +8,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// cordon wants a node cordoned, and says why. It is bound to the node that was read:
-// one that was deleted is not brought back.
+// cordon returns the intent of a cordoned node, with the reason. It is pinned to the node that
+// was read, so that a deleted node is not brought back.
 func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	annotations := map[string]string{Annotation: work.Name}
 	if work.Spec.Reason != "" {
@@ -21,8 +21,8 @@ func cordon(node *corev1.Node, work *v1alpha1.NodeMaintenance) apply.Intent {
 	return apply.Intent{Config: config, UID: node.UID}
 }
 
-// take wants marks under our name, so that a release removes them. Who had cordoned
-// the node has no field left by which it would come back.
+// take returns an intent that makes marks ours, so that a release removes them: no other owner
+// is left by whom the cordon would stay.
 func take(node *corev1.Node, marks []mark) apply.Intent {
 	config := corev1ac.Node(node.Name)
 	for _, m := range marks {

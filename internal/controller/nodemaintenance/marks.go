@@ -15,16 +15,14 @@ import (
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
-// mark is something of a maintenance that stands on a node: that it is
-// unschedulable, or one of our annotations.
+// mark is what a maintenance leaves on a node: spec.unschedulable, or one of our annotations.
 type mark struct {
 	annotation string // "" is spec.unschedulable
 	owners     []fieldowners.Manager
 }
 
-// marksOf lists what of a maintenance stands on a node. A false that we own, as one
-// who took a cordon and did not come to release it leaves behind, is in no answer of
-// the server but its managed fields.
+// marksOf returns the marks on a node. An unschedulable: false that we own, which is left if a
+// cordon was taken and not released, shows only in the managed fields.
 func marksOf(node *corev1.Node) ([]mark, error) {
 	ownership, unread := fieldowners.ParseReadable(node.ManagedFields)
 	for _, entry := range unread {
@@ -58,7 +56,7 @@ func (m mark) applied() bool {
 	})
 }
 
-// foreign lists the owners that are not we, in whichever way we wrote.
+// foreign returns the owners other than our field manager, by either operation.
 func (m mark) foreign() []string {
 	var names []string
 	for _, owner := range m.owners {
@@ -69,9 +67,9 @@ func (m mark) foreign() []string {
 	return names
 }
 
-// mayTake reports whether an Uncordon may take the mark in order to remove it: what
-// nobody else owns (nobody at all, or we ourselves, by strategy Update), and under
-// force the cordon of others.
+// mayTake reports whether an Uncordon may take the mark in order to remove it: a mark that
+// nobody else owns (nobody at all, or we ourselves, by strategy Update), and with force the
+// cordon of others.
 func (m mark) mayTake(force bool) bool {
 	return len(m.foreign()) == 0 || force && m.annotation == ""
 }
@@ -85,12 +83,11 @@ func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) boo
 		!slices.ContainsFunc(marks, func(m mark) bool { return !m.applied() })
 }
 
-// heldError is an ownership conflict: others keep on a node what an Uncordon is to
-// remove.
+// heldError is an ownership conflict: others own marks that an Uncordon is to remove.
 type heldError struct {
 	node  string
 	marks []mark
-	again bool // that these owners are there is new: trying again may help
+	again bool // these owners are new: trying again may help
 }
 
 func (e *heldError) Error() string {
@@ -111,7 +108,7 @@ func (e *heldError) Error() string {
 // Unwrap returns apply.ErrConflict.
 func (e *heldError) Unwrap() error { return apply.ErrConflict }
 
-// held makes the error of what an Uncordon could not remove.
+// held returns the error about marks that an Uncordon could not remove.
 func held(node string, marks []mark, force bool) error {
 	kept := slices.DeleteFunc(slices.Clone(marks), func(m mark) bool { return m.mayTake(force) })
 	if len(kept) == 0 {

@@ -1,9 +1,10 @@
 package nodemaintenance
 
 const (
-	// Annotation on a node under maintenance; its value is the name of the
-	// NodeMaintenance that cordoned it, of several the last.
+	// Annotation is on a node under maintenance; its value is the name of the NodeMaintenance
+	// that cordoned it last.
 	Annotation = "platform.coapply.dev/maintenance"
-	// ReasonAnnotation on it is that one's spec.reason. Without one there is none.
+	// ReasonAnnotation is on a node under maintenance; its value is that NodeMaintenance's
+	// spec.reason. Without a reason it is absent.
 	ReasonAnnotation = "platform.coapply.dev/maintenance-reason"
 )

@@ -14,12 +14,13 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// refusal says why work cannot begin, and never will: its spec does not change.
+// refusal is why work can never begin, as its spec does not change.
 type refusal struct{ reason, message string }
 
 func (r *refusal) Error() string { return r.message }
 
-// pick begins the work with the nodes that there are now.
+// pick returns the change of the status that begins the work, with the nodes that there are
+// now.
 func (r *Reconciler) pick(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
 	nodes := work.Spec.Nodes
 	var err error
@@ -33,8 +34,7 @@ func (r *Reconciler) pick(ctx context.Context, work *v1alpha1.NodeMaintenance) (
 	return func(work *v1alpha1.NodeMaintenance) error { begin(work, nodes, now); return nil }, err
 }
 
-// matching lists the nodes by name, in order. One more than may be is enough to know
-// that they are too many.
+// matching returns the names of the nodes, sorted, at most one more than allowed.
 func (r *Reconciler) matching(ctx context.Context, labels *metav1.LabelSelector) ([]string, error) {
 	selector, err := metav1.LabelSelectorAsSelector(labels)
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 	invalidSelector = "InvalidSelector"
 )
 
-// begin has the picked nodes wait for their turn, and the first of them have it.
-// Work that has begun is left as it is.
+// begin adds the picked nodes to the status, and gives the first their turn. It does nothing if
+// the work has begun.
 func begin(work *v1alpha1.NodeMaintenance, nodes []string, now time.Time) {
 	if work.Status.StartTime != nil {
 		return
@@ -45,7 +45,7 @@ func refuse(work *v1alpha1.NodeMaintenance, why refusal, now time.Time) {
 	complete(work, why.reason, why.message, now)
 }
 
-// wave lists the nodes whose turn it is.
+// wave returns the nodes whose turn it is.
 func wave(work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	var nodes []v1alpha1.NodeStatus
 	for _, node := range work.Status.Nodes {
@@ -56,8 +56,8 @@ func wave(work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	return nodes
 }
 
-// fold records what became of a wave. A node that has its result keeps it: another
-// manager may have done the same wave.
+// fold records the results of a wave. A node that has a result keeps it, as another manager may
+// have done the same wave.
 func fold(work *v1alpha1.NodeMaintenance, results []v1alpha1.NodeStatus, now time.Time) {
 	byName := map[string]v1alpha1.NodeStatus{}
 	for _, result := range results {
@@ -105,7 +105,7 @@ func proceed(work *v1alpha1.NodeMaintenance, now time.Time) {
 	say(work, metav1.ConditionFalse, inProgress, "some nodes are not done yet", now)
 }
 
-// whyFailed names the first; status.nodes has the others, too.
+// whyFailed returns a message with the first node that failed; status.nodes has all.
 func whyFailed(status v1alpha1.NodeMaintenanceStatus) string {
 	i := slices.IndexFunc(status.Nodes, func(node v1alpha1.NodeStatus) bool { return node.Result == v1alpha1.NodeFailed })
 	return fmt.Sprintf("%d of %d nodes could not be done, as status.nodes says; the first is %s: %s",
@@ -131,8 +131,8 @@ func say(work *v1alpha1.NodeMaintenance, status metav1.ConditionStatus, reason, 
 	sayReady(work)
 }
 
-// sayReady follows from the condition Complete. What ended otherwise than wanted is Stalled:
-// kstatus, and so Helm and Flux, wait for it no longer.
+// sayReady sets Ready and Stalled by the condition Complete. Work that ended otherwise than
+// wanted is Stalled, so that kstatus, and with it Helm and Flux, stop waiting.
 func sayReady(work *v1alpha1.NodeMaintenance) {
 	end := *meta.FindStatusCondition(work.Status.Conditions, v1alpha1.ConditionComplete)
 	ready := setup.Ready(end, end.Reason, end.Message)

@@ -20,9 +20,9 @@ import (
 	"coapply.dev/apply/update"
 )
 
-// Reconciler does a NodeMaintenance, one wave a reconcile. It is not package
-// reconciler's, whose Emit knows everything from the parent before the first write:
-// here what the next node's turn is depends on what became of the one before.
+// Reconciler does a NodeMaintenance, one wave for each reconcile. It does not use package
+// reconciler, whose Emit returns all intents before the first write: here the next nodes depend
+// on the results of those before.
 type Reconciler struct {
 	client   client.Reader // NodeMaintenances, from the cache
 	live     client.Reader // nodes
@@ -35,7 +35,7 @@ type Reconciler struct {
 const (
 	// atOnce puts work back into the queue, behind that of others.
 	atOnce = time.Nanosecond
-	// later is when work is looked at again that had nothing to record.
+	// later is the time until the next look at work that had nothing to record.
 	later = time.Second
 )
 
@@ -59,7 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	ends := false // whether the write that lands, the last one, ends the work
+	ends := false // whether the write that landed, the last one, ended the work
 	recorded, err := update.Status(ctx, r.status, &work, func(work *v1alpha1.NodeMaintenance) error {
 		ended := work.Status.CompletionTime != nil
 		err := change(work)
@@ -67,23 +67,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return err
 	})
 	switch {
-	case apierrors.IsNotFound(err), errors.Is(err, apply.ErrUIDMismatch): // it is gone
+	case apierrors.IsNotFound(err), errors.Is(err, apply.ErrUIDMismatch): // the NodeMaintenance is gone
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("status: %w", err)
 	case isComplete(recorded.Object):
-		if recorded.Changed && ends { // else it was told before, or by another manager
+		if recorded.Changed && ends { // otherwise the event was recorded before, or by another manager
 			r.tell(recorded.Object)
 		}
 		return reconcile.Result{}, nil
 	}
-	if !recorded.Changed { // the cache is behind: its watch wakes this reconciler
+	if !recorded.Changed { // the cache is behind, and its next event leads to another reconcile
 		return reconcile.Result{RequeueAfter: later}, nil
 	}
 	return reconcile.Result{RequeueAfter: atOnce}, nil
 }
 
-// proceed does what is next, and returns the status for it.
+// proceed does what is next, and returns the change of the status.
 func (r *Reconciler) proceed(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
 	switch {
 	case isComplete(work):

@@ -15,12 +15,12 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// atATime is how many NodeMaintenances are worked on side by side, so that one whose
-// nodes do not answer holds up no other.
+// atATime is how many NodeMaintenances are worked on side by side, so that one whose nodes do
+// not answer does not hold up others.
 const atATime = 10
 
-// Setup adds the reconciler. Nodes are not watched, as what becomes of one later is no
-// concern of work that is done. Intents for nodes have no Belongs.
+// Setup adds the reconciler. Nodes are not watched, as later changes of a node do not matter to
+// work that is done. Intents for nodes have no Belongs.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
 	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(),
 		applying: applying{live: mgr.GetAPIReader()}, updating: updating{live: mgr.GetAPIReader()},

@@ -24,7 +24,7 @@ type updating struct {
 	updater *update.Updater
 }
 
-// do starts with the name alone, so that the first attempt reads live, too.
+// do begins with the node's name alone, so that the first attempt reads live as well.
 func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) outcome {
 	result, err := update.Do(ctx, u.updater, emptyNode(name), func(node *unstructured.Unstructured) error {
 		return modify(node, work)
@@ -44,8 +44,8 @@ func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name s
 	return done
 }
 
-// lookUp settles an attempt whose answer was lost: the write may have landed. It reads
-// until there is an answer or the time is up; then another wave looks.
+// lookUp finds out whether a write whose answer was lost has landed. It reads until there is an
+// answer or the time is up; then another wave looks.
 func (u updating) lookUp(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, done outcome) outcome {
 	for backoff := retryBackoff(); ; {
 		node := emptyNode(name)
@@ -75,7 +75,8 @@ func emptyNode(name string) *unstructured.Unstructured {
 	return node
 }
 
-// modify is idempotent, and changes nothing of a node that is as it should be.
+// modify makes the node as the work wants it. It is idempotent, and changes nothing on a node
+// that is as it should be.
 func modify(node *unstructured.Unstructured, work *v1alpha1.NodeMaintenance) error {
 	wanted := map[string]string{}
 	if work.Spec.Action == v1alpha1.Cordon {

@@ -12,23 +12,22 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// How long a wave lasts, however long its nodes may take: those that are not done
-// stay Pending and go on in the next one.
+// The length of a wave. Nodes that are not done by then stay Pending and go on in the next one.
 const (
-	lastAttempt = 10 * time.Second // no attempt begins after that
-	waveLimit   = 45 * time.Second // what is under way ends then
+	lastAttempt = 10 * time.Second // no attempt begins after this time
+	waveLimit   = 45 * time.Second // attempts under way end then
 	// lastChance is for a node whose deadline passed while nobody worked on it.
 	lastChance = 5 * time.Second
 )
 
-// outcome is what became of a node in one wave.
+// outcome is the result of a node in one wave.
 type outcome struct {
 	attempts int
 	err      error
 	final    bool // no further attempt helps
 }
 
-// work does the nodes of a wave side by side. It returns when all are done with.
+// work does the nodes of a wave side by side, and returns when all have ended.
 func (r *Reconciler) work(ctx context.Context, work *v1alpha1.NodeMaintenance) []v1alpha1.NodeStatus {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, limit(ctx, begun))
@@ -42,7 +41,8 @@ func (r *Reconciler) work(ctx context.Context, work *v1alpha1.NodeMaintenance) [
 	return nodes
 }
 
-// limit leaves a quarter of the reconcile's time to write the status.
+// limit returns the time for a wave, which leaves a quarter of the reconcile's time to write
+// the status.
 func limit(ctx context.Context, now time.Time) time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		return min(waveLimit, end.Sub(now)*3/4)
@@ -50,7 +50,7 @@ func limit(ctx context.Context, now time.Time) time.Duration {
 	return waveLimit
 }
 
-// one does a node, until its deadline.
+// one does one node, until its deadline.
 func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	node = notAhead(node, begun)
 	deadline := deadlineOf(node, work.Spec.NodeDeadlineSeconds, begun)
@@ -69,8 +69,8 @@ func (r *Reconciler) one(ctx context.Context, work *v1alpha1.NodeMaintenance, no
 	return node
 }
 
-// notAhead has a node's turn begin now that is yet to come, as it has by the clock of
-// a manager that was ahead of ours: its deadline would be that much later.
+// notAhead returns the node with a turn that begins now if it is in the future, by the clock of
+// a manager that is ahead of ours: otherwise its deadline would be later by as much.
 func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	if node.StartTime.After(begun) {
 		node.StartTime = &metav1.MicroTime{Time: begun}
@@ -78,7 +78,8 @@ func notAhead(node v1alpha1.NodeStatus, begun time.Time) v1alpha1.NodeStatus {
 	return node
 }
 
-// deadlineOf a node counts from when its turn came, in whichever wave that was.
+// deadlineOf returns the deadline of a node, counted from the time at which its turn came, in
+// this wave or an earlier one.
 func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.Time {
 	deadline := node.StartTime.Add(time.Duration(seconds) * time.Second)
 	if deadline.After(begun) {
@@ -87,7 +88,7 @@ func deadlineOf(node v1alpha1.NodeStatus, seconds int32, begun time.Time) time.T
 	return begun.Add(lastChance)
 }
 
-// settle says what the status says of a node.
+// settle returns the status of a node after a wave.
 func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.NodeMaintenance) v1alpha1.NodeStatus {
 	node.Attempts += int32(done.attempts)
 	switch {
@@ -107,8 +108,8 @@ func settle(node v1alpha1.NodeStatus, done outcome, late bool, work *v1alpha1.No
 	return node
 }
 
-// shortened keeps a status whose nodes all failed below what etcd takes: an object of
-// a thousand nodes with the longest of names has 1.2 MB without the errors, of 1.5.
+// shortened cuts an error so that a status whose nodes all failed stays below etcd's limit of
+// 1.5 MB: a thousand nodes with the longest names take 1.2 MB without errors.
 func shortened(text string, nodes int) string {
 	const most, together = 400, 200_000
 	limit := min(most, together/max(nodes, 1))

@@ -22,11 +22,11 @@ const atOnce = 16
 
 // result is what became of a decision.
 type result struct {
-	errs    []error // what went wrong, in the order of the ordinals
-	changed bool    // a pod was not the one that was to be deleted
+	errs    []error // in the order of the ordinals
+	changed bool    // a pod had changed, and was not deleted
 }
 
-// after is when to look again though no event says so.
+// after returns when to look again without an event; 0 for not at all.
 func (r result) after(d *decision) time.Duration {
 	if r.changed {
 		return lookAgain
@@ -58,12 +58,12 @@ func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decisi
 	return r
 }
 
-// remove deletes the very pod that was decided upon, as it was then. Where it has
-// changed or is another one, that is decided anew.
+// remove deletes the pod that was decided upon, by its uid and resourceVersion. changed reports
+// whether it has changed or is another one, so that a new decision is needed.
 //
-// No read waits for this delete: where the watch ended in between and the pod is gone by the next list, the client would
-// never see the resourceVersion that it waits for. A cache that is behind is harmless: the same pod is chosen, and the
-// delete refused.
+// No read waits for this delete: if the watch ended in between and the pod is gone in the next
+// list, the client would never see the resourceVersion for which it waits. A cache that is
+// behind does no harm: the same pod is chosen, and the delete refused.
 func (n nodeSets) remove(ctx context.Context, pod *corev1.Pod) (changed bool, err error) {
 	err = n.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion},
 		client.DisableReadYourWritesConsistency)
@@ -76,10 +76,10 @@ func (n nodeSets) remove(ctx context.Context, pod *corev1.Pod) (changed bool, er
 	return false, nil
 }
 
-// inBatches calls for each piece of work, of which the first alone, then twice as many
-// at a time as before, atOnce at most. It ends when one is forbidden, as the next would
-// be (a quota that is used up is asked once, not 500 times), or atOnce have failed. It
-// returns the errors in the order of the pieces.
+// inBatches calls work for each piece: for the first alone, then for twice as many at a time as
+// before, at most atOnce. It ends when one is forbidden, as the next would be, too (for example
+// by a quota that is used up), or atOnce have failed. It returns the errors in the order of the
+// pieces.
 func inBatches(pieces int, work func(piece int) error) []error {
 	var failed []error
 	for from, n := 0, 1; from < pieces && len(failed) < atOnce; from, n = from+n, min(2*n, atOnce) {
@@ -97,7 +97,8 @@ func inBatches(pieces int, work func(piece int) error) []error {
 	return failed
 }
 
-// foreignError says which names are someone else's, as far as there is room.
+// foreignError returns an error with the names that are someone else's, as far as there is
+// room.
 func foreignError(names []string) error {
 	if len(names) == 0 {
 		return nil

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// batch is how many pods a round creates at most, how many it mends, and how many it
-	// deletes: then it looks again whether that is still wanted.
+	// batch is how many pods a round creates, mends and deletes at most each, before it looks
+	// again whether that is still wanted.
 	batch = 100
-	// finishedRest is how old a pod that has finished must be to be replaced, so that
-	// one which fails at once is not made anew all the time.
+	// finishedRest is how old a finished pod must be to be replaced, so that a pod that fails
+	// at once is not made anew all the time.
 	finishedRest = 10 * time.Second
 )
 
-// decision is what a NodeSet and its pods call for.
+// decision is what is to be done for a NodeSet and its pods.
 type decision struct {
 	create  []int         // ordinals whose pod is missing
-	mend    []int         // ordinals whose pod is there, and not as wanted
+	mend    []int         // ordinals whose pod exists and is not as wanted
 	remove  []*corev1.Pod // in this order
 	foreign []string      // wanted names that are someone else's
 	waiting bool          // for the SlurmController: nothing is created or replaced
-	more    bool          // than a batch is to be created or mended
-	after   time.Duration // when a finished pod is due; 0 is never
+	more    bool          // more than a batch is to be created or mended
+	after   time.Duration // until a finished pod may be replaced; 0 for never
 
 	revision                 string
 	replicas, ready, updated int32 // for the status
@@ -37,14 +37,14 @@ type decision struct {
 
 func (d *decision) idle() bool { return len(d.create)+len(d.mend)+len(d.remove) == 0 }
 
-// wanted sorts the pods that a NodeSet wants.
+// wanted counts and sorts the pods that a NodeSet wants.
 type wanted struct {
-	inWork            int // not there, on their way out, or of the revision and not ready
+	inWork            int // how many are absent, being deleted, or of the revision and not ready
 	oldReady, oldIdle []*corev1.Pod
 }
 
-// decide is a pure function of what the cache shows, and returns what to do if that is the
-// truth. pods are all pods with a name of the NodeSet, whoever owns them.
+// decide returns what to do if the cache is up to date. It is pure. pods are all pods with a
+// name of the NodeSet, whoever owns them.
 func decide(set *v1alpha1.NodeSet, pods []corev1.Pod, now time.Time) *decision {
 	d := &decision{waiting: set.Spec.ControllerName != "" && set.Status.ControllerAddress == ""}
 	if !d.waiting {
@@ -81,7 +81,7 @@ func (d *decision) count(set *v1alpha1.NodeSet, pod *corev1.Pod) {
 	}
 }
 
-// removeSurplus takes the pods beyond the last that is wanted, the highest first.
+// removeSurplus adds to remove the pods beyond the last that is wanted, the highest first.
 func (d *decision) removeSurplus(set *v1alpha1.NodeSet, byOrdinal map[int]*corev1.Pod) {
 	var surplus []int
 	for ordinal, pod := range byOrdinal {
@@ -141,10 +141,10 @@ func (d *decision) replaceFinished(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// replace takes pods of an old revision, the highest first. At most maxUnavailable are
-// replaced at a time, those that are not ready first; one that is ready goes only if
-// no more than maxUnavailable are missing or not ready then. A revision that never
-// becomes ready therefore stops there. Names that are someone else's do not count.
+// replace adds to remove pods of an old revision: those that are not ready first, and then the
+// highest. At most maxUnavailable are replaced at a time; a ready pod goes only if no more than
+// maxUnavailable are then missing or not ready, so a revision that never becomes ready stops
+// there. Names that are someone else's do not count.
 func (d *decision) replace(set *v1alpha1.NodeSet, w wanted) {
 	slices.Reverse(w.oldIdle)
 	slices.Reverse(w.oldReady)

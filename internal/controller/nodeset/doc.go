@@ -9,18 +9,17 @@
 //  2. A round begins with decide, a pure function of the NodeSet and its pods as
 //     they are in the cache, which shows what this process has written
 //     (read-your-writes).
-//  3. A decision to write anything is held against the API server first: the NodeSet
-//     must still have the uid, the generation and the controller's address that were
-//     decided upon. So one that saw 3 where the truth is 5 deletes nothing, and one
-//     that saw 5 where the truth is 3 starts no pod that would have to go again. A
-//     round creates, mends and deletes at most batch pods each, and then looks again.
-//  4. A delete carries the uid and the resourceVersion of the pod decided upon. A pod
-//     that is another one by now, or has become ready, stays until decided again.
-//  5. A pod of another revision cannot be changed into ours by an apply that comes
-//     late: the revision stands in the container's environment, which is immutable,
-//     and the server refuses the whole of it.
-//  6. A pod that is being deleted keeps its name. Nothing is applied to it; the event
-//     of its end starts the next round.
+//  3. Before anything is written, the API server is asked: the NodeSet must still have the uid,
+//     the generation and the controller's address that were decided upon. So a round that saw 3
+//     replicas instead of 5 deletes nothing, and one that saw 5 instead of 3 starts no pod that
+//     would have to go again. A round creates, mends and deletes at most batch pods each, and
+//     then looks again.
+//  4. A delete carries the uid and the resourceVersion of the pod decided upon. A pod that is
+//     another one by now, or has become ready, stays until the next decision.
+//  5. A late apply cannot change a pod of another revision into one of its own: the revision is
+//     in the container's environment, which is immutable, so the server refuses the apply.
+//  6. A pod that is being deleted keeps its name. Nothing is applied to it; its deletion event
+//     starts the next round.
 //
-// A round that finds everything as it should be sends nothing.
+// A round that finds everything as wanted sends nothing.
 package nodeset

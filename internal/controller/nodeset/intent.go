@@ -13,7 +13,7 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// podIntent wants the pod of an ordinal.
+// podIntent returns the intent for the pod of an ordinal.
 func podIntent(set *v1alpha1.NodeSet, ordinal int) apply.Intent {
 	return apply.Intent{Config: corev1ac.Pod(podName(set.Name, ordinal), set.Namespace).
 		WithLabels(labels(set, revision(set))).
@@ -30,8 +30,8 @@ func labels(set *v1alpha1.NodeSet, revision string) map[string]string {
 	}
 }
 
-// podSpec has the revision in the environment, which nobody can change: see the
-// package comment.
+// podSpec returns the spec of a pod. The revision is in the environment, which nobody can
+// change: see the package comment.
 func podSpec(set *v1alpha1.NodeSet, revision string) *corev1ac.PodSpecApplyConfiguration {
 	c := corev1ac.Container().
 		WithName(ContainerName).
@@ -46,7 +46,7 @@ func podSpec(set *v1alpha1.NodeSet, revision string) *corev1ac.PodSpecApplyConfi
 	return corev1ac.PodSpec().WithAutomountServiceAccountToken(false).WithContainers(c)
 }
 
-// revision names what a pod is made of: a hash of its spec.
+// revision returns the revision of the pods: a hash of their spec.
 func revision(set *v1alpha1.NodeSet) string {
 	spec, err := json.Marshal(podSpec(set, ""))
 	if err != nil {

@@ -13,20 +13,21 @@ import (
 	"coapply.dev/internal/controller/slurmcontroller"
 )
 
-// view is what is decided upon, apart from the pods.
+// view is the input of a decision besides the pods.
 type view struct {
 	set     *v1alpha1.NodeSet
-	address string // of slurmctld, "" for none or none yet
+	address string // of slurmctld; "" for none, or none yet
 }
 
-// told returns the NodeSet with the controller's address, as decide and podIntent need it.
+// told returns the NodeSet with the controller's address in its status, as decide and podIntent
+// need it.
 func (v view) told() *v1alpha1.NodeSet {
 	set := v.set.DeepCopy()
 	set.Status.ControllerAddress = v.address
 	return set
 }
 
-// look reads the NodeSet and the address of its controller, both by one reader.
+// look reads the NodeSet and the address of its controller, both by reader.
 func (n nodeSets) look(ctx context.Context, reader client.Reader, key types.NamespacedName) (view, error) {
 	set := &v1alpha1.NodeSet{}
 	if err := reader.Get(ctx, key, set); err != nil {
@@ -36,7 +37,7 @@ func (n nodeSets) look(ctx context.Context, reader client.Reader, key types.Name
 	return view{set, address}, err
 }
 
-// controllerAddress returns where slurmctld is reached, "" if that is not known yet. A
+// controllerAddress returns the address of slurmctld, "" if it is not known yet. A
 // SlurmController whose Service is somebody else's reports no serviceName: pods are not sent
 // there. The address known from before is kept: the pods run on while the SlurmController or
 // its Service is made anew.
@@ -60,15 +61,15 @@ func controllerAddress(ctx context.Context, reader client.Reader, set *v1alpha1.
 	return "", nil
 }
 
-// isAddressOf reports whether an address has the host, and a port. Whoever may write the status
-// may write anything there, and it goes into the pods' environment.
+// isAddressOf reports whether an address is this host with a port. The address goes from the
+// status, to which others may write, into the pods' environment.
 func isAddressOf(host, address string) bool {
 	port, ok := strings.CutPrefix(address, host+":")
 	_, err := strconv.ParseUint(port, 10, 16)
 	return ok && err == nil
 }
 
-// stillSo reports whether what was decided upon still holds, read past the cache.
+// stillSo reports whether a live read shows the same view.
 func (n nodeSets) stillSo(ctx context.Context, seen view) (bool, error) {
 	live, err := n.look(ctx, n.live, client.ObjectKeyFromObject(seen.set))
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 
 const (
 	kind = "NodeSet"
-	// Label on every pod of a NodeSet; its value is the NodeSet's name.
+	// Label is on every pod of a NodeSet; its value is the NodeSet's name.
 	Label = "platform.coapply.dev/nodeset"
-	// RevisionLabel on every pod says what it is made of.
+	// RevisionLabel is on every pod; its value is the pod's revision.
 	RevisionLabel = "platform.coapply.dev/revision"
-	// ContainerName of slurmd in its pod.
+	// ContainerName is the name of slurmd's container in its pod.
 	ContainerName = "slurmd"
 )
 
-// podName of an ordinal.
+// podName returns the name of the pod of an ordinal.
 func podName(set string, ordinal int) string { return set + "-" + strconv.Itoa(ordinal) }
 
-// parsePodName returns the NodeSet and the ordinal that a pod's name is made of. Names
-// that only look like it, such as a-01, belong to no NodeSet.
+// parsePodName returns the NodeSet and the ordinal in a pod's name. ok is false for other
+// names, such as a-01.
 func parsePodName(name string) (set string, ordinal int, ok bool) {
 	dash := strings.LastIndexByte(name, '-')
 	if dash < 1 {
@@ -43,8 +43,8 @@ func isNodeSets(object client.Object) bool {
 	return ok && (setup.ControlledBy(object, kind, set) || setup.Orphaned(object, Label, set))
 }
 
-// isOurs reports whether a pod is this very NodeSet's. A pod of a NodeSet that had the
-// name before is not: the garbage collector is about to take it.
+// isOurs reports whether a pod is controlled by this NodeSet. A pod of a NodeSet that had the
+// name before is not ours: the garbage collector is about to delete it.
 func isOurs(set *v1alpha1.NodeSet, pod *corev1.Pod) bool {
 	return metav1.IsControlledBy(pod, set) || setup.Orphaned(pod, Label, set.Name)
 }

@@ -15,7 +15,8 @@ func replicas(set *v1alpha1.NodeSet) int {
 	return int(*set.Spec.Replicas)
 }
 
-// isAsWanted reports whether what can change of a pod of the revision is as it was made.
+// isAsWanted reports whether those fields of a pod of the revision that can change are as
+// podIntent sets them.
 func isAsWanted(set *v1alpha1.NodeSet, pod *corev1.Pod, revision string) bool {
 	for name, value := range labels(set, revision) {
 		if pod.Labels[name] != value {

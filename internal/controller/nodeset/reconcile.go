@@ -15,8 +15,8 @@ import (
 	"coapply.dev/apply/update"
 )
 
-// look again after it where what was decided upon is not, or not yet, the truth: the
-// event that says so may be one that starts no round.
+// lookAgain is the time until the next round if the cache was not up to date: the event that
+// updates it may be one that starts no round.
 const lookAgain = time.Second
 
 type nodeSets struct {
@@ -49,8 +49,8 @@ func (n nodeSets) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return requeue(ctx, done.after(d), append(done.errs, err)...)
 }
 
-// requeue starts another round in that time, unless an error says otherwise; 0 is not
-// at all.
+// requeue is reconciler.Requeue, with another round after this time if that is sooner; 0 means
+// none.
 func requeue(ctx context.Context, after time.Duration, errs ...error) (reconcile.Result, error) {
 	result, err := reconciler.Requeue(ctx, errs...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {

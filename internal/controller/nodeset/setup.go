@@ -24,20 +24,21 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// setIndex finds pods by the NodeSet that their name says.
+// setIndex is the index of pods by the NodeSet in their name.
 const setIndex = "nodeset"
 
 const (
-	// setsAtOnce lets small NodeSets by while a large one is made.
+	// setsAtOnce is how many NodeSets are reconciled at once, so that small ones do not wait
+	// for a large one.
 	setsAtOnce = 4
-	// shortestWait and longestWait are between the tries of what failed: no event says
-	// that a quota has grown.
+	// shortestWait and longestWait bound the wait after a failure, as no event shows that a
+	// quota has grown.
 	shortestWait, longestWait = 5 * time.Millisecond, time.Minute
 )
 
 // Setup adds the reconciler that owns a NodeSet's pods and status.
 func Setup(mgr ctrl.Manager, options setup.Options) error {
-	// The label that says to which NodeSet a pod belongs is ours.
+	// The label by which a pod belongs to its NodeSet is forced.
 	applier, err := options.Runtime.Applier(fieldmanagers.NodeSet, apply.OnConflict(apply.Reject).
 		At(".metadata.labels", apply.Force).At(".metadata.ownerReferences", apply.Force))
 	if err != nil {
@@ -67,8 +68,8 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete(n)
 }
 
-// setOfPod goes by the name, whoever owns the pod: it may be in the way of a NodeSet, or no
-// longer be.
+// setOfPod returns the NodeSet in a pod's name, whoever owns the pod: it may take the name of a
+// NodeSet's pod, or make it free.
 func setOfPod(pod client.Object) []string {
 	if set, _, ok := parsePodName(pod.GetName()); ok {
 		return []string{set}
@@ -85,7 +86,7 @@ func setNamed(pod client.Object) types.NamespacedName {
 }
 
 // requestsOfController returns requests for the NodeSets whose pods get the controller's
-// address. If they cannot be listed now, they are asked when they change.
+// address. If these cannot be listed now, each is reconciled when it changes.
 func (n nodeSets) requestsOfController(ctx context.Context, controller client.Object) []reconcile.Request {
 	var sets v1alpha1.NodeSetList
 	if err := n.client.List(ctx, &sets, client.InNamespace(controller.GetNamespace())); err != nil {
@@ -101,7 +102,8 @@ func (n nodeSets) requestsOfController(ctx context.Context, controller client.Ob
 	return requests
 }
 
-// serviceChanged lets through that a SlurmController has its Service, or has it no more.
+// serviceChanged passes updates by which a SlurmController's status names its Service, or no
+// longer does.
 func serviceChanged() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		if controller, ok := object.(*v1alpha1.SlurmController); ok {
@@ -111,7 +113,7 @@ func serviceChanged() predicate.Predicate {
 	})
 }
 
-// worthARound lets those changes of a pod through that decide looks at.
+// worthARound passes the changes of a pod on which decide depends.
 func worthARound() predicate.Predicate {
 	return coapply.Changed(func(object client.Object) any {
 		pod, ok := object.(*corev1.Pod)

@@ -17,8 +17,8 @@ import (
 	"coapply.dev/apply/update"
 )
 
-// writeStatus reports what was found and the result of the decision, unless the spec has
-// changed meanwhile: then the reconcile of the new spec writes the status.
+// writeStatus writes what was found and the result of the decision into the status, unless the
+// spec has changed meanwhile: then the reconcile of the new spec does so.
 func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done result) error {
 	conditions := []metav1.Condition{applied(seen.set.Generation, d, done), ready(seen.set.Generation, d)}
 	n.tell(seen.set, conditions[0])
@@ -48,9 +48,9 @@ func (n nodeSets) writeStatus(ctx context.Context, seen view, d *decision, done 
 	return nil
 }
 
-// tell records an event where pods are missing or not as wanted and people have to do
-// something, when that begins and when it is for another reason. What heals by itself
-// stands in the condition alone.
+// tell records an event if pods are missing or not as wanted and people have to act, when that
+// begins and when the reason changes. Troubles that heal by themselves are in the condition
+// alone.
 func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	was := meta.FindStatusCondition(set.Status.Conditions, is.Type)
 	if was != nil && was.Reason == is.Reason && was.Message == is.Message {
@@ -62,7 +62,8 @@ func (n nodeSets) tell(set *v1alpha1.NodeSet, is metav1.Condition) {
 	}
 }
 
-// applied reports the first error only: which of many errors occur differs each time.
+// applied returns the condition Applied. It has the first error only, as which of many errors
+// occur differs each time.
 func applied(generation int64, d *decision, done result) metav1.Condition {
 	var what reconciler.Applied
 	switch err := foreignError(d.foreign); {

@@ -12,16 +12,17 @@ import (
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
-// Cache returns how a manager caches what the reconcilers read: our own managed fields, as many
-// of those of others as there is room for, and our own annotations. Whoever may create an
-// object decides how large the rest is. Nothing that we write comes from the cache: applies
-// send what is emitted, and updates read live.
+// Cache returns the cache options of a manager: objects are cached with our own managed fields,
+// those of others up to maxForeign, and our own annotations, as whoever may create an object
+// decides how large the rest is. Nothing that we write comes from the cache: applies send what
+// is emitted, and updates read live.
 func Cache() cache.Options {
-	// What the server made up an owner of, where managed fields were wiped, is taken back.
+	// With the owner that the server makes up after managed fields were wiped: its fields are
+	// taken back.
 	ours := fieldmanagers.All().Managers()
 	keepOwn := fieldowners.KeepOwn(append(slices.Clone(ours), fieldowners.BeforeFirstApply)...)
 	return cache.Options{
-		// A reader without an informer is a watch that someone forgot to set up.
+		// A read without an informer means that somebody forgot to set up a watch.
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform: func(object any) (any, error) {
 			if metadata, ok := object.(*metav1.PartialObjectMetadata); ok {
@@ -36,21 +37,21 @@ func Cache() cache.Options {
 	}
 }
 
-// ownersOnly keeps of an object's metadata what the fight detector needs: managed fields and
-// owner references. Nothing else reads metadata alone; the whole object is cached once.
+// ownersOnly returns what the fight detector needs of an object's metadata: managed fields and
+// owner references. Nothing else reads metadata alone; whole objects are cached apart.
 func ownersOnly(object *metav1.PartialObjectMetadata, ours []string) *metav1.PartialObjectMetadata {
 	object.Annotations, object.Labels, object.Finalizers = nil, nil, nil
 	boundForeign(object, ours)
 	return object
 }
 
-// maxForeign is how many bytes of an object's managed fields are cached that are not ours.
-// Thirty managers of a large Deployment have as much.
+// maxForeign is how many bytes of others' managed fields are cached for an object: about those
+// of thirty managers of a large Deployment.
 const maxForeign = 64 << 10
 
-// boundForeign drops the largest foreign entries of an object until the rest fits. Whoever
-// may apply may have as many managers as an object has room for, in etcd 1.5 MiB. What is
-// dropped is not seen by the fight detector, and is not told as shared.
+// boundForeign drops the largest entries of others until the rest fits maxForeign, as somebody
+// may apply under as many names as an object has room for, which is 1.5 MiB. Dropped entries
+// are not seen by the fight detector, nor reported as sharing fields.
 func boundForeign(object metav1.Object, ours []string) {
 	entries := object.GetManagedFields()
 	var foreign []int
@@ -73,7 +74,7 @@ func boundForeign(object metav1.Object, ours []string) {
 		drop[i] = true
 		size -= entries[i].Size()
 	}
-	kept := make([]metav1.ManagedFieldsEntry, 0, len(entries)) // of its own, so that the memory of the rest is free
+	kept := make([]metav1.ManagedFieldsEntry, 0, len(entries)) // a new slice, so that the memory of the rest is freed
 	for i := range entries {
 		if !drop[i] {
 			kept = append(kept, entries[i])
@@ -82,8 +83,8 @@ func boundForeign(object metav1.Object, ours []string) {
 	object.SetManagedFields(slices.Clip(kept))
 }
 
-// ownAnnotations are those of a domain of ours; an intent sets no other. They are in a map
-// of their own, so that the memory of the rest is free.
+// ownAnnotations returns the annotations of our domains; intents set no others. They are in a
+// new map, so that the memory of the rest is freed.
 func ownAnnotations(annotations map[string]string) map[string]string {
 	var own map[string]string
 	for key, value := range annotations {

@@ -12,17 +12,17 @@ import (
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
-// ControlledBy reports whether an object is controlled by our kind's object of a
-// name. It goes by the name, not the uid: an object of the parent that had the name
-// before is about to be collected.
+// ControlledBy reports whether an object is controlled by the object of our kind with this
+// name. It compares the name, not the uid: an object of a former parent of that name is about
+// to be garbage collected.
 func ControlledBy(object metav1.Object, kind, name string) bool {
 	owner := metav1.GetControllerOf(object)
 	return owner != nil && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
 }
 
-// Orphaned reports whether an object is controlled by nobody, says in a label whose it is, and
-// has fields that we applied, as one does whose owner reference somebody took off. Anybody may set
-// the label of an object that we are about to make; config/admission keeps our names.
+// Orphaned reports whether an object has no controller, the label with its parent's name, and
+// fields that we applied: somebody has removed its owner reference. The label alone is no
+// proof, as anybody may set it; config/admission reserves our field managers' names.
 func Orphaned(object metav1.Object, label, name string) bool {
 	return metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
 }
@@ -33,7 +33,7 @@ func applied(object metav1.Object) bool {
 	})
 }
 
-// OwnedBy makes a parent of ours the controller of an object.
+// OwnedBy returns an owner reference that makes a parent of ours the controller of an object.
 func OwnedBy(kind string, parent metav1.Object) *metav1ac.OwnerReferenceApplyConfiguration {
 	return coapply.OwnedBy(parent, v1alpha1.SchemeGroupVersion.WithKind(kind))
 }

@@ -6,8 +6,9 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// Ready is the condition of an object that is ready when another condition of it is True,
-// and is not ready for the same reason otherwise. If it is ready the reason is another one.
+// Ready returns the condition Ready of an object that is ready exactly if another condition is
+// True. If it is not ready, the reason and message are those of that condition; otherwise they
+// are the given ones.
 func Ready(of metav1.Condition, reason, message string) metav1.Condition {
 	ready := of
 	ready.Type = v1alpha1.ConditionReady

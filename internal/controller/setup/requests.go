@@ -9,8 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Enqueue has the parent reconciled that an object names, whoever owns the object: that
-// someone else's goes away, or loses its owner, makes room. Without a name there is none.
+// Enqueue returns a handler that reconciles the parent that an object names, whoever owns the
+// object: if somebody else's object goes away, or loses its owner, the name may be free. An
+// empty name enqueues nothing.
 func Enqueue(parentOf func(client.Object) types.NamespacedName) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		parent := parentOf(object)

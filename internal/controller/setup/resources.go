@@ -6,8 +6,8 @@ import (
 	"coapply.dev/api/v1alpha1"
 )
 
-// ResourceRequirements returns those of a container, or nil if there are none: empty ones
-// would claim the field.
+// ResourceRequirements returns the resource requirements of a container, or nil if there are
+// none: empty ones would claim the field.
 func ResourceRequirements(wanted v1alpha1.Resources) *corev1ac.ResourceRequirementsApplyConfiguration {
 	if len(wanted.Requests) == 0 && len(wanted.Limits) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package setup is what the wiring of every reconciler shares: its options, and what they
-// write by.
+// Package setup has what the wiring of all reconcilers shares: options, the Runtime, the cache,
+// adoption and conditions.
 package setup
 
 import (
@@ -13,15 +13,16 @@ import (
 
 // Options are common to all reconcilers.
 type Options struct {
-	// Runtime is NewRuntime's, for all that the reconcilers of a process write.
+	// Runtime is from NewRuntime; all reconcilers of a process write by it.
 	Runtime *coapply.Runtime
 	// Replicas decides what happens when someone else, a person with kubectl scale
 	// or an autoscaler, owns the replicas of a Devbox's Deployment.
 	Replicas apply.Decision
 }
 
-// NewRuntime returns what the reconcilers write by: each takes back what is its own, and asks
-// the State before it forces. nil stops nobody, and nobody looks for fights.
+// NewRuntime returns the Runtime by which the reconcilers write: each takes back its own fields
+// after a wipe, and asks the State before it forces. With a nil State fights are not detected,
+// and no force is stopped.
 func NewRuntime(mgr ctrl.Manager, state *contention.State, options ...coapply.Option) (*coapply.Runtime, error) {
 	return coapply.New(mgr, append(options, coapply.WithContention(state), coapply.WithContracts(fieldmanagers.Contract))...)
 }

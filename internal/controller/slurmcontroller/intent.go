@@ -13,7 +13,8 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// emit wants the Service, which governs the StatefulSet, and then the StatefulSet.
+// emit returns the intents of the Service, which governs the StatefulSet, and of the
+// StatefulSet.
 func emit(controller *v1alpha1.SlurmController) ([]apply.Intent, error) {
 	return []apply.Intent{
 		{Config: service(controller)},
@@ -40,10 +41,10 @@ func statefulSet(controller *v1alpha1.SlurmController) *appsv1ac.StatefulSetAppl
 		WithLabels(labels(controller)).
 		WithOwnerReferences(setup.OwnedBy(kind, controller)).
 		WithSpec(appsv1ac.StatefulSetSpec().
-			WithReplicas(1). // slurmctld keeps its state to itself: two would tell two truths
+			WithReplicas(1). // slurmctld has state of its own: two would contradict each other
 			WithServiceName(ServiceName(controller.Name)).
-			// OrderedReady never replaces a pod that does not become ready, such as one of a
-			// mistyped image, by a corrected one.
+			// OrderedReady never replaces a pod that does not become ready, so a mistyped image
+			// would stay after it was corrected.
 			WithPodManagementPolicy(appsv1.ParallelPodManagement).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector(controller))).
 			WithTemplate(corev1ac.PodTemplateSpec().

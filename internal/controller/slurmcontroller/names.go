@@ -13,18 +13,19 @@ import (
 
 const (
 	kind = "SlurmController"
-	// Label on everything that belongs to a SlurmController; its value is its name.
+	// Label is on everything that belongs to a SlurmController; its value is the
+	// SlurmController's name.
 	Label = "platform.coapply.dev/slurm-controller"
-	// PortName of slurmctld, of the container and of the Service.
+	// PortName is the name of slurmctld's port, in the container and in the Service.
 	PortName = "slurmctld"
 
 	serviceSuffix = "-controller"
 )
 
-// ServiceName of the SlurmController of a name.
+// ServiceName returns the name of a SlurmController's Service.
 func ServiceName(controller string) string { return controller + serviceSuffix }
 
-// labels of a SlurmController's objects. Selectors use the first alone, as they
+// labels returns the labels of a SlurmController's objects. Selectors use Label alone, as they
 // cannot change.
 func labels(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{
@@ -38,8 +39,7 @@ func selector(controller *v1alpha1.SlurmController) map[string]string {
 	return map[string]string{Label: controller.Name}
 }
 
-// controllerOf returns the SlurmController in an object's name; without a name, there is
-// none.
+// controllerOf returns the SlurmController in an object's name; zero if there is none.
 func controllerOf(object client.Object) types.NamespacedName {
 	name := object.GetName()
 	if _, service := object.(*corev1.Service); service {

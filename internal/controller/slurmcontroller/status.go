@@ -16,8 +16,8 @@ import (
 
 type statusReader struct{ client client.Reader }
 
-// status reports how slurmctld is reached and whether it is there. A Service that is
-// someone else's is not where it is reached.
+// status reports the Service of slurmctld, unless that is someone else's, and whether slurmctld
+// is ready.
 func (r statusReader) status(
 	ctx context.Context, controller *v1alpha1.SlurmController, applied reconciler.Applied,
 ) (reconciler.Report[*v1alpha1.SlurmController], error) {
@@ -65,8 +65,8 @@ func hasReadyPod(set *appsv1.StatefulSet) bool {
 	return set.Status.ObservedGeneration >= set.Generation && set.Status.ReadyReplicas > 0 && set.Status.UpdatedReplicas > 0
 }
 
-// ready also depends on what was applied: a ready pod may belong to an earlier spec if the
-// present one was not applied.
+// ready returns the condition Ready. It depends on applied as well: a ready pod may be of an
+// earlier spec if the present one was not applied.
 func ready(applied metav1.Condition, isReady bool) metav1.Condition {
 	condition := setup.Ready(applied, "PodReady", "slurmctld's pod is ready")
 	if condition.Status == metav1.ConditionTrue && !isReady {

@@ -10,7 +10,7 @@ import (
 	"coapply.dev/internal/controller/setup"
 )
 
-// emit wants the Namespace, and once it is there what goes into it.
+// emit returns the intents of the Namespace and, once it exists, of the objects in it.
 func emit(user *v1alpha1.User) ([]apply.Intent, error) {
 	intents := []apply.Intent{{Config: namespace(user)}}
 	if namespaceStands(user) {
@@ -19,9 +19,9 @@ func emit(user *v1alpha1.User) ([]apply.Intent, error) {
 	return intents, nil
 }
 
-// namespaceStands reports whether the status names the User's own Namespace. Another one
-// has been written there by somebody: all Users have one field manager, so that what
-// is in another User's Namespace would not conflict with anything put there.
+// namespaceStands reports whether the status names the User's own Namespace. Somebody else may
+// have written another one: as all Users have one field manager, objects emitted into another
+// User's Namespace would not conflict with those in it.
 func namespaceStands(user *v1alpha1.User) bool {
 	return user.Status.Namespace == NamespaceOf(user.Name)
 }
@@ -29,7 +29,7 @@ func namespaceStands(user *v1alpha1.User) bool {
 func namespace(user *v1alpha1.User) *corev1ac.NamespaceApplyConfiguration {
 	namespace := corev1ac.Namespace(NamespaceOf(user.Name)).
 		WithLabels(labels(user)).
-		// What a person may run is not to reach the node.
+		// Pods of a person must not reach their node.
 		WithLabels(map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}).
 		WithOwnerReferences(setup.OwnedBy(kind, user))
 	if user.Spec.DisplayName != "" {
@@ -38,7 +38,8 @@ func namespace(user *v1alpha1.User) *corev1ac.NamespaceApplyConfiguration {
 	return namespace
 }
 
-// account is for the person, not for pods: no pod gets its token unasked.
+// account returns the ServiceAccount. It is for the person, not for pods, so its token is not
+// mounted.
 func account(user *v1alpha1.User) *corev1ac.ServiceAccountApplyConfiguration {
 	return corev1ac.ServiceAccount(Account, user.Status.Namespace).
 		WithLabels(labels(user)).

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// OwnerLabel on everything that belongs to a User; its value is the User's name.
+	// OwnerLabel is on everything that belongs to a User; its value is the User's name.
 	OwnerLabel = "platform.coapply.dev/owner"
-	// DisplayNameAnnotation on the Namespace carries spec.displayName.
+	// DisplayNameAnnotation is on the Namespace; its value is spec.displayName.
 	DisplayNameAnnotation = "platform.coapply.dev/display-name"
 	// Account is the name of the ServiceAccount in a User's Namespace, and of the
 	// RoleBinding that gives it its rights.
@@ -27,8 +27,8 @@ const (
 // NamespaceOf returns the name of a User's Namespace.
 func NamespaceOf(name string) string { return prefix + name }
 
-// Of returns the name of the User in whose Namespace an object is, or whose Namespace
-// it is, going by the Namespace's name; "" if there is none.
+// Of returns the name of the User whose Namespace an object is, or is in, by the Namespace's
+// name; "" if there is none.
 func Of(object client.Object) string {
 	name, ok := strings.CutPrefix(cmp.Or(object.GetNamespace(), object.GetName()), prefix)
 	if !ok {
@@ -37,8 +37,8 @@ func Of(object client.Object) string {
 	return name
 }
 
-// Owns reports whether an object is a User's own: a Namespace, or what the User has put
-// into it. Whose it is follows from the Namespace's name.
+// Owns reports whether an object belongs to the User in its Namespace's name: the Namespace
+// itself, or what the User has put into it.
 func Owns(object client.Object) bool {
 	name := Of(object)
 	return name != "" && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, OwnerLabel, name))

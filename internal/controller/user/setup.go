@@ -33,17 +33,16 @@ func Setup(mgr ctrl.Manager, options setup.Options) error {
 		Complete()
 }
 
-// policy takes back who the Namespace belongs to and who may work in it; other conflicts are
-// rejected.
+// policy forces the owner label of the Namespace and the subjects of the RoleBinding, and
+// rejects other conflicts.
 func policy() apply.Policy {
 	return apply.OnConflict(apply.Reject).
 		At(`.metadata.labels["`+OwnerLabel+`"]`, apply.Force).
 		At(".subjects", apply.Force)
 }
 
-// Named returns the User whose Namespace an object is, or is in, going by the Namespace's
-// name.
+// Named returns the User whose Namespace an object is, or is in, by the Namespace's name.
 func Named(object client.Object) types.NamespacedName { return types.NamespacedName{Name: Of(object)} }
 
-// dependsOn is what of its status a User emits from: that its Namespace is there.
+// dependsOn returns the field of its status from which a User emits: the name of its Namespace.
 func dependsOn(user *v1alpha1.User) any { return user.Status.Namespace }

@@ -15,8 +15,8 @@ import (
 
 type status struct{ client client.Reader }
 
-// report says whether the Namespace is there. When it was created is kept of the
-// first one, whatever the cache knew: the change looks at the User as it is.
+// report reports the Namespace. The creation time of the first one is kept, even if the cache
+// is behind, as the change is made to the live User.
 func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconciler.Applied) (reconciler.Report[*v1alpha1.User], error) {
 	namespace, err := s.namespace(ctx, user)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconci
 	}}, nil
 }
 
-// namespace returns the User's own; nil if there is none.
+// namespace returns the User's own Namespace; nil if there is none.
 func (s status) namespace(ctx context.Context, user *v1alpha1.User) (*corev1.Namespace, error) {
 	var namespace corev1.Namespace
 	err := s.client.Get(ctx, client.ObjectKey{Name: NamespaceOf(user.Name)}, &namespace)
@@ -53,7 +53,8 @@ func isThere(namespace *corev1.Namespace) bool {
 	return namespace != nil && namespace.DeletionTimestamp == nil
 }
 
-// conditionOf is that of what was emitted, unless the Namespace makes it untrue.
+// conditionOf returns the condition of what was emitted, unless the state of the Namespace
+// contradicts it.
 func conditionOf(user *v1alpha1.User, namespace *corev1.Namespace, applied reconciler.Applied) metav1.Condition {
 	condition := reconciler.Condition(v1alpha1.ConditionApplied, user.Generation, applied)
 	switch {

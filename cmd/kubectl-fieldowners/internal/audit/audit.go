@@ -1,5 +1,5 @@
-// Package audit reads the objects of a cluster or of files, has owneraudit sum up who writes to
-// them, and prints its report: the command audit.
+// Package audit is the command audit: it reads the objects of a cluster or of files, and prints
+// the report of owneraudit about who writes to them.
 package audit
 
 import (
@@ -139,7 +139,7 @@ func (a *auditor) run(cmd *cobra.Command, args []string) error {
 		return printing
 	}
 	switch {
-	case err != nil: // what was read is shown, whatever came then
+	case err != nil: // what was read is shown in any case
 		return err
 	case !report.Complete:
 		return console.ErrSaid
@@ -164,7 +164,7 @@ func (a *auditor) readFiles() error {
 			return err
 		}
 		var facts lint.Facts
-		if len(whole) >= small { // else the size is not judged
+		if len(whole) >= small { // otherwise the size is not judged
 			facts.ObjectBytes = len(whole)
 		}
 		a.add(owneraudit.Object{Ref: ownerview.RefOf(content), ManagedFields: entries, Unread: unread, Facts: facts})
@@ -172,14 +172,14 @@ func (a *auditor) readFiles() error {
 	})
 }
 
-// small objects are mostly managed fields as a rule, which costs nobody anything.
+// small is the size below which objects are usually mostly managed fields, which does no harm.
 const small = 4 << 10
 
 // maxMistakes is how many mistakes of a contract are printed.
 const maxMistakes = 20
 
-// holdContract reads --contract, and has what is audited compared with it. Its mistakes are
-// printed on stderr, each with its line.
+// holdContract reads --contract, and makes the audit compare objects with it. Mistakes in the
+// file are printed on stderr, each with its line.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil

@@ -24,8 +24,8 @@ import (
 	"coapply.dev/fieldowners/lint"
 )
 
-// readCluster reads kind after kind. One that the server refuses is a problem, and
-// the others are read; anything else ends the audit.
+// readCluster reads kind after kind. A kind that the server refuses is reported as a problem,
+// and the others are read; any other error ends the audit.
 func (a *auditor) readCluster(ctx context.Context, args []string) error {
 	r, kinds, err := a.newCluster(args)
 	if err != nil {
@@ -72,7 +72,7 @@ type cluster struct {
 	namespace string
 	progress  progress
 	refused   []string // kinds that may not be listed
-	refusal   error    // of the first
+	refusal   error    // of the first of them
 }
 
 // noteRefused reports all kinds that may not be listed at once: an audit of all kinds
@@ -111,7 +111,7 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 	return r, kinds, err
 }
 
-// target returns what of a kind the audit is about.
+// target returns which objects of a kind the audit is about.
 func (r *cluster) target(kind kind) watch.Target {
 	t := watch.Target{Resource: kind.GroupVersionResource, Kind: kind.kind, Labels: r.Labels, Fields: r.Fields}
 	if kind.namespaced && !r.AllNamespaces {
@@ -146,9 +146,9 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 	return err
 }
 
-// collectSeldom lets garbage grow to three times what is in use before it is collected,
-// until the result is called. Little is in use here, and collecting would take a third
-// of the time. Who sets GOGC knows better.
+// collectSeldom lets garbage grow to three times the memory in use before it is collected,
+// until back is called, unless GOGC is set. Little memory is in use here, and collecting would
+// take a third of the time.
 func collectSeldom() (back func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
@@ -157,9 +157,9 @@ func collectSeldom() (back func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// newMetadataClient returns a client that asks for metadata and for nothing else. By itself
-// metadata.Interface would take whole objects from a server that cannot give metadata
-// alone, and so values of Secrets.
+// newMetadataClient returns a client that accepts only metadata. metadata.Interface alone would
+// also take whole objects, with values of Secrets, from a server that does not support
+// metadata.
 func newMetadataClient(config *rest.Config) (metadata.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // a request or two at a time
@@ -175,9 +175,8 @@ func (o onlyMetadata) RoundTrip(request *http.Request) (*http.Response, error) {
 	return o.next.RoundTrip(request)
 }
 
-// listPages reads all pages. snapshot is false where a page came too late for the server
-// to know the moment of the first one: then it went on with the objects behind those
-// that were read, as they are now.
+// listPages reads all pages. snapshot is false if a page was asked for too late for the server
+// to know the state of the first one: then it returns the following objects as they are now.
 func listPages(ctx context.Context, client metadata.ResourceInterface, s objects.Selection, each func(*metav1.PartialObjectMetadataList) error) (snapshot bool, err error) {
 	snapshot = true
 	options := metav1.ListOptions{Limit: objects.PageSize, LabelSelector: s.Labels, FieldSelector: s.Fields}
@@ -199,8 +198,8 @@ func listPages(ctx context.Context, client metadata.ResourceInterface, s objects
 	}
 }
 
-// tokenBehind returns the token by which the server offers to go on when the one of
-// the page before has expired.
+// tokenBehind returns the token with which the server offers to go on after that of the page
+// before has expired.
 func tokenBehind(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {

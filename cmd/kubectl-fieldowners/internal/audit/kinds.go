@@ -42,7 +42,7 @@ func (d discovered) versions(kind string) func(apiVersion string) (served, known
 	}
 }
 
-// discover asks the server anew: what an old cache knows may not be served any more.
+// discover asks the server, not a cache, which may have kinds that are no longer served.
 func discover(r *objects.Reader) (discovered, error) {
 	client, err := r.Config.ToDiscoveryClient()
 	if err != nil {
@@ -70,7 +70,7 @@ func discover(r *objects.Reader) (discovered, error) {
 	return d, nil
 }
 
-// note keeps groups that could not be asked as problems.
+// note records groups about which the server could not be asked as problems.
 func (d *discovered) note(err error) error {
 	failed := (*discovery.ErrGroupDiscoveryFailed)(nil)
 	if !errors.As(err, &failed) {

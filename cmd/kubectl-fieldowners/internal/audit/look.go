@@ -13,18 +13,19 @@ import (
 	"coapply.dev/fieldowners/lint"
 )
 
-// maxFound bounds how many findings are kept of what --for sees.
+// maxFound is how many findings of --for are kept.
 const maxFound = 10_000
 
-// seen keeps what --for sees: fights and loops are in no list.
+// seen keeps the fights and loops that --for finds, which no list of objects shows.
 type seen struct {
 	order []ownerview.Ref
 	found map[ownerview.Ref][]lint.Finding
 	count int
 }
 
-// look watches the kinds for a while, and adds what it sees to the audit, also where the context ends
-// first. A kind that cannot be watched is a problem, and the others are watched.
+// look watches the kinds for a while, and adds what it finds to the audit, also if the context
+// ends first. A kind that cannot be watched is reported as a problem, and the others are
+// watched.
 func (r *cluster) look(ctx context.Context, kinds []kind) error {
 	timed, cancel := context.WithTimeout(ctx, r.lookFor)
 	defer cancel()
@@ -48,7 +49,7 @@ func (r *cluster) look(ctx context.Context, kinds []kind) error {
 	return ctx.Err()
 }
 
-// note keeps a fight or a loop, each once.
+// note records a fight or a loop, each once.
 func (l *seen) note(e watch.Event) {
 	ref := ownerview.Ref{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, UID: e.UID}
 	f := lint.Finding{Rule: lint.Rule(e.Type), Message: e.Message, Remedy: "kubectl fieldowners watch " + command.Placeholder}

@@ -14,10 +14,10 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// note prints on stderr what must not be missed, whatever the output.
+// note prints on stderr what must not be missed, for every output format.
 func (a *auditor) note(r owneraudit.Report) {
 	_, width := console.TerminalOf(a.ErrOut)
-	for _, problem := range r.Problems { // which may name all kinds
+	for _, problem := range r.Problems { // a problem may name all kinds
 		fmt.Fprintln(a.ErrOut, ownerview.Wrap("error: "+ownerview.Visible(problem), "", width))
 	}
 	if more := r.ProblemCount - len(r.Problems); more > 0 {
@@ -49,7 +49,7 @@ func (a *auditor) note(r owneraudit.Report) {
 	}
 }
 
-// print prints the report. reading is why it is incomplete.
+// print prints the report. reading is the error by which it is incomplete, or nil.
 func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
 	switch a.output {
 	case "html":

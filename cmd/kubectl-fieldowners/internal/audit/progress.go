@@ -11,7 +11,7 @@ import (
 // progress shows on one line of a terminal how far an audit is. A bar would need a total, which the
 // server returns for one kind at a time, and not for every kind.
 type progress struct {
-	out      *console.StatusLine // nil: nothing is shown
+	out      *console.StatusLine // nil if nothing is shown
 	width    int
 	kind     string
 	number   int // of the kind
@@ -28,8 +28,8 @@ func (p *progress) begin(kind string) {
 	p.say("")
 }
 
-// page shows how many objects of the kind were read and, where the server says, how
-// many are still to come.
+// page shows how many objects of the kind were read and, if the server says so, how many
+// remain.
 func (p *progress) page(objects int, remaining *int64) {
 	text := fmt.Sprintf(": %d objects", objects)
 	if remaining != nil {
@@ -38,7 +38,7 @@ func (p *progress) page(objects int, remaining *int64) {
 	p.say(text)
 }
 
-// look shows each second how long the kinds are still watched, until they are not.
+// look shows each second how much longer the kinds are watched, until ended is closed.
 func (p *progress) look(lookFor time.Duration, ended <-chan struct{}) {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
@@ -52,7 +52,7 @@ func (p *progress) look(lookFor time.Duration, ended <-chan struct{}) {
 	}
 }
 
-// looking shows how long the kinds are still watched.
+// looking shows how much longer the kinds are watched.
 func (p *progress) looking(left time.Duration) {
 	if p.out != nil {
 		line := fmt.Sprintf("watching %d kinds for fights: %v left", p.kinds, max(0, left.Round(time.Second)))
@@ -69,7 +69,7 @@ func (p *progress) say(text string) {
 	p.out.Show(ownerview.Shorten(line, p.width-1))
 }
 
-// end takes the line away.
+// end removes the line.
 func (p *progress) end() {
 	if p.out != nil {
 		p.out.Show("")

@@ -1,4 +1,4 @@
-// Package check predicts what an apply of files would meet: the command check.
+// Package check is the command check: it predicts what an apply of files would do.
 package check
 
 import (
@@ -98,13 +98,13 @@ func (c *command) run(cmd *cobra.Command) error {
 	return err
 }
 
-// asksServer reports whether the API server is asked by a dry run.
+// asksServer reports whether the check is a dry run of the API server.
 func (c *command) asksServer() bool { return c.dryRun == "server" }
 
-// checkFiles checks object by object. Why one cannot be checked is printed on stderr, and the
-// others are checked.
+// checkFiles checks object by object. If one cannot be checked, the reason is printed on
+// stderr, and the others are checked.
 func (c *command) checkFiles(ctx context.Context) (items []result, failed bool, err error) {
-	items = []result{} // a list for programs, also without any
+	items = []result{} // an empty list for programs, not null
 	err = c.ReadFiles(c.files, func(intent objects.Item) error {
 		item, err := c.check(ctx, intent)
 		switch nowhere := (*url.Error)(nil); {
@@ -112,7 +112,7 @@ func (c *command) checkFiles(ctx context.Context) (items []result, failed bool, 
 			items = append(items, item)
 		case ctx.Err() != nil:
 			return err
-		case errors.As(err, &nowhere): // for which no file is to blame
+		case errors.As(err, &nowhere): // no file is the cause
 			return nowhere
 		default:
 			failed = c.Say(fmt.Errorf("%s: %s%w", intent.Source, nameOf(intent.Content), err))
@@ -138,7 +138,7 @@ func (c *command) validate(cmd *cobra.Command) error {
 	return console.CheckManager(cmd, "field-manager", c.manager)
 }
 
-// check finds out what an apply of one object would meet.
+// check returns what an apply of one object would do.
 func (c *command) check(ctx context.Context, item objects.Item) (result, error) {
 	intent := item.Content
 	if nameOf(intent) == "" {
@@ -165,7 +165,7 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 	return found, nil
 }
 
-// liveOf returns the live object, of the cluster or of the files; nil if there is none.
+// liveOf returns the live object, from the cluster or from --live; nil if there is none.
 func (c *command) liveOf(intent map[string]any) (map[string]any, error) {
 	wanted := unstructured.Unstructured{Object: intent}
 	if len(c.live) == 0 {
@@ -195,7 +195,7 @@ func (c *command) liveOf(intent map[string]any) (map[string]any, error) {
 	return nil, fmt.Errorf("--live has %d of that kind and name: tell which by -n", len(found))
 }
 
-// nameOf returns kind and name as the beginning of a message; "" without a name.
+// nameOf returns kind and name, for the beginning of a message; "" without a name.
 func nameOf(object map[string]any) string {
 	o := unstructured.Unstructured{Object: object}
 	if o.GetName() == "" {

@@ -60,7 +60,7 @@ func entryNode(node *yaml.Node, name string) (key, value *yaml.Node) {
 	if node = resolved(node); node == nil || node.Kind != yaml.MappingNode {
 		return nil, nil
 	}
-	for i := 0; i+1 < len(node.Content); i += 2 { // keys and values take turns
+	for i := 0; i+1 < len(node.Content); i += 2 { // keys and values alternate
 		if node.Content[i].Value == name {
 			return node.Content[i], node.Content[i+1]
 		}

@@ -57,7 +57,7 @@ func (c *command) print(items []result) error {
 	return nil
 }
 
-// text prints one object for people.
+// text prints the result of one object for people.
 func (c *command) text(item result) {
 	palette := c.Screen(false).Palette
 	object := ownerview.Ref{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}
@@ -104,7 +104,7 @@ func (c *command) section(heading string, lines []string) {
 	}
 }
 
-// texts returns a line for each that has a text.
+// texts returns the non-empty texts of all.
 func texts[T any](all []T, text func(T) string) (lines []string) {
 	for _, one := range all {
 		if line := text(one); line != "" {
@@ -134,7 +134,7 @@ func (c change) String() string {
 	return fmt.Sprintf("%s: %s -> %s", ownerview.Safe(c.Path), short(c.Before), short(c.After))
 }
 
-// sharing is the text of a field of which it is open whether it is shared as a whole.
+// sharing returns the text of a doubt about whether a field is shared as a whole.
 func (d doubt) sharing() string {
 	if !d.Sharing {
 		return ""
@@ -142,7 +142,7 @@ func (d doubt) sharing() string {
 	return ownerview.Safe(d.Path) + ", or keys of it, perhaps: " + ownerview.Safe(d.Reason)
 }
 
-// open is the text of any other doubt.
+// open returns the text of any other doubt.
 func (d doubt) open() string {
 	what := ownerview.Safe(d.Path)
 	switch {

@@ -21,7 +21,7 @@ type list struct {
 	Items        []result `json:"items"`
 }
 
-// result is what an apply of one object would meet. Values of Secrets are hidden.
+// result is what an apply of one object would do. Values of Secrets are hidden.
 type result struct {
 	File       string     `json:"file"`
 	Line       int        `json:"line"`
@@ -36,14 +36,14 @@ type result struct {
 	Changes    []change   `json:"changes"` // of fields that nobody else owns
 	Unsure     []doubt    `json:"unsure"`
 
-	// Refused are fields that the kind does not have, or not so: the API server refuses
-	// the whole object, and the rest of the result is empty.
+	// Refused lists fields that the kind does not have, or that have a wrong type: the API
+	// server would refuse the whole object, and the rest of the result is empty.
 	Refused []refusal `json:"refused,omitempty"`
 
-	// Takeover is what kubectl apply would do beside that.
+	// Takeover is what kubectl apply would do beside the apply.
 	Takeover *takeover `json:"kubectlTakesOver,omitempty"`
 
-	// crowd is what Lint says of an object with many managers.
+	// crowd is lint's message about an object with many managers.
 	crowd string
 	lines fieldLines
 }
@@ -84,7 +84,7 @@ type doubt struct {
 	Path   string `json:"path"`
 	Line   int    `json:"line"`
 	Reason string `json:"reason"`
-	// Sharing: open is no more than who shares the field.
+	// Sharing reports whether only the sharing of the field is open.
 	Sharing bool `json:"sharing,omitempty"`
 }
 
@@ -105,8 +105,8 @@ func newResult(of objects.Item, live map[string]any) result {
 	return item
 }
 
-// crowdOf returns what lint says of an object with many managers, and "" of any other. What cannot
-// be read is reported elsewhere.
+// crowdOf returns lint's message about an object with many managers, and "" for any other.
+// Managed fields that cannot be read are reported elsewhere.
 func crowdOf(live map[string]any) string {
 	entries, _ := fieldowners.EntriesOf(live)
 	findings, _ := lint.Check(entries, lint.Facts{})
@@ -146,16 +146,16 @@ func (i *result) doubt(path fieldowners.Path, reason string) {
 	i.Unsure = append(i.Unsure, doubt{Path: path.String(), Line: i.lines.of(path), Reason: reason})
 }
 
-// takeover is what kubectl apply --server-side does beside the apply, whatever its
-// field manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply): it takes over
-// all that was written by client-side apply, and applies the file once more, which
-// removes what the file does not list. Other clients do nothing of the kind.
+// takeover is what kubectl apply --server-side does beside the apply, whatever its field
+// manager (migrateToSSAIfNecessary in k8s.io/kubectl/pkg/cmd/apply): it takes over all that was
+// written by client-side apply, and applies the file once more, which removes what the file
+// does not list. Other clients do not do this.
 type takeover struct {
 	From    []ownerview.OwnerItem `json:"from"`
 	Removes []string              `json:"removes"` // paths, owned by nobody else
 }
 
-// String returns what kubectl would remove, and whose fields.
+// String returns what kubectl would remove, and the owners of these fields.
 func (t *takeover) String() string {
 	var owners []string
 	for _, o := range t.From {
@@ -165,7 +165,7 @@ func (t *takeover) String() string {
 		strings.Join(owners, ", ") + " wrote by client-side apply"
 }
 
-// takeoverOf returns what kubectl would take over of a live object; nil for nothing.
+// takeoverOf returns what kubectl would take over in a live object; nil for nothing.
 func takeoverOf(live fieldowners.Ownership, intent map[string]any) *takeover {
 	var found takeover
 	for _, entry := range live.Entries() {

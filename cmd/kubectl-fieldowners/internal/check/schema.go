@@ -16,8 +16,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// kindSchemas are the API server's own schemas, from /openapi/v3: those that it types
-// an apply by.
+// kindSchemas are the API server's own schemas, from /openapi/v3, which it uses for applies.
 type kindSchemas struct {
 	server openapi3.Root                                       // nil: it cannot be asked
 	known  map[schema.GroupVersion]managedfields.TypeConverter // nil: there is none
@@ -81,13 +80,13 @@ type wrongField struct {
 // wrongLine is a line of structured-merge-diff's typed.ValidationErrors.
 var wrongLine = regexp.MustCompile(`^\s*(\S.*?): (field not declared in schema|duplicate entries for key|expected [a-z]+)`)
 
-// maxWrong is about how many wrong fields of an object are listed: the whole object is validated
-// again for each.
+// maxWrong is about how many wrong fields of an object are listed, as the whole object is
+// validated again for each.
 const maxWrong = 50
 
-// wrongFields lists what is wrong with an object, in the order of paths; known reports
-// whether the schema has its kind. Of a map that has several unknown fields the schema
-// names one, any of them, so what it names is taken out and the rest is asked for again.
+// wrongFields returns what is wrong with an object, in the order of paths; known reports
+// whether the schema has its kind. The schema names only one of several unknown fields of a
+// map, so that one is removed and the rest is validated again.
 func wrongFields(converter managedfields.TypeConverter, object *unstructured.Unstructured) (wrong []wrongField, known bool) {
 	rest := object.DeepCopy()
 	for len(wrong) < maxWrong {
@@ -113,7 +112,7 @@ func wrongFields(converter managedfields.TypeConverter, object *unstructured.Uns
 
 func keepParents(fieldowners.Path) bool { return true }
 
-// wrongIn reads an error of the schema. It quotes no values.
+// wrongIn returns the fields in an error of the schema, without values.
 func wrongIn(object map[string]any, err error) (wrong []wrongField) {
 	for line := range strings.Lines(err.Error()) {
 		match := wrongLine.FindStringSubmatch(line)
@@ -134,8 +133,9 @@ func wrongIn(object map[string]any, err error) (wrong []wrongField) {
 	return wrong
 }
 
-// newFields are the topmost fields of an intent for which a live object has no example:
-// a field of the same name, of any item in a list. Metadata is that of every kind.
+// newFields returns the topmost fields of an intent for which the live object has no example: a
+// field of the same name, in any item of a list. Metadata is the same for all kinds and left
+// out.
 func newFields(intent fieldowners.Field, live map[string]any) (found []fieldowners.Path) {
 	var walk func(field fieldowners.Field, examples []any)
 	walk = func(field fieldowners.Field, examples []any) {

@@ -12,7 +12,7 @@ import (
 	"coapply.dev/fieldowners/predict"
 )
 
-// checkByServer asks the API server by a dry run what an apply of one object would meet.
+// checkByServer returns what an apply of one object would do, by a dry run of the API server.
 func (c *command) checkByServer(ctx context.Context, of objects.Item) (result, error) {
 	live := c.client
 	wanted := &unstructured.Unstructured{Object: of.Content}
@@ -46,7 +46,7 @@ func (c *command) checkByServer(ctx context.Context, of objects.Item) (result, e
 	return item, nil
 }
 
-// completeNamespace puts an object without a namespace into that of the command line.
+// completeNamespace sets the namespace of an object that has none to that of the command line.
 func (c *command) completeNamespace(wanted *unstructured.Unstructured) error {
 	namespaced, err := c.client.IsObjectNamespaced(wanted)
 	if err != nil || !namespaced || wanted.GetNamespace() != "" {

@@ -1,5 +1,4 @@
-// Package console is what all commands share of a command line: the streams, how a
-// command ends, the flags that several of them have, and how they print.
+// Package console has what the commands share: streams, exit codes, flags, and printing.
 package console
 
 import (
@@ -19,7 +18,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// Name is how people call the plugin.
+// Name is the command by which people call the plugin.
 const Name = "kubectl fieldowners"
 
 // The exit codes of kubectl diff, one of our own, and a shell's for an interrupt.
@@ -32,15 +31,16 @@ const (
 )
 
 var (
-	// ErrFound ends a command that found what it looks for, and has printed it.
+	// ErrFound is returned by a command that has printed findings.
 	ErrFound = errors.New("found")
-	// ErrUnsure ends a command that found nothing but is not certain, and has printed why.
+	// ErrUnsure is returned by a command that found nothing but is not certain, and has printed
+	// why.
 	ErrUnsure = errors.New("not certain")
-	// ErrSaid ends a command that has printed on stderr what went wrong.
+	// ErrSaid is returned by a command that has printed on stderr what went wrong.
 	ErrSaid = errors.New("said")
 )
 
-// Console is the streams of a command, and how to print on them.
+// Console is the streams of a command, with settings for printing.
 type Console struct {
 	genericiooptions.IOStreams
 
@@ -49,7 +49,7 @@ type Console struct {
 
 // Run runs a command and returns its exit code.
 func Run(ctx context.Context, newRoot func(genericiooptions.IOStreams) *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	klog.SetLogger(logr.Discard()) // what client libraries have to say comes back as errors
+	klog.SetLogger(logr.Discard()) // client libraries return errors
 	out := &output{Writer: stdout}
 	stderr = &StatusLine{Writer: stderr}
 	root := newRoot(genericiooptions.IOStreams{In: stdin, Out: out, ErrOut: stderr})
@@ -79,7 +79,7 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 	return exitError
 }
 
-// OneLine returns what is wrong the way kubectl says it.
+// OneLine returns an error's message as kubectl prints it, on one line.
 func OneLine(err error) string {
 	text, known := cmdutil.StandardErrorMessage(err)
 	if !known {
@@ -91,7 +91,7 @@ func OneLine(err error) string {
 	return ownerview.Visible(strings.Join(strings.Fields(text), " "))
 }
 
-// Say reports whether there is an error, and prints it on stderr.
+// Say prints an error on stderr, if there is one, and reports whether there is.
 func (c *Console) Say(err error) bool {
 	var several utilerrors.Aggregate
 	switch {

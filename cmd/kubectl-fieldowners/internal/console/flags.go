@@ -16,15 +16,16 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// ExamplePath is how --help shows a path through a list.
+// ExamplePath is the example in --help of a path through a list.
 const ExamplePath = `'.spec.template.spec.containers[name="web"].image'`
 
-// UsageError returns what is wrong with the command line, and where to read more.
+// UsageError returns an error that says what is wrong with the command line, and where to read
+// more.
 func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	return fmt.Errorf("%w; see %s --help", fmt.Errorf(format, args...), cmd.CommandPath())
 }
 
-// NoArgs refuses arguments.
+// NoArgs returns an error if there are arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UsageError(cmd, "%q is too much: the command takes no arguments", args[0])
@@ -32,8 +33,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Complete has a flag completed. It panics for a flag that the command does not have, which any
-// test finds.
+// Complete sets the completion of a flag. It panics if the command does not have the flag.
 func Complete(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err)
@@ -85,10 +85,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return UsageError(cmd, "%w", err)
 }
 
-// printedForm is how reports show a manager: with its operation and its subresource.
+// printedForm matches a manager as reports show it: with its operation and its subresource.
 var printedForm = regexp.MustCompile(`^(.+)/(Apply|Update)(\[[^\]]*\])?$`)
 
-// CheckManager refuses what cannot be the name of a field manager.
+// CheckManager returns an error for what cannot be the name of a field manager.
 func CheckManager(cmd *cobra.Command, flag, name string) error {
 	if name == "" {
 		return UsageError(cmd, "--%s: the name of a field manager is needed", flag)

@@ -15,8 +15,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// Screen returns how to print: within the width of a terminal and in colour, or
-// complete and plain where a program reads.
+// Screen returns how to print: within the width of a terminal and in colour, or complete and
+// plain for a program.
 func (c *Console) Screen(noHeaders bool) ownerview.Screen {
 	terminal, width := TerminalOf(c.Out)
 	s := ownerview.Screen{Width: width, Now: time.Now(), NoHeaders: noHeaders}
@@ -26,8 +26,7 @@ func (c *Console) Screen(noHeaders bool) ownerview.Screen {
 	return s
 }
 
-// TerminalOf reports whether a stream is a terminal, and its width. A stream to read from is one
-// if reading waits for a person to type.
+// TerminalOf reports whether a stream is a terminal, and returns its width.
 func TerminalOf(stream any) (is bool, width int) {
 	switch wrapped := stream.(type) {
 	case *output:
@@ -49,8 +48,7 @@ func TerminalOf(stream any) (is bool, width int) {
 	return true, width
 }
 
-// Structured prints what programs read, as json or yaml; other outputs have been printed
-// already.
+// Structured prints content as json or yaml; for other outputs it does nothing.
 func (c *Console) Structured(output string, content any) error {
 	text, err := Encode(output, content)
 	if err == nil {
@@ -70,7 +68,8 @@ func Encode(output string, content any) ([]byte, error) {
 	return nil, nil
 }
 
-// output remembers that something could not be written: half an answer is no answer.
+// output is a writer that remembers its first error, so that the command fails if its output is
+// incomplete.
 type output struct {
 	io.Writer
 
@@ -85,8 +84,8 @@ func (o *output) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// StatusLine is stderr with a line at its end that changes. What else is written, such
-// as a warning of the API server, takes its place.
+// StatusLine is a writer to stderr with a changing last line. Other output, such as a warning
+// of the API server, replaces that line.
 type StatusLine struct {
 	io.Writer
 
@@ -94,10 +93,10 @@ type StatusLine struct {
 	shown bool
 }
 
-// ClearLine takes the last line of a terminal away.
+// ClearLine clears the last line of a terminal.
 const ClearLine = "\r\x1b[K"
 
-// Show writes the line in the place of the one before; "" takes it away.
+// Show replaces the line; "" removes it.
 func (s *StatusLine) Show(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +119,8 @@ func (s *StatusLine) clear() {
 	s.shown = false
 }
 
-// Version returns what the go command has recorded: the module's version where it was
-// installed by go install, the commit where it was built from a checkout.
+// Version returns what the go command has recorded: the module's version if the plugin was
+// installed by go install, the commit if it was built from a checkout.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -8,12 +8,12 @@ import (
 	"github.com/owenrumney/go-sarif/v2/sarif"
 )
 
-// NewSarif returns a run of the plugin without a result yet.
+// NewSarif returns a run of the plugin without results.
 func NewSarif() *sarif.Run {
 	return sarif.NewRun(sarif.Tool{Driver: &sarif.ToolComponent{Name: Name, Rules: []*sarif.ReportingDescriptor{}}})
 }
 
-// PrintSarif prints one run as SARIF 2.1.0, for what shows findings beside the code.
+// PrintSarif prints one run as SARIF 2.1.0, for tools that show findings beside the code.
 func (c *Console) PrintSarif(run *sarif.Run) error {
 	report, err := sarif.New(sarif.Version210)
 	if err != nil {
@@ -23,8 +23,8 @@ func (c *Console) PrintSarif(run *sarif.Run) error {
 	return c.Structured("json", report)
 }
 
-// LineOf returns a line of a file for SARIF. A relative path becomes a relative reference, as
-// seen from the root of whatever is checked.
+// LineOf returns a line of a file for SARIF. A relative path stays a relative reference, to the
+// root of what is checked.
 func LineOf(path string, line int) *sarif.Location {
 	uri := url.URL{Path: filepath.ToSlash(path)}
 	if filepath.IsAbs(path) {

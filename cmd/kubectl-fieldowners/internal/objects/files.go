@@ -26,22 +26,22 @@ import (
 type Item struct {
 	Document
 
-	Places  []int  // that lead to it through the Lists around it
-	Source  string // names it in messages
+	Places  []int  // indexes of the item in the Lists around it
+	Source  string // its name in messages
 	Content map[string]any
 }
 
-// Document is one of a file.
+// Document is one document of a file.
 type Document struct {
 	File string // "stdin" for -
-	Line int    // of its first line
+	Line int    // number of its first line
 	Text []byte
 }
 
-// ReadFiles reads the objects of files, "-" for stdin: YAML with any number of
-// documents, JSON, and Lists, whose items are passed on one by one. One document is in memory
-// at a time, and one item of it as an object. Errors name file and line, and quote
-// nothing of what they are about: it may be a Secret.
+// ReadFiles reads the objects of files, "-" for stdin: YAML with any number of documents, JSON,
+// and Lists, whose items are passed on one by one. One document is in memory at a time, and one
+// of its items as an object. Errors name file and line, and quote nothing of the content, which
+// may be a Secret.
 func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	for _, path := range paths {
 		file, content, err := r.open(path)
@@ -65,7 +65,7 @@ func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	return nil
 }
 
-// readDocument reports whether there is anything in a document.
+// readDocument reads the objects of a document, and reports whether there are any.
 func (r *Reader) readDocument(d Document, each func(Item) error) (found bool, err error) {
 	source := fmt.Sprintf("%s, line %d", d.File, d.Line)
 	one := func(source string, places []int, object map[string]any) error {
@@ -103,7 +103,7 @@ func (r *Reader) ReadAll(paths ...string) (all []map[string]any, err error) {
 	return all, err
 }
 
-// ReadFile reads the whole of a file that has no objects.
+// ReadFile returns the content of a file that is not about objects.
 func (r *Reader) ReadFile(path string) (source string, content []byte, err error) {
 	source, file, err := r.open(path)
 	if err != nil {
@@ -128,8 +128,7 @@ func (r *Reader) open(path string) (source string, content io.ReadCloser, err er
 	return path, file, err
 }
 
-// openStdin gives up when the command is interrupted. What still reads then ends with
-// the process.
+// openStdin returns stdin. Reading ends with an error when the command is interrupted.
 func (r *Reader) openStdin() io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {
@@ -214,7 +213,7 @@ func decode(source string, line int, text []byte) (map[string]any, error) {
 
 var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?`)
 
-// atLine makes the line of a YAML error one of the file.
+// atLine returns a YAML error with its line counted from the beginning of the file.
 func atLine(err error, start int) error {
 	text := strings.ReplaceAll(err.Error(), "\n", " ")
 	line := start
@@ -228,7 +227,7 @@ func atLine(err error, start int) error {
 	return fmt.Errorf("line %d: no YAML: %s", line, withoutQuotes(text[len(match[0]):]))
 }
 
-// withoutQuotes cuts a message off where it begins to quote the file.
+// withoutQuotes returns a message up to where it begins to quote the file.
 func withoutQuotes(text string) string {
 	for _, mark := range []string{"did not find expected", "could not find expected"} { // characters of YAML
 		if strings.HasPrefix(text, mark) {

@@ -40,7 +40,7 @@ func (s *Source) AddFlags(cmd *cobra.Command) {
 	s.Selection.AddFlags(cmd)
 }
 
-// Check refuses what is about files and about a cluster.
+// Check returns an error if flags and arguments are about both files and a cluster.
 func (s *Source) Check(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(s.Files) > 0 && len(args) > 0:
@@ -68,8 +68,8 @@ func (r *Reader) AddFlags(root *cobra.Command) {
 	}
 }
 
-// CompleteObjects completes TYPE, NAME and TYPE/NAME as kubectl get does. kubectl asks
-// for it through the executable kubectl_complete-fieldowners beside ours.
+// CompleteObjects completes TYPE, NAME and TYPE/NAME as kubectl get does. kubectl calls the
+// executable kubectl_complete-fieldowners for it, which lies beside ours.
 func (r *Reader) CompleteObjects(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = completion.ResourceTypeAndNameCompletionFunc(cmdutil.NewFactory(r.Config))
 }
@@ -93,8 +93,7 @@ func (r *Reader) About(cmd *cobra.Command, from Source, incomplete error) ownerp
 	return about
 }
 
-// cluster names the cluster that was asked, as far as the kubeconfig does, and the
-// namespace.
+// cluster returns the name of the cluster in the kubeconfig, and the namespace.
 func (r *Reader) cluster(from Source) string {
 	text := "cluster"
 	context := *r.Config.Context
@@ -116,7 +115,7 @@ func (r *Reader) cluster(from Source) string {
 // narrowing are the flags that leave out fields or objects.
 var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
 
-// narrowed returns those of the command line, to write them on the page.
+// narrowed returns the narrowing flags of the command line, to write them on the page.
 func narrowed(cmd *cobra.Command) string {
 	var given []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

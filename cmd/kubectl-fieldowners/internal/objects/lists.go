@@ -11,19 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// list is a List of which the items have not been decoded yet.
+// list is a List whose items have not been decoded yet.
 type list struct {
 	file             string
 	kind, apiVersion string
 	items            []Document
 }
 
-// long is from where on a document in YAML is taken apart before it is decoded, which
-// takes a hundred times its size.
+// long is the size from which a YAML document is split before it is decoded, as decoding takes
+// a hundred times its size in memory.
 const long = 1 << 20
 
-// list takes a document apart that is a List; is reports whether it is one, as far as can
-// be seen without decoding its items.
+// list splits a document that is a List; is reports whether it is one, as far as that shows
+// without decoding its items.
 func (d Document) list() (l list, is bool) {
 	if text := bytes.TrimSpace(d.Text); len(text) > 0 && text[0] == '{' {
 		l, is = jsonList(text)
@@ -50,8 +50,8 @@ func jsonList(text []byte) (l list, is bool) {
 	return l, true
 }
 
-// What kubectl writes of a List begins in the first column: its keys, and the dashes
-// of its items. An anchor may be meant in another item.
+// In a List by kubectl the keys, and the dashes of items, begin in the first column. A document
+// with an anchor is not split, as another item may refer to it.
 var (
 	listKey = regexp.MustCompile(`^(kind|apiVersion): "?([\w./-]+)"?\s*$`)
 	anchor  = regexp.MustCompile(`(?m)[:-] +[&*]\w`)
@@ -96,11 +96,11 @@ func yamlList(text []byte, first int) (l list, is bool) {
 	return l, is
 }
 
-// visit takes one object, what names it in messages, and the places that lead to it through the
-// Lists around it.
+// visit is called with one object, its name in messages, and its indexes in the Lists around
+// it.
 type visit = func(source string, places []int, object map[string]any) error
 
-// each decodes item after item.
+// each decodes the items one by one, and calls visit.
 func (l list) each(source string, each visit) error {
 	for i, d := range l.items {
 		l.items[i].Text = nil
@@ -113,7 +113,7 @@ func (l list) each(source string, each visit) error {
 		}
 		var item any = object
 		if object == nil {
-			item = nil // and no empty object
+			item = nil // not an empty object
 		}
 		if err := flattenItem(source, nil, i, item, l.kind, l.apiVersion, each); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (l list) each(source string, each visit) error {
 	return nil
 }
 
-// flatten passes on the items of a List, or the object itself.
+// flatten calls each with the items of a List, or with the object itself.
 func flatten(source string, places []int, object map[string]any, each visit) error {
 	kind, _ := object["kind"].(string)
 	apiVersion, _ := object["apiVersion"].(string)
@@ -144,7 +144,7 @@ func flatten(source string, places []int, object map[string]any, each visit) err
 	return nil
 }
 
-// flattenItem passes on an item of a List of a kind.
+// flattenItem calls each with an item of a List of a kind.
 func flattenItem(source string, places []int, i int, raw any, kind, apiVersion string, each visit) error {
 	at := fmt.Sprintf("%s, item %d", source, i)
 	item, isMap := raw.(map[string]any)

@@ -1,7 +1,7 @@
 // Package objects reads objects from files and from the cluster that a command line names.
 //
-// Nothing of it interprets managed fields. Every request, and reading from stdin, ends with
-// the command: see Reader.EndWith.
+// It does not interpret managed fields. Every request, and reading from stdin, ends with the
+// command: see Reader.EndWith.
 package objects
 
 import (
@@ -23,7 +23,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 )
 
-// PageSize is how many objects a request asks for.
+// PageSize is the limit of each list request.
 const PageSize = 500
 
 // Reader reads objects for one command.
@@ -39,8 +39,8 @@ func NewReader(c *console.Console) *Reader {
 	return &Reader{Console: c, Config: genericclioptions.NewConfigFlags(true)}
 }
 
-// EndWith has every request, and reading from stdin, end with the context. Some of the libraries
-// that send requests take no context.
+// EndWith makes every request, and reading from stdin, end with the context, as some of the
+// libraries that send requests take no context.
 func (r *Reader) EndWith(ctx context.Context) {
 	r.done = ctx.Done()
 	warnings := rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true}) // one for all clients
@@ -51,7 +51,7 @@ func (r *Reader) EndWith(ctx context.Context) {
 	}
 }
 
-// ending ends requests with a context that is not their own.
+// ending is a transport whose requests also end with another context.
 type ending struct {
 	ctx  context.Context
 	next http.RoundTripper
@@ -70,7 +70,7 @@ func (e ending) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// closing does something more when what was read is closed.
+// closing is a body that calls a function when it is closed.
 type closing struct {
 	io.ReadCloser
 
@@ -96,13 +96,13 @@ func (r *Reader) Connect() (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Mapper: mapper})
 }
 
-// Namespace returns the namespace of objects that name none; enforced reports that it is from the
-// command line, and not from the kubeconfig.
+// Namespace returns the namespace of objects without one; enforced reports whether it is from
+// the command line, and not from the kubeconfig.
 func (r *Reader) Namespace() (namespace string, enforced bool, err error) {
 	return r.Config.ToRawKubeConfigLoader().Namespace()
 }
 
-// Builder returns kubectl's own reader of arguments.
+// Builder returns kubectl's builder, which reads the objects that arguments name.
 func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 	namespace, _, err := r.Namespace()
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 		LabelSelectorParam(s.Labels).FieldSelectorParam(s.Fields), nil
 }
 
-// Mapping finds a type by any name that kubectl knows it by.
+// Mapping returns the mapping of a type by any name that kubectl knows for it.
 func (r *Reader) Mapping(name string) (*meta.RESTMapping, error) {
 	builder, err := r.Builder(Selection{})
 	if err != nil {
@@ -123,8 +123,8 @@ func (r *Reader) Mapping(name string) (*meta.RESTMapping, error) {
 	return builder.ResourceTypeOrNameArgs(true, name).Do().ResourceMapping()
 }
 
-// ReadCluster reads the objects that arguments name as they do for kubectl get. It
-// goes on after one that cannot be read, and returns all errors.
+// ReadCluster reads the objects that arguments name, as for kubectl get. It goes on after an
+// object that cannot be read, and returns all errors.
 func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[string]any)) error {
 	builder, err := r.Builder(s)
 	if err != nil {
@@ -139,8 +139,8 @@ func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[st
 	})
 }
 
-// Counterpart reads the live object of the kind, namespace and name that a file has; nil if it
-// does not exist. An empty namespace is that of the command line.
+// Counterpart returns the live object with the kind, namespace and name of an object in a file;
+// nil if it does not exist. An empty namespace means that of the command line.
 func (r *Reader) Counterpart(kind schema.GroupVersionKind, own, name string) (map[string]any, error) {
 	namespace, enforced, err := r.Namespace()
 	if err != nil {
@@ -168,8 +168,8 @@ func (r *Reader) Counterpart(kind schema.GroupVersionKind, own, name string) (ma
 	return contentOf(infos[0]), nil
 }
 
-// Same reports whether two contents are of one object: of its kind, its name and, where both name
-// one, its namespace.
+// Same reports whether two contents are of the same object: with its kind, its name and, if
+// both have one, its namespace.
 func Same(a, b map[string]any) bool {
 	x, y := unstructured.Unstructured{Object: a}, unstructured.Unstructured{Object: b}
 	return x.GroupVersionKind().GroupKind() == y.GroupVersionKind().GroupKind() && x.GetName() == y.GetName() &&

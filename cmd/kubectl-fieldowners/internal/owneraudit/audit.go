@@ -1,9 +1,9 @@
-// Package owneraudit sums up the ownership of many objects: which managers write to
-// them, what Lint finds, and which managers own fields together.
+// Package owneraudit summarises the ownership of many objects: which managers write to them,
+// what lint finds, and which managers share fields.
 //
-// It is pure, and what it holds does not grow with the number of objects: it counts,
-// and keeps a bounded number of examples. Where names are as many as objects, as a
-// hostile client may make them, it stops telling them apart and says so.
+// It is pure, and its memory does not grow with the number of objects: it counts, and keeps a
+// bounded number of examples. If there are too many names, which a hostile client may make, it
+// counts the rest together and says so.
 //
 //	audit := owneraudit.New()
 //	for each object {
@@ -31,18 +31,18 @@ type Object struct {
 	ownerview.Ref
 
 	ManagedFields []metav1.ManagedFieldsEntry
-	Unread        []error // entries that are no entries at all
+	Unread        []error // for entries that cannot be decoded
 	Facts         lint.Facts
 }
 
-// Audit sums up objects, one after another. Use New.
+// Audit summarises objects, one after another. Make it by New.
 type Audit struct {
 	report   Report
 	managers map[Manager]*managerTally
 	findings map[findingKey]*Finding
 	overlaps map[[2]Manager]*Overlap
 
-	held *held // nil: there is no contract
+	held *held // nil without a contract
 
 	// Of the object that is being added:
 	holders []*managerTally // its managers, each once
@@ -50,7 +50,7 @@ type Audit struct {
 	pairs   map[holderPair]int
 }
 
-// New returns an audit of no object yet.
+// New returns an Audit without objects.
 func New() *Audit {
 	return &Audit{
 		managers: map[Manager]*managerTally{},
@@ -60,8 +60,8 @@ func New() *Audit {
 	}
 }
 
-// Add counts an object, and reports whether anything is found. Entries that cannot be
-// read are problems; the others count.
+// Add counts an object, and reports whether there is a finding. Entries that cannot be read are
+// reported as problems; the others count.
 func (a *Audit) Add(o Object) (found bool) {
 	a.report.Objects++
 	for _, err := range o.Unread {
@@ -89,7 +89,7 @@ func (a *Audit) Add(o Object) (found bool) {
 	return len(findings)+len(byContract) > 0
 }
 
-// readable returns the entries that can be read; of each other one it notes why not.
+// readable returns the entries that can be read, and records problems for the others.
 func (a *Audit) readable(o Object) []metav1.ManagedFieldsEntry {
 	_, unread := fieldowners.ParseReadable(o.ManagedFields)
 	for _, wrong := range unread {
@@ -102,7 +102,7 @@ func (a *Audit) readable(o Object) []metav1.ManagedFieldsEntry {
 	return good
 }
 
-// Problem notes that something could not be read.
+// Problem records that something could not be read.
 func (a *Audit) Problem(err error) {
 	a.report.ProblemCount++
 	if len(a.report.Problems) < MaxProblems {
@@ -110,13 +110,13 @@ func (a *Audit) Problem(err error) {
 	}
 }
 
-// Listed notes that a kind was read, as far as it could be.
+// Listed records that a kind was read, completely or not.
 func (a *Audit) Listed(l List) { a.report.Lists = append(a.report.Lists, l) }
 
 // Objects returns how many objects were added.
 func (a *Audit) Objects() int { return a.report.Objects }
 
-// later returns the later of two times; a nil one is not known.
+// later returns the later of two times; nil is an unknown time.
 func later(known *time.Time, then *metav1.Time) *time.Time {
 	if then == nil || then.IsZero() || known != nil && !then.After(*known) {
 		return known
@@ -124,16 +124,16 @@ func later(known *time.Time, then *metav1.Time) *time.Time {
 	return new(then.UTC())
 }
 
-// findingKey is what findings are counted by.
+// findingKey identifies findings that are counted together.
 type findingKey struct {
 	rule     lint.Rule
 	manager  Manager
-	remedy   string // it names other managers as well
+	remedy   string // it may name other managers as well
 	contract bool
 }
 
-// Found counts findings about an object that somebody else made: those of an object in one
-// call, so that it counts once.
+// Found counts findings that were made elsewhere. Pass all findings of an object in one call,
+// so that it counts once.
 func (a *Audit) Found(object ownerview.Ref, findings []lint.Finding) {
 	a.countFindings(object, findings, false)
 }
@@ -170,8 +170,7 @@ func (a *Audit) countFindings(object ownerview.Ref, findings []lint.Finding, byC
 	}
 }
 
-// Report returns what was found so far. complete says that everything asked for was
-// read.
+// Report returns what was found so far. complete is true if everything asked for was read.
 func (a *Audit) Report(complete bool) Report {
 	report := a.report
 	report.Complete = complete && report.ProblemCount == 0
@@ -192,7 +191,7 @@ func (a *Audit) Report(complete bool) Report {
 
 func compareManagers(a, b *Manager) int {
 	if a == nil || b == nil {
-		return 0 // of one rule all have one or none has
+		return 0 // either all findings of a rule have one or none has
 	}
 	return a.Compare(*b)
 }

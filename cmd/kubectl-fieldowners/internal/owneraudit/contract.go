@@ -12,15 +12,15 @@ import (
 	"coapply.dev/fieldowners/lint"
 )
 
-// Contract is what a report says of the contract that the objects were compared with; what
-// breaks it is among the findings.
+// Contract is the part of a report about the contract with which the objects were compared;
+// violations are among the findings.
 type Contract struct {
-	// Unowned lists what managers that were met may own, and owned on no object. It is
-	// information and no finding.
+	// Unowned lists what managers in the audit may own, and owned on no object. This is no
+	// finding.
 	Unowned []Unowned `json:"unowned"`
 }
 
-// Unowned is a path that a manager may own and does not.
+// Unowned is a path that a manager may own and does not own.
 type Unowned struct {
 	Manager   string                            `json:"manager"`
 	Kind      string                            `json:"kind"` // with its group: Deployment.apps
@@ -28,26 +28,26 @@ type Unowned struct {
 	Path      string                            `json:"path"`
 }
 
-// held is a contract that objects are compared with.
+// held is a contract with which objects are compared, and its counts.
 type held struct {
 	comparer *contract.Comparer
 	unowned  map[Unowned]int   // on how many objects
 	met      map[metOfKind]int // on how many objects a manager owns anything
 }
 
-// metOfKind is a manager on objects of a kind.
+// metOfKind identifies a manager on objects of a kind.
 type metOfKind struct {
 	manager, kind string
 	operation     metav1.ManagedFieldsOperationType
 }
 
-// Compare has every object that is added from now on compared with a contract.
+// Compare makes Add compare every further object with a contract.
 func (a *Audit) Compare(with *contract.Comparer) {
 	a.held = &held{comparer: with, unowned: map[Unowned]int{}, met: map[metOfKind]int{}}
 }
 
-// compare finds what breaks the contract. What Lint takes for a wide update, from managed
-// fields alone, is judged by the contract where it names the manager.
+// compare returns the violations of the contract, and the findings of lint without wide updates
+// of managers that the contract names: the contract decides about these.
 func (h *held) compare(o Object, findings []lint.Finding) (rest, byContract []lint.Finding) {
 	if h == nil {
 		return findings, nil
@@ -68,7 +68,7 @@ func (h *held) compare(o Object, findings []lint.Finding) (rest, byContract []li
 	return rest, byContract
 }
 
-// findingOf turns a finding of the contract into one of the form that others have.
+// findingOf returns a finding of the contract as a lint.Finding.
 func findingOf(f contract.Finding) lint.Finding {
 	const shown = 3
 	found := lint.Finding{
@@ -105,7 +105,8 @@ func (h *held) count(kind string, ownership fieldowners.Ownership, unowned []con
 	}
 }
 
-// report lists what its manager owned on no object, of those that have the manager.
+// report returns the report, with the paths that a manager owned on none of the objects on
+// which it was met.
 func (h *held) report() *Contract {
 	if h == nil {
 		return nil

@@ -16,11 +16,11 @@ type managerTally struct {
 	kinds    map[Kind]int // by the kind without its count
 	versions map[string]bool
 
-	object int // the last one that it was counted for, by Report.Objects
+	object int // the last object for which it was counted, by Report.Objects
 	number int // of that object's holders
 }
 
-// countEntries counts objects and bytes of the managers, and scans what they own.
+// countEntries counts objects and bytes of the managers, and scans their fields.
 func (a *Audit) countEntries(o Object) {
 	kind := Kind{APIVersion: o.APIVersion, Kind: o.Kind}
 	a.holders, a.scan.found = a.holders[:0], a.scan.found[:0]
@@ -38,7 +38,7 @@ func (a *Audit) countEntries(o Object) {
 		if len(tally.versions) < maxKinds {
 			tally.versions[entry.APIVersion] = true
 		}
-		if tally.object != a.report.Objects { // else a second entry on this object
+		if tally.object != a.report.Objects { // otherwise a second entry on this object
 			tally.object, tally.number = a.report.Objects, len(a.holders)
 			a.holders = append(a.holders, tally)
 			tally.row.Objects++
@@ -50,7 +50,7 @@ func (a *Audit) countEntries(o Object) {
 	}
 }
 
-// manager returns the row of a manager; nil where there are too many.
+// manager returns the row of a manager; nil if there are too many.
 func (a *Audit) manager(m Manager) *managerTally {
 	tally := a.managers[m]
 	if tally == nil && len(a.managers) < MaxManagers {
@@ -60,7 +60,7 @@ func (a *Audit) manager(m Manager) *managerTally {
 	return tally
 }
 
-// sizeOf returns the length of an entry as JSON, but for what JSON escapes in names.
+// sizeOf returns the length of an entry as JSON, without escapes in names.
 func sizeOf(entry *metav1.ManagedFieldsEntry) int {
 	const names = `{"manager":"","operation":"","apiVersion":"","fieldsType":"","fieldsV1":}`
 	size := len(names) + len(entry.Manager) + len(entry.Operation) + len(entry.APIVersion) +
@@ -119,14 +119,14 @@ func (a *Audit) countFields(o Object) {
 	}
 }
 
-// countField counts one field for all who own it. Where all own only that it is there
-// and fields below it, it is no field of theirs.
+// countField counts one field for all its owners. If all own only its existence and fields
+// below it, it is not counted.
 func (a *Audit) countField(field []scanned) {
 	owners := field[:0]
 	isLeaf := false
 	for _, f := range field {
 		isLeaf = isLeaf || f.leaf
-		if last := len(owners) - 1; last >= 0 && owners[last].holder == f.holder { // in another API version
+		if last := len(owners) - 1; last >= 0 && owners[last].holder == f.holder { // its entry in another apiVersion
 			owners[last].leaf = owners[last].leaf || f.leaf
 			continue
 		}
@@ -175,7 +175,7 @@ func (a *Audit) countOverlap(o Object, pair holderPair, fields int) {
 	overlap.Objects++
 }
 
-// sharedPath finds a field that both managers own, the first in the order of paths.
+// sharedPath returns the first field, in the order of paths, that both managers own.
 func sharedPath(o Object, managers [2]Manager) fieldowners.Path {
 	var all [2][]fieldowners.Entry
 	for _, raw := range o.ManagedFields {
@@ -183,7 +183,7 @@ func sharedPath(o Object, managers [2]Manager) fieldowners.Path {
 		if i < 0 {
 			continue
 		}
-		if entry, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{raw}); err == nil { // as it was before
+		if entry, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{raw}); err == nil { // it was parsed before
 			all[i] = append(all[i], entry.Entries()...)
 		}
 	}
@@ -194,13 +194,13 @@ func sharedPath(o Object, managers [2]Manager) fieldowners.Path {
 			shared = append(shared, ownedBy(other, one)...)
 		}
 	}
-	if len(shared) == 0 { // two paths of one hash
+	if len(shared) == 0 { // two paths with the same hash
 		return fieldowners.Path{}
 	}
 	return slices.MinFunc(shared, fieldowners.Path.Compare)
 }
 
-// ownedBy lists the leaves of one entry that another one names.
+// ownedBy returns the leaves of one entry that another one names.
 func ownedBy(one, other fieldowners.Entry) []fieldowners.Path {
 	return slices.DeleteFunc(one.Leaves(), func(path fieldowners.Path) bool { return !other.Owns(path) })
 }

@@ -12,7 +12,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// shownOverlaps is how many pairs of managers a table shows that is not wide.
+// shownOverlaps is how many pairs of managers a table shows, unless it is wide.
 const shownOverlaps = 20
 
 // Print writes a report for people to read: managers, findings, overlaps.
@@ -66,12 +66,12 @@ func stackManagers(w io.Writer, managers []ManagerRow, rows [][]string, screen o
 	}
 }
 
-// say writes a sentence below a heading.
+// say writes a sentence under a heading.
 func say(w io.Writer, screen ownerview.Screen, format string, args ...any) {
 	fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
 }
 
-// spaced lets a list be broken between its items.
+// spaced returns a list with spaces after its commas, so that lines can break there.
 func spaced(list string) string { return strings.ReplaceAll(list, ",", ", ") }
 
 // roomy is the width from which a manager has three columns.

@@ -12,12 +12,12 @@ import (
 // fields may be added, none is renamed, removed or given another meaning. Lists are
 // never null, and their order is stable.
 type Report struct {
-	// Complete reports that everything asked for was read. Where it is false, Problems
-	// says what is missing, and every count is of the rest.
+	// Complete reports whether everything asked for was read. If not, Problems says what is
+	// missing, and all counts are those of the rest.
 	Complete bool `json:"complete"`
 	Objects  int  `json:"objects"`
 	Bytes    int  `json:"bytes"` // of managedFields, as JSON
-	// ManagedFieldsAbsent counts objects of which nothing is known about owners.
+	// ManagedFieldsAbsent counts objects without managed fields, whose owners are not known.
 	ManagedFieldsAbsent int `json:"managedFieldsAbsent"`
 
 	Managers []ManagerRow `json:"managers"` // those with most objects first
@@ -32,8 +32,7 @@ type Report struct {
 	LeftOut      LeftOut  `json:"leftOut"`
 }
 
-// Manager is a field manager as the report tells them apart; the apiVersions of its
-// entries are not told apart.
+// Manager identifies a field manager in the report, without the apiVersions of its entries.
 type Manager = ownerview.OwnerItem
 
 // ManagerRow is one manager on all objects.
@@ -49,15 +48,15 @@ type ManagerRow struct {
 	APIVersions []string   `json:"apiVersions"` // of its entries
 }
 
-// Kind is a kind of objects, and how many of them there are.
+// Kind is a kind of objects, with the number of objects.
 type Kind struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Objects    int    `json:"objects"`
 }
 
-// Finding is what one rule of lint.Check, or of a contract, says of one manager,
-// where one remedy helps. TYPE/NAME in the remedy is the object.
+// Finding is a finding of one rule of lint.Check, or of a contract, about one manager, with one
+// remedy. TYPE/NAME in the remedy stands for the object.
 type Finding struct {
 	Rule     string    `json:"rule"`
 	Manager  *Manager  `json:"manager"` // null: it is about the objects
@@ -67,7 +66,7 @@ type Finding struct {
 	Contract bool      `json:"contract,omitempty"` // the contract says so, not Lint
 }
 
-// ToDo is the remedy with the object's name, where it is about one object.
+// ToDo returns the remedy, with the object's name if the finding is about one object.
 func (f Finding) ToDo() string {
 	if f.Objects != 1 || len(f.Examples) != 1 {
 		return f.Remedy
@@ -84,9 +83,9 @@ type Example struct {
 	Message string `json:"message"`
 }
 
-// Overlap is two managers that own fields together: both set them to the same value, or
-// one took over the other's. Who next sets another value by Apply is in conflict; who
-// does by Update takes the field. Where that is likely, there is a Finding as well.
+// Overlap is two managers that share fields: both set them to the same value, or one took over
+// the other's. If one of them applies another value, it conflicts; if one updates a field, it
+// takes the field. Where that is likely, there is a Finding as well.
 type Overlap struct {
 	Managers   [2]Manager    `json:"managers"`
 	Fields     int           `json:"fields"`
@@ -101,14 +100,14 @@ type List struct {
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace"` // "" is all
 	Objects   int    `json:"objects"`
-	// Snapshot reports that the list is of one moment. It is not where reading took
-	// longer than the server remembers.
+	// Snapshot reports whether the list shows one moment. It does not if reading took longer
+	// than the server keeps old versions.
 	Snapshot bool `json:"snapshot"`
 	// Error says why it was not read to its end; what was read until then counts.
 	Error string `json:"error,omitempty"`
 }
 
-// LeftOut counts what was not told apart because there is too much of it.
+// LeftOut counts what was left out because there is too much of it.
 type LeftOut struct {
 	Managers int `json:"managers"` // entries of managers beyond the first MaxManagers
 	Findings int `json:"findings"` // of rules and managers beyond the first MaxFindings
@@ -118,7 +117,7 @@ type LeftOut struct {
 	CrowdedFields int `json:"crowdedFields"`
 }
 
-// What a report holds at most, so that it does not grow with the objects.
+// Limits of a report, so that it does not grow with the number of objects.
 const (
 	MaxExamples = 5
 	MaxProblems = 20

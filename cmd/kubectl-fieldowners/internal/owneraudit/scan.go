@@ -2,12 +2,12 @@ package owneraudit
 
 import "hash/maphash"
 
-// scan finds the fields that FieldsV1 names. It is for text that fieldowners.Parse has
-// accepted, and checks nothing.
+// scan returns the fields that FieldsV1 names, as hashes. The text must have been accepted by
+// fieldowners.Parse: nothing is checked.
 //
-// To list the paths of every entry as Entry.Fields does takes most of the time of an
-// audit, and to count them, and to see which are the same, no path is needed: a hash
-// of it is. The API server spells a path element in one way only.
+// Entry.Fields for every entry would take most of the time of an audit, and hashes of paths
+// suffice to count fields and to compare them: the API server spells a path element in one way
+// only.
 type scan struct {
 	text   []byte
 	at     int
@@ -18,7 +18,7 @@ type scan struct {
 // scanned is one field that an entry names.
 type scanned struct {
 	path   uint64 // its hash
-	holder int    // whose entry it is
+	holder int    // the number of the entry's manager
 	leaf   bool   // the entry names nothing below it
 }
 
@@ -54,7 +54,7 @@ func (s *scan) field(parent uint64) (isSelf bool) {
 	return isSelf
 }
 
-// more goes to the next key of an object, or past its end.
+// more skips to the next key of an object and returns true, or past the object's end.
 func (s *scan) more() bool {
 	c := s.next()
 	if c == ',' {
@@ -63,7 +63,7 @@ func (s *scan) more() bool {
 	return c == '"'
 }
 
-// next goes past the next character that is no white space, and returns it.
+// next skips white space and returns the next character.
 func (s *scan) next() byte {
 	for {
 		c := s.text[s.at]
@@ -74,7 +74,7 @@ func (s *scan) next() byte {
 	}
 }
 
-// key reads to the end of a string, behind its first quote.
+// key returns the rest of a string, after its first quote.
 func (s *scan) key() []byte {
 	start := s.at
 	for ; s.text[s.at] != '"'; s.at++ {

@@ -6,8 +6,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 )
 
-// maxRows is how much of a table is shown: a page is for people. The rest is in
-// -o json.
+// maxRows is how many rows of a table are shown. The rest is in -o json.
 const maxRows = 500
 
 // auditData is the report as the page shows it.
@@ -18,7 +17,7 @@ type auditData struct {
 	Rules []rule
 }
 
-// rule is what was found by one rule. The remedy is empty where its findings differ in it.
+// rule has the findings of one rule. The remedy is empty if they have different ones.
 type rule struct {
 	Name, Remedy string
 	Findings     []owneraudit.Finding
@@ -33,7 +32,8 @@ func Audit(w io.Writer, about About, report owneraudit.Report) error {
 	})
 }
 
-// Bar returns the fields of a manager, those that it shares last, beside those of the manager with most.
+// Bar returns the bar of a manager's fields, those that it shares last, in proportion to the
+// manager with most fields.
 func (d auditData) Bar(row owneraudit.ManagerRow) (b bar) {
 	for _, m := range d.Managers {
 		b.total = max(b.total, m.Fields)

@@ -19,7 +19,7 @@ type manager struct {
 	Share  bar
 }
 
-// managersOf returns the rows; their bars compare with the longest.
+// managersOf returns the rows, with bars in proportion to the longest.
 func managersOf(known badges, about About, items []ownerview.ManagerItem, s shares) []manager {
 	var rows []manager
 	seen := map[ownerview.OwnerItem]bool{}
@@ -47,7 +47,7 @@ func managersOf(known badges, about About, items []ownerview.ManagerItem, s shar
 	return rows
 }
 
-// bar shows the shares of all managers.
+// bar returns a bar with the shares of all managers.
 func (s shares) bar(managers []manager) bar {
 	b := bar{total: s.Total}
 	for _, m := range managers {
@@ -63,13 +63,13 @@ func (s shares) bar(managers []manager) bar {
 
 const (
 	colours = 7 // of Okabe and Ito's palette, in page.css; black and white are the text's
-	// maxHighlighted is how many managers of a page the legend can pick out: each is a
-	// rule in its style.
+	// maxHighlighted is how many managers of a page the legend can highlight: each takes a rule
+	// in the page's style.
 	maxHighlighted = 40
 )
 
-// badge marks a manager on the whole page: by letters, which no other manager has, and by a
-// colour, which may repeat.
+// badge marks a manager on the whole page, by unique letters, and by a colour, which may
+// repeat.
 type badge struct {
 	Letters string
 	index   int
@@ -84,10 +84,10 @@ func (b badge) Look() string {
 	return look
 }
 
-// Class picks out what the manager owns.
+// Class returns the class of what the manager owns.
 func (b badge) Class() string { return fmt.Sprint(b.index) }
 
-// badges assigns the managers of a page their badges, in the order in which they appear.
+// badges has the badges of a page's managers, in the order in which they appear.
 type badges map[ownerview.OwnerItem]badge
 
 func (b badges) of(m ownerview.OwnerItem) badge {
@@ -97,7 +97,7 @@ func (b badges) of(m ownerview.OwnerItem) badge {
 	return b[m]
 }
 
-// letters counts A to Z, then AA, AB and so on.
+// letters returns A to Z, then AA, AB and so on.
 func letters(i int) string {
 	text := string(rune('A' + i%26))
 	if i >= 26 {

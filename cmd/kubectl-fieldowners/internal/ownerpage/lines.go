@@ -23,8 +23,8 @@ const MaxLines = 20_000
 // Columns of text before the owners; page.css has a class for each fourth.
 const minColumn, maxColumn = 36, 76
 
-// linesOf returns the lines, and the class that aligns the owners behind the widest line
-// that leaves room for them. Longer ones are broken.
+// linesOf returns the lines, and the class of the column where owners begin: after the widest
+// line that leaves room for them. Longer lines are broken.
 func linesOf(names names, all []ownerview.Line) ([]line, string) {
 	lines := make([]line, 0, len(all))
 	column := minColumn
@@ -45,7 +45,7 @@ func linesOf(names names, all []ownerview.Line) ([]line, string) {
 	return lines, fmt.Sprintf("w%d", column)
 }
 
-// classes say how a line looks, and which managers of the legend pick it out.
+// classes returns the classes for the look of a line, and for the managers that own its field.
 func (l line) classes(said ownerview.Line, before []chip) string {
 	var classes []string
 	owners := slices.Concat(l.Owners, l.Item)

@@ -9,7 +9,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Shown is an object and what of it was asked for.
+// Shown is an object, with the filter for what is shown of it.
 type Shown struct {
 	*ownerview.Object
 
@@ -39,14 +39,14 @@ func Objects(w io.Writer, about About, objects []Shown) error {
 type section struct {
 	ID, Name, APIVersion, UID, ResourceVersion string
 
-	Sole     bool // the title of the page names it already
+	Sole     bool // the only object: the page's title has its name
 	Absent   bool
 	Errors   []string // of entries that could not be read
 	Shares   shares
 	Bar      bar
 	Managers []manager
 	Lines    []line
-	More     int    // lines for which a page has no room
+	More     int    // number of lines for which the page has no room
 	Column   string // the class that says where owners begin
 	Shared   []field
 	Unowned  []field

@@ -1,5 +1,5 @@
-// Package ownerpage writes ownership as one self-contained HTML page, to be put into a
-// review: of objects, and of an audit.
+// Package ownerpage writes the ownership of objects, or an audit, as one self-contained HTML
+// page, for example for a review.
 //
 // It is pure: data in, text out. A page needs no network and runs no script, which its
 // Content-Security-Policy enforces. Names and values come from objects that anybody may
@@ -27,14 +27,14 @@ type About struct {
 	Time     time.Time // of the page
 	Source   string    // where the objects were read
 	Files    bool      // they were read from files, and not from a cluster
-	Narrowed string    // what of them was asked for; empty is everything
+	Narrowed string    // the flags that narrow what is shown; empty for everything
 	// ObjectsLeftOut is how many objects the page has no room for.
 	ObjectsLeftOut int
-	// Incomplete says why not everything that was asked for could be read.
+	// Incomplete is why not everything that was asked for could be read; nil if it could.
 	Incomplete error
 }
 
-// head is what stands above every page.
+// head is the top of every page.
 type head struct {
 	About
 
@@ -44,7 +44,7 @@ type head struct {
 // Stamp returns a time of the page without an ambiguous zone.
 func (About) Stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Age returns how long before the page was made something was.
+// Age returns how long a time was before the page was made.
 func (a About) Age(t time.Time) string { return ownerview.Age(t, a.Time) }
 
 var (
@@ -79,9 +79,9 @@ func parse(content string) *template.Template {
 	}).Parse(whole)).Parse(content))
 }
 
-// highlights are the rules by which a manager that is pointed at, focused or ticked in
-// the legend stands out among the lines. They look into the legend only: over the
-// whole object a browser would be slow at it.
+// highlights returns the style rules that highlight the lines of a manager that is pointed at,
+// focused or ticked in the legend. Their selectors look only at the legend, as a browser would
+// be slow with the whole object.
 func highlights() string {
 	var rules strings.Builder
 	classes := []string{"none", "many"}
@@ -94,11 +94,11 @@ func highlights() string {
 	return rules.String()
 }
 
-// maxLine is how much of a line is shown. The values of some annotations are whole
+// maxLine is the length to which lines are cut. The values of some annotations are whole
 // objects.
 const maxLine = 1000
 
-// cut leaves out the end of a line that is too long, and says so.
+// cut returns a line without an end that is too long, and with a note about it.
 func cut(text string) string {
 	if len(text) <= maxLine {
 		return text
@@ -110,14 +110,14 @@ func cut(text string) string {
 	return fmt.Sprintf("%s… (%s more characters)", string(runes[:maxLine]), count(len(runes)-maxLine))
 }
 
-// safe returns a name of any length and any characters on one line.
+// safe returns a name of any length and with any characters as text for one line.
 func safe(text string) string { return cut(ownerview.Safe(text)) }
 
-// text returns a sentence the same way, without quotes.
+// text is safe for a sentence: it adds no quotes.
 func text(said string) string { return cut(ownerview.Visible(said)) }
 
-// count writes a number for people: 12,345.
+// count returns a number for people: 12,345.
 func count(n int) string { return humanize.Comma(int64(n)) }
 
-// plural writes how many of something there are: 1 field, 2 fields.
+// plural returns a number with a noun: 1 field, 2 fields.
 func plural(n int, noun string) string { return count(n) + " " + english.PluralWord(n, noun, "") }

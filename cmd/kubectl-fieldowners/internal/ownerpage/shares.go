@@ -6,8 +6,8 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// shares counts the fields of an object by their owners. That a map, a list or a list
-// item exists is no field here.
+// shares counts the fields of an object by their owners, without the existence of maps, lists
+// and list items.
 type shares struct {
 	Total, Shared, Nobody int
 	alone, shared         map[ownerview.OwnerItem]int
@@ -34,7 +34,7 @@ func sharesOf(fields []ownerview.FieldItem) shares {
 	return s
 }
 
-// Owned counts the fields with exactly one owner.
+// Owned returns the number of fields with exactly one owner.
 func (s shares) Owned() int { return s.Total - s.Shared - s.Nobody }
 
 // segment is a part of a bar.

@@ -9,7 +9,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// DiffItem is one object of which something differs.
+// DiffItem is one object with its differences.
 type DiffItem struct {
 	APIVersion string      `json:"apiVersion"`
 	Kind       string      `json:"kind"`
@@ -22,7 +22,7 @@ type DiffItem struct {
 	Lost       []OwnedItem `json:"lost"`
 
 	difference fieldowners.Difference
-	with       string // the other object, where two are compared
+	with       string // the other object, if two are compared
 }
 
 // MovedItem is a field that one manager lost and another gained.
@@ -104,7 +104,7 @@ func (s Screen) Difference(w io.Writer, item DiffItem) {
 	}
 }
 
-// finding writes a field and what happened to it, on two lines where one is too short.
+// finding writes a field and what happened to it, on two lines if one is too short.
 func (s Screen) finding(w io.Writer, path, text string) {
 	gap := " "
 	if s.Width > 0 && utf8.RuneCountInString(path)+utf8.RuneCountInString(text)+4 > s.Width {

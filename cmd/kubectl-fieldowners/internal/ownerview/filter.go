@@ -12,7 +12,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Filter says which fields are shown. Its empty parts show everything.
+// Filter selects the fields to show. Its zero value shows everything.
 type Filter struct {
 	Paths     []fieldowners.Path // these fields and everything below them
 	Managers  []string           // owned by one of these
@@ -26,7 +26,7 @@ func (f Filter) IsEmpty() bool {
 	return len(f.Paths) == 0 && len(f.Managers) == 0 && f.Operation == "" && !f.Shared && !f.Unowned
 }
 
-// matches reports whether a field itself is asked for.
+// matches reports whether the filter selects a field itself.
 func (f Filter) matches(field fieldowners.Field) bool {
 	if len(f.Paths) > 0 && !slices.ContainsFunc(f.Paths, field.Path.HasPrefix) {
 		return false
@@ -46,12 +46,12 @@ func (f Filter) matches(field fieldowners.Field) bool {
 type shown struct {
 	fieldowners.Field
 
-	matches bool // false: it is only there because of a field below it
+	matches bool // false if it is shown only because of a field below it
 	below   []shown
 }
 
-// choose returns the fields to show; ok is false if there are none at the field or
-// below it. A list item that is shown keeps the fields by which it is known.
+// choose returns the fields to show; ok is false if there are none at the field or below it. A
+// list item that is shown keeps its key fields.
 func (f Filter) choose(field fieldowners.Field) (chosen shown, ok bool) {
 	chosen = shown{Field: field, matches: f.matches(field)}
 	var keys []shown
@@ -80,7 +80,7 @@ func isKeyField(item, field fieldowners.Field) bool {
 	return name != nil && slices.Contains(steps[len(steps)-1].Keys, *name)
 }
 
-// Fields lists what the filter asks for of an object, parents first.
+// Fields returns the fields of an object that the filter selects, parents first.
 func (f Filter) Fields(o *Object) []fieldowners.Field {
 	var found []fieldowners.Field
 	for field := range o.Root.All() {
@@ -91,11 +91,11 @@ func (f Filter) Fields(o *Object) []fieldowners.Field {
 	return found
 }
 
-// Find returns the fields of the object that a person means by a path: in our notation,
-// with the place of a list item instead of its key, without the leading dot, or as the
-// API server writes it in a conflict, where it may be several. What the object does not
-// have is returned as it is written, so that nothing matches it; the error says what is
-// wrong with a text that cannot name any field.
+// Find returns the fields of the object that a person means by a path: in our notation, with
+// the place of a list item instead of its key, without the leading dot, or as the API server
+// writes it in a conflict, where it may be several. A path that the object does not have is
+// returned as it is, so that nothing matches it; the error says what is wrong with a text that
+// cannot name any field.
 func (o *Object) Find(text string) ([]fieldowners.Path, error) {
 	if text == "" {
 		return nil, nil
@@ -123,7 +123,7 @@ func ParsePath(text string) (fieldowners.Path, error) {
 
 var bareWord = regexp.MustCompile(`([\[,][\w-]+=)([A-Za-z][^"\],=]*)`)
 
-// quoted puts back the quotes that a shell has taken from the values of keys.
+// quoted restores the quotes that a shell has removed from the values of keys.
 func quoted(text string) string {
 	return bareWord.ReplaceAllStringFunc(text, func(key string) string {
 		name, word, _ := strings.Cut(key, "=")
@@ -152,7 +152,7 @@ func (o *Object) Has(paths []fieldowners.Path) bool {
 	return false
 }
 
-// locate finds what the API server names so.
+// locate returns the fields that the API server may mean by a text.
 func (o *Object) locate(text string) []fieldowners.Path {
 	var found []fieldowners.Path
 	for field := range o.Root.All() {
@@ -163,7 +163,7 @@ func (o *Object) locate(text string) []fieldowners.Path {
 	return found
 }
 
-// find goes down from a field along the steps that are left.
+// find returns the path below a field to which the remaining steps lead.
 func find(at fieldowners.Field, steps []fieldowners.Element) (fieldowners.Path, bool) {
 	if len(steps) == 0 {
 		return at.Path, true

@@ -8,14 +8,14 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Line is one line of an object as YAML, with who owns what it shows.
+// Line is one line of an object as YAML, with the owners of what it shows.
 type Line struct {
 	Text      string
 	Owners    []fieldowners.Manager // of the field on this line, each once
-	Existence bool                  // they own that the map, the list or the list item exists
+	Existence bool                  // they own only the existence of the map, the list or the list item
 	Nobody    bool                  // the field is a value that nobody owns
-	Item      []fieldowners.Manager // of the list item that begins here, where that says more
-	Context   bool                  // the filter did not ask for it; it shows where something is
+	Item      []fieldowners.Manager // of the list item that begins here, if they are others
+	Context   bool                  // the filter did not select it; it shows where something is
 
 	lead  int     // how much of Text stands before the value
 	value *string // what the rest of Text says; nil if that is no text, or goes on on further lines
@@ -24,10 +24,10 @@ type Line struct {
 	item  *shown  // the list item that begins here
 }
 
-// Lines returns the object as YAML, and the owned fields that are not in it. Both are
-// empty if the filter asks for nothing that there is.
+// Lines returns the object as YAML, and the owned fields that are not in it. Both are empty if
+// the filter selects nothing.
 func (o *Object) Lines(filter Filter) (lines []Line, missing []fieldowners.Field) {
-	if o.Absent { // nobody knows who owns what
+	if o.Absent { // the owners are not known
 		filter = Filter{Paths: filter.Paths}
 	}
 	chosen, ok := filter.choose(o.Root)
@@ -64,14 +64,12 @@ func (l *Line) say(allKnown bool) {
 	}
 }
 
-// isExistence reports whether the owners of a field own that it exists, and not all that is below
-// it.
+// isExistence reports whether the owners of a field own its existence, and not all below it.
 func isExistence(field fieldowners.Field) bool {
 	return len(field.Owners) > 0 && slices.ContainsFunc(field.Fields, func(below fieldowners.Field) bool { return len(below.Whole) == 0 })
 }
 
-// labels are the names by which the managers of one object are shown: as short as
-// tells them apart.
+// labels are the names by which the managers of one object are shown: as short as possible.
 type labels struct {
 	managers []fieldowners.Manager
 	now      time.Time
@@ -85,8 +83,8 @@ func labelsOf(o *Object) labels {
 	return l
 }
 
-// of returns the name and the subresource, and the operation where another manager of
-// the object has that name too.
+// of returns the name and the subresource, and the operation if another manager of the object
+// has the same name.
 func (l labels) of(m fieldowners.Manager) string {
 	operation := ""
 	if slices.ContainsFunc(l.managers, func(other fieldowners.Manager) bool {
@@ -119,13 +117,13 @@ func label(m fieldowners.Manager, operation string) string {
 	return text
 }
 
-// index returns the manager's place among all of the object, for its colour. Entries of
-// one manager in several apiVersions share it.
+// index returns the manager's index among all of the object, for its colour. Entries of one
+// manager in several apiVersions have the same.
 func (l labels) index(m fieldowners.Manager) int {
 	return slices.IndexFunc(l.managers, m.SameWriter)
 }
 
-// distinct leaves each manager once, whatever the apiVersions of its entries.
+// distinct returns each manager once, in any apiVersion.
 func distinct(managers []fieldowners.Manager) []fieldowners.Manager {
 	var found []fieldowners.Manager
 	for _, m := range managers {

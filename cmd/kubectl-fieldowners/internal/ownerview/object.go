@@ -1,5 +1,5 @@
-// Package ownerview shows one object's ownership to people and to programs: as YAML
-// with owners beside the fields, as a table, as JSON.
+// Package ownerview writes one object's ownership for people and for programs: as YAML with
+// owners beside the fields, as a table, as JSON.
 //
 // It is pure: objects in, text out. Values of Secrets never enter an Object, so that
 // nothing here can print them. Names of managers are not authenticated, so whatever
@@ -14,25 +14,25 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Object is one object with what its managed fields say.
+// Object is one object with its ownership.
 type Object struct {
 	Ref
 
 	ResourceVersion string
 	// Unread is what is wrong with each entry that cannot be read.
 	Unread []error
-	// Absent reports that there are no managed fields, which is not to say that nobody
-	// owns anything: they may have been left out on the way.
+	// Absent reports whether there are no managed fields. They may have been removed on the
+	// way, so this does not mean that nobody owns anything.
 	Absent bool
 
-	// Deep reports that fields lie deeper than they are told apart.
+	// Deep reports whether fields lie deeper than fieldowners.MaxDepth.
 	Deep bool
 
 	Ownership fieldowners.Ownership
 	Root      fieldowners.Field
 }
 
-// New reads an unstructured object, which stays as it is.
+// New returns the Object of an unstructured object, which it does not change.
 func New(content map[string]any) *Object {
 	o := &Object{Ref: RefOf(content), ResourceVersion: (&unstructured.Unstructured{Object: content}).GetResourceVersion()}
 	entries, unread := fieldowners.EntriesOf(content)
@@ -45,8 +45,8 @@ func New(content map[string]any) *Object {
 	return o
 }
 
-// knowsAll reports whether the owners of every field are known: what somebody may own is
-// not nobody's.
+// knowsAll reports whether the owners of every field are known, so that a field without owner
+// is nobody's.
 func (o *Object) knowsAll() bool { return !o.Absent && len(o.Unread) == 0 }
 
 func isScalar(v any) bool {
@@ -59,8 +59,8 @@ func isScalar(v any) bool {
 	return true
 }
 
-// withoutSecrets returns the content to show: that of a Secret with its values hidden,
-// also where client-side apply has recorded them once more.
+// withoutSecrets returns the content to show: for a Secret with its values hidden, also in the
+// annotation of client-side apply.
 func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[string]any {
 	if !fieldowners.IsSecret(kind.Group, kind.Kind) {
 		return content

@@ -63,9 +63,10 @@ type Item struct {
 
 	Managers []ManagerItem `json:"managers"`
 	Fields   []FieldItem   `json:"fields"`
-	// ManagedFieldsAbsent reports that nothing is known about owners.
+	// ManagedFieldsAbsent reports whether there are no managed fields, so that owners are not
+	// known.
 	ManagedFieldsAbsent bool `json:"managedFieldsAbsent,omitempty"`
-	// Errors are of entries that could not be read: the fields are incomplete.
+	// Errors are about entries that could not be read; the fields are then incomplete.
 	Errors []string `json:"errors,omitempty"`
 }
 
@@ -78,13 +79,13 @@ type ManagerItem struct {
 	Fields     int        `json:"fields"` // those without fields of its own below them
 }
 
-// FieldItem is one field: one that somebody owns, or a value that nobody does.
+// FieldItem is one field that somebody owns, or a value that nobody owns.
 type FieldItem struct {
 	Path       string      `json:"path"`
 	ServerPath string      `json:"serverPath"`
 	Owners     []OwnerItem `json:"owners"` // empty: nobody
-	// Existence reports that owners own fields below it, and here that the map, the list
-	// or the list item is there.
+	// Existence reports whether the owners own only the existence of the map, the list or the
+	// list item, and fields below it.
 	Existence bool `json:"existence,omitempty"`
 }
 
@@ -95,17 +96,18 @@ type OwnerItem struct {
 	Subresource string                            `json:"subresource"`
 }
 
-// String returns the manager as fieldowners.Manager does, unable to steer a terminal.
+// String returns the manager as fieldowners.Manager does, in a form that cannot control a
+// terminal.
 func (o OwnerItem) String() string {
 	return Safe(fieldowners.Manager{Name: o.Name, Operation: o.Operation, Subresource: o.Subresource}.String())
 }
 
-// Compare orders by name, then by operation and subresource.
+// Compare orders owners by name, then by operation and subresource.
 func (o OwnerItem) Compare(other OwnerItem) int {
 	return cmp.Or(cmp.Compare(o.Name, other.Name), cmp.Compare(o.Operation, other.Operation), cmp.Compare(o.Subresource, other.Subresource))
 }
 
-// Item returns the object for programs, narrowed to what the filter asks for.
+// Item returns the object for programs, narrowed by the filter.
 func (o *Object) Item(filter Filter) Item {
 	item := Item{
 		Ref: o.Ref, ManagedFieldsAbsent: o.Absent, Managers: []ManagerItem{}, Fields: []FieldItem{},
@@ -120,7 +122,7 @@ func (o *Object) Item(filter Filter) Item {
 		}
 		item.Managers = append(item.Managers, m)
 	}
-	if o.Absent { // nobody knows who owns what
+	if o.Absent { // the owners are not known
 		return item
 	}
 	for _, field := range held(filter.Fields(o)) {

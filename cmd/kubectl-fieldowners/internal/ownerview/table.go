@@ -11,7 +11,7 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// gap is how far columns stand apart, as in kubectl's tables.
+// gap is the distance between columns, as in kubectl's tables.
 const gap = 3
 
 // Align pads the cells of a table, and returns a line for each row. No cell has a tab.
@@ -29,7 +29,7 @@ func Align(rows [][]string) []string {
 	return lines
 }
 
-// Header names the columns of Rows.
+// Header returns the names of the columns of Rows.
 func Header(wide bool) []string {
 	header := []string{"FIELD", "MANAGER", "OPERATION", "SUBRESOURCE"}
 	if wide {
@@ -38,9 +38,9 @@ func Header(wide bool) []string {
 	return header
 }
 
-// Rows returns a row for each field that the filter asks for and each owner of it.
+// Rows returns a row for each field that the filter selects and each of its owners.
 func (s Screen) Rows(o *Object, filter Filter, wide bool) [][]string {
-	if o.Absent { // nobody knows who owns what
+	if o.Absent { // the owners are not known
 		return nil
 	}
 	var rows [][]string
@@ -64,8 +64,8 @@ func (s Screen) Rows(o *Object, filter Filter, wide bool) [][]string {
 	return rows
 }
 
-// Table writes rows below a header, within the screen: the widest columns give way
-// where it is too narrow.
+// Table writes rows below a header, within the screen: if it is too narrow, the widest columns
+// are shortened.
 func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 	all := s.narrowed(append([][]string{header}, rows...))
 	for i, text := range Align(all) {
@@ -78,9 +78,9 @@ func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 	}
 }
 
-// Wide writes a table of which nothing is cut, as kubectl's. On a screen that has no room for
-// it the last column gives way, if that may be cut, or else stacked writes the rows in its
-// place, without columns.
+// Wide writes a table without cutting cells, as kubectl does. If the screen is too narrow, the
+// last column is cut if cutLast is true; otherwise stacked writes the rows instead, without
+// columns.
 func (s Screen) Wide(w io.Writer, header []string, rows [][]string, cutLast bool, stacked func()) {
 	all := append([][]string{header}, rows...)
 	widths, total := measure(all)
@@ -100,8 +100,8 @@ func (s Screen) Wide(w io.Writer, header []string, rows [][]string, cutLast bool
 	s.Table(w, header, rows)
 }
 
-// held leaves out what only repeats others: parents without owners of their own, and
-// what belongs to the owners of a listed field above.
+// held returns the fields without those that repeat others: parents without owners of their
+// own, and fields that belong to the owners of a listed field above.
 func held(fields []fieldowners.Field) []fieldowners.Field {
 	var kept, above []fieldowners.Field
 	for _, f := range fields {
@@ -117,10 +117,11 @@ func held(fields []fieldowners.Field) []fieldowners.Field {
 	return kept
 }
 
-// narrowest is what a column of texts is not shortened below.
+// narrowest is the least width to which a column of text is shortened.
 const narrowest = 16
 
-// narrowed shortens the cells of the widest columns so that a table fits the screen.
+// narrowed returns rows with shortened cells in the widest columns, so that the table fits the
+// screen.
 func (s Screen) narrowed(rows [][]string) [][]string {
 	widths, total := measure(rows)
 	if s.Width == 0 || total <= s.Width {

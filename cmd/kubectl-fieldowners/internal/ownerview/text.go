@@ -17,8 +17,8 @@ import (
 	"coapply.dev/internal/wrap"
 )
 
-// Safe returns text that cannot steer a terminal: what holds anything but printable
-// characters comes quoted, with escapes.
+// Safe returns text that cannot control a terminal: text with unprintable characters is quoted,
+// with escapes.
 func Safe(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -34,8 +34,8 @@ func Age(then, now time.Time) string {
 	return duration.HumanDuration(now.Sub(then))
 }
 
-// Shorten cuts the middle out of a text that is wider than a column; a width of 0 is
-// unlimited. The end says most of a path.
+// Shorten returns a text without its middle if it is wider than a column; a width of 0 is
+// unlimited. The end of a path says most.
 func Shorten(text string, width int) string {
 	runes := []rune(text)
 	if width <= 0 || len(runes) <= width {
@@ -49,7 +49,7 @@ func Shorten(text string, width int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }
 
-// CutOff cuts the end off a line that is too wide.
+// CutOff returns a line without its end if it is too wide.
 func CutOff(text string, width int) string {
 	runes := []rune(text)
 	if width <= 0 || len(runes) <= width {
@@ -58,17 +58,17 @@ func CutOff(text string, width int) string {
 	return string(runes[:max(width-1, 0)]) + "…"
 }
 
-// Wrap breaks a text into lines between words, for a screen; a width of 0 is unlimited.
-// The lines after the first are indented by two more columns than indent.
+// Wrap returns a text broken into lines between words; a width of 0 is unlimited. The lines
+// after the first are indented by two more columns than indent.
 func Wrap(text, indent string, width int) string {
 	return wrap.Words(strings.Fields(text), width, indent, indent+"  ", "")
 }
 
-// JSON encodes a value with every character escaped that could steer a terminal or
-// turn its lines around.
+// JSON encodes a value, with escapes for characters that could control a terminal or reverse
+// the direction of its lines.
 func JSON(v any) ([]byte, error) {
 	encoded, err := json.Marshal(v)
-	return []byte(Visible(string(encoded))), err // such characters stand in texts only
+	return []byte(Visible(string(encoded))), err // such characters are only in strings
 }
 
 // IndentedJSON is JSON for people.
@@ -77,8 +77,8 @@ func IndentedJSON(v any) ([]byte, error) {
 	return []byte(Visible(string(encoded)) + "\n"), err
 }
 
-// YAML encodes a value. What the YAML library would leave unescaped comes as JSON, which
-// is YAML too.
+// YAML encodes a value, in JSON, which is YAML too, if the YAML library would leave such
+// characters unescaped.
 func YAML(v any) ([]byte, error) {
 	encoded, err := json.Marshal(v)
 	if err != nil {
@@ -92,8 +92,8 @@ func YAML(v any) ([]byte, error) {
 	return text, nil
 }
 
-// Visible writes what is not printable, or would change the order of the characters
-// around it, as escapes of JSON. Line breaks stay.
+// Visible returns text with JSON escapes for characters that are not printable, or would change
+// the order of the characters around them. Line breaks stay.
 func Visible(text string) string { return escaped(text, escapeOfJSON) }
 
 func escaped(text string, escape func(rune) string) string {
@@ -118,7 +118,7 @@ func escapeOfJSON(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// escapeOfYAML has no halves of characters, which YAML does not allow.
+// escapeOfYAML returns an escape without surrogate halves, which YAML does not allow.
 func escapeOfYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
 
 func hides(r rune) bool { return !unicode.IsPrint(r) && r != '\t' && r != '\n' }

@@ -12,9 +12,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Screen is where something is shown.
+// Screen describes where output is shown.
 type Screen struct {
-	Width     int // columns; 0 is unlimited
+	Width     int // in columns; 0 is unlimited
 	Palette   Palette
 	Now       time.Time
 	NoHeaders bool
@@ -41,7 +41,7 @@ func (s Screen) Tree(w io.Writer, o *Object, filter Filter) bool {
 	return true
 }
 
-// missing writes what is owned and not there by that name.
+// missing writes the fields that are owned and absent in the object.
 func (s Screen) missing(w io.Writer, o *Object, fields []fieldowners.Field) {
 	for i, field := range fields {
 		if i == 0 {
@@ -80,7 +80,8 @@ func (s Screen) legend(w io.Writer, o *Object) {
 	}
 }
 
-// column returns where owners begin: behind the widest line that leaves room for them.
+// column returns the column where owners begin: after the widest line that leaves room for
+// them.
 func (s Screen) column(lines []Line) int {
 	limit := 80
 	if s.Width > 0 {
@@ -95,8 +96,8 @@ func (s Screen) column(lines []Line) int {
 	return column + 2
 }
 
-// line writes a line with its owners: in their column, further to the right behind a
-// longer text, or below it where the screen has no room for both.
+// line writes a line with its owners: in their column, further to the right after a longer
+// text, or below it if the screen has no room for both.
 func (s Screen) line(w io.Writer, labels labels, l Line, column int) {
 	text := l.fit(s.Width)
 	width := utf8.RuneCountInString(text)
@@ -120,9 +121,9 @@ func (s Screen) line(w io.Writer, labels labels, l Line, column int) {
 
 func (l Line) owned() bool { return len(l.Owners)+len(l.Item) > 0 || l.Nobody }
 
-// owners returns the comment of a line: who owns the field, by which operation and since
-// when; in parentheses who owns that a map, a list or a list item exists. On a screen
-// without room for all it returns the names alone, then the number of those left out.
+// owners returns the comment of a line: the owners of the field, their operation and since
+// when; in parentheses the owners of the existence of a map, a list or a list item. If the
+// screen has no room for all, it returns names alone, with the number of those left out.
 func (s Screen) owners(labels labels, l Line, room int) string {
 	label, most := labels.detailed, len(l.Owners)+len(l.Item)
 	fits := func() bool {
@@ -140,7 +141,7 @@ func (s Screen) owners(labels labels, l Line, room int) string {
 	return comment(l, most, func(m fieldowners.Manager) string { return s.Palette.manager(labels.index(m), label(m)) })
 }
 
-// comment names so many of a line's owners at most.
+// comment returns a comment with at most this many of a line's owners.
 func comment(l Line, most int, label func(fieldowners.Manager) string) string {
 	owned, left := names(l.Owners, most, label)
 	item, leftOfItem := names(l.Item, most-len(l.Owners), label)
@@ -159,7 +160,7 @@ func comment(l Line, most int, label func(fieldowners.Manager) string) string {
 	return owned
 }
 
-// names returns the first of the managers, and how many others there are.
+// names returns the first managers, and how many others there are.
 func names(managers []fieldowners.Manager, most int, label func(fieldowners.Manager) string) (names string, left int) {
 	shown := managers[:max(min(most, len(managers)), 0)]
 	var texts []string
@@ -174,7 +175,7 @@ func names(managers []fieldowners.Manager, most int, label func(fieldowners.Mana
 // people with any of the common colour blindnesses, and a name stands beside each.
 var okabeIto = []color.Attribute{33, 208, 36, 170, 166, 75, 178}
 
-// Palette colours the managers of an object, or nothing where it is false.
+// Palette colours the managers of an object; false colours nothing.
 type Palette bool
 
 func (p Palette) manager(index int, text string) string {
@@ -185,10 +186,10 @@ func (p Palette) manager(index int, text string) string {
 	return p.paint(text, attributes...)
 }
 
-// Faint shows text in the background.
+// Faint returns text in a faint font.
 func (p Palette) Faint(text string) string { return p.paint(text, color.Faint) }
 
-// Strong shows text in the foreground.
+// Strong returns text in a bold font.
 func (p Palette) Strong(text string) string { return p.paint(text, color.Bold) }
 
 func (p Palette) paint(text string, attributes ...color.Attribute) string {

@@ -19,8 +19,8 @@ type yamlWriter struct {
 	missing []fieldowners.Field // owned, and not in the object
 }
 
-// write adds a field and what is below it. lead stands before its first line, and the
-// others are indented.
+// write adds a field and what is below it. lead comes before its first line, and the others are
+// indented.
 func (w *yamlWriter) write(field *shown, lead string, indent int) {
 	steps, below := field.Path.Elements(), w.content(field)
 	name := steps[len(steps)-1].Field
@@ -53,8 +53,8 @@ func (w *yamlWriter) all(fields []*shown, lead string, indent int) {
 	}
 }
 
-// content returns what to write below a field: all that the object has there if the
-// filter asked for the field alone. It keeps what the object does not have.
+// content returns what to write below a field: all that the object has there if the filter
+// selected the field alone. It adds fields that the object does not have to missing.
 func (w *yamlWriter) content(field *shown) (below []*shown) {
 	for i := range field.below {
 		switch child := &field.below[i]; {
@@ -77,7 +77,7 @@ func (w *yamlWriter) content(field *shown) (below []*shown) {
 	return below
 }
 
-// hasLine reports whether the object has what the filter asked for.
+// hasLine reports whether the object has a field that the filter selected.
 func (s *shown) hasLine() bool {
 	return s.Exists && (s.matches || len(s.below) == 0 || slices.ContainsFunc(s.below, func(b shown) bool { return b.hasLine() }))
 }
@@ -90,11 +90,11 @@ func (w *yamlWriter) lose(field fieldowners.Field) {
 	}
 }
 
-// maxKey is how long a key may be that stands on one line with its value: a parser of
-// YAML takes 1024 characters.
+// maxKey is the length up to which a key is on one line with its value: YAML parsers accept
+// 1024 characters.
 const maxKey = 1000
 
-// key returns what stands before a value. A key that is too long gets a line of its own.
+// key returns the text before a value. A key that is too long gets a line of its own.
 func (w *yamlWriter) key(name, lead string, indent int) string {
 	key := onOneLine(name)
 	if len(key) > maxKey {
@@ -104,8 +104,7 @@ func (w *yamlWriter) key(name, lead string, indent int) string {
 	return lead + key + ":"
 }
 
-// leaf adds a value without fields of its own. What lies deeper than fields are told
-// apart stands on one line.
+// leaf adds a value without fields of its own. Content below MaxDepth is on one line.
 func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 	text := scalar(field.Value)
 	first, rest, several := strings.Cut(text, "\n")
@@ -125,9 +124,9 @@ func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
 	}
 }
 
-// scalar returns a value as YAML: on one line, or as a block whose lines are indented by
-// two columns. The quoting is the library's, but for what it leaves unescaped, and for
-// blocks that begin with a tab, which parsers refuse.
+// scalar returns a value as YAML: on one line, or as a block whose lines are indented by two
+// columns. The quoting is the library's, except for characters that it leaves unescaped, and
+// for blocks that begin with a tab, which parsers refuse.
 func scalar(v any) string {
 	text, is := v.(string)
 	if !is || !utf8.ValidString(text) || strings.HasPrefix(strings.TrimLeft(text, "\n "), "\t") {
@@ -149,7 +148,7 @@ func onOneLine(text string) string {
 	return inJSON(text)
 }
 
-// inJSON returns what YAML takes as well.
+// inJSON returns a value as JSON, which is YAML as well.
 func inJSON(v any) string {
 	encoded, err := json.Marshal(v)
 	if err != nil { // it was read from JSON or YAML
@@ -170,7 +169,7 @@ func (l Line) fit(width int) string {
 	return l.Text
 }
 
-// shortened returns the beginning of a text, encoded for so many columns.
+// shortened returns the beginning of a text, encoded within this many columns.
 func shortened(text string, columns int) string {
 	runes := []rune(text)
 	for n := min(len(runes), columns); n > 0; n-- {

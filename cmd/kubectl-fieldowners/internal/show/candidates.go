@@ -17,9 +17,9 @@ func (e *explainCommand) objectsIn(file string) ([]map[string]any, error) {
 	return e.ReadAll(file)
 }
 
-// objectsOf returns the live object and the intent that an answer is about. Of several in
-// a file it is the one that has the fields in conflict, and that the other file has as
-// well; where several fit, it returns no object and warns on stderr.
+// objectsOf returns the live object and the intent that an answer is about. If a file has
+// several objects, it returns the one that has the fields in conflict, and that the other file
+// has as well; if several fit, it returns no object and warns on stderr.
 func (e *explainCommand) objectsOf(x explain.Explanation) (live, intent map[string]any, err error) {
 	lives, intents := e.candidates(e.lives, x), e.candidates(e.intents, x)
 	if len(e.lives) > 0 && len(e.intents) > 0 {
@@ -37,8 +37,8 @@ func (e *explainCommand) objectsOf(x explain.Explanation) (live, intent map[stri
 	return live, intent, err
 }
 
-// candidates are the objects that have all fields in conflict. One object and one answer
-// belong together.
+// candidates returns the objects that have all fields in conflict. A single object is always
+// one.
 func (e *explainCommand) candidates(all []map[string]any, x explain.Explanation) []map[string]any {
 	if len(all) == 1 && e.answers == 1 {
 		return all
@@ -50,12 +50,12 @@ func (e *explainCommand) candidates(all []map[string]any, x explain.Explanation)
 	})
 }
 
-// inBoth leaves those that are others as well, if any is.
+// inBoth returns the objects that are among others as well, or all if none is.
 func inBoth(some, others []map[string]any) []map[string]any {
 	both := slices.DeleteFunc(slices.Clone(some), func(object map[string]any) bool {
 		return !slices.ContainsFunc(others, func(other map[string]any) bool { return objects.Same(object, other) })
 	})
-	if len(both) == 0 { // they do not fit, which Explain says
+	if len(both) == 0 { // explain returns the error that they do not fit
 		return some
 	}
 	return both

@@ -75,13 +75,13 @@ func (d *diffCommand) run(cmd *cobra.Command, args []string) error {
 
 var typeAndName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z0-9.:-]*$`)
 
-// version reads the objects of a file or of the cluster.
+// version returns the objects of a file or of the cluster.
 func (d *diffCommand) version(name string) ([]*ownerview.Object, error) {
 	var all []*ownerview.Object
 	var unreadable error
 	add := func(content map[string]any) {
 		o := ownerview.New(content)
-		if !tell(d.ErrOut, o) || o.Absent { // half of a comparison would be taken for a difference
+		if !tell(d.ErrOut, o) || o.Absent { // a part of an object would look like a difference
 			unreadable = console.ErrSaid
 		}
 		all = append(all, o)
@@ -99,7 +99,7 @@ func (d *diffCommand) version(name string) ([]*ownerview.Object, error) {
 	return all, err
 }
 
-// liveOf reads the live objects of those of a file; one that is gone is left out.
+// liveOf returns the live versions of saved objects, without those that are gone.
 func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, error) {
 	var live []*ownerview.Object
 	for _, o := range saved {
@@ -120,13 +120,13 @@ func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, er
 	return live, nil
 }
 
-// compared is one object in two versions; nil where it does not exist.
+// compared is one object in two versions; nil if it does not exist in one.
 type compared struct {
 	before, after *ownerview.Object
 }
 
-// pair brings the versions of each object together. One object on either side is a
-// pair whatever their names.
+// pair returns the two versions of each object. If there is one object on each side, these are
+// a pair whatever their names.
 func pair(before, after []*ownerview.Object) []compared {
 	if len(before) == 1 && len(after) == 1 {
 		return []compared{{before[0], after[0]}}

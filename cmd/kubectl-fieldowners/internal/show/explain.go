@@ -103,7 +103,7 @@ func (e *explainCommand) validate(cmd *cobra.Command) error {
 	return nil
 }
 
-// explainItem is one answer. The object is empty where nothing says which it is.
+// explainItem is one answer. The object is empty if it is not known.
 type explainItem struct {
 	Group     string            `json:"group"`
 	Kind      string            `json:"kind"`
@@ -114,7 +114,7 @@ type explainItem struct {
 	Ways      []explain.Way     `json:"ways"` // force, leave out, share
 }
 
-// explainConflict is one field and one owner of it. Values of Secrets are hidden.
+// explainConflict is one field with one of its owners. Values of Secrets are hidden.
 type explainConflict struct {
 	Path       string              `json:"path"` // empty: only the server's string is known
 	ServerPath string              `json:"serverPath"`

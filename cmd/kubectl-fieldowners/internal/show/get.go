@@ -73,7 +73,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = g.ReadCluster(args, g.Selection, read)
 	}
-	if printing := printer.close(cmd, err); printing != nil { // what was read is shown, whatever came then
+	if printing := printer.close(cmd, err); printing != nil { // what was read is shown in any case
 		return errors.Join(err, printing)
 	}
 	if err == nil {
@@ -98,8 +98,8 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// tell writes what must not be missed about an object, whatever the output,
-// and reports whether all of its entries could be read.
+// tell writes what must not be missed about an object, for every output format, and reports
+// whether all of its entries could be read.
 func tell(w io.Writer, o *ownerview.Object) (complete bool) {
 	for _, err := range o.Unread {
 		fmt.Fprintf(w, "error: %s: %s\n", o, ownerview.Safe(err.Error()))

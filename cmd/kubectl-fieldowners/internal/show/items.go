@@ -8,7 +8,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// itemWriter prints a list of items as structured prints one, an item at a time.
+// itemWriter prints a list as Console.Structured would, one item at a time.
 type itemWriter struct {
 	out    io.Writer
 	output string

@@ -14,7 +14,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 )
 
-// getPrinter prints objects as they come, but for what is one document.
+// getPrinter prints objects as they come, or at the end if the output is one document.
 type getPrinter struct {
 	*getCommand
 
@@ -55,7 +55,7 @@ func (p *getPrinter) print(o *ownerview.Object) {
 	if filter.Paths = paths; noPath == nil && p.shows(o, filter) {
 		p.shown++
 	}
-	if noPath != nil { // of this object; another one may have what the server calls so
+	if noPath != nil { // for this object; another one may have a field that the server names so
 		p.noPath = noPath
 	}
 }
@@ -103,7 +103,8 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 	return true
 }
 
-// close prints what is one document. reading is why it is incomplete.
+// close prints output that is one document. reading is the error by which it is incomplete, or
+// nil.
 func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	switch p.output {
 	case "json", "yaml":
@@ -141,7 +142,7 @@ func (p *getPrinter) summary() error {
 	return nil
 }
 
-// hint returns which names there are, as one on the command line may be misspelt.
+// hint returns the names that there are, as one on the command line may be misspelt.
 func (p *getPrinter) hint() string {
 	switch {
 	case p.path != "" && !p.pathSeen:
@@ -157,11 +158,11 @@ func (p *getPrinter) hint() string {
 	return ""
 }
 
-// hinted is how many names a hint has.
+// hinted is how many names a hint has at most.
 const hinted = 10
 
-// table prints one table, which names the objects if there are several, and their
-// namespaces if those differ.
+// table prints one table, with the objects' names if there are several, and their namespaces if
+// these differ.
 func (p *getPrinter) table() {
 	header, rows, left := append([]string{"NAMESPACE", "OBJECT"}, ownerview.Header(p.output == "wide")...), p.rows, 0
 	switch {
@@ -183,8 +184,8 @@ func (p *getPrinter) table() {
 	}
 }
 
-// stack prints the rows of a wide table below each other: the object where there are several,
-// the field, who owns it. left is how many columns the rows lack at their begin.
+// stack prints the cells of a wide table's rows below each other: the object if there are
+// several, the field, its owner. left is how many columns the rows lack at their beginning.
 func (p *getPrinter) stack(rows [][]string, left int) {
 	indent, object, path := "", "", ""
 	for _, row := range rows {

@@ -10,9 +10,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// configurationOf returns the apply configuration by which a manager owns what it owns
-// of an object now, pinned to the uid. missing are fields that it owns and that the
-// object does not have by that name.
+// configurationOf returns the apply configuration of all fields that a manager owns on an
+// object now, pinned to the uid. missing are fields that the manager owns and that are absent
+// in the object.
 func configurationOf(live *unstructured.Unstructured, owned fieldowners.Ownership, owner fieldowners.Manager) (config *unstructured.Unstructured, missing []fieldowners.Path) {
 	e := extraction{owner: owner}
 	content, _ := e.take(owned.Join(live.Object))
@@ -27,7 +27,7 @@ func configurationOf(live *unstructured.Unstructured, owned fieldowners.Ownershi
 	return config, e.missing
 }
 
-// extraction takes the fields of one manager out of an object.
+// extraction extracts the fields of one manager from an object.
 type extraction struct {
 	owner   fieldowners.Manager
 	missing []fieldowners.Path
@@ -53,14 +53,14 @@ func (e *extraction) take(f fieldowners.Field) (value any, takes bool) {
 		}
 		return items, owns || len(items) > 0 || f.IsLeaf() && e.isAmong(f.Whole)
 	}
-	for _, below := range f.Fields { // named in vain
+	for _, below := range f.Fields { // owned, and absent
 		e.miss(below)
 	}
 	return runtime.DeepCopyJSONValue(f.Value), owns || e.isAmong(f.Whole)
 }
 
-// takeMap leaves out key fields that the manager does not name as long as it names
-// another: the server fills in their defaults, and the manager would own them.
+// takeMap is take for a map. It leaves out key fields that the manager does not own if it owns
+// another key field: the server fills in their defaults, and the manager would own them.
 func (e *extraction) takeMap(f fieldowners.Field) map[string]any {
 	content, keys := map[string]any{}, map[string]any{}
 	namesKey := false

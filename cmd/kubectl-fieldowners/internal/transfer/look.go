@@ -19,19 +19,19 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// lookedAt is what a release would give up of an object as it is.
+// lookedAt is what a release would give up on an object as it is.
 type lookedAt struct {
 	object    apply.ObjectRef // with uid and resourceVersion
 	ownership fieldowners.Ownership
 	parts     []part // the object itself first
 }
 
-// part is what is given up of the object or of a subresource.
+// part is what is given up on the object or a subresource.
 type part struct {
 	subresource string
 	plan        apply.Plan
-	undo        *unstructured.Unstructured // nil: nothing but an owner goes, and no apply restores that one
-	missing     []fieldowners.Path         // of the undo
+	undo        *unstructured.Unstructured // nil if only ownership is given up, which no apply restores
+	missing     []fieldowners.Path         // in the undo
 }
 
 const (
@@ -39,8 +39,8 @@ const (
 	scale = "scale"
 )
 
-// look asks the server what a release would do, and reads what undoes that, both at
-// one resourceVersion.
+// look returns what a release would do, by a dry run, and what would undo it, both at one
+// resourceVersion.
 func (r *releaseCommand) look(ctx context.Context, object apply.ObjectRef) (lookedAt, error) {
 	for range looks {
 		looked, same, err := r.lookOnce(ctx, object)
@@ -90,7 +90,8 @@ func (r *releaseCommand) read(ctx context.Context, object apply.ObjectRef, apiVe
 	return live, r.client.Get(ctx, object.NamespacedName, live)
 }
 
-// plan is the server's dry run. A scale keeps its value, only its entry goes.
+// plan returns the plan of giving up one entry, by a dry run. For scale only the entry goes,
+// and the value stays.
 func (r *releaseCommand) plan(ctx context.Context, looked lookedAt, entry fieldowners.Entry) (apply.Plan, error) {
 	if entry.Subresource == scale {
 		return scalePlan(looked, entry), nil
@@ -107,7 +108,7 @@ func (r *releaseCommand) plan(ctx context.Context, looked lookedAt, entry fieldo
 		Config: client.ApplyConfigurationFromUnstructured(named), UID: looked.object.UID, Subresource: entry.Subresource,
 	}
 	if intent.Subresource != "" {
-		intent.Body = intent.Config // as a Body, a status without content is taken for what is meant
+		intent.Body = intent.Config // an intent without a status is accepted only as a Body
 	}
 	plan, err := applier.Plan(ctx, intent)
 	if apierrors.IsInvalid(err) {
@@ -135,8 +136,8 @@ func (l lookedAt) count() (fields int) {
 // isAll reports whether nobody else is recorded as an owner.
 func (l lookedAt) isAll() bool { return len(l.parts) > 0 && len(l.parts) == len(l.ownership.Entries()) }
 
-// errChanged is the error of an object that is not at the resourceVersion that was shown, and
-// whose values the undo file holds.
+// errChanged means that the object is no longer at the resourceVersion that was shown, whose
+// values the undo file has.
 var errChanged = errors.New("it was changed after it was looked at: look again")
 
 // pinned returns a client for the release of one object, which Release itself binds to the

@@ -123,7 +123,7 @@ func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 	return texts, nil
 }
 
-// migrate shows what is to move of one object, and moves it if that is wanted.
+// migrate shows which fields of one object are to move, and moves them with --yes.
 func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, from []ownership.From) (found bool, err error) {
 	applier, err := m.applier(m.to)
 	if err != nil {
@@ -159,8 +159,8 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	}})
 }
 
-// correct writes the undo file anew, as the receiver may have come to own some of the
-// fields itself just before they moved.
+// correct rewrites the undo file, as the receiver may have begun to own some of the fields
+// itself just before they moved.
 func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	saved.Moved = nil
 	for _, back := range undo.Moves() {
@@ -175,7 +175,7 @@ func correct(path string, saved undoFile, undo *ownership.Transfer) error {
 	return os.WriteFile(filepath.Clean(path), exact, 0o600)
 }
 
-// showTransfer prints what moves and what stays, under who has it and who is to have it.
+// showTransfer prints what moves and what stays, grouped by former and new owner.
 func (e *engine) showTransfer(object apply.ObjectRef, t *ownership.Transfer) {
 	moves, kept := t.Moves(), t.Unmoved()
 	title := fmt.Sprintf("%v: nothing to move", object)

@@ -64,7 +64,7 @@ func (r *releaseCommand) run(args []string) error {
 	}, func(object apply.ObjectRef) (bool, error) { return r.release(ctx, object) })
 }
 
-// release shows what is to be given up of one object, and does it if that is wanted.
+// release shows which fields of one object are to be given up, and gives them up with --yes.
 func (r *releaseCommand) release(ctx context.Context, object apply.ObjectRef) (found bool, err error) {
 	looked, err := r.look(ctx, object)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *releaseCommand) give(ctx context.Context, object apply.ObjectRef, bound
 	return err
 }
 
-// show prints what goes and what stays, then what is not to be missed, on stderr.
+// show prints what goes and what stays, and on stderr what must not be missed.
 func (r *releaseCommand) show(looked lookedAt) {
 	if len(looked.parts) == 0 {
 		fmt.Fprintln(r.Out, ownerview.Safe(fmt.Sprintf("%v: nothing to give up: %s applied nothing here", looked.object, r.manager)))
@@ -173,7 +173,7 @@ func (r *releaseCommand) section(heading string, lines []line) {
 	}
 }
 
-// split takes a line of the library apart: the field, and what becomes of it.
+// split splits a line of the library into the field and what becomes of it.
 func split(text string, path fieldowners.Path) line {
 	fate := strings.TrimPrefix(text, path.String()+": ")
 	for _, said := range []string{"goes with its value ", "stays, "} { // the heading says so
@@ -182,7 +182,7 @@ func split(text string, path fieldowners.Path) line {
 	return line{path.String() + ":", fate}
 }
 
-// isTold reports whether a field changes with one that is given up.
+// isTold reports whether the change of a field is already shown with one that is given up.
 func (p part) isTold(path fieldowners.Path) bool {
 	return slices.ContainsFunc(p.plan.Dropped, func(d apply.Dropped) bool {
 		return !d.Stays && (path.HasPrefix(d.Path) || d.Path.HasPrefix(path))

@@ -1,8 +1,8 @@
 // Package transfer has the commands that change managed fields: release, which gives fields up,
 // migrate, which moves them, and the undo of both.
 //
-// All of them show first and write with --yes. Before they write they save a file that undoes what
-// they do, and what they write is bound to what they have shown.
+// All of them show first and write with --yes. Before they write they save a file that undoes
+// what they do, and the write is pinned to the state that they have shown.
 package transfer
 
 import (
@@ -27,8 +27,8 @@ import (
 	"coapply.dev/fieldowners/command"
 )
 
-// engine is what the commands share that change managed fields: they show first, write
-// with --yes, save a file that undoes it before they write, and take it back by --undo.
+// engine is what the commands that change managed fields share: they show first, write with
+// --yes after saving a file that undoes the write, and undo it with --undo.
 type engine struct {
 	*objects.Reader
 
@@ -49,7 +49,8 @@ func (e *engine) addFlags(cmd *cobra.Command) {
 	e.CompleteObjects(cmd)
 }
 
-// run takes back what a file says, or does the command for each object, if it is valid.
+// run undoes what the file of --undo has, or else does the command for each object, if valid
+// returns nil.
 func (e *engine) run(ctx context.Context, args []string, valid func() error, each func(apply.ObjectRef) (found bool, err error)) (err error) {
 	if e.cmd.Flags().Changed("undo") {
 		return e.runUndo(ctx, args)
@@ -69,17 +70,17 @@ func (e *engine) run(ctx context.Context, args []string, valid func() error, eac
 // change is what a command would do to one object, or what its undo would.
 type change struct {
 	object apply.ObjectRef
-	count  int      // of what changes; 0 is nothing
-	undo   undoFile // saved before; empty: nothing undoes it
-	// write makes the change, and returns what to say of it. undo is the command for the undo, with its
-	// file. The error is unwritten where, for certain, nothing was written.
+	count  int      // how many fields change; 0 for none
+	undo   undoFile // saved before the write; empty if nothing undoes it
+	// write makes the change, and returns a text about it. undo is the command for the undo,
+	// with its file. The error is unwritten if it is certain that nothing was written.
 	write func(ctx context.Context, file, undo string) (said string, err error)
 }
 
-// unwritten is the error of a change of which nothing was written.
+// unwritten is the error of a change that was certainly not written.
 type unwritten struct{ error }
 
-// carryOut makes a change with --yes; without, it reports whether there is one to make.
+// carryOut makes a change with --yes; without it, it reports whether there is a change to make.
 func (e *engine) carryOut(ctx context.Context, c change) (found bool, err error) {
 	if c.count == 0 || !e.yes {
 		return e.dryRun(c.count), nil
@@ -110,7 +111,7 @@ func (e *engine) carryOut(ctx context.Context, c change) (found bool, err error)
 	return false, err
 }
 
-// dryRun reports whether there is something to do, and says that it was not done.
+// dryRun reports whether there is something to do, and prints that it was not done.
 func (e *engine) dryRun(count int) (found bool) {
 	if count > 0 {
 		fmt.Fprintln(e.ErrOut, "dry run, nothing was written: --yes does it")
@@ -144,9 +145,8 @@ func commandLine(cmd *cobra.Command, words ...string) string {
 	return line.String()
 }
 
-// eachNamed handles the objects that arguments name, one after another. It goes on after one that
-// fails, and prints each error on stderr. It returns ErrSaid if one failed, and ErrFound if
-// something was found.
+// eachNamed calls handle for the objects that arguments name. It goes on after an error, and
+// prints each on stderr. It returns ErrSaid if one failed, and ErrFound if something was found.
 func (e *engine) eachNamed(ctx context.Context, args []string, handle func(apply.ObjectRef) (found bool, err error)) error {
 	builder, err := e.Builder(objects.Selection{})
 	if err != nil {
@@ -185,7 +185,7 @@ func refTo(info *resource.Info) apply.ObjectRef {
 	return ref
 }
 
-// namesObjects refuses a command line without objects, or without their names.
+// namesObjects returns an error for a command line without objects, or without their names.
 func namesObjects(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return console.UsageError(cmd, "which object? Name one, such as deployment/web")

@@ -35,8 +35,8 @@ type undoFile struct {
 	GivenUp []undoConfig           `json:"givenUp,omitempty"` // by release
 }
 
-// undoConfig is the apply configuration that brings back what the manager gave up of the
-// object or of a subresource. It holds values, those of a Secret too.
+// undoConfig is the apply configuration that restores what the manager gave up on the object or
+// a subresource. It has values, also of a Secret.
 type undoConfig struct {
 	Subresource   string                     `json:"subresource,omitempty"`
 	Configuration *unstructured.Unstructured `json:"configuration"`
@@ -100,13 +100,13 @@ func decodeUndo(content []byte) (saved undoFile, err error) {
 	return saved, saved.check()
 }
 
-// undoPath is where the undo of a command goes unless --undo-file says otherwise.
+// undoPath returns the path of a command's undo file, unless --undo-file gives another one.
 func undoPath(verb string, object apply.ObjectRef) string {
 	return fmt.Sprintf("undo-%s-%s-%s-%s.json", verb, strings.ToLower(object.Kind), object.Name, object.ResourceVersion)
 }
 
-// save writes a file that nobody else may read, as it may hold values that are
-// secret. A file that is there already stays as it is: it is an error.
+// save writes a file that nobody else may read, as it may have secret values. If the file
+// exists already, it stays as it is, and save returns an error.
 func (f undoFile) save(path string) error {
 	content, err := f.encode()
 	if err != nil {
@@ -129,7 +129,7 @@ func (f undoFile) save(path string) error {
 	return fmt.Errorf("nothing was written, as the undo file %s cannot be: %w", path, err)
 }
 
-// runUndo takes back what the file of --undo says.
+// runUndo undoes what the file of --undo has.
 func (e *engine) runUndo(ctx context.Context, args []string) error {
 	beside := ""
 	e.cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {

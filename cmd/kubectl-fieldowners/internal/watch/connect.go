@@ -16,12 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// patience is how long to wait between tries; RetryWatcher itself waits a second.
+// patience is the wait between tries; RetryWatcher itself waits a second.
 var patience = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 30 * time.Second}
 
-// WatchWithContext opens a watch for the RetryWatcher, which would try again every
-// second without saying so, and for ever where 410 comes as the answer itself
-// instead of as an event.
+// WatchWithContext opens a watch for the RetryWatcher, which itself would try again every
+// second silently, and for ever if 410 is the answer instead of an event.
 func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := f.client.Watch(ctx, f.options(o))
 	if apierrors.IsUnauthorized(err) { // a credential plugin has new ones after that
@@ -43,7 +42,7 @@ func (f *follower) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 // isGone reports whether the API server has forgotten the version that was asked for.
 func isGone(err error) bool { return apierrors.IsGone(err) || apierrors.IsResourceExpired(err) }
 
-// errorEvent is a watch that brings the error, as most 410s come.
+// errorEvent returns a watch whose only event is the error, which is the usual form of a 410.
 func errorEvent(err error) watch.Interface {
 	var status apierrors.APIStatus
 	errors.As(err, &status)
@@ -52,7 +51,7 @@ func errorEvent(err error) watch.Interface {
 	return watch.NewProxyWatcher(events)
 }
 
-// lost prints once that nothing is seen, waits, and reports whether to try again.
+// lost prints, once, that the watch is interrupted, waits, and reports whether to try again.
 func (f *follower) lost(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return false
@@ -79,7 +78,7 @@ func (f *follower) found() {
 	f.outage, f.behind = nil, nil
 }
 
-// keysOf lists the objects of both, ordered.
+// keysOf returns the names of the objects in both, sorted.
 func keysOf(x, y map[types.NamespacedName]watched) []types.NamespacedName {
 	both := maps.Clone(x)
 	maps.Copy(both, y)

@@ -14,9 +14,9 @@ import (
 // change is what became of one object.
 type change struct {
 	target        Target
-	before, after *watched // nil: not there
+	before, after *watched // nil if it does not exist
 	at            time.Time
-	sum           bool // other steps may have come in between
+	sum           bool // several changes may be combined
 }
 
 // Event is one line; with -o json it is printed in this form.
@@ -46,11 +46,11 @@ type Event struct {
 
 	Field   fieldowners.Path `json:"-"`
 	Message string           `json:"-"` // of fight and loop: who does what, and how often
-	object  string           // in sentences
+	object  string           // its name in sentences
 }
 
-// parts takes a change apart where an object has gone and another has come under its
-// name.
+// parts returns two changes if an object was deleted and another one created under its name;
+// otherwise the change itself.
 func (s change) parts() []change {
 	if s.before == nil || s.after == nil || s.before.uid == s.after.uid {
 		return []change{s}
@@ -60,7 +60,7 @@ func (s change) parts() []change {
 	return []change{gone, come}
 }
 
-// event returns what all events of the change have in common.
+// event returns an event with what all events of the change have in common.
 func (s change) event(kind string) Event {
 	w := s.after
 	if w == nil {
@@ -74,13 +74,13 @@ func (s change) event(kind string) Event {
 	}
 }
 
-// at returns the event as one of a field.
+// at returns the event for a field.
 func (e Event) at(path fieldowners.Path) Event {
 	e.Field, e.Path, e.ServerPath = path, path.String(), path.ServerString()
 	return e
 }
 
-// moves returns an event for each finding of a difference, in the order of paths.
+// moves returns an event for each field of a difference, in the order of paths.
 func (s change) moves(d fieldowners.Difference) []Event {
 	var events []Event
 	add := func(kind string, path fieldowners.Path, from, to *ownerview.OwnerItem) {
@@ -104,7 +104,7 @@ func (s change) moves(d fieldowners.Difference) []Event {
 func (s change) fight(f fights.Fight) Event {
 	e := s.event("fight").at(f.Path)
 	for _, m := range []fieldowners.Manager{f.A, f.B} {
-		if m != (fieldowners.Manager{}) { // who deletes a field may have left no name
+		if m != (fieldowners.Manager{}) { // it may not be known who deleted a field
 			e.Managers = append(e.Managers, ownerview.Owner(m))
 		}
 	}
@@ -127,8 +127,8 @@ func (s change) loop(l fights.Loop[fieldowners.Manager]) Event {
 	return e
 }
 
-// fieldsOf lists a few fields that a manager owns: managed fields do not record which of them
-// it wrote last.
+// fieldsOf returns a few fields that a manager owns, as managed fields do not record which of
+// them it wrote last.
 func (w watched) fieldsOf(m fieldowners.Manager) []string {
 	const shown = 3
 	fields := []string{}
@@ -146,9 +146,9 @@ func (w watched) fieldsOf(m fieldowners.Manager) []string {
 	return fields
 }
 
-// written returns the time at which the API server recorded a write, where it did:
-// what comes after an interruption has not happened all at once. An entry that was
-// rewritten by hand may bring any time; one before the last write is not believed.
+// written returns the time that the API server recorded for a write, if it did: what is seen
+// after an interruption has not happened all at once. As an entry that was rewritten by hand
+// may have any time, one before the last write is not used.
 func (s change) written(writers []fieldowners.Manager) time.Time {
 	var wrote, before time.Time
 	for _, m := range writers {
@@ -167,7 +167,7 @@ func (s change) written(writers []fieldowners.Manager) time.Time {
 	return wrote
 }
 
-// owners lists who owns any of the fields that are asked for, each manager once.
+// owners returns the owners of fields for which asked is true, each manager once.
 func (w watched) owners(asked func(fieldowners.Manager, fieldowners.Path) bool) []ownerview.OwnerItem {
 	var found []ownerview.OwnerItem
 	for _, entry := range w.ownership.Entries() {

@@ -20,27 +20,27 @@ import (
 // follower lists and watches one target.
 //
 // It does so with client-go's RetryWatcher, which opens a broken watch again at the
-// resourceVersion of the last event, whatever broke it, and ends at 410 Gone. An
-// informer gives each event to its handler too (DeltaFIFO merges nothing but
-// deletions), but its Reflector lists anew after most errors: what came in between would be lost
-// silently, although the API server still had it.
+// resourceVersion of the last event, whatever broke it, and ends at 410 Gone. An informer
+// passes each event to its handler too (DeltaFIFO merges only deletions), but its Reflector
+// lists anew after most errors: changes in between would be lost silently, although the API
+// server still had them.
 type follower struct {
 	Target
 	client metadata.ResourceInterface
 	report *reporter
-	// sparse has it keep only the objects that change, and at most maxSparse of them: the
-	// first change of each is not looked at.
+	// sparse makes the follower keep only objects that change, and at most maxSparse of them.
+	// The first change of each is not examined.
 	sparse bool
 
 	known   map[types.NamespacedName]watched
 	version string        // up to which everything was seen
-	seen    time.Time     // when that was
-	outage  *wait.Backoff // since the watch cannot be opened; nil: it is open
-	behind  error         // why nothing is seen at the moment
+	seen    time.Time     // when version was seen
+	outage  *wait.Backoff // waits since the watch cannot be opened; nil while it is open
+	behind  error         // why the watch is interrupted; nil if it is not
 	giveUp  func(error)   // ends the watch
 }
 
-// watched is what is kept of an object: who owns what, and no values.
+// watched is what is kept of an object: its ownership, and no values.
 type watched struct {
 	namespace, name string
 	uid             types.UID
@@ -80,7 +80,7 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// watch reports what comes after f.version until the watch cannot go on there.
+// watch reports changes after f.version until the API server no longer has that version.
 func (f *follower) watch(ctx context.Context) error {
 	ctx, f.giveUp = context.WithCancelCause(ctx)
 	defer f.giveUp(nil)
@@ -127,8 +127,8 @@ func (f *follower) see(event watch.EventType, object *metav1.PartialObjectMetada
 	return f.report.step(step)
 }
 
-// catchUp lists anew where the API server has forgotten what came since f.version,
-// and reports the difference.
+// catchUp lists anew, as the API server no longer has the changes since f.version, and reports
+// the difference.
 func (f *follower) catchUp(ctx context.Context) error {
 	var known map[types.NamespacedName]watched
 	var version string
@@ -162,8 +162,8 @@ func (f *follower) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// list reads everything. It starts again where a page comes too late for those
-// before it.
+// list lists all objects. It starts again if the server no longer has the version of the first
+// page.
 func (f *follower) list(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
 	for range 3 {
 		if known, version, err = f.pages(ctx); !isGone(err) {
@@ -177,7 +177,7 @@ func (f *follower) pages(ctx context.Context) (known map[types.NamespacedName]wa
 	known = map[types.NamespacedName]watched{}
 	options := f.options(metav1.ListOptions{Limit: objects.PageSize})
 	if f.sparse {
-		options.Limit = 1 // the version is all that is asked for
+		options.Limit = 1 // only the version is needed
 	}
 	for {
 		page, err := f.page(ctx, options)

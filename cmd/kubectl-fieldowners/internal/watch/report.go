@@ -15,32 +15,32 @@ import (
 	"coapply.dev/fieldowners/fights"
 )
 
-// reporter prints what several watches see, one change after another.
+// reporter prints the changes that several watches see, one after another.
 type reporter struct {
 	out, errOut io.Writer
 	json        bool
 	path        fieldowners.Path
 	managers    []string
 	onlyFights  bool
-	bySelector  bool // objects enter and leave
+	bySelector  bool // objects may enter and leave the selection
 
 	mu     sync.Mutex
 	fights *fights.Detector
 	loops  *fights.Loops[fieldowners.Manager]
-	found  func(Event) // takes events instead of having them printed
+	found  func(Event) // called with events instead of printing them
 	fought bool
-	failed bool            // to read something
-	told   map[string]bool // what that was
-	behind []error         // at the end
+	failed bool            // something could not be read
+	told   map[string]bool // what was reported of that
+	behind []error         // errors of watches that were interrupted at the end
 }
 
 const (
-	// fightsPerMinute is how many moves of a field are no fight yet.
+	// fightsPerMinute is the number of moves of a field that are not yet a fight.
 	fightsPerMinute = 5
 	// turnsPerMinute is how many writes of two managers, in turn, are a loop.
 	turnsPerMinute = 20
-	// answerWithin is in what time a manager that answers another one writes. The server
-	// records times in seconds.
+	// answerWithin is the time within which a manager answers another one. The server records
+	// times in seconds.
 	answerWithin = 2 * time.Second
 )
 
@@ -127,7 +127,7 @@ func (r *reporter) asksFor(e Event) bool {
 	})
 }
 
-// interrupted reports that of what happened between two versions only the sum is known.
+// interrupted reports that the changes between two versions are known only in sum.
 func (r *reporter) interrupted(t Target, from string, since time.Time, to string, now time.Time) error {
 	r.say("%s: the watch was interrupted: the API server has forgotten what came after resourceVersion %s (%s); up to %s (%s) the sum of it is shown",
 		t, from, since.UTC().Format(time.RFC3339), to, now.UTC().Format(time.RFC3339))
@@ -149,7 +149,7 @@ func (r *reporter) say(format string, args ...any) {
 	fmt.Fprintln(r.errOut, ownerview.Safe(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")))
 }
 
-// unread prints once what cannot be read of an object.
+// unread prints, once, what cannot be read of an object.
 func (r *reporter) unread(object string, err error) {
 	text := fmt.Sprintf("error: %s: %s", object, ownerview.Safe(err.Error()))
 	r.mu.Lock()
@@ -164,7 +164,7 @@ func (r *reporter) unread(object string, err error) {
 	}
 }
 
-// ended keeps why a watch saw nothing when it ended; nil if it did.
+// ended records the error of a watch that was interrupted when it ended; nil if it was not.
 func (r *reporter) ended(behind error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,8 +173,8 @@ func (r *reporter) ended(behind error) {
 	}
 }
 
-// result returns how the command ends when its time is over. A watch that saw nothing at the end
-// is an error.
+// result returns the error with which the command ends when its time is over. A watch that is
+// interrupted at the end is an error.
 func (r *reporter) result() error {
 	for _, err := range r.behind {
 		fmt.Fprintln(r.errOut, console.OneLine(err))
@@ -214,9 +214,9 @@ func (r *reporter) print(events []Event) error {
 	return nil
 }
 
-// wrote returns the loops that are news. Statuses are not counted: a controller answers each change
-// of its object with one. Nor is what several managers wrote in one change, which has no
-// order. Two that fight for a field write in turn too, and are reported as a fight.
+// wrote returns the loops that are news. Writes to statuses are not counted, as a controller
+// answers each change of its object with one, nor are changes by several managers, which have
+// no order. Two managers that fight for a field write in turn too, and are reported as a fight.
 func (r *reporter) wrote(s change, writers []fieldowners.Manager) []fights.Loop[fieldowners.Manager] {
 	writers = slices.DeleteFunc(slices.Clone(writers), func(m fieldowners.Manager) bool { return m.Subresource == "status" })
 	if len(writers) != 1 || s.sum {

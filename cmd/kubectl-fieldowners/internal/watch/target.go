@@ -18,12 +18,12 @@ import (
 type Target struct {
 	Resource        schema.GroupVersionResource
 	Kind            schema.GroupVersionKind
-	Namespace, Name string // "" is all
+	Namespace, Name string // "" for all
 	Labels, Fields  string // selectors
 }
 
-// targets reads arguments as kubectl get does, each type or object once. Nothing but discovery is
-// asked for.
+// targets returns the targets that arguments name, as for kubectl get, each type or object
+// once. It needs only discovery.
 func (w *command) targets(args []string) (targets []Target, err error) {
 	add := func(mapping *meta.RESTMapping, namespace, name string) {
 		target := Target{mapping.Resource, mapping.GroupVersionKind, namespace, name, w.Labels, w.Fields}
@@ -57,7 +57,7 @@ func (w *command) targets(args []string) (targets []Target, err error) {
 	return targets, nil
 }
 
-// kind finds a type, and where its objects are looked for.
+// kind returns the mapping of a type, and the namespace of its objects.
 func (w *command) kind(name string) (mapping *meta.RESTMapping, namespace string, err error) {
 	mapping, err = w.Mapping(name)
 	if err != nil || w.AllNamespaces || mapping.Scope.Name() == meta.RESTScopeNameRoot {
@@ -80,7 +80,7 @@ func (t Target) options(o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
-// String names the target in sentences.
+// String returns the name of the target in sentences.
 func (t Target) String() string {
 	text := t.Resource.GroupResource().String()
 	if t.Name != "" {
@@ -92,7 +92,7 @@ func (t Target) String() string {
 	return ownerview.Safe(text)
 }
 
-// object names one object of the target in sentences.
+// object returns the name of one object of the target in sentences.
 func (t Target) object(w watched) string {
 	return ownerview.Ref{Kind: t.Kind.Kind, Namespace: w.namespace, Name: w.name}.String()
 }

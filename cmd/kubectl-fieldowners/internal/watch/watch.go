@@ -1,5 +1,5 @@
-// Package watch shows fields changing owners as it happens, and managers that fight: the command
-// watch, and what an audit sees while it looks on.
+// Package watch is the command watch, which shows live which fields change owners, and which
+// managers fight. The command audit uses it for --for.
 package watch
 
 import (
@@ -164,9 +164,10 @@ func followAll(targets []Target, client metadata.Interface, first follower, foll
 	all.Wait()
 }
 
-// Look watches targets until the context ends for fights and loops alone, and passes them to
-// found, one at a time. It keeps only objects that change, and not all of them: the first change of
-// each is not looked at. It returns what kept it from seeing more, and leaves no goroutine behind.
+// Look watches targets until the context ends, and calls found with each fight and loop, one at
+// a time. It keeps only objects that change, a bounded number of them, and does not examine the
+// first change of each. It returns the error that kept it from seeing more, and leaves no
+// goroutine behind.
 func Look(ctx context.Context, client metadata.Interface, targets []Target, errOut io.Writer, found func(Event)) (problems []error, err error) {
 	report, err := newReporter(fightsPerMinute, io.Discard, errOut)
 	if err != nil {
