@@ -2,7 +2,6 @@ package devbox
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -76,11 +75,8 @@ func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *core
 	if now.UID != box.UID || now.Generation != box.Generation || service.DeletionTimestamp != nil {
 		return nil
 	}
-	err := setup.Delete(ctx, n.client, service, client.Preconditions{UID: &service.UID, ResourceVersion: &service.ResourceVersion})
-	if err != nil {
-		return fmt.Errorf("deleting the Service: %w", err)
-	}
-	return nil
+	_, err := setup.DeleteAsRead(ctx, n.client, service)
+	return err
 }
 
 func networkStatus(service *corev1.Service) *v1alpha1.DevboxNetworkStatus {
