@@ -14,8 +14,7 @@ const kind = "Devbox"
 
 // isDevboxes reports whether an object belongs to the Devbox of its name.
 func isDevboxes(_ *v1alpha1.Devbox, object client.Object) bool {
-	name := object.GetName()
-	return setup.ControlledBy(object, kind, name) || setup.Orphaned(object, Label, name)
+	return setup.Belongs(object, kind, object.GetName(), Label)
 }
 
 // belongsTo reports whether the Devbox controls an object.

@@ -29,8 +29,7 @@ func belongs(object client.Object) bool {
 	if !ok {
 		return user.Owns(object)
 	}
-	name := user.Of(object)
-	return len(quota.Spec.Scopes) == 0 && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, user.OwnerLabel, name))
+	return len(quota.Spec.Scopes) == 0 && setup.Belongs(object, kind, user.Of(object), user.OwnerLabel)
 }
 
 // dependsOn is what of its status a License emits from.

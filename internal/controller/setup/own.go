@@ -12,19 +12,22 @@ import (
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
-// ControlledBy reports whether an object is controlled by our kind's object of a
-// name. It goes by the name, not the uid: an object of the parent that had the name
-// before is about to be collected.
-func ControlledBy(object metav1.Object, kind, name string) bool {
+// Belongs reports whether an object is controlled by our kind's object of a name, or is Orphaned
+// by it. It goes by the name, not the uid: an object of the parent that had the name before is
+// about to be collected. Without a name there is no such parent.
+func Belongs(object metav1.Object, kind, name, label string) bool {
 	owner := metav1.GetControllerOf(object)
-	return owner != nil && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
+	if owner == nil {
+		return Orphaned(object, label, name)
+	}
+	return name != "" && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
 }
 
 // Orphaned reports whether an object is controlled by nobody, says in a label whose it is, and
 // has fields that we applied, as one does whose owner reference somebody took off. Anybody may set
 // the label of an object that we are about to make; config/admission keeps our names.
 func Orphaned(object metav1.Object, label, name string) bool {
-	return metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
+	return name != "" && metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
 }
 
 func applied(object metav1.Object) bool {
