@@ -23,7 +23,6 @@ func SetupNetwork(mgr ctrl.Manager, options setup.Options) error {
 		Named("devbox-network").
 		Owns(&corev1.Service{}).
 		Belongs(isDevboxes).
-		DependsOn(dependsOn()...).
 		Status(network{mgr.GetClient(), mgr.GetAPIReader()}.status).
 		Complete()
 }
@@ -45,7 +44,7 @@ func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied recon
 	var report reconciler.Report[*v1alpha1.Devbox]
 	var reached *v1alpha1.DevboxNetworkStatus
 	none := box.Spec.Network.Type == v1alpha1.NetworkNone
-	switch ours := err == nil && belongsTo(&service, box); {
+	switch ours := err == nil && metav1.IsControlledBy(&service, box); {
 	case ours:
 		reached = networkStatus(&service)
 	case none:

@@ -39,12 +39,6 @@ func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployme
 	return rolledOut(ready, box.Status.Phase, deployment, wasReady)
 }
 
-// readyDependsOn is what readyOf reads that others than the workload reconciler write.
-var readyDependsOn = []func(*v1alpha1.Devbox) any{
-	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionPowerApplied) },
-	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
-}
-
 // said returns of a condition what does not differ each time that it is said.
 func said(box *v1alpha1.Devbox, conditionType string) [4]string {
 	condition := meta.FindStatusCondition(box.Status.Conditions, conditionType)

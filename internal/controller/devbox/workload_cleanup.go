@@ -25,7 +25,7 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 		return false, fmt.Errorf("reading the Deployment: %w", err)
 	}
 	kept := map[types.UID]bool{}
-	ours := belongsTo(&deployment, box)
+	ours := metav1.IsControlledBy(&deployment, box)
 	switch {
 	case ours && deployment.DeletionTimestamp == nil:
 		err = setup.Delete(ctx, w.client, &deployment, client.PropagationPolicy(metav1.DeletePropagationForeground))
