@@ -87,12 +87,6 @@ func findConfig() (string, error) {
 }
 
 func (p *platform) install(ctx context.Context) error {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
-	}
 	for _, args := range [][]string{
 		{"apply", "--server-side", "--kustomize", filepath.Join(p.config, "crd")},
 		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"},
@@ -103,14 +97,15 @@ func (p *platform) install(ctx context.Context) error {
 			return err
 		}
 	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return err
+	}
 	config := p.cluster.Config()
 	config.Wrap(apply.RecordExchange)
-	config.QPS = -1 // a person types as fast as they like
 	var err error
-	if p.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	return nil
+	p.client, err = client.New(config, client.Options{Scheme: scheme})
+	return err
 }
 
 // kubectl runs the control plane's kubectl as the administrator and returns what it
@@ -133,7 +128,7 @@ func (p *platform) stop(ctx context.Context) error {
 }
 
 type runOptions struct {
-	port             int
+	port             uint16
 	nodes            int
 	replicasConflict string
 }
@@ -145,14 +140,11 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
 	default:
 		return usageError{fmt.Errorf("--replicas-conflict %q: use Reject or Force", options.replicasConflict)}
 	}
-	if options.port < 0 || options.port > 65535 {
-		return usageError{fmt.Errorf("--port %d: use 0 for a free one, or 1 to 65535", options.port)}
-	}
 	if options.nodes < 1 {
 		return usageError{fmt.Errorf("--nodes %d: pods need at least one", options.nodes)}
 	}
 	p, err := startPlatform(ctx, localcluster.Options{
-		Name: "run", Nodes: options.nodes, APIServerPort: options.port, Log: stderr,
+		Name: "run", Nodes: options.nodes, APIServerPort: int(options.port), Log: stderr,
 	})
 	if err != nil {
 		return err

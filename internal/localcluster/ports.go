@@ -18,7 +18,7 @@ const (
 
 // freePorts finds distinct ports that nobody listens on.
 func freePorts(count int) ([]int, error) {
-	ports := make([]int, 0, count)
+	var ports []int
 	for _, offset := range rand.Perm(portCount) {
 		if checkPort(firstPort+offset) == nil {
 			ports = append(ports, firstPort+offset)
@@ -28,6 +28,15 @@ func freePorts(count int) ([]int, error) {
 		}
 	}
 	return nil, fmt.Errorf("no %d free ports between %d and %d", count, firstPort, firstPort+portCount)
+}
+
+// FreeAddresses returns distinct addresses on loopback that nobody listens on.
+func FreeAddresses(count int) (addresses []string, err error) {
+	ports, err := freePorts(count)
+	for _, port := range ports {
+		addresses = append(addresses, net.JoinHostPort(loopback, strconv.Itoa(port)))
+	}
+	return addresses, err
 }
 
 func checkPort(port int) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"coapply.dev/internal/localcluster"
 )
 
 // managerBinary is cmd/manager, built once.
@@ -100,12 +101,11 @@ func (p *Process) Stop(t *testing.T) {
 // FreeAddress returns an address of this host that nobody listens at.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, err := localcluster.FreeAddresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return addresses[0]
 }
 
 // Ready says why the manager is not ready; "" is that it is.
