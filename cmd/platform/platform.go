@@ -54,7 +54,8 @@ func startPlatform(ctx context.Context, options localcluster.Options) (*platform
 // prerequisites returns the folder config/ and the manager's program. It fails without
 // them before minutes go into building the control plane.
 func prerequisites() (config, manager string, err error) {
-	if config, err = findConfig(); err != nil {
+	checkout, err := localcluster.Checkout()
+	if err != nil {
 		return "", "", err
 	}
 	self, err := os.Executable()
@@ -66,24 +67,7 @@ func prerequisites() (config, manager string, err error) {
 			return "", "", fmt.Errorf("%s is not beside this program (%w): run make build", needed, err)
 		}
 	}
-	return config, filepath.Join(filepath.Dir(self), "manager"), nil
-}
-
-// findConfig returns the folder config/ of the checkout that this command is run in.
-func findConfig() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		config := filepath.Join(dir, "config")
-		if _, err := os.Stat(filepath.Join(config, "crd", "kustomization.yaml")); err == nil {
-			return config, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("config/crd is not here nor above: run this in a checkout of coapply")
-		}
-	}
+	return filepath.Join(checkout, "config"), filepath.Join(filepath.Dir(self), "manager"), nil
 }
 
 func (p *platform) install(ctx context.Context) error {
