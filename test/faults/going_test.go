@@ -101,7 +101,7 @@ func TestCRDRemoved(t *testing.T) {
 	config := server.Config()
 	var asked atomic.Int64
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			if strings.Contains(request.URL.Path, "/nodesets") {
 				asked.Add(1)
 			}
