@@ -32,8 +32,8 @@ type Platform struct {
 	Client    client.Client        // the test's own, without a cache
 	Cached    client.Reader        // what the reconcilers see
 	Config    func() *rest.Config
-	Writes    *WriteLog
-	Applies   *ApplyLog
+	Writes    WriteLog
+	Applies   ApplyLog
 
 	Contention *contention.State // nil: nobody looks for fights
 }
@@ -52,7 +52,7 @@ func StartPlatform(t *testing.T, replicas apply.Decision) *Platform {
 // StartPlatformAs is StartPlatform with a configuration for the manager.
 func StartPlatformAs(t *testing.T, manager *rest.Config, replicas apply.Decision) *Platform {
 	t.Helper()
-	p := &Platform{Client: NewClient(t, Cluster(t).Config()), Config: Cluster(t).Config, Writes: &WriteLog{}, Applies: &ApplyLog{}}
+	p := &Platform{Client: NewClient(t, Cluster(t).Config()), Config: Cluster(t).Config}
 	p.Namespace = NewNamespace(t, p.Client)
 	p.Run(t, manager, replicas)
 	return p
@@ -102,7 +102,7 @@ func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end 
 		return nil, err
 	}
 	options := setup.Options{Replicas: replicas}
-	if options.Runtime, err = setup.NewRuntime(mgr, p.Contention, coapply.WithMetrics(p.Applies)); err != nil {
+	if options.Runtime, err = setup.NewRuntime(mgr, p.Contention, coapply.WithMetrics(&p.Applies)); err != nil {
 		return nil, err
 	}
 	for _, c := range controller.All() {
@@ -133,7 +133,7 @@ var sharedPlatform = sync.OnceValues(func() (*Platform, error) {
 	}
 	restConfig := c.Config()
 	restConfig.Wrap(apply.RecordExchange)
-	p := &Platform{Config: c.Config, Writes: &WriteLog{}, Applies: &ApplyLog{}}
+	p := &Platform{Config: c.Config}
 	if p.Contention, err = contention.New(fights.Config()); err != nil {
 		return nil, err
 	}

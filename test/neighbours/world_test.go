@@ -54,7 +54,7 @@ func newFightingWorld(t *testing.T) *world {
 func startWorld(t *testing.T, replicas apply.Decision, state *contention.State) *world {
 	t.Helper()
 	config := kit.Cluster(t).Config
-	p := &kit.Platform{Client: kit.NewClient(t, config()), Config: config, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}, Contention: state}
+	p := &kit.Platform{Client: kit.NewClient(t, config()), Config: config, Contention: state}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	w := &world{t: t, Platform: p, requests: &kit.RequestLog{}, kubeconfig: kit.Kubeconfig(t, config()), before: map[string][]string{}}
 	counted := config()
@@ -202,7 +202,7 @@ func (w *world) finish() {
 			w.t.Fatalf("REST: %v; it is a duration such as 60s", err)
 		}
 	}
-	w.requests.Reset()
+	w.requests.Take()
 	before := w.Versions(w.t)
 	kit.Absence(w.t, rest, "anything that moves")
 	for name, version := range w.Versions(w.t) {
@@ -210,7 +210,7 @@ func (w *world) finish() {
 			w.t.Errorf("%s moved from %s to %s after the last step", name, before[name], version)
 		}
 	}
-	if sent := w.requests.Sent(); len(sent) > 0 {
+	if sent := w.requests.Take(); len(sent) > 0 {
 		w.t.Errorf("ours sent %q though nothing was to be done", sent)
 	}
 	file := filepath.Join("testdata", strings.ReplaceAll(w.t.Name(), "/", "_")+".txt")

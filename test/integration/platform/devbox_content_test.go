@@ -158,7 +158,7 @@ func TestNewContentReplacesThePod(t *testing.T) {
 func TestNoPodBeforeItsContent(t *testing.T) {
 	t.Parallel()
 	config := rest.CopyConfig(kit.Cluster(t).Config())
-	p := &kit.Platform{Client: kit.NewClient(t, config), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, config)}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	var late atomic.Bool
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -115,7 +115,7 @@ func TestNetworkNoneLeavesOthers(t *testing.T) {
 func TestServiceTakenBeforeItsDeletion(t *testing.T) {
 	t.Parallel()
 	config := rest.CopyConfig(kit.Cluster(t).Config())
-	p := &kit.Platform{Client: kit.NewClient(t, config), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, config)}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	var taken atomic.Bool
 	take := func(ctx context.Context) error {

@@ -129,7 +129,7 @@ func TestShutdownWhileStopping(t *testing.T) {
 func TestManagerDiesBeforeThePodsRelease(t *testing.T) {
 	t.Parallel()
 	config := kit.Cluster(t).Config()
-	p := &kit.Platform{Client: kit.NewClient(t, config), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, config)}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	var broken atomic.Bool
 	var failed atomic.Int32
@@ -163,7 +163,7 @@ func TestManagerDiesBeforeThePodsRelease(t *testing.T) {
 func TestPodReplacedBeforeItsRelease(t *testing.T) {
 	t.Parallel()
 	config := kit.Cluster(t).Config()
-	p := &kit.Platform{Client: kit.NewClient(t, config), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, config)}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	var first atomic.Bool
 	replaced := make(chan struct{})

@@ -121,7 +121,7 @@ func TestDevboxLifecycle(t *testing.T) {
 func TestRestartSendsNothing(t *testing.T) {
 	t.Parallel()
 	restConfig := kit.Cluster(t).Config()
-	p := &kit.Platform{Client: kit.NewClient(t, restConfig), Config: kit.Cluster(t).Config, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, restConfig), Config: kit.Cluster(t).Config}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	stop := p.Run(t, restConfig, apply.Force)
 	p.Create(t, "box")

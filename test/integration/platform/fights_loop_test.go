@@ -33,7 +33,7 @@ func TestLoop(t *testing.T) {
 	t.Parallel()
 	restConfig := kit.Cluster(t).Config()
 	restConfig.Wrap(apply.RecordExchange)
-	p := &kit.Platform{Client: kit.NewClient(t, restConfig), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, restConfig)}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	state, err := contention.New(fights.Config())
 	if err != nil {

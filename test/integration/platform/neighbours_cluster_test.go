@@ -96,7 +96,7 @@ func (p person) versions() string {
 func TestHostileMaintenances(t *testing.T) {
 	t.Parallel()
 	p := kit.WholePlatform(t)
-	m := &maintenance{client: p.Client, label: "unanswering", writes: p.Writes}
+	m := &maintenance{client: p.Client, label: "unanswering", writes: &p.Writes}
 	nodes := m.nodes(t, 2)
 	m.unanswering(t, nodes[0])
 	var silent []*v1alpha1.NodeMaintenance

@@ -61,23 +61,10 @@ func TestManagerStopsInTheMiddleOfAWave(t *testing.T) {
 			t.Errorf("%s began at %v, and again at %v", nodes[i], before[i].StartTime, after[i].StartTime)
 		}
 		m.wantMarked(t, nodes[i], work)
-		if sent := times(m.writes, "PATCH /api/v1/nodes/"+nodes[i]); sent != wantWrites {
+		if sent := len(m.writes.About("PATCH /api/v1/nodes/" + nodes[i])); sent != wantWrites {
 			t.Errorf("%s was written to %d times, want %d", nodes[i], sent, wantWrites)
 		}
 	}
-}
-
-// count tells how often a request was sent.
-func times(w *kit.WriteLog, request string) int {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	n := 0
-	for _, sent := range w.Sent {
-		if sent == request {
-			n++
-		}
-	}
-	return n
 }
 
 // TestWorkDeletedMeanwhile: the nodes under way end, and no other begins.

@@ -34,7 +34,7 @@ type frozen struct {
 func startFrozen(t *testing.T, p *kit.Platform) *frozen {
 	t.Helper()
 	f := &frozen{
-		Platform: &kit.Platform{Namespace: p.Namespace, Client: p.Client, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}},
+		Platform: &kit.Platform{Namespace: p.Namespace, Client: p.Client},
 		requests: &kit.RequestLog{}, thaw: map[string]chan struct{}{},
 	}
 	config := rest.CopyConfig(kit.Cluster(t).Config())
@@ -180,7 +180,7 @@ func TestNodeSetStalePods(t *testing.T) {
 // as ours, though it is the same pod.
 func TestNodeSetStalePod(t *testing.T) {
 	t.Parallel()
-	p := &kit.Platform{Client: kit.NewClient(t, kit.Cluster(t).Config()), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, kit.Cluster(t).Config())}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	behind := startFrozen(t, p)
 	createNodeSet(t, p, "x", 2)
@@ -236,7 +236,7 @@ func TestNodeSetManagersAtOnce(t *testing.T) {
 // TestNodeSetManagerRestarted in the middle of scaling out, and of scaling in.
 func TestNodeSetManagerRestarted(t *testing.T) {
 	t.Parallel()
-	p := &kit.Platform{Client: kit.NewClient(t, kit.Cluster(t).Config()), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, kit.Cluster(t).Config())}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	history := history(t, p)
 	stop := p.Run(t, kit.Cluster(t).Config(), apply.Force)
@@ -265,7 +265,7 @@ func TestNodeSetManagerRestarted(t *testing.T) {
 // TestNodeSetUnchangedRound counts what a round sends that finds nothing to do.
 func TestNodeSetUnchangedRound(t *testing.T) {
 	t.Parallel()
-	p := &kit.Platform{Client: kit.NewClient(t, kit.Cluster(t).Config()), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, kit.Cluster(t).Config())}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	only := startFrozen(t, p)
 	createNodeSet(t, p, "x", 10)

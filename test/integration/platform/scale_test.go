@@ -59,7 +59,7 @@ func TestScale(t *testing.T) {
 	if _, err := kit.InstallCRDs(c.Config(), kit.OurCRDs()); err != nil {
 		t.Fatal(err)
 	}
-	p := &kit.Platform{Client: kit.NewClient(t, c.Config()), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, c.Config())}
 	stop := p.Run(t, c.Config(), apply.Force)
 
 	start := time.Now()

@@ -35,7 +35,7 @@ import (
 func TestUserReconcilersRace(t *testing.T) {
 	t.Parallel()
 	restConfig := kit.Cluster(t).Config()
-	p := person{&kit.Platform{Client: kit.NewClient(t, restConfig), Applies: &kit.ApplyLog{}}, t, ""}
+	p := person{&kit.Platform{Client: kit.NewClient(t, restConfig)}, t, ""}
 	const reconcilers = 3
 	names := []string{"racer-a", "racer-b", "racer-c", "racer-between"}
 	s := &starters{wanted: reconcilers, lines: map[string]*line{}, between: func(path string) {
@@ -155,7 +155,7 @@ func (p person) runReconciler(restConfig *rest.Config, set func(ctrl.Manager, se
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	rt, err := setup.NewRuntime(mgr, nil, coapply.WithMetrics(p.Applies))
+	rt, err := setup.NewRuntime(mgr, nil, coapply.WithMetrics(&p.Applies))
 	if err != nil {
 		p.t.Fatal(err)
 	}
