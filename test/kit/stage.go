@@ -5,10 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -182,11 +180,7 @@ func (s *Stage) Ownership() fieldowners.Ownership {
 // Owners names the managers of a field.
 func (s *Stage) Owners(path string) []string {
 	s.T.Helper()
-	var names []string
-	for _, manager := range s.Ownership().OwnersOf(fieldowners.MustParsePath(path)) {
-		names = append(names, manager.String())
-	}
-	return names
+	return ownersIn(s.Ownership(), path)
 }
 
 // Scaled are the kinds with a scale, and where they keep what it sets.
@@ -205,7 +199,5 @@ var Scaled = map[string]Shape{
 // Scale has another manager write through the scale, as kubectl scale does.
 func (s *Stage) Scale(manager string) {
 	s.T.Helper()
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`))
-	s.Must(s.Client.SubResource("scale").Patch(s.T.Context(), s.Object(`{}`), patch, client.FieldOwner(manager),
-		client.WithSubResourceBody(&autoscalingv1.Scale{})))
+	ScaleTo(s.T, s.Client, s.Object(`{}`), "3", manager)
 }

@@ -2,12 +2,11 @@ package model
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -165,12 +164,7 @@ var installSamples = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "model-crd")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	crd, err := json.Marshal(map[string]any{
+	definition, err := json.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "samples.model.coapply.dev"},
 		"spec": map[string]any{
@@ -187,11 +181,11 @@ var installSamples = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(folder, "crd.json")
-	if err := os.WriteFile(file, crd, 0o600); err != nil {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := json.Unmarshal(definition, crd); err != nil {
 		return err
 	}
-	_, err = kit.InstallCRDs(s, envtest.CRDInstallOptions{Paths: []string{file}, ErrorIfPathMissing: true})
+	_, err = kit.InstallCRDs(s, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
 	return err
 })
 
