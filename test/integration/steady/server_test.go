@@ -167,27 +167,6 @@ var steadyAdmission = map[string][2]string{
 	"late":     {"has(request.options.fieldManager) && request.options.fieldManager == 'us'", `/metadata/labels/late`},
 }
 
-const steadyPolicy = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: steady-%[1]s}
-spec:
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  matchConstraints:
-    objectSelector: {matchLabels: {steady-admission: %[1]s}}
-    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["*"]}]
-  matchConditions: [{name: x, expression: "%[2]s"}]
-  mutations:
-  - patchType: JSONPatch
-    jsonPatch: {expression: "[JSONPatch{op: 'add', path: '%[3]s', value: 'admitted'}]"}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: steady-%[1]s}
-spec: {policyName: steady-%[1]s}
-`
-
 // installSteadyAdmission returns when the policies are in force, or at once where the server knows no policies.
 func installSteadyAdmission(config *rest.Config) error {
 	c, err := client.New(config, client.Options{Scheme: kit.Scheme})
@@ -197,7 +176,13 @@ func installSteadyAdmission(config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for name, policy := range steadyAdmission {
-		err := kit.CreatePolicies(ctx, c, fmt.Sprintf(steadyPolicy, name, policy[0], policy[1]))
+		err := kit.CreatePolicies(ctx, c, kit.Mutation{
+			Name: "steady-" + name,
+			Constraints: `{objectSelector: {matchLabels: {` + switchLabel + `: ` + name + `}},
+    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["*"]}]}`,
+			When:  policy[0],
+			Patch: "[JSONPatch{op: 'add', path: '" + policy[1] + "', value: 'admitted'}]",
+		})
 		if errors.Is(err, kit.ErrNoPolicies) {
 			return nil // admission changes nothing then
 		}
