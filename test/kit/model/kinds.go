@@ -2,7 +2,9 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -158,34 +160,42 @@ func leafOpenAPI(samples []any) map[string]any {
 	return text
 }
 
-// installSamples makes the server know sampleKind.
-var installSamples = sync.OnceValue(func() error {
-	s, err := kit.ServerConfig()
-	if err != nil {
-		return err
+// CRD defines the kind of some versions, of which the first is stored.
+func CRD(plural string, shape *Shape, kinds ...schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
+	var versions []any
+	for i, kind := range kinds {
+		version := map[string]any{
+			"name": kind.Version, "served": true, "storage": i == 0,
+			"schema": map[string]any{"openAPIV3Schema": shape.OpenAPI()},
+		}
+		if shape.Fields["status"] != nil {
+			version["subresources"] = map[string]any{"status": map[string]any{}}
+		}
+		versions = append(versions, version)
 	}
-	definition, err := json.Marshal(map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "samples.model.coapply.dev"},
+	group, kind := kinds[0].Group, kinds[0].Kind
+	raw, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"name": plural + "." + group},
 		"spec": map[string]any{
-			"group": "model.coapply.dev", "scope": "Namespaced",
-			"names": map[string]any{"kind": "Sample", "listKind": "SampleList", "plural": "samples", "singular": "sample"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"subresources": map[string]any{"status": map[string]any{}},
-				"schema": map[string]any{"openAPIV3Schema": ObjectOf(map[string]*Shape{
-					"spec": SpecShape, "status": StatusShape}).OpenAPI()},
-			}},
+			"group": group, "scope": "Namespaced", "versions": versions,
+			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": plural, "singular": strings.ToLower(kind)},
 		},
 	})
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := errors.Join(err, json.Unmarshal(raw, crd)); err != nil {
+		panic(err) // a shape of a test has no schema
+	}
+	return crd
+}
+
+// installSamples makes the server know sampleKind.
+var installSamples = sync.OnceValue(func() error {
+	config, err := kit.ServerConfig()
 	if err != nil {
 		return err
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := json.Unmarshal(definition, crd); err != nil {
-		return err
-	}
-	_, err = kit.InstallCRDs(s, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	crd := CRD("samples", ObjectOf(map[string]*Shape{"spec": SpecShape, "status": StatusShape}), SampleKind.GroupVersionKind)
+	_, err = kit.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
 	return err
 })
 
