@@ -34,6 +34,7 @@ type Platform struct {
 	Config    func() *rest.Config
 	Writes    WriteLog
 	Applies   ApplyLog
+	Only      []func(ctrl.Manager, setup.Options) error // the reconcilers to run; nil are those of cmd/manager
 
 	Contention *contention.State // nil: nobody looks for fights
 }
@@ -105,11 +106,8 @@ func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end 
 	if options.Runtime, err = setup.NewRuntime(mgr, p.Contention, coapply.WithMetrics(&p.Applies)); err != nil {
 		return nil, err
 	}
-	for _, c := range controller.All() {
-		if c.Setup == nil || p.Namespace != "" && slices.Contains(clusterWide, c.Name) {
-			continue
-		}
-		if err := c.Setup(mgr, options); err != nil {
+	for _, add := range p.reconcilers() {
+		if err := add(mgr, options); err != nil {
 			return nil, err
 		}
 	}
@@ -118,6 +116,18 @@ func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end 
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	return func() error { cancel(); return <-done }, nil
+}
+
+func (p *Platform) reconcilers() (all []func(ctrl.Manager, setup.Options) error) {
+	if p.Only != nil {
+		return p.Only
+	}
+	for _, c := range controller.All() {
+		if c.Setup != nil && (p.Namespace == "" || !slices.Contains(clusterWide, c.Name)) {
+			all = append(all, c.Setup)
+		}
+	}
+	return all
 }
 
 // sharedPlatform is a control plane of its own with every reconciler, started by the

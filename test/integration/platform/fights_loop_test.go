@@ -11,10 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
@@ -32,42 +29,14 @@ import (
 func TestLoop(t *testing.T) {
 	t.Parallel()
 	restConfig := kit.Cluster(t).Config()
-	restConfig.Wrap(apply.RecordExchange)
 	p := &kit.Platform{Client: kit.NewClient(t, restConfig)}
 	p.Namespace = kit.NewNamespace(t, p.Client)
-	state, err := contention.New(fights.Config())
-	if err != nil {
+	p.Only = []func(ctrl.Manager, setup.Options) error{setupPing, setupPong}
+	var err error
+	if p.Contention, err = contention.New(fights.Config()); err != nil {
 		t.Fatal(err)
 	}
-	p.Contention = state
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
-		Scheme:     kit.Scheme,
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{ReaderFailOnMissingInformer: true, DefaultNamespaces: map[string]cache.Config{p.Namespace: {}}},
-		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rt, err := setup.NewRuntime(mgr, state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := setup.Options{Runtime: rt}
-	for _, add := range []func(ctrl.Manager, setup.Options) error{setupPing, setupPong} {
-		if err := add(mgr, options); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	p.Run(t, restConfig, apply.Reject)
 
 	p.Create(t, "box")
 	waitForContended(t, p, "box", metav1.ConditionTrue, "ReconcileLoop: ",
