@@ -1,14 +1,12 @@
 package neighbours
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 
 	"coapply.dev/api/v1alpha1"
@@ -16,24 +14,16 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// helm is the program, built once for all tests.
-var helm = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "coapply-helm-")
-	if err != nil {
-		return "", err
-	}
-	kit.OnStop(func(context.Context) error { return os.RemoveAll(dir) })
-	path := filepath.Join(dir, "helm")
-	return path, kit.BuildCommands(path, "helm.sh/helm/v4/cmd/helm")
-})
+// helm is the folder of the program, built once for all tests.
+var helm = kit.Built(func(folder string) error { return kit.BuildCommands(folder, "helm.sh/helm/v4/cmd/helm") })
 
 func (w *world) helm(args ...string) *exec.Cmd {
 	w.t.Helper()
-	path, err := helm()
+	folder, err := helm()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.command(path, args...)
+	return w.command(filepath.Join(folder, "helm"), args...)
 }
 
 // needsAll skips a test without ALL=1.
