@@ -50,8 +50,7 @@ func (w *world) argoSync(manifest string) (found string) {
 // from the live object into what it applies (controller/sync.go), so it owns that as well.
 func TestArgoCD(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, apply.Force)
-	w.watch("apps/v1", "Deployment", "web")
+	w := newWorld(t, apply.Force, "Deployment web")
 	w.step("first sync", func() {
 		if found := w.argoSync(web); found == "Synced" {
 			t.Error("what is not there is no difference to Argo CD")

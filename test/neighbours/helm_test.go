@@ -38,9 +38,7 @@ func needsAll(t *testing.T, program string) {
 func TestHelm(t *testing.T) {
 	t.Parallel()
 	needsAll(t, "Helm")
-	w := newWorld(t, apply.Relinquish)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
-	w.watch("apps/v1", "Deployment", "box")
+	w := newWorld(t, apply.Relinquish, "Devbox box", "Deployment box")
 	chart := chart(t, "box", `
 apiVersion: platform.coapply.dev/v1alpha1
 kind: Devbox
@@ -79,8 +77,7 @@ spec:
 func TestHelmBesideOurs(t *testing.T) {
 	t.Parallel()
 	needsAll(t, "Helm")
-	w := newWorld(t, apply.Relinquish)
-	w.watch("apps/v1", "Deployment", "web")
+	w := newWorld(t, apply.Relinquish, "Deployment web")
 	chart := chart(t, "web", `
 apiVersion: apps/v1
 kind: Deployment
@@ -127,8 +124,7 @@ spec:
 func TestHelmWaitsForQuota(t *testing.T) {
 	t.Parallel()
 	needsAll(t, "Helm")
-	w := newWorld(t, apply.Reject)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
+	w := newWorld(t, apply.Reject, "Devbox box")
 	w.must(w.kubectlCommand("create", "quota", "none", "--hard", "pods=0"))
 	chart := chart(t, "box", devbox)
 	w.step("helm install box ./box --wait, without room", func() {
@@ -146,8 +142,7 @@ func TestHelmWaitsForQuota(t *testing.T) {
 func TestHelmTakesOurs(t *testing.T) {
 	t.Parallel()
 	needsAll(t, "Helm")
-	w := newWorld(t, apply.Relinquish)
-	w.watch("apps/v1", "Deployment", "box")
+	w := newWorld(t, apply.Relinquish, "Deployment box")
 	w.devbox()
 	chart := chart(t, "labels", `
 apiVersion: apps/v1

@@ -114,9 +114,7 @@ func (w *world) start(path string, args ...string) {
 func TestVPA(t *testing.T) {
 	t.Parallel()
 	needsAll(t, "the VPA")
-	w := newWorld(t, apply.Reject)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
-	w.watch("apps/v1", "Deployment", "box")
+	w := newWorld(t, apply.Reject, "Devbox box", "Deployment box")
 	w.uses(300)
 	w.devbox()
 	w.startVPA()

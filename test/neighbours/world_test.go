@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
@@ -36,10 +35,18 @@ type world struct {
 	record     strings.Builder              // what testdata has
 }
 
-func newWorld(t *testing.T, replicas apply.Decision) *world {
+// newWorld records the owners of objects such as "Devbox box".
+func newWorld(t *testing.T, replicas apply.Decision, watched ...string) *world {
 	t.Helper()
-	return startWorld(t, replicas, nil)
+	w := startWorld(t, replicas, nil)
+	for _, object := range watched {
+		kind, name, _ := strings.Cut(object, " ")
+		w.watched = append(w.watched, kit.NewUnstructured(apiVersions[kind], kind, client.ObjectKey{Namespace: w.Namespace, Name: name}))
+	}
+	return w
 }
+
+var apiVersions = map[string]string{"Devbox": "platform.coapply.dev/v1alpha1", "Deployment": "apps/v1"}
 
 // newFightingWorld is one whose platform forces the replicas, and looks for fights.
 func newFightingWorld(t *testing.T) *world {
@@ -61,15 +68,6 @@ func startWorld(t *testing.T, replicas apply.Decision, state *contention.State) 
 	counted.Wrap(w.requests.Wrap)
 	p.Run(t, counted, replicas)
 	return w
-}
-
-// watch adds an object whose owners are recorded.
-func (w *world) watch(apiVersion, kind, name string) {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
-	object.SetNamespace(w.Namespace)
-	object.SetName(name)
-	w.watched = append(w.watched, object)
 }
 
 // kubectl runs kubectl, which has to succeed.
