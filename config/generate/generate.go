@@ -10,6 +10,26 @@ import (
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
+func main() {
+	if err := write("."); err != nil { // in the folder of go.mod
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func write(root string) error {
+	files, err := generate(root)
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return removeOtherRoles(root, files)
+}
+
 // generate gives each file by its name below the root.
 func generate(root string) (map[string]string, error) {
 	kinds, err := readKinds(root)
