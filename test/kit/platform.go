@@ -43,6 +43,14 @@ type Platform struct {
 // by side on one cluster would get into each other's way with them.
 var clusterWide = []string{"user", "license", "nodemaintenance"}
 
+// NewPlatform returns a Platform, to be run, for a namespace of the test's own.
+func NewPlatform(t *testing.T) *Platform {
+	t.Helper()
+	p := &Platform{Client: NewClient(t, Cluster(t).Config()), Config: Cluster(t).Config}
+	p.Namespace = NewNamespace(t, p.Client)
+	return p
+}
+
 // StartPlatform runs the reconcilers of namespaced kinds for a namespace of the
 // test's own.
 func StartPlatform(t *testing.T, replicas apply.Decision) *Platform {
@@ -53,8 +61,7 @@ func StartPlatform(t *testing.T, replicas apply.Decision) *Platform {
 // StartPlatformAs is StartPlatform with a configuration for the manager.
 func StartPlatformAs(t *testing.T, manager *rest.Config, replicas apply.Decision) *Platform {
 	t.Helper()
-	p := &Platform{Client: NewClient(t, Cluster(t).Config()), Config: Cluster(t).Config}
-	p.Namespace = NewNamespace(t, p.Client)
+	p := NewPlatform(t)
 	p.Run(t, manager, replicas)
 	return p
 }

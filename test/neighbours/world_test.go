@@ -60,11 +60,10 @@ func newFightingWorld(t *testing.T) *world {
 
 func startWorld(t *testing.T, replicas apply.Decision, state *contention.State) *world {
 	t.Helper()
-	config := kit.Cluster(t).Config
-	p := &kit.Platform{Client: kit.NewClient(t, config()), Config: config, Contention: state}
-	p.Namespace = kit.NewNamespace(t, p.Client)
-	w := &world{t: t, Platform: p, requests: &kit.RequestLog{}, kubeconfig: kit.Kubeconfig(t, config()), before: map[string][]string{}}
-	counted := config()
+	p := kit.NewPlatform(t)
+	p.Contention = state
+	w := &world{t: t, Platform: p, requests: &kit.RequestLog{}, kubeconfig: kit.Kubeconfig(t, p.Config()), before: map[string][]string{}}
+	counted := p.Config()
 	counted.Wrap(w.requests.Wrap)
 	p.Run(t, counted, replicas)
 	return w

@@ -29,8 +29,7 @@ import (
 func TestLoop(t *testing.T) {
 	t.Parallel()
 	restConfig := kit.Cluster(t).Config()
-	p := &kit.Platform{Client: kit.NewClient(t, restConfig)}
-	p.Namespace = kit.NewNamespace(t, p.Client)
+	p := kit.NewPlatform(t)
 	p.Only = []func(ctrl.Manager, setup.Options) error{setupPing, setupPong}
 	var err error
 	if p.Contention, err = contention.New(fights.Config()); err != nil {
