@@ -21,7 +21,6 @@ import (
 	"coapply.dev/internal/controller"
 	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/controller/setup"
-	"coapply.dev/internal/localcluster"
 )
 
 // Platform is the reconcilers of cmd/manager in this process, with every write of
@@ -140,21 +139,15 @@ func (p *Platform) reconcilers() (all []func(ctrl.Manager, setup.Options) error)
 // sharedPlatform is a control plane of its own with every reconciler, started by the
 // first test that needs it. Its tests name their objects so that they differ.
 var sharedPlatform = sync.OnceValues(func() (*Platform, error) {
-	c, err := localcluster.Start(context.Background(), localcluster.Options{Name: "platform", Nodes: 5, Log: StartLog()})
+	c, err := StartCluster(context.Background(), "platform", 5)
 	if err != nil {
 		return nil, err
 	}
-	OnStop(c.Stop)
-	if _, err := InstallCRDs(c.Config(), OurCRDs()); err != nil {
-		return nil, err
-	}
-	restConfig := c.Config()
-	restConfig.Wrap(apply.RecordExchange)
 	p := &Platform{Config: c.Config}
 	if p.Contention, err = contention.New(fights.Config()); err != nil {
 		return nil, err
 	}
-	if p.Client, err = client.New(restConfig, client.Options{Scheme: Scheme}); err != nil {
+	if p.Client, err = newClient(c.Config()); err != nil {
 		return nil, err
 	}
 	end, err := p.start(c.Config(), apply.Force)

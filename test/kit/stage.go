@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -113,25 +114,7 @@ func (s *Stage) Config(text string) runtime.ApplyConfiguration {
 // Apply has another manager apply, and take what others own.
 func (s *Stage) Apply(manager, text string) {
 	s.T.Helper()
-	s.Must(s.applyBy(client.ApplyConfigurationFromUnstructured(s.Object(text)), client.FieldOwner(manager), client.ForceOwnership))
-}
-
-// AnyApplyOption is an option of applies, of an object or of a subresource.
-type AnyApplyOption interface {
-	client.ApplyOption
-	client.SubResourceApplyOption
-}
-
-func (s *Stage) applyBy(config runtime.ApplyConfiguration, options ...AnyApplyOption) error {
-	var whole []client.ApplyOption
-	var sub []client.SubResourceApplyOption
-	for _, option := range options {
-		whole, sub = append(whole, option), append(sub, option)
-	}
-	if s.Subresource != "" {
-		return s.Client.SubResource(s.Subresource).Apply(s.T.Context(), config, sub...)
-	}
-	return s.Client.Apply(s.T.Context(), config, whole...)
+	s.Must(ApplyTo(s.T.Context(), s.Client, s.Object(text), s.Subresource, client.ApplyOptions{FieldManager: manager, Force: new(true)}))
 }
 
 // Update has another manager PUT the object with the values in it. An apply that
@@ -139,7 +122,8 @@ func (s *Stage) applyBy(config runtime.ApplyConfiguration, options ...AnyApplyOp
 func (s *Stage) Update(manager, text string) {
 	s.T.Helper()
 	object := s.Object(text)
-	s.Must(s.applyBy(client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(manager), client.ForceOwnership, client.DryRunAll))
+	s.Must(ApplyTo(s.T.Context(), s.Client, object, s.Subresource,
+		client.ApplyOptions{FieldManager: manager, Force: new(true), DryRun: []string{metav1.DryRunAll}}))
 	s.Put(manager, object)
 }
 
