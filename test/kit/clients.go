@@ -2,9 +2,11 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,13 +19,11 @@ import (
 	"coapply.dev/examples/website"
 )
 
-// Scheme knows the built-in kinds, ours, and those of the examples.
+// Scheme knows the built-in kinds, CRDs, our kinds, and those of the examples.
 var Scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, website.AddToScheme} {
-		if err := add(s); err != nil {
-			panic(err)
-		}
+	if err := errors.Join(clientgoscheme.AddToScheme(s), apiextensionsv1.AddToScheme(s), v1alpha1.AddToScheme(s), website.AddToScheme(s)); err != nil {
+		panic(err)
 	}
 	return s
 }()
