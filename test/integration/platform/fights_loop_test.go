@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev"
@@ -28,14 +29,14 @@ import (
 // into a Service, and pong reports something else than the Service says.
 func TestLoop(t *testing.T) {
 	t.Parallel()
-	restConfig := kit.Cluster(t).Config()
 	p := kit.NewPlatform(t)
 	p.Only = []func(ctrl.Manager, setup.Options) error{setupPing, setupPong}
+	p.See = func(options *cache.Options) { options.DefaultTransform = nil } // which keeps what the contract has, and these are not in it
 	var err error
 	if p.Contention, err = contention.New(fights.Config()); err != nil {
 		t.Fatal(err)
 	}
-	p.Run(t, restConfig, apply.Reject)
+	p.Run(t, p.Config(), apply.Reject)
 
 	p.Create(t, "box")
 	waitForContended(t, p, "box", metav1.ConditionTrue, "ReconcileLoop: ",
