@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"coapply.dev/internal/controller"
@@ -11,23 +12,17 @@ const allControllers = "*"
 
 // selectControllers returns the named reconcilers in the order of controller.All.
 func selectControllers(names []string) ([]controller.Controller, error) {
-	wanted := map[string]bool{}
+	known, wanted := controllerNames(), map[string]bool{}
 	for _, name := range names {
-		wanted[strings.TrimSpace(name)] = true
-	}
-	var selected []controller.Controller
-	for _, c := range controller.All() {
-		if wanted[allControllers] || wanted[c.Name] {
-			selected = append(selected, c)
+		name = strings.TrimSpace(name)
+		if name != allControllers && !slices.Contains(known, name) {
+			return nil, unknownController(name)
 		}
-		delete(wanted, c.Name)
+		wanted[name] = true
 	}
-	delete(wanted, allControllers)
-	for _, name := range names {
-		if wanted[strings.TrimSpace(name)] {
-			return nil, unknownController(strings.TrimSpace(name))
-		}
-	}
+	selected := slices.DeleteFunc(controller.All(), func(c controller.Controller) bool {
+		return !wanted[allControllers] && !wanted[c.Name]
+	})
 	if len(selected) == 0 {
 		return nil, usagef("--controllers names none; known are %s", knownControllers())
 	}

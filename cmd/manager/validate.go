@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
-	"strconv"
 	"syscall"
 
 	"coapply.dev/internal/controller"
 )
 
-// off is the address of a server that is turned off, as in controller-runtime.
-const off = "0"
-
-// validate returns the reconcilers to run, or an error about the flags, without looking at the
-// machine or the cluster.
+// validate reports what is wrong with the flags as given, without asking the
+// machine or the cluster, and otherwise the reconcilers to run.
 func (o *options) validate(changed func(flag string) bool) ([]controller.Controller, error) {
 	selected, err := selectControllers(o.controllers)
 	if err != nil {
@@ -41,7 +38,7 @@ func (o *options) validate(changed func(flag string) bool) ([]controller.Control
 	case !o.leaderElect && o.leaderElectNamespace != "":
 		return nil, usagef("--leader-elect-namespace contradicts --leader-elect=false")
 	}
-	return selected, o.validateAddresses()
+	return selected, nil
 }
 
 // Names of reconcilers that have flags of their own.
@@ -50,68 +47,30 @@ const (
 	fightsController = "fights"
 )
 
-func (o *options) validateAddresses() error {
-	metrics, err := parseAddress("metrics-bind-address", o.metricsAddress)
-	if err != nil {
-		return err
-	}
-	probe, err := parseAddress("health-probe-bind-address", o.probeAddress)
-	if err != nil {
-		return err
-	}
-	sameHost := metrics.host == probe.host || metrics.host == "" || probe.host == ""
-	if metrics.port == probe.port && metrics.port != 0 && sameHost {
-		return usagef("--metrics-bind-address and --health-probe-bind-address both want port %d", metrics.port)
-	}
-	return nil
-}
-
-type address struct {
-	host string
-	port int // 0: off, or any free port
-}
-
-func parseAddress(flag, given string) (address, error) {
-	if given == off {
-		return address{}, nil
-	}
-	host, portText, err := net.SplitHostPort(given)
-	if err != nil {
-		return address{}, usagef("--%s must be HOST:PORT, :PORT or 0 for none, not %q", flag, given)
-	}
-	port, err := strconv.ParseUint(portText, 10, 16)
-	if err != nil {
-		return address{}, usagef("--%s must end in a port from 0 to 65535, not %q", flag, portText)
-	}
-	return address{host, int(port)}, nil
-}
-
-// checkAddresses returns an error for an address on which the process cannot listen. If another
-// process takes the port after that, the start of the server fails.
+// checkAddresses reports an address that cannot be listened on. Between this and the servers' start another process may
+// take the port; then starting reports it.
 func (o *options) checkAddresses(ctx context.Context) error {
 	for _, server := range []struct{ flag, address string }{
 		{"metrics-bind-address", o.metricsAddress},
 		{"health-probe-bind-address", o.probeAddress},
 	} {
-		if err := checkAddress(ctx, server.address); err != nil {
-			return fmt.Errorf("--%s %s: %w", server.flag, server.address, err)
+		if server.address == "0" { // as controller-runtime has it
+			continue
 		}
+		if server.address == "" { // which stands for any port
+			return usagef("--%s must be HOST:PORT, :PORT or 0 for none", server.flag)
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", server.address)
+		if _, machine := errors.AsType[*os.SyscallError](err); err != nil && !machine {
+			return usagef("--%s must be HOST:PORT, :PORT or 0 for none: %w", server.flag, err)
+		}
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("--%s %s: the port is taken, by another process or by the other of our two addresses", server.flag, server.address)
+		}
+		if err != nil {
+			return fmt.Errorf("--%s: %w", server.flag, err)
+		}
+		defer listener.Close() // held until both are open, so that they differ
 	}
 	return nil
-}
-
-func checkAddress(ctx context.Context, given string) error {
-	if given == off {
-		return nil
-	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", given)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		_, port, _ := net.SplitHostPort(given)
-		return fmt.Errorf("port %s is taken by another process", port)
-	}
-	if err != nil {
-		return err
-	}
-	return listener.Close()
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/mitchellh/go-wordwrap"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,12 +40,11 @@ func unlessCondition(conditions []metav1.Condition, conditionType, status, reaso
 	return ""
 }
 
-// condition returns the message of a condition.
+// condition returns a condition as a text.
 func condition(box *v1alpha1.Devbox, conditionType string) string {
-	for _, c := range box.Status.Conditions {
-		if c.Type == conditionType {
-			return fmt.Sprintf("%s: %s, %s\n%s", c.Type, c.Status, c.Reason, wordwrap.WrapString(c.Message, 72))
-		}
+	c := meta.FindStatusCondition(box.Status.Conditions, conditionType)
+	if c == nil {
+		return "no condition " + conditionType
 	}
-	return ""
+	return fmt.Sprintf("%s: %s, %s\n%s", c.Type, c.Status, c.Reason, c.Message)
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply/update"
 	"coapply.dev/internal/localcluster"
 )
 
@@ -20,7 +20,6 @@ type demonstration struct {
 	platform *platform
 	show     *show
 	stderr   io.Writer
-	updater  *update.Updater // of the person who changes Devboxes
 	measured measurements
 	selector string // of the NodeSet's pods
 }
@@ -77,7 +76,6 @@ func (d *demonstration) start(ctx context.Context) {
 		"that owns the replicas is told to Reject conflicts, not to Force them.")
 	start := time.Now()
 	d.platform = must(startPlatform(ctx, localcluster.Options{Name: "demo", Nodes: demoNodes, Log: d.stderr}))
-	d.updater = must(update.New(update.Config{Client: d.platform.client, LiveReader: d.platform.client, FieldManager: "person"}))
 	d.allowMetrics(ctx)
 	check(d.platform.startManager(ctx, "Reject"))
 	d.measured.add("control plane, CRDs, RBAC and manager ready", time.Since(start))
@@ -156,10 +154,7 @@ func (d *demonstration) waitFor(ctx context.Context, name, what string, missing 
 
 // setState does what a person does with kubectl edit.
 func (d *demonstration) setState(ctx context.Context, name string, state v1alpha1.DevboxState) {
-	box := &v1alpha1.Devbox{}
-	box.Name, box.Namespace = name, "default"
-	must(update.Do(ctx, d.updater, box, func(box *v1alpha1.Devbox) error {
-		box.Spec.State = state
-		return nil
-	}))
+	box := &v1alpha1.Devbox{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	patch := fmt.Appendf(nil, `{"spec":{"state":%q}}`, state)
+	check(d.platform.client.Patch(ctx, box, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("person")))
 }

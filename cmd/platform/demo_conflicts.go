@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mitchellh/go-wordwrap"
-
 	appsv1 "k8s.io/api/apps/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +62,7 @@ func (d *demonstration) scaleUnderReject(ctx context.Context) {
 		"someone else owns them now, leaves them, and says so in the status.")
 	d.kubectl(ctx, "scale", "deployment/alpha", "--replicas=2")
 	box := d.waitFor(ctx, "alpha", "power reports the conflict", conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict"))
-	d.show.print(condition(box, v1alpha1.ConditionPowerApplied))
+	d.show.wrap(condition(box, v1alpha1.ConditionPowerApplied))
 	d.showReplicas(ctx)
 	d.checkReplicas(ctx, 2, "kubectl")
 	d.show.ok("replicas are still 2 and belong to kubectl")
@@ -97,7 +95,7 @@ func (d *demonstration) showEvent(ctx context.Context, reason string) {
 		}
 		for _, event := range events.Items {
 			if event.Regarding.Name == "alpha" && event.Reason == reason {
-				d.show.print(wordwrap.WrapString("event "+event.Reason+": "+event.Note, 72))
+				d.show.wrap("event " + event.Reason + ": " + event.Note)
 				return "", nil
 			}
 		}
@@ -128,7 +126,7 @@ func (d *demonstration) secondApplier(ctx context.Context) {
 	if !errors.As(err, &conflict) {
 		fail("got %w, want a ConflictError", err)
 	}
-	d.show.print(wordwrap.WrapString(err.Error(), 72))
+	d.show.wrap(err.Error())
 	if len(conflict.Conflicts) != 1 || conflict.Conflicts[0].Path.String() != imagePath || conflict.Conflicts[0].Manager.Name != fieldmanagers.DevboxWorkload {
 		fail("the conflicts are %v; want one on %s with %s", conflict.Conflicts, imagePath, fieldmanagers.DevboxWorkload)
 	}

@@ -21,7 +21,7 @@ func (d *demonstration) fight(ctx context.Context) {
 	alpha := client.ObjectKey{Namespace: "default", Name: "alpha"}
 	times := d.scaleUntilContended(ctx, alpha)
 	box := await(ctx, d, alpha, "power leaves the field to the other", conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict"))
-	d.show.print(condition(box, v1alpha1.ConditionContended))
+	d.show.wrap(condition(box, v1alpha1.ConditionContended))
 	d.showEvent(ctx, contention.ReasonFight)
 	d.checkReplicas(ctx, 2, "kubectl")
 	d.show.ok("scaled %d times; the replicas are left at 2, and belong to kubectl", times)

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mitchellh/go-wordwrap"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +30,7 @@ func (d *demonstration) maintenance(ctx context.Context) {
 	written := writers.stop()
 	check(writers.failed)
 	d.kubectl(ctx, "get", "nodemaintenances")
-	d.show.print(wordwrap.WrapString("by Update: "+byUpdate.Error, 72))
+	d.show.wrap("by Update: " + byUpdate.Error)
 	d.kubectl(ctx, "fieldowners", "node/"+busy, "--manager", fieldmanagers.NodeMaintenance)
 	if byApply.Result != v1alpha1.NodeSucceeded {
 		fail("by Apply: %+v; want success", byApply)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mitchellh/go-wordwrap"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -77,7 +75,7 @@ func (d *demonstration) quota(ctx context.Context) {
 		return ""
 	})
 	_, why, _ := strings.Cut(refusal(deployment), "forbidden: ")
-	d.show.print(wordwrap.WrapString("Deployment "+beyond.Name+": "+why, 72))
+	d.show.wrap("Deployment " + beyond.Name + ": " + why)
 	await(ctx, d, beyond, "it is pending", phaseIs(v1alpha1.PhasePending))
 	d.kubectl(ctx, "get", "devboxes", "--namespace", namespace)
 	d.show.ok("one runs, the other is Pending")

@@ -57,12 +57,7 @@ Everything listens on loopback only and ends with this command.`,
   platform run --port 6443   # until Ctrl-C; prints how to use it with kubectl`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return usageError{fmt.Errorf("%w; see platform --help", err)}
-			}
-			return nil
-		},
+		Args:          noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			return usageError{fmt.Errorf("which one: demo, run, build or clean? See platform --help")}
 		},
@@ -72,14 +67,16 @@ Everything listens on loopback only and ends with this command.`,
 	})
 	root.AddCommand(demoCommand(), runCommand(), buildCommand(), cleanCommand())
 	for _, sub := range root.Commands() {
-		sub.Args = func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("%s takes no arguments, %q given; see %s --help", cmd.Name(), args[0], cmd.CommandPath())}
-			}
-			return nil
-		}
+		sub.Args = noArguments
 	}
 	return root
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(cmd, args); err != nil {
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	}
+	return nil
 }
 
 func demoCommand() *cobra.Command {
@@ -109,7 +106,7 @@ until Ctrl-C. The first lines say how to use it with kubectl.`,
 			return keepRunning(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().IntVar(&options.port, "port", 0, "loopback `port` of the API server, 0 for a free one")
+	cmd.Flags().Uint16Var(&options.port, "port", 0, "loopback `port` of the API server, 0 for a free one")
 	cmd.Flags().IntVar(&options.nodes, "nodes", demoNodes, "`number` of simulated nodes")
 	cmd.Flags().StringVar(&options.replicasConflict, "replicas-conflict", "Force",
 		"what the power reconciler does when someone else owns the replicas: Reject or Force")

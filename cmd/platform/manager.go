@@ -5,25 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"coapply.dev/internal/localcluster"
 )
 
 const serviceAccount = "coapply-manager"
 
 // manager is a running cmd/manager, a process of its own.
 type manager struct {
-	process *os.Process
-	probes  string // address of /readyz
-	metrics string // address of /metrics
-	log     string // file
+	end     context.CancelFunc // asks it to end
+	probes  string             // address of /readyz
+	metrics string             // address of /metrics
+	log     string             // file
 	exited  chan struct{}
 	err     error // of the process; to be read after exited is closed
 }
@@ -35,27 +36,32 @@ func (p *platform) startManager(ctx context.Context, replicasConflict string) er
 	if err != nil {
 		return err
 	}
-	addresses, err := freeAddresses(2)
+	addresses, err := localcluster.FreeAddresses(2)
 	if err != nil {
 		return err
 	}
-	cmd, err := p.cluster.Command(p.program,
+	m := &manager{
+		probes: addresses[0], metrics: addresses[1], log: filepath.Join(p.cluster.Dir(), "manager.log"), exited: make(chan struct{}),
+	}
+	untilStopped, end := context.WithCancel(context.WithoutCancel(ctx))
+	m.end = end
+	cmd, err := p.cluster.Command(untilStopped, p.program,
 		"--kubeconfig", kubeconfig, "--leader-elect-namespace", namespace,
 		"--replicas-conflict", replicasConflict, "--log-format", "text",
-		"--health-probe-bind-address", addresses[0], "--metrics-bind-address", addresses[1])
+		"--health-probe-bind-address", m.probes, "--metrics-bind-address", m.metrics)
 	if err != nil {
 		return err
 	}
-	log, err := os.OpenFile(filepath.Join(p.cluster.Dir(), "manager.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(m.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening the manager's log: %w", err)
 	}
 	defer log.Close() // the process has its own
 	cmd.Stderr = log
+	cmd.WaitDelay = 40 * time.Second // beyond its own bound; then it is killed
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the manager: %w", err)
 	}
-	m := &manager{process: cmd.Process, probes: addresses[0], metrics: addresses[1], log: log.Name(), exited: make(chan struct{})}
 	go func() {
 		defer close(m.exited)
 		m.err = cmd.Wait()
@@ -65,27 +71,26 @@ func (p *platform) startManager(ctx context.Context, replicasConflict string) er
 }
 
 func (m *manager) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.probes+"/readyz", http.NoBody)
-		if err != nil {
-			return err
-		}
-		if response, err := http.DefaultClient.Do(request); err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-m.exited:
-			return m.failure()
-		case <-ctx.Done():
-			return fmt.Errorf("the manager is not ready: %w\n%s", ctx.Err(), m.lastLines())
-		case <-time.After(50 * time.Millisecond):
+			return false, m.failure()
+		default:
 		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.probes+"/readyz", http.NoBody)
+		if err != nil {
+			return false, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, nil //nolint:nilerr // it does not listen yet
+		}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("the manager is not ready: %w\n%s", err, m.lastLines())
 	}
+	return err
 }
 
 // stay returns when the context ends. If the manager ends by itself, the reason is written to
@@ -126,31 +131,10 @@ func (p *platform) stopManager() error {
 		return nil // stay has written why
 	default:
 	}
-	if err := m.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stopping the manager: %w", err)
-	}
-	select {
-	case <-m.exited:
-	case <-time.After(40 * time.Second): // longer than its own bound
-		_ = m.process.Kill()
-		<-m.exited
-	}
-	if m.err != nil {
+	m.end()
+	<-m.exited
+	if m.err != nil && !errors.Is(m.err, context.Canceled) { // which is what an end that was asked for is
 		return fmt.Errorf("the manager did not end well: %w\n%s", m.err, m.lastLines())
 	}
 	return nil
-}
-
-// freeAddresses returns loopback addresses on which nobody listens now.
-func freeAddresses(n int) ([]string, error) {
-	addresses := make([]string, 0, n)
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("looking for a free port: %w", err)
-		}
-		defer listener.Close() // held until all are found, so that they differ
-		addresses = append(addresses, listener.Addr().String())
-	}
-	return addresses, nil
 }

@@ -54,7 +54,8 @@ func startPlatform(ctx context.Context, options localcluster.Options) (*platform
 // prerequisites returns the folder config/ and the manager's program. If one is missing, it
 // fails before the control plane is built, which takes minutes.
 func prerequisites() (config, manager string, err error) {
-	if config, err = findConfig(); err != nil {
+	checkout, err := localcluster.Checkout()
+	if err != nil {
 		return "", "", err
 	}
 	self, err := os.Executable()
@@ -66,33 +67,10 @@ func prerequisites() (config, manager string, err error) {
 			return "", "", fmt.Errorf("%s is not beside this program (%w): run make build", needed, err)
 		}
 	}
-	return config, filepath.Join(filepath.Dir(self), "manager"), nil
-}
-
-// findConfig returns the folder config/ of the checkout in which this command runs.
-func findConfig() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		config := filepath.Join(dir, "config")
-		if _, err := os.Stat(filepath.Join(config, "crd", "kustomization.yaml")); err == nil {
-			return config, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("config/crd is not here nor above: run this in a checkout of coapply")
-		}
-	}
+	return filepath.Join(checkout, "config"), filepath.Join(filepath.Dir(self), "manager"), nil
 }
 
 func (p *platform) install(ctx context.Context) error {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
-	}
 	for _, args := range [][]string{
 		{"apply", "--server-side", "--kustomize", filepath.Join(p.config, "crd")},
 		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"},
@@ -103,14 +81,15 @@ func (p *platform) install(ctx context.Context) error {
 			return err
 		}
 	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return err
+	}
 	config := p.cluster.Config()
 	config.Wrap(apply.RecordExchange)
-	config.QPS = -1 // a person types as fast as they like
 	var err error
-	if p.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	return nil
+	p.client, err = client.New(config, client.Options{Scheme: scheme})
+	return err
 }
 
 // kubectl runs the control plane's kubectl as the administrator and returns what it
@@ -133,7 +112,7 @@ func (p *platform) stop(ctx context.Context) error {
 }
 
 type runOptions struct {
-	port             int
+	port             uint16
 	nodes            int
 	replicasConflict string
 }
@@ -145,14 +124,11 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
 	default:
 		return usageError{fmt.Errorf("--replicas-conflict %q: use Reject or Force", options.replicasConflict)}
 	}
-	if options.port < 0 || options.port > 65535 {
-		return usageError{fmt.Errorf("--port %d: use 0 for a free one, or 1 to 65535", options.port)}
-	}
 	if options.nodes < 1 {
 		return usageError{fmt.Errorf("--nodes %d: pods need at least one", options.nodes)}
 	}
 	p, err := startPlatform(ctx, localcluster.Options{
-		Name: "run", Nodes: options.nodes, APIServerPort: options.port, Log: stderr,
+		Name: "run", Nodes: options.nodes, APIServerPort: int(options.port), Log: stderr,
 	})
 	if err != nil {
 		return err

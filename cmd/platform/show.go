@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fatih/color"
+	"github.com/mitchellh/go-wordwrap"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -40,7 +41,10 @@ func (s *show) print(text string) {
 	}
 }
 
-// ok prints what was checked.
+// wrap prints text that may be long.
+func (s *show) wrap(text string) { s.print(wordwrap.WrapString(text, 72)) }
+
+// ok says what was checked and held.
 func (s *show) ok(format string, args ...any) {
 	fmt.Fprintf(s.out, "   %s "+format+"\n", append([]any{s.good.Sprint("ok")}, args...)...)
 }

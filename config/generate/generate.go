@@ -10,6 +10,26 @@ import (
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
+func main() {
+	if err := write("."); err != nil { // in the folder of go.mod
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func write(root string) error {
+	files, err := generate(root)
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return removeOtherRoles(root, files)
+}
+
 // generate gives each file by its name below the root.
 func generate(root string) (map[string]string, error) {
 	kinds, err := readKinds(root)
@@ -25,9 +45,10 @@ func generate(root string) (map[string]string, error) {
 		return nil, err
 	}
 	files["internal/controller/fights/zz_generated.rbac.go"] = rightsOfFights(claims, kinds)
-	var crds, roles []string
+	var crds, plurals, roles []string
 	for _, kind := range kinds {
 		crds = append(crds, "- "+kind.file+"\n")
+		plurals = append(plurals, "      - "+kind.plural+"\n")
 		for _, level := range levels {
 			name := kind.singular + "_" + level.name + "_role.yaml"
 			files["config/rbac/"+name] = kind.role(level)
@@ -44,7 +65,7 @@ func generate(root string) (map[string]string, error) {
 		"config/samples/kustomization.yaml":         samples,
 		"config/admission/field_manager_names.yaml": resourceRules(claims, kinds),
 		"config/admission/managed_fields.yaml":      resourceRules(claims, kinds),
-		"config/admission/metadata_size.yaml":       kinds.names(4),
+		"config/admission/metadata_size.yaml":       strings.Join(plurals, ""),
 	} {
 		if files[name], err = between(root, name, lines); err != nil {
 			return nil, err

@@ -57,15 +57,6 @@ func readKinds(root string) (kinds, error) {
 	return all, nil
 }
 
-// names lists the resources of our kinds for a policy.
-func (k kinds) names(indent int) string {
-	var lines strings.Builder
-	for _, kind := range k {
-		fmt.Fprintf(&lines, "%*s- %s\n", indent+2, "", kind.plural)
-	}
-	return lines.String()
-}
-
 // resourceOf gives the resource of a kind.
 func (k kinds) resourceOf(of schema.GroupKind) string {
 	if i := slices.IndexFunc(k, func(ours kind) bool { return ours.GroupKind == of }); i >= 0 {

@@ -26,10 +26,8 @@ func Attach(kubeconfig string) (*Cluster, error) {
 	if c.etcd, err = (kwokctl{run: c.run, name: c.name}).configuredEtcd(); err != nil {
 		return nil, err
 	}
-	if err := c.loadConfig(); err != nil {
-		return nil, err
-	}
-	return c, nil
+	c.config, err = AttachAPIServer(kubeconfig)
+	return c, err
 }
 
 // configuredEtcd returns the URL of etcd from what configure wrote.
@@ -54,16 +52,12 @@ func (s *APIServer) WriteKubeconfig(file string) error {
 	return nil
 }
 
-// AttachAPIServer returns a client configuration of an API server that another process runs, without a client-side rate
-// limit.
+// AttachAPIServer returns the client configuration of a kubeconfig, without a client-side rate limit: the server's priority
+// and fairness decide.
 func AttachAPIServer(kubeconfig string) (*rest.Config, error) {
-	content, err := os.ReadFile(kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("attaching to an API server: %w", err)
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(content)
-	if err != nil {
-		return nil, fmt.Errorf("attaching to an API server with %s: %w", kubeconfig, err)
+		return nil, fmt.Errorf("attaching to the API server of %s: %w", kubeconfig, err)
 	}
 	config.QPS = -1
 	return config, nil

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // startTimeout bounds a start on a slow machine; a usual one takes seconds.
@@ -98,7 +96,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := k.create(ctx); err != nil {
 		return withLogs(err, k.logDir())
 	}
-	if err := c.loadConfig(); err != nil {
+	if c.config, err = AttachAPIServer(c.kubeconfig); err != nil {
 		return err
 	}
 	fmt.Fprintln(options.Log, "adding", options.Nodes, "simulated nodes")
@@ -112,20 +110,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	return nil
 }
 
-func (c *Cluster) loadConfig() error {
-	content, err := os.ReadFile(c.kubeconfig)
-	if err != nil {
-		return fmt.Errorf("reading the cluster's kubeconfig: %w", err)
-	}
-	c.config, err = clientcmd.RESTConfigFromKubeConfig(content)
-	if err != nil {
-		return fmt.Errorf("reading the cluster's kubeconfig %s: %w", c.kubeconfig, err)
-	}
-	c.config.QPS = -1 // the server's priority and fairness decide, not the client
-	return nil
-}
-
-// Kubeconfig returns the path of the cluster's own kubeconfig, which Stop deletes.
+// Kubeconfig returns the path of the cluster's own kubeconfig; it is gone after Stop.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 
 // Config returns a copy of the administrator's client configuration, without a client-side rate limit.

@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,10 +14,10 @@ import (
 // deletes it, with all that the caller put there.
 func (c *Cluster) Dir() string { return c.run.dir }
 
-// Command returns the command for a program that belongs to the cluster: however this process
-// ends, the program is killed with the control plane. It has a process group of its own, so
-// that a Ctrl-C in the terminal does not end it.
-func (c *Cluster) Command(program string, args ...string) (*exec.Cmd, error) {
+// Command prepares a program that belongs to the cluster: however this process ends, the program is killed with the
+// control plane. The end of the context asks it to end. It has a process group of its own, so that a Ctrl-C in the
+// terminal does not do so before.
+func (c *Cluster) Command(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
 		return nil, fmt.Errorf("finding %s: %w", program, err)
@@ -28,7 +29,8 @@ func (c *Cluster) Command(program string, args ...string) (*exec.Cmd, error) {
 	if err := os.Symlink(program, link); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("preparing %s: %w", program, err)
 	}
-	cmd := exec.Command(link, args...)
+	cmd := exec.CommandContext(ctx, link, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, nil
 }

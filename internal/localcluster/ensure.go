@@ -43,15 +43,11 @@ func chosenBuild() (dir string, from source, err error) {
 	if err != nil {
 		return "", source{}, err
 	}
-	wd, err := os.Getwd()
-	if err != nil {
-		return "", source{}, fmt.Errorf("finding the checkout: %w", err)
-	}
-	tools, err := findTools(wd)
+	root, err := Checkout()
 	if err != nil {
 		return "", source{}, err
 	}
-	if from, err = chosenSource(tools, os.Getenv(versionVariable)); err != nil {
+	if from, err = chosenSource(sourceDir(root), os.Getenv(versionVariable)); err != nil {
 		return "", source{}, err
 	}
 	name, err := from.name()

@@ -1,11 +1,10 @@
 package localcluster
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
 )
 
 // folders are the places in the user's cache folder that this package owns.
@@ -31,25 +30,25 @@ func userFolders() (folders, error) {
 	return f, nil
 }
 
-// findTools returns the tools folder of the checkout that dir is in.
-func findTools(dir string) (string, error) {
-	for at := dir; ; at = filepath.Dir(at) {
-		content, err := os.ReadFile(filepath.Join(at, "go.mod"))
-		if err == nil && declaresModule(content, "coapply.dev") {
-			return filepath.Join(at, "tools"), nil
-		}
-		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%w: no go.mod of module coapply.dev in %s or above; change into the checkout",
-				ErrNoCheckout, dir)
-		}
+// Checkout returns the folder of the checkout of coapply that the working directory is in.
+func Checkout() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the checkout: %w", err)
 	}
+	return checkoutAbove(dir)
 }
 
-func declaresModule(goMod []byte, module string) bool {
-	for line := range bytes.Lines(goMod) {
-		if fields := strings.Fields(string(line)); len(fields) == 2 && fields[0] == "module" {
-			return fields[1] == module
+var ourModule = regexp.MustCompile(`(?m)^module coapply\.dev$`)
+
+func checkoutAbove(dir string) (string, error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		content, err := os.ReadFile(filepath.Join(at, "go.mod"))
+		if err == nil && ourModule.Match(content) {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%w: no go.mod of module coapply.dev in %s or above; change into the checkout", ErrNoCheckout, dir)
 		}
 	}
-	return false
 }

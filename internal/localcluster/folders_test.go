@@ -17,16 +17,15 @@ func writeFile(t *testing.T, path, content string, mode os.FileMode) {
 	}
 }
 
-func TestFindToolsWalksUpToTheCheckout(t *testing.T) {
+func TestCheckoutIsAbove(t *testing.T) {
 	root := t.TempDir()
 	writeFile(t, filepath.Join(root, "go.mod"), "// a comment\nmodule coapply.dev\n", 0o644)
 	nested := filepath.Join(root, "tools", "dev")
 	writeFile(t, filepath.Join(nested, "go.mod"), "module coapply.dev/tools/dev\n", 0o644)
-	got, err := findTools(nested)
-	if want := filepath.Join(root, "tools"); got != want || err != nil {
-		t.Errorf("findTools = %q, %v; want %q: a nested module is not the checkout", got, err, want)
+	if got, err := checkoutAbove(nested); got != root || err != nil {
+		t.Errorf("checkoutAbove = %q, %v; want %q: a nested module is not the checkout", got, err, root)
 	}
-	if _, err := findTools(t.TempDir()); !errors.Is(err, ErrNoCheckout) {
+	if _, err := checkoutAbove(t.TempDir()); !errors.Is(err, ErrNoCheckout) {
 		t.Errorf("outside a checkout: %v; want ErrNoCheckout", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -62,7 +63,7 @@ func compile(ctx context.Context, program string, from source, progress io.Write
 	meter := startMeter(progress, packages)
 	defer func() { meter.stop(err) }()
 	args := append([]string{"build", "-v", "-o", program}, from.flags()...)
-	return runGo(ctx, from.dir, io.Discard, meter, args...)
+	return runGo(ctx, from.dir, io.Discard, &meter.compiled, args...)
 }
 
 // goEnvironment returns the go command's folders, or ErrGoToolchain if there is no go command.
@@ -72,7 +73,7 @@ func goEnvironment(ctx context.Context, dir string) (goFolders, error) {
 			ErrGoToolchain, filepath.Join(dir, "go.mod"), err)
 	}
 	var out bytes.Buffer
-	if err := runGo(ctx, dir, &out, io.Discard, "env", "-json", "GOCACHE", "GOMODCACHE"); err != nil {
+	if err := runGo(ctx, dir, &out, nil, "env", "-json", "GOCACHE", "GOMODCACHE"); err != nil {
 		return goFolders{}, fmt.Errorf("%w: %w", ErrGoToolchain, err)
 	}
 	var folders goFolders
@@ -87,20 +88,19 @@ func goEnvironment(ctx context.Context, dir string) (goFolders, error) {
 func countPackages(ctx context.Context, from source) (int, error) {
 	var out bytes.Buffer
 	args := append([]string{"list", "-deps"}, from.flags()...)
-	if err := runGo(ctx, from.dir, &out, io.Discard, args...); err != nil {
+	if err := runGo(ctx, from.dir, &out, nil, args...); err != nil {
 		return 0, err
 	}
 	return bytes.Count(out.Bytes(), []byte("\n")), nil
 }
 
-// runGo runs a go command in dir. If it fails, the error has the last lines that it printed.
-func runGo(ctx context.Context, dir string, stdout, stderr io.Writer, args ...string) error {
-	last := &lastLines{keep: 12}
+// runGo runs a go command in dir and hands on the last lines that it printed if it fails.
+func runGo(ctx context.Context, dir string, stdout io.Writer, compiled *atomic.Int64, args ...string) error {
+	last := &lastLines{keep: 12, compiled: compiled}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = slices.Concat(os.Environ(), buildEnv, buildPace)
-	cmd.Stdout = stdout
-	cmd.Stderr = io.MultiWriter(last, stderr)
+	cmd.Stdout, cmd.Stderr = stdout, last
 	// SIGINT lets go remove its work folder in TMPDIR, which a linker leaves hundreds of megabytes in.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second

@@ -29,7 +29,7 @@ func TestRunGoClassifiesFailures(t *testing.T) {
 	} {
 		t.Run(test.prints, func(t *testing.T) {
 			fakeGo(t, "echo k8s.io/api/core/v1 >&2; echo '"+test.prints+"' >&2; exit 1")
-			err := runGo(t.Context(), t.TempDir(), io.Discard, io.Discard, "build")
+			err := runGo(t.Context(), t.TempDir(), io.Discard, nil, "build")
 			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.prints) {
 				t.Errorf("runGo = %v; want %v with go's line: %s", err, test.want, test.reason)
 			}
@@ -70,8 +70,9 @@ func TestMakefileCompilesAsTheControlPlaneIs(t *testing.T) {
 func TestMeterCountsPackagesOnly(t *testing.T) {
 	var out bytes.Buffer
 	m := startMeter(&out, 9)
+	l := &lastLines{keep: 2, compiled: &m.compiled}
 	for _, part := range []string{"k8s.io/api/co", "re/v1\nruntime\ngo: downloading x v1\n", "# k8s.io/broken\nx.go:1:2: oops\n"} {
-		if _, err := m.Write([]byte(part)); err != nil {
+		if _, err := l.Write([]byte(part)); err != nil {
 			t.Fatal(err)
 		}
 	}

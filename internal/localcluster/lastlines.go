@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
-// lastLines keeps the end of what is written to it, for an error message.
+// lastLines keeps the end of what is written to it, for an error message. It leaves out what go build -v prints for every
+// package, which would push out the reason, and counts that.
 type lastLines struct {
-	keep    int
-	lines   []string
-	partial []byte
+	keep     int
+	compiled *atomic.Int64 // may be nil
+	lines    []string
+	partial  []byte
 }
 
 func (l *lastLines) Write(p []byte) (int, error) {
@@ -25,9 +28,10 @@ func (l *lastLines) Write(p []byte) (int, error) {
 	}
 }
 
-// add keeps a line, unless it is one that go build -v prints for every package: these would
-// push out the reason.
 func (l *lastLines) add(line string) {
+	if isPackageLine(line) && l.compiled != nil {
+		l.compiled.Add(1)
+	}
 	if line == "" || isPackageLine(line) || strings.HasPrefix(line, "go: downloading ") {
 		return
 	}

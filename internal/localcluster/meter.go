@@ -1,11 +1,10 @@
 package localcluster
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -15,25 +14,20 @@ import (
 // linePeriod is how often a build prints its progress if the output is no terminal.
 const linePeriod = 15 * time.Second
 
-// meter counts the packages in the output of go build -v. Packages that the build cache has are never printed, so a
-// build may well end before the count reaches the total.
+// meter shows how many packages are compiled. Packages that the build cache has are never counted, so a build may well
+// end before the count reaches the total.
 type meter struct {
-	mu      sync.Mutex
-	done    int
-	total   int
-	partial []byte
-	started time.Time
-	bar     *progressbar.ProgressBar // nil for lines
-	out     io.Writer
-	quit    chan struct{}
-	quitted chan struct{}
+	compiled atomic.Int64
+	total    int
+	started  time.Time
+	bar      *progressbar.ProgressBar // nil: lines instead
+	out      io.Writer
+	quit     chan struct{}
+	quitted  chan struct{}
 }
 
 func startMeter(out io.Writer, total int) *meter {
-	m := &meter{
-		total: total, started: time.Now(), out: out,
-		quit: make(chan struct{}), quitted: make(chan struct{}),
-	}
+	m := &meter{total: total, started: time.Now(), out: out, quit: make(chan struct{}), quitted: make(chan struct{})}
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		m.bar = newBar(out, total)
 	}
@@ -54,25 +48,8 @@ func newBar(out io.Writer, total int) *progressbar.ProgressBar {
 	)
 }
 
-// Write counts the packages in output of go build -v.
-func (m *meter) Write(p []byte) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.partial = append(m.partial, p...)
-	for {
-		line, rest, found := bytes.Cut(m.partial, []byte("\n"))
-		if !found {
-			return len(p), nil
-		}
-		m.partial = rest
-		if isPackageLine(string(line)) {
-			m.done++
-		}
-	}
-}
-
-// report prints the progress: on a terminal once a second, so that the elapsed time moves while
-// the linker, which prints nothing, is at work.
+// report draws once a second on a terminal, so that the elapsed time moves while the linker, which prints nothing, is
+// at work.
 func (m *meter) report() {
 	defer close(m.quitted)
 	period := linePeriod
@@ -92,14 +69,12 @@ func (m *meter) report() {
 }
 
 func (m *meter) show() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	compiled := int(m.compiled.Load())
 	if m.bar != nil {
-		_ = m.bar.Set(min(m.done, m.total-1)) // a full bar would clear itself while the linker still runs
+		_ = m.bar.Set(min(compiled, m.total-1)) // a full bar would clear itself while the linker still runs
 		return
 	}
-	fmt.Fprintf(m.out, "compiled %d of %d packages, %s elapsed\n",
-		m.done, m.total, time.Since(m.started).Round(time.Second))
+	fmt.Fprintf(m.out, "compiled %d of %d packages, %s elapsed\n", compiled, m.total, time.Since(m.started).Round(time.Second))
 }
 
 // stop ends the display. It prints the end only of a build that succeeded.
@@ -113,5 +88,5 @@ func (m *meter) stop(failure error) {
 		return
 	}
 	fmt.Fprintf(m.out, "built in %s: %d packages compiled, the others were in Go's build cache\n",
-		time.Since(m.started).Round(time.Second), m.done)
+		time.Since(m.started).Round(time.Second), m.compiled.Load())
 }

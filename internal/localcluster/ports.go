@@ -19,7 +19,7 @@ const (
 
 // freePorts returns distinct ports on which nobody listens.
 func freePorts(count int) ([]int, error) {
-	ports := make([]int, 0, count)
+	var ports []int
 	for _, offset := range rand.Perm(portCount) {
 		if checkPort(firstPort+offset) == nil {
 			ports = append(ports, firstPort+offset)
@@ -29,6 +29,15 @@ func freePorts(count int) ([]int, error) {
 		}
 	}
 	return nil, fmt.Errorf("no %d free ports between %d and %d", count, firstPort, firstPort+portCount)
+}
+
+// FreeAddresses returns distinct addresses on loopback that nobody listens on.
+func FreeAddresses(count int) (addresses []string, err error) {
+	ports, err := freePorts(count)
+	for _, port := range ports {
+		addresses = append(addresses, net.JoinHostPort(loopback, strconv.Itoa(port)))
+	}
+	return addresses, err
 }
 
 func checkPort(port int) error {

@@ -1,13 +1,12 @@
 package localcluster
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,9 +24,10 @@ type source struct {
 	kubernetes string // such as v1.36.3
 }
 
-// chosenSource returns the source of a version; "" means that of tools/cluster/go.mod.
-func chosenSource(tools, version string) (source, error) {
-	dir := filepath.Join(tools, "cluster")
+func sourceDir(checkout string) string { return filepath.Join(checkout, "tools", "cluster") }
+
+// chosenSource returns the source of the version that is asked for; an empty one means that of tools/cluster/go.mod.
+func chosenSource(dir, version string) (source, error) {
 	if version == "" {
 		return readSource(dir, filepath.Join(dir, "go.mod"))
 	}
@@ -47,15 +47,11 @@ func chosenSource(tools, version string) (source, error) {
 // Versions returns the versions of Kubernetes in tools/cluster, such as 1.36.3, the oldest
 // first.
 func Versions() ([]string, error) {
-	wd, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("finding the checkout: %w", err)
-	}
-	tools, err := findTools(wd)
+	root, err := Checkout()
 	if err != nil {
 		return nil, err
 	}
-	sources, err := readSources(filepath.Join(tools, "cluster"))
+	sources, err := readSources(sourceDir(root))
 	return versionsOf(sources), err
 }
 
@@ -97,12 +93,9 @@ func requiredVersion(goMod, module string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the pinned modules: %w", err)
 	}
-	scanner := bufio.NewScanner(bytes.NewReader(content))
-	for scanner.Scan() {
-		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(scanner.Text()), "require "))
-		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
-			return fields[1], nil
-		}
+	required := regexp.MustCompile(`(?m)^(?:require)?\s*` + regexp.QuoteMeta(module) + `\s+(v\S+)`).FindSubmatch(content)
+	if required != nil {
+		return string(required[1]), nil
 	}
 	return "", fmt.Errorf("%s requires no %s", goMod, module)
 }

@@ -10,8 +10,7 @@ import (
 )
 
 func TestChosenSource(t *testing.T) {
-	tools := t.TempDir()
-	dir := filepath.Join(tools, "cluster")
+	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "go.mod"), "module x\nrequire k8s.io/kubernetes v1.9.0\n", 0o644)
 	writeFile(t, filepath.Join(dir, "older.mod"), "module x\nrequire k8s.io/kubernetes v1.8.2\n", 0o644)
 	for _, test := range []struct{ reason, version, modFile string }{
@@ -20,13 +19,13 @@ func TestChosenSource(t *testing.T) {
 		{"what another go.mod requires, whatever its name", "1.8.2", "older.mod"},
 		{"as Kubernetes writes its versions", "v1.8.2", "older.mod"},
 	} {
-		got, err := chosenSource(tools, test.version)
+		got, err := chosenSource(dir, test.version)
 		if err != nil || filepath.Base(got.modFile) != test.modFile {
 			t.Errorf("K8S=%q: %q, %v; want %s: %s", test.version, got.modFile, err, test.modFile, test.reason)
 		}
 	}
 	for _, unknown := range []string{"1.9", "latest", "1.8.20"} {
-		_, err := chosenSource(tools, unknown)
+		_, err := chosenSource(dir, unknown)
 		if !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), unknown+"; choose 1.8.2 or 1.9.0") {
 			t.Errorf("K8S=%q: %v; want ErrVersion, with the versions that there are", unknown, err)
 		}

@@ -6,11 +6,13 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"syscall"
+	"testing/iotest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/test/kit/answers"
 )
 
 // Fault is what happens to one request.
@@ -54,12 +56,7 @@ var (
 var errReset error = syscall.ECONNRESET
 
 func respond(request *http.Request, code int, contentType, body string) *http.Response {
-	return &http.Response{
-		Status: fmt.Sprint(code, " ", http.StatusText(code)), StatusCode: code,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
-		Header:        http.Header{"Content-Type": []string{contentType}},
-		ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
-	}
+	return answers.Respond(request, code, http.Header{"Content-Type": {contentType}}, []byte(body))
 }
 
 func status(code int, reason metav1.StatusReason, retryAfter time.Duration) Answer {
@@ -93,13 +90,9 @@ func page(request *http.Request, _ *http.Response) *http.Response {
 // truncated returns half of the answer, as when the connection breaks.
 func truncated(_ *http.Request, own *http.Response) *http.Response {
 	body, _ := io.ReadAll(own.Body)
-	own.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), broken{}))
+	own.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), iotest.ErrReader(io.ErrUnexpectedEOF)))
 	return own
 }
-
-type broken struct{}
-
-func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func unreadable(request *http.Request, own *http.Response) *http.Response {
 	return respond(request, own.StatusCode, "application/json", `{"kind":`)

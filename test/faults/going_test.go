@@ -14,7 +14,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -101,7 +100,7 @@ func TestCRDRemoved(t *testing.T) {
 	config := server.Config()
 	var asked atomic.Int64
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
+		return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			if strings.Contains(request.URL.Path, "/nodesets") {
 				asked.Add(1)
 			}
@@ -144,14 +143,7 @@ func createNodeSet(t *testing.T, p *kit.Platform, name string) {
 
 func removeCRD(t *testing.T, config *rest.Config, name string) {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := kit.NewClient(t, config)
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := c.Delete(t.Context(), crd); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 // namespaces are never emptied.
 func startOn(t *testing.T, config *rest.Config) *kit.Platform {
 	t.Helper()
-	p := &kit.Platform{Client: kit.NewClient(t, config), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, config)}
 	p.Namespace = kit.NewNamespace(t, p.Client)
 	p.Run(t, config, apply.Force)
 	return p

@@ -8,9 +8,12 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"coapply.dev/test/kit"
 )
 
 // Plan returns the fault of a request, or nil. It is called for one request at a time.
@@ -92,21 +95,21 @@ func (w *Wire) Release() {
 func (w *Wire) Met() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]string(nil), w.met...)
+	return slices.Clone(w.met)
 }
 
 // Requests returns the requests since Arm, without lists, watches and what is sent to the events API.
 func (w *Wire) Requests() []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]Request(nil), w.requests...)
+	return slices.Clone(w.requests)
 }
 
 // Events returns the events of watches since Arm.
 func (w *Wire) Events() []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]Event(nil), w.watched...)
+	return slices.Clone(w.watched)
 }
 
 // Broken returns how many requests without a fault, watches too, got no answer or one that broke off.
@@ -125,13 +128,8 @@ func (w *Wire) Rested() time.Duration {
 
 // Wrap is for rest.Config.Wrap.
 func (w *Wire) Wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) { return w.roundTrip(next, request) })
+	return kit.RoundTripper(func(request *http.Request) (*http.Response, error) { return w.roundTrip(next, request) })
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip calls the function.
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (w *Wire) roundTrip(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 	if w.dead.Err() != nil {

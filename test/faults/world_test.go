@@ -41,7 +41,7 @@ func newWorld(t *testing.T, s *scenario) *world {
 	t.Helper()
 	config := kit.Cluster(t).Config()
 	w := &world{t: t, wire: NewWire(""), name: "f-" + strings.ToLower(rand.Text())[:10]}
-	w.Platform = &kit.Platform{Client: kit.NewClient(t, config), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	w.Platform = &kit.Platform{Client: kit.NewClient(t, config)}
 	if s.clusterWide {
 		w.See = w.onlyMine
 	} else {

@@ -1,10 +1,14 @@
 package kit
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -15,13 +19,11 @@ import (
 	"coapply.dev/examples/website"
 )
 
-// Scheme knows the built-in kinds, ours, and those of the examples.
+// Scheme knows the built-in kinds, CRDs, our kinds, and those of the examples.
 var Scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, website.AddToScheme} {
-		if err := add(s); err != nil {
-			panic(err)
-		}
+	if err := errors.Join(clientgoscheme.AddToScheme(s), apiextensionsv1.AddToScheme(s), v1alpha1.AddToScheme(s), website.AddToScheme(s)); err != nil {
+		panic(err)
 	}
 	return s
 }()
@@ -29,13 +31,17 @@ var Scheme = func() *runtime.Scheme {
 // NewClient returns a client without a cache whose exchanges an Applier can read.
 func NewClient(t testing.TB, config *rest.Config) client.Client {
 	t.Helper()
-	config = rest.CopyConfig(config)
-	config.Wrap(apply.RecordExchange)
-	c, err := client.New(config, client.Options{Scheme: Scheme})
+	c, err := newClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+func newClient(config *rest.Config) (client.Client, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(apply.RecordExchange)
+	return client.New(config, client.Options{Scheme: Scheme})
 }
 
 // NewNamespace returns a namespace of the test's own. It is not deleted: the control
@@ -47,6 +53,15 @@ func NewNamespace(t testing.TB, c client.Client) string {
 		t.Fatal(err)
 	}
 	return namespace.Name
+}
+
+// ApplyTo applies an object, or a subresource of it, and reads the answer into the object.
+func ApplyTo(ctx context.Context, c client.Client, object *unstructured.Unstructured, subresource string, options client.ApplyOptions) error {
+	config := client.ApplyConfigurationFromUnstructured(object)
+	if subresource == "" {
+		return c.Apply(ctx, config, &options)
+	}
+	return c.SubResource(subresource).Apply(ctx, config, &client.SubResourceApplyOptions{ApplyOptions: options})
 }
 
 // NewApplier returns an Applier of a client that reads live.

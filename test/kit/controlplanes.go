@@ -56,7 +56,7 @@ func Share(ctx context.Context) (environment []string, err error) {
 		}
 		server <- err
 	}()
-	cluster, err := startCluster(ctx)
+	cluster, err := StartCluster(ctx, "integration", 5)
 	if err := errors.Join(err, <-server); err != nil {
 		return nil, err
 	}
@@ -73,8 +73,9 @@ func startServer(ctx context.Context) (*localcluster.APIServer, error) {
 	return server, err
 }
 
-func startCluster(ctx context.Context) (*localcluster.Cluster, error) {
-	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: "integration", Nodes: 5, Log: StartLog()})
+// StartCluster starts a whole control plane with our CRDs, until StopAll.
+func StartCluster(ctx context.Context, name string, nodes int) (*localcluster.Cluster, error) {
+	cluster, err := localcluster.Start(ctx, localcluster.Options{Name: name, Nodes: nodes, Log: StartLog()})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ var (
 		if kubeconfig := os.Getenv(clusterVariable); kubeconfig != "" {
 			return localcluster.Attach(kubeconfig)
 		}
-		return startCluster(context.Background())
+		return StartCluster(context.Background(), "integration", 5)
 	})
 )
 

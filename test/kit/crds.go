@@ -9,7 +9,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,15 +69,11 @@ func Widgets(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefini
 func ChangeCRD(t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	t.Helper()
 	crd = crd.DeepCopy()
-	withCRDs, err := client.New(Server(t), client.Options{Scheme: crdScheme(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := withCRDs.Get(t.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
 		t.Fatal(err)
 	}
 	change(crd)
-	if err := withCRDs.Update(t.Context(), crd); err != nil {
+	if err := c.Update(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}
 	probe := ObjectOf(crd.Spec.Group+"/v1alpha1", "Pair", "default", "probe", map[string]any{})
@@ -88,15 +83,6 @@ func ChangeCRD(t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourc
 		}
 		return ""
 	})
-}
-
-func crdScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	s := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // TwoVersions defines a kind of a group whose field former is in v1alpha1 only.

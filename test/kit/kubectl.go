@@ -2,12 +2,10 @@ package kit
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -17,22 +15,17 @@ import (
 	"coapply.dev/internal/localcluster"
 )
 
-// BuiltPlugin is a folder as make build fills it: the plugin's executable, built once
-// for all tests, and what kubectl asks for completions.
-var BuiltPlugin = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "coapply-plugin-")
+// BuiltPlugin is a folder as make build fills it: the plugin's executable, and what kubectl asks for completions.
+var BuiltPlugin = Built(func(folder string) error {
+	if err := BuildCommands(folder, "coapply.dev/cmd/kubectl-fieldowners"); err != nil {
+		return err
+	}
+	const completes = "kubectl_complete-fieldowners"
+	script, err := os.ReadFile(File("cmd", "kubectl-fieldowners", completes))
 	if err != nil {
-		return "", err
+		return err
 	}
-	OnStop(func(context.Context) error { return os.RemoveAll(dir) })
-	if err := BuildCommands(filepath.Join(dir, "kubectl-fieldowners"), "coapply.dev/cmd/kubectl-fieldowners"); err != nil {
-		return "", err
-	}
-	script, err := os.ReadFile(File("cmd", "kubectl-fieldowners", "kubectl_complete-fieldowners"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "kubectl_complete-fieldowners"), script, 0o755)
-	}
-	return dir, err
+	return os.WriteFile(filepath.Join(folder, completes), script, 0o755)
 })
 
 // KubectlCommand prepares the real kubectl, which finds the plugin by its PATH, for

@@ -2,40 +2,18 @@ package kit
 
 import (
 	"bytes"
-	"context"
-	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
+
+	"coapply.dev/internal/localcluster"
 )
 
-// managerBinary is cmd/manager, built once.
-var managerBinary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "coapply-manager-")
-	if err != nil {
-		return "", err
-	}
-	OnStop(func(context.Context) error { return os.RemoveAll(dir) })
-	path := filepath.Join(dir, "manager")
-	return path, BuildCommands(path, "coapply.dev/cmd/manager")
-})
-
-// BuildCommands compiles commands to a path, or into a folder, without cgo as make build does. Tests with the race
-// detector have cgo, with which every library of a command would be compiled once more.
-func BuildCommands(path string, packages ...string) error {
-	build := exec.Command("go", append([]string{"build", "-o", path}, packages...)...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %q: %w\n%s", packages, err, out)
-	}
-	return nil
-}
+// builtManager is the folder of cmd/manager.
+var builtManager = Built(func(folder string) error { return BuildCommands(folder, "coapply.dev/cmd/manager") })
 
 // Process is a manager that runs beside the test.
 type Process struct {
@@ -47,12 +25,12 @@ type Process struct {
 // StartManager starts cmd/manager, and ends it with the test.
 func StartManager(t *testing.T, kubeconfig string, args ...string) *Process {
 	t.Helper()
-	binary, err := managerBinary()
+	folder, err := builtManager()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &Process{exited: make(chan struct{})}
-	p.Cmd = exec.Command(binary, append([]string{"--kubeconfig", kubeconfig}, args...)...)
+	p.Cmd = exec.Command(filepath.Join(folder, "manager"), append([]string{"--kubeconfig", kubeconfig}, args...)...)
 	p.Cmd.Stderr = &p.Stderr
 	if err := p.Cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -100,12 +78,11 @@ func (p *Process) Stop(t *testing.T) {
 // FreeAddress returns an address of this host that nobody listens at.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, err := localcluster.FreeAddresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return addresses[0]
 }
 
 // Ready says why the manager is not ready; "" is that it is.

@@ -24,11 +24,14 @@ func OwnersOf(t *testing.T, c client.Client, namespace, name, path string) []str
 	if err != nil {
 		t.Fatal(err)
 	}
-	var owners []string
+	return ownersIn(ownership, path)
+}
+
+func ownersIn(ownership fieldowners.Ownership, path string) (names []string) {
 	for _, manager := range ownership.OwnersOf(fieldowners.MustParsePath(path)) {
-		owners = append(owners, manager.String())
+		names = append(names, manager.String())
 	}
-	return owners
+	return names
 }
 
 // FieldsBy lists "PATH MANAGER/OPERATION[SUBRESOURCE] APIVERSION", sorted.

@@ -21,7 +21,6 @@ import (
 	"coapply.dev/internal/controller"
 	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/controller/setup"
-	"coapply.dev/internal/localcluster"
 )
 
 // Platform is the reconcilers of cmd/manager in this process, with every write of
@@ -32,8 +31,9 @@ type Platform struct {
 	Client    client.Client        // the test's own, without a cache
 	Cached    client.Reader        // what the reconcilers see
 	Config    func() *rest.Config
-	Writes    *WriteLog
-	Applies   *ApplyLog
+	Writes    WriteLog
+	Applies   ApplyLog
+	Only      []func(ctrl.Manager, setup.Options) error // the reconcilers to run; nil are those of cmd/manager
 
 	Contention *contention.State // nil: nobody looks for fights
 }
@@ -41,6 +41,14 @@ type Platform struct {
 // clusterWide are the reconcilers of kinds without a namespace: tests that run side
 // by side on one cluster would get into each other's way with them.
 var clusterWide = []string{"user", "license", "nodemaintenance"}
+
+// NewPlatform returns a Platform, to be run, for a namespace of the test's own.
+func NewPlatform(t *testing.T) *Platform {
+	t.Helper()
+	p := &Platform{Client: NewClient(t, Cluster(t).Config()), Config: Cluster(t).Config}
+	p.Namespace = NewNamespace(t, p.Client)
+	return p
+}
 
 // StartPlatform runs the reconcilers of namespaced kinds for a namespace of the
 // test's own.
@@ -52,8 +60,7 @@ func StartPlatform(t *testing.T, replicas apply.Decision) *Platform {
 // StartPlatformAs is StartPlatform with a configuration for the manager.
 func StartPlatformAs(t *testing.T, manager *rest.Config, replicas apply.Decision) *Platform {
 	t.Helper()
-	p := &Platform{Client: NewClient(t, Cluster(t).Config()), Config: Cluster(t).Config, Writes: &WriteLog{}, Applies: &ApplyLog{}}
-	p.Namespace = NewNamespace(t, p.Client)
+	p := NewPlatform(t)
 	p.Run(t, manager, replicas)
 	return p
 }
@@ -102,14 +109,11 @@ func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end 
 		return nil, err
 	}
 	options := setup.Options{Replicas: replicas}
-	if options.Runtime, err = setup.NewRuntime(mgr, p.Contention, coapply.WithMetrics(p.Applies)); err != nil {
+	if options.Runtime, err = setup.NewRuntime(mgr, p.Contention, coapply.WithMetrics(&p.Applies)); err != nil {
 		return nil, err
 	}
-	for _, c := range controller.All() {
-		if c.Setup == nil || p.Namespace != "" && slices.Contains(clusterWide, c.Name) {
-			continue
-		}
-		if err := c.Setup(mgr, options); err != nil {
+	for _, add := range p.reconcilers() {
+		if err := add(mgr, options); err != nil {
 			return nil, err
 		}
 	}
@@ -120,24 +124,30 @@ func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end 
 	return func() error { cancel(); return <-done }, nil
 }
 
+func (p *Platform) reconcilers() (all []func(ctrl.Manager, setup.Options) error) {
+	if p.Only != nil {
+		return p.Only
+	}
+	for _, c := range controller.All() {
+		if c.Setup != nil && (p.Namespace == "" || !slices.Contains(clusterWide, c.Name)) {
+			all = append(all, c.Setup)
+		}
+	}
+	return all
+}
+
 // sharedPlatform is a control plane of its own with every reconciler, started by the
 // first test that needs it. Its tests name their objects so that they differ.
 var sharedPlatform = sync.OnceValues(func() (*Platform, error) {
-	c, err := localcluster.Start(context.Background(), localcluster.Options{Name: "platform", Nodes: 5, Log: StartLog()})
+	c, err := StartCluster(context.Background(), "platform", 5)
 	if err != nil {
 		return nil, err
 	}
-	OnStop(c.Stop)
-	if _, err := InstallCRDs(c.Config(), OurCRDs()); err != nil {
-		return nil, err
-	}
-	restConfig := c.Config()
-	restConfig.Wrap(apply.RecordExchange)
-	p := &Platform{Config: c.Config, Writes: &WriteLog{}, Applies: &ApplyLog{}}
+	p := &Platform{Config: c.Config}
 	if p.Contention, err = contention.New(fights.Config()); err != nil {
 		return nil, err
 	}
-	if p.Client, err = client.New(restConfig, client.Options{Scheme: Scheme}); err != nil {
+	if p.Client, err = newClient(c.Config()); err != nil {
 		return nil, err
 	}
 	end, err := p.start(c.Config(), apply.Force)

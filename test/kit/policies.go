@@ -3,7 +3,7 @@ package kit
 import (
 	"context"
 	"errors"
-	"strings"
+	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,28 +15,50 @@ import (
 // ErrNoPolicies means that the API server has no MutatingAdmissionPolicies: it is older than Kubernetes 1.36.
 var ErrNoPolicies = errors.New("MutatingAdmissionPolicies are in Kubernetes 1.36 and later")
 
-// CreatePolicies creates the MutatingAdmissionPolicies and bindings of a YAML file.
-func CreatePolicies(ctx context.Context, c client.Client, file string) error {
-	for document := range strings.SplitSeq(file, "---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			return err
-		}
-		err := c.Create(ctx, object)
-		if meta.IsNoMatchError(err) {
-			return ErrNoPolicies
-		}
-		if err != nil {
-			return err
+// Mutation is a MutatingAdmissionPolicy and its binding: what is patched if a condition holds.
+type Mutation struct {
+	Name        string
+	Constraints string // in YAML
+	When, Patch string // in CEL
+}
+
+func (m Mutation) documents() []string {
+	head := "apiVersion: admissionregistration.k8s.io/v1\nmetadata: {name: " + m.Name + "}\n"
+	return []string{head + fmt.Sprintf(`kind: MutatingAdmissionPolicy
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints: %s
+  matchConditions: [{name: when, expression: "%s"}]
+  mutations: [{patchType: JSONPatch, jsonPatch: {expression: "%s"}}]
+`, m.Constraints, m.When, m.Patch),
+		head + "kind: MutatingAdmissionPolicyBinding\nspec: {policyName: " + m.Name + "}\n"}
+}
+
+// CreatePolicies creates mutations.
+func CreatePolicies(ctx context.Context, c client.Client, mutations ...Mutation) error {
+	for _, mutation := range mutations {
+		for _, document := range mutation.documents() {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+				return err
+			}
+			err := c.Create(ctx, object)
+			if meta.IsNoMatchError(err) {
+				return ErrNoPolicies
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // NeedPolicies creates them for a test, which is skipped where there are none.
-func NeedPolicies(t *testing.T, c client.Client, file string) {
+func NeedPolicies(t *testing.T, c client.Client, mutations ...Mutation) {
 	t.Helper()
-	err := CreatePolicies(t.Context(), c, file)
+	err := CreatePolicies(t.Context(), c, mutations...)
 	if errors.Is(err, ErrNoPolicies) {
 		t.Skip(err)
 	}

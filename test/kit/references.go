@@ -14,7 +14,7 @@ import (
 
 // RefOf refers to an object by apiVersion and kind.
 func RefOf(apiVersion, kind, namespace, name string) apply.ObjectRef {
-	return apply.ObjectRef{GroupVersionKind: schema.FromAPIVersionAndKind(apiVersion, kind), NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+	return RefTo(schema.FromAPIVersionAndKind(apiVersion, kind), namespace, name)
 }
 
 // MustApply applies intents that do not conflict.

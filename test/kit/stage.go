@@ -5,10 +5,9 @@ import (
 	"sync"
 	"testing"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -115,25 +114,7 @@ func (s *Stage) Config(text string) runtime.ApplyConfiguration {
 // Apply has another manager apply, and take what others own.
 func (s *Stage) Apply(manager, text string) {
 	s.T.Helper()
-	s.Must(s.applyBy(client.ApplyConfigurationFromUnstructured(s.Object(text)), client.FieldOwner(manager), client.ForceOwnership))
-}
-
-// AnyApplyOption is an option of applies, of an object or of a subresource.
-type AnyApplyOption interface {
-	client.ApplyOption
-	client.SubResourceApplyOption
-}
-
-func (s *Stage) applyBy(config runtime.ApplyConfiguration, options ...AnyApplyOption) error {
-	var whole []client.ApplyOption
-	var sub []client.SubResourceApplyOption
-	for _, option := range options {
-		whole, sub = append(whole, option), append(sub, option)
-	}
-	if s.Subresource != "" {
-		return s.Client.SubResource(s.Subresource).Apply(s.T.Context(), config, sub...)
-	}
-	return s.Client.Apply(s.T.Context(), config, whole...)
+	s.Must(ApplyTo(s.T.Context(), s.Client, s.Object(text), s.Subresource, client.ApplyOptions{FieldManager: manager, Force: new(true)}))
 }
 
 // Update has another manager PUT the object with the values in it. An apply that
@@ -141,7 +122,8 @@ func (s *Stage) applyBy(config runtime.ApplyConfiguration, options ...AnyApplyOp
 func (s *Stage) Update(manager, text string) {
 	s.T.Helper()
 	object := s.Object(text)
-	s.Must(s.applyBy(client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(manager), client.ForceOwnership, client.DryRunAll))
+	s.Must(ApplyTo(s.T.Context(), s.Client, object, s.Subresource,
+		client.ApplyOptions{FieldManager: manager, Force: new(true), DryRun: []string{metav1.DryRunAll}}))
 	s.Put(manager, object)
 }
 
@@ -182,11 +164,7 @@ func (s *Stage) Ownership() fieldowners.Ownership {
 // Owners names the managers of a field.
 func (s *Stage) Owners(path string) []string {
 	s.T.Helper()
-	var names []string
-	for _, manager := range s.Ownership().OwnersOf(fieldowners.MustParsePath(path)) {
-		names = append(names, manager.String())
-	}
-	return names
+	return ownersIn(s.Ownership(), path)
 }
 
 // Scaled are the kinds with a scale, and where they keep what it sets.
@@ -205,7 +183,5 @@ var Scaled = map[string]Shape{
 // Scale has another manager write through the scale, as kubectl scale does.
 func (s *Stage) Scale(manager string) {
 	s.T.Helper()
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`))
-	s.Must(s.Client.SubResource("scale").Patch(s.T.Context(), s.Object(`{}`), patch, client.FieldOwner(manager),
-		client.WithSubResourceBody(&autoscalingv1.Scale{})))
+	ScaleTo(s.T, s.Client, s.Object(`{}`), "3", manager)
 }

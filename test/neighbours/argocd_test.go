@@ -1,7 +1,6 @@
 package neighbours
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,19 +16,12 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// argocd is the program in the folder argocd, which is Argo CD's gitops-engine, built once for all tests.
-var argocd = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "coapply-argocd-")
-	if err != nil {
-		return "", err
+// argocd is the folder of the program in the folder argocd, which is Argo CD's gitops-engine, built once for all tests.
+var argocd = kit.Built(func(folder string) error {
+	if out, err := exec.Command("go", "build", "-C", "argocd", "-o", folder+"/argocd", ".").CombinedOutput(); err != nil {
+		return fmt.Errorf("building argocd: %w\n%s", err, out)
 	}
-	kit.OnStop(func(context.Context) error { return os.RemoveAll(dir) })
-	path := filepath.Join(dir, "argocd")
-	build := exec.Command("go", "build", "-C", "argocd", "-o", path, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building argocd: %w\n%s", err, out)
-	}
-	return path, nil
+	return nil
 })
 
 // argoSync syncs a manifest by Argo CD's gitops-engine, and returns what that found before, "Synced" or "OutOfSync". Without
@@ -41,11 +32,11 @@ func (w *world) argoSync(manifest string) (found string) {
 		w.must(w.kubectlCommand("apply", "--server-side", "--force-conflicts", "--field-manager", "argocd-controller", "-f", w.file("web.yaml", manifest)))
 		return ""
 	}
-	path, err := argocd()
+	folder, err := argocd()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	command := w.command(path, "--sync")
+	command := w.command(filepath.Join(folder, "argocd"), "--sync")
 	command.Stdin = strings.NewReader(manifest)
 	out, err := command.CombinedOutput()
 	if err != nil {
@@ -59,8 +50,7 @@ func (w *world) argoSync(manifest string) (found string) {
 // from the live object into what it applies (controller/sync.go), so it owns that as well.
 func TestArgoCD(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, apply.Force)
-	w.watch("apps/v1", "Deployment", "web")
+	w := newWorld(t, apply.Force, "Deployment web")
 	w.step("first sync", func() {
 		if found := w.argoSync(web); found == "Synced" {
 			t.Error("what is not there is no difference to Argo CD")

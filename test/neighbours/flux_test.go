@@ -107,9 +107,7 @@ func withReplicas(replicas string) string {
 // with kubectl the next sync undoes.
 func TestFlux(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, apply.Force)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
-	w.watch("apps/v1", "Deployment", "web")
+	w := newWorld(t, apply.Force, "Devbox box", "Deployment web")
 	f := newFlux(w)
 	w.step("first sync", func() {
 		f.sync(devbox, web)
@@ -126,8 +124,7 @@ func TestFlux(t *testing.T) {
 // TestFluxMerges: with the annotation ssa: Merge what a person adds with kubectl stays.
 func TestFluxMerges(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, apply.Force)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
+	w := newWorld(t, apply.Force, "Devbox box")
 	f := newFlux(w)
 	merged := strings.Replace(devbox, "  name: box\n", "  name: box\n  annotations: {"+ofFlux+"/ssa: Merge}\n", 1)
 	w.step("first sync", func() {
@@ -147,8 +144,7 @@ func TestFluxMerges(t *testing.T) {
 // them; without that it takes them back.
 func TestFluxIgnores(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, apply.Force)
-	w.watch("apps/v1", "Deployment", "web")
+	w := newWorld(t, apply.Force, "Deployment web")
 	f := newFlux(w)
 	takes := apply.OnConflict(apply.Reject).When(apply.Match{Manager: "kustomize-controller"}, apply.Force)
 	manifest := withReplicas("1")
@@ -179,8 +175,7 @@ func TestFluxIgnores(t *testing.T) {
 // it is in progress: it would be ready by itself once there is room, and is. The condition says why.
 func TestFluxWaitsForQuota(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, apply.Reject)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
+	w := newWorld(t, apply.Reject, "Devbox box")
 	f := newFlux(w)
 	w.must(w.kubectlCommand("create", "quota", "none", "--hard", "pods=0"))
 	healthy := func(timeout time.Duration) error { // spec.wait; kustomize-controller looks every 5 s

@@ -1,14 +1,12 @@
 package neighbours
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 
 	"coapply.dev/api/v1alpha1"
@@ -16,24 +14,16 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// helm is the program, built once for all tests.
-var helm = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "coapply-helm-")
-	if err != nil {
-		return "", err
-	}
-	kit.OnStop(func(context.Context) error { return os.RemoveAll(dir) })
-	path := filepath.Join(dir, "helm")
-	return path, kit.BuildCommands(path, "helm.sh/helm/v4/cmd/helm")
-})
+// helm is the folder of the program, built once for all tests.
+var helm = kit.Built(func(folder string) error { return kit.BuildCommands(folder, "helm.sh/helm/v4/cmd/helm") })
 
 func (w *world) helm(args ...string) *exec.Cmd {
 	w.t.Helper()
-	path, err := helm()
+	folder, err := helm()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.command(path, args...)
+	return w.command(filepath.Join(folder, "helm"), args...)
 }
 
 // needsAll skips a test without ALL=1.
@@ -48,9 +38,7 @@ func needsAll(t *testing.T, program string) {
 func TestHelm(t *testing.T) {
 	t.Parallel()
 	needsAll(t, "Helm")
-	w := newWorld(t, apply.Relinquish)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
-	w.watch("apps/v1", "Deployment", "box")
+	w := newWorld(t, apply.Relinquish, "Devbox box", "Deployment box")
 	chart := chart(t, "box", `
 apiVersion: platform.coapply.dev/v1alpha1
 kind: Devbox
@@ -89,8 +77,7 @@ spec:
 func TestHelmBesideOurs(t *testing.T) {
 	t.Parallel()
 	needsAll(t, "Helm")
-	w := newWorld(t, apply.Relinquish)
-	w.watch("apps/v1", "Deployment", "web")
+	w := newWorld(t, apply.Relinquish, "Deployment web")
 	chart := chart(t, "web", `
 apiVersion: apps/v1
 kind: Deployment
@@ -137,8 +124,7 @@ spec:
 func TestHelmWaitsForQuota(t *testing.T) {
 	t.Parallel()
 	needsAll(t, "Helm")
-	w := newWorld(t, apply.Reject)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
+	w := newWorld(t, apply.Reject, "Devbox box")
 	w.must(w.kubectlCommand("create", "quota", "none", "--hard", "pods=0"))
 	chart := chart(t, "box", devbox)
 	w.step("helm install box ./box --wait, without room", func() {
@@ -156,8 +142,7 @@ func TestHelmWaitsForQuota(t *testing.T) {
 func TestHelmTakesOurs(t *testing.T) {
 	t.Parallel()
 	needsAll(t, "Helm")
-	w := newWorld(t, apply.Relinquish)
-	w.watch("apps/v1", "Deployment", "box")
+	w := newWorld(t, apply.Relinquish, "Deployment box")
 	w.devbox()
 	chart := chart(t, "labels", `
 apiVersion: apps/v1

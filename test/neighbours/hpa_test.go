@@ -30,8 +30,7 @@ func TestAutoscalerScales(t *testing.T) {
 	for _, policy := range []apply.Decision{apply.Relinquish, apply.Reject} {
 		t.Run(policy.String(), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, policy)
-			w.watch("apps/v1", "Deployment", "box")
+			w := newWorld(t, policy, "Deployment box")
 			w.devbox()
 			w.uses(100)
 			w.step("kubectl apply -f hpa.yaml", func() { w.must(w.kubectlCommand("apply", "-f", w.file("hpa.yaml", hpa))) })

@@ -126,11 +126,11 @@ func TestInstallerByHelm(t *testing.T) {
 		{"upgrade", "platform", chart, "--namespace", "releases"},
 		{"uninstall", "platform", "--namespace", "releases", "--wait=hookOnly"},
 	} {
-		path, err := helm()
+		folder, err := helm()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := command(t, path, append(args, "--kubeconfig", kubeconfig)...).CombinedOutput(); err != nil {
+		if out, err := command(t, filepath.Join(folder, "helm"), append(args, "--kubeconfig", kubeconfig)...).CombinedOutput(); err != nil {
 			t.Fatalf("helm %v: %v\n%s", args, err, out)
 		}
 	}

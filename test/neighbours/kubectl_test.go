@@ -29,9 +29,7 @@ spec:
 // else set are left to them.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, apply.Relinquish)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
-	w.watch("apps/v1", "Deployment", "box")
+	w := newWorld(t, apply.Relinquish, "Devbox box", "Deployment box")
 
 	manifest := w.devbox()
 	w.kubectl("annotate", "deployment", "box", "example.com/note=1")
@@ -68,8 +66,7 @@ func TestKubectlScalesAndStops(t *testing.T) {
 	for _, policy := range []apply.Decision{apply.Reject, apply.Force} {
 		t.Run(policy.String(), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, policy)
-			w.watch("apps/v1", "Deployment", "box")
+			w := newWorld(t, policy, "Deployment box")
 			w.devbox()
 			if policy == apply.Reject {
 				w.scale("3", "kubectl/Update[scale]")
@@ -116,9 +113,7 @@ func (w *world) migrate(args ...string) {
 // TestForeignStatus has a person write into the status: what is ours is set right, and what is not is left.
 func TestForeignStatus(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, apply.Reject)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
-	w.watch("apps/v1", "Deployment", "box")
+	w := newWorld(t, apply.Reject, "Devbox box", "Deployment box")
 	w.devbox()
 	was := w.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox).Status
 	w.kubectl("patch", "devbox", "box", "--subresource", "status", "--type", "merge", "-p", `{"status":{"contentID":"c-00000000-00000000"}}`)
@@ -140,8 +135,7 @@ func TestAutoscaler(t *testing.T) {
 	for _, policy := range []apply.Decision{apply.Relinquish, apply.Reject} {
 		t.Run(policy.String(), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, policy)
-			w.watch("apps/v1", "Deployment", "box")
+			w := newWorld(t, policy, "Deployment box")
 			w.devbox()
 			w.step("kubectl autoscale deployment box --min 2 --max 5", func() {
 				w.must(w.kubectlCommand("autoscale", "deployment", "box", "--min", "2", "--max", "5"))

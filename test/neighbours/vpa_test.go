@@ -1,7 +1,6 @@
 package neighbours
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,16 +20,11 @@ import (
 )
 
 // vpaPrograms is the folder of the VPA's programs, which the module in the folder vpa pins, built once for all tests.
-var vpaPrograms = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "coapply-vpa-")
-	if err != nil {
-		return "", err
+var vpaPrograms = kit.Built(func(folder string) error {
+	if out, err := exec.Command("go", "build", "-C", "vpa", "-o", folder+"/", "tool").CombinedOutput(); err != nil {
+		return fmt.Errorf("building the VPA: %w\n%s", err, out)
 	}
-	kit.OnStop(func(context.Context) error { return os.RemoveAll(dir) })
-	if out, err := exec.Command("go", "build", "-C", "vpa", "-o", dir+"/", "tool").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the VPA: %w\n%s", err, out)
-	}
-	return dir, nil
+	return nil
 })
 
 // vpa is what a user writes, and a webhook for one namespace; the VPA registers one for all.
@@ -121,9 +114,7 @@ func (w *world) start(path string, args ...string) {
 func TestVPA(t *testing.T) {
 	t.Parallel()
 	needsAll(t, "the VPA")
-	w := newWorld(t, apply.Reject)
-	w.watch("platform.coapply.dev/v1alpha1", "Devbox", "box")
-	w.watch("apps/v1", "Deployment", "box")
+	w := newWorld(t, apply.Reject, "Devbox box", "Deployment box")
 	w.uses(300)
 	w.devbox()
 	w.startVPA()

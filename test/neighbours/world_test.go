@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
@@ -36,10 +35,18 @@ type world struct {
 	record     strings.Builder              // what testdata has
 }
 
-func newWorld(t *testing.T, replicas apply.Decision) *world {
+// newWorld records the owners of objects such as "Devbox box".
+func newWorld(t *testing.T, replicas apply.Decision, watched ...string) *world {
 	t.Helper()
-	return startWorld(t, replicas, nil)
+	w := startWorld(t, replicas, nil)
+	for _, object := range watched {
+		kind, name, _ := strings.Cut(object, " ")
+		w.watched = append(w.watched, kit.NewUnstructured(apiVersions[kind], kind, client.ObjectKey{Namespace: w.Namespace, Name: name}))
+	}
+	return w
 }
+
+var apiVersions = map[string]string{"Devbox": "platform.coapply.dev/v1alpha1", "Deployment": "apps/v1"}
 
 // newFightingWorld is one whose platform forces the replicas, and looks for fights.
 func newFightingWorld(t *testing.T) *world {
@@ -53,23 +60,13 @@ func newFightingWorld(t *testing.T) *world {
 
 func startWorld(t *testing.T, replicas apply.Decision, state *contention.State) *world {
 	t.Helper()
-	config := kit.Cluster(t).Config
-	p := &kit.Platform{Client: kit.NewClient(t, config()), Config: config, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}, Contention: state}
-	p.Namespace = kit.NewNamespace(t, p.Client)
-	w := &world{t: t, Platform: p, requests: &kit.RequestLog{}, kubeconfig: kit.Kubeconfig(t, config()), before: map[string][]string{}}
-	counted := config()
+	p := kit.NewPlatform(t)
+	p.Contention = state
+	w := &world{t: t, Platform: p, requests: &kit.RequestLog{}, kubeconfig: kit.Kubeconfig(t, p.Config()), before: map[string][]string{}}
+	counted := p.Config()
 	counted.Wrap(w.requests.Wrap)
 	p.Run(t, counted, replicas)
 	return w
-}
-
-// watch adds an object whose owners are recorded.
-func (w *world) watch(apiVersion, kind, name string) {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
-	object.SetNamespace(w.Namespace)
-	object.SetName(name)
-	w.watched = append(w.watched, object)
 }
 
 // kubectl runs kubectl, which has to succeed.
@@ -202,7 +199,7 @@ func (w *world) finish() {
 			w.t.Fatalf("REST: %v; it is a duration such as 60s", err)
 		}
 	}
-	w.requests.Reset()
+	w.requests.Take()
 	before := w.Versions(w.t)
 	kit.Absence(w.t, rest, "anything that moves")
 	for name, version := range w.Versions(w.t) {
@@ -210,7 +207,7 @@ func (w *world) finish() {
 			w.t.Errorf("%s moved from %s to %s after the last step", name, before[name], version)
 		}
 	}
-	if sent := w.requests.Sent(); len(sent) > 0 {
+	if sent := w.requests.Take(); len(sent) > 0 {
 		w.t.Errorf("ours sent %q though nothing was to be done", sent)
 	}
 	file := filepath.Join("testdata", strings.ReplaceAll(w.t.Name(), "/", "_")+".txt")

@@ -1,9 +1,15 @@
 package devbox
 
-import "coapply.dev/api/v1alpha1"
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/setup"
+)
 
 const (
-	// Label is on everything that belongs to a Devbox; its value is the Devbox's name.
+	kind = "Devbox"
+	// Label on everything that belongs to a Devbox; its value is the Devbox's name.
 	Label = "platform.coapply.dev/devbox"
 	// Finalizer keeps a Devbox until its Deployment and pods are gone.
 	Finalizer = "platform.coapply.dev/devbox-workload"
@@ -27,4 +33,9 @@ func labels(box *v1alpha1.Devbox) map[string]string {
 
 func selector(box *v1alpha1.Devbox) map[string]string {
 	return map[string]string{Label: box.Name}
+}
+
+// isDevboxes reports whether an object belongs to the Devbox of its name.
+func isDevboxes(_ *v1alpha1.Devbox, object client.Object) bool {
+	return setup.Belongs(object, kind, object.GetName(), Label)
 }

@@ -2,7 +2,6 @@ package devbox
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,7 +23,6 @@ func SetupNetwork(mgr ctrl.Manager, options setup.Options) error {
 		Named("devbox-network").
 		Owns(&corev1.Service{}).
 		Belongs(isDevboxes).
-		DependsOn(dependsOn()...).
 		Status(network{mgr.GetClient(), mgr.GetAPIReader()}.status).
 		Complete()
 }
@@ -46,7 +44,7 @@ func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied recon
 	var report reconciler.Report[*v1alpha1.Devbox]
 	var reached *v1alpha1.DevboxNetworkStatus
 	none := box.Spec.Network.Type == v1alpha1.NetworkNone
-	switch ours := err == nil && belongsTo(&service, box); {
+	switch ours := err == nil && metav1.IsControlledBy(&service, box); {
 	case ours:
 		reached = networkStatus(&service)
 	case none:
@@ -77,11 +75,8 @@ func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *core
 	if now.UID != box.UID || now.Generation != box.Generation || service.DeletionTimestamp != nil {
 		return nil
 	}
-	err := setup.Delete(ctx, n.client, service, client.Preconditions{UID: &service.UID, ResourceVersion: &service.ResourceVersion})
-	if err != nil {
-		return fmt.Errorf("deleting the Service: %w", err)
-	}
-	return nil
+	_, err := setup.DeleteAsRead(ctx, n.client, service)
+	return err
 }
 
 func networkStatus(service *corev1.Service) *v1alpha1.DevboxNetworkStatus {

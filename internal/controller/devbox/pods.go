@@ -123,9 +123,5 @@ func (w workload) removePod(ctx context.Context, pod *corev1.Pod) error {
 	if err := w.releasePod(ctx, pod); err != nil {
 		return err
 	}
-	err := setup.Delete(ctx, w.client, pod, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if err != nil {
-		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
-	}
-	return nil
+	return setup.Delete(ctx, w.client, pod, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
 }

@@ -26,7 +26,6 @@ func SetupPower(_ ctrl.Manager, options setup.Options) error {
 			coapply.BesidesStatus(func(d *appsv1.Deployment) any { return d.Status })))).
 		OnConflict(apply.OnConflict(apply.Reject).At(".spec.replicas", options.Replicas)).
 		Belongs(isDevboxes).
-		DependsOn(dependsOn()...).
 		Status(powerStatus).
 		Complete()
 }

@@ -25,20 +25,23 @@ func TestWorthReconciling(t *testing.T) {
 			b.Annotations = map[string]string{reconciler.PausedAnnotation: "true"}
 		}, true},
 		{"another reconciler wrote its part of the status", func(b *v1alpha1.Devbox) {
-			b.Status.Phase = v1alpha1.PhaseRunning
-			b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionNetworkApplied}}
+			b.Status.LastContainerStatus = &corev1.ContainerStatus{Name: "devbox"}
+			b.Status.Network = &v1alpha1.DevboxNetworkStatus{}
 			b.ResourceVersion = "2"
 		}, false},
+		{"the network is as wanted, or no longer", func(b *v1alpha1.Devbox) {
+			b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionNetworkApplied}}
+		}, true},
 		{"somebody's annotation", func(b *v1alpha1.Devbox) { b.Annotations = map[string]string{"example.com/note": "x"} }, false},
 		{"a finalizer came", func(b *v1alpha1.Devbox) { b.Finalizers = []string{Finalizer} }, false},
 	} {
 		before, after := with(created), with(created)
 		test.change(after)
 		update := event.UpdateEvent{ObjectOld: before, ObjectNew: after}
-		entries := []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.DevboxPower, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
+		entries := []metav1.ManagedFieldsEntry{{Manager: fieldmanagers.DevboxWorkload, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
 		update.ObjectOld.SetManagedFields(entries)
 		update.ObjectNew.SetManagedFields(entries)
-		if got := coapply.Relevant(fieldmanagers.DevboxPower, dependsOn()...).Update(update); got != test.want {
+		if got := coapply.Relevant(fieldmanagers.DevboxWorkload, workloadDependsOn...).Update(update); got != test.want {
 			t.Errorf("%s: reconciles is %t", test.reason, got)
 		}
 	}

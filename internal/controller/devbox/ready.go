@@ -40,13 +40,7 @@ func readyOf(generation int64, box *v1alpha1.Devbox, deployment *appsv1.Deployme
 	return rolledOut(ready, box.Status.Phase, deployment, wasReady)
 }
 
-// readyDependsOn are the fields that readyOf reads and other reconcilers than workload write.
-var readyDependsOn = []func(*v1alpha1.Devbox) any{
-	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionPowerApplied) },
-	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
-}
-
-// said returns the parts of a condition that stay the same while its cause does.
+// said returns of a condition what does not differ each time that it is said.
 func said(box *v1alpha1.Devbox, conditionType string) [4]string {
 	condition := meta.FindStatusCondition(box.Status.Conditions, conditionType)
 	if condition == nil {

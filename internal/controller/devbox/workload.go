@@ -35,14 +35,22 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 		Owns(&appsv1.Deployment{}).
 		Watches(&corev1.Pod{}, setup.Enqueue(devboxOfPod)).
 		Belongs(isDevboxes).
-		DependsOn(dependsOn(readyDependsOn...)...).
+		DependsOn(workloadDependsOn...).
 		Finalizer(Finalizer, w.cleanup).
 		Status(w.status).
 		Gone(w.gone).
 		Complete()
 }
 
-// devboxOfPod returns the Devbox in a pod's label: the pod's controller is a ReplicaSet.
+// workloadDependsOn is what of its status a Devbox's Deployment is made from, and what readyOf reads that other reconcilers
+// write.
+var workloadDependsOn = []func(*v1alpha1.Devbox) any{
+	func(box *v1alpha1.Devbox) any { return box.Status.ContentID },
+	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionPowerApplied) },
+	func(box *v1alpha1.Devbox) any { return said(box, v1alpha1.ConditionNetworkApplied) },
+}
+
+// devboxOfPod goes by the label: a pod's controller is a ReplicaSet.
 func devboxOfPod(pod client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[Label]}
 }
@@ -91,7 +99,7 @@ func (w workload) status(ctx context.Context, box *v1alpha1.Devbox, applied reco
 func (w workload) deployment(ctx context.Context, box *v1alpha1.Devbox) (*appsv1.Deployment, error) {
 	var deployment appsv1.Deployment
 	err := w.client.Get(ctx, client.ObjectKeyFromObject(box), &deployment)
-	if err != nil || !belongsTo(&deployment, box) {
+	if err != nil || !metav1.IsControlledBy(&deployment, box) {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return &deployment, nil

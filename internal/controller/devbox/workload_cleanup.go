@@ -25,10 +25,11 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 		return false, fmt.Errorf("reading the Deployment: %w", err)
 	}
 	kept := map[types.UID]bool{}
-	ours := belongsTo(&deployment, box)
-	if ours {
-		err = w.deleteDeployment(ctx, &deployment)
-	} else { // it is gone, or someone else's by now
+	ours := metav1.IsControlledBy(&deployment, box)
+	switch {
+	case ours && deployment.DeletionTimestamp == nil:
+		err = setup.Delete(ctx, w.client, &deployment, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	case !ours: // gone, or someone else's by now
 		kept, err = w.deleteReplicaSets(ctx, box, deployment.UID)
 	}
 	if err != nil {
@@ -59,17 +60,6 @@ func (w workload) removePods(ctx context.Context, pods []*corev1.Pod, replaced b
 	return none, errors.Join(errs...)
 }
 
-func (w workload) deleteDeployment(ctx context.Context, deployment *appsv1.Deployment) error {
-	if deployment.DeletionTimestamp != nil {
-		return nil
-	}
-	err := setup.Delete(ctx, w.client, deployment, client.PropagationPolicy(metav1.DeletePropagationForeground))
-	if err != nil {
-		return fmt.Errorf("deleting the Deployment: %w", err)
-	}
-	return nil
-}
-
 // deleteReplicaSets deletes ReplicaSets of a Deployment that was deleted with its dependents
 // orphaned: they would replace every pod. They are deleted at once, and we remove their pods.
 // ReplicaSets of a Deployment that somebody has taken from the Devbox are kept and returned,
@@ -89,9 +79,8 @@ func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, t
 		if kept[set.UID] || !isOwnSet(box, set) {
 			continue
 		}
-		err := setup.Delete(ctx, w.client, set, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		if err != nil {
-			return nil, fmt.Errorf("deleting ReplicaSet %s: %w", set.Name, err)
+		if err := setup.Delete(ctx, w.client, set, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+			return nil, err
 		}
 	}
 	return kept, nil

@@ -57,8 +57,5 @@ func (c cleanup) deleteQuota(ctx context.Context, license *v1alpha1.License, nam
 	case !metav1.IsControlledBy(&quota, license):
 		return nil // it is someone else's
 	}
-	if err := setup.Delete(ctx, c.client, &quota); err != nil {
-		return fmt.Errorf("deleting the ResourceQuota: %w", err)
-	}
-	return nil
+	return setup.Delete(ctx, c.client, &quota)
 }

@@ -1,6 +1,11 @@
 package license
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/api/v1alpha1"
@@ -9,8 +14,22 @@ import (
 	"coapply.dev/internal/controller/user"
 )
 
-// emit returns the intents that follow from the status; none while the User has no Namespace,
-// or while somebody has written another Namespace into the status.
+const (
+	// Label on a User's Namespace: the phase of the License.
+	Label = "platform.coapply.dev/license"
+	// LimitsAnnotation on a User's Namespace: the limits that hold now, sorted by name, as
+	// in "cpu=4,memory=8Gi".
+	LimitsAnnotation = "platform.coapply.dev/limits"
+	// Quota is the name of the ResourceQuota.
+	Quota = "license"
+	// Finalizer of a License: its fields of the Namespace and its quota go first.
+	Finalizer = "platform.coapply.dev/license"
+
+	kind = "License"
+)
+
+// emit wants what the status says, and nothing while the User has no Namespace, or
+// while somebody has written another one's into the status.
 func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 	if license.Status.Namespace != user.NamespaceOf(license.Name) {
 		return nil, nil
@@ -27,4 +46,14 @@ func emit(license *v1alpha1.License) ([]apply.Intent, error) {
 			// some pods only.
 			WithScopeSelector(corev1ac.ScopeSelector()))
 	return []apply.Intent{{Config: namespace, MustExist: true}, {Config: quota}}, nil
+}
+
+// text returns limits as text that does not depend on their order and spelling.
+func text(limits corev1.ResourceList) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		quantity := limits[name]
+		parts = append(parts, string(name)+"="+quantity.String())
+	}
+	return strings.Join(parts, ",")
 }

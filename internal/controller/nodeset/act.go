@@ -10,11 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
+	"coapply.dev/internal/controller/setup"
 )
 
 // atOnce is how many writes of a round are under way together.
@@ -36,11 +35,10 @@ func (r result) after(d *decision) time.Duration {
 
 // carryOut deletes, creates and mends. If one of them is refused, the others go on.
 func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decision) result {
-	var r result
 	var changed atomic.Bool
 	removeErrs := inBatches(len(d.remove), func(i int) error {
-		other, err := n.remove(ctx, d.remove[i])
-		if other {
+		asDecided, err := setup.DeleteAsRead(ctx, n.client, d.remove[i])
+		if !asDecided && err == nil { // it has changed, or is another one: that is decided anew
 			changed.Store(true)
 		}
 		return err
@@ -53,27 +51,7 @@ func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decisi
 			return err
 		})
 	}
-	r.errs = slices.Concat(removeErrs, apply(d.create), apply(d.mend))
-	r.changed = changed.Load()
-	return r
-}
-
-// remove deletes the pod that was decided upon, by its uid and resourceVersion. changed reports
-// whether it has changed or is another one, so that a new decision is needed.
-//
-// No read waits for this delete: if the watch ended in between and the pod is gone in the next
-// list, the client would never see the resourceVersion for which it waits. A cache that is
-// behind does no harm: the same pod is chosen, and the delete refused.
-func (n nodeSets) remove(ctx context.Context, pod *corev1.Pod) (changed bool, err error) {
-	err = n.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion},
-		client.DisableReadYourWritesConsistency)
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("deleting pod %s: %w", pod.Name, err)
-	}
-	return false, nil
+	return result{slices.Concat(removeErrs, apply(d.create), apply(d.mend)), changed.Load()}
 }
 
 // inBatches calls work for each piece: for the first alone, then for twice as many at a time as

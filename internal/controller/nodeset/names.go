@@ -39,8 +39,7 @@ func parsePodName(name string) (set string, ordinal int, ok bool) {
 
 // isNodeSets reports whether a pod belongs to the NodeSet in its name.
 func isNodeSets(object client.Object) bool {
-	set, _, ok := parsePodName(object.GetName())
-	return ok && (setup.ControlledBy(object, kind, set) || setup.Orphaned(object, Label, set))
+	return setup.Belongs(object, kind, setNamed(object).Name, Label)
 }
 
 // isOurs reports whether a pod is controlled by this NodeSet. A pod of a NodeSet that had the

@@ -3,17 +3,13 @@ package nodeset
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"coapply.dev/api/v1alpha1"
 )
 
 // replicas returns how many pods a NodeSet wants; the API server's default is 1.
-func replicas(set *v1alpha1.NodeSet) int {
-	if set.Spec.Replicas == nil {
-		return 1
-	}
-	return int(*set.Spec.Replicas)
-}
+func replicas(set *v1alpha1.NodeSet) int { return int(ptr.Deref(set.Spec.Replicas, 1)) }
 
 // isAsWanted reports whether those fields of a pod of the revision that can change are as
 // podIntent sets them.

@@ -2,23 +2,40 @@ package setup
 
 import (
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Delete deletes an object by its uid. It succeeds if the object is gone, or if another one has
-// its name now, which the server answers with 409.
-//
-// No read waits for the delete. With read-your-writes the client would wait for its
-// resourceVersion, which it never sees if the watch ends and the object is not in the next
-// list; and it would begin to watch a kind that is not cached, for which the manager may have
-// no right. So the cache may have the object for a while, and a reconciler may delete it again.
+// Delete deletes the very object that was decided upon, by its uid. That it is gone, or that what has its name now is
+// another one, is success.
 func Delete(ctx context.Context, c client.Client, object client.Object, options ...client.DeleteOption) error {
 	uid := object.GetUID()
-	err := c.Delete(ctx, object, append([]client.DeleteOption{client.Preconditions{UID: &uid}, client.DisableReadYourWritesConsistency}, options...)...)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
+	_, err := remove(ctx, c, object, append(options, client.Preconditions{UID: &uid})...)
 	return err
+}
+
+// DeleteAsRead deletes an object if nobody has written to it since it was read, and reports whether that is so.
+func DeleteAsRead(ctx context.Context, c client.Client, object client.Object) (asRead bool, err error) {
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	return remove(ctx, c, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
+}
+
+// remove takes the 409 with which a delete answers a uid or a resourceVersion that does not match for no error.
+//
+// No read waits for the delete. With read-your-writes the client would wait for its resourceVersion, which it never sees
+// if the watch ends and the next list shows nothing of the object any more; and it would begin to watch a kind that is
+// not cached, which the manager may have no right to. So the cache may have the object for a while yet, and a reconciler
+// that deletes it again finds it gone.
+func remove(ctx context.Context, c client.Client, object client.Object, options ...client.DeleteOption) (found bool, err error) {
+	err = c.Delete(ctx, object, append(options, client.DisableReadYourWritesConsistency)...)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return false, nil
+	case err != nil:
+		kind, _ := c.GroupVersionKindFor(object)
+		return false, fmt.Errorf("deleting %s %s: %w", kind.Kind, object.GetName(), err)
+	}
+	return true, nil
 }

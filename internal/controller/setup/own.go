@@ -12,19 +12,22 @@ import (
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
-// ControlledBy reports whether an object is controlled by the object of our kind with this
-// name. It compares the name, not the uid: an object of a former parent of that name is about
-// to be garbage collected.
-func ControlledBy(object metav1.Object, kind, name string) bool {
+// Belongs reports whether an object is controlled by our kind's object of a name, or is Orphaned
+// by it. It goes by the name, not the uid: an object of the parent that had the name before is
+// about to be collected. Without a name there is no such parent.
+func Belongs(object metav1.Object, kind, name, label string) bool {
 	owner := metav1.GetControllerOf(object)
-	return owner != nil && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
+	if owner == nil {
+		return Orphaned(object, label, name)
+	}
+	return name != "" && owner.Kind == kind && owner.Name == name && owner.APIVersion == v1alpha1.SchemeGroupVersion.String()
 }
 
 // Orphaned reports whether an object has no controller, the label with its parent's name, and
 // fields that we applied: somebody has removed its owner reference. The label alone is no
 // proof, as anybody may set it; config/admission reserves our field managers' names.
 func Orphaned(object metav1.Object, label, name string) bool {
-	return metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
+	return name != "" && metav1.GetControllerOf(object) == nil && object.GetLabels()[label] == name && applied(object)
 }
 
 func applied(object metav1.Object) bool {

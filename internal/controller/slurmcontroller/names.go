@@ -53,6 +53,5 @@ func controllerOf(object client.Object) types.NamespacedName {
 
 // isControllers reports whether an object belongs to the SlurmController in its name.
 func isControllers(object client.Object) bool {
-	name := controllerOf(object).Name
-	return name != "" && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, Label, name))
+	return setup.Belongs(object, kind, controllerOf(object).Name, Label)
 }

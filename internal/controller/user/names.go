@@ -30,16 +30,14 @@ func NamespaceOf(name string) string { return prefix + name }
 // Of returns the name of the User whose Namespace an object is, or is in, by the Namespace's
 // name; "" if there is none.
 func Of(object client.Object) string {
-	name, ok := strings.CutPrefix(cmp.Or(object.GetNamespace(), object.GetName()), prefix)
-	if !ok {
-		return ""
+	if name, ok := strings.CutPrefix(cmp.Or(object.GetNamespace(), object.GetName()), prefix); ok {
+		return name
 	}
-	return name
+	return ""
 }
 
 // Owns reports whether an object belongs to the User in its Namespace's name: the Namespace
 // itself, or what the User has put into it.
 func Owns(object client.Object) bool {
-	name := Of(object)
-	return name != "" && (setup.ControlledBy(object, kind, name) || setup.Orphaned(object, OwnerLabel, name))
+	return setup.Belongs(object, kind, Of(object), OwnerLabel)
 }

@@ -152,7 +152,7 @@ func TestBirthAgainstIntruders(t *testing.T) {
 	config := kit.Server(t)
 	i := &birthIntruder{client: kit.NewClient(t, config)}
 	p := &kit.Platform{
-		Client: i.client, Config: func() *rest.Config { return kit.Server(t) }, See: births, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{},
+		Client: i.client, Config: func() *rest.Config { return kit.Server(t) }, See: births,
 	}
 	kit.InstallRBAC(t, p.Client, "devbox_editor_role.yaml", &rbacv1.ClusterRole{})
 	config.Wrap(i.wrap)

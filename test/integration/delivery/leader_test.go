@@ -26,12 +26,8 @@ import (
 func TestLeaderKilled(t *testing.T) {
 	kit.ForSoak(t)
 	t.Parallel()
-	c, err := localcluster.Start(t.Context(), localcluster.Options{Name: "leader", Nodes: 5, Log: kit.StartLog()})
+	c, err := kit.StartCluster(t.Context(), "leader", 5)
 	if err != nil {
-		t.Fatal(err)
-	}
-	kit.OnStop(c.Stop)
-	if _, err := kit.InstallCRDs(c.Config(), kit.OurCRDs()); err != nil {
 		t.Fatal(err)
 	}
 	p := &kit.Platform{Namespace: "default", Client: kit.NewClient(t, c.Config())}

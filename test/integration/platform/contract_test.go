@@ -16,13 +16,12 @@ func TestPlatformKeepsItsContract(t *testing.T) {
 	p.createLicense(nil)
 	p.userIsComplete()
 	p.licenseIs(v1alpha1.LicenseActive, p.namespaceName())
-	here := *p.Platform
-	here.Namespace = kit.NewNamespace(t, p.Client)
+	here := &kit.Platform{Client: p.Client, Namespace: kit.NewNamespace(t, p.Client)}
 	here.Create(t, "box", func(b *v1alpha1.Devbox) { b.Spec.Network.Type = v1alpha1.NetworkNodePort })
-	waitForPhase(t, &here, "box", v1alpha1.PhaseRunning)
-	waitForNetwork(t, &here, v1alpha1.NetworkNodePort)
-	createNodeSet(t, &here, "nodes", 2)
-	waitForNodes(t, &here, "nodes")
+	waitForPhase(t, here, "box", v1alpha1.PhaseRunning)
+	waitForNetwork(t, here, v1alpha1.NetworkNodePort)
+	createNodeSet(t, here, "nodes", 2)
+	waitForNodes(t, here, "nodes")
 
 	file := filepath.Join("..", "..", "..", "config", "contract.yaml")
 	objects := 0

@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
@@ -157,9 +156,8 @@ func TestNewContentReplacesThePod(t *testing.T) {
 // with a new image. Neither gets a pod that would be replaced at once.
 func TestNoPodBeforeItsContent(t *testing.T) {
 	t.Parallel()
-	config := rest.CopyConfig(kit.Cluster(t).Config())
-	p := &kit.Platform{Client: kit.NewClient(t, config), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
-	p.Namespace = kit.NewNamespace(t, p.Client)
+	config := kit.Cluster(t).Config()
+	p := kit.NewPlatform(t)
 	var late atomic.Bool
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
@@ -114,9 +113,8 @@ func TestNetworkNoneLeavesOthers(t *testing.T) {
 // takes the Service from the Devbox. It stays.
 func TestServiceTakenBeforeItsDeletion(t *testing.T) {
 	t.Parallel()
-	config := rest.CopyConfig(kit.Cluster(t).Config())
-	p := &kit.Platform{Client: kit.NewClient(t, config), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
-	p.Namespace = kit.NewNamespace(t, p.Client)
+	config := kit.Cluster(t).Config()
+	p := kit.NewPlatform(t)
 	var taken atomic.Bool
 	take := func(ctx context.Context) error {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: "box"}}

@@ -129,8 +129,7 @@ func TestShutdownWhileStopping(t *testing.T) {
 func TestManagerDiesBeforeThePodsRelease(t *testing.T) {
 	t.Parallel()
 	config := kit.Cluster(t).Config()
-	p := &kit.Platform{Client: kit.NewClient(t, config), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
-	p.Namespace = kit.NewNamespace(t, p.Client)
+	p := kit.NewPlatform(t)
 	var broken atomic.Bool
 	var failed atomic.Int32
 	stop := p.Run(t, failPods(config, &broken, &failed), apply.Force)
@@ -163,8 +162,7 @@ func TestManagerDiesBeforeThePodsRelease(t *testing.T) {
 func TestPodReplacedBeforeItsRelease(t *testing.T) {
 	t.Parallel()
 	config := kit.Cluster(t).Config()
-	p := &kit.Platform{Client: kit.NewClient(t, config), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
-	p.Namespace = kit.NewNamespace(t, p.Client)
+	p := kit.NewPlatform(t)
 	var first atomic.Bool
 	replaced := make(chan struct{})
 	var other corev1.Pod // until replaced is closed, its writer's alone

@@ -121,8 +121,7 @@ func TestDevboxLifecycle(t *testing.T) {
 func TestRestartSendsNothing(t *testing.T) {
 	t.Parallel()
 	restConfig := kit.Cluster(t).Config()
-	p := &kit.Platform{Client: kit.NewClient(t, restConfig), Config: kit.Cluster(t).Config, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
-	p.Namespace = kit.NewNamespace(t, p.Client)
+	p := kit.NewPlatform(t)
 	stop := p.Run(t, restConfig, apply.Force)
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)

@@ -112,7 +112,7 @@ func TestDevboxDefaultsAndStatus(t *testing.T) {
 
 // TestDevboxColumns asks for the table that kubectl get shows.
 func TestDevboxColumns(t *testing.T) {
-	config := rest.CopyConfig(kit.Cluster(t).Config())
+	config := kit.Cluster(t).Config()
 	config.GroupVersion, config.APIPath = &v1alpha1.SchemeGroupVersion, "/apis"
 	config.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
 	c, err := rest.RESTClientFor(config)

@@ -13,8 +13,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
@@ -31,43 +29,14 @@ import (
 // into a Service, and pong reports something else than the Service says.
 func TestLoop(t *testing.T) {
 	t.Parallel()
-	restConfig := kit.Cluster(t).Config()
-	restConfig.Wrap(apply.RecordExchange)
-	p := &kit.Platform{Client: kit.NewClient(t, restConfig), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
-	p.Namespace = kit.NewNamespace(t, p.Client)
-	state, err := contention.New(fights.Config())
-	if err != nil {
+	p := kit.NewPlatform(t)
+	p.Only = []func(ctrl.Manager, setup.Options) error{setupPing, setupPong}
+	p.See = func(options *cache.Options) { options.DefaultTransform = nil } // which keeps what the contract has, and these are not in it
+	var err error
+	if p.Contention, err = contention.New(fights.Config()); err != nil {
 		t.Fatal(err)
 	}
-	p.Contention = state
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
-		Scheme:     kit.Scheme,
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{ReaderFailOnMissingInformer: true, DefaultNamespaces: map[string]cache.Config{p.Namespace: {}}},
-		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rt, err := setup.NewRuntime(mgr, state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := setup.Options{Runtime: rt}
-	for _, add := range []func(ctrl.Manager, setup.Options) error{setupPing, setupPong} {
-		if err := add(mgr, options); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	p.Run(t, p.Config(), apply.Reject)
 
 	p.Create(t, "box")
 	waitForContended(t, p, "box", metav1.ConditionTrue, "ReconcileLoop: ",

@@ -36,7 +36,7 @@ var shortTimes = contention.Config{PerMinute: 3, CoolDown: time.Second, Trial: 3
 func startFightsIn(t *testing.T, namespace string, config contention.Config) *kit.Platform {
 	t.Helper()
 	restConfig := kit.Cluster(t).Config()
-	p := &kit.Platform{Client: kit.NewClient(t, restConfig), Namespace: namespace, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, restConfig), Namespace: namespace}
 	var err error
 	of := fights.Config()
 	config.Ours, config.HowToStop = of.Ours, of.HowToStop

@@ -96,7 +96,7 @@ func (p person) versions() string {
 func TestHostileMaintenances(t *testing.T) {
 	t.Parallel()
 	p := kit.WholePlatform(t)
-	m := &maintenance{client: p.Client, label: "unanswering", writes: p.Writes}
+	m := &maintenance{Platform: p, label: "unanswering"}
 	nodes := m.nodes(t, 2)
 	m.unanswering(t, nodes[0])
 	var silent []*v1alpha1.NodeMaintenance
@@ -154,15 +154,15 @@ func (m *maintenance) unanswering(t *testing.T, node string) {
 			AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
-	if err := m.client.Create(t.Context(), hook); err != nil {
+	if err := m.Client.Create(t.Context(), hook); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = m.client.Delete(context.Background(), hook) })
+	t.Cleanup(func() { _ = m.Client.Delete(context.Background(), hook) })
 	kit.WaitFor(t, "the node does not answer", func() string {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"example.com/probe":"x"}}}`))
-		if err := m.client.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, patch, client.DryRunAll); err == nil {
+		if err := m.Client.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, patch, client.DryRunAll); err == nil {
 			return "it does"
 		}
 		return ""

@@ -38,7 +38,7 @@ func TestManagerStopsInTheMiddleOfAWave(t *testing.T) {
 		return ""
 	})
 	stop()
-	if err := m.client.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
+	if err := m.Client.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
 		t.Fatal(err)
 	}
 	before := work.Status.Nodes
@@ -61,23 +61,10 @@ func TestManagerStopsInTheMiddleOfAWave(t *testing.T) {
 			t.Errorf("%s began at %v, and again at %v", nodes[i], before[i].StartTime, after[i].StartTime)
 		}
 		m.wantMarked(t, nodes[i], work)
-		if sent := times(m.writes, "PATCH /api/v1/nodes/"+nodes[i]); sent != wantWrites {
+		if sent := len(m.Writes.About("PATCH /api/v1/nodes/" + nodes[i])); sent != wantWrites {
 			t.Errorf("%s was written to %d times, want %d", nodes[i], sent, wantWrites)
 		}
 	}
-}
-
-// count tells how often a request was sent.
-func times(w *kit.WriteLog, request string) int {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	n := 0
-	for _, sent := range w.Sent {
-		if sent == request {
-			n++
-		}
-	}
-	return n
 }
 
 // TestWorkDeletedMeanwhile: the nodes under way end, and no other begins.
@@ -91,7 +78,7 @@ func TestWorkDeletedMeanwhile(t *testing.T) {
 		return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {
 			if nodeWritten(request) == nodes[0] && once.CompareAndSwap(false, true) {
 				work := &v1alpha1.NodeMaintenance{ObjectMeta: metav1.ObjectMeta{Name: "cordon-" + m.label}}
-				if err := m.client.Delete(request.Context(), work); err != nil {
+				if err := m.Client.Delete(request.Context(), work); err != nil {
 					t.Error(err)
 				}
 				defer close(reached)

@@ -35,7 +35,7 @@ func (m *maintenance) foreign(t *testing.T, hit func(node string) bool) func(htt
 				node := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}}
 				node.Name = name
 				patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/foreign":"%d"}}}`, written.Add(1))
-				err := m.client.Patch(request.Context(), node, client.RawPatch("application/merge-patch+json", patch), client.FieldOwner("foreign"))
+				err := m.Client.Patch(request.Context(), node, client.RawPatch("application/merge-patch+json", patch), client.FieldOwner("foreign"))
 				if err != nil {
 					t.Error(err)
 				}

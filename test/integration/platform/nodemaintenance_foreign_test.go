@@ -68,7 +68,7 @@ func TestNodeDeletedMeanwhile(t *testing.T) {
 				return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {
 					if name := nodeWritten(request); name != "" {
 						node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-						if err := m.client.Delete(request.Context(), node); client.IgnoreNotFound(err) != nil {
+						if err := m.Client.Delete(request.Context(), node); client.IgnoreNotFound(err) != nil {
 							t.Error(err)
 						}
 					}
@@ -79,7 +79,7 @@ func TestNodeDeletedMeanwhile(t *testing.T) {
 			if got := status.Nodes[0]; got.Error != "not found" && !strings.Contains(got.Error, "deleted or recreated") || got.Attempts < 1 {
 				t.Errorf("%+v", got)
 			}
-			if err := m.client.Get(t.Context(), client.ObjectKey{Name: nodes[0]}, &corev1.Node{}); !apierrors.IsNotFound(err) {
+			if err := m.Client.Get(t.Context(), client.ObjectKey{Name: nodes[0]}, &corev1.Node{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the node is back: %v", err)
 			}
 		})
@@ -97,7 +97,7 @@ func TestForceAgainstAnother(t *testing.T) {
 			if request.Method == http.MethodGet && request.URL.Path == "/api/v1/nodes/"+nodes[0] {
 				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodes[0]}}
 				patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"unschedulable":true}}`))
-				if err := m.client.Patch(request.Context(), node, patch, client.FieldOwner("stubborn")); err != nil && request.Context().Err() == nil {
+				if err := m.Client.Patch(request.Context(), node, patch, client.FieldOwner("stubborn")); err != nil && request.Context().Err() == nil {
 					t.Error(err)
 				}
 			}

@@ -115,14 +115,14 @@ func wantSent(t *testing.T, m *maintenance, nodes []string, toNodes map[string]i
 func (m *maintenance) pod(t *testing.T) client.ObjectKey {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: kit.NewNamespace(t, m.client), Name: "pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: kit.NewNamespace(t, m.Client), Name: "pod"},
 		Spec: corev1.PodSpec{
 			Containers:   []corev1.Container{{Name: "c", Image: "registry.example.com/c:1"}},
 			NodeSelector: map[string]string{maintenanceLabel: m.label},
 			Tolerations:  []corev1.Toleration{{Key: maintenanceLabel, Operator: corev1.TolerationOpExists}},
 		},
 	}
-	if err := m.client.Create(t.Context(), pod); err != nil {
+	if err := m.Client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	return client.ObjectKeyFromObject(pod)
@@ -131,7 +131,7 @@ func (m *maintenance) pod(t *testing.T) client.ObjectKey {
 func (m *maintenance) pods(t *testing.T, key client.ObjectKey) *corev1.Pod {
 	t.Helper()
 	var pod corev1.Pod
-	if err := m.client.Get(t.Context(), key, &pod); err != nil {
+	if err := m.Client.Get(t.Context(), key, &pod); err != nil {
 		t.Fatal(err)
 	}
 	return &pod
@@ -253,24 +253,24 @@ func TestPausedWork(t *testing.T) {
 	pause := func(value string) {
 		t.Helper()
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"coapply.dev/paused":%s}}}`, value)
-		if err := m.client.Patch(t.Context(), work, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		if err := m.Client.Patch(t.Context(), work, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	pause(`"true"`)
 	m.run(t)
 	kit.Absence(t, time.Second, "writes")
-	if sent := m.writes.Take(); len(sent) > 0 {
+	if sent := m.Writes.Take(); len(sent) > 0 {
 		t.Errorf("written while it was paused: %v", sent)
 	}
 	pause("null")
 	m.end(t, work, "Succeeded")
 	m.wantMarked(t, nodes[0], work)
-	m.writes.Take()
+	m.Writes.Take()
 	pause(`"true"`)
 	pause("null")
 	kit.Absence(t, time.Second, "writes")
-	if sent := m.writes.Take(); len(sent) > 0 {
+	if sent := m.Writes.Take(); len(sent) > 0 {
 		t.Errorf("written when all was done: %v", sent)
 	}
 }
@@ -279,7 +279,7 @@ func TestPausedWork(t *testing.T) {
 func TestMaintenanceOnThePlatform(t *testing.T) {
 	t.Parallel()
 	p := kit.WholePlatform(t)
-	m := &maintenance{client: p.Client, label: strings.ToLower(rand.Text())[:8]}
+	m := &maintenance{Platform: p, label: strings.ToLower(rand.Text())[:8]}
 	nodes := m.nodes(t, 3)
 	cordon := m.begin(t, "cordon", cordonAll)
 	onlyAttempts(t, m.end(t, cordon, "Succeeded"), 3, 1)

@@ -6,20 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
@@ -33,61 +28,34 @@ import (
 // maintenance is the reconciler of NodeMaintenances alone, on nodes and for works of
 // the test's own: works have its label, and its manager sees no other.
 type maintenance struct {
-	client client.Client // the test's own, without a cache
-	config *rest.Config
-	label  string
-	writes *kit.WriteLog
+	*kit.Platform
+
+	label string
 }
 
 const maintenanceLabel = "example.com/maintenance-test"
 
 func newMaintenance(t *testing.T) *maintenance {
 	t.Helper()
-	restConfig := kit.Cluster(t).Config()
-	return &maintenance{
-		client: kit.NewClient(t, restConfig), config: restConfig,
-		label: strings.ToLower(rand.Text())[:8], writes: &kit.WriteLog{},
-	}
+	label := strings.ToLower(rand.Text())[:8]
+	return &maintenance{label: label, Platform: &kit.Platform{
+		Client: kit.NewClient(t, kit.Cluster(t).Config()),
+		Only:   []func(ctrl.Manager, setup.Options) error{nodemaintenance.Setup},
+		See: func(options *cache.Options) {
+			mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{maintenanceLabel: label})}
+			options.ByObject = map[client.Object]cache.ByObject{&v1alpha1.NodeMaintenance{}: mine}
+		},
+	}}
 }
 
 // run starts a manager whose requests pass through the wrappers, until it is stopped.
 func (m *maintenance) run(t *testing.T, wrap ...func(http.RoundTripper) http.RoundTripper) (stop func()) {
 	t.Helper()
-	restConfig := rest.CopyConfig(m.config)
+	restConfig := kit.Cluster(t).Config()
 	for _, w := range wrap {
 		restConfig.Wrap(w)
 	}
-	restConfig.Wrap(m.writes.Wrap)
-	restConfig.Wrap(apply.RecordExchange)
-	mine := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{maintenanceLabel: m.label})}
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
-		Scheme:     kit.Scheme,
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{ReaderFailOnMissingInformer: true, ByObject: map[client.Object]cache.ByObject{&v1alpha1.NodeMaintenance{}: mine}},
-		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
-		Controller: config.Controller{SkipNameValidation: new(true), ReconciliationTimeout: time.Minute},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rt, err := setup.NewRuntime(mgr, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nodemaintenance.Setup(mgr, setup.Options{Runtime: rt}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the manager ended with %v", err)
-		}
-	})
-	t.Cleanup(stop)
-	return stop
+	return m.Run(t, restConfig, apply.Reject)
 }
 
 // nodes creates simulated nodes, with heartbeats of kwok's, on which no pods of other
@@ -105,10 +73,10 @@ func (m *maintenance) nodes(t *testing.T, n int) []string {
 			},
 			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: maintenanceLabel, Value: m.label, Effect: corev1.TaintEffectNoSchedule}}},
 		}
-		if err := m.client.Create(t.Context(), node); err != nil {
+		if err := m.Client.Create(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = m.client.Delete(context.Background(), node) })
+		t.Cleanup(func() { _ = m.Client.Delete(context.Background(), node) })
 	}
 	for _, name := range names {
 		kit.WaitFor(t, name+" is ready and has no taint but the test's", func() string { return unlessSettled(m.node(t, name)) })
@@ -137,10 +105,10 @@ func (m *maintenance) begin(t *testing.T, name string, spec v1alpha1.NodeMainten
 		ObjectMeta: metav1.ObjectMeta{Name: name + "-" + m.label, Labels: map[string]string{maintenanceLabel: m.label}},
 		Spec:       spec,
 	}
-	if err := m.client.Create(t.Context(), work); err != nil {
+	if err := m.Client.Create(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = m.client.Delete(context.Background(), work) })
+	t.Cleanup(func() { _ = m.Client.Delete(context.Background(), work) })
 	return work
 }
 
@@ -148,7 +116,7 @@ func (m *maintenance) begin(t *testing.T, name string, spec v1alpha1.NodeMainten
 func (m *maintenance) end(t *testing.T, work *v1alpha1.NodeMaintenance, reason string) v1alpha1.NodeMaintenanceStatus {
 	t.Helper()
 	kit.WaitFor(t, work.Name+" is complete", func() string {
-		if err := m.client.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
+		if err := m.Client.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
 			t.Fatal(err)
 		}
 		if !meta.IsStatusConditionTrue(work.Status.Conditions, v1alpha1.ConditionComplete) {
@@ -171,7 +139,7 @@ func (m *maintenance) do(t *testing.T, name string, spec v1alpha1.NodeMaintenanc
 func (m *maintenance) node(t *testing.T, name string) *corev1.Node {
 	t.Helper()
 	var node corev1.Node
-	if err := m.client.Get(t.Context(), client.ObjectKey{Name: name}, &node); err != nil {
+	if err := m.Client.Get(t.Context(), client.ObjectKey{Name: name}, &node); err != nil {
 		t.Fatal(err)
 	}
 	return &node
@@ -203,7 +171,7 @@ func (m *maintenance) wantMarked(t *testing.T, name string, by *v1alpha1.NodeMai
 // those to the nodes that are named, and writes of statuses.
 func (m *maintenance) sentTo(nodes ...string) (toNodes map[string]int, statuses int) {
 	toNodes = map[string]int{}
-	for _, request := range m.writes.Take() {
+	for _, request := range m.Writes.Take() {
 		method, path, _ := strings.Cut(request, " ")
 		for _, name := range nodes {
 			if path == "/api/v1/nodes/"+name {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
@@ -34,10 +33,10 @@ type frozen struct {
 func startFrozen(t *testing.T, p *kit.Platform) *frozen {
 	t.Helper()
 	f := &frozen{
-		Platform: &kit.Platform{Namespace: p.Namespace, Client: p.Client, Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}},
+		Platform: &kit.Platform{Namespace: p.Namespace, Client: p.Client},
 		requests: &kit.RequestLog{}, thaw: map[string]chan struct{}{},
 	}
-	config := rest.CopyConfig(kit.Cluster(t).Config())
+	config := kit.Cluster(t).Config()
 	config.Wrap(f.requests.Wrap)
 	config.Wrap(f.wrap)
 	f.Run(t, config, apply.Force)
@@ -180,8 +179,7 @@ func TestNodeSetStalePods(t *testing.T) {
 // as ours, though it is the same pod.
 func TestNodeSetStalePod(t *testing.T) {
 	t.Parallel()
-	p := &kit.Platform{Client: kit.NewClient(t, kit.Cluster(t).Config()), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
-	p.Namespace = kit.NewNamespace(t, p.Client)
+	p := kit.NewPlatform(t)
 	behind := startFrozen(t, p)
 	createNodeSet(t, p, "x", 2)
 	waitForNodes(t, p, "x")
@@ -236,8 +234,7 @@ func TestNodeSetManagersAtOnce(t *testing.T) {
 // TestNodeSetManagerRestarted in the middle of scaling out, and of scaling in.
 func TestNodeSetManagerRestarted(t *testing.T) {
 	t.Parallel()
-	p := &kit.Platform{Client: kit.NewClient(t, kit.Cluster(t).Config()), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
-	p.Namespace = kit.NewNamespace(t, p.Client)
+	p := kit.NewPlatform(t)
 	history := history(t, p)
 	stop := p.Run(t, kit.Cluster(t).Config(), apply.Force)
 	until := func(reached func(pods int) bool) {
@@ -265,8 +262,7 @@ func TestNodeSetManagerRestarted(t *testing.T) {
 // TestNodeSetUnchangedRound counts what a round sends that finds nothing to do.
 func TestNodeSetUnchangedRound(t *testing.T) {
 	t.Parallel()
-	p := &kit.Platform{Client: kit.NewClient(t, kit.Cluster(t).Config()), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
-	p.Namespace = kit.NewNamespace(t, p.Client)
+	p := kit.NewPlatform(t)
 	only := startFrozen(t, p)
 	createNodeSet(t, p, "x", 10)
 	waitForNodes(t, p, "x")

@@ -19,50 +19,24 @@ import (
 
 // rewrites is admission as a registry mirror has it, of what is called so, and a policy
 // that takes a key out of data.
-const rewrites = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: rewrites}
-spec:
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  matchConstraints:
-    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}]
-  matchConditions: [{name: named, expression: "object.metadata.name == 'rewritten'"}]
-  mutations:
-  - patchType: JSONPatch
-    jsonPatch: {expression: "[JSONPatch{op: 'replace', path: '/spec/template/spec/containers/0/image', value: 'mirror.example.com/dev:1'}]"}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: rewrites}
-spec: {policyName: rewrites}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: takes-out}
-spec:
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  matchConstraints:
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps, secrets]}]
-  matchConditions: [{name: named, expression: "object.metadata.name == 'rewritten' && has(object.data) && 'gone' in object.data"}]
-  mutations:
-  - patchType: JSONPatch
-    jsonPatch: {expression: "[JSONPatch{op: 'remove', path: '/data/gone'}]"}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: takes-out}
-spec: {policyName: takes-out}
-`
+var rewrites = []kit.Mutation{{
+	Name:        "rewrites",
+	Constraints: `{resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}]}`,
+	When:        "object.metadata.name == 'rewritten'",
+	Patch:       "[JSONPatch{op: 'replace', path: '/spec/template/spec/containers/0/image', value: 'mirror.example.com/dev:1'}]",
+}, {
+	Name:        "takes-out",
+	Constraints: `{resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps, secrets]}]}`,
+	When:        "object.metadata.name == 'rewritten' && has(object.data) && 'gone' in object.data",
+	Patch:       "[JSONPatch{op: 'remove', path: '/data/gone'}]",
+}}
 
 // TestRewrittenByAdmission: admission rewrites the image of a Devbox's Deployment. The
 // condition does not say that all is as wanted, and nobody writes without a pause.
 func TestRewrittenByAdmission(t *testing.T) {
 	t.Parallel()
 	p := kit.StartPlatform(t, apply.Force)
-	kit.NeedPolicies(t, p.Client, rewrites)
+	kit.NeedPolicies(t, p.Client, rewrites...)
 	kit.WaitFor(t, "the policies are in force", func() string {
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: "rewritten"}, Data: map[string]string{"gone": "x"}}
 		deployed := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: "rewritten"}, Spec: appsv1.DeploymentSpec{

@@ -17,7 +17,6 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/localcluster"
 	"coapply.dev/test/kit"
 )
 
@@ -51,15 +50,11 @@ func TestScale(t *testing.T) {
 	kit.ForSoak(t)
 	t.Parallel()
 	of := sizeOfScale(t)
-	c, err := localcluster.Start(t.Context(), localcluster.Options{Name: "scale", Nodes: of.nodes, Log: kit.StartLog()})
+	c, err := kit.StartCluster(t.Context(), "scale", of.nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kit.OnStop(c.Stop)
-	if _, err := kit.InstallCRDs(c.Config(), kit.OurCRDs()); err != nil {
-		t.Fatal(err)
-	}
-	p := &kit.Platform{Client: kit.NewClient(t, c.Config()), Writes: &kit.WriteLog{}, Applies: &kit.ApplyLog{}}
+	p := &kit.Platform{Client: kit.NewClient(t, c.Config())}
 	stop := p.Run(t, c.Config(), apply.Force)
 
 	start := time.Now()

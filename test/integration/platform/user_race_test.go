@@ -7,17 +7,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"coapply.dev"
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/internal/controller/fieldmanagers"
@@ -35,7 +31,7 @@ import (
 func TestUserReconcilersRace(t *testing.T) {
 	t.Parallel()
 	restConfig := kit.Cluster(t).Config()
-	p := person{&kit.Platform{Client: kit.NewClient(t, restConfig), Applies: &kit.ApplyLog{}}, t, ""}
+	p := person{&kit.Platform{Client: kit.NewClient(t, restConfig)}, t, ""}
 	const reconcilers = 3
 	names := []string{"racer-a", "racer-b", "racer-c", "racer-between"}
 	s := &starters{wanted: reconcilers, lines: map[string]*line{}, between: func(path string) {
@@ -45,8 +41,9 @@ func TestUserReconcilersRace(t *testing.T) {
 	}}
 	limited := kit.AsManager(t, p.Client, restConfig)
 	limited.Wrap(s.wrap)
+	p.Only = []func(ctrl.Manager, setup.Options) error{user.Setup}
 	for range reconcilers {
-		p.runReconciler(limited, user.Setup)
+		p.Run(t, limited, apply.Reject)
 	}
 	times := p.followCreateTimes(restConfig)
 	for _, p.name = range names {
@@ -79,7 +76,8 @@ func TestUserReconcilersRace(t *testing.T) {
 	}
 
 	p.name = names[0]
-	p.runReconciler(kit.AsManager(t, p.Client, restConfig), license.Setup)
+	p.Only = []func(ctrl.Manager, setup.Options) error{license.Setup}
+	p.Run(t, kit.AsManager(t, p.Client, restConfig), apply.Reject)
 	p.createLicense(nil)
 	l := p.licenseIs(v1alpha1.LicenseActive, p.namespaceName())
 	if err := p.Client.Delete(t.Context(), l); err != nil {
@@ -140,35 +138,6 @@ func (p person) createNamespaceInBetween(name string) {
 	if err != nil {
 		p.t.Error(err)
 	}
-}
-
-func (p person) runReconciler(restConfig *rest.Config, set func(ctrl.Manager, setup.Options) error) {
-	p.t.Helper()
-	restConfig = rest.CopyConfig(restConfig)
-	restConfig.Wrap(apply.RecordExchange)
-	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
-		Scheme:     kit.Scheme,
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
-		Controller: config.Controller{SkipNameValidation: new(true), ReconciliationTimeout: time.Minute},
-	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	rt, err := setup.NewRuntime(mgr, nil, coapply.WithMetrics(p.Applies))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := set(mgr, setup.Options{Runtime: rt}); err != nil {
-		p.t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(p.t.Context()) }()
-	p.t.Cleanup(func() { // the context has ended
-		if err := <-done; err != nil {
-			p.t.Errorf("the manager ended with %v", err)
-		}
-	})
 }
 
 // followCreateTimes gives what createTime was at any time, by User.

@@ -36,13 +36,13 @@ func newTrial(ctx context.Context, c client.Client, live, intent *unstructured.U
 	if t.predicted, err = predict.Apply(live.Object, intent.Object, manager, subresource); err != nil {
 		return nil, fmt.Errorf("predicting: %w", err)
 	}
-	if _, err = dryRun(ctx, c, intent, manager, subresource); err != nil {
+	if _, err = dryRun(ctx, c, intent, manager, subresource, false); err != nil {
 		var status *apierrors.StatusError
 		if errors.As(err, &status) && status.ErrStatus.Details != nil && status.ErrStatus.Reason == metav1.StatusReasonConflict {
 			t.causes = status.ErrStatus.Details.Causes
 		}
 	}
-	if t.forced, err = dryRun(ctx, c, intent, manager, subresource, client.ForceOwnership); err != nil {
+	if t.forced, err = dryRun(ctx, c, intent, manager, subresource, true); err != nil {
 		return nil, err
 	}
 	if t.before, err = fieldowners.Parse(live.GetManagedFields()); err == nil {
@@ -51,18 +51,9 @@ func newTrial(ctx context.Context, c client.Client, live, intent *unstructured.U
 	return t, err
 }
 
-func dryRun(ctx context.Context, c client.Client, intent *unstructured.Unstructured, manager, subresource string, options ...kit.AnyApplyOption) (*unstructured.Unstructured, error) {
+func dryRun(ctx context.Context, c client.Client, intent *unstructured.Unstructured, manager, subresource string, force bool) (*unstructured.Unstructured, error) {
 	answer := intent.DeepCopy() // the client writes the answer into it
-	var whole []client.ApplyOption
-	var sub []client.SubResourceApplyOption
-	for _, option := range append(options, client.FieldOwner(manager), client.DryRunAll) {
-		whole, sub = append(whole, option), append(sub, option)
-	}
-	body := client.ApplyConfigurationFromUnstructured(answer)
-	if subresource != "" {
-		return answer, c.SubResource(subresource).Apply(ctx, body, sub...)
-	}
-	return answer, c.Apply(ctx, body, whole...)
+	return answer, kit.ApplyTo(ctx, c, answer, subresource, client.ApplyOptions{FieldManager: manager, Force: &force, DryRun: []string{metav1.DryRunAll}})
 }
 
 // sure tells whether the prediction has no doubt at a place, as the server and as

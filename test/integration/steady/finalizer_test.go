@@ -19,26 +19,13 @@ import (
 	"coapply.dev/test/kit"
 )
 
-const dropsFinalizers = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: drops-finalizers}
-spec:
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  matchConstraints:
-    objectSelector: {matchLabels: {drops-finalizers: "yes"}}
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [configmaps]}]
-  matchConditions: [{name: some, expression: "has(object.metadata.finalizers)"}]
-  mutations:
-  - patchType: JSONPatch
-    jsonPatch: {expression: "[JSONPatch{op: 'remove', path: '/metadata/finalizers'}, JSONPatch{op: 'add', path: '/data', value: {'last': oldObject.metadata.resourceVersion}}]"}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: drops-finalizers}
-spec: {policyName: drops-finalizers}
-`
+var dropsFinalizers = kit.Mutation{
+	Name: "drops-finalizers",
+	Constraints: `{objectSelector: {matchLabels: {drops-finalizers: "yes"}},
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [configmaps]}]}`,
+	When:  "has(object.metadata.finalizers)",
+	Patch: "[JSONPatch{op: 'remove', path: '/metadata/finalizers'}, JSONPatch{op: 'add', path: '/data', value: {'last': oldObject.metadata.resourceVersion}}]",
+}
 
 // TestFinalizerDroppedByAdmission: admission that takes our finalizer off, and changes
 // something else each time, is an error of the reconcile: nothing is emitted, and the

@@ -2,17 +2,14 @@ package steady
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -33,7 +30,7 @@ var steadyServer = sync.OnceValues(func() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := installSteadyCRDs(config); err != nil {
+	if err := installCRDs(config, steadyCRDs()); err != nil {
 		return nil, err
 	}
 	if err := awaitForms(config, steadyKinds); err != nil {
@@ -104,54 +101,23 @@ func sampleOfSteady() steadyKind {
 }
 
 // steadyCRDs are the kinds that the server is given.
-func steadyCRDs() []map[string]any {
+func steadyCRDs() []*apiextensionsv1.CustomResourceDefinition {
 	sample := model.ObjectOf(map[string]*model.Shape{"spec": steadySampleShape.Fields["spec"], "status": model.StatusShape})
 	eviction := steadyCRD("evictionrequests", evictionShape, evictionOfSteady().forms...)
-	eviction["metadata"].(map[string]any)["annotations"] = map[string]any{"api-approved.kubernetes.io": "unapproved, for a test"} //nolint:forcetypeassert // ours
-	return []map[string]any{steadyCRD("samples", sample, sampleOfSteady().forms...), eviction}
+	eviction.Annotations = map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, for a test"}
+	return []*apiextensionsv1.CustomResourceDefinition{steadyCRD("samples", sample, sampleOfSteady().forms...), eviction}
 }
 
-func steadyCRD(plural string, shape *model.Shape, forms ...steadyForm) map[string]any {
-	var versions []any
-	for i, form := range forms {
-		version := map[string]any{
-			"name": form.Version, "served": true, "storage": i == 0,
-			"schema": map[string]any{"openAPIV3Schema": shape.OpenAPI()},
-		}
-		if shape.Fields["status"] != nil {
-			version["subresources"] = map[string]any{"status": map[string]any{}}
-		}
-		versions = append(versions, version)
+func steadyCRD(plural string, shape *model.Shape, forms ...steadyForm) *apiextensionsv1.CustomResourceDefinition {
+	var kinds []schema.GroupVersionKind
+	for _, form := range forms {
+		kinds = append(kinds, form.GroupVersionKind)
 	}
-	group, kind := forms[0].Group, forms[0].Kind
-	return map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": plural + "." + group},
-		"spec": map[string]any{
-			"group": group, "scope": "Namespaced", "versions": versions,
-			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": plural, "singular": strings.ToLower(kind)},
-		},
-	}
+	return model.CRD(plural, shape, kinds...)
 }
 
-func installSteadyCRDs(config *rest.Config) error { return installCRDs(config, steadyCRDs()) }
-
-func installCRDs(config *rest.Config, crds []map[string]any) error {
-	folder, err := os.MkdirTemp("", "steady-crd")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	for i, crd := range crds {
-		raw, err := json.Marshal(crd)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d.json", i)), raw, 0o600); err != nil {
-			return err
-		}
-	}
-	_, err = kit.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{folder}, ErrorIfPathMissing: true})
+func installCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
+	_, err := kit.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: crds})
 	return err
 }
 
@@ -167,27 +133,6 @@ var steadyAdmission = map[string][2]string{
 	"late":     {"has(request.options.fieldManager) && request.options.fieldManager == 'us'", `/metadata/labels/late`},
 }
 
-const steadyPolicy = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: steady-%[1]s}
-spec:
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  matchConstraints:
-    objectSelector: {matchLabels: {steady-admission: %[1]s}}
-    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["*"]}]
-  matchConditions: [{name: x, expression: "%[2]s"}]
-  mutations:
-  - patchType: JSONPatch
-    jsonPatch: {expression: "[JSONPatch{op: 'add', path: '%[3]s', value: 'admitted'}]"}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: steady-%[1]s}
-spec: {policyName: steady-%[1]s}
-`
-
 // installSteadyAdmission returns when the policies are in force, or at once where the server knows no policies.
 func installSteadyAdmission(config *rest.Config) error {
 	c, err := client.New(config, client.Options{Scheme: kit.Scheme})
@@ -197,7 +142,13 @@ func installSteadyAdmission(config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for name, policy := range steadyAdmission {
-		err := kit.CreatePolicies(ctx, c, fmt.Sprintf(steadyPolicy, name, policy[0], policy[1]))
+		err := kit.CreatePolicies(ctx, c, kit.Mutation{
+			Name: "steady-" + name,
+			Constraints: `{objectSelector: {matchLabels: {` + switchLabel + `: ` + name + `}},
+    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["*"]}]}`,
+			When:  policy[0],
+			Patch: "[JSONPatch{op: 'add', path: '" + policy[1] + "', value: 'admitted'}]",
+		})
 		if errors.Is(err, kit.ErrNoPolicies) {
 			return nil // admission changes nothing then
 		}

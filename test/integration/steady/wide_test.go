@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/openapi/cached"
 	"k8s.io/client-go/rest"
@@ -48,7 +49,7 @@ func TestSteadyWide(t *testing.T) {
 // installKinds has the server serve them.
 func installKinds(t *testing.T, config *rest.Config, kinds []steadyKind) {
 	t.Helper()
-	var crds []map[string]any
+	var crds []*apiextensionsv1.CustomResourceDefinition
 	for _, kind := range kinds {
 		fields := maps.Clone(kind.forms[0].shape.Fields)
 		delete(fields, "metadata") // the server's own

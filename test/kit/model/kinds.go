@@ -2,12 +2,13 @@ package model
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -159,39 +160,42 @@ func leafOpenAPI(samples []any) map[string]any {
 	return text
 }
 
-// installSamples makes the server know sampleKind.
-var installSamples = sync.OnceValue(func() error {
-	s, err := kit.ServerConfig()
-	if err != nil {
-		return err
+// CRD defines the kind of some versions, of which the first is stored.
+func CRD(plural string, shape *Shape, kinds ...schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
+	var versions []any
+	for i, kind := range kinds {
+		version := map[string]any{
+			"name": kind.Version, "served": true, "storage": i == 0,
+			"schema": map[string]any{"openAPIV3Schema": shape.OpenAPI()},
+		}
+		if shape.Fields["status"] != nil {
+			version["subresources"] = map[string]any{"status": map[string]any{}}
+		}
+		versions = append(versions, version)
 	}
-	folder, err := os.MkdirTemp("", "model-crd")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	crd, err := json.Marshal(map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "samples.model.coapply.dev"},
+	group, kind := kinds[0].Group, kinds[0].Kind
+	raw, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"name": plural + "." + group},
 		"spec": map[string]any{
-			"group": "model.coapply.dev", "scope": "Namespaced",
-			"names": map[string]any{"kind": "Sample", "listKind": "SampleList", "plural": "samples", "singular": "sample"},
-			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true,
-				"subresources": map[string]any{"status": map[string]any{}},
-				"schema": map[string]any{"openAPIV3Schema": ObjectOf(map[string]*Shape{
-					"spec": SpecShape, "status": StatusShape}).OpenAPI()},
-			}},
+			"group": group, "scope": "Namespaced", "versions": versions,
+			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": plural, "singular": strings.ToLower(kind)},
 		},
 	})
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := errors.Join(err, json.Unmarshal(raw, crd)); err != nil {
+		panic(err) // a shape of a test has no schema
+	}
+	return crd
+}
+
+// installSamples makes the server know sampleKind.
+var installSamples = sync.OnceValue(func() error {
+	config, err := kit.ServerConfig()
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(folder, "crd.json")
-	if err := os.WriteFile(file, crd, 0o600); err != nil {
-		return err
-	}
-	_, err = kit.InstallCRDs(s, envtest.CRDInstallOptions{Paths: []string{file}, ErrorIfPathMissing: true})
+	crd := CRD("samples", ObjectOf(map[string]*Shape{"spec": SpecShape, "status": StatusShape}), SampleKind.GroupVersionKind)
+	_, err = kit.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
 	return err
 })
 

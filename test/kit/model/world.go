@@ -14,6 +14,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
+	"coapply.dev/test/kit"
 )
 
 // World is one object twice: on the API server and in the model. Every write goes
@@ -45,18 +46,7 @@ func (w *World) Read(ctx context.Context) (*unstructured.Unstructured, error) {
 // ForeignApply is an apply of a program that does not use package apply. The
 // answers of server and model must agree.
 func (w *World) ForeignApply(ctx context.Context, by Identity, config Tree, force bool) error {
-	var options []client.ApplyOption
-	if force {
-		options = append(options, client.ForceOwnership)
-	}
-	body := client.ApplyConfigurationFromUnstructured(w.Envelope(config))
-	var err error
-	if by.Subresource == "" {
-		err = w.Apply(ctx, body, append(options, client.FieldOwner(by.Name))...)
-	} else {
-		err = w.SubResource(by.Subresource).Apply(ctx, body, client.FieldOwner(by.Name),
-			&client.SubResourceApplyOptions{ApplyOptions: *(&client.ApplyOptions{}).ApplyOptions(options)})
-	}
+	err := kit.ApplyTo(ctx, w.Client, w.Envelope(config), by.Subresource, client.ApplyOptions{FieldManager: by.Name, Force: &force})
 	clashes, spoils := w.Clashes(by, config), w.Spoils(by, config)
 	switch {
 	case len(clashes) > 0 && !force:
