@@ -59,14 +59,13 @@ func ExampleRename() {
 	if err != nil {
 		panic(err)
 	}
-	for _, move := range transfer.Moves() {
-		fmt.Println(move)
-	}
+	fmt.Print(transfer)
 	_, err = transfer.Do(context.Background())
 	fmt.Println(err)
 	// Output:
-	// .spec.replicas: shop-size/Apply -> example-workload/Apply
-	// .spec.minReadySeconds: shop-timing/Apply -> example-workload/Apply
+	// Rename on Deployment shop/web: 2 fields to move, 0 to stay
+	//   move .spec.replicas: shop-size/Apply -> example-workload/Apply
+	//   move .spec.minReadySeconds: shop-timing/Apply -> example-workload/Apply
 	// <nil>
 }
 

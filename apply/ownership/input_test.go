@@ -3,6 +3,7 @@ package ownership_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -62,6 +63,16 @@ func TestTransferEnded(t *testing.T) {
 	cancel()
 	if undo, err := transfer.Do(ctx); !errors.Is(err, context.Canceled) || undo != nil {
 		t.Errorf("got %v %v; nothing is sent once the context has ended", undo, err)
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	during := func(*http.Request) (*http.Response, error) { cancel(); return nil, ctx.Err() }
+	transfer, err = ownership.Migrate(ctx, transferrer(t, read, step{patchTo("7"), during}), theWeb(""), ownership.From{Manager: "old"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if undo, err := transfer.Do(ctx); !errors.Is(err, context.Canceled) || undo == nil {
+		t.Errorf("got %v %v; the write may have landed: the undo comes with the error", undo, err)
 	}
 }
 

@@ -26,8 +26,8 @@ func TestTransferWaitsForTheLane(t *testing.T) {
 		defer leave()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := transfer.Do(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("outside: %v", err)
+		if undo, err := transfer.Do(ctx); !errors.Is(err, context.DeadlineExceeded) || undo != nil {
+			t.Errorf("outside: %v %v", undo, err)
 		}
 	})
 }

@@ -72,12 +72,10 @@ func newTransfer(ctx context.Context, applier *apply.Applier, verb string, opera
 		From: sources, Operation: operation, To: applier.FieldManager(),
 		APIVersion: object.GroupVersion().String(),
 	}}
-	if t.shown, err = t.read(ctx, 0); err != nil {
+	if t.shown, err = t.read(ctx); err != nil {
 		return nil, err
 	}
-	if t.unmatched, err = t.findUnmatched(); err != nil {
-		return nil, err
-	}
+	t.unmatched = t.findUnmatched()
 	t.object.UID = t.shown.Live.GetUID()
 	return t, nil
 }

@@ -22,20 +22,16 @@ type found struct {
 // errAbsent means that the object does not exist any more.
 var errAbsent = errors.New("the object does not exist")
 
-// read reads the object live and plans. sent is how many writes were sent before.
-func (t *Transfer) read(ctx context.Context, sent int) (state *found, err error) {
+// read reads the object live and plans.
+func (t *Transfer) read(ctx context.Context) (state *found, err error) {
 	exhausted, err := wire.Tries(ctx, apply.IsStaleWrite, func() (err error) {
 		state, err = t.readOnce(ctx)
 		return err
 	})
-	switch {
-	case exhausted:
-		return nil, &apply.ContendedError{Object: t.object, Attempts: sent, Err: err}
-	case err != nil:
-		return nil, err
+	if exhausted {
+		return nil, &apply.ContendedError{Object: t.object, Err: err}
 	}
-	state.Sent = sent
-	return state, nil
+	return state, err
 }
 
 func (t *Transfer) readOnce(ctx context.Context) (*found, error) {

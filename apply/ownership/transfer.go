@@ -80,7 +80,7 @@ func (t *Transfer) String() string {
 func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	state := new(*t.shown) // Do may run twice at a time
 	if t.undoes {
-		if state, err = t.read(ctx, 0); err != nil {
+		if state, err = t.read(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +96,7 @@ func (t *Transfer) Do(ctx context.Context) (undo *Transfer, err error) {
 	switch {
 	case exhausted:
 		return nil, &apply.ContendedError{Object: t.object, Attempts: state.Sent, Err: err}
-	case state == nil && err == nil:
+	case state == nil:
 		return nil, &apply.StaleWriteError{Object: t.object,
 			Err: errors.New("other fields would move now than were shown; nothing moved, make the transfer anew and look at it")}
 	}
@@ -138,26 +138,24 @@ func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 }
 
 // sameMoves reports whether the same fields go from the same managers to the same.
-// Whether the receiver owns one already may have changed.
+// Whether the receiver owns one already may have changed, and so may the apiVersion of an entry.
 func sameMoves(a, b []fieldowners.Handover) bool {
 	return slices.EqualFunc(a, b, func(a, b fieldowners.Handover) bool {
 		a.ToOwned, b.ToOwned = false, false
-		return a.String() == b.String() && a.From.APIVersion == b.From.APIVersion && a.To.APIVersion == b.To.APIVersion
+		return a.String() == b.String()
 	})
 }
 
 func (t *Transfer) write(ctx context.Context, state *found) (undo *Transfer, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	after := state.Before()
 	if !state.done {
-		if after, err = state.Plan.Rewrite(after); err != nil {
-			return nil, &apply.RefusedError{Object: t.object, Err: err}
-		}
+		after, err = state.Plan.Rewrite(after)
 	}
-	if undo, err = t.reverse(state, after); err != nil {
-		return nil, err
+	if err == nil {
+		undo, err = t.reverse(state, after)
+	}
+	if err != nil {
+		return nil, &apply.RefusedError{Object: t.object, Err: err}
 	}
 	if state.done || len(state.Plan.Moved) == 0 {
 		return undo, nil
@@ -197,9 +195,6 @@ func (t *Transfer) reverse(state *found, after []metav1.ManagedFieldsEntry) (*Tr
 		back.verb = "Undo of " + t.verb
 	}
 	plan, err := back.fields.Plan(after, state.Objects)
-	if err != nil {
-		return nil, &apply.RefusedError{Object: t.object, Err: err}
-	}
 	back.shown = &found{Rewrite: wire.Rewrite{Plan: plan}}
-	return back, nil
+	return back, err
 }

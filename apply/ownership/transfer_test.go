@@ -71,6 +71,16 @@ func TestTransferDo(t *testing.T) {
 				{"GET", webOf("uid-1", "8", entry("old", "Update", "", `{"f:spec":{"f:replicas":{},"f:paused":{}}}`))}},
 			err: apply.ErrStaleWrite, text: "make the transfer anew", undo: -1,
 		},
+		"stale write, another field would move": {
+			reason: "nothing moves that was not shown",
+			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", entry("old", "Update", "", pausedField))}},
+			err:    apply.ErrStaleWrite, text: "make the transfer anew", undo: -1,
+		},
+		"stale write, and we own the field as well by now": {
+			reason: "it still moves from the same owner to us",
+			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", oldReplicas, newReplicas)}, {patchTo("8"), webOf("uid-1", "9", newReplicas)}},
+			undo:   1,
+		},
 		"stale write, done already": {
 			reason: "a Do whose answer was lost is repeated",
 			steps:  []step{read, {patchTo("7"), stale()}, {"GET", moved}}, undo: 1,
@@ -146,6 +156,10 @@ func TestTransferDo(t *testing.T) {
 		"no resourceVersion": {
 			reason: "no write is sent unguarded",
 			steps:  []step{{"GET", webOf("uid-1", "", oldReplicas)}}, err: apply.ErrRefused, text: "guarded", undo: -1,
+		},
+		"no uid": {
+			reason: "no write is sent unguarded",
+			steps:  []step{{"GET", webOf("", "7", oldReplicas)}}, err: apply.ErrRefused, text: "guarded", undo: -1,
 		},
 		"malformed managed fields": {
 			reason: "nothing is guessed",

@@ -32,7 +32,7 @@ func Undo(ctx context.Context, applier *apply.Applier, object apply.ObjectRef, m
 	}
 	t := &Transfer{applier: applier, verb: "Undo of Transfer", object: object, fields: fieldowners.TransferPlan{Moved: moved}.Undo(), undoes: true}
 	var err error
-	if t.shown, err = t.read(ctx, 0); err != nil {
+	if t.shown, err = t.read(ctx); err != nil {
 		return nil, err
 	}
 	return t, nil

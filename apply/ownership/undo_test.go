@@ -47,15 +47,42 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestUndoOfNothing is of fields that the applier has given up, or gave back before.
+// TestUndoOfNothing is of fields that the applier has given up, or gave back before, however they were written.
 func TestUndoOfNothing(t *testing.T) {
-	undone := step{"GET", webOf("uid-1", "9", oldReplicas)}
-	undo, err := ownership.Undo(t.Context(), transferrer(t, undone, undone), theWeb("uid-1"), handover(nil))
-	if err != nil || len(undo.Moves()) != 0 || len(undo.Unmoved()) != 1 {
-		t.Fatalf("%v %v", undo, err)
+	for reason, change := range map[string]func(*fieldowners.Handover){
+		"by Update":             nil,
+		"by Apply":              func(m *fieldowners.Handover) { m.From.Operation = "Apply" },
+		"through a subresource": func(m *fieldowners.Handover) { m.From.Subresource = "scale" },
+		"of the status":         func(m *fieldowners.Handover) { m.From.Subresource, m.To.Subresource = "status", "status" },
+	} {
+		undone := step{"GET", webOf("uid-1", "9", oldReplicas)}
+		undo, err := ownership.Undo(t.Context(), transferrer(t, undone, undone), theWeb("uid-1"), handover(change))
+		if err != nil || len(undo.Moves()) != 0 || len(undo.Unmoved()) != 1 {
+			t.Fatalf("%s: %v %v", reason, undo, err)
+		}
+		if _, err := undo.Do(t.Context()); err != nil {
+			t.Errorf("%s: %v", reason, err)
+		}
 	}
-	if _, err := undo.Do(t.Context()); err != nil {
-		t.Error(err)
+}
+
+// TestUndoMeetsOthers, who write to the object, or delete it, before the undo does.
+func TestUndoMeetsOthers(t *testing.T) {
+	taken := step{"GET", webOf("uid-1", "8", newReplicas)}
+	for reason, test := range map[string]struct {
+		steps []step
+		err   error
+	}{
+		"given up meanwhile: nothing is left to give back": {[]step{taken, taken, {patchBack("8"), stale()}, {"GET", webOf("uid-1", "9", pause)}}, nil},
+		"deleted": {[]step{taken, {"GET", refGone}}, apply.ErrUIDMismatch},
+	} {
+		undo, err := ownership.Undo(t.Context(), transferrer(t, test.steps...), theWeb("uid-1"), handover(nil))
+		if err != nil {
+			t.Fatalf("%s: %v", reason, err)
+		}
+		if _, err := undo.Do(t.Context()); !errors.Is(err, test.err) {
+			t.Errorf("%s: %v, want %v", reason, err, test.err)
+		}
 	}
 }
 
@@ -87,6 +114,7 @@ func TestUndoInput(t *testing.T) {
 		"came from /Update, which is no":                {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.Name = "" })},
 		"from one subresource to another":               {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.Subresource = "status" })},
 		".spec.replicas lacks an apiVersion":            {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.From.APIVersion = "" })},
+		"moved[0]: .spec.replicas lacks an apiVersion":  {theWeb("uid-1"), handover(func(m *fieldowners.Handover) { m.To.APIVersion = "" })},
 	} {
 		_, err := ownership.Undo(t.Context(), applier, test.object, test.moved)
 		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), want) {

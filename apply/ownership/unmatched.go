@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
 )
 
@@ -16,11 +15,9 @@ import (
 // nothing to move. For an undo it is empty.
 func (t *Transfer) Unmatched() []string { return slices.Clone(t.unmatched) }
 
-func (t *Transfer) findUnmatched() (none []string, err error) {
-	owned, err := fieldowners.Parse(t.shown.Before())
-	if err != nil {
-		return nil, &apply.RefusedError{Object: t.object, Err: err}
-	}
+// findUnmatched is for managed fields that could be planned from: each entry can be read.
+func (t *Transfer) findUnmatched() (none []string) {
+	owned, _ := fieldowners.ParseReadable(t.shown.Before())
 	for _, source := range t.fields.From {
 		who := fieldowners.Manager{Name: source.Manager, Operation: t.fields.Operation}
 		if !owns(owned, who, fieldowners.Path{}) {
@@ -33,7 +30,7 @@ func (t *Transfer) findUnmatched() (none []string, err error) {
 			}
 		}
 	}
-	return none, nil
+	return none
 }
 
 // owns reports whether the manager wrote, through whichever subresource, a field at

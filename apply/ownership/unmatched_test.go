@@ -40,6 +40,12 @@ func TestTransferUnmatched(t *testing.T) {
 			[]string{"old/Update owns nothing here; the owners are kubectl/Update, us/Apply[status]"},
 		},
 		{
+			"an owner with two entries", migrate, []metav1.ManagedFieldsEntry{former, {
+				Manager: former.Manager, Operation: former.Operation, APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: former.FieldsV1,
+			}}, []ownership.From{from("old")},
+			[]string{"old/Update owns nothing here; the owners are former/Update"},
+		},
+		{
 			"wiped", rename, nil, []ownership.From{from("old", ".spec")},
 			[]string{"old/Apply owns nothing here; nobody is recorded as an owner"},
 		},
@@ -54,6 +60,10 @@ func TestTransferUnmatched(t *testing.T) {
 		{
 			"ours already: nobody can rename itself", migrate, []metav1.ManagedFieldsEntry{own}, []ownership.From{from(manager)},
 			[]string{manager + "/Update owns nothing here; it owns by Apply already"},
+		},
+		{
+			"ours by Update", rename, []metav1.ManagedFieldsEntry{entry(manager, "Update", "", pausedField)}, []ownership.From{from(manager)},
+			[]string{manager + "/Apply owns nothing here; it owns by Update: use Migrate"},
 		},
 		{
 			"misspelled paths", migrate, []metav1.ManagedFieldsEntry{kubectl}, []ownership.From{from("kubectl", ".spec.replica", ".spec.replicas", ".status")},
