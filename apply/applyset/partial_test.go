@@ -184,6 +184,19 @@ func TestForgedPartialIntents(t *testing.T) {
 	}
 }
 
+// What we never write names nothing, and does not stand.
+func TestUnreadablePartialIntents(t *testing.T) {
+	for _, names := range []string{`{}`, `["a/b"]`, `["/shop/a"]`, `["ConfigMap/shop/"]`, `["ConfigMap/shop/a/part/x"]`} {
+		s := newSetScript(t)
+		parent := namingParent(manager+"-applyset", names)
+		s.expect(step{reads, ok(parent)}, step{withPartials(announces(""), []string{}...), ok(namingParent(manager+"-applyset", "[]"))})
+		round := s.sets(apply.Policy{}).Apply(t.Context(), parent, emits())
+		if pruned, err := round.Prune(t.Context()); err != nil || len(pruned.Released) > 0 {
+			t.Errorf("%s: %+v, %v; want nothing released", names, pruned, err)
+		}
+	}
+}
+
 func TestTooManyPartialIntents(t *testing.T) {
 	s := newSetScript(t)
 	s.expect(step{reads, ok(setParent())})

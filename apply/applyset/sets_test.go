@@ -128,6 +128,7 @@ func (s *setScript) client(server http.RoundTripper) client.Client {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	config := &rest.Config{Host: "http://server", Transport: server, QPS: -1}
 	config.Wrap(apply.RecordExchange)
 	c, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme, Mapper: mapper})

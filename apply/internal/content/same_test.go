@@ -1,6 +1,9 @@
 package content
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 func TestSameMeaning(t *testing.T) {
 	type m = map[string]any
@@ -28,6 +31,18 @@ func TestSameMeaning(t *testing.T) {
 		{"zero, and left out", m{"a": false, "b": "x"}, m{"b": "x"}, true},
 		{"not zero, and left out", m{"a": true}, m{}, false},
 		{"another shape", m{"a": "b"}, "a", false},
+		{"another shape than a list's", l{"a"}, m{"0": "a"}, false},
+		{"another shape than a text's", "1", int64(1), false},
+		{"empty in any way, and left out", m{"a": l{}, "b": m{}, "c": "", "d": int64(0), "e": nil}, m{}, true},
+		{"a list, and left out", m{"a": l{"b"}}, m{}, false},
+		{"a map, and left out", m{"a": m{"b": "c"}}, m{}, false},
+		{"a truth", true, true, true},
+		{"the other truth", true, false, false},
+		{"a truth as text", true, "true", false},
+		{"a truth for a number", int64(1), true, false},
+		{"a number that was not decoded", 1.5, json.Number("1.5"), true},
+		{"another one", int64(2), json.Number("1.5"), false},
+		{"one that is none", int64(0), json.Number("x"), false},
 	} {
 		if got := SameMeaning(test.wanted, test.live); got != test.same {
 			t.Errorf("%s: %v", test.reason, got)
@@ -44,11 +59,31 @@ func TestSameBytes(t *testing.T) {
 		{"aGVs\nbG8=\r\n", "aGVsbG8=", true},
 		{"aGVsbG8=", "aGVsbG9v", false},
 		{"no base64", "aGVsbG8=", false},
+		{"aGVsbG8=", "no base64", false},
+		{"no base64", "none either", false},
+		{"", int64(1), false},
 		{"aGVsbG8=", nil, false},
 		{int64(1), "aGVsbG8=", false},
 	} {
 		if got := SameBytes(test.wanted, test.live); got != test.same {
 			t.Errorf("%q and %q: %v", test.wanted, test.live, got)
+		}
+	}
+}
+
+func TestWithin(t *testing.T) {
+	isNumber := func(value any) bool { _, ok := value.(int64); return ok }
+	for _, test := range []struct {
+		content any
+		want    bool
+	}{
+		{int64(1), true},
+		{"a", false},
+		{map[string]any{"a": "b", "c": []any{"d", map[string]any{"e": int64(1)}}}, true},
+		{map[string]any{"a": "b", "c": []any{"d", map[string]any{"e": "1"}}}, false},
+	} {
+		if got := Within(test.content, isNumber); got != test.want {
+			t.Errorf("%v: %t", test.content, got)
 		}
 	}
 }
