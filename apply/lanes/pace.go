@@ -38,10 +38,10 @@ func (p *pace) completed(now time.Time) {
 // pause leaves the time until the next write is done out of the gaps.
 func (p *pace) pause() { p.running = false }
 
-// resume begins the next gap now, as nobody could write before.
+// resume says that nobody could write until now: the next write that is done ends no gap either.
 func (p *pace) resume(now time.Time) {
 	if !p.last.IsZero() {
-		p.last = now
+		p.last, p.running = now, false
 	}
 }
 
@@ -61,7 +61,7 @@ func (p *pace) expires(now func() time.Time) time.Duration {
 // that is ready. It is rounded up from 0.45: one more than is needed makes writes overtake each
 // other, one less leaves the server idle.
 func (p *pace) width(now time.Time, trip time.Duration) int {
-	if p.seen < few || trip == 0 {
+	if p.seen < few {
 		return 1
 	}
 	// A server that stalls is as slow as it has been silent.

@@ -34,7 +34,7 @@ const ProbeTimeout = time.Second
 // least returns the round trip, 0 if it is not known.
 func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	for _, m := range &r.measured {
-		if m.took > 0 && now.Sub(m.at) <= recently && (took == 0 || m.took < took) {
+		if now.Sub(m.at) <= recently && (took == 0 || m.took < took) {
 			took = m.took
 		}
 	}
@@ -69,7 +69,6 @@ func Measure(inside context.Context) *Probe {
 	}
 	s.trip.asking = true
 	l.probe = &Probe{lane: l, quiet: make(chan struct{})}
-	l.pace.pause()
 	return l.probe
 }
 
