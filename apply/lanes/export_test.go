@@ -34,3 +34,6 @@ func (s *Set) Width(object Key) int {
 	}
 	return 1
 }
+
+// Expire is what a timer of the lane does that was stopped too late.
+func (s *Set) Expire(object Key) { s.lanes[object].expire() }

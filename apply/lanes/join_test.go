@@ -185,12 +185,16 @@ func TestGivingUpWhileYielding(t *testing.T) {
 }
 
 func TestJoiningFromInside(t *testing.T) {
+	type key struct{}
 	set, object := lanes.OfWidth(3), deploymentNamed("web")
-	inside, leave, err := set.Join(t.Context(), object, "m1")
+	inside, leave, err := set.Join(context.WithValue(t.Context(), key{}, "a"), object, "m1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer leave()
+	if inside.Value(key{}) != "a" {
+		t.Error("inside lacks what the context had")
+	}
 	if _, _, err := set.Join(inside, object, "m2"); !errors.Is(err, lanes.ErrReentry) {
 		t.Errorf("joined from inside: %v", err)
 	}

@@ -44,7 +44,6 @@ func (l *lane) letIn(v *visit) {
 	if v.alone {
 		v.received = l.handed
 	}
-	l.handed = nil
 	if v.turn != nil {
 		close(v.turn)
 	}
@@ -75,8 +74,7 @@ func (l *lane) yield(v *visit) bool {
 		before = before.next
 	}
 	v.yielded, v.turn = true, make(chan struct{})
-	l.waiting.insert(v, before)
-	l.admit()
+	l.waiting.insert(v, before) // first in line, and somebody is inside: nobody is let in now
 	return true
 }
 

@@ -2,7 +2,9 @@ package lanes_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -106,5 +108,82 @@ func TestOvertakenMakesNarrow(t *testing.T) {
 		leave()
 		cancel()
 		end()
+	})
+}
+
+// TestMeasure: only beside others, one at a time, and not again for a while.
+func TestMeasure(t *testing.T) {
+	guestTest(t, 0, func(g *guests) {
+		inside := map[string]context.Context{}
+		come := func(name string) {
+			g.all(name)
+			if slices.Contains(g.inside, name) {
+				g.told[name] <- func(ctx context.Context) { inside[name] = ctx }
+				synctest.Wait()
+			}
+		}
+		want := func(reason, name string, measured bool) (p *lanes.Probe) {
+			if p = lanes.Measure(inside[name]); (p != nil) != measured {
+				t.Errorf("%s: measured %t", reason, p != nil)
+			}
+			return p
+		}
+		if lanes.Measure(g.t.Context()) != nil {
+			t.Error("outside of all lanes it is measured")
+		}
+		come("m1.a")
+		want("nobody else is there", "m1.a", false)
+		g.all("alone.a")
+		p := want("another one waits", "m1.a", true)
+		want("under way", "m1.a", false)
+		ended, cancel := context.WithCancel(g.t.Context())
+		cancel()
+		if err := p.Quiet(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("it waited for the others although its context had ended: %v", err)
+		}
+		want("it failed a moment ago", "m1.a", false)
+		g.leave("m1.a")
+		g.want("the failure holds up nobody", "alone.a")
+		g.told["alone.a"] <- func(ctx context.Context) { inside["alone.a"] = ctx }
+		g.all("m2.a", "m3.a")
+		time.Sleep(time.Minute)
+		want("who is alone may read and write for long", "alone.a", false)
+		g.leave("alone.a")
+		want("who has left", "m1.a", false)
+		g.told["m2.a"] <- func(ctx context.Context) { inside["m2.a"] = ctx }
+		synctest.Wait()
+		want("the failure was long ago", "m2.a", true).Failed()
+		g.leave("m2.a")
+		g.leave("m3.a")
+		time.Sleep(2 * time.Second) // the pace is forgotten
+	})
+}
+
+// TestProbeOfAnEmptyLane: it begins when the last one has left, and the lane goes when it has ended.
+func TestProbeOfAnEmptyLane(t *testing.T) {
+	guestTest(t, 0, func(g *guests) {
+		g.all("m1.a")
+		g.leave("m1.a")
+		if held := g.set.Held(); held != 0 {
+			t.Errorf("%d lanes are held of a writer who was the only one", held)
+		}
+		g.all("m1.b")
+		ctx, cancel := context.WithCancel(g.t.Context())
+		g.come(ctx, "m2.a")
+		var p *lanes.Probe
+		g.told["m1.b"] <- func(inside context.Context) { p = lanes.Measure(inside) }
+		synctest.Wait()
+		quiet := false
+		go func() { quiet = p.Quiet(g.t.Context()) == nil }()
+		cancel()
+		g.leave("m2.a")
+		if quiet {
+			t.Error("one is inside")
+		}
+		g.leave("m1.b")
+		if held := g.set.Held(); held != 1 || !quiet {
+			t.Errorf("%d lanes are held, quiet: %t", held, quiet)
+		}
+		p.Failed()
 	})
 }

@@ -7,6 +7,9 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
 	"coapply.dev/apply/lanes"
 )
 
@@ -84,4 +87,45 @@ func TestLaneKeepsItsRules(t *testing.T) {
 			t.Errorf("writer %d came to %d of %d", writer, number, each)
 		}
 	}
+}
+
+func TestKeyNamesTheObject(t *testing.T) {
+	for want, key := range map[string]lanes.Key{
+		"Deployment default/web": deploymentNamed("web"),
+		"Node n1":                {GroupKind: schema.GroupKind{Kind: "Node"}, NamespacedName: types.NamespacedName{Name: "n1"}},
+		"":                       {},
+	} {
+		if got := key.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestOutsideOfALane: who is in no lane, or has left it, has nothing to give up, and nothing is handed to it.
+func TestOutsideOfALane(t *testing.T) {
+	guestTest(t, 3, func(g *guests) {
+		g.all("alone.a", "alone.b")
+		g.told["alone.a"] <- func(inside context.Context) { lanes.HandOn(inside, "a") }
+		g.leave("alone.a")
+		var left context.Context
+		g.told["alone.b"] <- func(inside context.Context) { left = inside }
+		g.leave("alone.b")
+		g.all("m1.a", "m2.a")
+		for reason, ctx := range map[string]context.Context{"never inside": g.t.Context(), "has left": left} {
+			lanes.HandOn(ctx, "b")
+			lanes.Overtaken(ctx)
+			if err := lanes.Alone(ctx); err != nil {
+				t.Errorf("%s: %v", reason, err)
+			}
+			if handed := lanes.Handed(ctx); handed != nil {
+				t.Errorf("%s: %v was handed on", reason, handed)
+			}
+		}
+		g.want("as if nothing had been asked", "m1.a", "m2.a")
+		g.told["m1.a"] <- func(inside context.Context) {
+			if lanes.Measure(inside) != nil {
+				t.Error("a width that is fixed needs no round trip")
+			}
+		}
+	})
 }

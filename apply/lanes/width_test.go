@@ -136,8 +136,8 @@ func writesOver(t *testing.T, set *lanes.Set, writers, managers int, trip time.D
 			t.Errorf("%d lanes are held", set.Held())
 		}
 		time.Sleep(2 * time.Second)
-		if set.Held() != 0 {
-			t.Errorf("%d lanes are held of objects that nobody writes to", set.Held())
+		if set.Held() != 0 || set.Busy() != 0 {
+			t.Errorf("%d lanes are held, %d busy, of objects that nobody writes to", set.Held(), set.Busy())
 		}
 	})
 	return done, most
@@ -243,5 +243,40 @@ func TestJitter(t *testing.T) {
 		}
 		cancel()
 		end()
+	})
+}
+
+// TestPaceIsRememberedForAMoment after the last writer has left, whoever comes meanwhile.
+func TestPaceIsRememberedForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, object := newNetwork(t, lanes.New(), 20*time.Millisecond), deploymentNamed("web")
+		ctx, cancel := context.WithCancel(t.Context())
+		end := n.writers(ctx, 16, 16)
+		time.Sleep(2 * time.Second)
+		cancel()
+		end()
+		time.Sleep(100 * time.Millisecond) // for a measurement
+
+		want := func(reason string, busy, held int) {
+			t.Helper()
+			synctest.Wait()
+			if n.set.Busy() != busy || n.set.Held() != held {
+				t.Errorf("%s: %d lanes are busy, %d are held; want %d, %d", reason, n.set.Busy(), n.set.Held(), busy, held)
+			}
+		}
+		want("all have left", 0, 1)
+		for range 2 {
+			_, leave := enter(t.Context(), t, n.set, object)
+			want("one is back", 1, 1)
+			leave()
+			n.set.Expire(object)
+			want("it has left, and a timer that was stopped came all the same", 0, 1)
+		}
+		_, leave := enter(t.Context(), t, n.set, object)
+		time.Sleep(time.Second)
+		n.set.Expire(object)
+		want("a timer does not end a visit", 1, 1)
+		leave()
+		want("the pace is old", 0, 0)
 	})
 }
