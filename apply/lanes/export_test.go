@@ -1,5 +1,7 @@
 package lanes
 
+import "time"
+
 // HoldsRoom reports whether memory is held for a map that has been large.
 func (s *Set) HoldsRoom() bool {
 	s.mu.Lock()
@@ -37,3 +39,10 @@ func (s *Set) Width(object Key) int {
 
 // Expire is what a timer of the lane does that was stopped too late.
 func (s *Set) Expire(object Key) { s.lanes[object].expire() }
+
+// Gap is the time from one joint write to the next, as the lane of an object has measured it.
+func (s *Set) Gap(object Key) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lanes[object].pace.gap
+}

@@ -224,11 +224,11 @@ func TestLanesKeepNothingOfIdleObjects(t *testing.T) {
 		if n := set.Busy(); n != 10_000 {
 			t.Errorf("%d lanes are taken", n)
 		}
-		for _, leave := range leaves {
+		for i, leave := range leaves {
 			leave()
-		}
-		if set.Busy() != 0 || set.HoldsRoom() {
-			t.Errorf("round %d: %d lanes are taken, room held: %t", round, set.Busy(), set.HoldsRoom())
+			if n, last := set.Busy(), i == len(leaves)-1; n != len(leaves)-1-i || set.HoldsRoom() == last {
+				t.Fatalf("round %d: %d lanes are taken after %d have left, room held: %t", round, n, i+1, set.HoldsRoom())
+			}
 		}
 	}
 }

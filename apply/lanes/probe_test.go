@@ -187,3 +187,44 @@ func TestProbeOfAnEmptyLane(t *testing.T) {
 		p.Failed()
 	})
 }
+
+// TestWhatIsNoGap between two writes that the server does one after the other: who gives up, who was alone, a lane in which
+// nobody was, and a measurement.
+func TestWhatIsNoGap(t *testing.T) {
+	const gap = 4 * time.Millisecond
+	guestTest(t, 0, func(g *guests) {
+		leave := func(reason, name string) {
+			time.Sleep(gap)
+			g.leave(name)
+			if got := g.set.Gap(g.object); got != gap {
+				t.Errorf("%s: the gap is %v", reason, got)
+			}
+		}
+		g.all("m1.a", "m2.a", "m3.a")
+		ctx, cancel := context.WithCancel(g.t.Context())
+		g.come(ctx, "m4.a")
+		g.all("alone.a", "m5.a", "m6.a", "m7.a")
+		g.leave("m1.a")
+		leave("the first gap", "m2.a")
+		cancel()
+		g.leave("m4.a")
+		leave("who waited has given up", "m3.a")
+		time.Sleep(time.Second / 4)
+		g.leave("alone.a")
+		leave("one was alone", "m5.a")
+		leave("as before", "m6.a")
+		g.leave("m7.a")
+		time.Sleep(time.Second / 4)
+		g.all("m1.b", "m2.b", "m3.b", "m4.b")
+		leave("nobody was inside", "m1.b")
+		var p *lanes.Probe
+		g.told["m2.b"] <- func(inside context.Context) { p = lanes.Measure(inside) }
+		leave("a measurement is to begin", "m2.b")
+		time.Sleep(time.Second / 4)
+		p.Failed()
+		synctest.Wait()
+		leave("nobody was let in", "m3.b")
+		g.leave("m4.b")
+		time.Sleep(2 * time.Second) // the pace is forgotten
+	})
+}
