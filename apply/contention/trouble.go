@@ -97,10 +97,6 @@ type row struct {
 	again   bool
 }
 
-func (r *row) is(reason string, object apply.ObjectRef, path fieldowners.Path, a, b fieldowners.Manager) bool {
-	return r.Reason == reason && r.Object.UID == object.UID && r.Path.Equal(path) && r.A == a && r.B == b
-}
-
 // HowToStop returns what to do so that a manager leaves a field. Releasing works for appliers
 // only: it takes nothing from a manager that writes by Update.
 func (s *State) HowToStop(m fieldowners.Manager) string {
