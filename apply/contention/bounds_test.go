@@ -26,6 +26,15 @@ func manyFights(t *testing.T) *world {
 	return w
 }
 
+// TestOverIsNotCounted: where nobody calls Take, what is over leaves room for what begins.
+func TestOverIsNotCounted(t *testing.T) {
+	w := manyFights(t)
+	w.clock = w.clock.Add(w.CoolDown + w.Trial)
+	if w.fights(power, bot); len(w.rows) != 1 || w.forces("coapply-power", ".spec.replicas") {
+		t.Errorf("%d troubles, want the one that goes on", len(w.rows))
+	}
+}
+
 func TestBounds(t *testing.T) {
 	w := manyFights(t)
 	if len(w.rows) != maxTroubles {

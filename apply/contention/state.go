@@ -140,9 +140,9 @@ func (s *State) Observe(object Object, change Change) []apply.ObjectRef {
 }
 
 // begin records a trouble unless it is recorded already, and reports whether it did. What is
-// over and stands there still, as where nobody calls Take, is not the same.
+// over goes first, as where nobody calls Take it stands there still.
 func (s *State) begin(r *row, same func(*row) bool, now time.Time) bool {
-	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return same(r) && !s.goesOn(r, now) })
+	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return !s.goesOn(r, now) })
 	if slices.ContainsFunc(s.rows, same) || len(s.rows) >= maxTroubles {
 		return false
 	}
