@@ -122,9 +122,6 @@ func count(attempts int) string {
 // resultOf names an error for metrics. Exhausted and Cancelled come before the
 // stale write that they wrap.
 func resultOf(err error) string {
-	if err == nil {
-		return apply.ResultOf(nil)
-	}
 	interrupted := (*InterruptedError)(nil)
 	switch {
 	case errors.Is(err, ErrExhausted):

@@ -65,10 +65,10 @@ func repeat(
 	this := attempt{of: backoff.Steps}
 	for {
 		inside, leave, refused := enter(ctx)
-		if refused != nil && ctx.Err() != nil {
-			return this.number, &InterruptedError{Object: object, Attempts: this.number, Context: ctx.Err(), Err: err}
-		}
 		if refused != nil {
+			if ctx.Err() != nil {
+				return this.number, &InterruptedError{Object: object, Attempts: this.number, Context: ctx.Err(), Err: err}
+			}
 			return this.number, refused
 		}
 		this.number++
@@ -91,10 +91,8 @@ func once(inside context.Context, leave func(), try func(context.Context, attemp
 
 // pause ends with the context.
 func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(d):
 	}
 }

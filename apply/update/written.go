@@ -35,12 +35,9 @@ func (w *lastWritten) shows(object client.Object) bool {
 	if !ok {
 		return true
 	}
-	if version == unknownVersion {
-		return false
-	}
-	// That resourceVersions can be compared is KEP-5504. Of others only the same is known.
+	// That resourceVersions can be compared is KEP-5504. Of others only the same is known; unknownVersion is that of none.
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
-	if err == nil && order < 0 || err != nil && object.GetResourceVersion() != version {
+	if order < 0 || err != nil && object.GetResourceVersion() != version {
 		return false
 	}
 	w.versions.Remove(uid)
@@ -64,7 +61,7 @@ func (w *lastWritten) knows(object client.Object, wrote bool) {
 	if !ok && !wrote {
 		return
 	}
-	if order, err := resourceversion.CompareResourceVersion(version, before); err == nil && order < 0 {
+	if order, _ := resourceversion.CompareResourceVersion(version, before); order < 0 {
 		return // of two answers the later one came first
 	}
 	w.versions.Put(uid, version)
