@@ -114,6 +114,18 @@ func TestOneOfTwoFightsEnds(t *testing.T) {
 	}
 }
 
+// TestFightIsOne: it is told once, however long it goes on.
+func TestFightIsOne(t *testing.T) {
+	w, looked := newWorld(t, box), 0
+	for range 60 {
+		looked += len(w.take(2, bot, "replicas"))
+		looked += len(w.take(2, "hpa/Update", "replicas"))
+	}
+	if looked != 1 || len(w.rows) != 1 {
+		t.Errorf("%d troubles, to be looked at %d times, want one", len(w.rows), looked)
+	}
+}
+
 // TestConcerns: ours are those whose policies are guarded, where nobody says otherwise.
 func TestConcerns(t *testing.T) {
 	s, err := New(Config{})

@@ -70,7 +70,7 @@ func (t *teller) mayMark(ctx context.Context, intent apply.Intent, kind schema.G
 	}
 	plan, err := t.applier.Plan(ctx, intent)
 	switch {
-	case errors.Is(err, apply.ErrUIDMismatch), err == nil && plan.Action == apply.Absent: // gone meanwhile
+	case errors.Is(err, apply.ErrUIDMismatch): // gone meanwhile
 		return false, nil
 	case err != nil && !errors.Is(err, apply.ErrRefused):
 		return false, err

@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -93,11 +98,10 @@ func TestMark(t *testing.T) {
 		t.Errorf("what cannot bear the condition: %v", err)
 	}
 	told.marks.Clear()
-	if err := told.mark(t.Context(), subject, fight); err != nil {
-		t.Errorf("what the server refuses to plan: %v", err)
-	}
-	if may, _ := told.marks.Load(ours("Shop").GroupKind()); may != false {
-		t.Errorf("what the server refuses to plan is remembered as %v", may)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := told.mark(ended, subject, fight); !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody waits for whether it can: %v", err)
 	}
 }
 
@@ -107,14 +111,59 @@ func TestMarkGone(t *testing.T) {
 		Call: applytest.Call{Verb: applytest.VerbApply, Kind: "Shop"}, Answer: applytest.UIDChanged(),
 	})
 	told := applying(t, stubReader{uid: "x"})
-	var err error
-	if told.applier, err = apply.New(c, apply.Config{FieldManager: contention.FieldManager, LiveReader: told.live}); err != nil {
-		t.Fatal(err)
-	}
+	told.applier = applierOf(t, c, told.live)
 	subject := apply.ObjectRef{GroupVersionKind: ours("Shop"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "box"}, UID: "x"}
 	if err := told.mark(t.Context(), subject, []contention.Trouble{{Reason: contention.ReasonFight}}); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestMayMark: a kind cannot bear the condition by an answer that is of the kind, not of one object. That it can takes a
+// dry run, which the fake client does not know.
+func TestMayMark(t *testing.T) {
+	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "x"}}
+	for _, test := range []struct {
+		reason string
+		answer applytest.Answer
+		ends   bool // the context has
+		known  bool
+		said   int
+		err    error
+	}{
+		{"it may not be written", applytest.Forbidden(), false, true, 1, nil},
+		{"it is another one now", applytest.UIDChanged(), false, false, 0, nil},
+		{"it is gone", applytest.UIDGone(), false, false, 0, nil},
+		{"nobody waits for the answer", applytest.Hangs(), true, false, 0, context.Canceled},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := applytest.Inject(t, fake.NewClientBuilder().Build(), applytest.Fault{Call: applytest.Call{Verb: applytest.VerbApply}, Answer: test.answer})
+			told, said := &teller{live: c, applier: applierOf(t, c, c)}, 0
+			ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(string, string) { said++ }, funcr.Options{})))
+			defer cancel()
+			if test.ends {
+				time.AfterFunc(time.Second, cancel) // once it hangs
+			}
+			subject := apply.ObjectRef{GroupVersionKind: deployments, NamespacedName: client.ObjectKeyFromObject(web), UID: "x"}
+			config, err := status(subject, nil, condition([]contention.Trouble{{Reason: contention.ReasonFight}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			may, err := told.mayMark(ctx, apply.Intent{Config: config, Subresource: "status", UID: "x"}, deployments.GroupKind())
+			stored, known := told.marks.Load(deployments.GroupKind())
+			if may || known != test.known || known && stored != false || said != test.said || !errors.Is(err, test.err) {
+				t.Errorf("%s: may %v, known %v (%v), %d lines, %v", test.reason, may, known, stored, said, err)
+			}
+		})
+	}
+}
+
+func applierOf(t *testing.T, c client.Client, live client.Reader) *apply.Applier {
+	t.Helper()
+	applier, err := apply.New(c, apply.Config{FieldManager: contention.FieldManager, LiveReader: live})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return applier
 }
 
 // applying returns a teller that may mark Shops, and whose applies end in errApplied.
@@ -125,11 +174,7 @@ func applying(t *testing.T, live client.Reader) *teller {
 			return errApplied
 		},
 	})
-	applier, err := apply.New(c, apply.Config{FieldManager: contention.FieldManager, LiveReader: live})
-	if err != nil {
-		t.Fatal(err)
-	}
-	told := &teller{live: live, applier: applier}
+	told := &teller{live: live, applier: applierOf(t, c, live)}
 	told.marks.Store(ours("Shop").GroupKind(), true)
 	return told
 }
