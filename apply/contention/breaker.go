@@ -37,7 +37,7 @@ func (b *breaker) at(now time.Time) phase {
 	if b.phase == open && !now.Before(b.until) {
 		b.phase, b.until = halfOpen, b.until.Add(b.Trial)
 	}
-	if b.phase != open && !now.Before(b.until) {
+	if !now.Before(b.until) {
 		b.phase = over // the field stayed ours, or nobody wanted to force it
 	}
 	return b.phase

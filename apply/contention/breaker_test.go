@@ -1,6 +1,8 @@
 package contention
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -42,6 +44,10 @@ func TestBreaker(t *testing.T) {
 			{60, "forced", false, false, halfOpen}, // of something else: nobody asked
 			{60, "asks", true, false, halfOpen}, {61, "forced", false, false, onTrial}, {62, "asks", false, false, onTrial},
 			{63, "taken", false, false, onTrial}, {63, "lost", false, true, open}, {182, "forced", false, false, open}, {183, "asks", true, false, halfOpen},
+		}},
+		{"one force: another answer makes the trial no longer", []did{
+			{60, "asks", true, false, halfOpen}, {61, "forced", false, false, onTrial}, {100, "forced", false, false, onTrial},
+			{180, "looks", false, false, onTrial}, {181, "looks", false, false, over}, {182, "forced", false, false, over},
 		}},
 		{"it stays ours: over", []did{
 			{60, "asks", true, false, halfOpen}, {61, "taken", false, false, onTrial},
@@ -117,10 +123,24 @@ func TestBreakerEnds(t *testing.T) {
 }
 
 func TestConfigRefuses(t *testing.T) {
-	for _, c := range []Config{{PerMinute: -1}, {CoolDown: -1}, {MaxCoolDown: -1}, {Trial: -1}, {Turns: 1}} {
-		if s, err := New(c); err == nil || s != nil {
-			t.Errorf("%+v was accepted", c)
+	for want, c := range map[string]Config{
+		"PerMinute: -1 moves": {PerMinute: -1}, "CoolDown: -1ns; ": {CoolDown: -1}, "MaxCoolDown: -1ns; ": {MaxCoolDown: -1},
+		"Trial: -1ns; ": {Trial: -1}, "Turns: 1 turns": {Turns: 1},
+	} {
+		if s, err := New(c); err == nil || s != nil || !strings.HasPrefix(err.Error(), "contention: "+want) {
+			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
+	}
+}
+
+func TestConfigStays(t *testing.T) {
+	want := Config{PerMinute: 3, CoolDown: 7, MaxCoolDown: 8, Trial: 9, Turns: 4}
+	s, err := New(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (Config{PerMinute: s.PerMinute, CoolDown: s.CoolDown, MaxCoolDown: s.MaxCoolDown, Trial: s.Trial, Turns: s.Turns}); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v became %+v", want, got)
 	}
 }
 

@@ -54,7 +54,7 @@ func lastWriter(all entries) (last fieldowners.Manager) {
 	for _, entry := range all {
 		switch m := managerOf(entry); {
 		case m.Subresource == "status":
-		case newest == nil || !newest.Equal(entry.Time) || m == last:
+		case newest == nil || !newest.Equal(entry.Time):
 		case last != fieldowners.Manager{}:
 			return fieldowners.Manager{}
 		default:
@@ -83,10 +83,7 @@ func Between(before, after entries) (Change, error) {
 	var change Change
 	var was, is entries // of the managers whose fields changed
 	newest := newestOf(before)
-	for i, entry := range after {
-		if indexOf(after[:i], entry) >= 0 {
-			continue
-		}
+	for _, entry := range after {
 		if last := latest(after, entry); !latest(before, entry).Equal(last) {
 			change.wrote(managerOf(entry))
 			change.Stamped = change.Stamped || newest.Before(last)
@@ -162,7 +159,7 @@ func sameFields(before, after entries, like metav1.ManagedFieldsEntry) bool {
 		if i < 0 || j < 0 {
 			return i == j
 		}
-		if before[i].APIVersion != after[j].APIVersion || !equal(before[i].FieldsV1, after[j].FieldsV1) {
+		if !equal(before[i].FieldsV1, after[j].FieldsV1) {
 			return false
 		}
 		before, after = before[i+1:], after[j+1:]

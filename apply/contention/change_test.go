@@ -33,6 +33,11 @@ const (
 
 func TestBetween(t *testing.T) {
 	beta := func(e metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry { e.APIVersion = "apps/v1beta1"; return e }
+	bare := func(second int64) metav1.ManagedFieldsEntry {
+		e := entry("a", byApply, "", second, "")
+		e.FieldsV1 = nil
+		return e
+	}
 	for _, test := range []struct {
 		reason        string
 		before, after entries
@@ -52,6 +57,21 @@ func TestBetween(t *testing.T) {
 			entries{entry("a", byApply, "", 1, both)},
 			entries{entry("a", byApply, "", 1, paused), entry("b", byUpdate, "scale", 0, replicas)},
 			".spec.replicas: a/Apply -> b/Update[scale]", []string{"b/Update[scale]"}},
+		{"within one second a field more", entries{entry("a", byApply, "", 1, paused)}, entries{entry("a", byApply, "", 1, both)},
+			".spec.replicas: gained by a/Apply", []string{"a/Apply"}},
+		{"two of one name: the operation tells them apart",
+			entries{entry("a", byApply, "", 1, replicas), entry("a", byUpdate, "", 1, paused)},
+			entries{entry("a", byApply, "", 1, replicas), entry("a", byUpdate, "", 2, paused)}, "", []string{"a/Update"}},
+		{"two of one name: the subresource tells them apart",
+			entries{entry("a", byUpdate, "", 1, replicas), entry("a", byUpdate, "status", 1, ready)},
+			entries{entry("a", byUpdate, "", 1, replicas), entry("a", byUpdate, "status", 2, ready)}, "", []string{"a/Update[status]"}},
+		{"the writer's other entry is older",
+			entries{entry("a", byUpdate, "", 3, replicas), beta(entry("a", byUpdate, "", 1, paused))},
+			entries{entry("a", byUpdate, "", 4, replicas), beta(entry("a", byUpdate, "", 1, paused))}, "", []string{"a/Update"}},
+		{"that, and it comes first",
+			entries{beta(entry("a", byUpdate, "", 1, paused)), entry("a", byUpdate, "", 3, replicas)},
+			entries{beta(entry("a", byUpdate, "", 1, paused)), entry("a", byUpdate, "", 4, replicas)}, "", []string{"a/Update"}},
+		{"no fields at all", entries{bare(1)}, entries{bare(2)}, "", []string{"a/Apply"}},
 		{"an entry goes with its last field",
 			entries{entry("b", byUpdate, "scale", 1, replicas)}, entries{entry("a", byApply, "", 2, replicas)},
 			".spec.replicas: b/Update[scale] -> a/Apply", []string{"a/Apply"}},
@@ -86,7 +106,8 @@ func TestBetween(t *testing.T) {
 
 func TestBetweenRefuses(t *testing.T) {
 	good, bad := entries{entry("a", byApply, "", 1, replicas)}, entries{entry("a", byApply, "", 1, broken)}
-	for _, pair := range [][2]entries{{good, bad}, {bad, good}} {
+	bare := entries{{Manager: "a", Operation: byApply, APIVersion: "apps/v1", FieldsType: "FieldsV1"}}
+	for _, pair := range [][2]entries{{good, bad}, {bad, good}, {good, bare}, {bare, good}} {
 		if change, err := Between(pair[0], pair[1]); err == nil || !change.IsEmpty() {
 			t.Errorf("%v, %v: want an error and nothing else", change, err)
 		}

@@ -1,7 +1,6 @@
 package contention
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -59,11 +58,11 @@ func (c *Config) complete() error {
 		{&c.MaxCoolDown, time.Hour, "MaxCoolDown", "the longest cool-down"},
 		{&c.Trial, 2 * time.Minute, "Trial", "how long a field has to stay ours"},
 	} {
-		if *d.value == 0 {
-			*d.value = d.otherwise
-		}
 		if *d.value < 0 {
 			return fmt.Errorf("%s: %v; %s must be above 0", d.name, *d.value, d.reason)
+		}
+		if *d.value == 0 {
+			*d.value = d.otherwise
 		}
 	}
 	if c.PerMinute == 0 {
@@ -71,9 +70,6 @@ func (c *Config) complete() error {
 	}
 	if c.Turns == 0 {
 		c.Turns = 20
-	}
-	if c.Turns < 2 {
-		return errors.New("Turns: there and back are two")
 	}
 	if c.now == nil {
 		c.now = time.Now

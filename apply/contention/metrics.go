@@ -27,7 +27,7 @@ func newMetrics() *metrics {
 		}, []string{"reason", "kind", "manager", "other"}),
 		active: prometheus.NewDesc("coapply_fights_active",
 			"Fights and loops that go on, or whose field ours has not dared to force again.", []string{"reason"}, nil),
-		others: map[string]bool{},
+		others: map[string]bool{"": true}, // of an unknown writer
 	}
 }
 
@@ -37,10 +37,7 @@ func (m *metrics) count(t Trouble, ours func(string) bool) {
 	if !ours(manager) && ours(other) {
 		manager, other = other, manager
 	}
-	if other != "" {
-		other = m.label(other)
-	}
-	m.found.WithLabelValues(t.Reason, t.Object.GroupKind().String(), m.label(manager), other).Inc()
+	m.found.WithLabelValues(t.Reason, t.Object.GroupKind().String(), m.label(manager), m.label(other)).Inc()
 }
 
 func (m *metrics) label(name string) string {

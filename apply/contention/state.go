@@ -95,7 +95,7 @@ func (s *State) mayForce(manager string, conflict apply.Conflict) bool {
 	defer s.mu.Unlock()
 	now, may := s.now(), true
 	for _, r := range s.rows {
-		if r.Object.UID == conflict.Object.UID && r.breaker != nil && slices.Contains(r.Yields, manager) && r.about(conflict) {
+		if r.Object.UID == conflict.Object.UID && slices.Contains(r.Yields, manager) && r.about(conflict) {
 			may = r.breaker.mayForce(now) && may
 		}
 	}
@@ -106,7 +106,7 @@ func (s *State) mayForce(manager string, conflict apply.Conflict) bool {
 func (s *State) forced(object types.UID, manager string) {
 	now := s.now()
 	for _, r := range s.rows {
-		if r.Object.UID == object && r.breaker != nil && slices.Contains(r.Yields, manager) {
+		if r.Object.UID == object && slices.Contains(r.Yields, manager) {
 			r.breaker.forced(now)
 		}
 	}
@@ -139,10 +139,10 @@ func (s *State) Observe(object Object, change Change) []apply.ObjectRef {
 	return nil
 }
 
-// begin records a trouble unless it is recorded already, and reports whether it did. A record
-// of the same trouble that is over, but still there because nobody called Take, is replaced.
+// begin records a trouble unless it is recorded already, and reports whether it did. Those that
+// are over are removed first: where nobody calls Take, they are recorded still.
 func (s *State) begin(r *row, same func(*row) bool, now time.Time) bool {
-	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return same(r) && !s.goesOn(r, now) })
+	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return !s.goesOn(r, now) })
 	if slices.ContainsFunc(s.rows, same) || len(s.rows) >= maxTroubles {
 		return false
 	}
@@ -188,12 +188,14 @@ func (s *State) fight(object Object, f fights.Fight, now time.Time) bool {
 	if len(r.Yields) > 0 {
 		r.breaker = newBreaker(&s.Config, now)
 	}
-	return s.begin(r, func(r *row) bool { return r.is(ReasonFight, object.ObjectRef, f.Path, a, b) }, now)
+	return s.begin(r, func(known *row) bool {
+		return known.Object.UID == object.UID && known.Path.Equal(f.Path) && known.A == a && known.B == b
+	}, now)
 }
 
-// mightForce reports whether a manager is ours and a policy of it forces the field.
+// mightForce reports whether a manager is guarded, and a policy of it forces the field.
 func (s *State) mightForce(m fieldowners.Manager, conflict apply.Conflict) bool {
-	return s.ours(m.Name) && applies(m) && slices.ContainsFunc(s.policies[m.Name], func(p apply.Policy) bool { return p.Forces(conflict) })
+	return applies(m) && slices.ContainsFunc(s.policies[m.Name], func(p apply.Policy) bool { return p.Forces(conflict) })
 }
 
 // write passes the writer to the detector of loops. Writes of several managers that are seen as
@@ -231,7 +233,7 @@ func (s *State) loop(object Object, l fights.Loop[apply.ObjectRef], now time.Tim
 		subject: object.subject(), family: object, news: true,
 	}
 	return s.begin(r, func(known *row) bool {
-		return known.Reason != ReasonStranger && known.subject == r.subject && known.A.Name == r.A.Name && known.B.Name == r.B.Name
+		return known.subject == r.subject && known.A.Name == r.A.Name && known.B.Name == r.B.Name
 	}, now)
 }
 
@@ -276,9 +278,7 @@ func (s *State) Take(subject apply.ObjectRef) (troubles []Trouble, news []News, 
 		if r.breaker != nil {
 			wait = max(time.Second, r.breaker.ends(now).Sub(now))
 		}
-		if next == 0 || wait < next {
-			next = wait
-		}
+		next = min(cmp.Or(next, wait), wait)
 		if r.news {
 			if !r.again {
 				s.metrics.count(r.Trouble, s.ours)

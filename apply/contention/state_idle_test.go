@@ -15,6 +15,30 @@ func TestNobodyLooks(t *testing.T) {
 	if policy := s.Guard("m", apply.OnConflict(apply.Force)); fmt.Sprint(policy) != fmt.Sprint(apply.OnConflict(apply.Force)) {
 		t.Error("the policy has changed")
 	}
+	if metrics := (apply.NoMetrics{}); s.Sent("m", metrics) != apply.Metrics(metrics) {
+		t.Error("the metrics have changed")
+	}
+}
+
+// counting counts what it is shown.
+type counting struct {
+	apply.NoMetrics
+
+	applies *int
+}
+
+func (c counting) ObserveApply(apply.ApplyObservation) { *c.applies++ }
+
+// TestSentPassesOn: whoever counts applies is shown each of them.
+func TestSentPassesOn(t *testing.T) {
+	w, n := newWorld(t, box), 0
+	counted := w.Sent("coapply-power", counting{applies: &n})
+	for _, result := range []string{"Created", "Unchanged", "Refused"} {
+		counted.ObserveApply(apply.ApplyObservation{Result: result})
+	}
+	if n != 3 {
+		t.Errorf("%d of 3 are counted", n)
+	}
 }
 
 // TestNobodyTakes is a replica that waits for the lead: it knows what goes on, and no

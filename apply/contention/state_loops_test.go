@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
 )
@@ -17,7 +19,7 @@ func TestLoopIsTold(t *testing.T) {
 	turn := func(i int) []apply.ObjectRef {
 		w.clock = w.clock.Add(time.Second)
 		m := fieldowners.Manager{Name: []string{"coapply-ping", "coapply-pong"}[i%2], Operation: byApply}
-		return w.Observe(w.object, Change{Writers: []fieldowners.Manager{m}})
+		return w.Observe(w.object, Change{Writers: []fieldowners.Manager{m}, Stamped: true}) // of a version that nobody knows
 	}
 	told := 0
 	for i := range 40 {
@@ -58,27 +60,49 @@ func TestFightIsNoLoop(t *testing.T) {
 
 // TestWhoCountsForLoops has writes that are none of a loop.
 func TestWhoCountsForLoops(t *testing.T) {
-	ping, pong := fieldowners.Manager{Name: "coapply-ping"}, fieldowners.Manager{Name: "coapply-pong"}
+	ping, pong, third := fieldowners.Manager{Name: "coapply-ping"}, fieldowners.Manager{Name: "coapply-pong"}, fieldowners.Manager{Name: "coapply-third"}
 	person, kubelet := fieldowners.Manager{Name: "kubectl"}, fieldowners.Manager{Name: "kubelet", Subresource: "status"}
 	for _, test := range []struct {
 		reason string
 		round  [][]fieldowners.Manager
-		told   bool
+		loops  int
 	}{
-		{"two in turn, and statuses of others", [][]fieldowners.Manager{{ping}, {kubelet}, {pong}, {kubelet}}, true},
-		{"each time by a person", [][]fieldowners.Manager{{person}, {ping}, {pong}}, false},
-		{"seen as one: nobody knows the order", [][]fieldowners.Manager{{ping, pong}, {pong, ping}}, false},
-		{"our own condition", [][]fieldowners.Manager{{ping}, {{Name: "coapply-fights"}}}, false},
-		{"nobody knows who", [][]fieldowners.Manager{{ping}, {}}, false},
+		{"two in turn, and statuses of others", [][]fieldowners.Manager{{ping}, {kubelet}, {pong}, {kubelet}}, 1},
+		{"three in turn: each with each", [][]fieldowners.Manager{{ping}, {pong}, {third}}, 3},
+		{"one writes spec and status, seen as one", [][]fieldowners.Manager{{ping, {Name: ping.Name, Subresource: "status"}}, {pong}}, 1},
+		{"one in turn with the status of somebody else", [][]fieldowners.Manager{{ping}, {kubelet}}, 0},
+		{"each time by a person", [][]fieldowners.Manager{{person}, {ping}, {pong}}, 0},
+		{"seen as one: nobody knows the order", [][]fieldowners.Manager{{ping, pong}, {pong, ping}}, 0},
+		{"our own condition", [][]fieldowners.Manager{{ping}, {{Name: "coapply-fights"}}}, 0},
+		{"nobody knows who", [][]fieldowners.Manager{{ping}, {}}, 0},
 	} {
 		w := newWorld(t, box)
 		for i := range 50 * len(test.round) {
 			w.clock = w.clock.Add(500 * time.Millisecond)
 			w.Observe(w.object, Change{Writers: test.round[i%len(test.round)]})
 		}
-		if (len(w.rows) > 0) != test.told {
-			t.Errorf("%s: %d troubles", test.reason, len(w.rows))
+		if len(w.rows) != test.loops {
+			t.Errorf("%s: %d troubles, want %d", test.reason, len(w.rows), test.loops)
 		}
+	}
+}
+
+// TestLoopsOfTwoObjects: objects that belong to nobody have nothing to do with each other.
+func TestLoopsOfTwoObjects(t *testing.T) {
+	w := newWorld(t, apply.ObjectRef{})
+	turns := func(places ...types.UID) {
+		for i := range 80 {
+			w.clock = w.clock.Add(500 * time.Millisecond)
+			w.object.UID = places[i%len(places)]
+			m := fieldowners.Manager{Name: []string{"coapply-ping", "coapply-pong"}[i%2]}
+			w.Observe(w.object, Change{Writers: []fieldowners.Manager{m}})
+		}
+	}
+	if turns("web", "db"); len(w.rows) != 0 {
+		t.Errorf("each writes to its own: %v", w.rows[0])
+	}
+	if turns("cart", "cart", "shop", "shop"); len(w.rows) != 2 {
+		t.Errorf("%d loops, want one on each of two objects", len(w.rows))
 	}
 }
 
@@ -119,13 +143,14 @@ func TestStrangerIsNoLoop(t *testing.T) {
 		{"one of the two is somebody else", func(i int) bool { return i%2 == 0 }, []string{ReasonStranger}},
 		{"another process runs both", func(int) bool { return false }, []string{ReasonLoop, ReasonStranger, ReasonStranger}},
 	} {
+		looked := 0
 		w := newWorld(t, box)
 		counted := w.Sent("coapply-ping", nil)
 		for i := range 40 {
 			w.clock = w.clock.Add(time.Second)
 			version := fmt.Sprint(i)
 			m := fieldowners.Manager{Name: []string{"coapply-ping", "coapply-pong"}[i%2], Operation: byApply}
-			w.Observe(w.object, Change{Writers: []fieldowners.Manager{m}, Version: version, Stamped: true})
+			looked += len(w.Observe(w.object, Change{Writers: []fieldowners.Manager{m}, Version: version, Stamped: true}))
 			if test.sent(i) { // the watch may be faster than the answer
 				counted.ObserveApply(apply.ApplyObservation{Result: "Configured", Object: apply.ObjectRef{ResourceVersion: version}})
 			}
@@ -135,8 +160,8 @@ func TestStrangerIsNoLoop(t *testing.T) {
 		for _, trouble := range troubles {
 			reasons = append(reasons, trouble.Reason)
 		}
-		if !slices.Equal(reasons, test.want) {
-			t.Errorf("%s: %v, want %v", test.reason, troubles, test.want)
+		if !slices.Equal(reasons, test.want) || looked != len(test.want) {
+			t.Errorf("%s: %v, to be looked at %d times; want %v", test.reason, troubles, looked, test.want)
 		}
 		if said := "under the name coapply-pong, of values alone, were not sent by this process"; len(test.want) == 1 &&
 			test.want[0] == ReasonStranger && !strings.Contains(fmt.Sprint(troubles), said) {

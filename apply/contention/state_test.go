@@ -137,8 +137,12 @@ func TestFightFromBeginToEnd(t *testing.T) {
 	}
 	other := apply.Conflict{Object: box, Path: fieldowners.MustParsePath(".spec.replicas")}
 	unknown := apply.Conflict{Object: w.object.ObjectRef, ServerPath: ".spec.replicas"}
-	if !w.mayForce("coapply-power", other) || w.mayForce("coapply-power", unknown) {
-		t.Error("another object may be forced, and the field by the server's name may not")
+	unknownOther := apply.Conflict{Object: w.object.ObjectRef, ServerPath: ".spec.paused"}
+	if !w.mayForce("coapply-power", other) || w.mayForce("coapply-power", unknown) || !w.mayForce("coapply-power", unknownOther) {
+		t.Error("another object may be forced, and another field by the server's name; the field by that name may not")
+	}
+	if troubles, news, next := w.Take(w.object.ObjectRef); troubles != nil || news != nil || next != 0 {
+		t.Errorf("told of the object, which is its parent's: %v, %v, again in %v", troubles, news, next)
 	}
 
 	w.clock = w.clock.Add(time.Minute)
@@ -178,6 +182,21 @@ func TestForceIsOneThoughTheWatchIsBehind(t *testing.T) {
 	w.fights(power, bot)
 	w.clock = w.clock.Add(time.Minute)
 	answers := w.Sent("coapply-power", nil)
+	if !w.forces("coapply-power", ".spec.replicas") {
+		t.Fatal("not even after the cool-down")
+	}
+	for reason, o := range map[string]apply.ApplyObservation{
+		"another object": {Object: box, Result: string(apply.Configured), Conflicts: map[apply.Decision]int{apply.Force: 1}},
+		"nothing forced": {Object: w.object.ObjectRef, Result: string(apply.Configured)},
+		"nothing landed": {Object: w.object.ObjectRef, Result: "Conflict", Conflicts: map[apply.Decision]int{apply.Force: 1}},
+	} {
+		if answers.ObserveApply(o); !w.forces("coapply-power", ".spec.replicas") {
+			t.Errorf("the one try was taken by an answer: %s", reason)
+		}
+	}
+	w.Sent("coapply-other", nil).ObserveApply(apply.ApplyObservation{
+		Object: w.object.ObjectRef, Result: string(apply.Configured), Conflicts: map[apply.Decision]int{apply.Force: 1},
+	})
 	forces := 0
 	for range 20 { // the other takes it back each time, and the watch shows nothing
 		if w.forces("coapply-power", ".spec.replicas") {
@@ -190,36 +209,6 @@ func TestForceIsOneThoughTheWatchIsBehind(t *testing.T) {
 	}
 	if forces != 1 {
 		t.Errorf("ours forced %d times, want once", forces)
-	}
-}
-
-func TestWhoseFightsAreTold(t *testing.T) {
-	for _, test := range []struct {
-		reason string
-		parent apply.ObjectRef
-		a, b   string
-		told   bool
-		yields []string
-	}{
-		{"ours on a foreign object", apply.ObjectRef{}, power, bot, true, []string{"coapply-power"}},
-		{"others on an object of ours", box, "hpa/Update", bot, true, nil},
-		{"others on a foreign object", apply.ObjectRef{}, "hpa/Update", bot, false, nil},
-		{"ours by update: nobody can stop it", box, "coapply-power/Update", bot, true, nil},
-		{"two of ours", box, power, "coapply-other/Apply", true, []string{"coapply-other", "coapply-power"}},
-	} {
-		w := newWorld(t, test.parent)
-		for range 5 {
-			w.take(2, test.a, "replicas")
-			w.take(2, test.b, "replicas")
-		}
-		troubles, _, _ := w.Take(w.object.subject())
-		if len(troubles) == 1 != test.told || test.told && !slices.Equal(troubles[0].Yields, test.yields) {
-			t.Errorf("%s: %+v", test.reason, troubles)
-		}
-		w.clock = w.clock.Add(10 * time.Minute)
-		if troubles, _, _ := w.Take(w.object.subject()); len(troubles) != 0 || len(w.rows) != 0 {
-			t.Errorf("%s: not over after ten minutes: %v", test.reason, troubles)
-		}
 	}
 }
 
@@ -237,33 +226,5 @@ func TestForget(t *testing.T) {
 	}
 	if n := len(w.State.fights.Active(w.clock)); n != 0 {
 		t.Errorf("%d fights are remembered", n)
-	}
-}
-
-// TestOtherFields has another field of the contested object move, and two fights about
-// one field.
-func TestOtherFields(t *testing.T) {
-	w := newWorld(t, box)
-	w.fights(power, bot)
-	w.take(0, bot, "replicas")
-	w.take(0, bot, "paused")
-	w.clock = w.clock.Add(time.Minute)
-	w.take(0, power, "paused")
-	if !w.forces("coapply-power", ".spec.replicas") {
-		t.Error("the one try was taken by another field")
-	}
-	w.take(1, power, "replicas")
-	for range 4 {
-		w.take(2, "other/Update", "replicas")
-		w.take(2, power, "replicas")
-	}
-	if len(w.rows) != 2 {
-		t.Fatalf("%d fights, want those with both", len(w.rows))
-	}
-	for i := range w.rows {
-		w.rows[i].breaker, w.rows[1-i].breaker = newBreaker(&w.Config, w.clock), newBreaker(&w.Config, w.clock.Add(-time.Minute))
-		if w.forces("coapply-power", ".spec.replicas") {
-			t.Errorf("breaker %d is open, and ours forces", i)
-		}
 	}
 }

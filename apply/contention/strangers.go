@@ -69,9 +69,6 @@ func (u Unsent) String() string {
 
 // answered records a write that this process sent, which the watch may have shown before.
 func (s *strangers) answered(version string) {
-	if version == "" {
-		return
-	}
 	s.sent.Put(version, struct{}{})
 	s.unsent = slices.DeleteFunc(s.unsent, func(w unsentWrite) bool { return w.version == version })
 }
@@ -99,7 +96,7 @@ func (c Change) applier() (string, bool) {
 	if len(c.Writers) == 1 {
 		writer = c.Writers[0]
 	}
-	return writer.Name, len(c.Writers) <= 1 && applies(writer) && (c.Stamped || c.Generation)
+	return writer.Name, applies(writer) && (c.Stamped || c.Generation)
 }
 
 // of returns what others wrote to an object as a manager, in the minute before at and at least

@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -25,8 +26,8 @@ func (w *world) writes(n int, manager string, change Change) (looked int) {
 	return looked
 }
 
-func (w *world) answer(version string) {
-	w.Sent("coapply-power", nil).ObserveApply(apply.ApplyObservation{Result: "Configured", Object: apply.ObjectRef{ResourceVersion: version}})
+func (w *world) answer(version, result string) {
+	w.Sent("coapply-power", nil).ObserveApply(apply.ApplyObservation{Result: result, Object: apply.ObjectRef{ResourceVersion: version}})
 }
 
 // TestStrangerAlone has somebody write values under the name of one of ours: no owner
@@ -39,6 +40,12 @@ func TestStrangerAlone(t *testing.T) {
 	if troubles, _, next := w.Take(box); troubles != nil || next != answerTime {
 		t.Fatalf("told before an answer can have come: %v, again in %v", troubles, next)
 	}
+	if troubles, _, next := w.Take(w.object.ObjectRef); troubles != nil || next != 0 {
+		t.Errorf("of another object: %v, again in %v", troubles, next)
+	}
+	for i := range 3 { // what changes nothing is answered with the version of somebody else's write
+		w.answer(fmt.Sprint("coapply-power-", i), "Unchanged")
+	}
 	w.clock = w.clock.Add(answerTime)
 	troubles, news, next := w.Take(box)
 	if len(troubles) != 1 || len(news) != 1 || next != lookAgain || troubles[0].Reason != ReasonStranger {
@@ -49,7 +56,9 @@ func TestStrangerAlone(t *testing.T) {
 	if text := troubles[0].String(); text != says {
 		t.Error(text)
 	}
-	w.writes(20, "coapply-power", Change{Generation: true})
+	if looked := w.writes(20, "coapply-power", Change{Generation: true}); looked != 0 {
+		t.Errorf("to be looked at %d times more", looked)
+	}
 	if again, news, _ := w.Take(box); len(again) != 1 || news != nil || again[0].String() != says {
 		t.Errorf("it goes on: %v, %v", again, news)
 	}
@@ -90,7 +99,7 @@ func TestNoStranger(t *testing.T) {
 		if test.late {
 			w.Take(box)
 			for i := range test.n {
-				w.answer(fmt.Sprint(test.manager, "-", i))
+				w.answer(fmt.Sprint(test.manager, "-", i), []string{"Created", "Configured"}[i%2])
 			}
 		}
 		w.clock = w.clock.Add(answerTime)
@@ -116,7 +125,7 @@ func TestStrangerFights(t *testing.T) {
 		}
 		change.Version, change.Generation = fmt.Sprint(i), true
 		if i%2 == 0 {
-			w.answer(change.Version)
+			w.answer(change.Version, "Configured")
 		}
 		if w.Observe(w.object, change) != nil {
 			_, told, _ := w.Take(box)
@@ -129,7 +138,7 @@ func TestStrangerFights(t *testing.T) {
 	var reasons []string
 	for _, n := range news {
 		reasons = append(reasons, n.Reason)
-		if len(n.Unsent) != 1 || n.Unsent[0].Manager != "coapply-other" {
+		if len(n.Unsent) != 1 || n.Unsent[0].Manager != "coapply-other" || fmt.Sprint(n.Unsent[0].Fields) != "[.spec.replicas]" {
 			t.Errorf("%s: unsent are %v", n.Reason, n.Unsent)
 		}
 	}
@@ -143,17 +152,20 @@ func TestWhoYields(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		policy apply.Policy
+		other  string
 		want   string
 	}{
-		{"it forces", apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Force), "; coapply-wary does not force it until the other stops"},
-		{"it forces another field", apply.OnConflict(apply.Reject).At(".spec.paused", apply.Force), ""},
-		{"it rejects", apply.OnConflict(apply.Reject), ""},
+		{"it forces", apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Force), bot, "; coapply-wary does not force it until the other stops"},
+		{"it forces another field", apply.OnConflict(apply.Reject).At(".spec.paused", apply.Force), bot, ""},
+		{"it rejects", apply.OnConflict(apply.Reject), bot, ""},
+		{"both force", apply.OnConflict(apply.Force), power, "; neither forces it until the other stops"},
 	} {
 		w := newWorld(t, box)
 		w.Guard("coapply-wary", test.policy)
-		w.fights("coapply-wary/Apply", bot)
+		w.fights("coapply-wary/Apply", test.other)
 		troubles, news, _ := w.Take(box)
-		want := ".spec.replicas of Deployment shop/web: bot/Update[scale] and coapply-wary/Apply take it from each other" + test.want
+		other := map[string]string{bot: "bot/Update[scale]"}[test.other]
+		want := ".spec.replicas of Deployment shop/web: " + cmp.Or(other, power) + " and coapply-wary/Apply take it from each other" + test.want
 		if len(troubles) != 1 || troubles[0].String() != want || (news[0].Next > 0) != (test.want != "") {
 			t.Errorf("%s: %v, %+v", test.reason, troubles, news)
 		}
@@ -174,17 +186,20 @@ func TestSeen(t *testing.T) {
 		reason        string
 		before, after metav1.Object
 		want          bool // ours applied, for certain
+		empty         bool // there is nothing to learn
 	}{
-		{"an apply", at(1, ours(1, replicas)), at(2, ours(2, replicas)), true},
-		{"an apply to a kind without generations", at(0, ours(1, replicas)), at(0, ours(2, replicas)), true},
-		{"kubectl fieldowners migrate", at(1, ours(1, paused), kubectl), at(1, ours(5, both)), false},
-		{"that, to one who owned nothing", at(1, kubectl), at(1, ours(5, replicas)), false},
-		{"the second write of a second", at(1, ours(1, replicas)), at(2, ours(1, replicas)), true},
-		{"that, of one of two", at(1, ours(5, paused), kubectl), at(2, ours(5, paused), kubectl), false},
-		{"that, after a write of another", at(1, ours(6, paused), kubectl), at(2, ours(6, paused), kubectl), true},
+		{"an apply", at(1, ours(1, replicas)), at(2, ours(2, replicas)), true, false},
+		{"an apply to a kind without generations", at(0, ours(1, replicas)), at(0, ours(2, replicas)), true, false},
+		{"kubectl fieldowners migrate", at(1, ours(1, paused), kubectl), at(1, ours(5, both)), false, false},
+		{"that, to one who owned nothing", at(1, kubectl), at(1, ours(5, replicas)), false, false},
+		{"the second write of a second", at(1, ours(1, replicas)), at(2, ours(1, replicas)), true, false},
+		{"that, of one of two", at(1, kubectl, ours(5, paused)), at(2, kubectl, ours(5, paused)), false, true},
+		{"that, after a write of another", at(1, ours(6, paused), kubectl), at(2, ours(6, paused), kubectl), true, false},
 		{"that, beside a status", at(1, ours(2, replicas), entry("kubelet", byUpdate, "status", 2, ready)),
-			at(2, ours(2, replicas), entry("kubelet", byUpdate, "status", 2, ready)), true},
-		{"a status that is not seen", at(1, ours(1, replicas)), at(1, ours(1, replicas)), false},
+			at(2, ours(2, replicas), entry("kubelet", byUpdate, "status", 2, ready)), true, false},
+		{"that, at a time that is not recorded", at(1, ours(0, replicas)), at(2, ours(0, replicas)), false, true},
+		{"a field goes, and nobody knows by whom", at(1, ours(1, both)), at(2, ours(1, paused)), false, false},
+		{"a status that is not seen", at(1, ours(1, replicas)), at(1, ours(1, replicas)), false, true},
 	} {
 		change, err := Seen(test.before, test.after)
 		if err != nil {
@@ -193,8 +208,8 @@ func TestSeen(t *testing.T) {
 		if manager, ok := change.applier(); ok != test.want || ok && manager != "coapply-power" {
 			t.Errorf("%s: %v by %q: %+v", test.reason, ok, manager, change)
 		}
-		if change.Version != "7" {
-			t.Errorf("%s: version %q", test.reason, change.Version)
+		if change.Version != "7" || change.IsEmpty() != test.empty {
+			t.Errorf("%s: version %q, empty %v", test.reason, change.Version, change.IsEmpty())
 		}
 	}
 	broken := at(1, entry("coapply-power", byApply, "", 2, broken))

@@ -99,10 +99,6 @@ type row struct {
 	again   bool
 }
 
-func (r *row) is(reason string, object apply.ObjectRef, path fieldowners.Path, a, b fieldowners.Manager) bool {
-	return r.Reason == reason && r.Object.UID == object.UID && r.Path.Equal(path) && r.A == a && r.B == b
-}
-
 // HowToStop returns how to make a manager leave a field. A release is only for managers that
 // apply: it takes nothing from one that writes by Update.
 func (s *State) HowToStop(m fieldowners.Manager) string {

@@ -25,7 +25,8 @@ func TestHowToStop(t *testing.T) {
 		"kubectl: end whatever runs kubectl scale" + nothing: {Name: "kubectl", Operation: byUpdate, Subresource: "scale"},
 		"kube-controller-manager: change or delete the autoscaler" + nothing: {
 			Name: "kube-controller-manager", Operation: byUpdate, Subresource: "scale"},
-		"bot: change its configuration, or end it" + nothing: {Name: "bot", Operation: byUpdate},
+		"bot: change its configuration, or end it" + nothing:          {Name: "bot", Operation: byUpdate},
+		"kubectl-edit: change its configuration, or end it" + nothing: {Name: "kubectl-edit", Operation: byUpdate},
 	} {
 		if got := state.HowToStop(m); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

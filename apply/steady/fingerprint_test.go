@@ -99,11 +99,18 @@ func TestNoFingerprint(t *testing.T) {
 		"of another kind":          {quantity().asks(func(r *Request) { r.Kind.Version = "v1"; r.Kind.Kind = "Other" }), false},
 		"without an entry":         {quantity().entries(none), false},
 		"with two":                 {quantity().entries(twice), false},
+		"with one that is broken":  {quantity().entries(brokenBehind), false},
 	} {
 		if _, ok := fingerprintOf(t, prints, c.proofCase); ok != c.want {
 			t.Errorf("%s: %v", name, ok)
 		}
 	}
+}
+
+// brokenBehind has our entry end in what nobody can read.
+func brokenBehind(all []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	all[1].FieldsV1 = metav1.NewFieldsV1(strings.TrimSuffix(all[1].FieldsV1.GetRawString(), "}") + `,"i:x":{}}`)
+	return all
 }
 
 // TestFingerprintSchemas: a set is looked at again by other schemas.

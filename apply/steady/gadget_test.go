@@ -48,6 +48,7 @@ type gadgetSpec struct {
 	Tree   *gadgetTree                  `json:"tree,omitempty"`
 	Modes  []gadgetRule                 `json:"modes,omitempty"`
 	Slots  []gadgetRule                 `json:"slots,omitempty"`
+	Share  gadgetShare                  `json:"share"`
 }
 
 type gadgetSize struct {
@@ -65,6 +66,10 @@ type gadgetPart struct {
 type gadgetRule struct {
 	Key   string `json:"key,omitempty"`
 	Value int64  `json:"value,omitempty"`
+}
+
+type gadgetShare struct {
+	Of resource.Quantity `json:"of"`
 }
 
 type gadgetTree struct {
@@ -129,6 +134,7 @@ Gadget:
           x-kubernetes-preserve-unknown-fields: true
           properties: {key: {type: string}}
         tree: {$ref: "#/definitions/Tree"}
+        share: {type: object, x-kubernetes-map-type: atomic, properties: {of: {x-kubernetes-int-or-string: true}}}
         modes:
           type: array
           x-kubernetes-list-type: map

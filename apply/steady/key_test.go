@@ -33,6 +33,7 @@ func TestKeyOf(t *testing.T) {
 		"labels swapped":    func(d deployment) { d.Labels["app"], d.Labels["tier"] = d.Labels["tier"], d.Labels["app"] },
 		"an annotation":     func(d deployment) { d.WithAnnotations(map[string]string{"tier": "shop"}) },
 		"an argument split": func(d deployment) { container(d).Args = []string{"serve", "--port", "=8080"} },
+		"an argument moved": func(d deployment) { container(d).Args = []string{"serve--port", "=8080"} },
 		"arguments turned":  func(d deployment) { container(d).Args = []string{"--port=8080", "serve"} },
 		"a quantity":        func(d deployment) { (*container(d).Resources.Requests)["cpu"] = resource.MustParse("2") },
 		"a quantity less":   func(d deployment) { delete(*container(d).Resources.Requests, "cpu") },

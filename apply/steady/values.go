@@ -46,7 +46,7 @@ func (h *valueHash) owned(set *fieldpath.Set, of value.Value) bool {
 // new order is a change.
 func elementOf(of value.Value, element fieldpath.PathElement) (at value.Value, index int, found bool) {
 	switch {
-	case of == nil || of.IsNull():
+	case of == nil:
 		return nil, 0, false
 	case element.FieldName != nil:
 		if !of.IsMap() {
@@ -72,7 +72,7 @@ func isElement(item value.Value, index int, element fieldpath.PathElement) bool 
 		return index == *element.Index
 	case element.Value != nil:
 		return value.Equals(item, *element.Value)
-	case element.Key == nil || !item.IsMap():
+	case !item.IsMap():
 		return false
 	}
 	fields := item.AsMap()

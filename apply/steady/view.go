@@ -117,7 +117,7 @@ func (v view) showsWhole(at seen) bool {
 	switch {
 	case !ok:
 		return false
-	case goType.Kind() == reflect.Interface, goType == reflect.TypeFor[intstr.IntOrString]():
+	case goType == reflect.TypeFor[intstr.IntOrString]():
 		return true
 	case gotypes.HasOwnForm(goType):
 		return at.exact

@@ -56,6 +56,7 @@ func TestHides(t *testing.T) {
 		"an atomic map with a newer": {[]any{"spec", "rule"}, true},
 		"the same of an item":        {[]any{"spec", "parts", part, "next"}, true},
 		"the same of a map":          {[]any{"spec", "table", "a"}, true},
+		"atomic, with a quantity":    {[]any{"spec", "share"}, true},
 		"an open map":                {[]any{"spec", "open"}, true},
 		"a newer key":                {[]any{"spec", "slots", slot, "value"}, true},
 	} {

@@ -89,7 +89,7 @@ func (c *call[T]) try(ctx context.Context, this attempt) error {
 	fresh := true
 	if handed := c.handed(ctx); handed != nil {
 		written, err := c.writeUpon(ctx, this, handed)
-		if written || err != nil {
+		if written {
 			return err
 		}
 		fresh = !c.stale
@@ -145,14 +145,14 @@ func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) 
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(c.ref.GroupVersionKind)
 	if err := c.config.LiveReader.Get(ctx, c.ref.NamespacedName, live); err != nil {
-		return live, c.failed(ctx, "reading", err)
+		return nil, c.failed(ctx, "reading", err)
 	}
 	switch uid := live.GetUID(); c.ref.UID {
 	case uid:
 	case "": // only a name was given: what has it now is the object that is meant
 		c.ref.UID = uid
 	default:
-		return live, &apply.UIDMismatchError{Object: c.ref, Err: fmt.Errorf("found uid %s", uid)}
+		return nil, &apply.UIDMismatchError{Object: c.ref, Err: fmt.Errorf("found uid %s", uid)}
 	}
 	return live, nil
 }
@@ -176,7 +176,7 @@ func (c *call[T]) landed(log logr.Logger, this attempt, live, answered *unstruct
 		return fmt.Errorf("%v was written; its answer: %w", c.ref, err)
 	}
 	if c.verify != nil {
-		if err := c.verify(answer); err != nil {
+		if err := c.verify(c.ref, answer); err != nil {
 			return err
 		}
 	}

@@ -121,9 +121,6 @@ func count(attempts int) string {
 // resultOf returns the error's name in metrics. Exhausted and Cancelled come before the stale
 // write that they may wrap.
 func resultOf(err error) string {
-	if err == nil {
-		return apply.ResultOf(nil)
-	}
 	interrupted := (*InterruptedError)(nil)
 	switch {
 	case errors.Is(err, ErrExhausted):

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
 )
 
@@ -36,7 +37,7 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 			latest.SetFinalizers(append(finalizers, finalizer))
 			return nil
 		},
-		verify: func(answer T) error { return u.verifyAdded(answer, finalizer) },
+		verify: func(ref apply.ObjectRef, answer T) error { return verifyAdded(ref, answer, finalizer) },
 	})
 }
 
@@ -52,42 +53,29 @@ func RemoveFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 		name:    "RemoveFinalizer",
 		invalid: validFinalizer(finalizer),
 		mutate: func(latest T) error {
-			if finalizers := latest.GetFinalizers(); slices.Contains(finalizers, finalizer) {
-				latest.SetFinalizers(slices.DeleteFunc(finalizers, func(f string) bool { return f == finalizer }))
-			}
+			latest.SetFinalizers(slices.DeleteFunc(latest.GetFinalizers(), func(f string) bool { return f == finalizer }))
 			return nil
 		},
-		verify:   func(answer T) error { return u.verifyRemoved(answer, finalizer) },
+		verify:   func(ref apply.ObjectRef, answer T) error { return verifyRemoved(ref, answer, finalizer) },
 		absentOK: true,
 	})
 }
 
-func (u *Updater) verifyAdded(answer client.Object, finalizer string) error {
+func verifyAdded(ref apply.ObjectRef, answer client.Object, finalizer string) error {
 	if slices.Contains(answer.GetFinalizers(), finalizer) {
 		return nil
-	}
-	ref, err := u.refer(answer)
-	if err != nil {
-		return err
 	}
 	return &FinalizerDroppedError{Object: ref, Finalizer: finalizer}
 }
 
-func (u *Updater) verifyRemoved(answer client.Object, finalizer string) error {
+func verifyRemoved(ref apply.ObjectRef, answer client.Object, finalizer string) error {
 	if !slices.Contains(answer.GetFinalizers(), finalizer) {
 		return nil
 	}
-	ref, err := u.refer(answer)
-	if err != nil {
-		return err
-	}
 	remains := &FinalizerRemainsError{Object: ref, Finalizer: finalizer}
 	ownership, unread := fieldowners.ParseReadable(answer.GetManagedFields())
-	path, err := fieldowners.ParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer))
-	if err != nil {
-		return errors.Join(remains, err)
-	}
-	if remains.Managers = ownership.OwnersOf(path); len(remains.Managers) == 0 && len(unread) > 0 {
+	path := fieldowners.MustParsePath(fmt.Sprintf(".metadata.finalizers[=%q]", finalizer)) // its name is a qualified one
+	if remains.Managers = ownership.OwnersOf(path); len(unread) > 0 {
 		return errors.Join(remains, unread[0])
 	}
 	return remains

@@ -41,6 +41,7 @@ func TestEnsureFinalizer(t *testing.T) {
 		{"absent", "the caller decides what that means", pod(), mine, []answer{with(notFound())}, "GET PUT", "", "not found"},
 		{"no domain", "core kinds refuse such names, others warn", pod(), "mine", nil, "", "", `finalizer "mine": the name needs a domain`},
 		{"no name", "the server would answer 422", pod(), "example.com/", nil, "", "", "must be non-empty"},
+		{"nothing", "it lacks more than a domain", pod(), "", nil, "", "", "must be non-empty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Log(tc.reason)

@@ -13,7 +13,7 @@ import (
 // the lane, which then need not read it.
 func handOn(ctx context.Context, shown *unstructured.Unstructured) {
 	gone := shown.GetDeletionTimestamp() != nil && len(shown.GetFinalizers()) == 0
-	if shown.GetUID() != "" && shown.GetResourceVersion() != "" && !gone {
+	if !gone {
 		lanes.HandOn(ctx, shown)
 	}
 }
@@ -42,7 +42,6 @@ func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructu
 		return false, nil
 	}
 	if err == nil {
-		c.ref.UID = handed.GetUID()
 		handOn(ctx, wanted)
 	}
 	return true, err

@@ -10,9 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/update"
 )
 
@@ -32,6 +36,7 @@ func TestAnswerIsTheNextRead(t *testing.T) {
 		sent      string
 		fails     error // all calls but the first
 		notFound  bool  // they do, as there is no object
+		leaving   bool  // the object, which is being deleted, and goes with its last finalizer
 		stale     int   // writes
 		unchanged int   // calls
 	}{
@@ -55,6 +60,13 @@ func TestAnswerIsTheNextRead(t *testing.T) {
 			},
 			mutate: labelled, sent: "GET PUT PUT GET GET GET", notFound: true,
 		},
+		"gone with its last finalizer: nothing is written upon that": {
+			leaving: true,
+			mutate: func(i int) func(*corev1.Pod) error {
+				return func(p *corev1.Pod) error { p.Finalizers = nil; return labelled(i)(p) }
+			},
+			sent: "GET PUT GET GET GET", notFound: true,
+		},
 		"recreated": {
 			between: func(t *testing.T, s *server) { s.recreate(t, pod(), "uid-2") },
 			mutate:  labelled, sent: "GET PUT PUT GET GET GET", fails: apply.ErrUIDMismatch, stale: 1,
@@ -67,6 +79,9 @@ func TestAnswerIsTheNextRead(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(pod())
+				if test.leaving {
+					s = newServer(deleting(pod(mine)))
+				}
 				u, enter := s.taking(t, update.Immediate(1))
 				object, leave := cached(t, s, pod()), enter()
 				if test.nameOnly {
@@ -118,9 +133,10 @@ func TestNothingIsHandedOnOfWhatFailed(t *testing.T) {
 		u, enter := s.taking(t, update.Immediate(1))
 		leave := enter()
 		s.puts = []answer{lost, stored, with(apierrors.NewForbidden(corev1.Resource("pods"), "pod", nil))}
-		for i := range 4 {
+		var failures [4]error
+		for i := range failures {
 			go func() {
-				_, _ = update.Do(context.Background(), u, pod(), func(p *corev1.Pod) error {
+				_, failures[i] = update.Do(context.Background(), u, pod(), func(p *corev1.Pod) error {
 					p.Labels = map[string]string{"by": fmt.Sprint(i)}
 					return nil
 				})
@@ -132,9 +148,50 @@ func TestNothingIsHandedOnOfWhatFailed(t *testing.T) {
 		if want := "GET PUT GET PUT PUT GET PUT"; s.sent() != want {
 			t.Errorf("sent %q, want %q: of a write whose answer was lost or that was refused nobody knows the object", s.sent(), want)
 		}
+		if !errors.Is(failures[0], apply.ErrRetryable) || failures[1] != nil || !errors.Is(failures[2], apply.ErrRefused) || failures[3] != nil {
+			t.Errorf("errors %v, want those of the first and the third write", failures)
+		}
 		s.requests = nil
 		if _, err := update.Do(t.Context(), u, cached(t, s, pod()), label); err != nil || s.sent() != "GET PUT" {
 			t.Errorf("sent %q, %v: something was kept of an object that nobody wrote to", s.sent(), err)
 		}
 	})
+}
+
+// TestHandedIsOfTheObject: what another program of the process hands on may be another version, or another object.
+func TestHandedIsOfTheObject(t *testing.T) {
+	for _, test := range []struct{ reason, version, uid, sent string }{
+		{"the object", "v1", "uid-1", "PUT"}, {"in another version", "v2", "uid-1", "GET PUT"}, {"another of its name", "v1", "uid-2", "GET PUT"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, set := newServer(pod()), lanes.New()
+			u, err := update.New(update.Config{Client: s.client, LiveReader: s.client, FieldManager: "test", Lanes: set})
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown := &unstructured.Unstructured{}
+			shown.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+			if err := s.store.Get(t.Context(), client.ObjectKeyFromObject(pod()), shown); err != nil {
+				t.Fatal(err)
+			}
+			shown.SetAPIVersion(test.version)
+			shown.SetUID(types.UID(test.uid))
+			key := lanes.Key{GroupKind: schema.GroupKind{Kind: "Pod"}, NamespacedName: client.ObjectKeyFromObject(pod())}
+			inside, leave, err := set.Enter(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error)
+			go func() {
+				_, err := update.Do(t.Context(), u, cached(t, s, pod()), label)
+				done <- err
+			}()
+			synctest.Wait()
+			lanes.HandOn(inside, shown)
+			leave()
+			if err := <-done; err != nil || s.sent() != test.sent {
+				t.Errorf("%s: sent %q, %v, want %q", test.reason, s.sent(), err, test.sent)
+			}
+		})
+	}
 }

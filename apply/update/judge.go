@@ -3,7 +3,6 @@ package update
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -54,14 +53,13 @@ func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 	managed := object.GetManagedFields()
 	object.SetManagedFields(nil)
 	before = copyOf(object)
-	if err := c.change(before, object); err != nil {
-		return before, false, err
+	if err = c.change(before, object); err == nil {
+		changed = !reflect.DeepEqual(before, object) && !equality.Semantic.DeepEqual(before, object) // the first costs a tenth
 	}
-	if reflect.DeepEqual(before, object) || equality.Semantic.DeepEqual(before, object) { // the first costs a tenth
+	if !changed {
 		object.SetManagedFields(managed) // without them the result would look as if nobody owned it
-		return before, false, nil
 	}
-	return before, true, nil
+	return before, changed, err
 }
 
 // rejudge calls mutate on the live object in its Go type. wanted is the live object with the
@@ -72,7 +70,7 @@ func (c *call[T]) rejudge(live *unstructured.Unstructured) (object T, wanted *un
 		return object, nil, fmt.Errorf("%v: %w", c.ref, err)
 	}
 	before, changed, err := c.judge(object)
-	if err != nil || !changed {
+	if !changed {
 		return object, nil, err
 	}
 	if wanted, err = narrow(live, before, object); err != nil {
@@ -82,18 +80,8 @@ func (c *call[T]) rejudge(live *unstructured.Unstructured) (object T, wanted *un
 		object.SetManagedFields(live.GetManagedFields())
 		return object, nil, nil
 	}
-	withoutManagedFields(wanted)
+	wanted.SetManagedFields(nil)
 	return object, wanted, nil
-}
-
-// withoutManagedFields removes the managed fields without changing maps that the object shares
-// with the one read.
-func withoutManagedFields(object *unstructured.Unstructured) {
-	if metadata, ok := object.Object["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		object.Object["metadata"] = metadata
-	}
 }
 
 // change calls mutate, and returns ErrIdentityChanged if the object is not the same any more.

@@ -74,6 +74,7 @@ func TestMutateIsCalledOnceAnAttempt(t *testing.T) {
 		{"a whole object", nil, 2},
 		{"a name", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}}, 1},
 		{"without a resourceVersion", pod(), 1},
+		{"without a uid", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod", ResourceVersion: "999"}}, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newServer(pod())

@@ -1,6 +1,11 @@
 package update_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -8,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"coapply.dev/apply/update"
 )
@@ -40,4 +46,48 @@ func TestLog(t *testing.T) {
 			t.Errorf("log (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// What is logged of calls that write nothing.
+func TestLogOfNothing(t *testing.T) {
+	for reason, test := range map[string]struct {
+		call func(ctx context.Context, u *update.Updater, given *corev1.Pod) error
+		gets []answer
+		want []string
+	}{
+		"as it is": {call: func(ctx context.Context, u *update.Updater, given *corev1.Pod) error {
+			_, err := update.Do(ctx, u, given, func(*corev1.Pod) error { return nil })
+			return err
+		}, want: []string{"nothing to write"}},
+		"as it is, by a name": {call: func(ctx context.Context, u *update.Updater, given *corev1.Pod) error {
+			given.UID = ""
+			_, err := update.Do(ctx, u, given, func(*corev1.Pod) error { return nil })
+			return err
+		}, want: []string{"attempt", "nothing to write"}},
+		"absent": {call: func(ctx context.Context, u *update.Updater, given *corev1.Pod) error {
+			_, err := update.RemoveFinalizer(ctx, u, given, mine)
+			return err
+		}, gets: []answer{with(notFound())}, want: []string{"absent, nothing to do"}},
+		"refused": {call: func(ctx context.Context, u *update.Updater, given *corev1.Pod) error {
+			_, err := update.Do(ctx, u, given, func(p *corev1.Pod) error { p.Name = "other"; return nil })
+			if !errors.Is(err, update.ErrIdentityChanged) {
+				return fmt.Errorf("want ErrIdentityChanged: %w", err)
+			}
+			return nil
+		}},
+	} {
+		s := newServer(pod(mine))
+		s.gets = test.gets
+		var said []string
+		log := funcr.NewJSON(func(line string) {
+			var parts struct{ Msg string }
+			if err := json.Unmarshal([]byte(line), &parts); err != nil {
+				t.Error(err)
+			}
+			said = append(said, parts.Msg)
+		}, funcr.Options{Verbosity: 1})
+		if err := test.call(logr.NewContext(t.Context(), log), s.updater(t), cached(t, s, pod())); err != nil || !slices.Equal(said, test.want) {
+			t.Errorf("%s: said %q, %v, want %q", reason, said, err, test.want)
+		}
+	}
 }

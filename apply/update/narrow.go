@@ -2,6 +2,7 @@ package update
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -51,16 +52,9 @@ func encode(object client.Object) (map[string]any, error) {
 // would write as 1Gi, zero values that it leaves out or adds.
 func narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
-	if err != nil {
-		return nil, fmt.Errorf("encoding it as read: %w", err)
-	}
-	is, err := encode(after)
-	if err != nil {
-		return nil, fmt.Errorf("encoding it as changed: %w", err)
-	}
-	for _, identity := range []string{"apiVersion", "kind"} { // a typed object may lack them
-		delete(was, identity)
-		delete(is, identity)
+	is, err2 := encode(after)
+	if err := errors.Join(err, err2); err != nil {
+		return nil, fmt.Errorf("encoding it: %w", err)
 	}
 	known := goType{reflect.TypeOf(after)}
 	wanted := &unstructured.Unstructured{Object: rebaseFields(live.Object, was, is, known)}
@@ -75,16 +69,12 @@ func check(wanted *unstructured.Unstructured, is map[string]any, after client.Ob
 		return nil // nothing is hidden from it
 	}
 	read := emptyLike(after)
-	if err := decode(wanted, read); err != nil {
-		return err
-	}
+	err := decode(wanted, read)
 	read.SetManagedFields(nil)
-	back, err := encode(read)
-	if err != nil {
+	back, err2 := encode(read)
+	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
-	delete(back, "apiVersion")
-	delete(back, "kind")
 	if !alikeAs(back, is, known) {
 		return fmt.Errorf("what mutate changed cannot be carried over to the object: %T reads something of it in another order or form than the server has it; use *unstructured.Unstructured", after)
 	}
@@ -124,14 +114,14 @@ func rebase(live, before, after any, known goType) any {
 	}
 	switch after := after.(type) {
 	case map[string]any:
-		live, ok := live.(map[string]any)
-		if before, isMap := before.(map[string]any); ok && (isMap || before == nil) {
+		before, _ := before.(map[string]any)
+		if live, ok := live.(map[string]any); ok {
 			return rebaseFields(live, before, after, known)
 		}
 	case []any:
-		live, isList := live.([]any)
-		before, wasList := before.([]any)
-		if isList && wasList && len(live) == len(before) {
+		live, _ := live.([]any)
+		before, _ := before.([]any)
+		if len(live) == len(before) {
 			return rebaseItems(live, before, after, known)
 		}
 	}
@@ -146,21 +136,16 @@ func same(before, after any, known goType) bool {
 // one that the Go type does not know or show, and stays.
 func rebaseFields(live, before, after map[string]any, known goType) map[string]any {
 	content := maps.Clone(live)
-	if content == nil {
-		content = map[string]any{}
-	}
 	for name, was := range before {
 		if _, still := after[name]; still {
 			continue
 		}
 		field := known.field(name)
 		held, _ := content[name].(map[string]any)
-		if was, ok := was.(map[string]any); ok && field.isStruct() && len(held) > 0 {
-			// A struct that became zero: fields that the Go type does not know stay.
-			if left := rebaseFields(held, was, nil, field); len(left) > 0 {
-				content[name] = left
-				continue
-			}
+		was, _ := was.(map[string]any)
+		if left := rebaseFields(held, was, nil, field); field.isStruct() && len(left) > 0 {
+			content[name] = left // a struct that became zero: fields that the Go type does not know stay
+			continue
 		}
 		delete(content, name)
 	}

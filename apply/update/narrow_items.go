@@ -1,7 +1,6 @@
 package update
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -38,13 +37,15 @@ func origins(before, after []any) []int {
 	places := map[string][]int{} // of what is still to be found
 	for j := range before {
 		if !taken[j] {
-			places[text(before[j])] = append(places[text(before[j])], j)
+			text := fmt.Sprintf("%#v", before[j]) // maps in the order of their keys
+			places[text] = append(places[text], j)
 		}
 	}
 	for i := range after {
-		if same := places[text(after[i])]; from[i] < 0 && len(same) > 0 {
+		text := fmt.Sprintf("%#v", after[i])
+		if same := places[text]; from[i] < 0 && len(same) > 0 {
 			match(i, same[0])
-			places[text(after[i])] = same[1:]
+			places[text] = same[1:]
 		}
 	}
 	for _, byKey := range []bool{true, false} {
@@ -60,14 +61,6 @@ func origins(before, after []any) []int {
 	return from
 }
 
-func text(value any) string {
-	encoded, err := json.Marshal(value) // maps in the order of their keys
-	if err != nil {
-		return fmt.Sprintf("%#v", value)
-	}
-	return string(encoded)
-}
-
 // mostAlike returns the index of the item that a changed item was before: of the candidates the
 // one with most values in common, and of these the nearest; -1 if there is no candidate.
 func mostAlike(before []any, taken []bool, item any, at int, byKey bool) int {
@@ -76,11 +69,11 @@ func mostAlike(before []any, taken []bool, item any, at int, byKey bool) int {
 		if taken[j] || byKey && !sameKey(before[j], item) {
 			continue
 		}
-		common, of := alike(before[j], item)
-		if !byKey && 2*common <= of {
+		common := alike(before[j], item)
+		if !byKey && 2*common <= max(values(before[j]), values(item)) {
 			continue
 		}
-		if best < 0 || common > most || common == most && distance(j, at) < distance(best, at) {
+		if common > most || common == most && distance(j, at) < distance(best, at) {
 			best, most = j, common
 		}
 	}
@@ -108,36 +101,26 @@ func sameKey(a, b any) bool {
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
-// alike returns how many values a and b have in common, and how many the larger one has.
-func alike(a, b any) (common, of int) {
+// alike returns how many values a and b have in common.
+func alike(a, b any) (common int) {
 	switch a := a.(type) {
 	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok {
-			return 0, values(a)
-		}
+		b, _ := b.(map[string]any)
 		for name, value := range a {
-			if other, ok := b[name]; ok {
-				n, _ := alike(value, other)
-				common += n
-			}
+			common += alike(value, b[name])
 		}
-		return common, max(values(a), values(b))
+		return common
 	case []any:
-		b, ok := b.([]any)
-		if !ok {
-			return 0, values(a)
-		}
+		b, _ := b.([]any)
 		for i := range min(len(a), len(b)) {
-			n, _ := alike(a[i], b[i])
-			common += n
+			common += alike(a[i], b[i])
 		}
-		return common, max(values(a), values(b))
+		return common
 	}
 	if reflect.DeepEqual(a, b) {
-		return 1, 1
+		return 1
 	}
-	return 0, 1
+	return 0
 }
 
 func values(of any) int {

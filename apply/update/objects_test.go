@@ -105,7 +105,9 @@ func TestNameOnly(t *testing.T) {
 }
 
 func TestBodyOfTheWrite(t *testing.T) {
-	s := newServer(pod())
+	live := pod()
+	live.ManagedFields = []metav1.ManagedFieldsEntry{managedBy("somebody")}
+	s := newServer(live)
 	object := cached(t, s, pod())
 	object.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "only-mine"}} // as a stripped cache gives them
 	if _, err := update.Do(t.Context(), s.updater(t), object, label); err != nil {

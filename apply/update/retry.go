@@ -64,10 +64,10 @@ func repeat(
 	this := attempt{of: backoff.Steps}
 	for {
 		inside, leave, refused := enter(ctx)
-		if refused != nil && ctx.Err() != nil {
-			return this.number, &InterruptedError{Object: object, Attempts: this.number, Context: ctx.Err(), Err: err}
-		}
 		if refused != nil {
+			if ctx.Err() != nil {
+				return this.number, &InterruptedError{Object: object, Attempts: this.number, Context: ctx.Err(), Err: err}
+			}
 			return this.number, refused
 		}
 		this.number++
@@ -90,10 +90,8 @@ func once(inside context.Context, leave func(), try func(context.Context, attemp
 
 // pause waits, at most until the context ends.
 func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(d):
 	}
 }

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/update"
 )
 
@@ -48,7 +52,13 @@ func TestRetryOnConflict(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Log(tc.reason)
-			attempts, err := update.RetryOnConflict(t.Context(), update.Immediate(5), failing(tc.fails, tc.with))
+			fails := failing(tc.fails, tc.with)
+			attempts, err := update.RetryOnConflict(t.Context(), update.Immediate(5), func(ctx context.Context) error {
+				if ctx != t.Context() {
+					t.Error("it is called with another context")
+				}
+				return fails(ctx)
+			})
 			if attempts != tc.attempts {
 				t.Errorf("attempts = %d, want %d", attempts, tc.attempts)
 			}
@@ -217,5 +227,23 @@ func TestContextHasEnded(t *testing.T) {
 	}
 	if got, want := err.Error(), "interrupted after 0 attempts: context canceled"; got != want {
 		t.Errorf("message %q, want %q", got, want)
+	}
+	interrupted, ok := errors.AsType[*update.InterruptedError](err)
+	if !ok || slices.Contains(interrupted.Unwrap(), nil) {
+		t.Errorf("error = %#v, want an InterruptedError that wraps no nil", err)
+	}
+}
+
+func TestMessages(t *testing.T) {
+	pod := apply.ObjectRef{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Pod"), NamespacedName: types.NamespacedName{Namespace: "ns", Name: "pod"}}
+	for want, err := range map[string]error{
+		"gave up on Pod ns/pod after 1 attempt: transient":                            &update.ExhaustedError{Object: pod, Attempts: 1, Err: errTransient},
+		"gave up after 2 attempts: transient":                                         &update.ExhaustedError{Attempts: 2, Err: errTransient},
+		"interrupted on Pod ns/pod after 0 attempts: transient":                       &update.InterruptedError{Object: pod, Context: errTransient},
+		"interrupted on Pod ns/pod after 1 attempt: transient; last error: transient": &update.InterruptedError{Object: pod, Attempts: 1, Context: errTransient, Err: errTransient},
+	} {
+		if err.Error() != want {
+			t.Errorf("message %q, want %q", err, want)
+		}
 	}
 }

@@ -31,10 +31,12 @@ type server struct {
 	client   client.WithWatch // counted
 	requests []string         // in their order: GET, PUT, PUT status
 	bodies   []client.Object  // of the writes
-	gets     []answer         // for the first reads; then the store's
-	puts     []answer         // for the first writes; then the store's
-	mu       sync.Mutex
-	observed []apply.UpdateObservation // under mu: calls end outside the lane
+	// untracked are the writes for which a client with read-your-writes is told not to wait.
+	untracked []bool
+	gets      []answer // for the first reads; then the store's
+	puts      []answer // for the first writes; then the store's
+	mu        sync.Mutex
+	observed  []apply.UpdateObservation // under mu: calls end outside the lane
 }
 
 // answer makes the answer to one request; pass gives the store's.
@@ -62,10 +64,12 @@ func newServer(objects ...client.Object) *server {
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
 			s.bodies = append(s.bodies, o.DeepCopyObject().(client.Object))
+			s.untracked = append(s.untracked, (&client.UpdateOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency)
 			return s.serve("PUT", &s.puts, func() error { return c.Update(ctx, o, opts...) })
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 			s.bodies = append(s.bodies, o.DeepCopyObject().(client.Object))
+			s.untracked = append(s.untracked, (&client.SubResourceUpdateOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency)
 			return s.serve("PUT "+sub, &s.puts, func() error { return c.SubResource(sub).Update(ctx, o, opts...) })
 		},
 	})

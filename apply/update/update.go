@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
 )
 
 // Do changes metadata and spec of an object. The package comment holds the
@@ -30,9 +32,9 @@ type verb[T client.Object] struct {
 	name     string
 	invalid  error // refuses the call before its first attempt
 	mutate   func(T) error
-	status   bool          // it writes through the status subresource
-	verify   func(T) error // looks at the answer; may be nil
-	absentOK bool          // an absent object is success
+	status   bool                           // it writes through the status subresource
+	verify   func(apply.ObjectRef, T) error // looks at the answer; may be nil
+	absentOK bool                           // an absent object is success
 }
 
 // put writes what is on the wire. A client with read-your-writes would begin to watch the

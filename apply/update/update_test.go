@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/update"
@@ -116,6 +115,22 @@ func TestDo(t *testing.T) {
 		reason: "the write would go to another object",
 		mutate: func(p *corev1.Pod) error { p.Name = "other"; return nil }, sent: "", err: update.ErrIdentityChanged, result: "Error",
 	}, {
+		name:   "managed fields set",
+		reason: "they are the server's, a change to them is none",
+		mutate: func(p *corev1.Pod) error { p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}; return nil }, sent: "", result: "Success",
+	}, {
+		name:   "another namespace",
+		reason: "the write would go to another object",
+		mutate: func(p *corev1.Pod) error { p.Namespace = "other"; return nil }, sent: "", err: update.ErrIdentityChanged, result: "Error",
+	}, {
+		name:   "another uid",
+		reason: "the write would be refused",
+		mutate: func(p *corev1.Pod) error { p.UID = "other"; return nil }, sent: "", err: update.ErrIdentityChanged, result: "Error",
+	}, {
+		name:   "another kind",
+		reason: "the write would be refused",
+		mutate: func(p *corev1.Pod) error { p.Kind = "Job"; return nil }, sent: "", err: update.ErrIdentityChanged, result: "Error",
+	}, {
 		name:   "no resourceVersion",
 		reason: "the write would be unconditional",
 		mutate: func(p *corev1.Pod) error { p.ResourceVersion = ""; return nil }, sent: "", err: update.ErrIdentityChanged, result: "Error",
@@ -130,6 +145,9 @@ func TestDo(t *testing.T) {
 			result, err := update.Do(t.Context(), s.updater(t), object, tc.mutate)
 			if !matches(err, tc.err) {
 				t.Errorf("error = %v, want %v", err, tc.err)
+			}
+			if errors.Is(err, apply.ErrRefused) != errors.Is(tc.err, apply.ErrRefused) {
+				t.Errorf("refused: error = %v, want %v", err, tc.err)
 			}
 			if (err == nil) != (result.Object != nil) {
 				t.Errorf("object in the result: %v, error: %v", result.Object, err)
@@ -181,30 +199,8 @@ func TestStatus(t *testing.T) {
 	if !result.Changed || result.Object.Status.Phase != corev1.PodFailed {
 		t.Errorf("result %+v", result)
 	}
-}
-
-func TestUnstructured(t *testing.T) {
-	s := newServer(pod("example.com/keep"))
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	object.SetNamespace("ns")
-	object.SetName("pod")
-	set := func(o *unstructured.Unstructured) error {
-		o.SetLabels(map[string]string{"mine": "yes"})
-		return nil
-	}
-	result, err := update.Do(t.Context(), s.updater(t), object, set)
-	if err != nil || result.Object.GetLabels()["mine"] != "yes" {
-		t.Fatalf("result %+v, %v", result, err)
-	}
-	again, err := update.Do(t.Context(), s.updater(t), result.Object, set)
-	if err != nil || again.Changed || s.sent() != "GET PUT" {
-		t.Errorf("sent %q, %v; the second call has nothing to write", s.sent(), err)
-	}
-	// A static type that is the interface does as well.
-	byInterface, err := update.EnsureFinalizer[client.Object](t.Context(), s.updater(t), object, "example.com/mine")
-	if err != nil || len(byInterface.Object.GetFinalizers()) != 2 {
-		t.Errorf("result %+v, %v", byInterface, err)
+	if slices.Contains(s.untracked, false) {
+		t.Error("a client that reads typed objects was not told so: it would watch unstructured ones")
 	}
 }
 
@@ -225,20 +221,5 @@ func TestContextEndsDuringTheRequest(t *testing.T) {
 	_, err := update.Do(ctx, s.updater(t), cached(t, s, pod()), label)
 	if !errors.Is(err, context.Canceled) || s.observed[0].Result != "Cancelled" {
 		t.Errorf("error = %v, observed %+v", err, s.observed)
-	}
-}
-
-func TestNothingToWriteTo(t *testing.T) {
-	s := newServer()
-	u := s.updater(t)
-	var none *corev1.Pod
-	if _, err := update.Do(t.Context(), u, none, label); err == nil {
-		t.Error("no object: no error")
-	}
-	if _, err := update.Do(t.Context(), u, &corev1.Pod{}, label); err == nil {
-		t.Error("no name: no error")
-	}
-	if s.sent() != "" {
-		t.Errorf("sent %q", s.sent())
 	}
 }

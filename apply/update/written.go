@@ -35,12 +35,9 @@ func (w *lastWritten) shows(object client.Object) bool {
 	if !ok {
 		return true
 	}
-	if version == unknownVersion {
-		return false
-	}
-	// That resourceVersions can be compared is KEP-5504. Others are only compared for equality.
+	// That resourceVersions can be compared is KEP-5504. Others, and unknownVersion, are only compared for equality.
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
-	if err == nil && order < 0 || err != nil && object.GetResourceVersion() != version {
+	if order < 0 || err != nil && object.GetResourceVersion() != version {
 		return false
 	}
 	w.versions.Remove(uid)
@@ -64,7 +61,7 @@ func (w *lastWritten) knows(object client.Object, wrote bool) {
 	if !ok && !wrote {
 		return
 	}
-	if order, err := resourceversion.CompareResourceVersion(version, before); err == nil && order < 0 {
+	if order, _ := resourceversion.CompareResourceVersion(version, before); order < 0 {
 		return // a later answer came first
 	}
 	w.versions.Put(uid, version)

@@ -39,6 +39,11 @@ func TestLastWritten(t *testing.T) {
 	if w.shows(object(last, "8")) {
 		t.Error("an answer that came late is taken for the last one")
 	}
+	w.knows(object(last, "10"), true)
+	w.knows(object(last, "11"), true)
+	if w.shows(object(last, "10")) {
+		t.Error("the first of two answers is taken for the last one")
+	}
 	w.knows(object(last, "not a number"), true)
 	if w.shows(object(last, "9")) || !w.shows(object(last, "not a number")) {
 		t.Error("versions that cannot be compared: only the same one shows it")

@@ -46,4 +46,6 @@ func TestCacheBehindOurOwnWrite(t *testing.T) {
 	now = cached(t, s, pod())
 	status("it has landed, which nobody knows", now, "d", "GET")
 	status("now it is known", now, "d", "")
+	status("written once more", now, "e", "GET PUT status")
+	status("and the cache shows it at once", cached(t, s, pod()), "e", "")
 }

@@ -52,7 +52,7 @@ func (t *teller) mark(ctx context.Context, subject apply.ObjectRef, troubles []c
 		return err
 	}
 	intent := apply.Intent{Config: config, Subresource: "status", UID: subject.UID}
-	if may, err := t.mayMark(ctx, intent, subject.GroupKind()); err != nil || !may {
+	if may, err := t.mayMark(ctx, intent, subject.GroupKind()); !may {
 		return err
 	}
 	_, err = t.applier.Apply(ctx, intent)
@@ -70,7 +70,7 @@ func (t *teller) mayMark(ctx context.Context, intent apply.Intent, kind schema.G
 	}
 	plan, err := t.applier.Plan(ctx, intent)
 	switch {
-	case errors.Is(err, apply.ErrUIDMismatch), err == nil && plan.Action == apply.Absent: // gone meanwhile
+	case errors.Is(err, apply.ErrUIDMismatch): // gone meanwhile
 		return false, nil
 	case err != nil && !errors.Is(err, apply.ErrRefused):
 		return false, err
@@ -118,9 +118,7 @@ func status(subject apply.ObjectRef, current []metav1.Condition, wanted metav1.C
 	if err != nil {
 		return nil, err
 	}
-	if err := unstructured.SetNestedSlice(config.Object, []any{item}, "status", "conditions"); err != nil {
-		return nil, err
-	}
+	config.Object["status"] = map[string]any{"conditions": []any{item}}
 	return client.ApplyConfigurationFromUnstructured(config), nil
 }
 

@@ -51,10 +51,8 @@ func (w watcher) changed(ctx context.Context, before, after client.Object, q que
 		logr.FromContextOrDiscard(ctx).Error(err, "managed fields cannot be read", "object", object.String())
 		return
 	}
-	if !change.IsEmpty() {
-		addAll(q, w.of.state.Observe(object, change))
-	}
-	if w.isParent() && marked(before) && tookMark(change) {
+	addAll(q, w.of.state.Observe(object, change))
+	if w.isParent() && tookMark(change) {
 		q.Add(object.ObjectRef)
 	}
 }

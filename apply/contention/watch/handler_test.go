@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,8 +26,8 @@ func ours(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: kind}
 }
 
-// newWatch has the parents Shop, Team and, without a namespace, Region. It is added to no
-// manager.
+// newWatch has the parents Shop, Team, Rumour and, without a namespace, Region. It is added to
+// no manager.
 func newWatch(t *testing.T) *Watch {
 	t.Helper()
 	state, err := contention.New(contention.Config{Ours: func(name string) bool { return strings.HasPrefix(name, "shop-") || name == contention.FieldManager }})
@@ -38,6 +40,7 @@ func newWatch(t *testing.T) *Watch {
 		mapper.Add(ours(kind), scope)
 		w.parents[ours(kind).GroupKind()] = ours(kind)
 	}
+	w.parents[ours("Rumour").GroupKind()] = ours("Rumour") // whose scope nobody knows
 	return w
 }
 
@@ -77,6 +80,8 @@ func TestWhoseObject(t *testing.T) {
 			GroupVersionKind: ours("Shop"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "mine"}, UID: "mine"}},
 		{"a Region's, which has no namespace", deployments, "Region", apply.ObjectRef{
 			GroupVersionKind: ours("Region"), NamespacedName: types.NamespacedName{Name: "mine"}, UID: "mine"}},
+		{"a Rumour's, which may have one", deployments, "Rumour", apply.ObjectRef{
+			GroupVersionKind: ours("Rumour"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "mine"}, UID: "mine"}},
 		{"one of ours is its own, whoever controls it", ours("Team"), "Shop", apply.ObjectRef{
 			GroupVersionKind: ours("Team"), NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "x"}},
 	} {
@@ -84,6 +89,10 @@ func TestWhoseObject(t *testing.T) {
 		if got := w.object(owned("x", "m", test.controller)); got.Parent != test.want || got.UID != "x" {
 			t.Errorf("%s: %+v", test.reason, got)
 		}
+		if !w.of.mu.TryLock() {
+			t.Fatalf("%s: nobody can watch another kind any more", test.reason)
+		}
+		w.of.mu.Unlock()
 	}
 	foreign := owned("x", "m", "")
 	foreign.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(true)}}
@@ -155,37 +164,74 @@ func TestAnotherOfItsName(t *testing.T) {
 func TestConditionTaken(t *testing.T) {
 	for _, test := range []struct {
 		reason, before, after string
+		kind                  schema.GroupVersionKind
 		looks                 bool
 	}{
-		{"taken out", "coapply-fights", "somebody", true},
-		{"as it was", "coapply-fights", "coapply-fights", false},
-		{"never ours", "somebody", "another", false},
+		{"taken over", "coapply-fights", "somebody", ours("Shop"), true},
+		{"taken out", "coapply-fights", "", ours("Shop"), true},
+		{"as it was", "coapply-fights", "coapply-fights", ours("Shop"), false},
+		{"never ours", "somebody", "another", ours("Shop"), false},
+		{"never ours, and taken out", "shop-web", "", ours("Shop"), false},
+		{"of what bears none", "coapply-fights", "somebody", deployments, false},
 	} {
 		q := newQueue(t)
-		w := watcher{ours("Shop"), newWatch(t)}
-		w.changed(context.Background(), owned("x", test.before, ""), owned("x", test.after, ""), q)
+		w := watcher{test.kind, newWatch(t)}
+		after := owned("x", test.after, "")
+		if test.after == "" {
+			after.ManagedFields = nil
+		}
+		w.changed(context.Background(), owned("x", test.before, ""), after, q)
 		if (q.Len() == 1) != test.looks {
 			t.Errorf("%s: %d to look at", test.reason, q.Len())
 		}
 	}
 }
 
-// TestLeftBehind has objects with and without our mark when the watch begins.
+// TestUnreadable: the log says whose managed fields cannot be read, if they concern us.
+func TestUnreadable(t *testing.T) {
+	for _, test := range []struct {
+		reason, before, after string
+		said                  int
+	}{
+		{"ours", "shop-web", "shop-web", 1},
+		{"ours before", "shop-web", "kubectl", 1},
+		{"ours from now on", "kubectl", "shop-web", 1},
+		{"nobody's", "kubectl", "kubectl", 0},
+	} {
+		said := 0
+		ctx := logr.NewContext(t.Context(), funcr.New(func(string, string) { said++ }, funcr.Options{}))
+		after := owned("x", test.after, "")
+		after.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`{"f:spec":`)
+		watcher{deployments, newWatch(t)}.changed(ctx, owned("x", test.before, ""), after, newQueue(t))
+		if said != test.said {
+			t.Errorf("%s: %d lines", test.reason, said)
+		}
+	}
+}
+
+// TestLeftBehind has objects with and without our mark when the watch begins, or when they
+// take the place of others.
 func TestLeftBehind(t *testing.T) {
 	for _, test := range []struct {
-		reason  string
-		kind    schema.GroupVersionKind
-		manager string
-		looks   bool
+		reason   string
+		kind     schema.GroupVersionKind
+		manager  string
+		replaces bool
+		looks    bool
 	}{
-		{"marked", ours("Shop"), "coapply-fights", true},
-		{"never marked", ours("Shop"), "shop-web", false},
-		{"not of ours", deployments, "coapply-fights", false},
+		{"marked", ours("Shop"), "coapply-fights", false, true},
+		{"marked, in the place of another", ours("Shop"), "coapply-fights", true, true},
+		{"never marked", ours("Shop"), "shop-web", false, false},
+		{"not of ours", deployments, "coapply-fights", false, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			q := newQueue(t)
 			w := watcher{test.kind, newWatch(t)}
-			w.found(owned("x", test.manager, ""), q)
+			if object := owned("x", test.manager, ""); test.replaces {
+				w.changed(t.Context(), owned("y", "somebody", ""), object, q)
+			} else {
+				w.found(object, q)
+			}
 			time.Sleep(w.of.state.CoolDown - time.Second)
 			synctest.Wait()
 			if q.Len() != 0 {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -143,22 +144,19 @@ func (w *Watch) isParent(kind schema.GroupVersionKind) bool {
 }
 
 // parentOf returns the parent that controls an object, or zero.
-func (w *Watch) parentOf(object client.Object) (parent apply.ObjectRef) {
+func (w *Watch) parentOf(object client.Object) apply.ObjectRef {
 	owner := metav1.GetControllerOfNoCopy(object)
 	if owner == nil {
-		return parent
+		return apply.ObjectRef{}
 	}
-	group, err := schema.ParseGroupVersion(owner.APIVersion)
-	if err != nil {
-		return parent
-	}
+	group, _ := schema.ParseGroupVersion(owner.APIVersion) // the server refuses one that does not parse
 	w.mu.RLock()
 	kind, ours := w.parents[schema.GroupKind{Group: group.Group, Kind: owner.Kind}]
 	w.mu.RUnlock()
 	if !ours {
-		return parent
+		return apply.ObjectRef{}
 	}
-	parent.GroupVersionKind, parent.Name, parent.UID = kind, owner.Name, owner.UID
+	parent := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: types.NamespacedName{Name: owner.Name}, UID: owner.UID}
 	if mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil || mapping.Scope.Name() != meta.RESTScopeNameRoot {
 		parent.Namespace = object.GetNamespace()
 	}
