@@ -51,7 +51,7 @@ func (c Call) String() string {
 	return strings.Join(strings.Fields(verb+" "+object+" "+name), " ")
 }
 
-// Always, for Fault.Times, means each matching call.
+// Always as Fault.Times means each matching call.
 const Always = -1
 
 // Fault is an answer and the calls that get the answer.

@@ -62,6 +62,13 @@ func (g *guests) leave(name string) {
 	synctest.Wait()
 }
 
+// contextOf returns the context that one has inside.
+func (g *guests) contextOf(name string) context.Context {
+	got := make(chan context.Context, 1)
+	g.told[name] <- func(inside context.Context) { got <- inside }
+	return <-got
+}
+
 func (g *guests) yield(name string) {
 	g.told[name] <- func(inside context.Context) {
 		g.inside = slices.DeleteFunc(g.inside, func(n string) bool { return n == name })

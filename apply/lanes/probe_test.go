@@ -118,7 +118,7 @@ func TestMeasure(t *testing.T) {
 		come := func(name string) {
 			g.all(name)
 			if slices.Contains(g.inside, name) {
-				g.told[name] <- func(ctx context.Context) { inside[name] = ctx }
+				inside[name] = g.contextOf(name)
 				synctest.Wait()
 			}
 		}
@@ -144,13 +144,13 @@ func TestMeasure(t *testing.T) {
 		want("it failed a moment ago", "m1.a", false)
 		g.leave("m1.a")
 		g.want("the failure holds up nobody", "alone.a")
-		g.told["alone.a"] <- func(ctx context.Context) { inside["alone.a"] = ctx }
+		inside["alone.a"] = g.contextOf("alone.a")
 		g.all("m2.a", "m3.a")
 		time.Sleep(time.Minute)
 		want("who is alone may read and write for long", "alone.a", false)
 		g.leave("alone.a")
 		want("who has left", "m1.a", false)
-		g.told["m2.a"] <- func(ctx context.Context) { inside["m2.a"] = ctx }
+		inside["m2.a"] = g.contextOf("m2.a")
 		synctest.Wait()
 		want("the failure was long ago", "m2.a", true).Failed()
 		g.leave("m2.a")

@@ -107,8 +107,7 @@ func TestOutsideOfALane(t *testing.T) {
 		g.all("alone.a", "alone.b")
 		g.told["alone.a"] <- func(inside context.Context) { lanes.HandOn(inside, "a") }
 		g.leave("alone.a")
-		var left context.Context
-		g.told["alone.b"] <- func(inside context.Context) { left = inside }
+		left := g.contextOf("alone.b")
 		g.leave("alone.b")
 		g.all("m1.a", "m2.a")
 		for reason, ctx := range map[string]context.Context{"never inside": g.t.Context(), "has left": left} {

@@ -152,6 +152,12 @@ var (
 	newReplicas = entry(manager, "Apply", "", replicasField)
 	pause       = entry("other", "Apply", "", pausedField)
 
+	oldReplicasOfFormerDays = func() metav1.ManagedFieldsEntry {
+		e := oldReplicas
+		e.APIVersion = "apps/v1beta1"
+		return e
+	}()
+
 	// former is someone else's, in an apiVersion of former days.
 	former = func() metav1.ManagedFieldsEntry {
 		e := entry("former", "Update", "", pausedField)

@@ -138,11 +138,11 @@ func (t *Transfer) readAgain(ctx context.Context, sent int) (*found, error) {
 }
 
 // sameMoves reports whether the same fields go from the same managers to the same.
-// Whether the receiver owns one already may have changed, and so may the apiVersion of an entry.
+// Whether the receiver owns one already may have changed. In another apiVersion a path may be another field.
 func sameMoves(a, b []fieldowners.Handover) bool {
 	return slices.EqualFunc(a, b, func(a, b fieldowners.Handover) bool {
 		a.ToOwned, b.ToOwned = false, false
-		return a.String() == b.String()
+		return a.String() == b.String() && a.From.APIVersion == b.From.APIVersion && a.To.APIVersion == b.To.APIVersion
 	})
 }
 

@@ -76,6 +76,11 @@ func TestTransferDo(t *testing.T) {
 			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", entry("old", "Update", "", pausedField))}},
 			err:    apply.ErrStaleWrite, text: "make the transfer anew", undo: -1,
 		},
+		"stale write, the field is owned in another apiVersion by now": {
+			reason: "there the path may be another field than was shown",
+			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", oldReplicasOfFormerDays)}},
+			err:    apply.ErrStaleWrite, text: "make the transfer anew", undo: -1,
+		},
 		"stale write, and we own the field as well by now": {
 			reason: "it still moves from the same owner to us",
 			steps:  []step{read, {patchTo("7"), stale()}, {"GET", webOf("uid-1", "8", oldReplicas, newReplicas)}, {patchTo("8"), webOf("uid-1", "9", newReplicas)}},

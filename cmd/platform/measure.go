@@ -62,7 +62,10 @@ func (d *demonstration) count(ctx context.Context) {
 		BearerToken:     strings.TrimSpace(token),
 		TLSClientConfig: rest.TLSClientConfig{Insecure: true}, // the certificate is self-signed, and both ends are this machine
 	}))
-	response := must(scraper.Do(request))
+	response, err := scraper.Do(request)
+	if err != nil {
+		fail("reading the manager's metrics: %v", err)
+	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		fail("reading the manager's metrics: %s", response.Status)

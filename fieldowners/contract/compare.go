@@ -15,9 +15,9 @@ import (
 type Rule string
 
 const (
-	// RuleOutside: a manager owns fields that the contract does not give it.
+	// RuleOutside means that a manager owns fields that the contract does not give it.
 	RuleOutside Rule = "outside-contract"
-	// RuleWide: a manager owns content by Update that the contract does not give it by Update,
+	// RuleWide means that a manager owns content by Update that the contract does not give it by Update,
 	// as after an update of the whole object.
 	RuleWide Rule = "wide-update"
 )
