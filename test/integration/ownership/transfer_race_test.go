@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	transferRaces   = 60
+	transferRaces   = 24
 	writesOfEachOne = 6
 )
 
