@@ -15,7 +15,7 @@ import (
 	"coapply.dev/test/kit/model"
 )
 
-var modelSteps = flag.Int("model.steps", 360, "random steps of TestRandomIntents, over all of its objects")
+var modelSteps = flag.Int("model.steps", 600, "random steps of TestRandomIntents, over all of its objects")
 
 // TestRandomIntents takes random intents under random policies through package
 // apply, between plain writes, foreign applies, releases and deletions, and holds

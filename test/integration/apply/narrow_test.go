@@ -27,7 +27,7 @@ import (
 // The control is a PUT of the typed object: it must fail most of the cases.
 func TestNarrowProperty(t *testing.T) {
 	t.Parallel()
-	cases := kit.Cases(t, 80)
+	cases := kit.Cases(t, 160)
 	c := gadgets(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
 	var count narrowCount

@@ -29,8 +29,8 @@ import (
 
 const (
 	ours           = "us/Apply"
-	racesByDefault = 160
-	unpinnedRaces  = 80
+	racesByDefault = 400
+	unpinnedRaces  = 200
 	racesAtOnce    = 8 // each on an object of its own
 )
 

@@ -32,7 +32,7 @@ func TestPredictRandomIntents(t *testing.T) {
 					Dice: model.NewDice(seed, uint64(i)),
 				}
 				w.Keep(t)
-				for step := range 36 {
+				for step := range 60 {
 					what := w.ForeignStep(t, w.Dice)
 					if w.Chance(0.03) {
 						what = w.forget(t)
@@ -48,7 +48,7 @@ func TestPredictRandomIntents(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	count.AtLeast(t, 250, "intents")
+	count.AtLeast(t, 400, "intents")
 	count.AtLeast(t, 50, "conflicts", "shared", "dropped and gone", "dropped and kept", "changes")
 	sure, all := count.Of["intents without doubt"], count.Of["intents"]
 	t.Logf("no doubt in %d %% of %d intents", 100*sure/all, all)
