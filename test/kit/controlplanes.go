@@ -39,8 +39,11 @@ func Main(m *testing.M) {
 }
 
 // Share starts an API server and a cluster for several processes, and returns the environment variables that name
-// them. StopAll ends both.
+// them, or nothing if the environment has them already. StopAll ends both.
 func Share(ctx context.Context) (environment []string, err error) {
+	if os.Getenv(serverVariable) != "" && os.Getenv(clusterVariable) != "" {
+		return nil, nil
+	}
 	ctrl.SetLogger(logr.Discard())
 	folder, err := os.MkdirTemp("", "coapply-test-")
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command share runs a command, such as go test with several packages, whose tests share one API server and one
 // cluster: it starts both, names them in the environment and stops them when the command has ended. Without it each
-// package starts those that its tests need.
+// package starts those that its tests need. Within another share it runs the command alone.
 //
 //	go run ./test/kit/share go test ./test/integration/...
 package main
