@@ -39,7 +39,7 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	decoded, err := c.apply(ctx, r.form, config, r.force)
 	err = withoutValues(c.ref, err) // before it is logged
 	c.exchange.Called(err)
-	c.log.V(1).Info("applied", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.resourceVersion, "error", err)
+	c.log.V(1).Info("sent an apply", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.resourceVersion, "error", err)
 	switch {
 	case err != nil && c.exchange.LastAnswer().Status != 0: // it landed, and the client cannot read how
 		err = &RetryableError{Object: c.ref, Err: fmt.Errorf("reading the answer: %w", err)}
