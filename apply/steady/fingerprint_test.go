@@ -108,12 +108,18 @@ func TestNoFingerprint(t *testing.T) {
 		"a text is not there":      {newProof(t, gadgets, gadgetOf("{name: a, port: 1}"), gadgetOf("{port: 1}")), false},
 		"nor before what is":       {newProof(t, gadgets, gadgetOf("{blob: a, labels: {a: b}}"), gadgetOf("{labels: {a: b}}")), false},
 		"a text for a list":        {newProof(t, gadgets, gadgetOf("{parts: [{name: a}]}"), gadgetOf("{parts: a}")), false},
+		"a member is not there":    {newProof(t, gadgets, finalized("[a.b/c]"), finalized("[a.b/d]")), false},
+		"a text for a set":         {newProof(t, gadgets, finalized("[a.b/c]"), finalized("a.b/c")), false},
 		"a text for a map":         {newProof(t, gadgets, gadgetOf("{labels: {a: b}}"), gadgetOf("{labels: a}")), false},
 	} {
 		if _, ok := fingerprintOf(t, prints, c.proofCase); ok != c.want {
 			t.Errorf("%s: %v", name, ok)
 		}
 	}
+}
+
+func finalized(by string) string {
+	return "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: web, namespace: shop, finalizers: " + by + "}\n"
 }
 
 // brokenBehind has our entry end in what nobody can read.
