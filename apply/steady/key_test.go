@@ -69,7 +69,7 @@ func TestKeyOf(t *testing.T) {
 			t.Errorf("%s: one key for two subresources", name)
 		}
 	}
-	for _, config := range []runtime.ApplyConfiguration{nil, (*appsv1ac.DeploymentApplyConfiguration)(nil)} {
+	for _, config := range []runtime.ApplyConfiguration{nil, (*appsv1ac.DeploymentApplyConfiguration)(nil), client.ApplyConfigurationFromUnstructured(nil)} {
 		if _, ok := keys.Of(config, "shop", ""); ok {
 			t.Errorf("a key for %T", config)
 		}
