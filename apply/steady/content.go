@@ -19,18 +19,16 @@ func (r Request) contentOf(read Read) (value.Value, error) {
 	object := read.Object
 	if read, ok := object.(runtime.Unstructured); ok { // also types that embed an unstructured.Unstructured
 		content := maps.Clone(read.UnstructuredContent())
-		if metadata, ok := content["metadata"].(map[string]any); ok {
-			metadata = maps.Clone(metadata)
-			delete(metadata, "managedFields")
-			content["metadata"] = metadata
-		}
+		metadata, _ := content["metadata"].(map[string]any) // it has our entry
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		content["metadata"] = metadata
 		return value.NewValueInterface(content), nil
 	}
 	shallow := reflect.New(reflect.TypeOf(object).Elem())
 	shallow.Elem().Set(reflect.ValueOf(object).Elem())
-	if copied, ok := reflect.TypeAssert[client.Object](shallow); ok {
-		copied.SetManagedFields(nil)
-		copied.GetObjectKind().SetGroupVersionKind(r.Kind) // typed objects are read without their kind
-	}
-	return value.NewValueReflect(shallow.Interface())
+	copied, _ := reflect.TypeAssert[client.Object](shallow) // as it was
+	copied.SetManagedFields(nil)
+	copied.GetObjectKind().SetGroupVersionKind(r.Kind) // typed objects are read without their kind
+	return value.NewValueReflect(copied)
 }

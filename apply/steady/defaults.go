@@ -74,7 +74,7 @@ func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (val
 	switch {
 	case c.servers && of.NamedType != nil:
 		return runtime.DeepCopyJSONValue(serverDefaults[*of.NamedType][field.Name])
-	case c.servers, of.NamedType != nil, field.Default == nil:
+	case c.servers, of.NamedType != nil:
 		return nil
 	}
 	encoded, err := json.Marshal(field.Default)

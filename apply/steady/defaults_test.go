@@ -42,6 +42,14 @@ Widget:
           x-kubernetes-list-map-keys: [key]
           items: {type: object, properties: {key: {type: string}, whole: {type: array, items: {type: object, properties: {a: {type: string, default: d}}}}}}
         named: {$ref: "#/definitions/Named"}
+        broken:
+          type: object
+          x-kubernetes-map-type: atomic
+          properties: {a: {type: string}, b: {type: string}, m: {type: string, default: {a: b}}, l: {type: string, default: [a]}}
+        ports: {type: array, items: {$ref: "#/definitions/io.k8s.api.networking.v1.NetworkPolicyPort"}}
+io.k8s.api.networking.v1.NetworkPolicyPort:
+  type: object
+  properties: {port: {type: integer}, protocol: {type: string}}
 Named:
   type: object
   x-kubernetes-map-type: atomic
@@ -94,7 +102,7 @@ io.k8s.api.networking.v1.NetworkPolicy:
         egress:
           type: array
           x-kubernetes-list-type: atomic
-          items: {type: object, properties: {ports: {type: array, x-kubernetes-list-type: atomic, items: {$ref: "#/definitions/io.k8s.api.networking.v1.NetworkPolicyPort"}}}}
+          items: {type: object, properties: {to: {type: string, default: x}, ports: {type: array, x-kubernetes-list-type: atomic, items: {$ref: "#/definitions/io.k8s.api.networking.v1.NetworkPolicyPort"}}}}
 io.k8s.api.networking.v1.NetworkPolicyPort:
   type: object
   properties: {port: {x-kubernetes-int-or-string: true}, protocol: {type: string}}
@@ -167,6 +175,9 @@ func TestProveDefaults(t *testing.T) {
 		"a default in a default":     {prove("{deep: {in: {}}}", "{deep: {in: {a: d}}}"), proven},
 		"entries of a table":         {prove("{table: {x: {}}}", "{table: {x: {a: d}}}"), proven},
 		"whole, in an item":          {prove("{keyed: [{key: a, whole: [{}, {a: x}]}]}", "{keyed: [{key: a, whole: [{a: d}, {a: x}]}]}"), "sets nothing"},
+		"a default of another type":  {prove("{broken: {a: x}}", "{broken: {a: x, b: z}}"), change},
+		"whole, and a field beside":  {prove("{loose: {a: x}, whole: {a: x}}", "{loose: {a: x, b: e}, whole: {a: x, b: d, n: 1}}"), proven},
+		"a server's type of others":  {prove("{ports: [{port: 53}]}", "{ports: [{port: 53, protocol: TCP}]}"), change},
 		"of an aggregated API":       {prove("{named: {a: x}}", "{named: {a: x, b: d}}"), change},
 
 		"server: a policy":         {validating("{"+rules+"}", "{"+matching+", "+rulesOf+"'*'}]}"), proven},
@@ -174,6 +185,7 @@ func TestProveDefaults(t *testing.T) {
 		"server: null":             {validating("{matchPolicy: null, "+rules+"}", "{"+matching+", "+rulesOf+"'*'}]}"), proven},
 		"server: another scope":    {validating("{"+rules+"}", "{"+matching+", "+rulesOf+"Cluster}]}"), change},
 		"server: another policy":   {validating("{"+rules+"}", "{matchPolicy: Exact, namespaceSelector: {}, objectSelector: {}, "+rulesOf+"'*'}]}"), change},
+		"server: one given":        {validating("{matchPolicy: Exact, "+rules+"}", "{matchPolicy: Exact, namespaceSelector: {}, objectSelector: {}, "+rulesOf+"'*'}]}"), proven},
 		"server: without defaults": {validating("{"+rules+"}", "{"+rulesOf+"'*'}]}"), change},
 		"server: a port":           {egress("{port: 53}", "{port: 53, protocol: TCP}"), proven},
 		"server: another protocol": {egress("{port: 53}", "{port: 53, protocol: UDP}"), change},

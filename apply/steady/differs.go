@@ -22,7 +22,7 @@ func hasEmptyItem(content any) bool {
 // a list differs from the live one. Equivalent quantities do not differ, and neither do zero
 // and absent values.
 func differs(wanted map[string]any, live value.Value) bool {
-	if live == nil || !live.IsMap() {
+	if !live.IsMap() {
 		return true
 	}
 	fields := live.AsMap()
@@ -30,7 +30,7 @@ func differs(wanted map[string]any, live value.Value) bool {
 		at, ok := fields.Get(name)
 		switch want := want.(type) {
 		case map[string]any:
-			if ok && len(want) > 0 && at.IsMap() && differs(want, at) {
+			if ok && at.IsMap() && differs(want, at) {
 				return true
 			}
 		case string:

@@ -111,9 +111,7 @@ func (f *Prints) ownersIn(entries []metav1.ManagedFieldsEntry) uint64 {
 			_, _ = hash.WriteString(text)
 			_ = hash.WriteByte(0)
 		}
-		if entry.FieldsV1 != nil {
-			_, _ = hash.Write(entry.FieldsV1.GetRawBytes())
-		}
+		_, _ = hash.Write(entry.FieldsV1.GetRawBytes())
 		_ = hash.WriteByte(0)
 	}
 	return hash.Sum64()

@@ -82,6 +82,8 @@ func TestNoFingerprint(t *testing.T) {
 	newer, gadgets := schemasOf(t, newerModels(t)), gadgetSchemas(t)
 	atomic := func() *proofCase { return newProof(t, newer, tolerates("{key: a}"), tolerates("{key: a, newer: 1}")) }
 	quantity := func() *proofCase { return newProof(t, gadgets, gadgetOf("{size: '1'}")) }
+	nothing := newProof(t, gadgets, "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: web, namespace: shop}\n")
+	nothing.read.Kind.Kind = "Other"
 	prints := NewPrints()
 	for name, c := range map[string]struct {
 		*proofCase
@@ -100,11 +102,24 @@ func TestNoFingerprint(t *testing.T) {
 		"without an entry":         {quantity().entries(none), false},
 		"with two":                 {quantity().entries(twice), false},
 		"with one that is broken":  {quantity().entries(brokenBehind), false},
+		"with one of no fields":    {quantity().entries(withoutFields(1)), false},
+		"read as another kind":     {nothing, false},
+		"an item is not there":     {newProof(t, gadgets, gadgetOf("{parts: [{name: a}]}"), gadgetOf("{parts: [{name: b}]}")), false},
+		"a text is not there":      {newProof(t, gadgets, gadgetOf("{name: a, port: 1}"), gadgetOf("{port: 1}")), false},
+		"nor before what is":       {newProof(t, gadgets, gadgetOf("{blob: a, labels: {a: b}}"), gadgetOf("{labels: {a: b}}")), false},
+		"a text for a list":        {newProof(t, gadgets, gadgetOf("{parts: [{name: a}]}"), gadgetOf("{parts: a}")), false},
+		"a member is not there":    {newProof(t, gadgets, finalized("[a.b/c]"), finalized("[a.b/d]")), false},
+		"a text for a set":         {newProof(t, gadgets, finalized("[a.b/c]"), finalized("a.b/c")), false},
+		"a text for a map":         {newProof(t, gadgets, gadgetOf("{labels: {a: b}}"), gadgetOf("{labels: a}")), false},
 	} {
 		if _, ok := fingerprintOf(t, prints, c.proofCase); ok != c.want {
 			t.Errorf("%s: %v", name, ok)
 		}
 	}
+}
+
+func finalized(by string) string {
+	return "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: web, namespace: shop, finalizers: " + by + "}\n"
 }
 
 // brokenBehind has our entry end in what nobody can read.
@@ -131,19 +146,20 @@ func TestFingerprintSchemas(t *testing.T) {
 
 // TestHugeEntry: the memory is bounded in bytes as well.
 func TestHugeEntry(t *testing.T) {
-	prints, p := NewPrints(), newProof(t, gadgetSchemas(t), gadgetOf("{name: a}"))
-	for padding, remembered := range map[int]bool{0: true, rememberedSetSize: false} {
+	prints, p := NewPrints(), newProof(t, gadgetSchemas(t), gadgetOf("{name: a}")).readAs(t, &gadget{}) // which keeps spaces
+	for size, remembered := range map[int]bool{0: true, rememberedSetSize: true, rememberedSetSize + 1: false} {
 		raw := ""
 		p.entries(func(all []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-			raw = all[1].FieldsV1.GetRawString() + strings.Repeat(" ", padding)
+			raw = strings.TrimSpace(all[1].FieldsV1.GetRawString())
+			raw += strings.Repeat(" ", max(0, size-len(raw)))
 			all[1].FieldsV1 = metav1.NewFieldsV1(raw)
 			return all
 		})
 		if _, ok := prints.Of(p.request, p.read, p.schemas); !ok {
-			t.Errorf("%d bytes more: it has none", padding)
+			t.Errorf("%d bytes: it has none", size)
 		}
 		if _, ok := prints.sets.Get(maphash.String(prints.seed, raw)); ok != remembered {
-			t.Errorf("%d bytes more: remembered %v", padding, ok)
+			t.Errorf("%d bytes: remembered %v", size, ok)
 		}
 	}
 }

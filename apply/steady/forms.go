@@ -95,9 +95,7 @@ func heldIn(object value.Value, fields *fieldpath.Set) bool {
 	fields.Iterate(func(path fieldpath.Path) {
 		at := object
 		for _, element := range path[:len(path)-1] {
-			if held {
-				at, _, held = elementOf(at, element)
-			}
+			at, _, _ = elementOf(at, element)
 		}
 		held = held && at != nil && at.IsMap()
 	})

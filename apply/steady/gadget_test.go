@@ -49,6 +49,10 @@ type gadgetSpec struct {
 	Modes  []gadgetRule                 `json:"modes,omitempty"`
 	Slots  []gadgetRule                 `json:"slots,omitempty"`
 	Share  gadgetShare                  `json:"share"`
+	Loose  []string                     `json:"loose,omitempty"`  // is a text by the schema
+	Vague  map[string]string            `json:"vague,omitempty"`  // as well
+	Joined string                       `json:"joined,omitempty"` // is a list of parts
+	Names  []string                     `json:"names,omitempty"`  // as well
 }
 
 type gadgetSize struct {
@@ -134,6 +138,10 @@ Gadget:
           x-kubernetes-preserve-unknown-fields: true
           properties: {key: {type: string}}
         tree: {$ref: "#/definitions/Tree"}
+        loose: {type: string}
+        vague: {type: string}
+        joined: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}
+        names: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}
         share: {type: object, x-kubernetes-map-type: atomic, properties: {of: {x-kubernetes-int-or-string: true}}}
         modes:
           type: array

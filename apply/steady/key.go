@@ -31,7 +31,7 @@ func NewKeys() Keys { return Keys{[2]maphash.Seed{maphash.MakeSeed(), maphash.Ma
 // like this enters the key as JSON, see shape.
 func (k Keys) Of(configuration runtime.ApplyConfiguration, manager, subresource string) (Key, bool) {
 	config := reflect.ValueOf(configuration)
-	if !config.IsValid() || config.Kind() != reflect.Pointer || config.IsNil() {
+	if config.Kind() != reflect.Pointer || config.IsNil() {
 		return Key{}, false
 	}
 	buffer := contents.Get().(*contentBytes)

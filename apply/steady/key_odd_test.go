@@ -153,8 +153,12 @@ func TestNoKey(t *testing.T) {
 	k := newKeyer()
 	ring := &odd[string]{}
 	ring.Next = ring
+	lists, maps := nest{nil}, tangle{}
+	lists[0], maps["a"] = lists, maps
 	for name, config := range map[string]runtime.ApplyConfiguration{
 		"not a number": &odd[float64]{Here: math.NaN()}, "infinite": &odd[float32]{Here: float32(math.Inf(1))}, "a ring": ring,
+		"a ring of lists": &odd[nest]{Here: lists}, "a ring of maps": &odd[tangle]{Here: maps},
+		"a writer that fails": &odd[failing]{}, "a text that fails": &odd[failingText]{}, "no pointer": flat{},
 	} {
 		if _, ok := k.Of(config, "shop", ""); ok {
 			t.Errorf("%s has a key", name)

@@ -69,13 +69,19 @@ func TestKeyOf(t *testing.T) {
 			t.Errorf("%s: one key for two subresources", name)
 		}
 	}
-	for _, config := range []runtime.ApplyConfiguration{nil, (*appsv1ac.DeploymentApplyConfiguration)(nil)} {
+	for _, config := range []runtime.ApplyConfiguration{nil, (*appsv1ac.DeploymentApplyConfiguration)(nil), client.ApplyConfigurationFromUnstructured(nil)} {
 		if _, ok := keys.Of(config, "shop", ""); ok {
 			t.Errorf("a key for %T", config)
 		}
 	}
 	raw := &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "b"}}}
 	first, ok := keys.Of(client.ApplyConfigurationFromUnstructured(raw), "shop", "")
+	if _, ok := keys.Of(samples.Shop(), "shop", ""); !ok { // its bytes are not left in front of others
+		t.Error("no key")
+	}
+	if again, ok := keys.Of(client.ApplyConfigurationFromUnstructured(raw), "shop", ""); !ok || again != first {
+		t.Error("unstructured: two keys for one content")
+	}
 	raw.Object["data"] = map[string]any{"a": "c"}
 	if second, ok2 := keys.Of(client.ApplyConfigurationFromUnstructured(raw), "shop", ""); !ok || !ok2 || first == second {
 		t.Error("unstructured: one key for two contents")

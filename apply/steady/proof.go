@@ -63,10 +63,10 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly 
 // that the schema does not have: it is left out.
 func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.TypedValue, error) {
 	live, err := typed.AsTyped(held, wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
-	atom, ok := wanted.Schema().Resolve(wanted.TypeRef())
-	if _, raw := r.Object.(runtime.Unstructured); err == nil || raw || !ok || atom.Map == nil {
+	if _, raw := r.Object.(runtime.Unstructured); err == nil || raw {
 		return live, err
 	}
+	atom, _ := wanted.Schema().Resolve(wanted.TypeRef()) // a map, as what is wanted is valid
 	known := map[string]any{}
 	held.AsMap().Iterate(func(name string, at value.Value) bool {
 		if _, declared := atom.Map.FindField(name); declared || holds(at) > 0 {
@@ -128,9 +128,7 @@ func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live 
 // which the object has something.
 func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
 	set.Leaves().Iterate(func(path fieldpath.Path) {
-		want, ok := valueAt(wanted, path)
-		there, ok2 := valueAt(live, path)
-		if ok && ok2 && holds(want) == 0 && holds(there) > 0 {
+		if holds(valueAt(wanted, path)) == 0 && holds(valueAt(live, path)) > 0 {
 			emptied = append(emptied, path.Copy())
 		}
 	})
@@ -161,17 +159,15 @@ func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	return all
 }
 
-func valueAt(of value.Value, path fieldpath.Path) (value.Value, bool) {
-	found := true
+// valueAt returns the value to which a path leads, or nil.
+func valueAt(of value.Value, path fieldpath.Path) value.Value {
 	for _, element := range path {
-		if of, _, found = elementOf(of, element); !found {
-			return nil, false
-		}
+		of, _, _ = elementOf(of, element)
 	}
-	return of, found
+	return of
 }
 
-// holds returns the number of items of a map or a list; 1 for a scalar, and 0 for null.
+// holds returns the number of items of a map or a list; 1 for a scalar, and 0 for null and nil.
 func holds(of value.Value) int {
 	switch {
 	case of == nil || of.IsNull():

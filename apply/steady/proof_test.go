@@ -107,7 +107,7 @@ func (p *proofCase) wants(t *testing.T, want string) {
 		if err != nil || exact != (want == "exactly") {
 			t.Errorf("exactly %v, %v", exact, err)
 		}
-	case err == nil || !strings.Contains(err.Error(), want):
+	case exact, err == nil, !strings.Contains(err.Error(), want):
 		t.Errorf("exactly %v, %v; want %q", exact, err, want)
 	}
 }

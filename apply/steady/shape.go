@@ -85,7 +85,7 @@ func makeShape(t reflect.Type) *shape {
 }
 
 func readingOf(t reflect.Type) reading {
-	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && writesItself(t) {
+	if writesItself(t) {
 		return itself
 	}
 	switch t.Kind() {
@@ -153,7 +153,7 @@ func addressMatters(t reflect.Type) bool {
 	if t.Implements(reflect.TypeFor[json.Marshaler]()) {
 		return false
 	}
-	return writesItself(t) || t.Kind() == reflect.Struct || t.Kind() == reflect.Array
+	return writesItself(t) || t.Kind() == reflect.Struct // an array is unread
 }
 
 func writesItself(t reflect.Type) bool {

@@ -20,24 +20,19 @@ type valueHash struct {
 func (h *valueHash) owned(set *fieldpath.Set, of value.Value) bool {
 	found := true
 	set.Members.Iterate(func(element fieldpath.PathElement) {
-		if below, ok := set.Children.Get(element); ok && !below.Empty() {
+		if _, ok := set.Children.Get(element); ok {
 			return
 		}
 		at, index, ok := elementOf(of, element)
 		found = found && ok
-		if found {
-			h.number(uint64(index))
-			h.number(h.whole(at))
-		}
+		h.number(uint64(index))
+		h.number(h.whole(at))
 	})
 	set.Children.Iterate(func(element fieldpath.PathElement) {
 		below, _ := set.Children.Get(element)
-		at, index, ok := elementOf(of, element)
-		found = found && ok
-		if found {
-			h.number(uint64(index))
-			found = h.owned(below, at)
-		}
+		at, index, _ := elementOf(of, element)
+		h.number(uint64(index))
+		found = h.owned(below, at) && found
 	})
 	return found
 }

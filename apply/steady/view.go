@@ -74,11 +74,9 @@ func (v view) shows(set *fieldpath.Set, at seen) bool {
 // below takes one step of a path. ok is false if one of the sides does not have the field, or
 // the Go type lacks a key of the item.
 func (v view) below(at seen, element fieldpath.PathElement) (below seen, ok bool) {
-	atom, found := v.server.Resolve(at.of)
+	atom, _ := v.server.Resolve(at.of)
 	list := at.goType.Kind() == reflect.Slice || at.goType.Kind() == reflect.Array
 	switch {
-	case !found:
-		return seen{}, false
 	case element.FieldName != nil:
 		return v.field(at, atom, *element.FieldName)
 	case !list || atom.List == nil:
@@ -148,8 +146,8 @@ func (v view) showsFields(at seen, server *schema.Map) bool {
 			return false
 		}
 	}
-	switch unknown, open := v.server.Resolve(server.ElementType); {
-	case !open || unknown == schema.Atom{}:
+	switch unknown, _ := v.server.Resolve(server.ElementType); {
+	case unknown == schema.Atom{}:
 		return true
 	case at.goType.Kind() == reflect.Struct: // null may be stored, and has no field
 		return false

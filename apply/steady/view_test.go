@@ -1,11 +1,13 @@
 package steady
 
 import (
+	"reflect"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
@@ -58,6 +60,12 @@ func TestHides(t *testing.T) {
 		"the same of a map":          {[]any{"spec", "table", "a"}, true},
 		"atomic, with a quantity":    {[]any{"spec", "share"}, true},
 		"an open map":                {[]any{"spec", "open"}, true},
+		"below a pointer":            {[]any{"spec", "tree", "name"}, false},
+		"a text for a list":          {[]any{"spec", "loose"}, true},
+		"an item of that text":       {[]any{"spec", "loose", part, "name"}, true},
+		"a text for a map":           {[]any{"spec", "vague"}, true},
+		"an item that is no list's":  {[]any{"spec", "joined", part, "name"}, true},
+		"an item that is a text":     {[]any{"spec", "names", part, "name"}, true},
 		"a newer key":                {[]any{"spec", "slots", slot, "value"}, true},
 	} {
 		set := fieldpath.NewSet(fieldpath.MakePathOrDie(c.path...))
@@ -72,5 +80,37 @@ func TestHides(t *testing.T) {
 		if got, want := partial.hides(set, of.Schema(), of.TypeRef()), c.hides || c.path[0] != "metadata"; got != want {
 			t.Errorf("%s of metadata alone: %v", name, got)
 		}
+	}
+}
+
+// TestHidesOneOfTwo: what is shown does not make up for what is hidden before it.
+func TestHidesOneOfTwo(t *testing.T) {
+	of := gadgetType(t)
+	for _, paths := range [][2]fieldpath.Path{
+		{fieldpath.MakePathOrDie("spec", "blob"), fieldpath.MakePathOrDie("spec", "name")},
+		{fieldpath.MakePathOrDie("spec", "any", "a"), fieldpath.MakePathOrDie("spec", "labels", "a")},
+	} {
+		if !(Read{&gadget{}, gadgetKind}).hides(fieldpath.NewSet(paths[:]...), of.Schema(), of.TypeRef()) {
+			t.Errorf("not hidden: %v", paths)
+		}
+	}
+}
+
+// TestShowsStoredForms: a type that is the server's own shows values as they are stored.
+func TestShowsStoredForms(t *testing.T) {
+	of := gadgetType(t)
+	for name, path := range map[string][]any{
+		"a quantity": {"spec", "size"}, "quantities": {"spec", "limits"}, "bytes": {"spec", "blob"}, "anything": {"spec", "any", "a"},
+	} {
+		for _, exact := range []bool{true, false} {
+			v := view{of.Schema(), map[shown]bool{}}
+			if v.shows(fieldpath.NewSet(fieldpath.MakePathOrDie(path...)), seen{reflect.TypeFor[gadget](), of.TypeRef(), exact}) != exact {
+				t.Errorf("%s: exact %v", name, exact)
+			}
+		}
+	}
+	gone := "Gone"
+	if (view{of.Schema(), map[shown]bool{}}).showsWhole(seen{reflect.TypeFor[string](), schema.TypeRef{NamedType: &gone}, true}) {
+		t.Error("what the schema does not have is shown")
 	}
 }
