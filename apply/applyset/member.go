@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
@@ -134,7 +133,7 @@ func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	}
 	live, err := r.sets.readMetadata(ctx, object)
 	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // Apply creates it, or returns what is missing
+	case apierrors.IsNotFound(err): // Apply creates it
 	case err != nil:
 		return apply.Classify(ctx, object, fmt.Errorf("reading whether it is in another set: %w", err))
 	default:

@@ -22,7 +22,7 @@ func (r *Round) announce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if now := recordOf(live); !ok || known.record != now {
+		if now := recordOf(live); known.record != now {
 			known = knownSet{record: now, partials: known.partials.Union(r.sets.recordedPartials(live))}
 		}
 	}

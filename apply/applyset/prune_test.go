@@ -147,6 +147,13 @@ func TestPruneRequests(t *testing.T) {
 			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: nobody can tell who set the label " + applyset.PartOfLabel +
 				`: managedFields[0] (manager "` + manager + `"): fieldsType is "FieldsV2", want FieldsV1`},
 		},
+		"managed fields of others that nobody can read": {
+			reason: "ours show that the label is ours",
+			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
+				o.ManagedFields = append(o.ManagedFields, metav1.ManagedFieldsEntry{Manager: "others", Operation: "Apply", FieldsType: "FieldsV2"})
+			}))}, {reads, read}, {deletes("b"), deleted(200)}},
+			deleted: []string{"ConfigMap shop/b"},
+		},
 		"the parent itself": {
 			reason: "whatever its label says",
 			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.UID = "uid-1" }))}},
@@ -253,11 +260,12 @@ func TestPruneEndsWithTheContext(t *testing.T) {
 	s := newSetScript(t)
 	round := standing(s, s.sets(apply.Policy{}))
 	ctx, end := context.WithCancel(t.Context())
-	s.expect(step{lists, page("", member("b"), member("c"))}, step{reads, ok(setParent("ConfigMap"))},
+	s.expect(step{lists, page("", member("b"), member("c"), member("d"))}, step{reads, ok(setParent("ConfigMap"))},
 		step{deletes("b"), func(r *http.Request) (*http.Response, error) { end(); return deleted(200)(r) }})
 	pruned, err := round.Prune(ctx)
-	if !errors.Is(err, context.Canceled) || len(pruned.Deleted) != 1 {
-		t.Errorf("%v, deleted %v; want the end of the context after one", err, pruned.Deleted)
+	failed := (*applyset.PruneError)(nil)
+	if !errors.As(err, &failed) || len(failed.Errs) != 1 || !errors.Is(err, context.Canceled) || len(pruned.Deleted) != 1 {
+		t.Fatalf("%v, deleted %v; want the end of the context after one", err, pruned.Deleted)
 	}
 	if !strings.HasPrefix(err.Error(), "pruning what ConfigMap shop/web emitted before: ") {
 		t.Error(err)
