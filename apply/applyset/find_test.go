@@ -70,7 +70,7 @@ func TestKindsThatAreNotFound(t *testing.T) {
 		s := newSetScript(t)
 		round := standing(s, s.sets(apply.Policy{}))
 		s.expect()
-		s.mapper = test
+		s.mapper = map[string]error{"ConfigMap": test}
 		if _, err := round.Prune(t.Context()); !errors.Is(err, test) {
 			t.Errorf("%v, want %v", err, test)
 		}

@@ -75,7 +75,7 @@ func (r *Round) send(ctx context.Context, intent apply.Intent) error {
 			return nil
 		}
 		r.version = ""
-		if errors.Is(err, apply.ErrRefused) || ctx.Err() != nil {
+		if errors.Is(err, apply.ErrRefused) {
 			return err
 		}
 	}

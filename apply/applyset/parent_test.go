@@ -3,8 +3,10 @@ package applyset_test
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,14 +56,16 @@ func TestNoSetForNothing(t *testing.T) {
 
 // A parent with a generation needs no version: nothing is pinned to one.
 func TestParentWithAGeneration(t *testing.T) {
-	s := newSetScript(t)
-	parent := setParent()
-	parent.Generation, parent.ResourceVersion = 3, ""
-	s.expect(step{reads, ok(parent)},
-		step{strings.Replace(announces("ConfigMap"), `"resourceVersion":"7",`, "", 1), fail(apierrors.NewForbidden(configMaps, "web", nil))})
-	round := s.sets(apply.Policy{}).Apply(t.Context(), parent, emitsConfigMap("a"))
-	if err := errors.Join(round.Errs...); !errors.Is(err, apply.ErrRefused) || len(round.Outcomes) > 0 {
-		t.Errorf("%v, %+v; want nothing applied", err, round.Outcomes)
+	for _, version := range []string{"", "7"} {
+		s := newSetScript(t)
+		parent := setParent()
+		parent.Generation, parent.ResourceVersion = 3, version
+		s.expect(step{reads, ok(parent)},
+			step{strings.Replace(announces("ConfigMap"), `"resourceVersion":"7",`, "", 1), fail(apierrors.NewForbidden(configMaps, "web", nil))})
+		round := s.sets(apply.Policy{}).Apply(t.Context(), parent, emitsConfigMap("a"))
+		if err := errors.Join(round.Errs...); !errors.Is(err, apply.ErrRefused) || len(round.Outcomes) > 0 {
+			t.Errorf("%v, %+v; want nothing applied", err, round.Outcomes)
+		}
 	}
 }
 
@@ -163,16 +167,19 @@ func TestPruneHoldsTheParent(t *testing.T) {
 	}
 }
 
-// After a write whose answer was lost, no version is known: the next one is pinned to none.
-func TestWritesAfterALostAnswer(t *testing.T) {
+// After a write whose answer was lost, no version is known: the next one is pinned to none, and tried three times.
+func TestWritesAfterALostAnswer(t *testing.T) { synctest.Test(t, testWritesAfterALostAnswer) }
+
+func testWritesAfterALostAnswer(t *testing.T) {
 	s := newSetScript(t)
 	unpinned := func(kinds string) string { return strings.Replace(announces(kinds), `"resourceVersion":"7",`, "", 1) }
 	lost := func(*http.Request) (*http.Response, error) { return nil, errors.New("connection lost") }
 	steps := []step{{reads, ok(setParent("ConfigMap"))}, {announces("ConfigMap,Secret"), lost}, {unpinned("ConfigMap,Secret"), ok(setParent("ConfigMap", "Secret"))}}
 	s.expect(append(steps, joins("Secret", "a")...)...)
 	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent("ConfigMap"), emits(apply.Intent{Config: corev1ac.Secret("a", "shop")}))
-	s.expect(step{lists, page("")}, step{strings.Replace(lists, "configmaps", "secrets", 1), page("")}, step{unpinned("Secret"), ok(setParent("Secret"))})
-	if _, err := round.Prune(t.Context()); err != nil {
+	steps = []step{{lists, page("")}, {strings.Replace(lists, "configmaps", "secrets", 1), page("")}}
+	s.expect(append(steps, slices.Repeat([]step{{unpinned("Secret"), lost}}, 3)...)...)
+	if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrRetryable) {
 		t.Error(err)
 	}
 }

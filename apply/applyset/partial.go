@@ -100,7 +100,7 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 func (r *Round) withPartials(to record, p partials) (record, error) {
 	var err error
 	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {
-		return to, &apply.IntentError{Object: r.parent, Err: err}
+		return record{}, &apply.IntentError{Object: r.parent, Err: err}
 	}
 	return to, nil
 }

@@ -151,6 +151,18 @@ func TestPartialIntentsAreReleased(t *testing.T) {
 	}
 }
 
+// An object of which no version can be found for the moment is released in a later round.
+func TestReleaseWithoutDiscovery(t *testing.T) {
+	s := newSetScript(t)
+	parent, down := namingParent(manager+"-applyset", `["ConfigMap/shop/a"]`), errors.New("discovery is down")
+	s.expect(step{reads, ok(parent)}, step{reads, ok(parent)})
+	round := s.sets(apply.Policy{}).Apply(t.Context(), parent, emits())
+	s.mapper = map[string]error{"ConfigMap": down}
+	if pruned, err := round.Prune(t.Context()); !errors.Is(err, down) || len(pruned.Kept) > 0 {
+		t.Errorf("%+v, %v", pruned, err)
+	}
+}
+
 // A parent names a partial intent before the first apply, and only once, and until what it set is released.
 func TestPartialIntentsAreNamedFirst(t *testing.T) {
 	s := newSetScript(t)

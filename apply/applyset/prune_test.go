@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -259,13 +261,18 @@ func TestFailedWriteToTheParent(t *testing.T) {
 func TestPruneEndsWithTheContext(t *testing.T) {
 	s := newSetScript(t)
 	round := standing(s, s.sets(apply.Policy{}))
-	ctx, end := context.WithCancel(t.Context())
+	var logged []string
+	log := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
+	ctx, end := context.WithCancel(logr.NewContext(t.Context(), log))
 	s.expect(step{lists, page("", member("b"), member("c"), member("d"))}, step{reads, ok(setParent("ConfigMap"))},
 		step{deletes("b"), func(r *http.Request) (*http.Response, error) { end(); return deleted(200)(r) }})
 	pruned, err := round.Prune(ctx)
 	failed := (*applyset.PruneError)(nil)
 	if !errors.As(err, &failed) || len(failed.Errs) != 1 || !errors.Is(err, context.Canceled) || len(pruned.Deleted) != 1 {
 		t.Fatalf("%v, deleted %v; want the end of the context after one", err, pruned.Deleted)
+	}
+	if len(logged) != 1 || !strings.Contains(logged[0], `"pruned"`) {
+		t.Errorf("logged: %q; want what was deleted", logged)
 	}
 	if !strings.HasPrefix(err.Error(), "pruning what ConfigMap shop/web emitted before: ") {
 		t.Error(err)

@@ -48,7 +48,7 @@ type setScript struct {
 
 	steps  []step
 	sent   int
-	mapper error // of every look for the versions of a kind
+	mapper map[string]error // by kind: why its versions are not known
 }
 
 // versions is a REST mapper that fails as its script says.
@@ -58,10 +58,17 @@ type versions struct {
 }
 
 func (v versions) RESTMappings(kind schema.GroupKind, of ...string) ([]*meta.RESTMapping, error) {
-	if v.mapper != nil {
-		return nil, v.mapper
+	if err := v.mapper[kind.Kind]; err != nil {
+		return nil, err
 	}
 	return v.RESTMapper.RESTMappings(kind, of...)
+}
+
+func (v versions) RESTMapping(kind schema.GroupKind, of ...string) (*meta.RESTMapping, error) {
+	if len(of) == 0 && v.mapper[kind.Kind] != nil { // else a request
+		return nil, v.mapper[kind.Kind]
+	}
+	return v.RESTMapper.RESTMapping(kind, of...)
 }
 
 func (s *setScript) RoundTrip(request *http.Request) (*http.Response, error) {
