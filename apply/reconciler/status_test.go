@@ -5,8 +5,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -64,6 +67,32 @@ func TestStatusByApply(t *testing.T) {
 	w.must(w.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, &live))
 	if live.Status.ObservedGeneration != 3 {
 		t.Errorf("written %+v", live.Status)
+	}
+}
+
+// TestEmitHasACopy: it may write to the parent, which has its kind and its managed fields.
+func TestEmitHasACopy(t *testing.T) {
+	w := newWorld(t, parent())
+	w.cached.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "other"}}
+	w.before = w.cached.DeepCopy()
+	w.config.Finalizer, w.config.Cleanup, w.config.Updater, w.config.Status = "", nil, nil, nil
+	w.config.Emit = func(p parentType) (reconciler.Emission, error) {
+		if p.Kind != "Deployment" || len(p.ManagedFields) != len(w.cached.ManagedFields) {
+			t.Errorf("%+v", p)
+		}
+		p.Annotations["kept"] = "no"
+		return reconciler.Emission{}, nil
+	}
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPausedIsLogged(t *testing.T) {
+	var log string
+	ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { log += args }, funcr.Options{}))
+	if _, err := newWorld(t, paused(parent())).reconcile(ctx); err != nil || !contains(log, reconciler.PausedAnnotation) {
+		t.Errorf("%v, logged %q", err, log)
 	}
 }
 
@@ -159,12 +188,37 @@ func TestStatusConflictIsTold(t *testing.T) {
 func TestTwoIntentsForOneObject(t *testing.T) {
 	w := newWorld(t, withFinalizer())
 	w.config.Emit = func(parentType) (reconciler.Emission, error) { return emission("a", "b", "a"), nil }
+	status := w.config.Status
+	w.config.Status = func(ctx context.Context, p parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
+		if len(a.Outcomes) != 3 || a.Outcomes[2].Object.Name != "a" {
+			t.Errorf("%+v", a.Outcomes)
+		}
+		return status(ctx, p, a)
+	}
 	_, err := w.reconcile(t.Context())
 	if !errors.Is(err, apply.ErrInvalidIntent) || !contains(err.Error(), "two intents for one object") {
 		t.Error(err)
 	}
 	if !contains(w.String(), "apply a, apply b, status") {
 		t.Errorf("%s: the second one was applied", w)
+	}
+	w.config.Status = nil
+	w.config.Emit = func(parentType) (reconciler.Emission, error) {
+		return reconciler.Emission{Intents: make([]apply.Intent, 2)}, nil
+	}
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrInvalidIntent) || contains(err.Error(), "two intents") {
+		t.Errorf("two that are for no object: %v", err)
+	}
+	pinned := emission("a", "a")
+	pinned.Intents[1].UID = "uid-a"
+	w.config.Emit = func(parentType) (reconciler.Emission, error) { return pinned, nil }
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrInvalidIntent) || !contains(err.Error(), "two intents") {
+		t.Errorf("one that is pinned: %v", err)
+	}
+	pinned.Intents[1].UID, pinned.Intents[1].Subresource = "", "status"
+	w.happened, w.fails["apply a"] = nil, apply.ErrNotOurs
+	if _, err := w.reconcile(t.Context()); err != nil || contains(w.String(), "apply status") {
+		t.Errorf("a subresource of someone else's: %v after %s", err, w)
 	}
 }
 
