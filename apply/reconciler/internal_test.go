@@ -3,6 +3,7 @@ package reconciler
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -105,4 +106,9 @@ func TestWhatIsTold(t *testing.T) {
 			<-recorder.Events
 		}
 	}
+	if got := takenBack(apply.Outcome{TakenBack: paths(2)}); !strings.HasPrefix(got, "took back .x0, .x1 of ") {
+		t.Error(got)
+	}
+	r.Events, r.news = nil, newNews()
+	unread() // to nobody
 }

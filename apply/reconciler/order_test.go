@@ -147,6 +147,13 @@ func TestOrder(t *testing.T) {
 				}
 			},
 		},
+		"the clock matters more": {
+			reason: "before what waits longer", parent: withFinalizer(), want: applied, again: true,
+			change: func(w *world) {
+				w.fails["apply a"] = apply.ErrNotOurs
+				w.reporting(reconciler.Report[parentType]{After: time.Millisecond})
+			},
+		},
 		"status without change": {
 			reason: "nothing is written; what follows needs no write", parent: withFinalizer(), want: applied + ", then",
 			change: func(w *world) {

@@ -3,6 +3,7 @@ package reconciler_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
@@ -181,6 +183,33 @@ func TestStatusConflictIsTold(t *testing.T) {
 		t.Error(err)
 	}
 	if told := w.told(); len(told) != 1 || !contains(told[0], "Warning OwnershipConflict") {
+		t.Errorf("told %q", told)
+	}
+}
+
+// forging is a reader of objects with an entry of managed fields that nobody can read.
+type forging struct{ client.Reader }
+
+func (f forging) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := f.Reader.Get(ctx, key, object, options...)
+	object.SetManagedFields(append(object.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: "forger", Operation: "Apply", FieldsType: "FieldsV2"}))
+	return err
+}
+
+// TestUnreadableIsTold, of what is emitted and of the status.
+func TestUnreadableIsTold(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.owned("a", "k")
+	applier, err := apply.New(w.store, apply.Config{FieldManager: "test", LiveReader: forging{w.store}})
+	w.must(err)
+	w.config.Applier = applier
+	w.reporting(reconciler.Report[parentType]{Apply: observed(3)})
+	w.fails["apply a"], w.fails["apply status"] = conflictOver("k"), conflictOver("k")
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Error(err)
+	}
+	told := slices.DeleteFunc(w.told(), func(event string) bool { return !contains(event, reconciler.ReasonManagedFieldsUnreadable) })
+	if len(told) != 2 || !contains(told[0], "ConfigMap shop/a") || !contains(told[1], "Deployment shop/web") {
 		t.Errorf("told %q", told)
 	}
 }
