@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -269,5 +270,20 @@ func TestDeletedUnderAnOldCache(t *testing.T) {
 	w.fails["cleanup"] = &apply.RetryableError{After: time.Hour}
 	if result, err := w.reconcile(t.Context()); err != nil || result.RequeueAfter < time.Hour {
 		t.Errorf("%+v, %v; want the wait that was asked for", result, err)
+	}
+}
+
+// A parent that was recreated under an old cache: the finalizer of the new one stays.
+func TestRecreatedUnderAnOldCache(t *testing.T) {
+	w, _ := pruning(t)
+	w.must(w.store.Patch(t.Context(), w.cached.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	w.must(w.store.Delete(t.Context(), w.cached.DeepCopy()))
+	next := withFinalizer()
+	next.UID = "uid-2"
+	w.must(w.store.Create(t.Context(), next))
+	w.cached = deleting(w.cached.DeepCopy(), finalizer)
+	w.before, w.happened = w.cached.DeepCopy(), nil
+	if result, err := w.reconcile(t.Context()); err != nil || result != (reconcile.Result{}) || w.String() != "cleanup" {
+		t.Errorf("%+v, %v after %s", result, err, w)
 	}
 }

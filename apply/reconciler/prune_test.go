@@ -195,6 +195,14 @@ func TestPruneWithTheParent(t *testing.T) {
 			reason: "the wait that the server asked for counts here too", want: "cleanup, delete a, delete b, delete c", again: true,
 			change: func(w *world) { w.fails["delete b"] = apierrors.NewTooManyRequests("busy", 10) },
 		},
+		"the parent cannot be read": {
+			reason: "the wait that the server asked for counts here too", want: "cleanup", again: true,
+			change: func(w *world) {
+				applier, err := apply.New(w.store, apply.Config{FieldManager: "test", LiveReader: busyReader{w.store}})
+				w.must(err)
+				w.config.Applier = applier
+			},
+		},
 		"the set is another tool's": {
 			reason: "nothing of it is deleted", want: "cleanup", err: apply.ErrRefused,
 			change: func(w *world) {
@@ -233,18 +241,6 @@ func TestPruneWithTheParent(t *testing.T) {
 				t.Errorf("%s:\n got %s\nwant %s", test.reason, w, test.want)
 			}
 		})
-	}
-}
-
-// A parent that is gone under an old cache has no finalizer to remove.
-func TestPruneWithAParentThatIsGone(t *testing.T) {
-	w, _ := pruning(t)
-	w.must(w.store.Patch(t.Context(), w.cached.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
-	w.must(w.store.Delete(t.Context(), w.cached.DeepCopy()))
-	w.cached = deleting(w.cached.DeepCopy(), finalizer)
-	w.before, w.happened = w.cached.DeepCopy(), nil
-	if result, err := w.reconcile(t.Context()); err != nil || result != (reconcile.Result{}) || w.String() != "cleanup" {
-		t.Errorf("%+v, %v after %s", result, err, w)
 	}
 }
 

@@ -187,6 +187,13 @@ func TestStatusConflictIsTold(t *testing.T) {
 	}
 }
 
+// busyReader reads nothing for the moment.
+type busyReader struct{ client.Reader }
+
+func (busyReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewTooManyRequests("busy", 10)
+}
+
 // forging is a reader of objects with an entry of managed fields that nobody can read.
 type forging struct{ client.Reader }
 
@@ -220,7 +227,7 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 	status := w.config.Status
 	w.config.Status = func(ctx context.Context, p parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
 		if len(a.Outcomes) != 3 || a.Outcomes[2].Object.Name != "a" {
-			t.Errorf("%+v", a.Outcomes)
+			t.Errorf("%+v", a)
 		}
 		return status(ctx, p, a)
 	}
@@ -246,6 +253,12 @@ func TestTwoIntentsForOneObject(t *testing.T) {
 	}
 	pinned.Intents[1].UID, pinned.Intents[1].Subresource = "", "status"
 	w.happened, w.fails["apply a"] = nil, apply.ErrNotOurs
+	w.config.Status = func(_ context.Context, _ parentType, a reconciler.Applied) (report reconciler.Report[parentType], err error) {
+		if len(a.Errs) != 2 || a.Outcomes[1].Object.Name != "a" {
+			t.Errorf("%+v", a)
+		}
+		return report, nil
+	}
 	if _, err := w.reconcile(t.Context()); err != nil || contains(w.String(), "apply status") {
 		t.Errorf("a subresource of someone else's: %v after %s", err, w)
 	}
