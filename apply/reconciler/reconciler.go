@@ -288,7 +288,7 @@ type part struct {
 func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen map[part]error) (apply.Outcome, error) {
 	object, err := intent.Object()
 	if err != nil {
-		return apply.Outcome{Object: object}, err
+		return apply.Outcome{}, err
 	}
 	object.UID = ""
 	this := part{object, intent.Subresource}
