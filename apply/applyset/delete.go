@@ -42,9 +42,7 @@ func (s *Sets) Delete(ctx context.Context, parent client.Object) (pruned Pruned,
 	if live.DeletionTimestamp == nil {
 		return Pruned{}, false, fmt.Errorf("%w: %v is not being deleted; nothing was deleted", ErrNotPruned, r.parent)
 	}
-	if r.recorded = recordOf(live); r.recorded == (record{}) {
-		return Pruned{}, true, nil // nothing was ever applied for the parent
-	}
+	r.recorded = recordOf(live)
 	if err := r.recorded.mayBecome(r.own); err != nil {
 		return Pruned{}, false, &apply.RefusedError{Object: r.parent, Err: err}
 	}

@@ -120,7 +120,7 @@ func TestDeleteOvertakesRounds(t *testing.T) {
 	if _, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) || !strings.Contains(err.Error(), "later round") {
 		t.Errorf("%v; want ErrNotPruned", err)
 	}
-	if _, _, err := sets.Delete(t.Context(), nil); !errors.Is(err, apply.ErrInvalidIntent) {
+	if _, done, err := sets.Delete(t.Context(), nil); done || !errors.Is(err, apply.ErrInvalidIntent) {
 		t.Errorf("no parent: %v", err)
 	}
 }

@@ -68,11 +68,9 @@ func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
 			p.fail(ctx, ref, fmt.Errorf("deleting it: %w", err))
 			return
 		}
-		now, goes := p.judgeAgain(ctx, ref)
-		if !goes {
+		if !p.judgeAgain(ctx, &ref) {
 			return
 		}
-		ref = now
 	}
 	p.errs = append(p.errs, &apply.RetryableError{Object: ref, Err: fmt.Errorf(
 		"it was written to before each of %d deletes; it was not deleted", deleteTries)})
@@ -90,22 +88,22 @@ func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 }
 
 // judgeAgain reports whether a member that changed after it was judged is still to be deleted,
-// and at which version.
-func (p *pruning) judgeAgain(ctx context.Context, ref apply.ObjectRef) (apply.ObjectRef, bool) {
-	live, err := p.sets.readMetadata(ctx, ref)
+// and sets the version at which it was judged now.
+func (p *pruning) judgeAgain(ctx context.Context, ref *apply.ObjectRef) bool {
+	live, err := p.sets.readMetadata(ctx, *ref)
 	switch {
 	case apierrors.IsNotFound(err):
-		return ref, false
+		return false
 	case err != nil:
-		p.fail(ctx, ref, fmt.Errorf("reading it: %w", err))
-		return ref, false
+		p.fail(ctx, *ref, fmt.Errorf("reading it: %w", err))
+		return false
 	case live.UID != ref.UID:
-		p.keep(ref, "it was recreated; what has its name now was left alone")
+		p.keep(*ref, "it was recreated; what has its name now was left alone")
 		p.again = true
-		return ref, false
+		return false
 	case live.Labels[PartOfLabel] != p.own.id:
-		return ref, false // no member any more
+		return false // no member any more
 	}
 	ref.ResourceVersion = live.ResourceVersion
-	return ref, p.goes(ref, live)
+	return p.goes(*ref, live)
 }

@@ -24,9 +24,6 @@ const (
 
 // next returns the lookout after a look. As long as the same objects are kept, the waits grow.
 func (l lookout) next(kept []Kept) lookout {
-	if len(kept) == 0 {
-		return lookout{}
-	}
 	after := lookout{kept: slices.Clone(kept), wait: leastLookout}
 	if slices.EqualFunc(kept, l.kept, Kept.same) {
 		after.wait = min(2*l.wait, mostLookout)

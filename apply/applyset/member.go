@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
@@ -85,7 +84,7 @@ func (r *Round) apply(ctx context.Context, one preparedIntent) (outcome apply.Ou
 		return apply.Outcome{Object: one.object}, one.err
 	case one.member:
 		outcome, err = r.applyMember(ctx, one)
-	case one.Subresource != "" && r.taken[one.object.Key()] != nil:
+	case r.taken[one.object.Key()] != nil:
 		return apply.Outcome{Object: one.object}, r.taken[one.object.Key()]
 	default:
 		outcome, err = r.sets.members.Apply(ctx, one.Intent)
@@ -112,10 +111,11 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outc
 		}
 	}()
 	one.Before = func(ctx context.Context) (inside context.Context, err error) {
-		if inside, leave, err = r.sets.holding.Enter(ctx, one.object.Key()); err != nil {
-			return ctx, err
+		inside, leave, err = r.sets.holding.Enter(ctx, one.object.Key())
+		if err == nil {
+			err = r.hold(inside, one.object)
 		}
-		return inside, r.hold(inside, one.object)
+		return inside, err
 	}
 	outcome, err := r.sets.members.Apply(ctx, one.Intent)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *Round) hold(ctx context.Context, object apply.ObjectRef) error {
 	}
 	live, err := r.sets.readMetadata(ctx, object)
 	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // Apply creates it, or returns what is missing
+	case apierrors.IsNotFound(err): // Apply creates it
 	case err != nil:
 		return apply.Classify(ctx, object, fmt.Errorf("reading whether it is in another set: %w", err))
 	default:

@@ -1,6 +1,7 @@
 package applyset_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,9 +14,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/applyset"
@@ -26,14 +29,17 @@ func TestMembers(t *testing.T) {
 	s := newSetScript(t)
 	labelled := corev1ac.ConfigMap("a", "shop").WithLabels(map[string]string{applyset.PartOfLabel: "x"})
 	other := corev1ac.ConfigMap("d", "elsewhere")
+	cluster := strings.NewReplacer("configmaps/", "/api/v1/namespaces/", `"namespace":"shop",`, "", "ConfigMap", "Namespace")
 	inElsewhere := strings.NewReplacer(`"shop"`, `"elsewhere"`, "configmaps/d", "/api/v1/namespaces/elsewhere/configmaps/d")
 	s.expect(
 		step{"GET configmaps/web", ok(setParent())},
-		step{strings.Replace(announces("ConfigMap"), `"annotations":{`,
+		step{strings.Replace(announces("ConfigMap,Namespace"), `"annotations":{`,
 			`"annotations":{"applyset.kubernetes.io/additional-namespaces":"elsewhere",`, 1), ok(named("ConfigMap", "web"))},
 		joins("ConfigMap", "b")[0], joins("ConfigMap", "b")[1],
 		step{inElsewhere.Replace(joins("ConfigMap", "d")[0].request), joins("ConfigMap", "d")[0].answer},
 		step{inElsewhere.Replace(applies("ConfigMap", "d")), created(named("ConfigMap", "d"))},
+		step{cluster.Replace(joins("ConfigMap", "e")[0].request), joins("ConfigMap", "e")[0].answer},
+		step{cluster.Replace(applies("ConfigMap", "e")), created(named("Namespace", "e"))},
 	)
 	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent(), emits(
 		apply.Intent{Config: labelled},
@@ -41,6 +47,9 @@ func TestMembers(t *testing.T) {
 		apply.Intent{Config: (*corev1ac.ConfigMapApplyConfiguration)(nil)},
 		apply.Intent{Config: corev1ac.ConfigMap("b", "shop")},
 		apply.Intent{Config: other},
+		apply.Intent{Config: corev1ac.Namespace("e")}, // in no namespace: the parent names none for it
+		apply.Intent{},
+		apply.Intent{Config: corev1ac.ConfigMap("f", "")},
 	))
 	var got []string
 	for _, err := range round.Errs {
@@ -50,15 +59,17 @@ func TestMembers(t *testing.T) {
 		"invalid intent for ConfigMap shop/a: it sets the label applyset.kubernetes.io/part-of itself",
 		"invalid intent for ConfigMap shop/web: the parent of a set is no member of it: an intent for the parent needs MustExist",
 		"invalid intent: the configuration is *v1.ConfigMapApplyConfiguration, want a non-nil pointer",
+		"invalid intent: the configuration is <nil>, want a non-nil pointer",
+		"invalid intent for ConfigMap f: a namespace is needed: ConfigMap is namespaced",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
-	if len(round.Outcomes) != 5 || round.Outcomes[3].Action != apply.Created || len(other.Labels) != 0 {
+	if len(round.Outcomes) != 8 || round.Outcomes[0].Object.Name != "a" || round.Outcomes[3].Action != apply.Created || len(other.Labels) != 0 {
 		t.Errorf("outcomes %+v, and the caller's configuration has %v", round.Outcomes, other.Labels)
 	}
 	if _, err := round.Prune(t.Context()); !errors.Is(err, applyset.ErrNotPruned) {
-		t.Errorf("pruned after three failed: %v", err)
+		t.Errorf("pruned after some failed: %v", err)
 	}
 }
 
@@ -142,6 +153,14 @@ func TestMembersAreAskedForOneAtATime(t *testing.T) {
 			parent.UID = types.UID("uid-" + parent.Name)
 			wait.Go(func() { errs[i] = errors.Join(sets.Apply(t.Context(), parent, emitsConfigMap("shared")).Errs...) })
 		}
+		synctest.Wait() // one reads, the others wait
+		short, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		late := setParent()
+		late.Name, late.UID = "late", "uid-late"
+		if err := errors.Join(sets.Apply(short, late, emitsConfigMap("shared")).Errs...); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v; want the wait to end with the context", err)
+		}
 		wait.Wait()
 		refused := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return !errors.Is(err, apply.ErrRefused) })
 		if shared.applied != 1 || len(refused) != len(errs)-1 {
@@ -176,6 +195,48 @@ func (m *sharedMember) RoundTrip(request *http.Request) (*http.Response, error) 
 		object.Labels = map[string]string{applyset.PartOfLabel: "applyset-first-v1"}
 	}
 	return ok(object)(request)
+}
+
+// After a failure nobody knows which label a member has: it is read again.
+func TestMembersAreAskedForAfterAFailure(t *testing.T) {
+	s := newSetScript(t)
+	sets := s.sets(apply.Policy{})
+	read := joins("ConfigMap", "a")[0]
+	s.expect(step{reads, ok(setParent("ConfigMap"))}, step{read.request, fail(apierrors.NewForbidden(configMaps, "a", nil))},
+		read, step{applies("ConfigMap", "a"), fail(apierrors.NewForbidden(configMaps, "a", nil))}, read)
+	s.steps = append(s.steps, joins("ConfigMap", "a")[1])
+	for _, want := range []error{apply.ErrRefused, apply.ErrRefused, nil} {
+		err := errors.Join(sets.Apply(t.Context(), setParent("ConfigMap"), emitsConfigMap("a")).Errs...)
+		if !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+}
+
+// A subresource of an object that is someone else's is left alone, and one of an object that could not be applied is not.
+func TestSubresourcesOfWhatIsNotApplied(t *testing.T) {
+	part := step{`PATCH configmaps/a/part?fieldManager=` + manager + ` {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"shop"}}`,
+		ok(named("ConfigMap", "a"))}
+	theirs := func(client.Object) bool { return false }
+	for reason, test := range map[string]struct {
+		belongs func(client.Object) bool
+		steps   []step
+		errs    int
+	}{
+		"someone else's": {theirs, slices.Repeat([]step{{"GET configmaps/a", ok(named("ConfigMap", "a"))}}, 3), 2},
+		"refused":        {nil, []step{joins("ConfigMap", "a")[0], {applies("ConfigMap", "a"), fail(apierrors.NewForbidden(configMaps, "a", nil))}, part}, 1},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s := newSetScript(t)
+			s.expect(append([]step{{reads, ok(setParent("ConfigMap"))}, {withPartials(announces("ConfigMap"), "ConfigMap/shop/a/part"), ok(setParent("ConfigMap"))}}, test.steps...)...)
+			round := s.sets(apply.Policy{}).Apply(t.Context(), setParent("ConfigMap"), emits(
+				apply.Intent{Config: corev1ac.ConfigMap("a", "shop"), Belongs: test.belongs},
+				apply.Intent{Config: corev1ac.ConfigMap("a", "shop"), Subresource: "part"}))
+			if len(round.Errs) != test.errs || errors.Is(errors.Join(round.Errs...), apply.ErrNotOurs) != (test.belongs != nil) || round.Outcomes[1].Object.Name != "a" {
+				t.Errorf("%v, %+v", round.Errs, round.Outcomes)
+			}
+		})
+	}
 }
 
 // One manager gives up with the second intent what only the first one lists.

@@ -22,7 +22,7 @@ func (r *Round) announce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if now := recordOf(live); !ok || known.record != now {
+		if now := recordOf(live); known.record != now {
 			known = knownSet{record: now, partials: known.partials.Union(r.sets.recordedPartials(live))}
 		}
 	}
@@ -75,7 +75,7 @@ func (r *Round) send(ctx context.Context, intent apply.Intent) error {
 			return nil
 		}
 		r.version = ""
-		if errors.Is(err, apply.ErrRefused) || ctx.Err() != nil {
+		if errors.Is(err, apply.ErrRefused) {
 			return err
 		}
 	}

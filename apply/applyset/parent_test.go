@@ -3,8 +3,10 @@ package applyset_test
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +14,98 @@ import (
 
 	"coapply.dev/apply"
 )
+
+// A parent that is not the one that was given, or has a set of others, stays as it is, and nothing is applied for it.
+func TestParentsThatAreNotWrittenTo(t *testing.T) {
+	for reason, test := range map[string]struct {
+		live   func(*corev1.ConfigMap)
+		answer answer
+		err    error
+	}{
+		"recreated":        {live: func(p *corev1.ConfigMap) { p.UID = "uid-2" }, err: apply.ErrUIDMismatch},
+		"gone":             {answer: fail(apierrors.NewNotFound(configMaps, "web")), err: apply.ErrUIDMismatch},
+		"not readable":     {answer: fail(apierrors.NewForbidden(configMaps, "web", nil)), err: apply.ErrRefused},
+		"another tool's":   {live: func(p *corev1.ConfigMap) { p.Annotations["applyset.kubernetes.io/tooling"] = "kubectl/v1.27" }, err: apply.ErrRefused},
+		"another object's": {live: func(p *corev1.ConfigMap) { p.Labels["applyset.kubernetes.io/id"] = "applyset-other-v1" }, err: apply.ErrRefused},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s := newSetScript(t)
+			if test.live != nil {
+				live := setParent("ConfigMap")
+				test.live(live)
+				test.answer = ok(live)
+			}
+			s.expect(step{reads, test.answer})
+			round := s.sets(apply.Policy{}).Apply(t.Context(), setParent("ConfigMap"), emitsConfigMap("a"))
+			if err := errors.Join(round.Errs...); !errors.Is(err, test.err) || len(round.Outcomes) > 0 {
+				t.Errorf("%v, %+v; want %v", err, round.Outcomes, test.err)
+			}
+		})
+	}
+}
+
+// A parent that never had a set, and emits nothing, gets none.
+func TestNoSetForNothing(t *testing.T) {
+	s := newSetScript(t)
+	s.expect(step{reads, ok(setParent())})
+	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent(), emits())
+	if _, err := round.Prune(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A parent with a generation needs no version: nothing is pinned to one.
+func TestParentWithAGeneration(t *testing.T) {
+	for _, version := range []string{"", "7"} {
+		s := newSetScript(t)
+		parent := setParent()
+		parent.Generation, parent.ResourceVersion = 3, version
+		s.expect(step{reads, ok(parent)},
+			step{strings.Replace(announces("ConfigMap"), `"resourceVersion":"7",`, "", 1), fail(apierrors.NewForbidden(configMaps, "web", nil))})
+		round := s.sets(apply.Policy{}).Apply(t.Context(), parent, emitsConfigMap("a"))
+		if err := errors.Join(round.Errs...); !errors.Is(err, apply.ErrRefused) || len(round.Outcomes) > 0 {
+			t.Errorf("%v, %+v; want nothing applied", err, round.Outcomes)
+		}
+	}
+}
+
+// An intent for the parent makes it no member: with MustExist it is as any other object that someone else creates.
+func TestPartialIntentForTheParent(t *testing.T) {
+	s := newSetScript(t)
+	s.expect(step{reads, ok(setParent())}, step{withPartials(announces(""), "ConfigMap/shop/web"), ok(setParent(""))}, step{reads, ok(setParent(""))},
+		step{`PATCH configmaps/web?fieldManager=` + manager +
+			` {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"web","namespace":"shop","uid":"uid-1"}}`, ok(setParent(""))})
+	if round := s.sets(apply.Policy{}).Apply(t.Context(), setParent(), emits(partial("web"))); len(round.Errs) > 0 {
+		t.Error(round.Errs)
+	}
+}
+
+// A parent that says other things than this process knows is read: a cache may be behind, and others may write to it.
+func TestWhatTheParentSaysNow(t *testing.T) {
+	for reason, test := range map[string]struct {
+		live  *corev1.ConfigMap
+		steps []step // after the parent is read again
+	}{
+		"the cache is behind": {setParent("ConfigMap"), []step{{applies("ConfigMap", "a"), ok(named("ConfigMap", "a"))}}},
+		"its set was removed": {setParent(), []step{{announces("ConfigMap"), ok(setParent("ConfigMap"))},
+			{applies("ConfigMap", "a"), ok(named("ConfigMap", "a"))}, {lists, page("", member("a"))}}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s := newSetScript(t)
+			sets := s.sets(apply.Policy{})
+			round := standing(s, sets)
+			s.expect(step{lists, page("", member("a"))})
+			if _, err := round.Prune(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.expect(append([]step{{reads, ok(test.live)}}, test.steps...)...)
+			round = sets.Apply(t.Context(), setParent(), emitsConfigMap("a"))
+			if _, err := round.Prune(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
 
 // Nothing is deleted for a parent that is not the one that was emitted from.
 func TestPruneHoldsTheParent(t *testing.T) {
@@ -70,6 +164,23 @@ func TestPruneHoldsTheParent(t *testing.T) {
 				t.Errorf("%v, %+v; want nothing deleted and %q", err, pruned, test.says)
 			}
 		})
+	}
+}
+
+// After a write whose answer was lost, no version is known: the next one is pinned to none, and tried three times.
+func TestWritesAfterALostAnswer(t *testing.T) { synctest.Test(t, testWritesAfterALostAnswer) }
+
+func testWritesAfterALostAnswer(t *testing.T) {
+	s := newSetScript(t)
+	unpinned := func(kinds string) string { return strings.Replace(announces(kinds), `"resourceVersion":"7",`, "", 1) }
+	lost := func(*http.Request) (*http.Response, error) { return nil, errors.New("connection lost") }
+	steps := []step{{reads, ok(setParent("ConfigMap"))}, {announces("ConfigMap,Secret"), lost}, {unpinned("ConfigMap,Secret"), ok(setParent("ConfigMap", "Secret"))}}
+	s.expect(append(steps, joins("Secret", "a")...)...)
+	round := s.sets(apply.Policy{}).Apply(t.Context(), setParent("ConfigMap"), emits(apply.Intent{Config: corev1ac.Secret("a", "shop")}))
+	steps = []step{{lists, page("")}, {strings.Replace(lists, "configmaps", "secrets", 1), page("")}}
+	s.expect(append(steps, slices.Repeat([]step{{unpinned("Secret"), lost}}, 3)...)...)
+	if _, err := round.Prune(t.Context()); !errors.Is(err, apply.ErrRetryable) {
+		t.Error(err)
 	}
 }
 

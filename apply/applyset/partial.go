@@ -68,7 +68,7 @@ func saysOf(p partials, before string) (string, error) {
 		names = append(names, key.String())
 	}
 	raw, err := json.Marshal(names)
-	if err == nil && len(raw) > partialsLimit {
+	if len(raw) > partialsLimit {
 		err = fmt.Errorf("%d partial intents, with MustExist or a Subresource, are more than its annotation %s can name in %d bytes",
 			len(p), partialsAnnotation, partialsLimit)
 	}
@@ -79,16 +79,12 @@ func saysOf(p partials, before string) (string, error) {
 // field manager owns it: otherwise whoever may write to a parent could make us give up fields
 // of any object.
 func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
-	says := parent.Annotations[partialsAnnotation]
-	if says == "" {
-		return partials{}
-	}
 	ownership, _ := fieldowners.ParseReadable(parent.ManagedFields)
 	if !owns(s.parents, partialsPath, ownership) {
 		return partials{}
 	}
 	var names []string
-	if err := json.Unmarshal([]byte(says), &names); err != nil {
+	if err := json.Unmarshal([]byte(parent.Annotations[partialsAnnotation]), &names); err != nil {
 		return partials{}
 	}
 	recorded := partials{}
@@ -104,7 +100,7 @@ func (s *Sets) recordedPartials(parent *metav1.PartialObjectMetadata) partials {
 func (r *Round) withPartials(to record, p partials) (record, error) {
 	var err error
 	if to.partials, err = saysOf(p, r.recorded.partials); err != nil {
-		return to, &apply.IntentError{Object: r.parent, Err: err}
+		return record{}, &apply.IntentError{Object: r.parent, Err: err}
 	}
 	return to, nil
 }

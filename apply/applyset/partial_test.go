@@ -1,8 +1,10 @@
 package applyset_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 )
 
 const partialsName = "coapply.dev/partial-intents"
@@ -112,6 +115,13 @@ func TestPartialIntentsAreReleased(t *testing.T) {
 			parent: namingParent(ours, named1), steps: []step{{"GET configmaps/a", fail(apierrors.NewTooManyRequests("busy", 0))}},
 			err: apply.ErrRetryable,
 		},
+		"a version that is no more": {
+			parent: namingParent(ours, named1), steps: []step{{"GET configmaps/a", fail(apierrors.NewNotFound(configMaps, ""))}, nothingLeft},
+		},
+		"refused": { // which another round may do
+			parent: namingParent(ours, named1), steps: []step{read, {bare("a", ""), fail(apierrors.NewForbidden(configMaps, "a", nil))}},
+			err: apply.ErrRefused,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetScript(t)
@@ -141,7 +151,19 @@ func TestPartialIntentsAreReleased(t *testing.T) {
 	}
 }
 
-// A parent names a partial intent before the first apply, and only once.
+// An object of which no version can be found for the moment is released in a later round.
+func TestReleaseWithoutDiscovery(t *testing.T) {
+	s := newSetScript(t)
+	parent, down := namingParent(manager+"-applyset", `["ConfigMap/shop/a"]`), errors.New("discovery is down")
+	s.expect(step{reads, ok(parent)}, step{reads, ok(parent)})
+	round := s.sets(apply.Policy{}).Apply(t.Context(), parent, emits())
+	s.mapper = map[string]error{"ConfigMap": down}
+	if pruned, err := round.Prune(t.Context()); !errors.Is(err, down) || len(pruned.Kept) > 0 {
+		t.Errorf("%+v, %v", pruned, err)
+	}
+}
+
+// A parent names a partial intent before the first apply, and only once, and until what it set is released.
 func TestPartialIntentsAreNamedFirst(t *testing.T) {
 	s := newSetScript(t)
 	sets := s.sets(apply.Policy{})
@@ -160,6 +182,31 @@ func TestPartialIntentsAreNamedFirst(t *testing.T) {
 		if _, err := round.Prune(t.Context()); err != nil {
 			t.Errorf("round %d: %v", n, err)
 		}
+	}
+	changed := named("ConfigMap", "a")
+	changed.ResourceVersion = "2"
+	s.expect(step{reads, ok(naming)}, step{"GET configmaps/a", ok(owned("a"))}, step{bare("a", ""), ok(changed)},
+		step{withPartials(announces(""), []string{}...), ok(setParent(""))})
+	if pruned, err := sets.Apply(t.Context(), naming, emits()).Prune(t.Context()); err != nil || len(pruned.Released) != 1 {
+		t.Errorf("emitted no longer: %+v, %v", pruned, err)
+	}
+}
+
+// The end of the context is told once, not for each that is left.
+func TestReleasesEndWithTheContext(t *testing.T) {
+	s := newSetScript(t)
+	parent := namingParent(manager+"-applyset", `["ConfigMap/shop/a","ConfigMap/shop/b","ConfigMap/shop/c"]`)
+	s.expect(step{reads, ok(parent)})
+	round := s.sets(apply.Policy{}).Apply(t.Context(), parent, emits())
+	ctx, end := context.WithCancel(t.Context())
+	s.expect(step{reads, ok(parent)}, step{"GET configmaps/a", func(r *http.Request) (*http.Response, error) {
+		end()
+		return fail(apierrors.NewForbidden(configMaps, "a", nil))(r)
+	}})
+	pruned, err := round.Prune(ctx)
+	failed := (*applyset.PruneError)(nil)
+	if !errors.As(err, &failed) || len(failed.Errs) != 2 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v; want the error of a, and the end of the context", pruned, err)
 	}
 }
 
@@ -186,7 +233,7 @@ func TestForgedPartialIntents(t *testing.T) {
 
 // What we never write names nothing, and does not stand.
 func TestUnreadablePartialIntents(t *testing.T) {
-	for _, names := range []string{`{}`, `["a/b"]`, `["/shop/a"]`, `["ConfigMap/shop/"]`, `["ConfigMap/shop/a/part/x"]`} {
+	for _, names := range []string{`{}`, `["a/b"]`, `["/shop/a"]`, `["ConfigMap/shop/"]`, `["ConfigMap/shop/a/part/x"]`, `["ConfigMap/shop/a",1]`} {
 		s := newSetScript(t)
 		parent := namingParent(manager+"-applyset", names)
 		s.expect(step{reads, ok(parent)}, step{withPartials(announces(""), []string{}...), ok(namingParent(manager+"-applyset", "[]"))})

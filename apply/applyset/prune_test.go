@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -147,6 +149,13 @@ func TestPruneRequests(t *testing.T) {
 			kept: []string{"ConfigMap shop/b is emitted no longer and was kept: nobody can tell who set the label " + applyset.PartOfLabel +
 				`: managedFields[0] (manager "` + manager + `"): fieldsType is "FieldsV2", want FieldsV1`},
 		},
+		"managed fields of others that nobody can read": {
+			reason: "ours show that the label is ours",
+			steps: []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) {
+				o.ManagedFields = append(o.ManagedFields, metav1.ManagedFieldsEntry{Manager: "others", Operation: "Apply", FieldsType: "FieldsV2"})
+			}))}, {reads, read}, {deletes("b"), deleted(200)}},
+			deleted: []string{"ConfigMap shop/b"},
+		},
 		"the parent itself": {
 			reason: "whatever its label says",
 			steps:  []step{{lists, page("", member("b", func(o *metav1.PartialObjectMetadata) { o.UID = "uid-1" }))}},
@@ -252,12 +261,18 @@ func TestFailedWriteToTheParent(t *testing.T) {
 func TestPruneEndsWithTheContext(t *testing.T) {
 	s := newSetScript(t)
 	round := standing(s, s.sets(apply.Policy{}))
-	ctx, end := context.WithCancel(t.Context())
-	s.expect(step{lists, page("", member("b"), member("c"))}, step{reads, ok(setParent("ConfigMap"))},
+	var logged []string
+	log := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
+	ctx, end := context.WithCancel(logr.NewContext(t.Context(), log))
+	s.expect(step{lists, page("", member("b"), member("c"), member("d"))}, step{reads, ok(setParent("ConfigMap"))},
 		step{deletes("b"), func(r *http.Request) (*http.Response, error) { end(); return deleted(200)(r) }})
 	pruned, err := round.Prune(ctx)
-	if !errors.Is(err, context.Canceled) || len(pruned.Deleted) != 1 {
-		t.Errorf("%v, deleted %v; want the end of the context after one", err, pruned.Deleted)
+	failed := (*applyset.PruneError)(nil)
+	if !errors.As(err, &failed) || len(failed.Errs) != 1 || !errors.Is(err, context.Canceled) || len(pruned.Deleted) != 1 {
+		t.Fatalf("%v, deleted %v; want the end of the context after one", err, pruned.Deleted)
+	}
+	if len(logged) != 1 || !strings.Contains(logged[0], `"pruned"`) {
+		t.Errorf("logged: %q; want what was deleted", logged)
 	}
 	if !strings.HasPrefix(err.Error(), "pruning what ConfigMap shop/web emitted before: ") {
 		t.Error(err)

@@ -52,7 +52,7 @@ func (p *pruning) releaseOne(ctx context.Context, key intentKey) error {
 		p.unreleased.Insert(key)
 		p.pruned.Kept = append(p.pruned.Kept, Kept{Object: object, Reason: wire.OneLine(refused.Err)})
 		return nil
-	case err == nil && outcome.Action == apply.Configured:
+	case outcome.Action == apply.Configured:
 		p.pruned.Released = append(p.pruned.Released, outcome.Object)
 	}
 	return err

@@ -46,8 +46,29 @@ type step struct {
 type setScript struct {
 	*testing.T
 
-	steps []step
-	sent  int
+	steps  []step
+	sent   int
+	mapper map[string]error // by kind: why its versions are not known
+}
+
+// versions is a REST mapper that fails as its script says.
+type versions struct {
+	meta.RESTMapper
+	*setScript
+}
+
+func (v versions) RESTMappings(kind schema.GroupKind, of ...string) ([]*meta.RESTMapping, error) {
+	if err := v.mapper[kind.Kind]; err != nil {
+		return nil, err
+	}
+	return v.RESTMapper.RESTMappings(kind, of...)
+}
+
+func (v versions) RESTMapping(kind schema.GroupKind, of ...string) (*meta.RESTMapping, error) {
+	if len(of) == 0 && v.mapper[kind.Kind] != nil { // else a request
+		return nil, v.mapper[kind.Kind]
+	}
+	return v.RESTMapper.RESTMapping(kind, of...)
 }
 
 func (s *setScript) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -131,7 +152,7 @@ func (s *setScript) client(server http.RoundTripper) client.Client {
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	config := &rest.Config{Host: "http://server", Transport: server, QPS: -1}
 	config.Wrap(apply.RecordExchange)
-	c, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme, Mapper: mapper})
+	c, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme, Mapper: versions{mapper, s}})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -243,6 +264,7 @@ func TestParentsRefused(t *testing.T) {
 		"needs its resourceVersion":  &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-1"}},
 		"needs its uid":              &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		"the kind of the parent of ": &metav1.PartialObjectMetadata{},
+		"the kind of the parent":     struct{ *corev1.ConfigMap }{},
 	} {
 		round := newSetScript(t).sets(apply.Policy{}).Apply(t.Context(), parent, emitsConfigMap("a"))
 		if err := errors.Join(round.Errs...); !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), says) {

@@ -31,18 +31,20 @@ func TestWhoseChildren(t *testing.T) {
 		object  metav1.ObjectMeta
 		belongs func(parentType, client.Object) bool
 		owner   bool // the intent sets an owner reference
+		prune   bool
 		want    bool
 	}{
 		"nobody's, applied by us, and to be owned": {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "")}, owner: true},
-		"the parent's":                       {object: metav1.ObjectMeta{OwnerReferences: owner("uid-1")}, want: true},
-		"of an earlier parent of the name":   {object: metav1.ObjectMeta{OwnerReferences: owner("uid-0")}},
-		"nobody's":                           {},
-		"nobody's, and applied by us":        {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "")}, want: true},
-		"nobody's, and updated by our name":  {object: metav1.ObjectMeta{ManagedFields: entry("test", "Update", "")}},
-		"nobody's, and its status is ours":   {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "status")}},
-		"nobody's, and applied by another":   {object: metav1.ObjectMeta{ManagedFields: entry("other", "Apply", "")}},
-		"somebody's, and applied by us, too": {object: metav1.ObjectMeta{OwnerReferences: owner("uid-9"), ManagedFields: entry("test", "Apply", "")}},
-		"nobody's, and the caller's to say":  {belongs: func(p parentType, o client.Object) bool { return p.Name == "web" && o.GetName() == "a" }, want: true},
+		"nobody's, applied by us, and in no set":   {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "")}, prune: true},
+		"the parent's":                             {object: metav1.ObjectMeta{OwnerReferences: owner("uid-1")}, want: true},
+		"of an earlier parent of the name":         {object: metav1.ObjectMeta{OwnerReferences: owner("uid-0")}},
+		"nobody's":                                 {},
+		"nobody's, and applied by us":              {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "")}, want: true},
+		"nobody's, and updated by our name":        {object: metav1.ObjectMeta{ManagedFields: entry("test", "Update", "")}},
+		"nobody's, and its status is ours":         {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "status")}},
+		"nobody's, and applied by another":         {object: metav1.ObjectMeta{ManagedFields: entry("other", "Apply", "")}},
+		"somebody's, and applied by us, too":       {object: metav1.ObjectMeta{OwnerReferences: owner("uid-9"), ManagedFields: entry("test", "Apply", "")}},
+		"nobody's, and the caller's to say":        {belongs: func(p parentType, o client.Object) bool { return p.Name == "web" && o.GetName() == "a" }, want: true},
 		"the parent's, and the caller's to say": {
 			object: metav1.ObjectMeta{OwnerReferences: owner("uid-1")}, belongs: func(parentType, client.Object) bool { return false }},
 	} {
@@ -50,7 +52,7 @@ func TestWhoseChildren(t *testing.T) {
 			w := newWorld(t, withFinalizer())
 			test.object.Namespace, test.object.Name, test.object.UID = "shop", "a", "uid-a"
 			w.must(w.store.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: test.object}, client.FieldOwner("any")))
-			w.config.Belongs = test.belongs
+			w.config.Belongs, w.config.Prune = test.belongs, test.prune
 			w.config.Status = nil
 			w.config.Emit = func(parentType) (reconciler.Emission, error) {
 				if !test.owner {

@@ -70,6 +70,22 @@ func TestCondition(t *testing.T) {
 		"an Apply owner of several": {reconciler.Applied{Errs: []error{owned(ci, replicas, paused)}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; .spec.paused to 1: owned by ci/Apply with 2; " +
 				"to let us set .spec.replicas, .spec.paused, take them out of what ci applies"},
+		"an Update of our own": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Conflicts: []apply.Conflict{
+			{Path: replicas, Manager: fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationUpdate}, Own: true}}}}},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas, which is not in the intent by that name: " +
+				"owned by us itself (by Update) at  with null; `kubectl fieldowners migrate deployment/web --from us --to us` makes one owner of the two"},
+		"a conflict of the status": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Subresource: "status",
+			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2}}}}},
+			"False OwnershipConflict ownership conflict on Deployment shop/web (status): us cannot set .spec.replicas to 1: owned by ci/Apply with 2"},
+		"forced beside what is rejected": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us",
+			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2, Decision: apply.Force}, {Path: paused, Manager: ci, Ours: 1, Theirs: 2}}}}},
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.paused to 1: owned by ci/Apply with 2; " +
+				"to let us set .spec.paused, take it out of what ci applies"},
+		"another value at the server": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Configured,
+			Differ: []apply.Difference{{Path: replicas, Wanted: 1, Live: 2}}}}},
+			"True NotAsWanted applied, but some fields are not as wanted; of Deployment shop/web .spec.replicas is 2, not 1 as wanted: " +
+				"changed by admission or the API server"},
+		"as long as may be": {reconciler.Applied{Errs: []error{errors.New(strings.Repeat("x", 1024))}}, "False Error " + strings.Repeat("x", 1024)},
 		"absent": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Absent, "Deployment"), outcome(apply.Created, "")}},
 			"Unknown Absent waiting for the Deployment to exist"},
 		"conflict": {reconciler.Applied{Errs: []error{conflict}},

@@ -39,7 +39,7 @@ func (n news) isNew(of trouble, errs []error) bool {
 	for _, err := range errs {
 		text.Write([]byte(messageOf(err) + "\n"))
 	}
-	before, known := n.byTrouble.Get(of)
+	before, _ := n.byTrouble.Get(of)
 	n.byTrouble.Put(of, text.Sum64())
-	return !known || before != text.Sum64()
+	return before != text.Sum64()
 }

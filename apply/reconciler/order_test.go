@@ -3,17 +3,23 @@ package reconciler_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 	"coapply.dev/apply/reconciler"
 )
 
@@ -96,6 +102,22 @@ func TestOrder(t *testing.T) {
 			parent: withFinalizer(), change: fail("apply a", apierrors.NewBadRequest("no")),
 			want: applied + ", " + written, err: apply.ErrRefused,
 		},
+		"a subresource": {
+			reason: "it has no owner of its own to judge", want: applied + ", apply status, status, then",
+			parent: withFinalizer(), change: func(w *world) { w.more = []apply.Intent{{Config: observed(3), Subresource: "status"}} },
+		},
+		"one that must exist": {
+			reason: "whoever made it", want: applied + ", apply theirs, " + written,
+			parent: withFinalizer(), change: func(w *world) {
+				theirs := metav1.ObjectMeta{Namespace: "shop", Name: "theirs", UID: "uid-theirs"}
+				w.must(w.store.Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: theirs}))
+				w.more = []apply.Intent{{Config: corev1ac.ConfigMap("theirs", "shop"), MustExist: true}}
+			},
+		},
+		"the parent itself": {
+			reason: "it is its own", want: applied + ", apply parent, " + written,
+			parent: withFinalizer(), change: func(w *world) { w.more = []apply.Intent{{Config: appsv1ac.Deployment("web", "shop")}} },
+		},
 		"no status": {
 			reason: "Status may be nil", parent: withFinalizer(), want: applied,
 			change: func(w *world) { w.config.Status = nil },
@@ -124,6 +146,13 @@ func TestOrder(t *testing.T) {
 				w.config.Status = func(context.Context, parentType, reconciler.Applied) (reconciler.Report[parentType], error) {
 					return reconciler.Report[parentType]{After: time.Millisecond}, nil
 				}
+			},
+		},
+		"the clock matters more": {
+			reason: "before what waits longer", parent: withFinalizer(), want: applied, again: true,
+			change: func(w *world) {
+				w.fails["apply a"] = apply.ErrNotOurs
+				w.reporting(reconciler.Report[parentType]{After: time.Millisecond})
 			},
 		},
 		"status without change": {
@@ -169,6 +198,10 @@ func TestContextEnds(t *testing.T) {
 		t.Errorf("meanwhile: %+v, %v after %s", result, err, w)
 	}
 
+	if _, err := reconciler.Requeue(ctx, errAny); !errors.Is(err, errAny) {
+		t.Errorf("what is wrong beside it: %v", err)
+	}
+
 	w = newWorld(t, deleting(parent(), finalizer))
 	w.fails["cleanup"] = context.Canceled // of a call with a context of its own
 	if _, err := w.reconcile(t.Context()); !errors.Is(err, context.Canceled) {
@@ -178,14 +211,18 @@ func TestContextEnds(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	w := newWorld(t, nil)
+	label := fmt.Sprintf(".metadata.labels[%q]", applyset.PartOfLabel)
+	forcesTheLabel, err := apply.New(w.store, apply.Config{FieldManager: "test", LiveReader: w.store, Policy: apply.OnConflict(apply.Reject).At(label, apply.Force)})
+	w.must(err)
 	for says, change := range map[string]func(*reconciler.Config[parentType]){
-		"Client is needed":    func(c *reconciler.Config[parentType]) { c.Client = nil },
-		"Applier is needed":   func(c *reconciler.Config[parentType]) { c.Applier = nil },
-		"Emit is needed":      func(c *reconciler.Config[parentType]) { c.Emit = nil },
-		"Updater, for the fi": func(c *reconciler.Config[parentType]) { c.Updater = nil },
-		"Cleanup or Prune, f": func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
-		"Finalizer, for Clea": func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
-		"Finalizer, for Prun": func(c *reconciler.Config[parentType]) { c.Finalizer, c.Cleanup, c.Prune = "", nil, true },
+		"Client is needed":       func(c *reconciler.Config[parentType]) { c.Client = nil },
+		"Applier is needed":      func(c *reconciler.Config[parentType]) { c.Applier = nil },
+		"Emit is needed":         func(c *reconciler.Config[parentType]) { c.Emit = nil },
+		"Updater, for the fi":    func(c *reconciler.Config[parentType]) { c.Updater = nil },
+		"Cleanup or Prune, f":    func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
+		"Finalizer, for Clea":    func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
+		"labels[\"applyset.kube": func(c *reconciler.Config[parentType]) { c.Prune, c.Applier = true, forcesTheLabel },
+		"Finalizer, for Prun":    func(c *reconciler.Config[parentType]) { c.Finalizer, c.Cleanup, c.Prune = "", nil, true },
 	} {
 		config := w.config
 		change(&config)
@@ -199,8 +236,8 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := reconciler.New(reconciler.Config[*metav1.PartialObjectMetadata]{}); err == nil || !contains(err.Error(), "which says no kind") {
 		t.Errorf("metadata for a parent: %v", err)
 	}
-	_, err := reconciler.New(reconciler.Config[client.Object]{})
-	if err == nil || !contains(err.Error(), "want a pointer to a struct") {
+	_, err = reconciler.New(reconciler.Config[client.Object]{})
+	if err == nil || !contains(err.Error(), "want a pointer") {
 		t.Errorf("an interface as parent: %v", err)
 	}
 	small := reconciler.Config[parentType]{Client: w.config.Client, Applier: w.config.Applier, Emit: w.config.Emit}
@@ -220,5 +257,33 @@ func TestDeletedUnderAnOldCache(t *testing.T) {
 	}
 	if w.String() != "cleanup, PUT" {
 		t.Errorf("%s; want no write of what the cache has, and the end of the parent", w)
+	}
+
+	w = newWorld(t, deleting(parent(), finalizer))
+	w.cached = w.cached.DeepCopy()
+	w.cached.DeletionTimestamp, w.cached.Finalizers, w.cached.ResourceVersion = nil, nil, "1"
+	w.before = w.cached.DeepCopy()
+	w.fails["cleanup"] = errAny
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, errAny) {
+		t.Errorf("%v, want %v", err, errAny)
+	}
+	w.fails["cleanup"] = &apply.RetryableError{After: time.Hour}
+	if result, err := w.reconcile(t.Context()); err != nil || result.RequeueAfter < time.Hour {
+		t.Errorf("%+v, %v; want the wait that was asked for", result, err)
+	}
+}
+
+// A parent that was recreated under an old cache: the finalizer of the new one stays.
+func TestRecreatedUnderAnOldCache(t *testing.T) {
+	w, _ := pruning(t)
+	w.must(w.store.Patch(t.Context(), w.cached.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	w.must(w.store.Delete(t.Context(), w.cached.DeepCopy()))
+	next := withFinalizer()
+	next.UID = "uid-2"
+	w.must(w.store.Create(t.Context(), next))
+	w.cached = deleting(w.cached.DeepCopy(), finalizer)
+	w.before, w.happened = w.cached.DeepCopy(), nil
+	if result, err := w.reconcile(t.Context()); err != nil || result != (reconcile.Result{}) || w.String() != "cleanup" {
+		t.Errorf("%+v, %v after %s", result, err, w)
 	}
 }

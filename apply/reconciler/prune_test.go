@@ -3,9 +3,12 @@ package reconciler_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -131,20 +134,35 @@ func TestPrunedIsTold(t *testing.T) {
 }
 
 func TestStatusSeesWhatWasPruned(t *testing.T) {
-	w := newWorld(t, withFinalizer())
+	for fails, test := range map[string]struct {
+		want     string
+		outcomes int
+	}{
+		"apply parent": {"emit, apply parent", 0}, // nothing is applied that the parent does not know of
+		"apply a":      {"emit, apply parent, apply a, apply b", 2},
+	} {
+		w := newWorld(t, withFinalizer())
+		seen := w.seenByStatus(fails)
+		if len(seen.Errs) != 1 || errors.Is(seen.Errs[0], applyset.ErrNotPruned) || len(seen.Outcomes) != test.outcomes || w.String() != test.want {
+			t.Errorf("%s fails: %+v after %s", fails, seen, w)
+		}
+	}
+}
+
+// seenByStatus is what Status is told if a request is refused.
+func (w *world) seenByStatus(request string) reconciler.Applied {
+	w.t.Helper()
 	w.config.Prune = true
-	w.fails["apply parent"] = apierrors.NewForbidden(corev1.Resource("configmaps"), "web", errAny)
+	w.fails[request] = apierrors.NewForbidden(corev1.Resource("configmaps"), "web", errAny)
 	var seen reconciler.Applied
 	w.config.Status = func(_ context.Context, _ parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
 		seen = a
 		return reconciler.Report[parentType]{}, nil
 	}
-	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrRefused) {
-		t.Error(err)
+	if _, err := w.reconcile(w.t.Context()); !errors.Is(err, apply.ErrRefused) {
+		w.t.Error(err)
 	}
-	if len(seen.Errs) != 1 || len(seen.Outcomes) != 0 || w.String() != "emit, apply parent" {
-		t.Errorf("%+v after %s; want nothing applied that the parent does not know of", seen, w)
-	}
+	return seen
 }
 
 // A parent that goes takes what it emitted along: after Cleanup, and before the
@@ -168,9 +186,29 @@ func TestPruneWithTheParent(t *testing.T) {
 		"one is refused": {
 			reason: "the finalizer stays, and the rest goes", want: "cleanup, delete a, delete b, delete c",
 			change: func(w *world) {
+				w.fails["delete a"] = apierrors.NewTooManyRequests("busy", 10)
 				w.fails["delete b"] = apierrors.NewForbidden(corev1.Resource("configmaps"), "b", errAny)
 			},
 			err: apply.ErrRefused,
+		},
+		"the server is busy": {
+			reason: "the wait that the server asked for counts here too", want: "cleanup, delete a, delete b, delete c", again: true,
+			change: func(w *world) { w.fails["delete b"] = apierrors.NewTooManyRequests("busy", 10) },
+		},
+		"the parent cannot be read": {
+			reason: "the wait that the server asked for counts here too", want: "cleanup", again: true,
+			change: func(w *world) {
+				applier, err := apply.New(w.store, apply.Config{FieldManager: "test", LiveReader: busyReader{w.store}})
+				w.must(err)
+				w.config.Applier = applier
+			},
+		},
+		"the set is another tool's": {
+			reason: "nothing of it is deleted", want: "cleanup", err: apply.ErrRefused,
+			change: func(w *world) {
+				theirs := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"applyset.kubernetes.io/tooling":"kubectl/v1"}}}`))
+				w.must(w.store.Patch(w.t.Context(), w.cached.DeepCopy(), theirs))
+			},
 		},
 		"one has a finalizer": {
 			reason: "looked at again, though nobody tells its end", want: "cleanup, delete a, delete b, delete c", again: true,
@@ -190,7 +228,12 @@ func TestPruneWithTheParent(t *testing.T) {
 			w.cached = &appsv1.Deployment{}
 			w.must(w.store.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, w.cached))
 			w.before, w.happened = w.cached.DeepCopy(), nil
-			result, err := w.reconcile(t.Context())
+			var log string
+			w.told()
+			result, err := w.reconcile(logr.NewContext(t.Context(), funcr.New(func(_, args string) { log += args }, funcr.Options{})))
+			if told := len(w.told()); told != strings.Count(log, `"pruned"`) || contains(log, "waiting for") != (name == "one has a finalizer") {
+				t.Errorf("%d events, and logged %s", told, log)
+			}
 			if !errors.Is(err, test.err) || test.err == nil && err != nil || (result.RequeueAfter > 0) != test.again {
 				t.Errorf("%s: %+v, %v; want %v", test.reason, result, err, test.err)
 			}
@@ -198,6 +241,28 @@ func TestPruneWithTheParent(t *testing.T) {
 				t.Errorf("%s:\n got %s\nwant %s", test.reason, w, test.want)
 			}
 		})
+	}
+}
+
+// Each error of a prune has its own wait; and a parent of which all is pruned is settled.
+func TestWaitsOfAPrune(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.config.Prune, w.config.Status = true, nil
+	emitted := emission("a", "b")
+	w.config.Emit = func(parentType) (reconciler.Emission, error) { return emitted, nil }
+	r, err := reconciler.New(w.config)
+	w.must(err)
+	name := client.ObjectKeyFromObject(w.cached)
+	_, err = r.Reconcile(t.Context(), reconcile.Request{NamespacedName: name})
+	w.must(err)
+	if !r.Settled(name, w.cached.UID) {
+		t.Error("not settled")
+	}
+	w.children("a", "b")
+	emitted = reconciler.Emission{}
+	w.fails["delete a"], w.fails["delete b"] = apierrors.NewTooManyRequests("busy", 10), apierrors.NewTooManyRequests("busy", 100)
+	if result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: name}); err != nil || result.RequeueAfter < 100*time.Second {
+		t.Errorf("%+v, %v; want the longest wait", result, err)
 	}
 }
 

@@ -117,8 +117,8 @@ func (c Config[P]) validate() error {
 	needed(c.Finalizer == "" && c.Prune, "Finalizer, for Prune: what a parent emitted is deleted before it goes,")
 	needed(c.Finalizer != "" && c.Cleanup == nil && !c.Prune, "Cleanup or Prune, for the finalizer,")
 	switch p := reflect.TypeFor[P](); {
-	case p.Kind() != reflect.Pointer || p.Elem().Kind() != reflect.Struct:
-		errs = append(errs, fmt.Errorf("the parent's type is %v, want a pointer to a struct", p))
+	case p.Kind() != reflect.Pointer:
+		errs = append(errs, fmt.Errorf("the parent's type is %v, want a pointer", p))
 	case p.Implements(reflect.TypeFor[runtime.Unstructured]()), p == reflect.TypeFor[*metav1.PartialObjectMetadata]():
 		errs = append(errs, fmt.Errorf("the parent's type is %v, which says no kind: want the Go type of the parent's kind", p))
 	}
@@ -283,16 +283,16 @@ type part struct {
 }
 
 // applyOne applies an intent, unless there was one for the same object: each would give up what
-// only the other one lists. It does not apply to a subresource of an object that has just
-// turned out to be someone else's.
+// only the other one lists. It does not apply to an object, or a subresource of it, that has
+// just turned out to be someone else's.
 func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen map[part]error) (apply.Outcome, error) {
 	object, err := intent.Object()
 	if err != nil {
-		return apply.Outcome{Object: object}, err
+		return apply.Outcome{}, err
 	}
 	object.UID = ""
 	this := part{object, intent.Subresource}
-	if taken := seen[part{object, ""}]; intent.Subresource != "" && errors.Is(taken, apply.ErrNotOurs) {
+	if taken := seen[part{object, ""}]; errors.Is(taken, apply.ErrNotOurs) {
 		return apply.Outcome{Object: object}, taken
 	}
 	if _, twice := seen[this]; twice {

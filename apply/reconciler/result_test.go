@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -57,6 +58,7 @@ func TestRequeue(t *testing.T) {
 				w.owned(name, "k")
 			}
 			w.fails["apply a"], w.fails["apply b"] = test.a, test.b
+			w.reporting(reconciler.Report[parentType]{After: time.Hour}) // later than any
 			var log strings.Builder
 			ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
 			result, err := w.reconcile(ctx)
@@ -70,6 +72,20 @@ func TestRequeue(t *testing.T) {
 				t.Errorf("what is no error of the reconcile is in the log, and what is one is not twice: %s", log.String())
 			}
 		})
+	}
+}
+
+// What is logged has the number of what was not applied; an error that is nil is none.
+func TestRequeueCounts(t *testing.T) {
+	for says, errs := range map[string][]error{
+		`"1 object was not applied"`:   {nil, &apply.ConflictError{}},
+		`"2 objects were not applied"`: {&apply.ConflictError{}, nil, &apply.ConflictError{}},
+	} {
+		var log strings.Builder
+		ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
+		if result, err := reconciler.Requeue(ctx, errs...); err != nil || result.RequeueAfter < time.Minute || !contains(log.String(), says) {
+			t.Errorf("%+v, %v, %s; want %s", result, err, log.String(), says)
+		}
 	}
 }
 
@@ -179,6 +195,11 @@ func TestEventsOfRefusals(t *testing.T) {
 
 // A note is within the 1024 bytes of the events API, and valid UTF-8.
 func TestLongEvents(t *testing.T) {
+	recorder, whole := events.NewFakeRecorder(1), strings.Repeat("x", 1024)
+	reconciler.Event(recorder, parent(), corev1.EventTypeNormal, "Whole", whole)
+	if got := <-recorder.Events; got != "Normal Whole "+whole {
+		t.Errorf("what fits is cut: %s", got)
+	}
 	for shift := range 4 { // a cut at each place of a character
 		field := strings.Repeat("x", shift) + strings.Repeat("名", 1000)
 		w := newWorld(t, withFinalizer())

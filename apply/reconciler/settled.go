@@ -46,8 +46,8 @@ func (r *Reconciler[P]) Settled(parent types.NamespacedName, uid types.UID) bool
 
 // asWanted reports whether what was applied leaves the parent settled.
 func (a Applied) asWanted() bool {
-	return len(a.Errs) == 0 && len(a.Pruned.Kept) == 0 && len(a.Pruned.Left) == 0 && !a.judged &&
+	return len(a.Errs) == 0 && len(a.Pruned.Kept) == 0 && !a.judged &&
 		!slices.ContainsFunc(a.Outcomes, func(o apply.Outcome) bool {
-			return o.Action == "" || o.Action == apply.Absent || len(o.Conflicts) > 0 || len(o.Differ) > 0 || len(o.Unread) > 0
+			return o.Action == apply.Absent || len(o.Conflicts) > 0 || len(o.Differ) > 0 || len(o.Unread) > 0
 		})
 }

@@ -52,6 +52,9 @@ func TestSettled(t *testing.T) {
 			}
 			r, err := reconciler.New(w.config)
 			w.must(err)
+			if r.Settled(name, "") {
+				t.Error("it is settled before it was reconciled")
+			}
 			_, err = r.Reconcile(t.Context(), reconcile.Request{NamespacedName: name})
 			w.must(err)
 			if !r.Settled(name, "uid-1") || r.Settled(name, "uid-2") || r.Settled(types.NamespacedName{Name: "web"}, "uid-1") {

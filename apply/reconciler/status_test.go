@@ -3,12 +3,17 @@ package reconciler_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
@@ -64,6 +69,32 @@ func TestStatusByApply(t *testing.T) {
 	w.must(w.store.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, &live))
 	if live.Status.ObservedGeneration != 3 {
 		t.Errorf("written %+v", live.Status)
+	}
+}
+
+// TestEmitHasACopy: it may write to the parent, which has its kind and its managed fields.
+func TestEmitHasACopy(t *testing.T) {
+	w := newWorld(t, parent())
+	w.cached.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "other"}}
+	w.before = w.cached.DeepCopy()
+	w.config.Finalizer, w.config.Cleanup, w.config.Updater, w.config.Status = "", nil, nil, nil
+	w.config.Emit = func(p parentType) (reconciler.Emission, error) {
+		if p.Kind != "Deployment" || len(p.ManagedFields) != len(w.cached.ManagedFields) {
+			t.Errorf("%+v", p)
+		}
+		p.Annotations["kept"] = "no"
+		return reconciler.Emission{}, nil
+	}
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPausedIsLogged(t *testing.T) {
+	var log string
+	ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { log += args }, funcr.Options{}))
+	if _, err := newWorld(t, paused(parent())).reconcile(ctx); err != nil || !contains(log, reconciler.PausedAnnotation) {
+		t.Errorf("%v, logged %q", err, log)
 	}
 }
 
@@ -156,15 +187,80 @@ func TestStatusConflictIsTold(t *testing.T) {
 	}
 }
 
+// busyReader reads nothing for the moment.
+type busyReader struct{ client.Reader }
+
+func (busyReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return apierrors.NewTooManyRequests("busy", 10)
+}
+
+// forging is a reader of objects with an entry of managed fields that nobody can read.
+type forging struct{ client.Reader }
+
+func (f forging) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	err := f.Reader.Get(ctx, key, object, options...)
+	object.SetManagedFields(append(object.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: "forger", Operation: "Apply", FieldsType: "FieldsV2"}))
+	return err
+}
+
+// TestUnreadableIsTold, of what is emitted and of the status.
+func TestUnreadableIsTold(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.owned("a", "k")
+	applier, err := apply.New(w.store, apply.Config{FieldManager: "test", LiveReader: forging{w.store}})
+	w.must(err)
+	w.config.Applier = applier
+	w.reporting(reconciler.Report[parentType]{Apply: observed(3)})
+	w.fails["apply a"], w.fails["apply status"] = conflictOver("k"), conflictOver("k")
+	if _, err := w.reconcile(t.Context()); err != nil {
+		t.Error(err)
+	}
+	told := slices.DeleteFunc(w.told(), func(event string) bool { return !contains(event, reconciler.ReasonManagedFieldsUnreadable) })
+	if len(told) != 2 || !contains(told[0], "ConfigMap shop/a") || !contains(told[1], "Deployment shop/web") {
+		t.Errorf("told %q", told)
+	}
+}
+
 func TestTwoIntentsForOneObject(t *testing.T) {
 	w := newWorld(t, withFinalizer())
 	w.config.Emit = func(parentType) (reconciler.Emission, error) { return emission("a", "b", "a"), nil }
+	status := w.config.Status
+	w.config.Status = func(ctx context.Context, p parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
+		if len(a.Outcomes) != 3 || a.Outcomes[2].Object.Name != "a" {
+			t.Errorf("%+v", a)
+		}
+		return status(ctx, p, a)
+	}
 	_, err := w.reconcile(t.Context())
 	if !errors.Is(err, apply.ErrInvalidIntent) || !contains(err.Error(), "two intents for one object") {
 		t.Error(err)
 	}
 	if !contains(w.String(), "apply a, apply b, status") {
 		t.Errorf("%s: the second one was applied", w)
+	}
+	w.config.Status = nil
+	w.config.Emit = func(parentType) (reconciler.Emission, error) {
+		return reconciler.Emission{Intents: make([]apply.Intent, 2)}, nil
+	}
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrInvalidIntent) || contains(err.Error(), "two intents") {
+		t.Errorf("two that are for no object: %v", err)
+	}
+	pinned := emission("a", "a")
+	pinned.Intents[1].UID = "uid-a"
+	w.config.Emit = func(parentType) (reconciler.Emission, error) { return pinned, nil }
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, apply.ErrInvalidIntent) || !contains(err.Error(), "two intents") {
+		t.Errorf("one that is pinned: %v", err)
+	}
+	pinned.Intents[1].UID, pinned.Intents[1].Subresource = "", "status"
+	w.happened, w.fails["apply a"] = nil, apply.ErrNotOurs
+	w.config.Status = func(_ context.Context, _ parentType, a reconciler.Applied) (report reconciler.Report[parentType], err error) {
+		if len(a.Errs) != 2 || a.Outcomes[1].Object.Name != "a" {
+			t.Errorf("%+v", a)
+		}
+		return report, nil
+	}
+	if _, err := w.reconcile(t.Context()); err != nil || contains(w.String(), "apply status") {
+		t.Errorf("a subresource of someone else's: %v after %s", err, w)
 	}
 }
 

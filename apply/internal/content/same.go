@@ -42,8 +42,7 @@ func SameMeaning(wanted, live any) bool {
 		return true // the server drops it
 	}
 	if there, isText := live.(string); isText { // a quantity may be written as a number
-		number, isNumber := decimal(wanted)
-		return isNumber && SameQuantity(number, there)
+		return SameQuantity(decimal(wanted), there)
 	}
 	return reflect.DeepEqual(wanted, live) || sameNumber(wanted, live)
 }
@@ -61,14 +60,15 @@ func SameBytes(wanted, live any) bool {
 	return err == nil && err2 == nil && bytes.Equal(a, b)
 }
 
-func decimal(v any) (text string, isNumber bool) {
+// decimal returns a number as a text, and "", which is no quantity, for any other value.
+func decimal(v any) string {
 	switch v := v.(type) {
 	case int64:
-		return strconv.FormatInt(v, 10), true
+		return strconv.FormatInt(v, 10)
 	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), true
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	return "", false
+	return ""
 }
 
 // sameNumber reports whether two numbers are the same, as 1 and 1.0 are.

@@ -43,6 +43,13 @@ func TestSameMeaning(t *testing.T) {
 		{"a number that was not decoded", 1.5, json.Number("1.5"), true},
 		{"another one", int64(2), json.Number("1.5"), false},
 		{"one that is none", int64(0), json.Number("x"), false},
+		{"a text that is no quantity, for zero", "x", "0", false},
+		{"zero for a text that is no quantity", int64(0), "x", false},
+		{"a truth for the text of zero", false, "0", false},
+		{"a truth for zero", false, int64(0), false},
+		{"nothing in another shape than a map's", m{}, "", false},
+		{"nothing in another shape than a list's", l{}, "", false},
+		{"nothing in another shape than a text's", "", int64(0), false},
 	} {
 		if got := SameMeaning(test.wanted, test.live); got != test.same {
 			t.Errorf("%s: %v", test.reason, got)
@@ -64,6 +71,9 @@ func TestSameBytes(t *testing.T) {
 		{"", int64(1), false},
 		{"aGVsbG8=", nil, false},
 		{int64(1), "aGVsbG8=", false},
+		{int64(1), "", false},
+		{"aGVsbG8=!", "aGVsbG8=", false},
+		{"aGVsbG8=", "aGVsbG8=!", false},
 	} {
 		if got := SameBytes(test.wanted, test.live); got != test.same {
 			t.Errorf("%q and %q: %v", test.wanted, test.live, got)

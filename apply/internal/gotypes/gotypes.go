@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // serverGroups are the groups whose kinds are compiled into the API server. It reads and writes
@@ -54,11 +53,9 @@ func FieldType(t reflect.Type, name string) reflect.Type {
 }
 
 // HasOwnForm reports whether a type unmarshals itself and so may change the form of a value.
-// IntOrString does not.
 func HasOwnForm(t reflect.Type) bool {
 	pointer := reflect.PointerTo(t)
-	return t != reflect.TypeFor[intstr.IntOrString]() &&
-		(pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()))
+	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
 // PointedAt returns the type without its pointers.

@@ -17,10 +17,7 @@ func IsBytes(of reflect.Type, path fieldowners.Path) bool {
 		if of == nil {
 			return false
 		}
-		var err error
-		if of, err = below(PointedAt(of), element); err != nil {
-			return false
-		}
+		of, _ = below(PointedAt(of), element) // nil if there is none
 	}
 	return of == reflect.TypeFor[[]byte]()
 }
@@ -55,7 +52,7 @@ func exists(path []fieldowners.Element, t reflect.Type) error {
 var marshaler = reflect.TypeFor[json.Marshaler]()
 
 func marshalsItself(t reflect.Type) bool {
-	return t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)
+	return reflect.PointerTo(t).Implements(marshaler)
 }
 
 // below returns the type of the field or item that an element names, in a type that is no
