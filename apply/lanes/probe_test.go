@@ -118,7 +118,7 @@ func TestMeasure(t *testing.T) {
 		come := func(name string) {
 			g.all(name)
 			if slices.Contains(g.inside, name) {
-				inside[name] = g.contextOf(name)
+				inside[name] = g.contextOf(name) //nolint:fatcontext // each is asked about later
 				synctest.Wait()
 			}
 		}

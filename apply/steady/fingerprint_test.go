@@ -108,8 +108,8 @@ func TestNoFingerprint(t *testing.T) {
 		"a text is not there":      {newProof(t, gadgets, gadgetOf("{name: a, port: 1}"), gadgetOf("{port: 1}")), false},
 		"nor before what is":       {newProof(t, gadgets, gadgetOf("{blob: a, labels: {a: b}}"), gadgetOf("{labels: {a: b}}")), false},
 		"a text for a list":        {newProof(t, gadgets, gadgetOf("{parts: [{name: a}]}"), gadgetOf("{parts: a}")), false},
-		"a member is not there":    {newProof(t, gadgets, finalized("[a.b/c]"), finalized("[a.b/d]")), false},
-		"a text for a set":         {newProof(t, gadgets, finalized("[a.b/c]"), finalized("a.b/c")), false},
+		"a member is not there":    {newProof(t, gadgets, withFinalizer("[a.b/c]"), withFinalizer("[a.b/d]")), false},
+		"a text for a set":         {newProof(t, gadgets, withFinalizer("[a.b/c]"), withFinalizer("a.b/c")), false},
 		"a text for a map":         {newProof(t, gadgets, gadgetOf("{labels: {a: b}}"), gadgetOf("{labels: a}")), false},
 	} {
 		if _, ok := fingerprintOf(t, prints, c.proofCase); ok != c.want {
@@ -118,7 +118,7 @@ func TestNoFingerprint(t *testing.T) {
 	}
 }
 
-func finalized(by string) string {
+func withFinalizer(by string) string {
 	return "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: web, namespace: shop, finalizers: " + by + "}\n"
 }
 
