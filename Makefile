@@ -25,7 +25,7 @@ RACED = ./apply/...
 UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/integration)
 # Of tests that mostly wait for a server: packages and tests of a package at once.
 AT_ONCE = -p 3 -parallel 6
-# Servers, tests and the linker that collect their garbage less often take a seventh less time.
+# Servers, tests and the linker collect their garbage less often: a seventh less CPU for test/integration/steady.
 test test-unit test-integration test-compare: export GOGC = 400
 test test-unit test-integration test-compare: export GOMEMLIMIT = 2GiB
 
