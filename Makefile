@@ -22,9 +22,9 @@ INSTALLER = dist/install.yaml
 
 # make test has the race detector where goroutines meet, make soak has it everywhere.
 RACED = ./apply/...
-UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/integration)
-# Of tests that mostly wait for a server: packages and tests of a package at once.
-AT_ONCE = -p 3 -parallel 6
+UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/integration -e ^coapply.dev/compare/integration)
+# Tests against a server, which mostly wait for it: packages and tests of a package at once.
+SERVED = go test -short -timeout 20m -count 1 -p 3 -parallel 6
 # Servers, tests and the linker collect their garbage less often: a seventh less CPU for test/integration/steady.
 test test-unit test-integration test-compare: export GOGC = 400
 test test-unit test-integration test-compare: export GOMEMLIMIT = 2GiB
@@ -78,16 +78,17 @@ run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options
 	bin/platform run $(ARGS)
 
 test: control-plane test-unit ## Run all tests but those of make soak, with the same random cases each time
-	go run ./test/kit/share $(MAKE) test-integration test-compare
+	go run ./test/kit/share sh -c '(cd compare && $(SERVED) ./integration) & $(SERVED) ./test/integration/...; status=$$?; wait $$! && exit $$status'
 
 test-unit: go ## Run the tests that need no control plane
-	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && CGO_ENABLED=0 go test -short -timeout 10m $(UNRACED)
+	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && export CGO_ENABLED=0 && \
+		go test -short -timeout 10m $(UNRACED) && cd compare && go test -short -timeout 10m $(UNRACED)
 
 test-integration: control-plane ## Run the tests against a real control plane
-	go run ./test/kit/share go test -short -timeout 20m -count 1 $(AT_ONCE) ./test/integration/...
+	go run ./test/kit/share $(SERVED) ./test/integration/...
 
-test-compare: control-plane ## Run the tests of the benchmark, which is a module of its own
-	cd compare && go run coapply.dev/test/kit/share go test -short -timeout 20m -count 1 $(AT_ONCE) ./...
+test-compare: control-plane ## Run the benchmark's tests against a real control plane
+	cd compare && go run coapply.dev/test/kit/share $(SERVED) ./integration
 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
 	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race
