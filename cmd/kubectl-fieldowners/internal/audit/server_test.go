@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
@@ -33,23 +37,40 @@ func writePages(t testing.TB, all corpus) pages {
 		c.objects, c.pods = all.objects/2, resource == "pods"
 		for start, more := 0, true; more; {
 			text, next := c.page(start)
-			if err := os.WriteFile(filepath.Join(p.folder, resource+strconv.Itoa(start)), text, 0o600); err != nil {
+			sent := asProtobuf(t, text)
+			if err := os.WriteFile(filepath.Join(p.folder, resource+strconv.Itoa(start)), sent, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			p.bytes += int64(len(text))
+			p.bytes += int64(len(sent))
 			start, more = next, next > 0
 		}
 	}
 	return p
 }
 
+// asProtobuf returns a page as API servers send it to a client that prefers Protocol Buffers,
+// which client-go's metadata client does.
+func asProtobuf(t testing.TB, page []byte) []byte {
+	t.Helper()
+	var list metav1.PartialObjectMetadataList
+	if err := json.Unmarshal(page, &list); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := protobuf.NewSerializer(nil, nil).Encode(&list, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // ServeHTTP answers like an API server that has these two kinds alone.
 func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
 	if text, known := discoveryOfTwo[r.URL.Path]; known {
+		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 		_, _ = w.Write([]byte(text))
 		return
 	}
+	w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
 	start, _ := strconv.Atoi(r.URL.Query().Get("continue"))
 	switch r.URL.Path {
 	case "/apis/apps/v1/deployments", "/api/v1/pods":
