@@ -128,7 +128,9 @@ func (r Request) proveValues(wanted *typed.TypedValue, set *fieldpath.Set, live 
 // which the object has something.
 func emptiedBy(set *fieldpath.Set, wanted, live value.Value) (emptied []fieldpath.Path) {
 	set.Leaves().Iterate(func(path fieldpath.Path) {
-		if holds(valueAt(wanted, path)) == 0 && holds(valueAt(live, path)) > 0 {
+		// The intent as sent has no value at a path by a key that it leaves to its default.
+		there := valueAt(live, path)
+		if there != nil && (there.IsMap() || there.IsList()) && holds(there) > 0 && holds(valueAt(wanted, path)) == 0 {
 			emptied = append(emptied, path.Copy())
 		}
 	})
