@@ -35,13 +35,24 @@ type Conflict struct {
 	// Secret are not in the Conflict at all.
 	Hidden bool
 
+	// Refused is why the field was not forced, as Policy.ForceUnless returned it.
+	Refused error
+
 	// Remembered reports whether the conflict with this owner was settled in an earlier apply,
 	// without a request in this one. Nobody need be told again.
 	Remembered bool
 }
 
-// String returns the field, our value, and the owner with its value, unless values are hidden.
+// String returns the field, our value, and the owner with its value, unless values are hidden,
+// and why the field was not forced.
 func (c Conflict) String() string {
+	if c.Refused != nil {
+		return fmt.Sprintf("%s (%v)", c.text(), c.Refused)
+	}
+	return c.text()
+}
+
+func (c Conflict) text() string {
 	field := c.Path.String()
 	if c.Path.IsRoot() {
 		return fmt.Sprintf("%s: owned by %s", c.ServerPath, c.owner())
@@ -107,8 +118,12 @@ func (c *call) decideOn(conflict *Conflict) {
 		conflict.Decision = Force
 		return
 	}
-	conflict.Decision = c.config.Policy.decide(*conflict)
-	if conflict.Own && (conflict.Decision == Relinquish || conflict.Decision == Share) {
+	policy := c.config.Policy
+	conflict.Decision = policy.decide(*conflict)
+	if conflict.Decision == Force && policy.refuses != nil {
+		conflict.Refused = policy.refuses(*conflict)
+	}
+	if conflict.Refused != nil || conflict.Own && (conflict.Decision == Relinquish || conflict.Decision == Share) {
 		conflict.Decision = Reject
 	}
 }

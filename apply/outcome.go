@@ -64,7 +64,7 @@ type Outcome struct {
 	// Shared lists the fields of the intent that others own as well, at the wanted value, and
 	// whose conflicts the policy's rules reject: as soon as the intent wants another value, it
 	// conflicts. After a request Shared needs RecordExchange, or unstructured intents.
-	// Policy.ForceIf is not asked, and with Policy.Func Shared is empty.
+	// Policy.ForceUnless is not asked, and with Policy.Func Shared is empty.
 	Shared []fieldowners.Shared
 	// TakenBack lists the manager's own fields that were taken back after managed fields were
 	// wiped; see Config.Contract.

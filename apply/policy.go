@@ -72,7 +72,7 @@ type Policy struct {
 	otherwise Decision
 	rules     []rule
 	ask       func(Conflict) (Decision, bool)
-	mayForce  func(Conflict) bool
+	refuses   func(Conflict) error
 	kinds     []runtime.ApplyConfiguration
 	err       error // of building the policy; New returns it
 }
@@ -145,23 +145,23 @@ func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	return p
 }
 
-// ForceIf returns the policy that calls may before a field is forced, whether a rule or Func
-// decided so: if may returns false, the conflict is rejected instead. It is not called for
-// other decisions.
+// ForceUnless returns the policy that calls refuses before a field is forced, whether a rule or
+// Func decided so: if refuses returns an error, the conflict is rejected instead, with that as
+// its reason. It is not called for other decisions.
 //
-// may is called each time that a conflict is judged, several times in one Apply. Unlike that of
-// Func its answer may depend on more than the conflict, such as how often the field was taken
-// back, and may differ each time. After one false nothing of the intent lands; true does not
-// mean that the force follows. may must be safe for concurrent use. The values of Secrets are
-// not in the Conflict.
-func (p Policy) ForceIf(may func(Conflict) bool) Policy {
+// refuses is called each time that a conflict is judged, several times in one Apply. Unlike that
+// of Func its answer may depend on more than the conflict, such as how often the field was taken
+// back, and may differ each time. After one error nothing of the intent lands; nil does not mean
+// that the force follows. refuses must be safe for concurrent use. The values of Secrets are not
+// in the Conflict.
+func (p Policy) ForceUnless(refuses func(Conflict) error) Policy {
 	switch {
-	case may == nil:
-		p.err = errors.Join(p.err, errors.New("policy: ForceIf(nil): a function is needed"))
-	case p.mayForce != nil:
-		p.err = errors.Join(p.err, errors.New("policy: ForceIf is given twice; one function is asked"))
+	case refuses == nil:
+		p.err = errors.Join(p.err, errors.New("policy: ForceUnless(nil): a function is needed"))
+	case p.refuses != nil:
+		p.err = errors.Join(p.err, errors.New("policy: ForceUnless is given twice; one function is asked"))
 	}
-	p.mayForce = may
+	p.refuses = refuses
 	return p
 }
 
@@ -231,7 +231,8 @@ func (r rule) compare(other rule) int {
 	)
 }
 
-// decide returns the decision on one conflict. If Func made it, it may be invalid.
+// decide returns the decision on one conflict. If Func made it, it may be invalid. ForceUnless
+// is not asked.
 func (p Policy) decide(conflict Conflict) Decision {
 	decision, decided := Reject, false
 	if p.ask != nil {
@@ -244,19 +245,12 @@ func (p Policy) decide(conflict Conflict) Decision {
 	default:
 		decision = p.byRules(conflict)
 	}
-	decision = settleable(decision, conflict)
-	if decision == Force && p.mayForce != nil && !p.mayForce(conflict) {
-		return Reject
-	}
-	return decision
+	return settleable(decision, conflict)
 }
 
-// Forces reports whether the policy decides to force a field. ForceIf is not asked, as its
+// Forces reports whether the policy decides to force a field. ForceUnless is not asked, as its
 // answer may differ each time.
-func (p Policy) Forces(conflict Conflict) bool {
-	p.mayForce = nil
-	return p.decide(conflict) == Force
-}
+func (p Policy) Forces(conflict Conflict) bool { return p.decide(conflict) == Force }
 
 // byRules returns the decision of the most specific rule.
 func (p Policy) byRules(conflict Conflict) Decision {
@@ -301,5 +295,5 @@ func mayLieBelow(serverPath, prefix string) bool {
 
 // dependsOnOwner reports whether another owner of the same field may lead to another decision.
 func (p Policy) dependsOnOwner() bool {
-	return p.ask != nil || p.mayForce != nil || slices.ContainsFunc(p.rules, func(r rule) bool { return r.Manager != "" || r.Operation != "" })
+	return p.ask != nil || p.refuses != nil || slices.ContainsFunc(p.rules, func(r rule) bool { return r.Manager != "" || r.Operation != "" })
 }

@@ -103,7 +103,7 @@ func TestPolicyIsImmutable(t *testing.T) {
 
 func ask(Conflict) (Decision, bool) { return Reject, false }
 
-func may(Conflict) bool { return true }
+func refusesNothing(Conflict) error { return nil }
 
 func TestNewRefuses(t *testing.T) {
 	var c struct{ client.Client } // never called
@@ -137,8 +137,8 @@ func TestNewRefuses(t *testing.T) {
 		"manager twice": {policy(Policy{}.When(Match{Manager: "m"}, Force).When(Match{Manager: "m"}, Share)), []string{"every field of m/* is given twice"}},
 		"no function":   {policy(Policy{}.Func(nil)), []string{"Func(nil): a function is needed"}},
 		"two functions": {policy(Policy{}.Func(ask).Func(ask)), []string{"Func is given twice"}},
-		"no question":   {policy(Policy{}.ForceIf(nil)), []string{"ForceIf(nil): a function is needed"}},
-		"two questions": {policy(Policy{}.ForceIf(may).ForceIf(may)), []string{"ForceIf is given twice"}},
+		"no question":   {policy(Policy{}.ForceUnless(nil)), []string{"ForceUnless(nil): a function is needed"}},
+		"two questions": {policy(Policy{}.ForceUnless(refusesNothing).ForceUnless(refusesNothing)), []string{"ForceUnless is given twice"}},
 		"all of it":     {policy(Policy{}.At("", Force).At("x", Force)), []string{"empty path", `path "x"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

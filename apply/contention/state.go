@@ -87,19 +87,22 @@ func (s *State) Guard(manager string, policy apply.Policy) apply.Policy {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.policies[manager] = append(s.policies[manager], policy)
-	return policy.ForceIf(func(c apply.Conflict) bool { return s.mayForce(manager, c) })
+	return policy.ForceUnless(func(c apply.Conflict) error { return s.refuses(manager, c) })
 }
 
-func (s *State) mayForce(manager string, conflict apply.Conflict) bool {
+// refuses returns an error for a force that a breaker stops. All breakers of the field are asked.
+func (s *State) refuses(manager string, conflict apply.Conflict) (refused error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, may := s.now(), true
+	now := s.now()
 	for _, r := range s.rows {
 		if r.Object.UID == conflict.Object.UID && slices.Contains(r.Yields, manager) && r.about(conflict) {
-			may = r.breaker.mayForce(now) && may
+			if !r.breaker.mayForce(now) {
+				refused = fmt.Errorf("%s and %s fight over it: not forced before %s", r.A.Name, r.B.Name, r.breaker.until.UTC().Format(time.TimeOnly+" MST"))
+			}
 		}
 	}
-	return may
+	return refused
 }
 
 // forced tells the breakers that a force of a manager landed.

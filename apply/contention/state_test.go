@@ -95,7 +95,7 @@ func (w *world) fights(a, b string) []apply.ObjectRef {
 
 func (w *world) forces(manager, path string) bool {
 	c := apply.Conflict{Object: w.object.ObjectRef, Path: fieldowners.MustParsePath(path)}
-	return w.mayForce(manager, c)
+	return w.refuses(manager, c) == nil
 }
 
 const (
@@ -138,8 +138,12 @@ func TestFightFromBeginToEnd(t *testing.T) {
 	other := apply.Conflict{Object: box, Path: fieldowners.MustParsePath(".spec.replicas")}
 	unknown := apply.Conflict{Object: w.object.ObjectRef, ServerPath: ".spec.replicas"}
 	unknownOther := apply.Conflict{Object: w.object.ObjectRef, ServerPath: ".spec.paused"}
-	if !w.mayForce("coapply-power", other) || w.mayForce("coapply-power", unknown) || !w.mayForce("coapply-power", unknownOther) {
-		t.Error("another object may be forced, and another field by the server's name; the field by that name may not")
+	why := w.rows[0].breaker.until.UTC().Format("bot and coapply-power fight over it: not forced before 15:04:05 UTC")
+	if err := w.refuses("coapply-power", unknown); err == nil || err.Error() != why {
+		t.Errorf("error %v, want %s", err, why)
+	}
+	if w.refuses("coapply-power", other) != nil || w.refuses("coapply-power", unknownOther) != nil {
+		t.Error("another object may be forced, and another field by the server's name")
 	}
 	if troubles, news, next := w.Take(w.object.ObjectRef); troubles != nil || news != nil || next != 0 {
 		t.Errorf("told of the object, which is its parent's: %v, %v, again in %v", troubles, news, next)

@@ -1,17 +1,19 @@
 package apply_test
 
 import (
+	"errors"
 	"testing"
 
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
 )
 
-// TestForceIf has what may be forced depend on more than the conflict.
-func TestForceIf(t *testing.T) {
+// TestForceUnless has what may be forced depend on more than the conflict.
+func TestForceUnless(t *testing.T) {
 	var asked []apply.Conflict
-	answers := func(all ...bool) func(apply.Conflict) bool {
-		return func(c apply.Conflict) bool {
+	errFight := errors.New("a fight")
+	answers := func(all ...error) func(apply.Conflict) error {
+		return func(c apply.Conflict) error {
 			asked = append(asked, c)
 			answer := all[0]
 			if len(all) > 1 {
@@ -23,22 +25,22 @@ func TestForceIf(t *testing.T) {
 	run(t, map[string]testCase{
 		"may not": {
 			reason: "nothing lands",
-			policy: forcesReplicas.ForceIf(answers(false)),
+			policy: forcesReplicas.ForceUnless(answers(errFight)),
 			steps:  []step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}},
-			err:    apply.ErrConflict, attempts: 1, conflicts: []string{rejectReplicas},
+			err:    apply.ErrConflict, attempts: 1, conflicts: []string{rejectReplicas + " (a fight)"},
 		},
 		"may not any more": {
 			reason: "the last look decides, and nothing was forced before it",
-			policy: force.ForceIf(answers(true, false)),
+			policy: force.ForceUnless(answers(nil, errFight)),
 			steps: []step{
 				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
 				{"PATCH", conflict(hpaReplicas)},
 			},
-			err: apply.ErrConflict, attempts: 2, conflicts: []string{rejectReplicas},
+			err: apply.ErrConflict, attempts: 2, conflicts: []string{rejectReplicas + " (a fight)"},
 		},
 		"may": {
 			reason: "as without it",
-			policy: force.ForceIf(answers(true)),
+			policy: force.ForceUnless(answers(nil)),
 			steps: []step{
 				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
 				{"PATCH", conflict(hpaReplicas)},
@@ -48,7 +50,7 @@ func TestForceIf(t *testing.T) {
 		},
 		"what gives way": {
 			reason: "is not asked for",
-			policy: relinquish.ForceIf(answers(false)),
+			policy: relinquish.ForceUnless(answers(errFight)),
 			steps: []step{
 				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
 				{"PATCH uid=uid-1", ok(web("uid-1", "8"))},
@@ -66,11 +68,11 @@ func TestForceIf(t *testing.T) {
 	}
 }
 
-// TestForces: what ForceIf says today does not count.
+// TestForces: what ForceUnless says today does not count.
 func TestForces(t *testing.T) {
-	policy := apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Force).ForceIf(func(apply.Conflict) bool {
+	policy := apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Force).ForceUnless(func(apply.Conflict) error {
 		t.Error("it was asked")
-		return false
+		return errors.New("asked")
 	})
 	for path, want := range map[string]bool{".spec.replicas": true, ".spec.paused": false} {
 		if got := policy.Forces(apply.Conflict{Path: fieldowners.MustParsePath(path)}); got != want {
