@@ -30,6 +30,7 @@ type Builder[P client.Object] struct {
 	config       reconciler.Config[P]
 	dependsOn    []func(P) any
 	owned        []ownedKind
+	watched      []client.Object
 	resync       time.Duration
 	steps        []func(*builder.Builder)
 }
@@ -70,6 +71,7 @@ func (b *Builder[P]) Resync(every time.Duration) *Builder[P] {
 
 // Watches watches a kind. The handler maps its objects to the parents to reconcile.
 func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts ...builder.WatchesOption) *Builder[P] {
+	b.watched = append(b.watched, object)
 	b.steps = append(b.steps, func(c *builder.Builder) { c.Watches(object, to, opts...) })
 	return b
 }
@@ -142,13 +144,13 @@ func (b *Builder[P]) WithOptions(options controller.Options) *Builder[P] {
 
 // Complete adds the controller to the manager.
 func (b *Builder[P]) Complete() error {
-	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(client.Object)
-	if err := b.rt.watchObjects(parent, b.owned); err != nil {
-		return b.wrap(fmt.Errorf("watching for fights: %w", err))
-	}
 	r, err := b.reconciler()
 	if err != nil {
 		return err
+	}
+	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(client.Object)
+	if err := b.rt.watchObjects(parent, b.owned); err != nil {
+		return b.wrap(fmt.Errorf("watching for fights: %w", err))
 	}
 	c := ctrl.NewControllerManagedBy(b.rt.mgr).For(parent, builder.WithPredicates(Relevant(b.fieldManager, b.dependsOn...)))
 	if err := b.wake(c, parent, r.Settled); err != nil {
@@ -216,6 +218,9 @@ func (b *Builder[P]) reconciler() (*reconciler.Reconciler[P], error) {
 		return nil, b.wrap(err)
 	}
 	config := b.config
+	if config.Emit, err = b.tellingUnwatched(); err != nil {
+		return nil, b.wrap(err)
+	}
 	config.Client, config.Applier, config.Updater = b.rt.mgr.GetClient(), applier, updater
 	config.Events = b.rt.mgr.GetEventRecorder(b.fieldManager)
 	r, err := reconciler.New(config)

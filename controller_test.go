@@ -88,6 +88,14 @@ func TestForIsTold(t *testing.T) {
 	}
 }
 
+// TestForTakesPointers: what is no pointer is refused, and does not panic.
+func TestForTakesPointers(t *testing.T) {
+	err := coapply.For(newRuntime(t, newWorld(t)), "copier", func(client.Object) ([]apply.Intent, error) { return nil, nil }).Complete()
+	if err == nil || !strings.Contains(err.Error(), "want a pointer") {
+		t.Error(err)
+	}
+}
+
 // TestForCompletes: every step of the builder reaches controller-runtime's.
 func TestForCompletes(t *testing.T) {
 	rt := newRuntime(t, newWorld(t))

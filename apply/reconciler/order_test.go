@@ -222,6 +222,8 @@ func TestNewRefuses(t *testing.T) {
 		"Cleanup or Prune, f":    func(c *reconciler.Config[parentType]) { c.Cleanup = nil },
 		"Finalizer, for Clea":    func(c *reconciler.Config[parentType]) { c.Finalizer = "" },
 		"labels[\"applyset.kube": func(c *reconciler.Config[parentType]) { c.Prune, c.Applier = true, forcesTheLabel },
+		"finalizer \"x y\"":      func(c *reconciler.Config[parentType]) { c.Finalizer = "x y" },
+		"needs a domain":         func(c *reconciler.Config[parentType]) { c.Finalizer = "copier" },
 		"Finalizer, for Prun":    func(c *reconciler.Config[parentType]) { c.Finalizer, c.Cleanup, c.Prune = "", nil, true },
 	} {
 		config := w.config

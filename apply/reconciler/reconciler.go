@@ -116,6 +116,9 @@ func (c Config[P]) validate() error {
 	needed(c.Finalizer == "" && c.Cleanup != nil, "Finalizer, for Cleanup,")
 	needed(c.Finalizer == "" && c.Prune, "Finalizer, for Prune: what a parent emitted is deleted before it goes,")
 	needed(c.Finalizer != "" && c.Cleanup == nil && !c.Prune, "Cleanup or Prune, for the finalizer,")
+	if c.Finalizer != "" {
+		errs = append(errs, update.ValidFinalizer(c.Finalizer))
+	}
 	switch p := reflect.TypeFor[P](); {
 	case p.Kind() != reflect.Pointer:
 		errs = append(errs, fmt.Errorf("the parent's type is %v, want a pointer", p))

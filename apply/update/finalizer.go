@@ -19,13 +19,9 @@ import (
 // ErrBeingDeleted. The answer is verified: if the finalizer is not in it, for example because
 // admission took it off, the error is a *FinalizerDroppedError.
 func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
-	invalid := validFinalizer(finalizer)
-	if invalid == nil && !strings.Contains(finalizer, "/") {
-		invalid = fmt.Errorf("finalizer %q: the name needs a domain, such as example.com/%s", finalizer, finalizer)
-	}
 	return run(ctx, u, object, verb[T]{
 		name:    "EnsureFinalizer",
-		invalid: invalid,
+		invalid: ValidFinalizer(finalizer),
 		mutate: func(latest T) error {
 			finalizers := latest.GetFinalizers()
 			if slices.Contains(finalizers, finalizer) {
@@ -51,7 +47,7 @@ func EnsureFinalizer[T client.Object](ctx context.Context, u *Updater, object T,
 func RemoveFinalizer[T client.Object](ctx context.Context, u *Updater, object T, finalizer string) (Result[T], error) {
 	return run(ctx, u, object, verb[T]{
 		name:    "RemoveFinalizer",
-		invalid: validFinalizer(finalizer),
+		invalid: qualified(finalizer),
 		mutate: func(latest T) error {
 			latest.SetFinalizers(slices.DeleteFunc(latest.GetFinalizers(), func(f string) bool { return f == finalizer }))
 			return nil
@@ -82,7 +78,15 @@ func verifyRemoved(ref apply.ObjectRef, answer client.Object, finalizer string) 
 }
 
 // validFinalizer returns an error for a name that no API server would take.
-func validFinalizer(name string) error {
+// ValidFinalizer returns an error for a name that EnsureFinalizer refuses, without a request.
+func ValidFinalizer(name string) error {
+	if err := qualified(name); err != nil || strings.Contains(name, "/") {
+		return err
+	}
+	return fmt.Errorf("finalizer %q: the name needs a domain, such as example.com/%s", name, name)
+}
+
+func qualified(name string) error {
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
 		return fmt.Errorf("finalizer %q: %s", name, strings.Join(problems, "; "))
 	}
