@@ -22,7 +22,9 @@ INSTALLER = dist/install.yaml
 
 # make test has the race detector where goroutines meet, make soak has it everywhere.
 RACED = ./apply/...
-UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/integration -e ^coapply.dev/compare/integration)
+UNRACED = $$(go list ./... | grep -v -e ^coapply.dev/apply -e ^coapply.dev/test/integration $(COMPARED:%=-e ^coapply.dev/compare/%))
+# Packages of compare whose tests need a server, or read docs/, of which Go's cache of test results knows nothing there.
+COMPARED = integration commands summary
 # Tests against a server, which mostly wait for it: packages and tests of a package at once.
 SERVED = go test -short -timeout 20m -count 1 -p 3 -parallel 6
 # Servers, tests and the linker collect their garbage less often: a seventh less CPU for test/integration/steady.
@@ -78,7 +80,7 @@ run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options
 	bin/platform run $(ARGS)
 
 test: control-plane test-unit ## Run all tests but those of make soak, with the same random cases each time
-	go run ./test/kit/share sh -c '(cd compare && $(SERVED) ./integration) & $(SERVED) ./test/integration/...; status=$$?; wait $$! && exit $$status'
+	go run ./test/kit/share sh -c '(cd compare && $(SERVED) $(COMPARED:%=./%/...)) & $(SERVED) ./test/integration/...; status=$$?; wait $$! && exit $$status'
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && export CGO_ENABLED=0 && \
@@ -87,8 +89,8 @@ test-unit: go ## Run the tests that need no control plane
 test-integration: control-plane ## Run the tests against a real control plane
 	go run ./test/kit/share $(SERVED) ./test/integration/...
 
-test-compare: control-plane ## Run the benchmark's tests against a real control plane
-	cd compare && go run coapply.dev/test/kit/share $(SERVED) ./integration
+test-compare: control-plane ## Run the benchmark's tests that need a control plane, or the docs
+	cd compare && go run coapply.dev/test/kit/share $(SERVED) $(COMPARED:%=./%/...)
 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
 	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race

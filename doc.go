@@ -27,8 +27,8 @@
 //  3. A conflict is a typed error that names the field, both values and the other owner.
 //     errors.As still finds the API server's answer in it.
 //  4. A cache that strips managed fields is refused, by an error that names the option.
-//  5. Writes of others to fields of a child that are not ours lead to no reconcile. Drift does,
-//     of every kind. See Builder.Owns.
+//  5. What others write to a child wakes the controller if it is drift, a change of the
+//     controller's own fields, and usually not otherwise. See Builder.Owns.
 //  6. A field that two managers take from each other again and again is not forced for a
 //     while. An event names both, as does the condition Contended of the parent, where its
 //     status.conditions are a map by type. See package contention/watch, and

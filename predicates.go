@@ -84,10 +84,10 @@ func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	return err != nil || len(fieldowners.Diff(was, is).Lost) > 0
 }
 
-// BesidesStatus returns a predicate that passes writes that left the status as it was. A write
-// may have changed the managed fields alone, which, if the cache drops the entry, only the
-// resourceVersion shows. If two writes are seen as one, as after a broken watch, one of them
-// may be missed.
+// BesidesStatus returns a predicate that passes writes that left the status as it was, also
+// those that changed managed fields alone: in a cache without them, only the resourceVersion
+// shows such a write. If two writes are seen as one, as after a broken watch, one of them may
+// be missed.
 func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(T)

@@ -13,8 +13,9 @@ import (
 	"coapply.dev/apply"
 )
 
-// Within returns the same Runtime, limited to applies in Namespaces for which may returns true:
-// an object in somebody else's Namespace would meet no conflict there. It reads Namespaces from
+// Within returns the same Runtime, limited to applies in Namespaces for which may returns true.
+// Without it, an apply in somebody else's Namespace succeeds: where there is no such object yet,
+// nobody owns a field of it, and nothing conflicts. Within reads Namespaces from
 // the manager's cache, so the manager must be allowed to watch them. Nothing is applied in a
 // Namespace that does not exist or is being deleted. Updates, and objects without a namespace,
 // are not limited.

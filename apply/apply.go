@@ -16,19 +16,20 @@ import (
 
 // Apply brings the object to the intent. If Config.Steady proves that nothing would change,
 // nothing is sent. Otherwise the intent is sent unforced, and the policy settles its conflicts
-// field by field, see Decision. Where a conflict is rejected nothing lands. Relinquished and
-// shared fields give way first; where the rest of the conflicts is to be forced, the object is
-// read, applied unforced again, judged by that answer, and only then forced, pinned to the uid
-// and resourceVersion of the read. A field that became contested in between is therefore never
-// taken. What fails for the moment is tried three times.
+// field by field, see Decision. If one is rejected, nothing is changed. Relinquished fields are
+// left out of what is sent, and shared ones get the live value. If the remaining conflicts are to
+// be forced, the object is read, the intent is applied once more without force, and the conflicts
+// of that answer are judged; only then is it forced, pinned to the uid and resourceVersion that
+// were read. So a field that somebody takes in between is never forced. What fails for the moment
+// is tried three times.
 //
-// The Applier remembers in which fields an intent gave way: the next Apply sends what was left
-// of the intent, and that one request is enough while the other owners stay. The answer shows
-// when they let go; then the whole intent is sent. This needs RecordExchange, or unstructured
-// intents. A field that another process migrates to this manager meanwhile is missing for one
+// The Applier remembers the fields in which an intent gave way, and sends the rest of it at the
+// next Apply: one request, as long as the other owners stay. The answer shows when they let go;
+// then the whole intent is sent. This needs RecordExchange, or unstructured intents. It has two
+// limits. A field that another process migrates to this manager meanwhile is missing from one
 // write, unless the object is read first: for Steady, MaxShrink, or an intent with Belongs or
-// MustExist. If a new owner appears whom the policy rejects, that one request lands only what
-// had landed before.
+// MustExist. And if a new owner appears whom the policy rejects, that one request still applies
+// the fields that were applied before.
 //
 // The error is an *IntentError, *ShrinkError, *NotOursError, *ConflictError, *ContendedError,
 // *UIDMismatchError, *RetryableError, *RefusedError, *lanes.ReentryError, the error of

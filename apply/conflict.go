@@ -19,7 +19,7 @@ import (
 type Conflict struct {
 	Object     ObjectRef           // whose field it is, as it was read when the conflict was judged
 	Manager    fieldowners.Manager // the other owner
-	Path       fieldowners.Path    // the root if ServerPath matched no field of the object read
+	Path       fieldowners.Path    // the root if no field of the object read has that ServerPath
 	ServerPath string              // the field as the API server names it; ambiguous
 	Ours       any                 // the intent's value; nil when Path is the root
 	Theirs     any                 // the live value as it was read; nil when Path is the root

@@ -19,7 +19,7 @@ var (
 	// Config.MaxShrink allows. Nothing was sent.
 	ErrShrink = errors.New("intent shrinks too much")
 	// ErrConflict means that another manager owns fields that the intent sets differently, and
-	// that the policy rejects the conflict. Nothing landed of the try that met it.
+	// that the policy rejects the conflict. The apply that met it changed nothing.
 	ErrConflict = errors.New("ownership conflict")
 	// ErrContended means that the object changed during each of a bounded number of attempts to
 	// settle its conflicts or to move its fields. Nothing was forced or moved. Try again later.

@@ -61,10 +61,10 @@ type Outcome struct {
 	// instance because admission rewrites them. Such an intent is sent each time. Differ needs
 	// RecordExchange, or unstructured intents.
 	Differ []Difference
-	// Shared lists the fields of the intent that others own as well, at the wanted value, and
-	// whose conflicts the policy's rules reject: as soon as the intent wants another value, it
-	// conflicts. After a request Shared needs RecordExchange, or unstructured intents.
-	// Policy.ForceUnless is not asked, and with Policy.Func Shared is empty.
+	// Shared lists the fields of the intent that others own as well, with the same value, and
+	// that would be rejected conflicts if the intent wanted another value. It follows from the
+	// policy's rules alone: ForceUnless is not asked, and with Func Shared is empty. After a
+	// request it needs RecordExchange, or unstructured intents.
 	Shared []fieldowners.Shared
 	// TakenBack lists the manager's own fields that were taken back after managed fields were
 	// wiped; see Config.Contract.

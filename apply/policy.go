@@ -66,8 +66,8 @@ type Match struct {
 //
 // A field may have several other owners, each with its own decision. One Reject rejects the
 // intent. Otherwise one Relinquish relinquishes the field, one Share shares it, and it is
-// forced if all decisions are Force. If the field gave way to one owner, owners to be forced
-// are not among the conflicts of the Outcome.
+// forced if all decisions are Force. Of a field that gave way, the Outcome lists only the
+// conflicts with owners to whom it gave way.
 type Policy struct {
 	otherwise Decision
 	rules     []rule

@@ -28,9 +28,9 @@ import (
 // newer server: an intent with them is sent each time, until the type is updated or the object
 // is read as unstructured.
 //
-// A proof is remembered as a few hashes: an object that has not changed since takes a look-up,
-// and one that others wrote to takes a look at our fields. A process that starts anew proves
-// anew, without sending anything.
+// A proof is remembered as a few hashes. If the object has not changed since, a look-up is
+// enough; if others wrote to it, this manager's fields are hashed again. A process that starts
+// anew proves anew, without sending anything.
 //
 // Mutating admission is not part of the proof: a webhook that was added since changes the
 // object only at the next write. An intent whose values admission has changed is sent each
