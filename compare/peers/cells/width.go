@@ -23,12 +23,13 @@ func onConfigMap(arm string, writers int, trip time.Duration) one {
 	}}}
 }
 
-// distance is a cell in words.
-func (o one) distance() string {
+// at is the place of a cell in a grid of writers and round trips.
+func (o one) at(row measure.Row) measure.Row {
+	row.Measure, row.Column = fmt.Sprintf("%d writers", o.Writers), fmt.Sprintf("+%s", o.RTT)
 	if o.Writers == 1 {
-		return fmt.Sprintf("1 writer, +%s", o.RTT)
+		row.Measure = "1 writer"
 	}
-	return fmt.Sprintf("%d writers, +%s", o.Writers, o.RTT)
+	return row
 }
 
 func id(kind string, o one) string { return fmt.Sprintf("%s-w%d-%s", kind, o.Writers, o.RTT) }
@@ -60,11 +61,10 @@ func width(quick bool) part {
 	fallback, gmu := onConfigMap("update", 64, 0).shortened(quick), onConfigMap("gmu-lanes", 64, 0).shortened(quick)
 	return part{append(trials, fallback, gmu), func(r rounds) (rows []measure.Row) {
 		for _, o := range ours {
-			rows = append(rows, r.ratio(measure.Row{
+			rows = append(rows, r.ratio(o.at(measure.Row{
 				ID: id("width-plain", o), Must: measure.AtLeast(0.95), Aim: measure.AtLeast(1), Peers: r.rates(o, one{plain, o.Cell}),
-				Series:  fmt.Sprintf("goodput over a network, one ConfigMap, %d managers: lanes against plain client.Apply", managers),
-				Measure: o.distance(),
-			}, goodput, o, one{plain, o.Cell}))
+				Series: fmt.Sprintf("goodput over a network, one ConfigMap, %d managers: lanes against plain client.Apply", managers),
+			}), goodput, o, one{plain, o.Cell}))
 		}
 		for _, o := range ours {
 			if o.Writers > 1 {
@@ -77,13 +77,13 @@ func width(quick bool) part {
 
 // againstBest compares with the width whose median is best, so that chance in one round does not choose it.
 func (r rounds) againstBest(o one) measure.Row {
-	best := slices.MaxFunc(fixed(o), func(a, b one) int {
-		return cmp.Compare(measure.Median(r.values(goodput, a)), measure.Median(r.values(goodput, b)))
+	widths := slices.SortedStableFunc(slices.Values(fixed(o)), func(a, b one) int {
+		return cmp.Compare(measure.Median(r.values(goodput, b)), measure.Median(r.values(goodput, a)))
 	})
-	return r.ratio(measure.Row{
-		ID: id("width-best", o), Must: measure.AtLeast(0.85), Aim: measure.AtLeast(0.95), Peers: r.rates(fixed(o)...),
-		Series: "the same against lanes of the best fixed width", Measure: fmt.Sprintf("%s: %s", o.distance(), best.arm),
-	}, goodput, o, best)
+	return r.ratio(o.at(measure.Row{
+		ID: id("width-best", o), Must: measure.AtLeast(0.85), Aim: measure.AtLeast(0.95), Peers: r.rates(widths...),
+		Series: "the same against lanes of the best fixed width",
+	}), goodput, o, widths[0])
 }
 
 func (r rounds) ofFallback(ours, theirs one) []measure.Row {

@@ -42,15 +42,25 @@ func ofOneSeries(rows []Row) int {
 	return n
 }
 
-// markdownOf shows rows of one series with a column for each peer, and what the series is above them.
+// markdownOf shows rows of one series in a table of their own, and what the series is above it.
 func markdownOf(rows []Row) string {
 	first := rows[0]
 	if first.Series == "" {
 		return tableOf(rows).RenderMarkdown()
 	}
+	shown := besidePeers
+	if first.Column != "" {
+		shown = gridOf
+	}
+	bounds := fmt.Sprintf("must: %s, aim: %s", first.Must.text(first.Unit), first.Aim.text(first.Unit))
+	return fmt.Sprintf("**%s** (%s)\n\n%s", first.Series, bounds, shown(rows).RenderMarkdown())
+}
+
+// besidePeers has a column for each peer.
+func besidePeers(rows []Row) table.Writer {
 	t := table.NewWriter()
 	header := table.Row{"", "measured", "met"}
-	for _, peer := range first.Peers {
+	for _, peer := range rows[0].Peers {
 		header = append(header, peer.Name)
 	}
 	t.AppendHeader(header)
@@ -61,8 +71,27 @@ func markdownOf(rows []Row) string {
 		}
 		t.AppendRow(shown)
 	}
-	bounds := fmt.Sprintf("must: %s, aim: %s", first.Must.text(first.Unit), first.Aim.text(first.Unit))
-	return fmt.Sprintf("**%s** (%s)\n\n%s", first.Series, bounds, t.RenderMarkdown())
+	return t
+}
+
+// gridOf has a line for each measure. Of the peers it shows the first.
+func gridOf(rows []Row) table.Writer {
+	t := table.NewWriter()
+	header := table.Row{""}
+	for _, row := range rows {
+		if row.Measure == rows[0].Measure {
+			header = append(header, row.Column)
+		}
+	}
+	t.AppendHeader(header)
+	for line := range slices.Chunk(rows, len(header)-1) {
+		shown := table.Row{line[0].Measure}
+		for _, row := range line {
+			shown = append(shown, fmt.Sprintf("%s %s, %s", spread(row.Unit, row.Rounds), row.Met(), row.Peers[0].text()))
+		}
+		t.AppendRow(shown)
+	}
+	return t
 }
 
 const legend = "\"met\" says whether the median keeps the aim, only what must be, or neither (\"no\"). Values are the median of the " +

@@ -51,6 +51,35 @@ func TestMarkdownSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// TestMarkdownHasAGrid: each measure is a line, and each column has the value, what it meets, and the first peer.
+func TestMarkdownHasAGrid(t *testing.T) {
+	var rows []Row
+	for _, writers := range []string{"1 writer", "4 writers"} {
+		for i, trip := range []string{"+0s", "+5ms"} {
+			rows = append(rows, Row{
+				Series: "over a network", Measure: writers, Column: trip, Unit: Times, Must: AtLeast(1), Aim: AtLeast(2), Rounds: []float64{float64(i), float64(i), 3},
+				Peers: []Peer{{Name: "lanes", Unit: Rate, Rounds: []float64{30, 10, 20}}, {Name: "slow", Unit: Rate, Rounds: []float64{1}}},
+			})
+		}
+	}
+	const want = `
+**over a network** (must: ≥ 1, aim: ≥ 2)
+
+|  | +0s | +5ms |
+| --- | --- | --- |
+| 1 writer | 0 [0, 3] no, lanes 20/s | 1 [1, 3] must, lanes 20/s |
+| 4 writers | 0 [0, 3] no, lanes 20/s | 1 [1, 3] must, lanes 20/s |
+
+`
+	r := Report{Rows: rows}
+	if page := r.Markdown(); !strings.Contains(page, want) {
+		t.Errorf("no\n%s\nin\n%s", want, page)
+	}
+	if shown := r.Table(); !strings.Contains(shown, "4 writers, +5ms") {
+		t.Errorf("a row is to say its column:\n%s", shown)
+	}
+}
+
 // TestMarkdownHasATableForASeries: what its rows have in common stands above them once.
 func TestMarkdownHasATableForASeries(t *testing.T) {
 	row := func(series, measure string, v float64) Row {

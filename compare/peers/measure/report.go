@@ -60,7 +60,7 @@ func tableOf(rows []Row) table.Writer {
 		}
 		series = row.Series
 		t.AppendRow(table.Row{
-			row.Measure, row.Must.text(row.Unit), row.Aim.text(row.Unit), spread(row.Unit, row.Rounds), row.Met(), row.beside(),
+			row.name(), row.Must.text(row.Unit), row.Aim.text(row.Unit), spread(row.Unit, row.Rounds), row.Met(), row.beside(),
 		})
 	}
 	return t

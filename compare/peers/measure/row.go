@@ -111,9 +111,11 @@ type Row struct {
 	// Series is what rows have in common that follow each other and have the same bounds and peers; "" of a row by itself.
 	Series  string `json:"series,omitempty"`
 	Measure string `json:"measure"`
-	Unit    Unit   `json:"unit"`
-	Must    Bound  `json:"must"`
-	Aim     Bound  `json:"aim"`
+	// Column is where the row stands in a grid: rows of one series that follow each other, each Measure with every Column.
+	Column string `json:"column,omitempty"`
+	Unit   Unit   `json:"unit"`
+	Must   Bound  `json:"must"`
+	Aim    Bound  `json:"aim"`
 	// Rounds are the values of the rounds; none if nothing was measured.
 	Rounds []float64 `json:"rounds"`
 	Peers  []Peer    `json:"peers,omitempty"`
@@ -159,10 +161,21 @@ func (r Row) Met() string {
 	return "no"
 }
 
+// name of the row where it does not stand in a grid.
+func (r Row) name() string {
+	if r.Column == "" {
+		return r.Measure
+	}
+	return r.Measure + ", " + r.Column
+}
+
+// text is a peer's name with its median.
+func (p Peer) text() string { return p.Name + " " + p.Unit.Text(Median(p.Rounds)) }
+
 func (r Row) beside() string {
 	var texts []string
 	for _, peer := range r.Peers {
-		texts = append(texts, peer.Name+" "+spread(peer.Unit, peer.Rounds))
+		texts = append(texts, peer.text())
 	}
 	if r.Note != "" {
 		texts = append(texts, r.Note)
