@@ -22,7 +22,7 @@ func TestWrongCommandLine(t *testing.T) {
 		{[]string{"domo"}, `unknown command "domo"`},
 		{[]string{"demo", "now"}, `"now"`},
 		{[]string{"demo", "--fast"}, "unknown flag: --fast"},
-		{[]string{"run", "--port=x"}, "--port"},
+		{[]string{"run", "--port=x"}, `--port is "x", want a whole number from 0 to 65535; see platform run --help`},
 		{[]string{"run", "--port=70000"}, "70000"},
 		{[]string{"run", "--nodes=0"}, "--nodes 0"},
 		{[]string{"run", "--replicas-conflict=Share"}, "Reject or Force"},
