@@ -85,6 +85,43 @@ func TestManagerThatEnds(t *testing.T) {
 	}
 }
 
+// TestKubeconfigOfRuns: the first run has the path that stays the same, a second one beside it its
+// own, and a run that was killed does not keep it.
+func TestKubeconfigOfRuns(t *testing.T) {
+	folder := t.TempDir()
+	link, first, second := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "first"), filepath.Join(folder, "second")
+	for _, own := range []string{first, second} {
+		if err := os.WriteFile(own, []byte(own), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leadsTo := func(want string) {
+		t.Helper()
+		if content, err := os.ReadFile(link); err != nil || string(content) != want {
+			t.Errorf("%s leads to %q, %v; want %s", link, content, err, want)
+		}
+	}
+	path, unlink := linkKubeconfig(link, first)
+	if other, unlinkOther := linkKubeconfig(link, second); path != link || other != second {
+		t.Errorf("the paths of two runs at once are %s and %s", path, other)
+	} else {
+		unlinkOther()
+	}
+	leadsTo(first)
+	unlink()
+	if _, err := os.Lstat(link); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the link outlives its run: %v", err)
+	}
+	linkKubeconfig(link, first)
+	if err := os.Remove(first); err != nil { // as after a kill
+		t.Fatal(err)
+	}
+	if path, _ := linkKubeconfig(link, second); path != link {
+		t.Errorf("a killed run keeps the link: %s", path)
+	}
+	leadsTo(second)
+}
+
 func TestCommandLine(t *testing.T) {
 	for _, test := range []struct{ reason, args, want string }{
 		{"short", "get nodes", "$ kubectl get nodes"},
