@@ -46,8 +46,9 @@ manager would give up because the file lists them no longer. Nothing is written.
 
 It predicts from the managed fields of the live objects, and looks the fields up in the
 API server's schemas. These do not tell everything: what they leave open is said to be
-not certain, and not guessed. --dry-run=server asks the API server instead, with
-validation and admission; that needs the right to patch.
+not certain, and not guessed. Required fields, names and values are not checked.
+--dry-run=server asks the API server instead, with validation and admission; that needs
+the right to patch.
 
 Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server would refuse the
 file; 3 no conflict as far as can be told, but something is not certain.`,
@@ -89,6 +90,9 @@ func (c *command) run(cmd *cobra.Command) error {
 		c.schemas = readSchemas(c.Reader)
 	}
 	items, failed, err := c.checkFiles(cmd.Context())
+	if err == nil {
+		err = c.lookForNamespaces(items)
+	}
 	if err == nil {
 		err = c.print(items)
 	}

@@ -53,7 +53,7 @@ func (c *command) lookUp(item *result, intent, live map[string]any) {
 	if converter := c.schemas.of(kind.GroupVersion()); converter != nil {
 		if wrong, known := wrongFields(converter, object); known {
 			for _, w := range wrong {
-				item.Refused = append(item.Refused, refusal{w.path.String(), item.lines.of(w.path), w.reason})
+				item.refuse(w.path, w.reason)
 			}
 			return
 		}
