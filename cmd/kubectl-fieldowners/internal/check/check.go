@@ -16,6 +16,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/schemas"
 	"coapply.dev/fieldowners/predict"
 )
 
@@ -31,7 +32,7 @@ type command struct {
 	sarif       bool
 	saved       []map[string]any // of --live
 	client      client.Client    // for --dry-run=server
-	schemas     kindSchemas
+	schemas     schemas.Server
 }
 
 // New returns the command check.
@@ -87,7 +88,7 @@ func (c *command) run(cmd *cobra.Command) error {
 			return err
 		}
 	case len(c.live) == 0:
-		c.schemas = readSchemas(c.Reader)
+		c.schemas = schemas.OfServer(c.Reader)
 	}
 	items, failed, err := c.checkFiles(cmd.Context())
 	if err == nil {
