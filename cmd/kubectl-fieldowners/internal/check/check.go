@@ -158,7 +158,7 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 	}
 	prediction, err := predict.Apply(live, intent, c.manager, c.subresource)
 	if errors.Is(err, predict.ErrNoManagedFields) {
-		return result{}, errors.New("managedFields absent from the live object: ask with --show-managed-fields")
+		return result{}, c.noManagedFields()
 	}
 	if err != nil {
 		return result{}, err
@@ -168,6 +168,13 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 		found.predicted(prediction)
 	}
 	return found, nil
+}
+
+func (c *command) noManagedFields() error {
+	if len(c.live) == 0 {
+		return errors.New("managedFields absent: the API server has none of the live object; --dry-run=server asks it what an apply would do")
+	}
+	return errors.New("managedFields absent from the live object: ask with --show-managed-fields")
 }
 
 // liveOf returns the live object, from the cluster or from --live; nil if there is none.

@@ -18,7 +18,8 @@ type Report struct {
 	Objects  int  `json:"objects"`
 	Bytes    int  `json:"bytes"` // of managedFields, as JSON
 	// ManagedFieldsAbsent counts objects without managed fields, whose owners are not known.
-	ManagedFieldsAbsent int `json:"managedFieldsAbsent"`
+	ManagedFieldsAbsent int             `json:"managedFieldsAbsent"`
+	AbsentExamples      []ownerview.Ref `json:"absentExamples"` // the first MaxExamples of them
 
 	Managers []ManagerRow `json:"managers"` // those with most objects first
 	Findings []Finding    `json:"findings"` // in the order of rules, then of objects
