@@ -72,9 +72,7 @@ func (f Finding) ToDo() string {
 	if f.Objects != 1 || len(f.Examples) != 1 {
 		return f.Remedy
 	}
-	example := f.Examples[0]
-	object := command.Subject{Group: example.GVK().Group, Kind: example.Kind, Namespace: example.Namespace, Name: example.Name}
-	return strings.Replace(f.Remedy, command.Placeholder, object.Target(), 1)
+	return strings.Replace(f.Remedy, command.Placeholder, f.Examples[0].Target(), 1)
 }
 
 // Example is one object of a finding, and what was found there.
