@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"coapply.dev/internal/flagerror"
 )
 
 func main() {
@@ -71,7 +73,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	for _, flags := range groups.FlagSets {
 		cmd.Flags().AddFlagSet(flags)
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUsageError(err) })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUsageError(flagerror.Plain(err)) })
 	groupUsage(cmd, groups)
 	completeFlags(cmd)
 	return cmd

@@ -53,6 +53,7 @@ func TestWrongCommandLine(t *testing.T) {
 		{"a decision for nobody", []string{"--controllers=devbox-network", "--replicas-conflict=Force"},
 			[]string{"devbox-power", "leaves out"}},
 		{"no time to reconcile", []string{"--reconciliation-timeout=0"}, []string{"must be above 0"}},
+		{"no number", []string{"--max-concurrent-reconciles=x"}, []string{`--max-concurrent-reconciles is "x", want a whole number; see manager --help`}},
 		{"nobody to reconcile", []string{"--max-concurrent-reconciles=0"}, []string{"must be 1 or more"}},
 		{"not a duration", []string{"--reconciliation-timeout=1"}, []string{"reconciliation-timeout"}},
 		{"negative shutdown", []string{"--graceful-shutdown-timeout=-1s"}, []string{"must be 0 or more"}},

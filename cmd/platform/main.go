@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"coapply.dev/internal/flagerror"
 	"coapply.dev/internal/localcluster"
 )
 
@@ -63,7 +64,7 @@ Everything listens on loopback only and ends with this command.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		return usageError{fmt.Errorf("%w; see %s --help", flagerror.Plain(err), cmd.CommandPath())}
 	})
 	root.AddCommand(demoCommand(), runCommand(), buildCommand(), cleanCommand())
 	for _, sub := range root.Commands() {

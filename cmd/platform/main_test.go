@@ -22,7 +22,7 @@ func TestWrongCommandLine(t *testing.T) {
 		{[]string{"domo"}, `unknown command "domo"`},
 		{[]string{"demo", "now"}, `"now"`},
 		{[]string{"demo", "--fast"}, "unknown flag: --fast"},
-		{[]string{"run", "--port=x"}, "--port"},
+		{[]string{"run", "--port=x"}, `--port is "x", want a whole number from 0 to 65535; see platform run --help`},
 		{[]string{"run", "--port=70000"}, "70000"},
 		{[]string{"run", "--nodes=0"}, "--nodes 0"},
 		{[]string{"run", "--replicas-conflict=Share"}, "Reject or Force"},
@@ -83,6 +83,43 @@ func TestManagerThatEnds(t *testing.T) {
 	if text := out.String(); !strings.Contains(text, "exit status 1") || !strings.Contains(text, "leader election lost") {
 		t.Errorf("it does not say why the manager ended: %q", text)
 	}
+}
+
+// TestKubeconfigOfRuns: the first run has the path that stays the same, a second one beside it its
+// own, and a run that was killed does not keep it.
+func TestKubeconfigOfRuns(t *testing.T) {
+	folder := t.TempDir()
+	link, first, second := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "first"), filepath.Join(folder, "second")
+	for _, own := range []string{first, second} {
+		if err := os.WriteFile(own, []byte(own), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leadsTo := func(want string) {
+		t.Helper()
+		if content, err := os.ReadFile(link); err != nil || string(content) != want {
+			t.Errorf("%s leads to %q, %v; want %s", link, content, err, want)
+		}
+	}
+	path, unlink := linkKubeconfig(link, first)
+	if other, unlinkOther := linkKubeconfig(link, second); path != link || other != second {
+		t.Errorf("the paths of two runs at once are %s and %s", path, other)
+	} else {
+		unlinkOther()
+	}
+	leadsTo(first)
+	unlink()
+	if _, err := os.Lstat(link); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the link outlives its run: %v", err)
+	}
+	linkKubeconfig(link, first)
+	if err := os.Remove(first); err != nil { // as after a kill
+		t.Fatal(err)
+	}
+	if path, _ := linkKubeconfig(link, second); path != link {
+		t.Errorf("a killed run keeps the link: %s", path)
+	}
+	leadsTo(second)
 }
 
 func TestCommandLine(t *testing.T) {

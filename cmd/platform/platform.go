@@ -140,6 +140,8 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
 	if _, err := p.kubectl(ctx, "apply", "--server-side", "--kustomize", filepath.Join(p.config, "samples")); err != nil {
 		return err
 	}
+	kubeconfig, unlink := linkKubeconfig(filepath.Join(filepath.Dir(p.program), "kubeconfig"), p.cluster.Kubeconfig())
+	defer unlink()
 	fmt.Fprintf(stdout, `The platform runs. In another terminal:
 
   export KUBECONFIG=%s
@@ -150,8 +152,20 @@ func keepRunning(ctx context.Context, options runOptions, stdout, stderr io.Writ
 
 Logs of the manager: %s
 Ctrl-C ends it and deletes its data.
-`, p.cluster.Kubeconfig(), filepath.Dir(p.program), p.cluster.Binaries().Kubectl, p.manager.log)
+`, kubeconfig, filepath.Dir(p.program), p.cluster.Binaries().Kubectl, p.manager.log)
 	p.manager.stay(ctx, stderr)
 	fmt.Fprintln(stderr, "stopping")
 	return nil
+}
+
+// linkKubeconfig makes a link to the cluster's own kubeconfig, so that its path is the same each
+// time, and returns it. While another run has the link, it returns the cluster's own path.
+func linkKubeconfig(link, own string) (path string, unlink func()) {
+	if _, err := os.Stat(link); errors.Is(err, os.ErrNotExist) {
+		_ = os.Remove(link) // of a run that was killed: it leads nowhere
+		if os.Symlink(own, link) == nil {
+			return link, func() { _ = os.Remove(link) }
+		}
+	}
+	return own, func() {}
 }

@@ -95,7 +95,7 @@ func (p *parser) key() (fieldpath.PathElement, error) {
 			return fieldpath.PathElement{}, err
 		}
 		if p.peek() != '=' {
-			return fieldpath.PathElement{}, p.fail(`"=" expected after the name of a key field`)
+			return fieldpath.PathElement{}, p.fail(`"=" expected after the name of a key field, as in [name="web"]`)
 		}
 		p.at++
 		v, err := p.literal()

@@ -102,7 +102,7 @@ func TestCheck(t *testing.T) {
 func TestCheckIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ reason, content, wants string }{
-		{"a kind that the server does not know", `{apiVersion: example.com/v1, kind: Nonsense, metadata: {name: a}}`, "no matches for kind"},
+		{"a kind that the server does not know", `{apiVersion: example.com/v1, kind: Nonsense, metadata: {name: a}}`, "the API server has no kind Nonsense in example.com/v1"},
 		{"a field that the kind does not have", `{apiVersion: v1, kind: ConfigMap, metadata: {name: check-refused}, dota: {a: b}}`, "dota"},
 		{"a namespace that does not exist", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}, data: {a: b}}`, "nowhere"},
 	} {

@@ -141,7 +141,7 @@ func (a *auditor) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case err != nil: // what was read is shown in any case
 		return err
-	case !report.Complete:
+	case !report.Complete, len(a.Files) > 0 && report.ManagedFieldsAbsent > 0: // a file may lack what the server has
 		return console.ErrSaid
 	case len(report.Findings) > 0:
 		return console.ErrFound

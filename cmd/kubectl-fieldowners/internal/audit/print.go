@@ -33,7 +33,7 @@ func (a *auditor) note(r owneraudit.Report) {
 		if len(a.Files) == 0 {
 			advice = "the server has none"
 		}
-		fmt.Fprintf(a.ErrOut, "managedFields absent on %d of %d objects: %s\n", r.ManagedFieldsAbsent, r.Objects, advice)
+		fmt.Fprintf(a.ErrOut, "managedFields absent on %d of %d objects (%s): %s\n", r.ManagedFieldsAbsent, r.Objects, absentOnes(r), advice)
 	}
 	if r.LeftOut != (owneraudit.LeftOut{}) {
 		fmt.Fprintf(a.ErrOut, "too many to tell apart, left out: %d entries of managers, %d findings, %d fields of pairs, pairs on %d fields\n",
@@ -47,6 +47,18 @@ func (a *auditor) note(r owneraudit.Report) {
 	case len(r.Findings) == 0 && r.Objects > r.ManagedFieldsAbsent:
 		fmt.Fprintln(a.ErrOut, "No findings.")
 	}
+}
+
+// absentOnes names objects without managed fields.
+func absentOnes(r owneraudit.Report) string {
+	var names []string
+	for _, example := range r.AbsentExamples {
+		names = append(names, example.String())
+	}
+	if more := r.ManagedFieldsAbsent - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // print prints the report. reading is the error by which it is incomplete, or nil.

@@ -16,6 +16,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/schemas"
 	"coapply.dev/fieldowners/predict"
 )
 
@@ -31,7 +32,7 @@ type command struct {
 	sarif       bool
 	saved       []map[string]any // of --live
 	client      client.Client    // for --dry-run=server
-	schemas     kindSchemas
+	schemas     schemas.Server
 }
 
 // New returns the command check.
@@ -46,8 +47,9 @@ manager would give up because the file lists them no longer. Nothing is written.
 
 It predicts from the managed fields of the live objects, and looks the fields up in the
 API server's schemas. These do not tell everything: what they leave open is said to be
-not certain, and not guessed. --dry-run=server asks the API server instead, with
-validation and admission; that needs the right to patch.
+not certain, and not guessed. Required fields, names and values are not checked.
+--dry-run=server asks the API server instead, with validation and admission; that needs
+the right to patch.
 
 Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server would refuse the
 file; 3 no conflict as far as can be told, but something is not certain.`,
@@ -86,9 +88,12 @@ func (c *command) run(cmd *cobra.Command) error {
 			return err
 		}
 	case len(c.live) == 0:
-		c.schemas = readSchemas(c.Reader)
+		c.schemas = schemas.OfServer(c.Reader)
 	}
 	items, failed, err := c.checkFiles(cmd.Context())
+	if err == nil {
+		err = c.lookForNamespaces(items)
+	}
 	if err == nil {
 		err = c.print(items)
 	}
@@ -153,7 +158,7 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 	}
 	prediction, err := predict.Apply(live, intent, c.manager, c.subresource)
 	if errors.Is(err, predict.ErrNoManagedFields) {
-		return result{}, errors.New("managedFields absent from the live object: ask with --show-managed-fields")
+		return result{}, c.noManagedFields()
 	}
 	if err != nil {
 		return result{}, err
@@ -163,6 +168,13 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 		found.predicted(prediction)
 	}
 	return found, nil
+}
+
+func (c *command) noManagedFields() error {
+	if len(c.live) == 0 {
+		return errors.New("managedFields absent: the API server has none of the live object; --dry-run=server asks it what an apply would do")
+	}
+	return errors.New("managedFields absent from the live object: ask with --show-managed-fields")
 }
 
 // liveOf returns the live object, from the cluster or from --live; nil if there is none.

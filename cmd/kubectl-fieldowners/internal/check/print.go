@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -12,13 +13,16 @@ import (
 )
 
 func (c *command) print(items []result) error {
-	conflicts, unsure, takeovers, refused := 0, 0, 0, 0
+	conflicts, unsure, takeovers, refused, unchecked := 0, 0, 0, 0, 0
 	for _, item := range items {
 		refused += len(item.Refused)
 		conflicts += len(item.Conflicts)
 		unsure += len(texts(item.Unsure, doubt.open))
 		if item.Takeover != nil {
 			takeovers++
+		}
+		if item.Creates || slices.ContainsFunc(item.Dropped, func(d dropped) bool { return d.Removed }) {
+			unchecked++
 		}
 	}
 	var err error
@@ -37,6 +41,9 @@ func (c *command) print(items []result) error {
 	}
 	if unsure > 0 {
 		fmt.Fprintf(c.ErrOut, "warning: managed fields alone do not tell all, see %q: --dry-run=server asks the API server\n", "not certain")
+	}
+	if unchecked > 0 && !c.asksServer() {
+		fmt.Fprintln(c.ErrOut, "warning: required fields, names and values are not checked: --dry-run=server asks the API server")
 	}
 	if takeovers > 0 {
 		fmt.Fprintln(c.ErrOut, "warning: kubectl apply would remove more than an apply of these files does")

@@ -142,6 +142,12 @@ func (i *result) predicted(p predict.Prediction) {
 	}
 }
 
+// refuse records that the API server would refuse the object, so that nothing else comes of it.
+func (i *result) refuse(path fieldowners.Path, reason string) {
+	i.Refused = append(i.Refused, refusal{path.String(), i.lines.of(path), reason})
+	i.Creates, i.Changes, i.Unsure = false, []change{}, []doubt{}
+}
+
 func (i *result) doubt(path fieldowners.Path, reason string) {
 	i.Unsure = append(i.Unsure, doubt{Path: path.String(), Line: i.lines.of(path), Reason: reason})
 }

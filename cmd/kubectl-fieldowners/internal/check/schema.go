@@ -6,42 +6,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/client-go/applyconfigurations"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/openapi3"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/schemas"
 	"coapply.dev/fieldowners"
 )
-
-// kindSchemas are the API server's own schemas, from /openapi/v3, which it uses for applies.
-type kindSchemas struct {
-	server openapi3.Root                                       // nil: it cannot be asked
-	known  map[schema.GroupVersion]managedfields.TypeConverter // nil: there is none
-}
-
-// readSchemas returns the schemas of the server, each of which is asked for when it is needed.
-func readSchemas(r *objects.Reader) kindSchemas {
-	s := kindSchemas{known: map[schema.GroupVersion]managedfields.TypeConverter{}}
-	if client, err := r.Config.ToDiscoveryClient(); err == nil {
-		s.server = openapi3.NewRoot(client.OpenAPIV3())
-	}
-	return s
-}
-
-func (s kindSchemas) of(version schema.GroupVersion) managedfields.TypeConverter {
-	known, asked := s.known[version]
-	if asked || s.server == nil {
-		return known
-	}
-	if document, err := s.server.GVSpec(version); err == nil && document.Components != nil {
-		known, _ = managedfields.NewTypeConverter(document.Components.Schemas, false) // nil with an error
-	}
-	s.known[version] = known
-	return known
-}
 
 // lookUp holds the intent against what is known of its kind. The API server refuses
 // what its own schema does not have. The schema of the Kubernetes that the plugin was
@@ -50,16 +19,16 @@ func (s kindSchemas) of(version schema.GroupVersion) managedfields.TypeConverter
 func (c *command) lookUp(item *result, intent, live map[string]any) {
 	object := &unstructured.Unstructured{Object: intent}
 	kind := object.GroupVersionKind()
-	if converter := c.schemas.of(kind.GroupVersion()); converter != nil {
+	if converter := c.schemas.Of(kind.GroupVersion()); converter != nil {
 		if wrong, known := wrongFields(converter, object); known {
 			for _, w := range wrong {
-				item.Refused = append(item.Refused, refusal{w.path.String(), item.lines.of(w.path), w.reason})
+				item.refuse(w.path, w.reason)
 			}
 			return
 		}
 	}
-	if _, known := scheme.Scheme.AllKnownTypes()[kind]; known {
-		wrong, _ := wrongFields(applyconfigurations.NewTypeConverter(scheme.Scheme), object)
+	if builtIn := schemas.BuiltIn(kind); builtIn != nil {
+		wrong, _ := wrongFields(builtIn, object)
 		for _, w := range wrong {
 			item.doubt(w.path, w.reason+" in the Kubernetes of this plugin, and the API server's schema is not at hand")
 		}

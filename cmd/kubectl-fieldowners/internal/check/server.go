@@ -48,11 +48,7 @@ func (c *command) checkByServer(ctx context.Context, of objects.Item) (result, e
 
 // completeNamespace sets the namespace of an object that has none to that of the command line.
 func (c *command) completeNamespace(wanted *unstructured.Unstructured) error {
-	namespaced, err := c.client.IsObjectNamespaced(wanted)
-	if err != nil || !namespaced || wanted.GetNamespace() != "" {
-		return err
-	}
-	namespace, _, err := c.Namespace()
+	namespace, err := c.namespaceOf(wanted.GroupVersionKind(), wanted.GetNamespace())
 	wanted.SetNamespace(namespace)
 	return err
 }

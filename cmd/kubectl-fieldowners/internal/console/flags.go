@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/internal/flagerror"
 )
 
 // ExamplePath is the example in --help of a path through a list.
@@ -82,7 +83,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if choice, is := errors.AsType[choiceError](err); is { // which names the flag itself
 		err = choice
 	}
-	return UsageError(cmd, "%w", err)
+	return UsageError(cmd, "%w", flagerror.Plain(err))
 }
 
 // printedForm matches a manager as reports show it: with its operation and its subresource.

@@ -149,6 +149,9 @@ func (r *Reader) Counterpart(kind schema.GroupVersionKind, own, name string) (ma
 	if own != "" && enforced && own != namespace {
 		return nil, fmt.Errorf("the namespace from the file, %q, is not that of the command line, %q", own, namespace)
 	}
+	if _, err := r.KindMapping(kind); err != nil {
+		return nil, err
+	}
 	builder, err := r.Builder(Selection{})
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func (a *Audit) Add(o Object) (found bool) {
 	}
 	if len(o.ManagedFields) == 0 {
 		if len(o.Unread) == 0 {
-			a.report.ManagedFieldsAbsent++
+			a.absent(o.Ref)
 		}
 		return false
 	}
@@ -87,6 +87,13 @@ func (a *Audit) Add(o Object) (found bool) {
 	a.countFindings(o.Ref, findings, false)
 	a.countFindings(o.Ref, byContract, true)
 	return len(findings)+len(byContract) > 0
+}
+
+func (a *Audit) absent(object ownerview.Ref) {
+	a.report.ManagedFieldsAbsent++
+	if len(a.report.AbsentExamples) < MaxExamples {
+		a.report.AbsentExamples = append(a.report.AbsentExamples, object)
+	}
 }
 
 // readable returns the entries that can be read, and records problems for the others.
@@ -184,6 +191,7 @@ func (a *Audit) Report(complete bool) Report {
 	})
 	report.Overlaps = a.sortedOverlaps()
 	report.Contract = a.held.report()
+	report.AbsentExamples = append([]ownerview.Ref{}, report.AbsentExamples...)
 	report.Lists = append([]List{}, report.Lists...)
 	report.Problems = append([]string{}, report.Problems...)
 	return report

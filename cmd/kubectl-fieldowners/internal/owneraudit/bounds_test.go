@@ -72,7 +72,7 @@ func TestManyNames(t *testing.T) {
 
 func TestReportHasNoNull(t *testing.T) {
 	got, err := json.Marshal(report())
-	const want = `{"complete":true,"objects":0,"bytes":0,"managedFieldsAbsent":0,"managers":[],"findings":[],"overlaps":[],` +
+	const want = `{"complete":true,"objects":0,"bytes":0,"managedFieldsAbsent":0,"absentExamples":[],"managers":[],"findings":[],"overlaps":[],` +
 		`"lists":[],"problems":[],"problemCount":0,"leftOut":{"managers":0,"findings":0,"overlaps":0,"crowdedFields":0}}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)

@@ -18,7 +18,8 @@ type Report struct {
 	Objects  int  `json:"objects"`
 	Bytes    int  `json:"bytes"` // of managedFields, as JSON
 	// ManagedFieldsAbsent counts objects without managed fields, whose owners are not known.
-	ManagedFieldsAbsent int `json:"managedFieldsAbsent"`
+	ManagedFieldsAbsent int             `json:"managedFieldsAbsent"`
+	AbsentExamples      []ownerview.Ref `json:"absentExamples"` // the first MaxExamples of them
 
 	Managers []ManagerRow `json:"managers"` // those with most objects first
 	Findings []Finding    `json:"findings"` // in the order of rules, then of objects
@@ -71,9 +72,7 @@ func (f Finding) ToDo() string {
 	if f.Objects != 1 || len(f.Examples) != 1 {
 		return f.Remedy
 	}
-	example := f.Examples[0]
-	object := command.Subject{Group: example.GVK().Group, Kind: example.Kind, Namespace: example.Namespace, Name: example.Name}
-	return strings.Replace(f.Remedy, command.Placeholder, object.Target(), 1)
+	return strings.Replace(f.Remedy, command.Placeholder, f.Examples[0].Target(), 1)
 }
 
 // Example is one object of a finding, and what was found there.

@@ -41,6 +41,7 @@ type section struct {
 
 	Sole     bool // the only object: the page's title has its name
 	Absent   bool
+	Live     bool
 	Errors   []string // of entries that could not be read
 	Shares   shares
 	Bar      bar
@@ -72,7 +73,7 @@ func newSection(known badges, about About, number int, o Shown) section {
 	s := section{
 		ID: fmt.Sprintf("object-%d", number), Name: cut(o.String()), APIVersion: safe(all.APIVersion),
 		UID: safe(o.UID), ResourceVersion: safe(o.ResourceVersion),
-		Absent: o.Absent, Shares: sharesOf(all.Fields),
+		Absent: o.Absent, Live: o.Live, Shares: sharesOf(all.Fields),
 	}
 	for _, err := range o.Unread {
 		s.Errors = append(s.Errors, text(err.Error()))

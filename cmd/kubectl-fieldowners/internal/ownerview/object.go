@@ -21,9 +21,11 @@ type Object struct {
 	ResourceVersion string
 	// Unread is what is wrong with each entry that cannot be read.
 	Unread []error
-	// Absent reports whether there are no managed fields. They may have been removed on the
-	// way, so this does not mean that nobody owns anything.
+	// Absent reports whether there are no managed fields. Unless the object is Live, they may
+	// have been left out on the way, so this does not mean that nobody owns anything.
 	Absent bool
+	// Live reports whether the object was read from a cluster.
+	Live bool
 
 	// Deep reports whether fields lie deeper than fieldowners.MaxDepth.
 	Deep bool
@@ -43,6 +45,14 @@ func New(content map[string]any) *Object {
 		o.Deep = o.Deep || field.IsLeaf() && field.Path.Len() == fieldowners.MaxDepth && !isScalar(field.Value)
 	}
 	return o
+}
+
+// Absence returns what to say of an object without managed fields.
+func (o *Object) Absence() string {
+	if o.Live {
+		return "managedFields absent: the API server has none"
+	}
+	return "managedFields absent: ask with --show-managed-fields"
 }
 
 // knowsAll reports whether the owners of every field are known, so that a field without owner

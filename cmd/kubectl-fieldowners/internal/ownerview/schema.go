@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
 )
 
 // List is what -o json and -o yaml print. It is stable, as its items are: fields may be added,
@@ -46,6 +47,11 @@ func (r Ref) Resource() string {
 		kind += "." + group
 	}
 	return Safe(kind + "/" + r.Name)
+}
+
+// Target returns the object as kubectl's arguments.
+func (r Ref) Target() string {
+	return command.Subject{Group: r.GVK().Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}.Target()
 }
 
 // String returns kind, namespace and name, unable to steer a terminal.

@@ -58,7 +58,7 @@ func (s Screen) missing(w io.Writer, o *Object, fields []fieldowners.Field) {
 func (s Screen) legend(w io.Writer, o *Object) {
 	fmt.Fprintln(w, s.Palette.Strong("# "+o.String()))
 	if o.Absent {
-		fmt.Fprintln(w, "# managedFields absent: ask with --show-managed-fields")
+		fmt.Fprintln(w, "# "+o.Absence())
 		return
 	}
 	if len(o.Unread) > 0 {

@@ -29,7 +29,12 @@ func (e *explainCommand) objectsOf(x explain.Explanation) (live, intent map[stri
 		return nil, nil, err
 	}
 	if live != nil {
-		if o := ownerview.New(live); o.Absent {
+		o := ownerview.New(live)
+		if o.Absent && o.UID == "" { // the cluster's has one
+			return nil, nil, fmt.Errorf("--live %s: %s is no live object, as it has no metadata.uid: save the live one by kubectl get %s -o yaml --show-managed-fields; what was applied is --intent",
+				ownerview.Safe(e.live), o, o.Target())
+		}
+		if o.Absent {
 			tell(e.ErrOut, o)
 		}
 	}

@@ -79,16 +79,17 @@ var typeAndName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z
 func (d *diffCommand) version(name string) ([]*ownerview.Object, error) {
 	var all []*ownerview.Object
 	var unreadable error
+	_, notThere := os.Stat(name)
+	live := name != "-" && notThere != nil && typeAndName.MatchString(name)
 	add := func(content map[string]any) {
 		o := ownerview.New(content)
-		if !tell(d.ErrOut, o) || o.Absent { // a part of an object would look like a difference
+		if o.Live = live; !tell(d.ErrOut, o) { // a part of an object would look like a difference
 			unreadable = console.ErrSaid
 		}
 		all = append(all, o)
 	}
-	_, notThere := os.Stat(name)
 	var err error
-	if name != "-" && notThere != nil && typeAndName.MatchString(name) {
+	if live {
 		err = d.ReadCluster([]string{name}, objects.Selection{}, add)
 	} else {
 		err = d.ReadFiles([]string{name}, func(item objects.Item) error { add(item.Content); return nil })
@@ -111,7 +112,7 @@ func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, er
 			continue
 		}
 		now := ownerview.New(content)
-		if !tell(d.ErrOut, now) || now.Absent {
+		if now.Live = true; !tell(d.ErrOut, now) {
 			return nil, console.ErrSaid
 		}
 		o.Namespace = now.Namespace // the command line's, if the file has none

@@ -66,7 +66,11 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	printer := g.newPrinter()
-	read := func(object map[string]any) { printer.print(ownerview.New(object)) }
+	read := func(object map[string]any) {
+		o := ownerview.New(object)
+		o.Live = len(g.Files) == 0
+		printer.print(o)
+	}
 	var err error
 	if len(g.Files) > 0 {
 		err = g.ReadFiles(g.Files, func(item objects.Item) error { read(item.Content); return nil })
@@ -99,7 +103,7 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
 }
 
 // tell writes what must not be missed about an object, for every output format, and reports
-// whether all of its entries could be read.
+// whether all of its owners are known.
 func tell(w io.Writer, o *ownerview.Object) (complete bool) {
 	for _, err := range o.Unread {
 		fmt.Fprintf(w, "error: %s: %s\n", o, ownerview.Safe(err.Error()))
@@ -108,7 +112,7 @@ func tell(w io.Writer, o *ownerview.Object) (complete bool) {
 		fmt.Fprintf(w, "warning: %s: nested deeper than %d levels: what lies below is shown as one value\n", o, fieldowners.MaxDepth)
 	}
 	if o.Absent {
-		fmt.Fprintf(w, "%s: managedFields absent: ask with --show-managed-fields\n", o)
+		fmt.Fprintf(w, "%s: %s\n", o, o.Absence())
 	}
-	return len(o.Unread) == 0
+	return len(o.Unread) == 0 && (o.Live || !o.Absent)
 }

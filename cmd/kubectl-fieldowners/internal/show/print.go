@@ -8,10 +8,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/schemas"
+	"coapply.dev/fieldowners"
 )
 
 // getPrinter prints objects as they come, or at the end if the output is one document.
@@ -22,8 +25,9 @@ type getPrinter struct {
 	objects    int
 	shown      int
 	incomplete bool
-	noPath     error // why --path named no field of an object
-	pathSeen   bool  // an object has the field of --path
+	noPath     error                                        // why --path named no field of an object
+	pathSeen   bool                                         // an object has the field of --path
+	kinds      map[schema.GroupVersionKind]fieldowners.Path // of the objects, with the path that --path is
 	managers   map[string]bool
 	items      itemWriter
 	failed     error      // an item could not be printed
@@ -36,6 +40,7 @@ type getPrinter struct {
 func (g *getCommand) newPrinter() *getPrinter {
 	return &getPrinter{
 		getCommand: g, screen: g.Screen(g.noHeaders), items: itemWriter{out: g.Out, output: g.output}, managers: map[string]bool{},
+		kinds: map[schema.GroupVersionKind]fieldowners.Path{},
 	}
 }
 
@@ -52,6 +57,9 @@ func (p *getPrinter) print(o *ownerview.Object) {
 	}
 	paths, noPath := o.Find(p.path)
 	p.pathSeen = p.pathSeen || o.Has(paths)
+	if len(paths) > 0 {
+		p.kinds[o.GVK()] = paths[0]
+	}
 	if filter.Paths = paths; noPath == nil && p.shows(o, filter) {
 		p.shown++
 	}
@@ -137,9 +145,42 @@ func (p *getPrinter) summary() error {
 	case p.shown == 0 && p.noPath != nil:
 		return fmt.Errorf("--path: %w", p.noPath)
 	case p.shown == 0:
+		if err := p.noSuchField(); err != nil {
+			return err
+		}
 		fmt.Fprintln(p.ErrOut, "No fields found"+p.hint()+".")
 	}
 	return nil
+}
+
+// noSuchField returns an error if no kind of the objects has the field of --path.
+func (p *getPrinter) noSuchField() error {
+	if p.pathSeen {
+		return nil
+	}
+	var server schemas.Server
+	if len(p.Files) == 0 {
+		server = schemas.OfServer(p.Reader)
+	}
+	var wrong []error
+	for kind, path := range p.kinds {
+		known := server.Of(kind.GroupVersion())
+		if known == nil {
+			known = schemas.BuiltIn(kind)
+		}
+		if known == nil {
+			return nil
+		}
+		err := schemas.CheckPath(known, kind, path)
+		if err == nil {
+			return nil
+		}
+		wrong = append(wrong, fmt.Errorf("--path: %w", err))
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return slices.MinFunc(wrong, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 }
 
 // hint returns the names that there are, as one on the command line may be misspelt.

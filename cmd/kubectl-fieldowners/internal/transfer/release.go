@@ -125,7 +125,7 @@ func (r *releaseCommand) show(looked lookedAt) {
 			looked.object, ownerview.Safe(r.manager))
 	}
 	if updated := r.ownedByUpdate(looked); updated > 0 {
-		fmt.Fprintf(r.ErrOut, "warning: %v: %s of %s by Update stay its own: see migrate --from %[3]s --to %[3]s\n",
+		fmt.Fprintf(r.ErrOut, "warning: %v: release does not give up %s that %s owns by Update; to give that up too, run kubectl fieldowners migrate --from %[3]s --to %[3]s first\n",
 			looked.object, fields(updated), ownerview.Safe(r.manager))
 	}
 }

@@ -1,0 +1,36 @@
+// Package flagerror says what is wrong with the value of a flag, in words of a command line instead
+// of those of Go's parsers.
+package flagerror
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// wanted has what a flag of a type takes.
+var wanted = map[string]string{
+	"bool":          "true or false",
+	"int":           "a whole number",
+	"uint16":        "a whole number from 0 to 65535",
+	"uint64":        "a whole number from 0 on",
+	"float64":       "a number",
+	"duration":      "a time with its unit, such as 30s or 5m",
+	"intSlice":      "whole numbers, such as 1,4",
+	"durationSlice": "times with their unit, such as 5ms,1s",
+}
+
+// Plain returns the error of a flag whose value cannot be read in plain words, and any other error
+// as it is.
+func Plain(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	want, known := wanted[invalid.GetFlag().Value.Type()]
+	if !known {
+		return err
+	}
+	return fmt.Errorf("--%s is %q, want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+}
