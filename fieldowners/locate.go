@@ -37,11 +37,8 @@ func locate(at any, rest string, prefix fieldpath.Path, found *[]Path) {
 		}
 	case []any:
 		// The server writes the items of a list as we do, but escapes rare characters
-		// differently; items with these are not found.
-		element, after, err := notation.First(rest)
-		if err != nil || element.FieldName != nil {
-			return
-		}
+		// differently; items with these are not found. Nor is one by a text that names none.
+		element, after, _ := notation.First(rest)
 		if item, has := child(parent, element); has {
 			locate(item, after, append(prefix, element), found)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	"coapply.dev/fieldowners"
 )
@@ -26,6 +27,8 @@ func TestParsePathRoundTrip(t *testing.T) {
 		`.spec.values[=null]`,
 		`.data["<&>"]`,
 		`.data["0"]`,
+		".data.aZ_0-$",
+		".data[=1e+21]",
 	} {
 		path, err := fieldowners.ParsePath(text)
 		if err != nil {
@@ -38,23 +41,41 @@ func TestParsePathRoundTrip(t *testing.T) {
 	}
 }
 
+// TestPathOf has elements that no text names.
+func TestPathOf(t *testing.T) {
+	unordered := fieldowners.MustParsePath(`.a[b=1,a=2]`)
+	if got := unordered.String(); got != `.a[a=2,b=1]` {
+		t.Errorf("key fields are in the order %s", got)
+	}
+	if got := fieldowners.PathOf(fieldpath.Path{{}}).String(); got != "" {
+		t.Errorf("an element that names nothing is %q", got)
+	}
+}
+
 func TestParsePathErrors(t *testing.T) {
 	for _, test := range []struct {
 		text   string
 		offset int
 		reason string
+		want   string
 	}{
-		{"spec", 0, "no leading dot"},
-		{".", 1, "no name"},
-		{".a..b", 3, "an empty name"},
-		{".a.b/c", 3, "a character that needs quotes"},
-		{".a[", 3, "nothing in the bracket"},
-		{".a[name]", 7, "a key field without a value"},
-		{`.a[name="x"`, 11, "no closing bracket"},
-		{`.a[name={}]`, 10, "a key field's value is a scalar"},
-		{`.a[=]`, 4, "no value"},
-		{`.a[99999999999999999999]`, 3, "an index out of range"},
-		{`.a["b]`, 3, "an open string"},
+		{"spec", 0, "no leading dot", `"." or "[" expected`},
+		{".", 1, "no name", "a name expected"},
+		{".a..b", 3, "an empty name", "a name expected"},
+		{".a.b/c", 3, "a character that needs quotes", "a name expected"},
+		{".a[", 3, "nothing in the bracket", "a name expected"},
+		{".a[name]", 7, "a key field without a value", `"=" expected after the name of a key field`},
+		{`.a[name="x"`, 11, "no closing bracket", `"]" expected`},
+		{`.a[3`, 4, "no closing bracket behind an index", `"]" expected`},
+		{`.a[name="x",="y"]`, 12, "a second key field without a name", "a name expected"},
+		{`.a[name="x",b c="y"]`, 12, "a second key field whose name needs quotes", "a name expected"},
+		{`.a[name={}]`, 10, "a key field's value is a scalar", "a string, number, boolean or null expected"},
+		{`.a[=["x"]]`, 9, "a value is a scalar", "a string, number, boolean or null expected"},
+		{`.a[=1e999]`, 9, "a number that is none", "value out of range"},
+		{".a[=\n1]", 4, "white space", "no white space here"},
+		{`.a[=]`, 4, "no value", "a JSON string, number, boolean or null expected"},
+		{`.a[99999999999999999999]`, 3, "an index out of range", "the index is too large"},
+		{`.a["b]`, 3, "an open string", "a JSON string"},
 	} {
 		_, err := fieldowners.ParsePath(test.text)
 		var pathErr *fieldowners.PathError
@@ -64,6 +85,9 @@ func TestParsePathErrors(t *testing.T) {
 		}
 		if pathErr.Offset != test.offset {
 			t.Errorf("%s (%s): offset %d, want %d: %v", test.text, test.reason, pathErr.Offset, test.offset, err)
+		}
+		if !strings.Contains(pathErr.Reason, test.want) {
+			t.Errorf("%s (%s): %q, want %q", test.text, test.reason, pathErr.Reason, test.want)
 		}
 	}
 }
