@@ -116,10 +116,10 @@ func same(a, b any) bool {
 }
 
 func holdsKeysOnly(item any, element fieldpath.PathElement) bool {
-	fields, isMap := item.(map[string]any)
-	if !isMap || element.Key == nil {
+	if element.Key == nil {
 		return false
 	}
+	fields, _ := item.(map[string]any) // only a map has a key
 	for name := range fields {
 		if !slices.ContainsFunc(*element.Key, func(key value.Field) bool { return key.Name == name }) {
 			return false

@@ -47,9 +47,38 @@ func TestPathOf(t *testing.T) {
 	if got := unordered.String(); got != `.a[a=2,b=1]` {
 		t.Errorf("key fields are in the order %s", got)
 	}
-	if got := fieldowners.PathOf(fieldpath.Path{{}}).String(); got != "" {
-		t.Errorf("an element that names nothing is %q", got)
+	before := -1
+	for _, element := range []fieldpath.PathElement{{}, {Index: &before}} {
+		path := fieldowners.PathOf(fieldpath.Path{element})
+		if _, found := path.Value([]any{"x"}); found || element.Index == nil && path.String() != "" {
+			t.Errorf("an element that names nothing is %q, %t", path, found)
+		}
 	}
+}
+
+func TestIsKeyField(t *testing.T) {
+	for text, want := range map[string]bool{
+		`[name="a"].name`: true, `.l[name="a"].name`: true, `.l[name="a"].image`: false, `.l[name="a"]`: false, `.l[name="a"][name="b"]`: false,
+		".name": false, "": false, ".a.name": false,
+	} {
+		if got := fieldowners.MustParsePath(text).IsKeyField(); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+// TestMalformedText: whoever reads a path as JSON, or writes one in code, hears of it.
+func TestMalformedText(t *testing.T) {
+	var path fieldowners.Path
+	if err := path.UnmarshalText([]byte("spec")); !errors.As(err, new(*fieldowners.PathError)) {
+		t.Errorf("%v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	fieldowners.MustParsePath("spec")
 }
 
 func TestParsePathErrors(t *testing.T) {
@@ -104,6 +133,7 @@ func TestPathValue(t *testing.T) {
 				map[string]any{"containerPort": int64(80), "name": "defaulted"},
 			},
 			"args": []any{"a", "b"},
+			"odd":  []any{map[string]any{"x": "a"}},
 		},
 	}
 	for _, test := range []struct {
@@ -117,7 +147,13 @@ func TestPathValue(t *testing.T) {
 		{path: `.spec.ports[containerPort=80,protocol="UDP"].name`, want: "u"},
 		{path: `.spec.ports[containerPort=80,protocol="TCP"].name`, want: "defaulted"},
 		{path: `.spec.ports[containerPort=81,protocol="TCP"].name`, absent: true},
+		{path: `.spec.args[0]`, want: "a"},
 		{path: `.spec.args[1]`, want: "b"},
+		{path: `.spec.ports[containerPort=81,protocol="TCP"]`, absent: true},
+		{path: `.spec.args[name="a"]`, absent: true},
+		{path: `.spec.odd[name="a"]`, absent: true},
+		{path: `.metadata.labels`, absent: true},
+		{path: `.metadata.annotations["a.b/c"].x`, absent: true},
 		{path: `.spec.args[2]`, absent: true},
 		{path: `.spec.args.x`, absent: true},
 		{path: `.spec[0]`, absent: true},
