@@ -24,6 +24,9 @@ func TestWriters(t *testing.T) {
 	}{
 		{"a value", entries{applied("a", "x", 1), applied("b", "y", 1)}, entries{applied("a", "x", 2), applied("b", "y", 1)}, "[a/Apply]"},
 		{"a field, within the second", entries{applied("a", "x", 1)}, entries{applied("a", "x", 1), applied("b", "y", 1)}, "[b/Apply]"},
+		{"a field of its own, within the second", entries{applied("a", "x", 1)}, entries{applied("a", "y", 1)}, "[a/Apply]"},
+		{"one more without a time", nil, entries{entry("a", "Apply", `{"f:spec":{}}`)}, "[a/Apply]"},
+		{"several, in the order of names", nil, entries{applied("d", "x", 1), applied("b", "x", 1), applied("c", "x", 1), applied("a", "x", 1)}, "[a/Apply b/Apply c/Apply d/Apply]"},
 		{"who loses has not written", entries{applied("a", "x", 1), applied("b", "y", 1)}, entries{applied("b", "x", 2)}, "[b/Apply]"},
 		{"a deletion", entries{applied("a", "x", 1), applied("b", "y", 1)}, entries{applied("b", "y", 1)}, "[]"},
 	} {
