@@ -15,7 +15,7 @@ import (
 )
 
 // named says how the lists of the tests name their items.
-const named = `{"f:items":{"k:{\"name\":\"a\"}":{".":{},"f:ports":{"k:{\"p\":1,\"q\":\"T\"}":{".":{}}}}},"f:set":{"v:\"x\"":{}}}`
+const named = `{"f:items":{"k:{\"name\":\"a\"}":{".":{},"f:ports":{"k:{\"p\":1,\"q\":\"T\"}":{".":{}}}}},"f:set":{"v:\"x\"":{}},"f:list":{"i:0":{}}}`
 
 func object(t testing.TB, text string) any {
 	t.Helper()
@@ -64,6 +64,7 @@ func TestChanges(t *testing.T) {
 		{"emptied", `{"set":["x"]}`, `{"set":[]}`, `.set[="x"]: removed "x"`},
 		{"a text became a list", `{"set":"x"}`, `{"set":["x"]}`, `.set: "x" -> ["x"]`},
 		{"a list became a text", `{"set":["x"]}`, `{"set":"x"}`, `.set: ["x"] -> "x"`},
+		{"a list whose items have indexes", `{"list":["x","y"]}`, `{"list":["x","z"]}`, `.list: ["x","y"] -> ["x","z"]`},
 		{"a list of scalars of which nothing is known", `{"l":["x","y"]}`, `{"l":["x","z"]}`, `.l: ["x","y"] -> ["x","z"]`},
 		{"a list named as one in an item is", `{"ports":[{"p":1,"q":"T","v":1}]}`, `{"ports":[{"p":1,"q":"T","v":2}]}`,
 			`.ports: [{"p":1,"q":"T","v":1}] -> [{"p":1,"q":"T","v":2}]`},

@@ -30,6 +30,18 @@ func TestDescribed(t *testing.T) {
 	}
 }
 
+func TestWritesAround(t *testing.T) {
+	replicas := fieldowners.MustParsePath(".spec.replicas")
+	for subresource, want := range map[string]bool{"": false, "status": false, "scale": true} {
+		if got := (fieldowners.Manager{Subresource: subresource}).WritesAround(replicas); got != want {
+			t.Errorf("%q: %t", subresource, got)
+		}
+	}
+	if (fieldowners.Manager{Subresource: "scale"}).WritesAround(fieldowners.MustParsePath(".status.replicas")) {
+		t.Error("an apply of the object sets no status")
+	}
+}
+
 // TestVersionsOfOneManager: entries in several versions are one manager's, whose last write counts.
 func TestVersionsOfOneManager(t *testing.T) {
 	in := func(version, fields string, second int64) metav1.ManagedFieldsEntry {

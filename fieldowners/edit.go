@@ -101,18 +101,7 @@ func indexOf(items []any, element fieldpath.PathElement) int {
 		return *element.Index
 	}
 	found, _ := child(items, element)
-	return slices.IndexFunc(items, func(item any) bool { return same(item, found) })
-}
-
-// same reports whether both are the same item: maps are compared by identity, as two items may
-// be equal.
-func same(a, b any) bool {
-	x, isMap := a.(map[string]any)
-	y, both := b.(map[string]any)
-	if isMap && both {
-		return reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer()
-	}
-	return !isMap && !both && reflect.DeepEqual(a, b)
+	return slices.IndexFunc(items, func(item any) bool { return reflect.DeepEqual(item, found) }) // of equal ones the first is found, too
 }
 
 func holdsKeysOnly(item any, element fieldpath.PathElement) bool {

@@ -141,7 +141,7 @@ func TestLocate(t *testing.T) {
 		{"a member of a set", `.set[="n"]`, []string{`.set[="n"]`}},
 		{"an index", ".atomic[1]", []string{".atomic[1]"}},
 		{"absent", ".metadata.labels.a.c", nil},
-		{"a field of the same name deeper", ".v", nil},
+		{"a field of the same name deeper", ".b", nil},
 		{"a name that begins as one does", ".se", nil},
 		{"an item, absent", `.l[name="y"]`, nil},
 		{"absent item", `.l[name="y"].v`, nil},

@@ -39,7 +39,7 @@ func (f itemFinder) find(name fieldpath.PathElement) int {
 	if name.Index != nil {
 		items = f.items
 	}
-	if _, has := child(items, name); name.FieldName != nil || !has {
+	if _, has := child(items, name); !has {
 		return -1
 	}
 	if name.Index != nil {
