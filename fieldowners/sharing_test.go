@@ -71,6 +71,7 @@ func TestKeepOwnKeepsWhoShares(t *testing.T) {
 		{"that the map around our label exists", update(`{"f:metadata":{"f:labels":{".":{},"f:tier":{}}}}`), false},
 		{"all of the map around our label", update(`{"f:metadata":{"f:labels":{}}}`), true},
 		{"a part of what we have whole", update(`{"f:spec":{"f:selector":{"f:app":{}}}}`), true},
+		{"the first of two fields of a map", update(`{"f:metadata":{"f:labels":{"f:app":{},"f:tier":{}}}}`), true},
 		{"the first of two fields", update(`{"f:metadata":{"f:labels":{"f:app":{}}},"f:spec":{"f:replicas":{"f:x":{}}}}`), true},
 		{"all of the spec", update(`{"f:spec":{}}`), true},
 		{"nothing", update(`{}`), false},
@@ -91,6 +92,7 @@ func TestKeepOwnKeepsWhoShares(t *testing.T) {
 		{`{"f:metadata":{}}`, `{"f:sp\u0065c":{"f:selector":{}}}`},
 		{`{"f:metadata":{}}`, `{"f:sp\u0065c":{"f:selector":{}}}`, `{"f:metadata":{}}`},
 		{`{"f:spec":{"f:paused":{},"f:selector":{}}}`},
+		{`{"f:metadata":{},"f:spec":{"f:paused":{},"f:zone":{}}}`},
 	} {
 		entries := []metav1.ManagedFieldsEntry{update(`{"f:spec":{"f:paused":{"f:x":{}},"f:selector":{}}}`)}
 		for i, fields := range own {

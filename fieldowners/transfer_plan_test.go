@@ -46,6 +46,8 @@ func TestPlanMoves(t *testing.T) {
 			[]string{".spec.replicas: old/Update[scale] -> us/Apply"}},
 		{"a parent that is shared already", migrate("us", "old .spec.a"),
 			list{owned("old Update v1", `{"f:spec":{".":{},"f:a":{},"f:c":{}}}`), owned("us Apply v1", `{"f:spec":{".":{},"f:b":{}}}`)}, []string{".spec.a: old/Update -> us/Apply"}},
+		{"a parent of what moves is shared", migrate("us", "old .spec.a"),
+			list{owned("old Update v1", `{"f:spec":{".":{},"f:a":{},"f:c":{}}}`)}, []string{".spec: old/Update -> us/Apply (shared: the former owner keeps it)", ".spec.a: old/Update -> us/Apply"}},
 		{"renamed to who applies with the object what the former name did through the scale", rename("us", "old"),
 			list{owned("us Apply v1", `{"f:spec":{"f:replicas":{}}}`), owned("old Apply[scale] v1", `{"f:spec":{"f:replicas":{}}}`)},
 			[]string{".spec.replicas: old/Apply[scale] -> us/Apply (owned by both before)"}},
@@ -90,9 +92,8 @@ func TestOtherEntries(t *testing.T) {
 // TestBetweenVersions: a field moves between apiVersions if it is the same in both, as an empty list is.
 func TestBetweenVersions(t *testing.T) {
 	entries := list{owned("old Update v2", `{"f:spec":{"f:l":{}}}`)}
-	object := func(l ...any) map[string]any {
-		return map[string]any{"spec": map[string]any{"l": append([]any{}, l...)}}
-	}
+	of := func(l any) map[string]any { return map[string]any{"spec": map[string]any{"l": l}} }
+	object := func(items ...any) map[string]any { return of(append([]any{}, items...)) }
 	for _, test := range []struct {
 		reason  string
 		objects fieldowners.Objects
@@ -101,6 +102,8 @@ func TestBetweenVersions(t *testing.T) {
 		{"it was not read", nil, "the object was not read in both v2 and v1"},
 		{"it was read in one", fieldowners.Objects{"v1": object()}, "the object was not read in both v2 and v1"},
 		{"an empty list", fieldowners.Objects{"v1": object(), "v2": object()}, ""},
+		{"an empty map", fieldowners.Objects{"v1": of(map[string]any{}), "v2": of(map[string]any{})}, ""},
+		{"a map with fields", fieldowners.Objects{"v1": of(map[string]any{"x": "y"}), "v2": of(map[string]any{"x": "y"})}, "it is owned as a whole in v2, and nobody can tell whether it is so in v1"},
 		{"a list with items", fieldowners.Objects{"v1": object("x"), "v2": object("x")}, "it is owned as a whole in v2, and nobody can tell whether it is so in v1"},
 	} {
 		plan, err := migrate("us", "old").Plan(entries, test.objects)
