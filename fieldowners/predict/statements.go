@@ -15,8 +15,9 @@ type statement struct {
 	values  []any // in full, as the text may cut them off
 }
 
+// equal compares two statements of one text.
 func (s statement) equal(other statement) bool {
-	return s.section == other.section && s.text == other.text && s.path.Equal(other.path) &&
+	return s.section == other.section && s.path.Equal(other.path) &&
 		slices.EqualFunc(s.values, other.values, fieldowners.EqualValues)
 }
 
