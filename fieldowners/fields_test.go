@@ -117,7 +117,7 @@ func TestJoin(t *testing.T) {
 			entries: []metav1.ManagedFieldsEntry{
 				entry("a", "Apply", `{"f:l":{"k:{\"name\":\"a\"}":{".":{}},"k:{\"name\":\"b\"}":{".":{},"f:v":{}},"k:{\"name\":\"gone\"}":{}},`+
 					`"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{}},"k:{\"port\":81,\"protocol\":\"UDP\"}":{".":{}}}}`),
-				entry("b", "Apply", `{"f:l":{"i:2":{},"i:4":{},"k:{\"name\":\"b\"}":{"f:name":{}}}}`),
+				entry("b", "Apply", `{"f:l":{"i:1":{},"i:2":{},"i:4":{},"k:{\"name\":\"b\"}":{"f:name":{}}}}`),
 			},
 			want: `.free []
 .free[0] [] unowned
@@ -135,6 +135,7 @@ func TestJoin(t *testing.T) {
 .l[4] [b/Apply]
 .l[4].odd [] whole[b/Apply]
 .l[name="gone"] [a/Apply] missing
+.l[1] [b/Apply] missing
 .l[2] [b/Apply] missing
 .ports []
 .ports[port=81,protocol="UDP"] [a/Apply]
