@@ -1,6 +1,7 @@
 package predict_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,6 +27,24 @@ func TestPlain(t *testing.T) {
 		if err != nil || got.String() != test.want {
 			t.Errorf("%s: %v, %v\nwant %s", test.reason, got, err, test.want)
 		}
+	}
+}
+
+// TestConflictsInOrder: of fields, then of owners, whatever order the API server's own rules find them in.
+func TestConflictsInOrder(t *testing.T) {
+	const fields = ` {"f:spec":{"f:a":{},"f:b":{}}}` + "\n"
+	test := predicted{live: `{spec: {a: 1, b: 1}}`, intent: `{spec: {a: 2, b: 2}}`, want: "conflicts:\n"}
+	for _, field := range []string{"a", "b"} {
+		for i := range 9 {
+			owner := fmt.Sprintf("m%d/Update", i)
+			test.want += fmt.Sprintf("  .spec.%s to 2, owned by %s with 1\n", field, owner)
+			if field == "a" {
+				test.owners = owner + fields + test.owners
+			}
+		}
+	}
+	if got, err := test.predict(t); err != nil || got.String() != test.want {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 
