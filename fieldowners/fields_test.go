@@ -116,7 +116,7 @@ func TestJoin(t *testing.T) {
 			object: `{free: [1, 2], l: [{odd: 1}, {name: a}, {name: b, v: 1}, {name: a}, {odd: 2}], ports: [{port: 81, protocol: UDP}, {port: 80}, {port: 81, protocol: UDP}]}`,
 			entries: []metav1.ManagedFieldsEntry{
 				entry("a", "Apply", `{"f:l":{"k:{\"name\":\"a\"}":{".":{}},"k:{\"name\":\"b\"}":{".":{},"f:v":{}},"k:{\"name\":\"gone\"}":{}},`+
-					`"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{}},"k:{\"port\":81,\"protocol\":\"UDP\"}":{".":{}}}}`),
+					`"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{}},"k:{\"port\":80,\"protocol\":\"UDP\"}":{},"k:{\"port\":81,\"protocol\":\"UDP\"}":{".":{}}}}`),
 				entry("b", "Apply", `{"f:l":{"i:1":{},"i:2":{},"i:4":{},"k:{\"name\":\"b\"}":{"f:name":{}}}}`),
 			},
 			want: `.free []
@@ -145,7 +145,8 @@ func TestJoin(t *testing.T) {
 .ports[port=80,protocol="TCP"].port [] whole[a/Apply]
 .ports[2] []
 .ports[2].port [] unowned
-.ports[2].protocol [] unowned`,
+.ports[2].protocol [] unowned
+.ports[port=80,protocol="UDP"] [a/Apply] missing`,
 		},
 		"missing": {
 			reason:  "what is owned and not there is told of, below what is there",
