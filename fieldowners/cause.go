@@ -47,8 +47,8 @@ func ParseCause(message string) (Manager, error) {
 func cutQuoted(s string) (unquoted, rest string, err error) {
 	quoted, err := strconv.QuotedPrefix(s)
 	if err != nil || quoted[0] != '"' {
-		return "", s, errors.New("a quoted name expected")
+		return "", "", errors.New("a quoted name expected")
 	}
-	unquoted, err = strconv.Unquote(quoted)
-	return unquoted, s[len(quoted):], err
+	unquoted, _ = strconv.Unquote(quoted) // QuotedPrefix returns what can be unquoted
+	return unquoted, s[len(quoted):], nil
 }

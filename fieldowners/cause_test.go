@@ -26,6 +26,7 @@ func TestParseCause(t *testing.T) {
 		`conflict with "m" using apps/v1`:                         update,
 		`conflict with "m" using apps/v1 at not-a-time`:           update,
 		`conflict with "m" using apps/v1 at `:                     update,
+		`conflict with "m" using apps/v1 2026-01-02T03:04:05Z`:    update,
 		`conflict with "m" using v1`:                              with(update, func(m *fieldowners.Manager) { m.APIVersion = "v1" }),
 		`conflict with "m" using apps/v1 at 2026-01-02T03:04:05Z`: with(update, func(m *fieldowners.Manager) { m.Time = at }),
 		`conflict with "m" with subresource "scale" using apps/v1 at 2026-01-02T03:04:05Z`: with(update,
@@ -49,6 +50,8 @@ func TestParseCauseRefuses(t *testing.T) {
 	} {
 		if got, err := fieldowners.ParseCause(message); err == nil || got != (fieldowners.Manager{}) {
 			t.Errorf("%q gave %+v, %v", message, got, err)
+		} else if tells := strings.Contains(err.Error(), "names no manager"); tells == strings.HasPrefix(message, "conflict with ") {
+			t.Errorf("%q: %v", message, err)
 		} else if strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: more than one line: %v", message, err)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // named says how the lists of the tests name their items.
-const named = `{"f:items":{"k:{\"name\":\"a\"}":{".":{},"f:ports":{"k:{\"p\":1,\"q\":\"T\"}":{".":{}}}}},"f:set":{"v:\"x\"":{}}}`
+const named = `{"f:items":{"k:{\"name\":\"a\"}":{".":{},"f:ports":{"k:{\"p\":1,\"q\":\"T\"}":{".":{}}}}},"f:set":{"v:\"x\"":{}},"f:list":{"i:0":{}}}`
 
 func object(t testing.TB, text string) any {
 	t.Helper()
@@ -62,6 +62,12 @@ func TestChanges(t *testing.T) {
 		{"a set", `{"set":["x","y"]}`, `{"set":["z","y"]}`, `.set[="x"]: removed "x"|.set[="z"]: added "z"`},
 		{"no set after all", `{"set":["x"]}`, `{"set":[["x"]]}`, `.set: ["x"] -> [["x"]]`},
 		{"emptied", `{"set":["x"]}`, `{"set":[]}`, `.set[="x"]: removed "x"`},
+		{"a text became a list", `{"set":"x"}`, `{"set":["x"]}`, `.set: "x" -> ["x"]`},
+		{"a list became a text", `{"set":["x"]}`, `{"set":"x"}`, `.set: ["x"] -> "x"`},
+		{"a list whose items have indexes", `{"list":["x","y"]}`, `{"list":["x","z"]}`, `.list: ["x","y"] -> ["x","z"]`},
+		{"a list of scalars of which nothing is known", `{"l":["x","y"]}`, `{"l":["x","z"]}`, `.l: ["x","y"] -> ["x","z"]`},
+		{"a list named as one in an item is", `{"ports":[{"p":1,"q":"T","v":1}]}`, `{"ports":[{"p":1,"q":"T","v":2}]}`,
+			`.ports: [{"p":1,"q":"T","v":1}] -> [{"p":1,"q":"T","v":2}]`},
 		{"an empty list", `{"set":["x"]}`, `{}`, `.set[="x"]: removed "x"`},
 	} {
 		got := lines(fieldowners.Changes(object(t, test.before), object(t, test.after), ownership(t, entry("m", "Apply", named))))
@@ -74,9 +80,12 @@ func TestChanges(t *testing.T) {
 func TestChangesWhereOwnershipsDisagree(t *testing.T) {
 	other := ownership(t, entry("n", "Apply", `{"f:items":{"k:{\"id\":1}":{}}}`))
 	before, after := object(t, `{"items":[{"name":"a","id":1}]}`), object(t, `{"items":[{"name":"a","id":2}]}`)
-	got := lines(fieldowners.Changes(before, after, ownership(t, entry("m", "Apply", named)), other))
-	if want := []string{`.items: [{"id":1,"name":"a"}] -> [{"id":2,"name":"a"}]`}; !cmp.Equal(got, want) {
-		t.Errorf("got %v, want the list as a whole", got)
+	ours := ownership(t, entry("m", "Apply", named))
+	for _, ownerships := range [][]fieldowners.Ownership{{ours, other}, {ours, other, other}, {other, ours, ours}} {
+		got := lines(fieldowners.Changes(before, after, ownerships...))
+		if want := []string{`.items: [{"id":1,"name":"a"}] -> [{"id":2,"name":"a"}]`}; !cmp.Equal(got, want) {
+			t.Errorf("got %v, want the list as a whole", got)
+		}
 	}
 }
 

@@ -21,8 +21,8 @@ func decodeElement(key string) (fieldpath.PathElement, error) {
 			return fieldpath.PathElement{FieldName: &rest}, nil
 		}
 	case "i":
-		index, err := strconv.Atoi(rest)
-		if err != nil || strconv.Itoa(index) != rest || index < 0 {
+		index, _ := strconv.Atoi(rest)
+		if strconv.Itoa(index) != rest || index < 0 {
 			return fieldpath.PathElement{}, errors.New(`an index is expected behind "i:"`)
 		}
 		return fieldpath.PathElement{Index: &index}, nil

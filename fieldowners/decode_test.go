@@ -60,6 +60,7 @@ var brokenFields = []struct{ reason, fields, want string }{
 	{"content of the field itself, which smd skips", `{"f:a":{".":{"f:b":{}}}}`, `at offset 13: "{}" for "." expected`},
 	{"the field itself twice", `{"f:a":{".":{},".":{}}}`, `"." occurs twice`},
 	{"a form of the future, which smd skips", `{"f:a":{},"x:a":{}}`, `at offset 10: key "x:a": of no known form: ".", "f:name"`},
+	{"white space before it", `{"f:a":{}, "spec":{}}`, `at offset 11: key "spec": of no known form`},
 	{"no form", `{"spec":{}}`, `at offset 1: key "spec": of no known form`},
 	{"an empty key", `{"":{}}`, `key "": of no known form`},
 	{"a form without a colon", `{"f":{}}`, `key "f": of no known form`},

@@ -106,9 +106,9 @@ func without(o, other Ownership) []Owned {
 	held := byWriter(other)
 	var found []Owned
 	for who, entry := range byWriter(o) {
-		kept, ok := held[who]
+		kept := held[who]
 		for _, path := range entry.Leaves() {
-			if !ok || !kept.Owns(path) {
+			if !kept.Owns(path) {
 				found = append(found, Owned{Path: path, Manager: entry.Manager})
 			}
 		}

@@ -101,25 +101,14 @@ func indexOf(items []any, element fieldpath.PathElement) int {
 		return *element.Index
 	}
 	found, _ := child(items, element)
-	return slices.IndexFunc(items, func(item any) bool { return same(item, found) })
-}
-
-// same reports whether both are the same item: maps are compared by identity, as two items may
-// be equal.
-func same(a, b any) bool {
-	x, isMap := a.(map[string]any)
-	y, both := b.(map[string]any)
-	if isMap && both {
-		return reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer()
-	}
-	return !isMap && !both && reflect.DeepEqual(a, b)
+	return slices.IndexFunc(items, func(item any) bool { return reflect.DeepEqual(item, found) }) // of equal ones the first is found, too
 }
 
 func holdsKeysOnly(item any, element fieldpath.PathElement) bool {
-	fields, isMap := item.(map[string]any)
-	if !isMap || element.Key == nil {
+	if element.Key == nil {
 		return false
 	}
+	fields, _ := item.(map[string]any) // only a map has a key
 	for name := range fields {
 		if !slices.ContainsFunc(*element.Key, func(key value.Field) bool { return key.Name == name }) {
 			return false

@@ -42,6 +42,10 @@ func TestCut(t *testing.T) {
 		},
 		{"two equal items of an atomic list", `{"l":[{"a":1},{"a":1}]}`, `.l[1]`, `{"l":[{"a":1}]}`},
 		{"a member of a set", `{"l":["a","b"]}`, `.l[="a"]`, `{"l":["b"]}`},
+		{"another member of a set", `{"l":["a","b"]}`, `.l[="b"]`, `{"l":["a"]}`},
+		{"another item by its key", `{"l":[{"name":"a"},{"name":"b"}]}`, `.l[name="b"]`, `{"l":[{"name":"a"}]}`},
+		{"an item by its key behind what is no item", `{"l":["x",{"name":"b"}]}`, `.l[name="b"]`, `{"l":["x"]}`},
+		{"a member of a set behind what is none", `{"l":[{"name":"a"},"b"]}`, `.l[="b"]`, `{"l":[{"name":"a"}]}`},
 		{"the last member of a set", `{"l":["a"]}`, `.l[="a"]`, `{}`},
 		{"a whole list", `{"a":1,"l":["a"]}`, `.l`, `{"a":1}`},
 		{"null is a value", `{"a":null,"b":1}`, `.a`, `{"b":1}`},
@@ -113,6 +117,9 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%s: %q %v, want %q", c.reason, got, ok, c.want)
 		}
 	}
+	if got, ok := fieldowners.MustParsePath(".x").Nearest(nil); ok {
+		t.Errorf("what does not exist sets %q", got)
+	}
 }
 
 func TestLocate(t *testing.T) {
@@ -134,6 +141,9 @@ func TestLocate(t *testing.T) {
 		{"a member of a set", `.set[="n"]`, []string{`.set[="n"]`}},
 		{"an index", ".atomic[1]", []string{".atomic[1]"}},
 		{"absent", ".metadata.labels.a.c", nil},
+		{"a field of the same name deeper", ".b", nil},
+		{"a name that begins as one does", ".se", nil},
+		{"an item, absent", `.l[name="y"]`, nil},
 		{"absent item", `.l[name="y"].v`, nil},
 		{"no such server path", ".l[", nil},
 		{"a bracket that names a key", `.set["n"]`, nil},

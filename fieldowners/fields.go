@@ -101,7 +101,7 @@ func (n *ownedField) child(name fieldpath.PathElement) *ownedField {
 }
 
 func (n *ownedField) find(name fieldpath.PathElement) *ownedField {
-	if n == nil || n.byName == nil {
+	if n == nil {
 		return nil
 	}
 	return n.byName[notation.Text(name)]

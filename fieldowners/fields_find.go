@@ -9,41 +9,31 @@ import (
 
 // itemFinder finds items of a list by the names that owners give them.
 type itemFinder struct {
-	items  []any
 	byName map[string]int // index of the first item of each name
 	odd    []any          // items that cannot be named
 	places []int          // their indexes in items
 }
 
 func newItemFinder(how items.Naming, list []any) itemFinder {
-	f := itemFinder{items: list, byName: map[string]int{}}
+	f := itemFinder{byName: map[string]int{}}
 	for i, item := range list {
-		name, ok := how.NameOf(item)
-		if !ok {
+		if name, ok := how.NameOf(item); !ok {
 			f.odd, f.places = append(f.odd, item), append(f.places, i)
-			continue
-		}
-		if _, has := f.byName[notation.Text(name)]; !has {
+		} else if _, has := f.byName[notation.Text(name)]; !has {
 			f.byName[notation.Text(name)] = i
 		}
 	}
 	return f
 }
 
-// find returns the index of an item, by the rules of child; -1 if there is none.
+// find returns the index of an item, by the rules of child; -1 if there is none, and for an index, which names items that
+// have no other name.
 func (f itemFinder) find(name fieldpath.PathElement) int {
 	if i, has := f.byName[notation.Text(name)]; has {
 		return i
 	}
-	items := f.odd
-	if name.Index != nil {
-		items = f.items
-	}
-	if _, has := child(items, name); name.FieldName != nil || !has {
+	if _, has := child(f.odd, name); name.Index != nil || !has {
 		return -1
 	}
-	if name.Index != nil {
-		return *name.Index
-	}
-	return f.places[indexOf(items, name)]
+	return f.places[indexOf(f.odd, name)]
 }

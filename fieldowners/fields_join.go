@@ -51,7 +51,8 @@ func (j *joining) below(at place) []place {
 			owned: at.owned.find(name), whole: at.whole,
 		})
 		if last := &found[len(found)-1]; last.owned == nil && (Path{elements: last.path}).IsKeyField() {
-			last.whole = slices.Concat(at.whole, at.owned.named())
+			isWhole := func(m Manager) bool { return slices.Contains(at.whole, m) }
+			last.whole = slices.Concat(at.whole, slices.DeleteFunc(slices.Clone(at.owned.named()), isWhole))
 		}
 	}
 	switch value := at.value.(type) {

@@ -111,6 +111,43 @@ func TestJoin(t *testing.T) {
 .spec.ports[1].port [] unowned
 .spec.ports[1].protocol [] unowned`,
 		},
+		"items without names": {
+			reason: "where one item has no name, the others are found by theirs, and those that leave out what the server defaults",
+			object: `{free: [1, 2], l: [{odd: 1}, {name: a}, {name: b, v: 1}, {name: a}, {odd: 2}], ports: [{port: 81, protocol: UDP}, {port: 80}, {port: 81, protocol: UDP}]}`,
+			entries: []metav1.ManagedFieldsEntry{
+				entry("a", "Apply", `{"f:l":{"k:{\"name\":\"a\"}":{".":{}},"k:{\"name\":\"b\"}":{".":{},"f:v":{}},"k:{\"name\":\"gone\"}":{}},`+
+					`"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{}},"k:{\"port\":80,\"protocol\":\"UDP\"}":{},"k:{\"port\":81,\"protocol\":\"UDP\"}":{".":{}}}}`),
+				entry("b", "Apply", `{"f:l":{"i:1":{},"i:2":{},"i:4":{},"k:{\"name\":\"b\"}":{"f:name":{}}}}`),
+			},
+			want: `.free []
+.free[0] [] unowned
+.free[1] [] unowned
+.l []
+.l[0] []
+.l[0].odd [] unowned
+.l[name="a"] [a/Apply]
+.l[name="a"].name [] whole[a/Apply]
+.l[name="b"] [a/Apply]
+.l[name="b"].name [b/Apply]
+.l[name="b"].v [a/Apply]
+.l[3] []
+.l[3].name [] unowned
+.l[4] [b/Apply]
+.l[4].odd [] whole[b/Apply]
+.l[name="gone"] [a/Apply] missing
+.l[1] [b/Apply] missing
+.l[2] [b/Apply] missing
+.ports []
+.ports[port=81,protocol="UDP"] [a/Apply]
+.ports[port=81,protocol="UDP"].port [] whole[a/Apply]
+.ports[port=81,protocol="UDP"].protocol [] whole[a/Apply]
+.ports[port=80,protocol="TCP"] [a/Apply]
+.ports[port=80,protocol="TCP"].port [] whole[a/Apply]
+.ports[2] []
+.ports[2].port [] unowned
+.ports[2].protocol [] unowned
+.ports[port=80,protocol="UDP"] [a/Apply] missing`,
+		},
 		"missing": {
 			reason:  "what is owned and not there is told of, below what is there",
 			object:  `{spec: {}}`,

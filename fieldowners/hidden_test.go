@@ -40,6 +40,8 @@ func TestFormatValue(t *testing.T) {
 		`{"a":"<b>"}`:                       map[string]any{"a": "<b>"},
 		`"\u009b31m"`:                       "\u009b31m",
 		`"` + strings.Repeat("é", 79) + "…": strings.Repeat("é", 100),
+		`"` + strings.Repeat("é", 78) + `"`: strings.Repeat("é", 78),
+		"func()":                            func() {},
 		`{"a":1.5,"b":[true]}`:              map[string]any{"a": 1.5, "b": []any{true}},
 	} {
 		if got := fieldowners.FormatValue(value); got != want {
@@ -73,5 +75,30 @@ func TestSetsCrossOver(t *testing.T) {
 	}
 	if empty := fieldowners.OwnershipOf(fieldowners.Entry{}); len(empty.Entries()[0].Fields()) > 0 {
 		t.Error("an entry of nobody owns something")
+	}
+}
+
+func TestEqualValues(t *testing.T) {
+	type fields = map[string]any
+	for _, test := range []struct {
+		reason string
+		a, b   any
+		want   bool
+	}{
+		{"one number", int64(1), 1.0, true},
+		{"the other way around", 1.0, int64(1), true},
+		{"numbers that differ", int64(1), 1.5, false},
+		{"the other way around", 1.5, int64(1), false},
+		{"a number and a text", int64(1), "1", false},
+		{"a number with a fraction and a text", 1.5, "1", false},
+		{"the same", fields{"a": []any{int64(1), "x"}}, fields{"a": []any{1.0, "x"}}, true},
+		{"other names", fields{"a": nil}, fields{"b": nil}, false},
+		{"other values", fields{"a": "x"}, fields{"a": "y"}, false},
+		{"a list and a map", []any{}, fields{}, false},
+		{"a map and a list", fields{}, []any{}, false},
+	} {
+		if got := fieldowners.EqualValues(test.a, test.b); got != test.want {
+			t.Errorf("%s: %t", test.reason, got)
+		}
 	}
 }

@@ -30,6 +30,13 @@ func TestDepth(t *testing.T) {
 	if last.Path.Len() != 1000 || !last.IsLeaf() || last.Value == nil {
 		t.Errorf("Join ends %d levels down, with %T", last.Path.Len(), last.Value)
 	}
+	for levels, want := range map[int]int{fieldowners.MaxDepth: 0, fieldowners.MaxDepth + 1: 1} {
+		deep := entry("deep", "Apply", strings.Repeat(`{"f:a":`, levels)+"{}"+strings.Repeat("}", levels))
+		readable, unread := fieldowners.ParseReadable([]metav1.ManagedFieldsEntry{deep, entry("m", "Apply", `{"f:a":{}}`)})
+		if len(unread) != want || len(readable.Entries()) != 2-want {
+			t.Errorf("%d levels: %d entries are read, %d are not", levels, len(readable.Entries()), len(unread))
+		}
+	}
 	changes := fieldowners.Changes(deepMap("x"), deepMap("y"))
 	if len(changes) != 1 || changes[0].Path.Len() != 1000 || changes[0].Before == nil || changes[0].After == nil {
 		t.Errorf("%d changes, the first %d levels down", len(changes), changes[0].Path.Len())
@@ -65,8 +72,14 @@ func keyedList(n int) (fieldowners.Ownership, map[string]any) {
 
 func TestZeroValues(t *testing.T) {
 	var e fieldowners.Entry
-	if e.Owns(fieldowners.MustParsePath(".a")) || len(e.Fields())+len(e.Leaves()) > 0 {
+	if e.Owns(fieldowners.MustParsePath(".a")) || len(e.Fields())+len(e.Leaves()) > 0 || !e.Set().Empty() {
 		t.Error("an entry of nobody owns something")
+	}
+	if d := fieldowners.Diff(fieldowners.OwnershipOf(e), fieldowners.Ownership{}); !d.IsEmpty() {
+		t.Errorf("nobody lost %v", d)
+	}
+	if (fieldowners.Field{}).IsUnowned() {
+		t.Error("a field that no object has is one that nobody owns")
 	}
 }
 

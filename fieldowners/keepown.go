@@ -87,9 +87,8 @@ func typedEntry(entry any) metav1.ManagedFieldsEntry {
 	var typed metav1.ManagedFieldsEntry
 	typed.APIVersion, _ = fields["apiVersion"].(string)
 	typed.FieldsType, _ = fields["fieldsType"].(string)
-	if raw, err := json.Marshal(fields["fieldsV1"]); err == nil {
-		typed.FieldsV1 = metav1.NewFieldsV1(string(raw))
-	}
+	raw, _ := json.Marshal(fields["fieldsV1"]) // what was read as JSON can be written as JSON
+	typed.FieldsV1 = metav1.NewFieldsV1(string(raw))
 	return typed
 }
 

@@ -118,6 +118,14 @@ func TestKeepOwnPasses(t *testing.T) {
 	}
 }
 
+// TestKeepOwnOfAnotherShape: what are no entries stays as it is.
+func TestKeepOwnOfAnotherShape(t *testing.T) {
+	metadata := map[string]any{"managedFields": "x"}
+	if _, err := fieldowners.KeepOwn("us")(&unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}); err != nil || metadata["managedFields"] != "x" {
+		t.Errorf("%v, %v", metadata, err)
+	}
+}
+
 func TestKeepOwnKeepsItsArguments(t *testing.T) {
 	managers := []string{"us"}
 	transform := fieldowners.KeepOwn(managers...)

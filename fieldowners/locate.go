@@ -18,7 +18,6 @@ import (
 func Locate(object any, serverPath string) []Path {
 	var found []Path
 	locate(object, serverPath, nil, &found)
-	slices.SortFunc(found, Path.Compare)
 	return found
 }
 
@@ -30,18 +29,14 @@ func locate(at any, rest string, prefix fieldpath.Path, found *[]Path) {
 	switch parent := at.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(parent)) {
-			after, is := strings.CutPrefix(rest, "."+name)
-			if is && (after == "" || after[0] == '.' || after[0] == '[') {
+			if after, is := strings.CutPrefix(rest, "."+name); is {
 				locate(parent[name], after, append(prefix, fieldpath.PathElement{FieldName: &name}), found)
 			}
 		}
 	case []any:
 		// The server writes the items of a list as we do, but escapes rare characters
-		// differently; items with these are not found.
-		element, after, err := notation.First(rest)
-		if err != nil || element.FieldName != nil {
-			return
-		}
+		// differently; items with these are not found. Nor is one by a text that names none.
+		element, after, _ := notation.First(rest)
 		if item, has := child(parent, element); has {
 			locate(item, after, append(prefix, element), found)
 		}

@@ -129,17 +129,11 @@ func (p Path) Value(object any) (found any, ok bool) {
 
 func child(parent any, element fieldpath.PathElement) (any, bool) {
 	if element.FieldName != nil {
-		fields, isMap := parent.(map[string]any)
-		if !isMap {
-			return nil, false
-		}
+		fields, _ := parent.(map[string]any)
 		found, ok := fields[*element.FieldName]
 		return found, ok
 	}
-	items, isList := parent.([]any)
-	if !isList {
-		return nil, false
-	}
+	items, _ := parent.([]any)
 	switch {
 	case element.Key != nil:
 		return itemByKey(items, *element.Key)
@@ -158,10 +152,7 @@ func child(parent any, element fieldpath.PathElement) (any, bool) {
 func itemByKey(items []any, key value.FieldList) (any, bool) {
 	var partial []any
 	for _, item := range items {
-		fields, isMap := item.(map[string]any)
-		if !isMap {
-			continue
-		}
+		fields, _ := item.(map[string]any)
 		switch same, absent := matchKey(fields, key); {
 		case same == len(key):
 			return item, true

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	"coapply.dev/fieldowners"
 )
@@ -26,6 +27,8 @@ func TestParsePathRoundTrip(t *testing.T) {
 		`.spec.values[=null]`,
 		`.data["<&>"]`,
 		`.data["0"]`,
+		".data.aZ_0-$",
+		".data[=1e+21]",
 	} {
 		path, err := fieldowners.ParsePath(text)
 		if err != nil {
@@ -38,23 +41,70 @@ func TestParsePathRoundTrip(t *testing.T) {
 	}
 }
 
+// TestPathOf has elements that no text names.
+func TestPathOf(t *testing.T) {
+	unordered := fieldowners.MustParsePath(`.a[b=1,a=2]`)
+	if got := unordered.String(); got != `.a[a=2,b=1]` {
+		t.Errorf("key fields are in the order %s", got)
+	}
+	before := -1
+	for _, element := range []fieldpath.PathElement{{}, {Index: &before}} {
+		path := fieldowners.PathOf(fieldpath.Path{element})
+		if _, found := path.Value([]any{"x"}); found || element.Index == nil && path.String() != "" {
+			t.Errorf("an element that names nothing is %q, %t", path, found)
+		}
+	}
+}
+
+func TestIsKeyField(t *testing.T) {
+	for text, want := range map[string]bool{
+		`[name="a"].name`: true, `.l[name="a"].name`: true, `.l[name="a"].image`: false, `.l[name="a"]`: false, `.l[name="a"][name="b"]`: false,
+		".name": false, "": false, ".a.name": false,
+	} {
+		if got := fieldowners.MustParsePath(text).IsKeyField(); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+// TestMalformedText: whoever reads a path as JSON, or writes one in code, hears of it.
+func TestMalformedText(t *testing.T) {
+	var path fieldowners.Path
+	if err := path.UnmarshalText([]byte("spec")); !errors.As(err, new(*fieldowners.PathError)) {
+		t.Errorf("%v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	fieldowners.MustParsePath("spec")
+}
+
 func TestParsePathErrors(t *testing.T) {
 	for _, test := range []struct {
 		text   string
 		offset int
 		reason string
+		want   string
 	}{
-		{"spec", 0, "no leading dot"},
-		{".", 1, "no name"},
-		{".a..b", 3, "an empty name"},
-		{".a.b/c", 3, "a character that needs quotes"},
-		{".a[", 3, "nothing in the bracket"},
-		{".a[name]", 7, "a key field without a value"},
-		{`.a[name="x"`, 11, "no closing bracket"},
-		{`.a[name={}]`, 10, "a key field's value is a scalar"},
-		{`.a[=]`, 4, "no value"},
-		{`.a[99999999999999999999]`, 3, "an index out of range"},
-		{`.a["b]`, 3, "an open string"},
+		{"spec", 0, "no leading dot", `"." or "[" expected`},
+		{".", 1, "no name", "a name expected"},
+		{".a..b", 3, "an empty name", "a name expected"},
+		{".a.b/c", 3, "a character that needs quotes", "a name expected"},
+		{".a[", 3, "nothing in the bracket", "a name expected"},
+		{".a[name]", 7, "a key field without a value", `"=" expected after the name of a key field`},
+		{`.a[name="x"`, 11, "no closing bracket", `"]" expected`},
+		{`.a[3`, 4, "no closing bracket behind an index", `"]" expected`},
+		{`.a[name="x",="y"]`, 12, "a second key field without a name", "a name expected"},
+		{`.a[name="x",b c="y"]`, 12, "a second key field whose name needs quotes", "a name expected"},
+		{`.a[name={}]`, 10, "a key field's value is a scalar", "a string, number, boolean or null expected"},
+		{`.a[=["x"]]`, 9, "a value is a scalar", "a string, number, boolean or null expected"},
+		{`.a[=1e999]`, 9, "a number that is none", "value out of range"},
+		{".a[=\n1]", 4, "white space", "no white space here"},
+		{`.a[=]`, 4, "no value", "a JSON string, number, boolean or null expected"},
+		{`.a[99999999999999999999]`, 3, "an index out of range", "the index is too large"},
+		{`.a["b]`, 3, "an open string", "a JSON string"},
 	} {
 		_, err := fieldowners.ParsePath(test.text)
 		var pathErr *fieldowners.PathError
@@ -64,6 +114,9 @@ func TestParsePathErrors(t *testing.T) {
 		}
 		if pathErr.Offset != test.offset {
 			t.Errorf("%s (%s): offset %d, want %d: %v", test.text, test.reason, pathErr.Offset, test.offset, err)
+		}
+		if !strings.Contains(pathErr.Reason, test.want) {
+			t.Errorf("%s (%s): %q, want %q", test.text, test.reason, pathErr.Reason, test.want)
 		}
 	}
 }
@@ -80,6 +133,7 @@ func TestPathValue(t *testing.T) {
 				map[string]any{"containerPort": int64(80), "name": "defaulted"},
 			},
 			"args": []any{"a", "b"},
+			"odd":  []any{map[string]any{"x": "a"}},
 		},
 	}
 	for _, test := range []struct {
@@ -93,7 +147,13 @@ func TestPathValue(t *testing.T) {
 		{path: `.spec.ports[containerPort=80,protocol="UDP"].name`, want: "u"},
 		{path: `.spec.ports[containerPort=80,protocol="TCP"].name`, want: "defaulted"},
 		{path: `.spec.ports[containerPort=81,protocol="TCP"].name`, absent: true},
+		{path: `.spec.args[0]`, want: "a"},
 		{path: `.spec.args[1]`, want: "b"},
+		{path: `.spec.ports[containerPort=81,protocol="TCP"]`, absent: true},
+		{path: `.spec.args[name="a"]`, absent: true},
+		{path: `.spec.odd[name="a"]`, absent: true},
+		{path: `.metadata.labels`, absent: true},
+		{path: `.metadata.annotations["a.b/c"].x`, absent: true},
 		{path: `.spec.args[2]`, absent: true},
 		{path: `.spec.args.x`, absent: true},
 		{path: `.spec[0]`, absent: true},

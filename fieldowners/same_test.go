@@ -28,6 +28,11 @@ func TestSameFor(t *testing.T) {
 	newer.APIVersion = "apps/v2"
 	const one, two = `{"f:spec":{"f:replicas":{}}}`, `{"f:spec":{"f:paused":{},"f:replicas":{}}}`
 	const note = `{"f:metadata":{"f:annotations":{"f:note":{}}}}`
+	with := func(change func(*metav1.ManagedFieldsEntry)) metav1.ManagedFieldsEntry {
+		e := apply("us", one)
+		change(&e)
+		return e
+	}
 	type entries = []metav1.ManagedFieldsEntry
 	for _, test := range []struct {
 		reason        string
@@ -52,6 +57,12 @@ func TestSameFor(t *testing.T) {
 		{"an owner of the whole", entries{apply("us", two)}, entries{apply("us", two), apply("them", `{"f:spec":{}}`)}, false},
 		{"names of another version", entries{apply("us", two)}, entries{apply("us", two), newer}, false},
 		{"malformed, of others", entries{apply("us", two)}, entries{apply("us", two), apply("them", `{"f:spec":[]}`)}, false},
+		{"we lost an entry beside the rest", entries{apply("us", one), entry("us", metav1.ManagedFieldsOperationUpdate, note)}, entries{apply("us", one)}, false},
+		{"we own nothing, and others something else", entries{apply("them", note)}, entries{apply("them", one)}, false},
+		{"the subresource", entries{with(func(e *metav1.ManagedFieldsEntry) { e.Subresource = "scale" })}, entries{apply("us", one)}, false},
+		{"the version", entries{with(func(e *metav1.ManagedFieldsEntry) { e.APIVersion = "apps/v2" })}, entries{apply("us", one)}, false},
+		{"a type of fields that nobody knows", entries{with(func(e *metav1.ManagedFieldsEntry) { e.FieldsType = "FieldsV2" })},
+			entries{with(func(e *metav1.ManagedFieldsEntry) { e.FieldsType = "FieldsV3" })}, false},
 		{"the operation", entries{apply("us", one)}, entries{entry("us", metav1.ManagedFieldsOperationUpdate, one)}, false},
 	} {
 		if got := fieldowners.SameFor("us", test.before, test.after); got != test.want {

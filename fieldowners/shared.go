@@ -1,6 +1,7 @@
 package fieldowners
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -27,7 +28,7 @@ func SharedBy(entries []metav1.ManagedFieldsEntry, applier, subresource string) 
 		return e.Manager == applier && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == subresource
 	}
 	at := slices.IndexFunc(entries, isOwn)
-	if at < 0 || len(entries) < 2 {
+	if at < 0 {
 		return nil
 	}
 	own, err := parseEntry(entries[at])
@@ -49,10 +50,7 @@ func SharedBy(entries []metav1.ManagedFieldsEntry, applier, subresource string) 
 		}
 	}
 	slices.SortStableFunc(shared, func(a, b Shared) int {
-		if by := a.Path.Compare(b.Path); by != 0 {
-			return by
-		}
-		return a.With.Compare(b.With)
+		return cmp.Or(a.Path.Compare(b.Path), a.With.Compare(b.With))
 	})
 	return shared
 }
@@ -60,7 +58,6 @@ func SharedBy(entries []metav1.ManagedFieldsEntry, applier, subresource string) 
 // valuesOf returns the fields of a set that can have another value.
 func valuesOf(set *fieldpath.Set) []Path {
 	return slices.DeleteFunc(Entry{fields: set}.Fields(), func(path Path) bool {
-		n := len(path.elements)
-		return n == 0 || path.elements[n-1].FieldName == nil || path.IsKeyField()
+		return path.elements[len(path.elements)-1].FieldName == nil || path.IsKeyField()
 	})
 }

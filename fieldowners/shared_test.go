@@ -21,6 +21,8 @@ func TestSharedBy(t *testing.T) {
 		{"another field", []metav1.ManagedFieldsEntry{exampleEntry("them", "Update", `{"f:spec":{"f:c":{}}}`)}, nil},
 		{"values alone: no members, no keys, no existence", []metav1.ManagedFieldsEntry{exampleEntry("them", "Update", all)},
 			[]string{".spec.a with them/Update", `.spec.l[name="n"].b with them/Update`}},
+		{"in the order of fields", []metav1.ManagedFieldsEntry{exampleEntry("a", "Update", `{"f:spec":{"f:l":{"k:{\"name\":\"n\"}":{"f:b":{}}}}}`), exampleEntry("b", "Update", `{"f:spec":{"f:a":{}}}`)},
+			[]string{".spec.a with b/Update", `.spec.l[name="n"].b with a/Update`}},
 		{"several others, by Apply as well", []metav1.ManagedFieldsEntry{exampleEntry("z", "Apply", `{"f:spec":{"f:a":{}}}`), exampleEntry("b", "Update", `{"f:spec":{"f:a":{}}}`)},
 			[]string{".spec.a with b/Update", ".spec.a with z/Apply"}},
 		{"ourselves, by Update", []metav1.ManagedFieldsEntry{exampleEntry("us", "Update", `{"f:spec":{"f:a":{}}}`)}, []string{".spec.a with us/Update"}},
@@ -50,6 +52,21 @@ func TestSharedByLooksAtTheEntryOfTheIntent(t *testing.T) {
 		got := fieldowners.SharedBy(entries, "us", subresource)
 		if len(got) != 1 || got[0].String() != want {
 			t.Errorf("through %q: %v, want %s", subresource, got, want)
+		}
+	}
+}
+
+// TestSharedByNobody: who applies nothing that can be read shares nothing.
+func TestSharedByNobody(t *testing.T) {
+	them := exampleEntry("them", "Apply", `{"f:spec":{"f:a":{}}}`)
+	for reason, entries := range map[string][]metav1.ManagedFieldsEntry{
+		"only others":         {them, exampleEntry("others", "Update", `{"f:spec":{"f:a":{}}}`)},
+		"it updates":          {them, exampleEntry("us", "Update", `{"f:spec":{"f:a":{}}}`)},
+		"it cannot be read":   {them, exampleEntry("us", "Apply", `{"f:spec":{"x:a":{}}}`)},
+		"nobody owns a thing": nil,
+	} {
+		if shared := fieldowners.SharedBy(entries, "us", ""); shared != nil {
+			t.Errorf("%s: %v", reason, shared)
 		}
 	}
 }

@@ -100,9 +100,9 @@ func deeper(a, b *fieldpath.Set) (found bool) {
 	return found
 }
 
-// rawFields returns the FieldsV1; nil for an unknown FieldsType.
+// rawFields returns the FieldsV1; nil if there is none, or for an unknown FieldsType.
 func rawFields(entry metav1.ManagedFieldsEntry) []byte {
-	if entry.FieldsType != "FieldsV1" || entry.FieldsV1 == nil {
+	if entry.FieldsType != "FieldsV1" {
 		return nil
 	}
 	return entry.FieldsV1.GetRawBytes()
@@ -121,12 +121,12 @@ func outerNames(raw []byte, names [][]byte) (_ [][]byte, ok bool) {
 			depth--
 		case '"':
 			end := stringEnd(raw, at+1)
-			if end < 0 {
-				return names, false
+			if end == -1 {
+				return nil, false
 			}
 			if depth == 1 {
 				if bytes.IndexByte(raw[at:end], '\\') >= 0 {
-					return names, false
+					return nil, false
 				}
 				names = append(names, raw[at+1:end])
 			}

@@ -71,6 +71,8 @@ func TestKeepOwnKeepsWhoShares(t *testing.T) {
 		{"that the map around our label exists", update(`{"f:metadata":{"f:labels":{".":{},"f:tier":{}}}}`), false},
 		{"all of the map around our label", update(`{"f:metadata":{"f:labels":{}}}`), true},
 		{"a part of what we have whole", update(`{"f:spec":{"f:selector":{"f:app":{}}}}`), true},
+		{"the first of two fields of a map", update(`{"f:metadata":{"f:labels":{"f:app":{},"f:tier":{}}}}`), true},
+		{"the first of two fields", update(`{"f:metadata":{"f:labels":{"f:app":{}}},"f:spec":{"f:replicas":{"f:x":{}}}}`), true},
 		{"all of the spec", update(`{"f:spec":{}}`), true},
 		{"nothing", update(`{}`), false},
 		{"the same, written with an escape", update(`{"f:sp\u0065c":{"f:selector":{}}}`), true},
@@ -85,6 +87,27 @@ func TestKeepOwnKeepsWhoShares(t *testing.T) {
 		if slices.Contains(got, "them") != test.kept || !slices.Contains(got, "us") {
 			t.Errorf("%s: kept %v", test.reason, got)
 		}
+	}
+	for _, own := range [][]string{
+		{`{"f:metadata":{}}`, `{"f:sp\u0065c":{"f:selector":{}}}`},
+		{`{"f:metadata":{}}`, `{"f:sp\u0065c":{"f:selector":{}}}`, `{"f:metadata":{}}`},
+		{`{"f:spec":{"f:paused":{},"f:selector":{}}}`},
+		{`{"f:metadata":{},"f:spec":{"f:paused":{},"f:zone":{}}}`},
+	} {
+		entries := []metav1.ManagedFieldsEntry{update(`{"f:spec":{"f:paused":{"f:x":{}},"f:selector":{}}}`)}
+		for i, fields := range own {
+			ours := entry("us", metav1.ManagedFieldsOperationApply, fields)
+			ours.Subresource = []string{"", "scale", "other"}[i]
+			entries = append(entries, ours)
+		}
+		if got := keptWith(t, entries...); !slices.Contains(got, "them") {
+			t.Errorf("of %q, %v are kept", own, got)
+		}
+	}
+	missing := update("")
+	missing.FieldsV1 = nil
+	if got := keptWith(t, missing, entry("us", metav1.ManagedFieldsOperationApply, ours)); len(got) != 2 {
+		t.Errorf("where fields are missing, %v are kept", got)
 	}
 	broken := entry("us", metav1.ManagedFieldsOperationApply, `{"f:spec":{"x:replicas":{}}}`)
 	if got := keptWith(t, update(`{"f:spec":{"f:replicas":{}}}`), broken); len(got) != 2 {

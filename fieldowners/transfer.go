@@ -112,11 +112,9 @@ func (t Transfer) Plan(entries []metav1.ManagedFieldsEntry, objects Objects) (Tr
 		return TransferPlan{}, err
 	}
 	var plan TransferPlan
-	wanted := t.undoes
-	if wanted == nil {
-		for _, source := range t.From {
-			wanted = append(wanted, t.choose(&plan, owners, source)...)
-		}
+	wanted := slices.Clone(t.undoes)
+	for _, source := range t.From {
+		wanted = append(wanted, t.choose(&plan, owners, source)...)
 	}
 	for _, m := range wanted {
 		plan.settle(m, owners, objects)

@@ -106,14 +106,14 @@ func (s Source) indivisible(owner Entry) []Unmoved {
 	return kept
 }
 
-// withoutLoneSurroundings drops parents none of whose fields are to move.
+// withoutLoneSurroundings drops parents none of whose fields are to move; what moves is not one of them.
 func withoutLoneSurroundings(wanted []Handover) []Handover {
 	return slices.DeleteFunc(slices.Clone(wanted), func(around Handover) bool {
 		item := around.Path
 		if item.IsKeyField() {
 			item = item.Parent()
 		}
-		return around.FromKeeps && !slices.ContainsFunc(wanted, func(m Handover) bool {
+		return !slices.ContainsFunc(wanted, func(m Handover) bool {
 			return !m.FromKeeps && m.From == around.From && m.Path.HasPrefix(item)
 		})
 	})

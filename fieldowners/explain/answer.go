@@ -96,15 +96,14 @@ func decodeDocuments(input []byte) ([]map[string]any, error) {
 // isStatus reports whether a document is a Status, also without its kind, which Go clients
 // drop.
 func isStatus(document map[string]any) bool {
-	kind, hasKind := document["kind"].(string)
-	if hasKind && kind != "" {
+	if kind, _ := document["kind"].(string); kind != "" {
 		return kind == "Status"
 	}
 	return document["status"] == metav1.StatusFailure || document["status"] == metav1.StatusSuccess
 }
 
 func kindOf(document map[string]any) string {
-	if kind, ok := document["kind"].(string); ok && kind != "" {
+	if kind, _ := document["kind"].(string); kind != "" {
 		return "of the kind " + kind
 	}
 	return "an object without a kind"

@@ -11,26 +11,26 @@ import (
 )
 
 // certainPath returns the path for the API server's text if that has only one meaning in any
-// object: a dot may separate two fields or be part of a map key, so below a possible map there
+// object, and else the root: a dot may separate two fields or be part of a map key, so below a possible map there
 // can be one name at most.
-func certainPath(serverPath string) (fieldowners.Path, bool) {
+func certainPath(serverPath string) fieldowners.Path {
 	var elements fieldpath.Path
 	for rest, at := serverPath, ""; rest != ""; at = serverPath[:len(serverPath)-len(rest)] {
 		if rest[0] == '[' {
 			element, after, err := notation.First(rest)
 			if err != nil || element.FieldName != nil {
-				return fieldowners.Path{}, false
+				return fieldowners.Path{}
 			}
 			elements, rest = append(elements, element), after
 			continue
 		}
 		name, ok := certainName(at, rest)
 		if !ok {
-			return fieldowners.Path{}, false
+			return fieldowners.Path{}
 		}
 		elements, rest = append(elements, fieldpath.PathElement{FieldName: &name}), rest[1+len(name):]
 	}
-	return fieldowners.PathOf(elements), len(elements) > 0
+	return fieldowners.PathOf(elements)
 }
 
 // certainName returns the name with which rest begins, below what the server calls at.

@@ -27,10 +27,14 @@ func TestNamesWhatItCan(t *testing.T) {
 		".spec.selector.matchLabels.app":  "",
 		".spec.other.metadata.labels.a.b": "",
 		`.spec.template.spec.containers[name="web"].resources.limits.cpu`: "",
-		".y: z":        "",
-		".":            "",
-		"spec":         "",
-		".spec.rules[": "",
+		`.spec.template.spec.containers[name="web"].resources.limits`:     `.spec.template.spec.containers[name="web"].resources.limits`,
+		".metadata.labels.": "",
+		".data.[0]":         "",
+		`.spec["x"]`:        "",
+		".y: z":             "",
+		".":                 "",
+		"spec":              "",
+		".spec.rules[":      "",
 	} {
 		answer := fmt.Sprintf("Apply failed with 1 conflict: conflict with \"m\": %s\n", server)
 		explanations, err := explain.Answer([]byte(answer), nil, nil)

@@ -103,7 +103,7 @@ func (a conflictAnswer) explain(live, intent map[string]any) (Explanation, error
 	fields := byServerPath(ownership)
 	for _, c := range a.causes {
 		c.locate(fields, live, intent)
-		c.setValues(live, intent, isSecret(object))
+		c.setValues(live, intent, fieldowners.IsSecret(object.Group, object.Kind))
 		e.Conflicts = append(e.Conflicts, c)
 	}
 	e.Look = e.look()

@@ -99,10 +99,9 @@ func (c *Conflict) locate(fields map[string][]fieldowners.Owned, live, intent ma
 	if len(candidates) == 0 {
 		candidates = fieldowners.Locate(live, c.ServerPath)
 	}
-	if path, certain := certainPath(c.ServerPath); certain && len(candidates) == 0 {
-		candidates = []fieldowners.Path{path}
+	if len(candidates) == 0 {
+		candidates = []fieldowners.Path{certainPath(c.ServerPath)}
 	}
-	slices.SortFunc(candidates, fieldowners.Path.Compare)
 	if candidates = slices.CompactFunc(candidates, fieldowners.Path.Equal); len(candidates) == 1 {
 		c.Path = candidates[0]
 	}

@@ -30,6 +30,10 @@ func configMap(managedFields any, data map[string]any) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 }
 
+func of(apiVersion, kind, namespace, name string) map[string]any {
+	return map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": name}}
+}
+
 func entryOf(manager, operation, fields string) map[string]any {
 	return map[string]any{"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsType": "FieldsV1",
 		"fieldsV1": map[string]any{"f:data": map[string]any{fields: map[string]any{}}}}
@@ -85,11 +89,17 @@ func TestRefusesObjects(t *testing.T) {
 		{"two objects", statusJSON, configMap(nil, nil), other, "the intent is ConfigMap shop/b and the conflict is about ConfigMap shop/a"},
 		{"two kinds", statusJSON, configMap(nil, nil), secretObject("x"), "the intent is Secret s and the conflict is about ConfigMap shop/a"},
 		{"another than the answer's", details, configMap(nil, nil), nil, "the live object is ConfigMap shop/a and the conflict is about z"},
-		{"no name", statusJSON, nil, map[string]any{"kind": "ConfigMap"}, "the intent: apiVersion, kind and metadata.name are needed"},
+		{"two kinds of one name", statusJSON, configMap(nil, nil), of("v1", "Service", "shop", "a"), "the intent is Service shop/a and the conflict is about ConfigMap shop/a"},
+		{"two groups", statusJSON, configMap(nil, nil), of("x/v1", "ConfigMap", "shop", "a"), "the intent is ConfigMap shop/a and the conflict is about ConfigMap shop/a"},
+		{"two namespaces", statusJSON, configMap(nil, nil), of("v1", "ConfigMap", "other", "a"), "the intent is ConfigMap other/a and the conflict is about ConfigMap shop/a"},
+		{"no name", statusJSON, nil, of("v1", "ConfigMap", "", ""), "the intent: apiVersion, kind and metadata.name are needed"},
+		{"no kind", statusJSON, nil, of("v1", "", "", "a"), "the intent: apiVersion, kind and metadata.name are needed"},
+		{"no version", statusJSON, nil, of("", "ConfigMap", "", "a"), "the intent: apiVersion, kind and metadata.name are needed"},
 		{"a bad version", statusJSON, nil, map[string]any{"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"},
 		{"managed fields of another shape", statusJSON, configMap("x", nil), nil, "the live object: metadata.managedFields"},
 		{"managed fields that cannot be read", statusJSON, configMap([]any{broken}, nil), nil, `the live object: managedFields[0] (manager "m")`},
 		{"several answers", statusJSON + statusJSON, nil, configMap(nil, nil), "the answers for 2 objects"},
+		{"several answers, and a live object", statusJSON + statusJSON, configMap(nil, nil), nil, "the answers for 2 objects"},
 	} {
 		explanations, err := explain.Answer([]byte(c.answer), c.live, c.intent)
 		if err == nil || !strings.Contains(err.Error(), c.want) || explanations != nil {

@@ -110,7 +110,7 @@ func readOwner(text string) (owner fieldowners.Manager, path string, err error) 
 		return fieldowners.Manager{}, "", errors.New(`"conflict with" and a manager expected`)
 	}
 	behind, err := behindQuoted(rest)
-	if after, has := strings.CutPrefix(behind, " with subresource "); has && err == nil {
+	if after, has := strings.CutPrefix(behind, " with subresource "); has {
 		behind, err = behindQuoted(after)
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func unquoteMessages(text string) (string, bool) {
 			rest = rest[at+1:]
 			continue
 		}
-		if plain, err := strconv.Unquote(quoted); err == nil && applyFailed.MatchString(plain) {
+		if plain, _ := strconv.Unquote(quoted); applyFailed.MatchString(plain) {
 			found = append(found, plain)
 		}
 		rest = rest[at+len(quoted):]

@@ -113,8 +113,8 @@ func (e Explanation) policy(decision string) string {
 			rules = append(rules, rule)
 		}
 	}
-	if len(rules) == 1 && len(expression)+len(rules[0]) < columns-indented {
-		return expression + "." + rules[0]
+	if line := expression + "." + rules[0]; len(rules) == 1 && len(line) <= columns-indented-2 {
+		return line
 	}
 	return expression + ".\n\t" + strings.Join(rules, ".\n\t")
 }

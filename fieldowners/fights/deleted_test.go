@@ -47,19 +47,28 @@ func TestOfDeletions(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		states []string // one second each
-		want   string   // what is told first
+		want   string   // what is told first, behind its second
 	}{
 		{"one applies a field, another deletes it by an update", []string{"a=x@N", ""},
-			"a/Apply set it, and somebody whom managed fields do not name, or itself, deleted it, 6 times in a minute"},
+			"6: a/Apply set it, and somebody whom managed fields do not name, or itself, deleted it, 6 times in a minute"},
 		{"the same by updates, beside others", []string{"a/u=x@N c=z@0", "c=z@0"},
-			"a/Update set it, and somebody whom managed fields do not name, or itself, deleted it, 6 times in a minute"},
+			"6: a/Update set it, and somebody whom managed fields do not name, or itself, deleted it, 6 times in a minute"},
 		{"who deletes writes something else as well", []string{"a=x@N", "b=y@N"},
-			"a/Apply and b/Apply in turn set and deleted it, 6 times in a minute"},
+			"6: a/Apply and b/Apply in turn set and deleted it, 6 times in a minute"},
 		{"its owner applies without it: no fight", []string{"a=x@N a/u=z@0", "a=y@N a/u=z@0"}, ""},
 		{"a share that ends: no fight", []string{"a=x@0 b=x@0", "a=x@0"}, ""},
 		{"a status: no fight", []string{"a/s=x@N", ""}, ""},
+		{"its owner applies without it while another one writes: no fight", []string{"a=x@N b=y@0", "a=z@N b=y@N"}, ""},
+		{"one takes it and gives it up, and another sets it: no fight", []string{"b=x@N", "b=y@N", "c=x@N b=y@0"}, ""},
+		{"a share that ends, and what its owner gives up and another sets: no fight", []string{"a=x@0 b=x@0", "a=x@0", "a=y@N", "b=x@N a=y@0"}, ""},
+		{"who deleted it sets and shares it: no fight", []string{"a=x@N b=y@0", "b=y@N", "b=x@N", "a=x@N b=x@0"}, ""},
+		{"who deleted it sets it for a while", []string{"a=x@N b=y@0", "b=y@N", "b=x@N", "b=y@N"},
+			"12: a/Apply and b/Apply in turn set and deleted it, 6 times in a minute"},
+		{"two that share it, and one deletes it", []string{"a=x@N b=x@N c=y@0", "c=y@N"},
+			"6: a/Apply and c/Apply in turn set and deleted it, 6 times in a minute"},
+		{"in the order of paths", []string{"a=x@N c=d@N", "b=x@N"}, "6: b/Apply and c/Apply in turn set and deleted it, 6 times in a minute"},
 		{"values: no fight", []string{"a=x@N b=y@0", "a=x@0 b=y@N"}, ""},
-		{"one takes it from the other", []string{"a=x@N", "b=x@N"}, "a/Apply and b/Apply took it from each other 6 times in a minute"},
+		{"one takes it from the other", []string{"a=x@N", "b=x@N"}, "6: a/Apply and b/Apply took it from each other 6 times in a minute"},
 	} {
 		f, err := fights.New(5)
 		if err != nil {
@@ -73,7 +82,7 @@ func TestOfDeletions(t *testing.T) {
 			if i > 0 {
 				for _, fight := range f.ObserveWrite("web", before, after, fightStart.Add(time.Duration(i)*time.Second)) {
 					if got == "" {
-						got = fight.Message()
+						got = fmt.Sprint(i, ": ", fight.Message())
 					}
 				}
 			}
@@ -82,5 +91,25 @@ func TestOfDeletions(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
+	}
+}
+
+// TestDeletedBefore: once a field was set again, nobody is told of who had deleted it.
+func TestDeletedBefore(t *testing.T) {
+	states := []string{"a=x@N b=y@0", "b=y@N", "a=x@N b=y@0", "a=y@N b=y@0", "c=x@N b=y@0", "b=x@N"}
+	f := newDetector(t, 2)
+	var before fieldowners.Ownership
+	told := 0
+	for i := range 30 {
+		after := stateOf(strings.ReplaceAll(states[i%len(states)], "N", fmt.Sprint(i)))
+		for _, fight := range f.ObserveWrite("web", before, after, fightStart.Add(time.Duration(i)*time.Second)) {
+			if told++; fight.A.Name == "c" || fight.B.Name == "c" {
+				t.Errorf("%v: c only lost it", fight)
+			}
+		}
+		before = after
+	}
+	if told == 0 {
+		t.Error("nothing is told")
 	}
 }

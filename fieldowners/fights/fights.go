@@ -123,7 +123,7 @@ func (f *Detector) Active(at time.Time) []Fight {
 	for element := f.recent.Front(); element != nil; element = element.Next() {
 		c := element.Value.(*contest)
 		for _, e := range c.exchanges {
-			if fight := e.fight(c, at); !e.since.IsZero() && fight.Times > f.perMinute {
+			if fight := e.fight(c, at); fight.Times > f.perMinute {
 				found = append(found, fight)
 			}
 		}

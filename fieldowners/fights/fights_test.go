@@ -86,6 +86,7 @@ func TestDetector(t *testing.T) {
 		{"told again after a minute, with the times of the last one", rally(10, 10, "a>b", "b>a"),
 			[]string{"30: a/Apply, b/Apply 4 since 0s", "90: a/Apply, b/Apply 6 since 0s"}},
 		{"one direction is no fight", rally(9, 1, "a>b"), nil},
+		{"nor is the other one", rally(9, 1, "b>a"), nil},
 		{"an applier and a scale", rally(4, 1, "a>kubectl[scale]", "kubectl[scale]>a"),
 			[]string{"3: a/Apply, kubectl/Update[scale] 4 since 0s"}},
 		{"one name, two operations", rally(4, 1, "a>a/u", "a/u>a"), []string{"3: a/Apply, a/Update 4 since 0s"}},
@@ -152,6 +153,9 @@ func TestEnd(t *testing.T) {
 	if active := f.Active(fightStart); len(active) > 0 {
 		t.Errorf("forgotten, and still there: %v", active)
 	}
+	if lines := told(f, []take{{95, "a>b"}, {95, "b>a"}, {95, "a>b"}}); lines != nil {
+		t.Errorf("forgotten, and not counted anew: %v", lines)
+	}
 }
 
 // TestAreBounded moves more fields, by more managers, than are remembered.
@@ -185,7 +189,8 @@ func TestZeroDetector(t *testing.T) {
 	var f fights.Detector
 	moved := fieldowners.Difference{Moved: []fieldowners.Moved{{}}}
 	f.Forget("x")
-	if now := time.Unix(0, 0); len(f.Observe("x", moved, now))+len(f.Active(now)) > 0 {
+	before, after := heldBy("a"), heldBy("b")
+	if now := time.Unix(0, 0); len(f.Observe("x", moved, now))+len(f.ObserveWrite("x", before, after, now))+len(f.Active(now)) > 0 {
 		t.Error("fights that nobody made notice something")
 	}
 }

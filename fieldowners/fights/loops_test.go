@@ -2,6 +2,7 @@ package fights
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,8 @@ func TestLoops(t *testing.T) {
 		{"too slow", strings.Repeat("ab", 100), 4 * time.Second, ""},
 		{"just fast enough", strings.Repeat("ab", 100), 2500 * time.Millisecond, "ab"},
 		{"each writes a few times in a row", strings.Repeat("aaabb", 15), 500 * time.Millisecond, "ab"},
+		{"two in a row each, not often enough", strings.Repeat("aabb", 30), 1600 * time.Millisecond, ""},
+		{"beside as many others as are remembered", "cdefghijklmnop" + strings.Repeat("ab", 15), time.Second, "ab"},
 		{"three go round", strings.Repeat("abc", 15), time.Second, "ab ac bc"},
 		{"a third is there by chance", strings.Repeat("ab", 5) + "c" + strings.Repeat("ab", 10), time.Second, "ab"},
 		{"one alone, however often", strings.Repeat("a", 1000), time.Millisecond, ""},
@@ -46,7 +49,11 @@ func TestLoops(t *testing.T) {
 				l.Interrupted("family")
 				continue
 			}
-			for _, loop := range l.Wrote("family", string(w), string(w), at) {
+			loops := l.Wrote("family", string(w), string(w), at)
+			if !slices.IsSortedFunc(loops, func(x, y Loop[string]) int { return strings.Compare(x.A+x.B, y.A+y.B) }) {
+				t.Errorf("%s: %v is not in the order of managers", test.reason, loops)
+			}
+			for _, loop := range loops {
 				found[loop.A+loop.B] = true
 				if loop.InA != loop.A || loop.InB != loop.B {
 					t.Errorf("%s: %+v does not say where they wrote", test.reason, loop)
@@ -80,7 +87,7 @@ func TestLoopsOfManyObjects(t *testing.T) {
 			}
 		}
 	}
-	if len(l.families) > maxFamilies || l.recent.Len() != len(l.families) {
+	if len(l.families) != maxFamilies || l.recent.Len() != len(l.families) || l.families["nodeset"].Value.(*family[string]).writes != 1000 {
 		t.Errorf("%d families are kept, %d in order", len(l.families), l.recent.Len())
 	}
 	l.Wrote("later", "a", "x", at.Add(fightWindow))
@@ -101,12 +108,13 @@ func TestLoopGoesOn(t *testing.T) {
 			t.Errorf("%v after the last write: %v", after, got)
 		}
 	}
-	if l.GoesOn("f", "a", "c", at) || l.GoesOn("g", "a", "b", at) {
+	if l.GoesOn("f", "a", "c", at) || l.GoesOn("f", "c", "b", at) || l.GoesOn("g", "a", "b", at) {
 		t.Error("another pair or family goes on")
 	}
 	if n := len(l.families["f"].Value.(*family[string]).pairs[0].seconds); n > 60 {
 		t.Errorf("%d seconds are kept", n)
 	}
+	l.Forget("g")
 	l.Forget("f")
 	if l.GoesOn("f", "a", "b", at) || l.recent.Len() != 0 {
 		t.Error("not forgotten")
@@ -157,5 +165,8 @@ func TestLoopsRefuseNonsense(t *testing.T) {
 		if l, err := NewLoops[string](turns, within); err == nil || l != nil {
 			t.Errorf("%d turns within %v: %v, %v", turns, within, l, err)
 		}
+	}
+	if l, err := NewLoops[string](2, 1); err != nil || l == nil {
+		t.Errorf("there and back: %v, %v", l, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // minute, to the second, and remembers when people heard of it.
 type tally struct {
 	seconds []inSecond // oldest first
-	told    time.Time  // zero: never
+	told    time.Time  // zero, which is long ago: never
 }
 
 type inSecond struct {
@@ -45,7 +45,7 @@ func (t *tally) ways(at time.Time) (toA, toB int) {
 
 // tell reports whether people should hear of it: at first, and from a minute on after they did.
 func (t *tally) tell(at time.Time) bool {
-	if !t.told.IsZero() && at.Sub(t.told) < fightWindow {
+	if at.Sub(t.told) < fightWindow {
 		return false
 	}
 	t.told = at

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -103,11 +102,9 @@ func (l linting) ownsNothing() []Finding {
 	for _, entry := range l.managers {
 		sets = append(sets, entry.Set())
 	}
-	if len(sets) > fewManagers { // otherwise each entry is compared with each
-		sets = []*fieldpath.Set{unionOf(sets)}
-	}
+	all := unionOf(sets)
 	for _, entry := range l.managers {
-		if ownsValue(entry, sets) {
+		if ownsValue(entry, all) {
 			continue
 		}
 		f := newFinding(RuleOwnsNothing, []fieldowners.Manager{entry.Manager}, entry.Leaves())
@@ -128,16 +125,9 @@ func (l linting) ownsNothing() []Finding {
 	return found
 }
 
-// fewManagers is the number of managers up to which comparing each with each is cheaper than
-// one set of all fields.
-const fewManagers = 16
-
-// ownsValue reports whether the entry has a field below which nobody owns anything, by all
-// sets.
-func ownsValue(e fieldowners.Entry, all []*fieldpath.Set) (owns bool) {
-	e.Set().Iterate(func(path fieldpath.Path) {
-		owns = owns || !slices.ContainsFunc(all, func(set *fieldpath.Set) bool { return hasBelow(set, path) })
-	})
+// ownsValue reports whether the entry has a field below which nobody owns anything, by the fields of all.
+func ownsValue(e fieldowners.Entry, all *fieldpath.Set) (owns bool) {
+	e.Set().Iterate(func(path fieldpath.Path) { owns = owns || !hasBelow(all, path) })
 	return owns
 }
 
@@ -149,12 +139,11 @@ func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// unionOf returns the union of sets. It merges halves, so that each field is copied only a few
-// times.
+// unionOf returns the union of sets; nil of none. It merges halves, so that each field is copied only a few times.
 func unionOf(sets []*fieldpath.Set) *fieldpath.Set {
 	switch n := len(sets); n {
 	case 0:
-		return fieldpath.NewSet()
+		return nil
 	case 1:
 		return sets[0]
 	default:

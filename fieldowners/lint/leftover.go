@@ -83,10 +83,11 @@ func (l linting) updateAndApply() []Finding {
 				only = append(only, path)
 			}
 		}
-		if len(both)+len(only) == 0 {
+		all := slices.Concat(both, only)
+		if len(all) == 0 {
 			continue
 		}
-		f := newFinding(RuleUpdateAndApply, []fieldowners.Manager{updated.Manager, applied[0].Manager}, slices.Concat(both, only))
+		f := newFinding(RuleUpdateAndApply, []fieldowners.Manager{updated.Manager, applied[0].Manager}, all)
 		f.Message = fmt.Sprintf("%s applies, and owns %s by Update, %d of them both ways: "+
 			"they stay on the object when it leaves them out of what it applies",
 			updated.Name, count(f.Fields, "field"), len(both))

@@ -66,9 +66,9 @@ func (f Finding) String() string {
 	text := fmt.Sprintf("%s: %s", f.Rule, f.Message)
 	if len(f.Paths) > 0 {
 		text += ": " + joinPaths(f.Paths)
-	}
-	if more := f.Fields - len(f.Paths); more > 0 && len(f.Paths) > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+		if more := f.Fields - len(f.Paths); more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
 	}
 	return text
 }

@@ -20,7 +20,8 @@ func entry(manager string, operation metav1.ManagedFieldsOperationType, fields s
 
 // served knows all versions but v1alpha1, and nothing of the group unknown.
 func served(apiVersion string) (served, known bool) {
-	return apiVersion != "apps/v1alpha1", !strings.HasPrefix(apiVersion, "unknown/")
+	known = !strings.HasPrefix(apiVersion, "unknown/")
+	return known && apiVersion != "apps/v1alpha1", known
 }
 
 func inVersion(entry metav1.ManagedFieldsEntry, apiVersion, subresource string) metav1.ManagedFieldsEntry {
@@ -45,6 +46,18 @@ func TestCheck(t *testing.T) {
 		{"an updater and an applier that share", []metav1.ManagedFieldsEntry{update("old", ab), apply("us", a)}, []string{
 			"shared-by-update: old/Update owns 1 field together with us/Apply: the next other value that us applies conflicts, unless it forces; move what old does not write any more: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from old --to us --path .spec.a"}},
+		{"they share, in versions of which one is not served: told as that alone", []metav1.ManagedFieldsEntry{
+			inVersion(update("old", ab), "apps/v1alpha1", ""), apply("us", a)}, []string{
+			"unserved-version: old/Update owns 2 fields in apps/v1alpha1, which is not served: once its definition does not have the version at all, applies are refused, and " +
+				"the next plain write drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
+				"serve the version again before, and migrate: .spec.a, .spec.b",
+			"kubectl fieldowners migrate TYPE/NAME --from old --to us"}},
+		{"the applier's is not served", []metav1.ManagedFieldsEntry{
+			update("old", ab), inVersion(apply("us", a), "apps/v1alpha1", "")}, []string{
+			"unserved-version: us/Apply owns 1 field in apps/v1alpha1, which is not served: once its definition does not have the version at all, applies are refused, and " +
+				"the next plain write drops all managed fields of the object (up to Kubernetes 1.36) or is not recorded in them (from 1.37 on); " +
+				"applying in a served version before heals it: .spec.a",
+			"kubectl apply --server-side --field-manager us -f FILE"}},
 		{"the key of an item, and a member of a set, have no other value", []metav1.ManagedFieldsEntry{
 			update("old", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:b":{}}}}}`),
 			apply("us", `{"f:metadata":{"f:finalizers":{"v:\"x/y\"":{}}},"f:spec":{"f:l":{"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:a":{}}}}}`)}, nil},
@@ -55,6 +68,9 @@ func TestCheck(t *testing.T) {
 		{"with two of them; the one that shares more comes first", []metav1.ManagedFieldsEntry{update("before-first-apply", abc), apply("a few", a), apply("more of it", ab)}, []string{
 			"before-first-apply: before-first-apply/Update owns 2 fields together with more of it/Apply and 1 more: what an applier leaves out stays on the object: .spec.a, .spec.b",
 			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to 'more of it'"}},
+		{"with one of two", []metav1.ManagedFieldsEntry{update("before-first-apply", ab), apply("other", `{"f:spec":{"f:c":{}}}`), apply("us", a)}, []string{
+			"before-first-apply: before-first-apply/Update owns 1 field together with us/Apply: what an applier leaves out stays on the object: .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from before-first-apply --to us"}},
 		{"before-first-apply shares nothing", []metav1.ManagedFieldsEntry{update("before-first-apply", a), apply("us", `{"f:spec":{"f:b":{}}}`)}, nil},
 		{"a manager that chose that name and applies", []metav1.ManagedFieldsEntry{apply("before-first-apply", a), apply("us", a)}, nil},
 
@@ -69,6 +85,11 @@ func TestCheck(t *testing.T) {
 		{"only by Update what it could apply", []metav1.ManagedFieldsEntry{update("us", a), apply("us", `{"f:spec":{"f:b":{}}}`)}, []string{
 			"update-and-apply: us applies, and owns 1 field by Update, 0 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a",
 			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
+		{"one field both ways, and one by Update alone", []metav1.ManagedFieldsEntry{update("us", ab), apply("us", a)}, []string{
+			"update-and-apply: us applies, and owns 2 fields by Update, 1 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a, .spec.b",
+			"kubectl fieldowners migrate TYPE/NAME --from us --to us"}},
+		{"what client-side apply recorded of it", []metav1.ManagedFieldsEntry{
+			update("us", `{"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`), apply("us", a)}, nil},
 		{"its status by Update, and its finalizer", []metav1.ManagedFieldsEntry{
 			inVersion(update("us", `{"f:status":{"f:phase":{}}}`), "apps/v1", "status"),
 			update("us", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x/y\"":{}}}}`), apply("us", a)}, nil},
@@ -80,6 +101,10 @@ func TestCheck(t *testing.T) {
 			apply("kubectl", a), inVersion(update("kubectl", `{"f:spec":{"f:replicas":{}}}`), "apps/v1", "scale")}, []string{
 			"self-conflict: kubectl applies the object, and kubectl/Update[scale] owns 1 field: to the API server two owners, so that kubectl conflicts with itself when it applies another value: .spec.replicas",
 			"kubectl fieldowners migrate TYPE/NAME --from kubectl --to kubectl"}},
+		{"it applies the field with the object, and through the scale", []metav1.ManagedFieldsEntry{
+			apply("us", a), inVersion(apply("us", a), "apps/v1", "scale")}, []string{
+			"self-conflict: us applies the object, and us/Apply[scale] owns 1 field: to the API server two owners, so that us conflicts with itself when it applies another value: .spec.a",
+			"kubectl fieldowners migrate TYPE/NAME --from us --to us --operation Apply"}},
 		{"scaled to the value that it applies: told once", []metav1.ManagedFieldsEntry{
 			apply("kubectl", a), inVersion(update("kubectl", a), "apps/v1", "scale")}, []string{
 			"update-and-apply: kubectl applies, and owns 1 field by Update, 1 of them both ways: they stay on the object when it leaves them out of what it applies: .spec.a",
@@ -140,6 +165,11 @@ func TestCheck(t *testing.T) {
 
 		{"the oldest were merged", []metav1.ManagedFieldsEntry{update("ancient-changes", ab), apply("us", `{"f:spec":{"f:c":{}}}`)}, []string{
 			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: who wrote 2 fields is not known any more: .spec.a, .spec.b",
+			"kubectl fieldowners migrate TYPE/NAME --from ancient-changes --to us"}},
+		{"the remedy moves them to who applies most of the object, the first of as many", []metav1.ManagedFieldsEntry{
+			update("ancient-changes", `{"f:spec":{"f:x":{}}}`), apply("a few", a), inVersion(apply("status", `{"f:status":{"f:a":{},"f:b":{},"f:c":{}}}`), "apps/v1", "status"),
+			apply("us", ab), apply("with as many", ab)}, []string{
+			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: who wrote 1 field is not known any more: .spec.x",
 			"kubectl fieldowners migrate TYPE/NAME --from ancient-changes --to us"}},
 		{"and nobody applies", []metav1.ManagedFieldsEntry{update("ancient-changes", `{"f:spec":{"f:a":{},"f:b":{},"f:c":{},"f:d":{}}}`)}, []string{
 			"ancient-changes: more than ten managers wrote by Update, and the API server merged the oldest of them: who wrote 4 fields is not known any more: .spec.a, .spec.b, .spec.c and 1 more",
@@ -220,6 +250,15 @@ func TestDuplicates(t *testing.T) {
 	if err != nil || len(findings) != 1 || findings[0].Rule != lint.RuleDuplicateEntry ||
 		findings[0].Remedy != "kubectl fieldowners migrate TYPE/NAME --from old --to MANAGER" || !strings.Contains(findings[0].Message, "old/Update has several entries in apps/v1") {
 		t.Errorf("%v, %v; want one finding for the three entries of one identity", findings, err)
+	}
+}
+
+// TestOrder: entries come in the order of their times, findings in that of managers.
+func TestOrder(t *testing.T) {
+	b, a := entry("b", "Update", `{"f:spec":{"f:b":{}}}`), entry("a", "Update", `{"f:spec":{"f:a":{}}}`)
+	findings, err := lint.Check([]metav1.ManagedFieldsEntry{b, a, b, a}, lint.Facts{})
+	if err != nil || len(findings) != 2 || findings[0].Managers[0].Name != "a" || findings[1].Managers[0].Name != "b" {
+		t.Errorf("%v, %v", findings, err)
 	}
 }
 

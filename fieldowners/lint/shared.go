@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
 )
@@ -16,7 +14,7 @@ import (
 func (l linting) sharedByUpdate() []Finding {
 	var found []Finding
 	for _, updated := range l.managers {
-		if updated.Operation != metav1.ManagedFieldsOperationUpdate || l.standsForOthers(updated) || l.isUnserved(updated.APIVersion) {
+		if l.standsForOthers(updated) || l.isUnserved(updated.APIVersion) {
 			continue
 		}
 		appliers, shared := l.sharedWithAppliers(updated)

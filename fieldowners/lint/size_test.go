@@ -20,7 +20,7 @@ func TestManyManagers(t *testing.T) {
 			entries = append(entries, entry(fmt.Sprintf("a%02d", i), "Apply", fmt.Sprintf(`{"f:data":{"f:k%d":{}}}`, i)))
 		}
 		for i := range updaters {
-			entries = append(entries, entry(fmt.Sprintf("u%02d", i), "Update", fmt.Sprintf(`{"f:status":{"f:k%d":{}}}`, i)))
+			entries = append(entries, entry(fmt.Sprintf("U%02d", i), "Update", fmt.Sprintf(`{"f:status":{"f:k%d":{}}}`, i)))
 		}
 		return entries
 	}
@@ -32,8 +32,8 @@ func TestManyManagers(t *testing.T) {
 	}{
 		{"one less", 10, 5, "", "", ""},
 		{"as many, more that apply", 10, 6, "a00/Apply a01/Apply a02/Apply", "16 managers, of whom 10 apply, ", move + " --operation Apply"},
-		{"more that update, by subresources", 3, 13, "a00/Apply a01/Apply u00/Update", "16 managers, of whom 3 apply, ", move + " --operation Apply"},
-		{"only one applies", 1, 18, "u00/Update u01/Update u02/Update", "19 managers, of whom 1 apply, ", move},
+		{"more that update, by subresources", 3, 13, "a00/Apply a01/Apply U00/Update", "16 managers, of whom 3 apply, ", move + " --operation Apply"},
+		{"only one applies", 1, 18, "U00/Update U01/Update U02/Update", "19 managers, of whom 1 apply, ", move},
 	} {
 		entries := managers(c.appliers, c.updaters)
 		findings, err := lint.Check(append(entries, entries[0]), lint.Facts{}) // an entry twice is one manager
@@ -61,6 +61,24 @@ func TestManyManagers(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{c.managers, c.begin, c.do}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+		}
+	}
+}
+
+// TestLargestFirst: of managed fields that are too large, those who own most are named.
+func TestLargestFirst(t *testing.T) {
+	var entries []metav1.ManagedFieldsEntry
+	for i := range 9 {
+		entries = append(entries, entry(fmt.Sprintf("m%d", i), "Update", fmt.Sprintf(`{"f:spec":{"f:k%s":{}}}`, strings.Repeat("x", i))))
+	}
+	findings, err := lint.Check(entries, lint.Facts{ObjectBytes: 1})
+	if err != nil || len(findings) != 1 {
+		t.Fatal(findings, err)
+	}
+	want := []string{"m8/Update", "m7/Update", "m6/Update"}
+	for i, m := range findings[0].Managers {
+		if m.String() != want[i] {
+			t.Errorf("manager %d is %s, want %s", i, m, want[i])
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 func (l linting) wideUpdate() []Finding {
 	var found []Finding
 	for _, entry := range l.managers {
-		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || l.standsForOthers(entry) {
+		if entry.Subresource != "" || l.standsForOthers(entry) {
 			continue
 		}
 		beside := besideContent(entry)
@@ -61,7 +61,8 @@ func whatConflicts(other fieldowners.Manager) string {
 	return fmt.Sprintf("the next apply of %s that sets one otherwise conflicts", other.Name)
 }
 
-// standsForOthers reports whether other rules are about an entry.
+// standsForOthers reports whether other rules are about an entry: its manager applies, with this entry or another one, or
+// stands for others.
 func (l linting) standsForOthers(entry fieldowners.Entry) bool {
 	return slices.Contains([]string{fieldowners.BeforeFirstApply, fieldowners.AncientChanges, fieldowners.ClientSideApply}, entry.Name) ||
 		len(l.named(entry.Name, metav1.ManagedFieldsOperationApply)) > 0

@@ -70,7 +70,7 @@ func checkIntent(intent map[string]any) (kind, version string, err error) {
 		return "", "", errors.New("intent: apiVersion or kind is missing")
 	}
 	metadata, isMap := intent["metadata"].(map[string]any)
-	if given, has := intent["metadata"]; has && !isMap && given != nil {
+	if !isMap && intent["metadata"] != nil {
 		return "", "", errors.New("intent: .metadata is no map")
 	}
 	if metadata["managedFields"] != nil {

@@ -15,9 +15,9 @@ type statement struct {
 	values  []any // in full, as the text may cut them off
 }
 
+// equal compares two statements of one text, which tells section and path.
 func (s statement) equal(other statement) bool {
-	return s.section == other.section && s.text == other.text && s.path.Equal(other.path) &&
-		slices.EqualFunc(s.values, other.values, fieldowners.EqualValues)
+	return slices.EqualFunc(s.values, other.values, fieldowners.EqualValues)
 }
 
 // paths returns the fields that the prediction says something about.
@@ -75,11 +75,9 @@ func differing(a, b Prediction) []fieldowners.Path {
 	return paths
 }
 
-// sort sorts all lists.
+// sort sorts the conflicts; the other lists come in order.
 func (p *Prediction) sort() {
 	slices.SortFunc(p.Conflicts, func(a, b Conflict) int { return cmp.Or(a.Path.Compare(b.Path), a.Owner.Compare(b.Owner)) })
-	slices.SortFunc(p.Shared, func(a, b fieldowners.Owned) int { return cmp.Or(a.Path.Compare(b.Path), a.Manager.Compare(b.Manager)) })
-	slices.SortFunc(p.Dropped, func(a, b Dropped) int { return a.Path.Compare(b.Path) })
 }
 
 // without removes statements about doubted fields, and doubts below another one.

@@ -44,7 +44,7 @@ func (n Naming) NameAll(items []any) (names []fieldpath.PathElement, ok bool) {
 // in the name would be no scalar.
 func (n Naming) NameOf(item any) (name fieldpath.PathElement, ok bool) {
 	if n.Disputed {
-		return name, false
+		return fieldpath.PathElement{}, false
 	}
 	if len(n.Fields) == 0 {
 		v := value.NewValueInterface(item)
@@ -54,7 +54,7 @@ func (n Naming) NameOf(item any) (name fieldpath.PathElement, ok bool) {
 	var key value.FieldList
 	for _, field := range n.Fields {
 		if !isScalar(fields[field]) {
-			return name, false
+			return fieldpath.PathElement{}, false
 		}
 		key = append(key, value.Field{Name: field, Value: value.NewValueInterface(fields[field])})
 	}

@@ -21,7 +21,7 @@ func Parse(text string) (path fieldpath.Path, at int, err error) {
 		}
 		path = append(path, element)
 	}
-	return path, p.at, nil
+	return path, 0, nil
 }
 
 // First returns the element with which a text begins, and the rest of the text.
@@ -56,10 +56,10 @@ func (p *parser) element() (fieldpath.PathElement, error) {
 		p.at++
 		element, err := p.bracket()
 		if err != nil {
-			return element, err
+			return fieldpath.PathElement{}, err
 		}
 		if p.peek() != ']' {
-			return element, p.fail(`"]" expected`)
+			return fieldpath.PathElement{}, p.fail(`"]" expected`)
 		}
 		p.at++
 		return element, nil
@@ -79,7 +79,7 @@ func (p *parser) bracket() (fieldpath.PathElement, error) {
 	case c == '"':
 		start := p.at
 		name, err := p.quoted()
-		if err != nil || p.peek() != '=' {
+		if p.peek() != '=' { // but the quote itself, with an error
 			return fieldpath.PathElement{FieldName: &name}, err
 		}
 		p.at = start // a key field whose name is quoted
@@ -167,7 +167,7 @@ func (p *parser) literal() (value.Value, error) {
 
 // decode reads one JSON value at the parser's position.
 func (p *parser) decode(into any) error {
-	if c := p.peek(); c == ' ' || c == '\t' || c == '\n' || c == '\r' {
+	if strings.ContainsRune(" \t\n\r", rune(p.peek())) {
 		return p.fail("no white space here")
 	}
 	decoder := json.NewDecoder(strings.NewReader(p.text[p.at:]))

@@ -71,9 +71,7 @@ func quote(s string) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(s); err != nil { // a string always encodes
-		return strconv.Quote(s)
-	}
+	_ = encoder.Encode(s) // a string always encodes
 	return EscapeUnseen(strings.TrimSuffix(b.String(), "\n"))
 }
 
@@ -101,9 +99,6 @@ func literal(v value.Value) string {
 	if v.IsString() {
 		return quote(v.AsString())
 	}
-	encoded, err := value.ToJSON(v)
-	if err != nil { // values come from JSON
-		return value.ToString(v)
-	}
+	encoded, _ := value.ToJSON(v) // values come from JSON
 	return string(encoded)
 }
