@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -102,9 +103,11 @@ func (l linting) ownsNothing() []Finding {
 	for _, entry := range l.managers {
 		sets = append(sets, entry.Set())
 	}
-	all := unionOf(sets)
+	if len(sets) > fewManagers { // otherwise each entry is compared with each
+		sets = []*fieldpath.Set{unionOf(sets)}
+	}
 	for _, entry := range l.managers {
-		if ownsValue(entry, all) {
+		if ownsValue(entry, sets) {
 			continue
 		}
 		f := newFinding(RuleOwnsNothing, []fieldowners.Manager{entry.Manager}, entry.Leaves())
@@ -125,9 +128,16 @@ func (l linting) ownsNothing() []Finding {
 	return found
 }
 
-// ownsValue reports whether the entry has a field below which nobody owns anything, by the fields of all.
-func ownsValue(e fieldowners.Entry, all *fieldpath.Set) (owns bool) {
-	e.Set().Iterate(func(path fieldpath.Path) { owns = owns || !hasBelow(all, path) })
+// fewManagers is the number of managers up to which comparing each with each is cheaper than
+// one set of all fields.
+const fewManagers = 16
+
+// ownsValue reports whether the entry has a field below which nobody owns anything, by all
+// sets.
+func ownsValue(e fieldowners.Entry, all []*fieldpath.Set) (owns bool) {
+	e.Set().Iterate(func(path fieldpath.Path) {
+		owns = owns || !slices.ContainsFunc(all, func(set *fieldpath.Set) bool { return hasBelow(set, path) })
+	})
 	return owns
 }
 
@@ -139,7 +149,8 @@ func hasBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// unionOf returns the union of sets; nil of none. It merges halves, so that each field is copied only a few times.
+// unionOf returns the union of sets; nil of none. It merges halves, so that each field is copied only a few
+// times.
 func unionOf(sets []*fieldpath.Set) *fieldpath.Set {
 	switch n := len(sets); n {
 	case 0:
