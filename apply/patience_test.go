@@ -48,12 +48,30 @@ func TestPatience(t *testing.T) {
 			}
 		})
 	}
+	later, cancelLater := context.WithTimeout(t.Context(), 2*time.Hour)
+	defer cancelLater()
+	if until, _ := withPatience(later, time.Hour).Deadline(); time.Until(until) > time.Hour {
+		t.Errorf("its parent ends later, and it ends at %v", until)
+	}
 	earlier, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	p := withPatience(earlier, time.Hour)
 	want, _ := earlier.Deadline()
 	if until, ok := p.Deadline(); !ok || until != want {
 		t.Errorf("its parent ends at %v, and it at %v", want, until)
+	}
+	done := p.Done()
+	if p.Done() != done {
+		t.Error("it has two channels")
+	}
+	p.end()
+	select {
+	case <-done:
+	default:
+		t.Error("its end does not end what waits")
+	}
+	if !errors.Is(p.Err(), context.Canceled) {
+		t.Errorf("at its end: %v", p.Err())
 	}
 }
 

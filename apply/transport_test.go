@@ -109,6 +109,9 @@ func (s *script) describe(request *http.Request) (string, error) {
 	}
 	query.Del("force")
 	query.Del("timeout") // of the client, if it has one
+	if request.Header.Get("Content-Type") == "application/merge-patch+json" {
+		return "MERGE" + strings.TrimPrefix(text, request.Method), nil
+	}
 	if got := query.Encode(); got != "fieldManager="+manager {
 		return text, fmt.Errorf("query %s", got)
 	}
