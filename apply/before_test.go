@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 )
@@ -92,6 +94,85 @@ func TestNotTriedAgain(t *testing.T) {
 			attempts: 3, err: apply.ErrRetryable,
 		},
 	})
+}
+
+// TestErrorsNameTheObject that was meant.
+func TestErrorsNameTheObject(t *testing.T) {
+	s := newScript(t, []step{{"PATCH uid=uid-0", otherUID()}})
+	_, err := s.applier(force, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas(), UID: "uid-0"})
+	if mismatch, ok := errors.AsType[*apply.UIDMismatchError](err); !ok || mismatch.Object.UID != "uid-0" || mismatch.Object.Name != "web" {
+		t.Errorf("%#v", err)
+	}
+	s = newScript(t, []step{{"PATCH uid=uid-0", stale()}, {"GET", fail(apierrors.NewForbidden(deployments, "web", nil))}})
+	if _, err := s.applier(force, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas(), UID: "uid-0"}); !errors.Is(err, apply.ErrRefused) {
+		t.Errorf("nobody may look: %v", err)
+	}
+	_, err = newScript(t, nil).applier(force, nil).Apply(t.Context(), apply.Intent{Config: appsv1ac.Deployment("web", "")})
+	if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "a namespace is needed") {
+		t.Errorf("no namespace: %v", err)
+	}
+	stripped := web("uid-1", "7")
+	stripped.ManagedFields = nil
+	s = newScript(t, []step{{"GET", fail(apierrors.NewForbidden(deployments, "web", nil))}})
+	applier := s.applierOver(s.restConfig(true), apply.Config{MaxShrink: 0.5}, cache{object: stripped})
+	if _, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()}); !errors.Is(err, apply.ErrRefused) {
+		t.Errorf("nobody may look at what is ours: %v", err)
+	}
+}
+
+// TestBelongsIsGivenTheGoType, though the live read is unstructured.
+func TestBelongsIsGivenTheGoType(t *testing.T) {
+	s := newScript(t, []step{
+		{"PATCH resourceVersion=1", stale()}, {"GET", ok(bornOurs("uid-1", "7"))}, {"PATCH uid=uid-1", ok(bornOurs("uid-1", "8"))},
+	})
+	belongs := func(object client.Object) bool {
+		_, typed := object.(*appsv1.Deployment)
+		return typed && isBornOurs(object)
+	}
+	if _, err := s.applier(force, cache{}).Apply(t.Context(), apply.Intent{Config: threeReplicas(), Belongs: belongs}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFieldOfAnotherName: what the owner's version names otherwise cannot be left out, only
+// forced.
+func TestFieldOfAnotherName(t *testing.T) {
+	other := cause(".spec.size", `"hpa" with subresource "scale" using apps/v1`)
+	live := web("uid-1", "7")
+	live.ManagedFields[0] = entry("hpa", "Update", "scale", `{"f:spec":{"f:size":{}}}`)
+	const text = ".spec.size, which is not in the intent by that name: owned by hpa/Update[scale] at apps/v1 with null"
+	run(t, map[string]testCase{
+		"relinquished": {
+			reason: "there is nothing to leave out", policy: relinquish, steps: []step{{"PATCH", conflict(other)}, {"GET", ok(live)}},
+			attempts: 1, err: apply.ErrConflict, conflicts: []string{"Reject " + text},
+		},
+		"forced": {
+			reason: "force does not need the name", policy: force, attempts: 3, action: apply.Configured, conflicts: []string{"Force " + text},
+			steps: []step{{"PATCH", conflict(other)}, {"GET", ok(live)}, {"PATCH", conflict(other)}, {"PATCH uid=uid-1 resourceVersion=7 force", ok(web("uid-1", "8"))}},
+		},
+		"two owners of one name": {
+			reason: "each is told", policy: share, attempts: 2, action: apply.Configured,
+			conflicts: []string{"Share .spec.replicas to 3: owned by hpa/Apply with 5", "Share .spec.replicas to 3: owned by hpa/Update with 5", sharedReplicas},
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas, cause(".spec.replicas", `"hpa"`), cause(".spec.replicas", `"hpa" using apps/v1`))},
+				{"GET", ok(ownedThrice())}, {"PATCH uid=uid-1", ok(ownedThrice())},
+			},
+		},
+	})
+	unknown := cause(".spec.nothing", `"nobody" using apps/v1`)
+	s := newScript(t, []step{{"PATCH", conflict(unknown)}, {"GET", ok(web("uid-1", "7"))}})
+	outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
+	if !errors.Is(err, apply.ErrConflict) || len(outcome.Conflicts) != 1 || outcome.Conflicts[0].Ours != nil || outcome.Conflicts[0].Theirs != nil {
+		t.Errorf("%+v, %v: no value belongs to a field that is not known", outcome.Conflicts, err)
+	}
+}
+
+// ownedThrice has one name own the replicas in three ways.
+func ownedThrice() *appsv1.Deployment {
+	d := web("uid-1", "7")
+	d.ManagedFields = append(d.ManagedFields,
+		entry("hpa", "Apply", "", `{"f:spec":{"f:replicas":{}}}`), entry("hpa", "Update", "", `{"f:spec":{"f:replicas":{}}}`))
+	return d
 }
 
 // TestOwnConflicts: with another entry of our own name nobody gives way to himself.

@@ -15,6 +15,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
 )
 
 // differing is the deployment with what was sent, but another number of replicas.
@@ -42,6 +43,8 @@ func TestDiffers(t *testing.T) {
 	cpu := threeReplicas()
 	cpu.Spec.WithTemplate(corev1ac.PodTemplateSpec().WithSpec(corev1ac.PodSpec().WithContainers(corev1ac.Container().WithName("web").
 		WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{"cpu": resource.MustParse("1000m")})))))
+	unwanted := differing(`{"f:spec":{"f:replicas":{},"f:minReadySeconds":{}}}`)
+	unwanted.Spec.MinReadySeconds = 4
 	byUpdate, throughStatus := differing(ours), differing(ours)
 	byUpdate.ManagedFields[0].Operation, throughStatus.ManagedFields[0].Subresource = "Update", "status"
 	same := differing(ours, hpa)
@@ -52,12 +55,12 @@ func TestDiffers(t *testing.T) {
 		want   []string
 	}{
 		"the server changed it":                 {nil, differing(ours), []string{byAdmission}},
-		"another manager owns it, and not both": {nil, differing(ours, hpa, kubectl), []string{".spec.replicas is 5, not 3 as wanted: changed by hpa/Update[scale]"}},
+		"another manager owns it, and not both": {nil, differing(ours, kubectl, hpa), []string{".spec.replicas is 5, not 3 as wanted: changed by hpa/Update[scale]"}},
 		"two fields": {nil, paused,
 			[]string{".spec.paused is true, not false as wanted: changed by admission or the API server", byAdmission}},
 		"it is gone":                  {nil, absent, []string{".spec.replicas is absent, not 3 as wanted: changed by admission or the API server"}},
 		"nobody looks at another's":   {nil, differing(`{"f:spec":{"f:paused":{}}}`, hpa), nil},
-		"we did not want it":          {nil, differing(`{"f:spec":{"f:replicas":{},"f:minReadySeconds":{}}}`), []string{byAdmission}},
+		"we did not want it":          {nil, unwanted, []string{byAdmission}},
 		"absent is as good as zero":   {nil, differing(ours), []string{byAdmission}},
 		"a quantity spelled as 1":     {cpu, spelled, []string{byAdmission}},
 		"our name, by Update":         {nil, byUpdate, nil},
@@ -97,8 +100,25 @@ func TestDiffersOfASecret(t *testing.T) {
 		t.Fatalf("%v, %v; want one difference", outcome.Differ, err)
 	}
 	if got := outcome.Differ[0]; got.String() != ".data.password is (hidden), not (hidden) as wanted: changed by admission or the API server" ||
-		got.Wanted == ourPassword || got.Live == theirPassword {
+		got.Wanted != fieldowners.Hidden || got.Live != fieldowners.Hidden {
 		t.Errorf("%v: %#v", got, got)
+	}
+}
+
+// TestDiffersOfBytes: the server spells them its own way. What a Secret calls stringData may be
+// any field of another kind.
+func TestDiffersOfBytes(t *testing.T) {
+	of := func(binary, text string) map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "web", "namespace": "shop"},
+			"binaryData": map[string]any{"a": binary}, "stringData": map[string]any{"b": text}}
+	}
+	answer := of("YWI=", "2")
+	answer["metadata"] = map[string]any{"name": "web", "namespace": "shop", "uid": "uid-1", "resourceVersion": "8",
+		"managedFields": []any{entry(manager, "Apply", "", `{"f:binaryData":{"f:a":{}},"f:stringData":{"f:b":{}}}`)}}
+	s := newScript(t, []step{{"PATCH", ok(answer)}})
+	outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: loose(of("YWI=\n", "1"))})
+	if err != nil || len(outcome.Differ) != 1 || outcome.Differ[0].Path.String() != ".stringData.b" {
+		t.Errorf("%v, %v", outcome.Differ, err)
 	}
 }
 
@@ -119,17 +139,24 @@ func TestDiffersNotOfABody(t *testing.T) {
 
 // TestSharedAfterARequest lists who owns at the wanted value what the intent sets as well.
 func TestSharedAfterARequest(t *testing.T) {
-	answer := differing(`{"f:spec":{"f:replicas":{},"f:paused":{}}}`, entry("hpa", "Update", "scale", `{"f:spec":{"f:replicas":{}}}`))
-	answer.Spec.Replicas = new(int32(3))
+	by := func(other metav1.ManagedFieldsEntry) *appsv1.Deployment {
+		answer := differing(`{"f:spec":{"f:replicas":{},"f:paused":{}}}`, other)
+		answer.Spec.Replicas = new(int32(3))
+		return answer
+	}
+	hpa := by(entry("hpa", "Update", "scale", `{"f:spec":{"f:replicas":{}}}`))
 	for reason, c := range map[string]struct {
 		policy apply.Policy
+		answer *appsv1.Deployment
 		want   int
 	}{
-		"rejected":         {apply.Policy{}, 1},
-		"never in the way": {force, 0},
-		"a function":       {apply.Policy{}.Func(func(apply.Conflict) (apply.Decision, bool) { return apply.Reject, true }), 0},
+		"rejected":             {apply.Policy{}, hpa, 1},
+		"ours by Update":       {apply.Policy{}, by(entry(manager, "Update", "", `{"f:spec":{"f:replicas":{}}}`)), 1},
+		"ours through a scale": {apply.Policy{}, by(entry(manager, "Apply", "scale", `{"f:spec":{"f:replicas":{}}}`)), 0},
+		"never in the way":     {force, hpa, 0},
+		"a function":           {apply.Policy{}.Func(func(apply.Conflict) (apply.Decision, bool) { return apply.Reject, true }), hpa, 0},
 	} {
-		s := newScript(t, []step{{"PATCH", ok(answer)}})
+		s := newScript(t, []step{{"PATCH", ok(c.answer)}})
 		outcome, err := s.applier(c.policy, nil).Apply(t.Context(), apply.Intent{Config: replicasAndPause()})
 		if err != nil || len(outcome.Shared) != c.want {
 			t.Errorf("%s: %v, %v; want %d", reason, outcome.Shared, err, c.want)

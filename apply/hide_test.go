@@ -9,6 +9,13 @@ import (
 	"coapply.dev/fieldowners"
 )
 
+func TestHiddenByDefaultOfASecret(t *testing.T) {
+	secret := ObjectRef{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}
+	if !HiddenByDefault(secret, fieldowners.MustParsePath(".metadata.labels.a")) {
+		t.Error("a Secret's label is shown")
+	}
+}
+
 func TestHiddenValues(t *testing.T) {
 	kind := func(group, kind string) ObjectRef {
 		return ObjectRef{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}}

@@ -75,6 +75,22 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// TestPatienceAfterItsParent: the parent's end is told, though the time is over as well.
+func TestPatienceAfterItsParent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parent, cancel := context.WithCancel(t.Context())
+		p := withPatience(parent, time.Second)
+		cancel()
+		if !errors.Is(p.Err(), context.Canceled) {
+			t.Errorf("at once: %v", p.Err())
+		}
+		time.Sleep(2 * time.Second)
+		if !errors.Is(p.Err(), context.Canceled) {
+			t.Errorf("later: %v", p.Err())
+		}
+	})
+}
+
 // TestPatienceCostsNoTimer: a read that waits for nothing takes one allocation for it.
 func TestPatienceCostsNoTimer(t *testing.T) {
 	ctx := t.Context()

@@ -112,9 +112,7 @@ func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 
 func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	before, err := c.readLive(ctx)
-	if errors.Is(err, errAbsent) {
-		before = nil
-	} else if err != nil {
+	if err != nil && !errors.Is(err, errAbsent) {
 		return Plan{}, c.classify(ctx, err)
 	}
 	landed, err := c.run(ctx, intent)
@@ -132,7 +130,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	if after == nil {
 		return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("the answer to a dry run is no object")}
 	}
-	if before == nil && after.GetResourceVersion() == neverWritten { // the server leaves the pin of a creation in its answer
+	if after.GetResourceVersion() == neverWritten { // the server leaves the pin of a creation in its answer
 		after.SetResourceVersion("")
 	}
 	if versionOf(before) != after.GetResourceVersion() {

@@ -20,7 +20,7 @@ func TestPlanTellsAll(t *testing.T) {
 	before.Spec.MinReadySeconds, before.Spec.RevisionHistoryLimit = 5, new(int32(4))
 	before.ManagedFields = append(before.ManagedFields,
 		entry(manager, "Apply", "", `{"f:metadata":{"f:annotations":{"f:k":{}}},"f:spec":{"f:minReadySeconds":{},"f:revisionHistoryLimit":{}}}`),
-		entry("other", "Apply", "", `{"f:metadata":{"f:labels":{"f:a":{},"f:z":{}}},"f:spec":{"f:revisionHistoryLimit":{}}}`),
+		entry("other", "Apply", "", `{"f:metadata":{"f:labels":{"f:a":{},"f:z":{}}},"f:spec":{"f:replicas":{},"f:revisionHistoryLimit":{}}}`),
 		entry("third", "Apply", "", `{"f:spec":{"f:progressDeadlineSeconds":{}}}`),
 	)
 	after.Labels, after.Annotations = before.Labels, before.Annotations
@@ -28,7 +28,7 @@ func TestPlanTellsAll(t *testing.T) {
 	after.ManagedFields = []metav1.ManagedFieldsEntry{
 		entry("kubectl", "Apply", "", `{"f:spec":{"f:paused":{}}}`),
 		entry(manager, "Apply", "", `{"f:metadata":{"f:labels":{"f:a":{},"f:z":{}}},"f:spec":{"f:replicas":{},"f:paused":{}}}`),
-		entry("other", "Apply", "", `{"f:metadata":{"f:labels":{"f:a":{},"f:z":{}}},"f:spec":{"f:revisionHistoryLimit":{}}}`),
+		entry("other", "Apply", "", `{"f:metadata":{"f:labels":{"f:a":{},"f:z":{}}},"f:spec":{"f:replicas":{},"f:revisionHistoryLimit":{}}}`),
 		entry("fourth", "Apply", "", `{"f:metadata":{"f:annotations":{"f:k":{}}},"f:spec":{"f:strategy":{}}}`),
 	}
 	s := newScript(t, []step{{"GET", ok(before)}, {"PATCH", ok(after)}})
@@ -47,6 +47,7 @@ shared:
   .metadata.labels.a with other/Apply
   .metadata.labels.z with other/Apply
   .spec.paused with kubectl/Apply
+  .spec.replicas with other/Apply
 gained:
   .metadata.labels.a
   .metadata.labels.z
@@ -67,7 +68,7 @@ other managers:
 func TestPlanOfOwners(t *testing.T) {
 	later, another, gone := ownedWith("uid-1", "7", 3), ownedWith("uid-1", "7", 3), ownedWith("uid-1", "7", 3)
 	later.ManagedFields[1].Time = new(metav1.NewTime(time.Unix(1, 0)))
-	another.ManagedFields[1].Manager = "other"
+	another.ManagedFields[1].Manager = manager + "-2" // in the same order
 	gone.Labels = map[string]string{"a": "1"}
 	for reason, test := range map[string]struct {
 		after *appsv1.Deployment
@@ -90,6 +91,7 @@ func TestPlanOfASecret(t *testing.T) {
 	before, after := secret(), secret()
 	before.ManagedFields = append(before.ManagedFields, entry(manager, "Apply", "", `{"f:data":{"f:user":{}}}`))
 	before.Data["user"], before.Data["token"] = []byte("me"), []byte("t0")
+	after.Data["fresh"] = []byte("new")
 	after.Data["password"] = []byte(ourPassword)
 	after.ManagedFields = append(after.ManagedFields, entry(manager, "Apply", "", `{"f:data":{"f:password":{}}}`))
 	s := newScript(t, []step{{"GET", ok(before)}, {"PATCH", ok(after)}})
@@ -100,6 +102,7 @@ func TestPlanOfASecret(t *testing.T) {
 	}
 	const want = `Secret shop/web: would be configured by coapply-test
 changes:
+  .data.fresh: added (hidden)
   .data.password: (hidden) -> (hidden)
   .data.token: removed (hidden)
   .data.user: removed (hidden)
@@ -112,6 +115,18 @@ dropped:
 `
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPlanOfASecretTellsWhatExists: a value that is not there is not hidden.
+func TestPlanOfASecretTellsWhatExists(t *testing.T) {
+	before, after := secret(), secret()
+	after.Data = map[string][]byte{"fresh": []byte("new")}
+	s := newScript(t, []step{{"GET", ok(before)}, {"PATCH", ok(after)}})
+	config := corev1ac.Secret("web", "shop").WithData(map[string][]byte{"fresh": []byte("new")})
+	plan, err := s.planner(apply.Config{}, true).Plan(t.Context(), apply.Intent{Config: config})
+	if err != nil || len(plan.Changes) != 2 || plan.Changes[0].Before != nil || plan.Changes[1].After != nil {
+		t.Errorf("%+v, %v", plan.Changes, err)
 	}
 }
 

@@ -71,6 +71,8 @@ func TestPolicyDecidesByServerPath(t *testing.T) {
 		{keep, ".metadata.annotations.a[0]", Reject, "may lie below"},
 		{keep, ".metadata.annotations.ab", Force, "another name"},
 		{keep, ".metadata.annotations", Force, "above, not below"},
+		{keep, ".metadata.annotations.b.a", Force, "beside"},
+		{OnConflict(Force).Func(func(Conflict) (Decision, bool) { return 9, true }), ".spec", 9, "what is no decision is told"},
 		{keep, "", Force, "no field at all"},
 		{take, ".metadata.annotations.a.b", Reject, "nothing is forced by a guess"},
 		{OnConflict(Force), ".metadata.annotations.a.b", Force, "no rule can differ"},
@@ -190,6 +192,25 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// TestPolicyThatDependsOnOwners: only the very same intent is sent as it was left before.
+func TestPolicyThatDependsOnOwners(t *testing.T) {
+	for reason, c := range map[string]struct {
+		policy Policy
+		want   bool
+	}{
+		"a decision for all": {OnConflict(Force), false},
+		"a path":             {OnConflict(Force).At(".spec", Reject), false},
+		"a manager":          {OnConflict(Force).When(Match{Manager: "m"}, Reject), true},
+		"an operation":       {OnConflict(Force).When(Match{Operation: "Update"}, Reject), true},
+		"a function":         {OnConflict(Force).Func(ask), true},
+		"a question":         {OnConflict(Force).ForceIf(may), true},
+	} {
+		if got := c.policy.dependsOnOwner(); got != c.want {
+			t.Errorf("%s: %v", reason, got)
+		}
+	}
+}
+
 // TestNever: a field that no policy decides about is not taken by a function either, and a
 // rule for it is an error.
 func TestNever(t *testing.T) {
@@ -203,6 +224,12 @@ func TestNever(t *testing.T) {
 	}
 	if got := OnConflict(Force).Never(".spec").Forces(Conflict{Path: fieldowners.MustParsePath(".spec"), ServerPath: ".spec"}); got {
 		t.Error("without a function it is forced")
+	}
+	if got := OnConflict(Force).Never(".spec.replicas").Forces(at(".spec.paused")); !got {
+		t.Error("without a function another field is not forced")
+	}
+	if got := Decision(7).String(); got != "Decision(7)" {
+		t.Error(got)
 	}
 	ruled := OnConflict(Reject).At(".spec.replicas", Force).Never(".spec.replicas")
 	if err := ruled.validate(); err == nil || !strings.Contains(err.Error(), ".spec.replicas") {

@@ -71,7 +71,7 @@ func TestReleaseOfAScale(t *testing.T) {
 // TestReleaseOfAScaleLeavesOthers: all entries but ours stay as they are.
 func TestReleaseOfAScaleLeavesOthers(t *testing.T) {
 	others := ours("uid-1", "7", "status")
-	others.ManagedFields = append(others.ManagedFields, entry(manager, "Update", "scale", `{"f:spec":{"f:paused":{}}}`))
+	others.ManagedFields = append(others.ManagedFields, entry(manager, "Update", "scale", `{"f:spec":{"f:paused":{}}}`), entry("other", "Apply", "scale", `{"f:spec":{"f:replicas":{}}}`))
 	all := others.DeepCopy()
 	all.ManagedFields = append(all.ManagedFields, entry(manager, "Apply", "scale", `{"f:spec":{"f:replicas":{}}}`))
 	s := newScript(t, []step{{"GET", ok(all)}, {"MERGE uid=uid-1 resourceVersion=7", ok(others)}})
@@ -85,7 +85,7 @@ func TestReleaseOfAScaleLeavesOthers(t *testing.T) {
 		subresource, _ := entry["subresource"].(string)
 		names = append(names, strings.Join([]string{entry["manager"].(string), entry["operation"].(string), subresource}, "/"))
 	}
-	want := []string{"hpa/Update/scale", "kubectl/Apply/", manager + "/Apply/status", manager + "/Update/", manager + "/Update/scale"}
+	want := []string{"hpa/Update/scale", "kubectl/Apply/", manager + "/Apply/status", manager + "/Update/", manager + "/Update/scale", "other/Apply/scale"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

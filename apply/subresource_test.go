@@ -103,12 +103,17 @@ func TestStatusOfTheObjectItself(t *testing.T) {
 	config := threeReplicas().WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
 	landed := func(fields string) answer {
 		d := web("uid-1", "8")
-		d.ManagedFields = append(d.ManagedFields, entry(manager, "Apply", "", fields))
+		if fields == "" {
+			d.ManagedFields = nil
+			return ok(d)
+		}
+		d.ManagedFields = append(d.ManagedFields, entry("kubelet", "Update", "status", `{"f:status":{"f:replicas":{}}}`), entry(manager, "Apply", "", fields))
 		return ok(d)
 	}
 	for fields, refused := range map[string]bool{
 		`{"f:spec":{"f:replicas":{}}}`:                              true,
 		`{"f:spec":{"f:replicas":{}},"f:status":{"f:replicas":{}}}`: false,
+		"": false, // nobody's fields are known
 	} {
 		s := newScript(t, []step{{"PATCH", landed(fields)}})
 		_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: config})

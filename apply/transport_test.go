@@ -137,6 +137,7 @@ func (s *script) client(config *rest.Config, cache client.Reader) client.Client 
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	options := client.Options{Scheme: clientgoscheme.Scheme, Mapper: mapper}
 	if cache != nil {
 		options.Cache = &client.CacheOptions{Reader: cache}
