@@ -130,7 +130,7 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	if after == nil {
 		return Plan{}, &RefusedError{Object: c.intent.ref, Err: errors.New("the answer to a dry run is no object")}
 	}
-	if after.GetResourceVersion() == neverWritten { // the server leaves the pin of a creation in its answer
+	if before == nil && after.GetResourceVersion() == neverWritten { // the server leaves the pin of a creation in its answer
 		after.SetResourceVersion("")
 	}
 	if versionOf(before) != after.GetResourceVersion() {

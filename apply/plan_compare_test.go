@@ -70,6 +70,11 @@ func TestPlanOfOwners(t *testing.T) {
 	later.ManagedFields[1].Time = new(metav1.NewTime(time.Unix(1, 0)))
 	another.ManagedFields[1].Manager = manager + "-2" // in the same order
 	gone.Labels = map[string]string{"a": "1"}
+	s := newScript(t, []step{{"GET", ok(ownedWith("uid-1", "1", 3))}, {"PATCH", ok(ownedWith("uid-1", "1", 3))}})
+	plan, err := s.planner(apply.Config{}, true).Plan(t.Context(), apply.Intent{Config: threeReplicas()})
+	if err != nil || plan.Action != apply.Unchanged {
+		t.Errorf("at version 1, as of controller-runtime's fake client: %v, %v", plan.Action, err)
+	}
 	for reason, test := range map[string]struct {
 		after *appsv1.Deployment
 		want  apply.Action

@@ -35,6 +35,10 @@ func TestSubresources(t *testing.T) {
 			reason: "there is nothing to create: the object is waited for", intent: status,
 			steps: []step{{"PATCH", notFound()}}, attempts: 1, action: apply.Absent,
 		},
+		"of an object that went while a conflict was settled": {
+			reason: "there is nothing to create then, either", intent: status, policy: force,
+			steps: []step{{"PATCH", at("/status", conflict(hpaReplicas))}, {"GET", notFound()}}, attempts: 1, action: apply.Absent,
+		},
 		"of an object that went": {
 			reason: "the object that was meant is gone", intent: pinned,
 			steps: []step{{"PATCH uid=uid-1", notFound()}}, attempts: 1, err: apply.ErrUIDMismatch,
