@@ -33,14 +33,14 @@ var ends = map[Action]*answer{
 // object returns the object as the server answered, or nil where no answer was recorded and the
 // configuration is typed: that has no managed fields.
 func (a *answer) object() *unstructured.Unstructured {
-	if a.known != nil || a.sent == nil {
+	if a.known != nil {
 		return a.known
 	}
 	object := &unstructured.Unstructured{}
 	if holder, ok := a.decoded.(wire.Unstructured); ok { // so that it is not decoded again
 		object.Object = holder.UnstructuredContent()
 		a.known = object
-	} else if a.recorded.Status != 0 && object.UnmarshalJSON(a.recorded.Body) == nil {
+	} else if object.UnmarshalJSON(a.recorded.Body) == nil {
 		a.known = object
 	}
 	return a.known
@@ -78,24 +78,16 @@ func (a *answer) head() wire.Head {
 }
 
 func (a *answer) readHead() *wire.Head {
-	if a.recorded.Status != 0 {
-		if found, err := wire.ReadHead(a.recorded.Body); err == nil {
-			return &found
-		}
+	if found, err := wire.ReadHead(a.recorded.Body); err == nil {
+		return &found
 	}
 	if holder, ok := a.decoded.(wire.Unstructured); ok {
 		decoded := unstructured.Unstructured{Object: holder.UnstructuredContent()}
 		found := wire.Identity{UID: decoded.GetUID(), ResourceVersion: decoded.GetResourceVersion()}
 		return &wire.Head{Identity: found, ManagedFields: decoded.GetManagedFields()}
 	}
-	body, err := json.Marshal(a.decoded)
-	if err != nil {
-		return &wire.Head{}
-	}
-	found, err := wire.ReadHead(body)
-	if err != nil {
-		return &wire.Head{}
-	}
+	body, _ := json.Marshal(a.decoded)
+	found, _ := wire.ReadHead(body)
 	return &found
 }
 
@@ -115,7 +107,7 @@ type seenKey struct {
 func (a *Applier) seenBefore(ref ObjectRef) bool {
 	key := seenKey{metav1.GroupVersionKind(ref.GroupVersionKind), ref.NamespacedName}
 	now := wire.Identity{UID: ref.UID, ResourceVersion: ref.ResourceVersion}
-	before, ok := a.seen.Get(key)
+	before, _ := a.seen.Get(key)
 	a.seen.Put(key, now)
-	return ok && before == now && now.ResourceVersion != ""
+	return before == now && now.ResourceVersion != ""
 }

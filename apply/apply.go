@@ -41,8 +41,8 @@ import (
 // (see Intent.Subresource), the rest has landed. Repeating an Apply is safe.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	ctx, call := a.begin(ctx)
-	answer, err := call.run(ctx, intent)
-	return call.end(answer, err)
+	landed, err := call.run(ctx, intent)
+	return call.end(landed, err)
 }
 
 // call is what the steps of one Apply, Plan or Release share. What a step finds out is
@@ -84,12 +84,12 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := c.write(ctx)
+	landed, err := c.write(ctx)
 	if err != nil {
 		return c.absentOr(err)
 	}
-	c.compare(answer)
-	return answer, c.statusLanded(answer)
+	c.compare(landed)
+	return landed, c.statusLanded(landed)
 }
 
 // encode is step 1.
@@ -306,12 +306,10 @@ func (c *call) explain(ctx context.Context, err error) error {
 	}
 	live, readErr := c.readLive(ctx)
 	switch {
-	case errors.Is(readErr, errAbsent):
-		return errAbsent
-	case readErr == nil && live.GetUID() != c.target.uid:
-		return &UIDMismatchError{Object: c.pinnedRef(), Err: err}
-	case readErr != nil:
+	case readErr != nil: // errAbsent included
 		return c.classify(ctx, readErr)
+	case live.GetUID() != c.target.uid:
+		return &UIDMismatchError{Object: c.pinnedRef(), Err: err}
 	}
 	return &RetryableError{Object: c.ref, Err: err}
 }

@@ -49,7 +49,7 @@ func Classify(ctx context.Context, object ObjectRef, err error) error {
 	switch {
 	case ResultOf(err) == "Cancelled" && ctx.Err() == nil:
 		return &RetryableError{Object: object, Err: err}
-	case err == nil, ResultOf(err) != "Error":
+	case ResultOf(err) != "Error":
 		return err
 	}
 	err = withoutValues(object, err)

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/lanes"
+	"coapply.dev/fieldowners"
 )
 
 var (
@@ -57,6 +59,7 @@ func TestClassify(t *testing.T) {
 		"a page, with a 200": {errors.New("couldn't get version/kind; json parse error: invalid character '<' looking for beginning of value"), "Retryable", 0},
 		"unknown":            {errors.New("no matches for kind"), "Refused", 0},
 		"already classified": {&apply.UIDMismatchError{Err: errStale}, "UIDMismatch", 0},
+		"a lane within it":   {fmt.Errorf("entering: %w", lanes.ErrReentry), "Reentry", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := apply.Classify(t.Context(), webRef(), test.err)
@@ -135,6 +138,7 @@ func TestOwnershipConflictOrStaleWrite(t *testing.T) {
 func TestErrorTexts(t *testing.T) {
 	lines := errors.New("errors:\n  .spec.a: not declared\n  .spec.b: not declared")
 	conflicts := []apply.Conflict{{ServerPath: ".a"}, {ServerPath: ".b", Decision: apply.Force}, {ServerPath: ".c"}}
+	own := []apply.Conflict{{ServerPath: ".a", Own: true, Manager: fieldowners.Manager{Name: "m", Operation: "Update"}}, {ServerPath: ".b", Decision: apply.Force}}
 	for want, err := range map[string]error{
 		"invalid intent: no kind":                                                                                                  &apply.IntentError{Err: errors.New("no kind")},
 		"invalid intent for Deployment shop/web: no":                                                                               &apply.IntentError{Object: webRef(), Err: errors.New("no")},
@@ -145,6 +149,15 @@ func TestErrorTexts(t *testing.T) {
 		"contended: Deployment shop/web changed under every attempt (3 writes sent); nothing was forced or moved, try again later": &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /": &apply.ConflictError{
 			Object: webRef(), FieldManager: "m", Conflicts: conflicts, Err: lines},
+		"ownership conflict on Deployment shop/web: m cannot set .a: owned by m itself (by Update); `kubectl fieldowners migrate deployment/web --from m --to m` makes one owner of the two": &apply.ConflictError{
+			Object: webRef(), FieldManager: "m", Conflicts: own},
+		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by m itself (by Update); set the field with the object or through status, not both": &apply.ConflictError{
+			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: own},
+		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by /": &apply.ConflictError{
+			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: conflicts[:1]},
+		"intent shrinks too much: m would give up 1 of its 2 fields of Deployment shop/web, above the share of 0.1: .a; complete the intent, or set MayShrink if it is meant": &apply.ShrinkError{
+			Object: webRef(), FieldManager: "m", Owned: 2, Dropped: []fieldowners.Path{fieldowners.MustParsePath(".a")}, Max: 0.1},
+		"Deployment shop/web is refused: an object of that name was there before and is someone else's; delete it, or use another name": &apply.NotOursError{Object: webRef()},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

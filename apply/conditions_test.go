@@ -36,6 +36,9 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 		}
 	}
+	if got := apply.Conditions(nil, now, other); got[0].ObservedGeneration != nil {
+		t.Error("it observed no generation")
+	}
 	if got := apply.Conditions([]metav1.Condition{other}, now); len(got) != 0 {
 		t.Errorf("what is not wanted is given up: %v", got)
 	}

@@ -28,9 +28,9 @@ func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
 		return validRef(ptr.Deref(kind.APIVersion, ""), ptr.Deref(kind.Kind, ""), ptr.Deref(metadata.Namespace, ""),
 			ptr.Deref(metadata.Name, ""), ptr.Deref(metadata.UID, ""))
 	}
-	content, ok := looseContent(configuration)
-	metadata, isMap := content["metadata"].(map[string]any)
-	if !ok || !isMap || refuseServerFields(metadata) != nil {
+	content := looseContent(configuration)
+	metadata, _ := content["metadata"].(map[string]any)
+	if refuseServerFields(metadata) != nil {
 		return ObjectRef{}, false
 	}
 	for _, name := range []string{"namespace", "uid"} { // of another type they might encode as texts
@@ -87,13 +87,13 @@ var (
 	metadataFields = reflect.TypeFor[*metav1ac.ObjectMetaApplyConfiguration]()
 )
 
-// looseContent returns the content of an unstructured configuration.
-func looseContent(configuration runtime.ApplyConfiguration) (map[string]any, bool) {
+// looseContent returns the content of an unstructured configuration, and nil of another one.
+func looseContent(configuration runtime.ApplyConfiguration) map[string]any {
 	holder, isLoose := configuration.(wire.Unstructured)
 	if config := reflect.ValueOf(configuration); !isLoose || config.Kind() != reflect.Pointer || config.IsNil() || wire.HoldsNothing(config.Elem()) {
-		return nil, false
+		return nil
 	}
-	return holder.UnstructuredContent(), true
+	return holder.UnstructuredContent()
 }
 
 // WithLabel returns the intent with one more label, in a copy of its configuration that has the

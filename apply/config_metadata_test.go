@@ -2,8 +2,10 @@ package apply
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,6 +102,19 @@ type (
 )
 
 func (*ownJSON) IsApplyConfiguration() {}
+
+type noFields struct{}
+
+func (*noFields) IsApplyConfiguration() {}
+
+// otherFields has its kind elsewhere than generated configurations.
+type otherFields struct {
+	Kind string `json:"kind"`
+	*metav1ac.ObjectMetaApplyConfiguration
+}
+
+func (*otherFields) IsApplyConfiguration() {}
+
 func (*ownJSON) MarshalJSON() ([]byte, error) {
 	return []byte(`{"apiVersion":"v1","kind":"Other","metadata":{"name":"other"}}`), nil
 }
@@ -110,10 +125,16 @@ func TestObjectOfOddConfigurations(t *testing.T) {
 	odd := map[string]runtime.ApplyConfiguration{
 		"its own JSON": &ownJSON{*(&metav1ac.TypeMetaApplyConfiguration{}).WithAPIVersion("v1").WithKind("Thing"),
 			(&metav1ac.ObjectMetaApplyConfiguration{}).WithName("a")},
-		"nothing":         nil,
-		"a nil pointer":   (*corev1ac.ConfigMapApplyConfiguration)(nil),
-		"no unstructured": client.ApplyConfigurationFromUnstructured(nil),
-		"no metadata":     &corev1ac.ConfigMapApplyConfiguration{},
+		"nothing":            nil,
+		"a nil pointer":      (*corev1ac.ConfigMapApplyConfiguration)(nil),
+		"no unstructured":    client.ApplyConfigurationFromUnstructured(nil),
+		"no metadata":        &corev1ac.ConfigMapApplyConfiguration{},
+		"a map":              &mapConfig{"apiVersion": "v1"},
+		"no fields":          &noFields{},
+		"other fields":       &otherFields{Kind: "Thing"},
+		"a broken name":      corev1ac.ConfigMap("a\xff", "shop"),
+		"a broken namespace": corev1ac.ConfigMap("a", "shop\xff"),
+		"a broken uid":       corev1ac.ConfigMap("a", "shop").WithUID("\xff"),
 	}
 	for i, metadata := range []any{
 		nil, "a", map[string]string{"name": "a"}, map[string]any{"name": word("a")}, map[string]any{"name": "a", "namespace": word("b")},
@@ -144,7 +165,10 @@ func TestObjectOfOddConfigurations(t *testing.T) {
 func TestObjectIsCheap(t *testing.T) {
 	config := appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3))
 	for name, intent := range map[string]Intent{
-		"typed": {Config: config},
+		"typed":                 {Config: config},
+		"with a uid":            {Config: config, UID: "u"},
+		"with the uid it has":   {Config: appsv1ac.Deployment("web", "shop").WithUID("u"), UID: "u"},
+		"with a uid of its own": {Config: appsv1ac.Deployment("web", "shop").WithUID("u")},
 		"unstructured": {Config: client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "shop"}}})},
 	} {
@@ -174,11 +198,42 @@ func TestIntentSetsOwner(t *testing.T) {
 		"unstructured":             {untyped(map[string]any{"ownerReferences": []any{map[string]any{"uid": "u"}}}), true},
 		"unstructured, of Go type": {untyped(map[string]any{"ownerReferences": []map[string]string{{"uid": "u"}}}), true},
 		"unstructured, empty":      {untyped(map[string]any{"ownerReferences": []any{}}), false},
+		"unstructured, no list":    {untyped(map[string]any{"ownerReferences": map[string]any{"uid": "u"}}), true},
 		"unstructured, none":       {untyped(map[string]any{}), false},
 		"not to be read":           {nil, true},
 	} {
 		if got := (Intent{Config: c.config}).SetsOwner(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestIntentWithLabel adds a label that the intent does not set itself.
+func TestIntentWithLabel(t *testing.T) {
+	untyped := func(labels any) runtime.ApplyConfiguration {
+		return client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "labels": labels}}})
+	}
+	for name, c := range map[string]struct {
+		config runtime.ApplyConfiguration
+		err    string // "": it has the label
+	}{
+		"typed":                      {corev1ac.ConfigMap("a", "shop"), ""},
+		"typed, has it":              {corev1ac.ConfigMap("a", "shop").WithLabels(map[string]string{"part-of": "x"}), "it sets the label part-of itself"},
+		"unstructured":               {untyped(map[string]any{"other": "x"}), ""},
+		"unstructured, has it":       {untyped(map[string]any{"part-of": "x"}), "it sets the label part-of itself"},
+		"unstructured, not of a map": {untyped("x"), "value cannot be set"},
+		"nothing":                    {nil, "invalid intent"},
+	} {
+		got, err := Intent{Config: c.config, MustExist: true}.WithLabel("part-of", "shop")
+		invalid := (*IntentError)(nil)
+		if (err == nil) != (c.err == "") || err != nil && (!errors.As(err, &invalid) || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %v, want %q", name, err, c.err)
+			continue
+		}
+		encoded, _ := encode(got)
+		if err == nil && (!got.MustExist || (&unstructured.Unstructured{Object: encoded.object}).GetLabels()["part-of"] != "shop") {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

@@ -179,7 +179,6 @@ func matchPath(ownership fieldowners.Ownership, intent map[string]any, manager *
 	if len(wanted) == 0 {
 		wanted = owned // a field by the name that it has in the owner's version
 	}
-	slices.SortFunc(wanted, fieldowners.Path.Compare)
 	wanted = slices.CompactFunc(wanted, fieldowners.Path.Equal)
 	if len(wanted) != 1 {
 		return fieldowners.Path{}, false

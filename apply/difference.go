@@ -3,7 +3,6 @@ package apply
 import (
 	"fmt"
 	"reflect"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,15 +44,15 @@ func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructure
 		return nil
 	}
 	var found []Difference
-	ours := slices.DeleteFunc(slices.Clone(entries), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager != c.config.FieldManager })
-	for _, entry := range readable(ours) {
+	all := readable(entries)
+	for _, entry := range all {
 		if !c.isOurs(entry.Manager) {
 			continue
 		}
 		for _, path := range entry.Leaves() {
 			wanted, set := path.Value(sent.object)
 			live, has := path.Value(answer.Object)
-			if !set || has && content.SameMeaning(wanted, live) || !has && content.IsZero(wanted) || c.intent.secret() && path.HasPrefix(stringData) {
+			if !set || content.SameMeaning(wanted, live) || !has && content.IsZero(wanted) || c.intent.secret() && path.HasPrefix(stringData) {
 				continue
 			}
 			if content.SameBytes(wanted, live) && gotypes.IsBytes(c.typeOfKind(), path) {
@@ -63,7 +62,7 @@ func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructure
 			if c.intent.secret() {
 				difference.Wanted, difference.Live = fieldowners.Hide(wanted), fieldowners.Hide(live)
 			}
-			for _, other := range readable(entries) {
+			for _, other := range all {
 				if other.Owns(path) && !c.isOurs(other.Manager) {
 					difference.By = append(difference.By, other.Manager)
 				}
@@ -88,7 +87,7 @@ func (c *call) typeOfKind() reflect.Type {
 
 // compare sets Outcome.Shared and Outcome.Differ from the answer of an apply that landed.
 func (c *call) compare(landed *answer) {
-	if c.dryRun || c.intent.hasBody() {
+	if c.intent.hasBody() {
 		return
 	}
 	if object := landed.object(); object != nil {

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -35,19 +34,11 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	if p.uid != "" {
 		object.SetUID(p.uid)
 	}
-	if p.resourceVersion != "" {
-		object.SetResourceVersion(p.resourceVersion)
-	}
-	if p.uid != "" && object.GetUID() != p.uid || p.resourceVersion != "" && object.GetResourceVersion() != p.resourceVersion {
-		return nil, &IntentError{Object: e.ref, Err: errors.New("it cannot be pinned: its metadata is no object")}
-	}
+	object.SetResourceVersion(p.resourceVersion)
 	if e.kind == nil {
 		return client.ApplyConfigurationFromUnstructured(&object), nil
 	}
-	raw, err := json.Marshal(object.Object)
-	if err != nil {
-		return nil, &IntentError{Object: e.ref, Err: err}
-	}
+	raw, _ := json.Marshal(object.Object) // it came from JSON
 	config, ok := reflect.TypeAssert[runtime.ApplyConfiguration](reflect.New(e.kind))
 	if !ok {
 		return nil, &IntentError{Object: e.ref, Err: fmt.Errorf("*%v is no apply configuration", e.kind)}

@@ -9,6 +9,13 @@ import (
 	"coapply.dev/fieldowners"
 )
 
+func TestHiddenByDefaultOfASecret(t *testing.T) {
+	secret := ObjectRef{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}
+	if !HiddenByDefault(secret, fieldowners.MustParsePath(".metadata.labels.a")) {
+		t.Error("a Secret's label is shown")
+	}
+}
+
 func TestHiddenValues(t *testing.T) {
 	kind := func(group, kind string) ObjectRef {
 		return ObjectRef{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}}
@@ -30,6 +37,11 @@ func TestHiddenValues(t *testing.T) {
 		{"a list owned as a whole, with variables below", kind("example.com", "Job"), ".spec.containers", []any{map[string]any{"env": "secret"}}, nil, true},
 		{"a label that is called so", kind("example.com", "Job"), `.metadata.labels["database"]`, "secret", nil, false},
 		{"a ConfigMap", kind("", "ConfigMap"), ".data.k", "secret", nil, false},
+		{"a ConfigMap's values, whatever their names", kind("", "ConfigMap"), ".data", map[string]any{"env": "secret"}, never, false},
+		{"values of another kind of the same group", kind("", "Pod"), ".spec.containers", []any{map[string]any{"env": "secret"}}, never, true},
+		{"another group's values", kind("example.com", "ConfigMap"), ".spec.containers", []any{map[string]any{"env": "secret"}}, never, true},
+		{"a map of nothing delicate", kind("", "Pod"), ".spec.list", []any{map[string]any{"image": "secret"}}, never, false},
+		{"data of the core group", kind("", "Pod"), ".spec.data", "secret", nil, true},
 		{"another group's ConfigMap", kind("example.com", "ConfigMap"), ".data.k", "secret", nil, true},
 		{"a Secret", kind("", "Secret"), ".metadata.labels.a", "secret", nil, true},
 		{"a hook that shows", deployment, container + ".args", []any{"secret"}, never, false},

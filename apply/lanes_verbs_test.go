@@ -122,14 +122,18 @@ func TestVerbsWaitForTheLane(t *testing.T) {
 	}
 }
 
-// TestPlanWaitsForNobody, as it changes nothing.
+// TestPlanWaitsForNobody, as it changes nothing, nor where it settles conflicts.
 func TestPlanWaitsForNobody(t *testing.T) {
-	lanes := lanes.New()
-	_, leave := enter(t.Context(), t, lanes, webAt(""))
-	defer leave()
-	s := newScript(t, []step{{"GET", fail(apierrors.NewForbidden(deployments, "web", nil))}})
-	applier := s.applierOver(s.restConfig(true), apply.Config{Lanes: lanes}, nil)
-	if _, err := applier.Plan(t.Context(), apply.Intent{Config: threeReplicas()}); !errors.Is(err, apply.ErrRefused) {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		lanes := lanes.New()
+		_, leave := enter(t.Context(), t, lanes, webAt(""))
+		defer leave()
+		read := step{"GET", ok(web("uid-1", "7"))}
+		s := newScript(t, []step{read, {"PATCH", conflict(hpaReplicas)}, read, {"PATCH", conflict(hpaReplicas)},
+			{"PATCH uid=uid-1 resourceVersion=7 force", ok(ownedWith("uid-1", "7", 3))}})
+		plan, err := s.planner(apply.Config{Policy: force, Lanes: lanes}, true).Plan(t.Context(), apply.Intent{Config: threeReplicas()})
+		if err != nil || len(plan.Conflicts) != 1 {
+			t.Errorf("%v, %v", plan, err)
+		}
+	})
 }

@@ -48,10 +48,7 @@ func (a *Applier) forgetObject(object ObjectRef) {
 
 // hash returns a hash of the content.
 func (e *encodedIntent) hash() [sha256.Size]byte {
-	raw, err := json.Marshal(e.object) // it came from JSON
-	if err != nil {
-		return [sha256.Size]byte{}
-	}
+	raw, _ := json.Marshal(e.object) // it came from JSON
 	return sha256.Sum256(raw)
 }
 

@@ -48,6 +48,11 @@ func TestPatience(t *testing.T) {
 			}
 		})
 	}
+	later, cancelLater := context.WithTimeout(t.Context(), 2*time.Hour)
+	defer cancelLater()
+	if until, _ := withPatience(later, time.Hour).Deadline(); time.Until(until) > time.Hour {
+		t.Errorf("its parent ends later, and it ends at %v", until)
+	}
 	earlier, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	p := withPatience(earlier, time.Hour)
@@ -55,6 +60,35 @@ func TestPatience(t *testing.T) {
 	if until, ok := p.Deadline(); !ok || until != want {
 		t.Errorf("its parent ends at %v, and it at %v", want, until)
 	}
+	done := p.Done()
+	if p.Done() != done {
+		t.Error("it has two channels")
+	}
+	p.end()
+	select {
+	case <-done:
+	default:
+		t.Error("its end does not end what waits")
+	}
+	if !errors.Is(p.Err(), context.Canceled) {
+		t.Errorf("at its end: %v", p.Err())
+	}
+}
+
+// TestPatienceAfterItsParent: the parent's end is told, though the time is over as well.
+func TestPatienceAfterItsParent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parent, cancel := context.WithCancel(t.Context())
+		p := withPatience(parent, time.Second)
+		cancel()
+		if !errors.Is(p.Err(), context.Canceled) {
+			t.Errorf("at once: %v", p.Err())
+		}
+		time.Sleep(2 * time.Second)
+		if !errors.Is(p.Err(), context.Canceled) {
+			t.Errorf("later: %v", p.Err())
+		}
+	})
 }
 
 // TestPatienceCostsNoTimer: a read that waits for nothing takes one allocation for it.

@@ -112,9 +112,7 @@ func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 
 func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 	before, err := c.readLive(ctx)
-	if errors.Is(err, errAbsent) {
-		before = nil
-	} else if err != nil {
+	if err != nil && !errors.Is(err, errAbsent) {
 		return Plan{}, c.classify(ctx, err)
 	}
 	landed, err := c.run(ctx, intent)

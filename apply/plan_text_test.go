@@ -15,6 +15,8 @@ import (
 func TestPlanString(t *testing.T) {
 	path := fieldowners.MustParsePath
 	us := fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationApply}
+	ourStatus, ourUpdate := us, us
+	ourStatus.Subresource, ourUpdate.Subresource, ourUpdate.Operation = "status", "status", metav1.ManagedFieldsOperationUpdate
 	hpa := fieldowners.Manager{Name: "hpa", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"}
 	long := fieldowners.Manager{Name: strings.Repeat("long-name-", 4), Operation: metav1.ManagedFieldsOperationApply}
 	change := func(p string, before, after any) fieldowners.Change {
@@ -49,6 +51,10 @@ func TestPlanString(t *testing.T) {
 				"  .spec." + strings.Repeat("p", 80) + ":\n      added 1\n",
 		},
 		{
+			"a value that is just short enough", apply.Plan{Action: apply.Configured, Changes: []fieldowners.Change{change(".a", nil, strings.Repeat("x", 31))}},
+			"Deployment shop/web: would be configured by us\nchanges:\n" + `  .a: added "` + strings.Repeat("x", 31) + `"` + "\n",
+		},
+		{
 			"everything there is", apply.Plan{
 				Action: apply.Configured, Subresource: "status",
 				Conflicts: []apply.Conflict{
@@ -65,7 +71,7 @@ func TestPlanString(t *testing.T) {
 				},
 				Ownership: fieldowners.Difference{
 					Lost:   []fieldowners.Owned{{Path: path(".spec.c"), Manager: hpa}},
-					Gained: []fieldowners.Owned{{Path: path(".spec.d"), Manager: us}},
+					Gained: []fieldowners.Owned{{Path: path(".spec.d"), Manager: us}, {Path: path(".status.a"), Manager: ourUpdate}, {Path: path(".status.b"), Manager: ourStatus}},
 				},
 			},
 			`Deployment shop/web (status): would be configured by us
@@ -87,6 +93,7 @@ dropped:
 other managers:
   .spec.c lost by hpa/Update[scale]
   .spec.d gained by us/Apply
+  .status.a gained by us/Update[status]
 `,
 		},
 		{

@@ -188,7 +188,7 @@ func (p Policy) refuse(r rule) error {
 
 // validate returns what is wrong with the policy.
 func (p Policy) validate() error {
-	if p.err != nil || len(p.kinds) == 0 {
+	if p.err != nil {
 		return p.err
 	}
 	return checkPaths(p.rules, p.kinds)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/fieldowners"
@@ -70,6 +71,8 @@ func TestPolicyDecidesByServerPath(t *testing.T) {
 		{keep, ".metadata.annotations.a[0]", Reject, "may lie below"},
 		{keep, ".metadata.annotations.ab", Force, "another name"},
 		{keep, ".metadata.annotations", Force, "above, not below"},
+		{keep, ".metadata.annotations.b.a", Force, "beside"},
+		{OnConflict(Force).Func(func(Conflict) (Decision, bool) { return 9, true }), ".spec", 9, "what is no decision is told"},
 		{keep, "", Force, "no field at all"},
 		{take, ".metadata.annotations.a.b", Reject, "nothing is forced by a guess"},
 		{OnConflict(Force), ".metadata.annotations.a.b", Force, "no rule can differ"},
@@ -105,6 +108,11 @@ func ask(Conflict) (Decision, bool) { return Reject, false }
 
 func refusesNothing(Conflict) error { return nil }
 
+// mapConfig is a configuration without fields.
+type mapConfig map[string]string
+
+func (mapConfig) IsApplyConfiguration() {}
+
 func TestNewRefuses(t *testing.T) {
 	var c struct{ client.Client } // never called
 	valid := Config{FieldManager: "m", LiveReader: c}
@@ -131,15 +139,23 @@ func TestNewRefuses(t *testing.T) {
 		"twice":            {policy(Policy{}.At(".spec", Force).At(".spec", Reject)), []string{".spec is given twice"}},
 		"same key twice": {policy(Policy{}.At(`.p[a=1,b="x"]`, Force).At(`.p[b="x",a=1]`, Force)),
 			[]string{`.p[a=1,b="x"] is given twice`}},
-		"empty match":   {policy(Policy{}.When(Match{}, Force)), []string{"empty path or match"}},
-		"index":         {policy(Policy{}.At(".spec.list[0].x", Force)), []string{".spec.list[0].x names an item by its index"}},
-		"operation":     {policy(Policy{}.When(Match{Operation: "apply"}, Force)), []string{`unknown operation "apply"`}},
-		"manager twice": {policy(Policy{}.When(Match{Manager: "m"}, Force).When(Match{Manager: "m"}, Share)), []string{"every field of m/* is given twice"}},
-		"no function":   {policy(Policy{}.Func(nil)), []string{"Func(nil): a function is needed"}},
-		"two functions": {policy(Policy{}.Func(ask).Func(ask)), []string{"Func is given twice"}},
-		"no question":   {policy(Policy{}.ForceUnless(nil)), []string{"ForceUnless(nil): a function is needed"}},
-		"two questions": {policy(Policy{}.ForceUnless(refusesNothing).ForceUnless(refusesNothing)), []string{"ForceUnless is given twice"}},
-		"all of it":     {policy(Policy{}.At("", Force).At("x", Force)), []string{"empty path", `path "x"`}},
+		"empty match":    {policy(Policy{}.When(Match{}, Force)), []string{"empty path or match"}},
+		"index":          {policy(Policy{}.At(".spec.list[0].x", Force)), []string{".spec.list[0].x names an item by its index"}},
+		"never, no path": {policy(Policy{}.Never("spec")), []string{`path "spec": at offset 0`}},
+		"never, a rule":  {policy(Policy{}.At(".spec", Force).Never(".spec")), []string{"a rule for .spec, which is not for a policy to decide"}},
+		"negative share": {with(func(c *Config) { c.MaxShrink = -0.5 }), []string{"MaxShrink: -0.5 is no share"}},
+		"operation twice": {policy(Policy{}.When(Match{Operation: "Update"}, Force).When(Match{Operation: "Update"}, Share)),
+			[]string{"every field of */Update is given twice"}},
+		"broken, for a kind":  {policy(OnConflict(7).For(appsv1ac.Deployment("", ""))), []string{"unknown decision 7"}},
+		"a kind of no type":   {policy(OnConflict(Force).For(mapConfig{})), []string{"mapConfig is no typed apply configuration"}},
+		"a kind of no fields": {policy(OnConflict(Force).For(new(mapConfig))), []string{"mapConfig is no typed apply configuration"}},
+		"operation":           {policy(Policy{}.When(Match{Operation: "apply"}, Force)), []string{`unknown operation "apply"`}},
+		"manager twice":       {policy(Policy{}.When(Match{Manager: "m"}, Force).When(Match{Manager: "m"}, Share)), []string{"every field of m/* is given twice"}},
+		"no function":         {policy(Policy{}.Func(nil)), []string{"Func(nil): a function is needed"}},
+		"two functions":       {policy(Policy{}.Func(ask).Func(ask)), []string{"Func is given twice"}},
+		"no question":         {policy(Policy{}.ForceUnless(nil)), []string{"ForceUnless(nil): a function is needed"}},
+		"two questions":       {policy(Policy{}.ForceUnless(refusesNothing).ForceUnless(refusesNothing)), []string{"ForceUnless is given twice"}},
+		"all of it":           {policy(Policy{}.At("", Force).At("x", Force)), []string{"empty path", `path "x"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			applier, err := New(c, test.config)
@@ -160,9 +176,38 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := New(c, policy(Policy{}.At(".a[", Force))); !errors.As(err, &parse) {
 		t.Errorf("%v is no PathError", err)
 	}
+	for _, config := range []Config{
+		with(func(c *Config) { c.MaxShrink = 1 }),
+		policy(OnConflict(Force).When(Match{Operation: "Apply"}, Force).When(Match{Operation: "Update"}, Force)),
+		policy(OnConflict(Force).When(Match{Manager: "a"}, Force).When(Match{Manager: "b"}, Force)),
+		policy(OnConflict(Force).At(".spec", Force).Never(".status")),
+	} {
+		if _, err := New(c, config); err != nil {
+			t.Error(err)
+		}
+	}
 	applier, err := New(c, valid)
 	if err != nil || applier.FieldManager() != "m" {
 		t.Errorf("a valid configuration: %v", err)
+	}
+}
+
+// TestPolicyThatDependsOnOwners: only the very same intent is sent as it was left before.
+func TestPolicyThatDependsOnOwners(t *testing.T) {
+	for reason, c := range map[string]struct {
+		policy Policy
+		want   bool
+	}{
+		"a decision for all": {OnConflict(Force), false},
+		"a path":             {OnConflict(Force).At(".spec", Reject), false},
+		"a manager":          {OnConflict(Force).When(Match{Manager: "m"}, Reject), true},
+		"an operation":       {OnConflict(Force).When(Match{Operation: "Update"}, Reject), true},
+		"a function":         {OnConflict(Force).Func(ask), true},
+		"a question":         {OnConflict(Force).ForceUnless(refusesNothing), true},
+	} {
+		if got := c.policy.dependsOnOwner(); got != c.want {
+			t.Errorf("%s: %v", reason, got)
+		}
 	}
 }
 
@@ -176,6 +221,15 @@ func TestNever(t *testing.T) {
 		if got := policy.Forces(conflict); got != want {
 			t.Errorf("%s is forced: %v", server, got)
 		}
+	}
+	if got := OnConflict(Force).Never(".spec").Forces(Conflict{Path: fieldowners.MustParsePath(".spec"), ServerPath: ".spec"}); got {
+		t.Error("without a function it is forced")
+	}
+	if got := OnConflict(Force).Never(".spec.replicas").Forces(at(".spec.paused")); !got {
+		t.Error("without a function another field is not forced")
+	}
+	if got := Decision(7).String(); got != "Decision(7)" {
+		t.Error(got)
 	}
 	ruled := OnConflict(Reject).At(".spec.replicas", Force).Never(".spec.replicas")
 	if err := ruled.validate(); err == nil || !strings.Contains(err.Error(), ".spec.replicas") {

@@ -55,9 +55,7 @@ func (c *call) release(ctx context.Context, object ObjectRef, of []string) (*ans
 		return nil, &IntentError{Object: object, Err: err}
 	}
 	named := wire.Named(object.GroupVersionKind, object.NamespacedName)
-	if object.UID != "" {
-		named.SetUID(object.UID)
-	}
+	named.SetUID(object.UID)
 	encoded, err := encode(Intent{Config: client.ApplyConfigurationFromUnstructured(named), MustExist: true})
 	if err != nil {
 		return nil, err

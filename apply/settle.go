@@ -47,9 +47,6 @@ func (c *call) settle(ctx context.Context, refused error, settled settlement) (*
 func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.readLive(ctx)
 	absent := errors.Is(err, errAbsent)
-	if absent {
-		live = nil
-	}
 	if c.fromBirth() && (absent || err == nil) {
 		if err := c.judgeBirth(live); err != nil {
 			return nil, err

@@ -17,6 +17,7 @@ func ofOurs(version string) *appsv1.Deployment {
 	deployment := web("uid-1", "7")
 	ours := entry(manager, "Apply", "", `{"f:metadata":{"f:labels":{"f:a":{},"f:b":{}}},"f:spec":{"f:replicas":{},"f:paused":{}}}`)
 	ours.APIVersion = version
+	deployment.ManagedFields[0].Manager = "a-first" // in the order of entries
 	deployment.ManagedFields = append(deployment.ManagedFields, ours)
 	return deployment
 }

@@ -35,6 +35,10 @@ func TestSubresources(t *testing.T) {
 			reason: "there is nothing to create: the object is waited for", intent: status,
 			steps: []step{{"PATCH", notFound()}}, attempts: 1, action: apply.Absent,
 		},
+		"of an object that went while a conflict was settled": {
+			reason: "there is nothing to create then, either", intent: status, policy: force,
+			steps: []step{{"PATCH", at("/status", conflict(hpaReplicas))}, {"GET", notFound()}}, attempts: 1, action: apply.Absent,
+		},
 		"of an object that went": {
 			reason: "the object that was meant is gone", intent: pinned,
 			steps: []step{{"PATCH uid=uid-1", notFound()}}, attempts: 1, err: apply.ErrUIDMismatch,
@@ -103,12 +107,17 @@ func TestStatusOfTheObjectItself(t *testing.T) {
 	config := threeReplicas().WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
 	landed := func(fields string) answer {
 		d := web("uid-1", "8")
-		d.ManagedFields = append(d.ManagedFields, entry(manager, "Apply", "", fields))
+		if fields == "" {
+			d.ManagedFields = nil
+			return ok(d)
+		}
+		d.ManagedFields = append(d.ManagedFields, entry("kubelet", "Update", "status", `{"f:status":{"f:replicas":{}}}`), entry(manager, "Apply", "", fields))
 		return ok(d)
 	}
 	for fields, refused := range map[string]bool{
 		`{"f:spec":{"f:replicas":{}}}`:                              true,
 		`{"f:spec":{"f:replicas":{}},"f:status":{"f:replicas":{}}}`: false,
+		"": false, // nobody's fields are known
 	} {
 		s := newScript(t, []step{{"PATCH", landed(fields)}})
 		_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: config})

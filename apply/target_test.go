@@ -2,12 +2,14 @@ package apply_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -154,6 +156,12 @@ func TestBirth(t *testing.T) {
 			intent: apply.Intent{Config: threeReplicas(), Belongs: isBornOurs, MustExist: true}, cache: cache{object: bornOurs("uid-1", "7")},
 			steps:  []step{{"PATCH uid=uid-1", ok(bornOurs("uid-1", "7"))}},
 			action: apply.Unchanged, attempts: 1,
+		},
+		"nobody can look": {
+			reason: "that says nothing of whose it is",
+			intent: intent, cache: cache{}, policy: force,
+			steps: slices.Repeat([]step{{exclusively, stale()}, {"GET", fail(apierrors.NewServiceUnavailable("no leader"))}}, 3),
+			err:   apply.ErrRetryable, attempts: 3,
 		},
 		"of a subresource": {
 			reason: "there is nothing to create",

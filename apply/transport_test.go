@@ -109,6 +109,9 @@ func (s *script) describe(request *http.Request) (string, error) {
 	}
 	query.Del("force")
 	query.Del("timeout") // of the client, if it has one
+	if request.Header.Get("Content-Type") == "application/merge-patch+json" {
+		return "MERGE" + strings.TrimPrefix(text, request.Method), nil
+	}
 	if got := query.Encode(); got != "fieldManager="+manager {
 		return text, fmt.Errorf("query %s", got)
 	}
@@ -134,6 +137,7 @@ func (s *script) client(config *rest.Config, cache client.Reader) client.Client 
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	options := client.Options{Scheme: clientgoscheme.Scheme, Mapper: mapper}
 	if cache != nil {
 		options.Cache = &client.CacheOptions{Reader: cache}

@@ -38,12 +38,11 @@ func (f *Faulty) callOn(verb Verb, object client.Object) call {
 // stays empty; the wrapped client returns an error for it.
 func (f *Faulty) callTo(verb Verb, object runtime.Object, key types.NamespacedName) call {
 	made := call{Call: Call{Verb: verb, Namespace: key.Namespace, Name: key.Name}}
-	if kind, err := f.GroupVersionKindFor(object); err == nil {
-		if meta.IsListType(object) {
-			kind.Kind = strings.TrimSuffix(kind.Kind, "List")
-		}
-		made.name(kind, f.RESTMapper())
+	kind, _ := f.GroupVersionKindFor(object)
+	if meta.IsListType(object) {
+		kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	}
+	made.name(kind, f.RESTMapper())
 	return made
 }
 
@@ -59,15 +58,11 @@ func (f *Faulty) callWith(config runtime.ApplyConfiguration, manager string) cal
 
 // carry sets the body of an apply, in JSON or YAML. A body that is no object stays empty; the
 // wrapped client returns an error for it.
-func (c *call) carry(raw []byte, err error) {
-	c.uid, c.body = "", nil
-	if err != nil {
-		return
-	}
-	if raw, err = yaml.YAMLToJSON(raw); err == nil && utiljson.Unmarshal(raw, &c.body) == nil {
-		object := unstructured.Unstructured{Object: c.body}
-		c.uid = object.GetUID()
-	}
+func (c *call) carry(raw []byte, _ error) {
+	raw, _ = yaml.YAMLToJSON(raw)
+	var object unstructured.Unstructured
+	_ = utiljson.Unmarshal(raw, &object.Object)
+	c.uid, c.body = object.GetUID(), object.Object
 }
 
 // name sets the kind and its resource, which is guessed if the mapper does not know the kind.
@@ -75,9 +70,6 @@ func (c *call) name(kind schema.GroupVersionKind, mapper meta.RESTMapper) {
 	c.kind, c.Kind = kind, kind.Kind
 	guess, _ := meta.UnsafeGuessKindToResource(kind)
 	c.resource = guess.GroupResource()
-	if mapper == nil {
-		return
-	}
 	if mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
 		c.resource = mapping.Resource.GroupResource()
 	}
@@ -94,19 +86,12 @@ func verbOfPatch(patch types.PatchType) Verb {
 func isTrue(b *bool) bool { return b != nil && *b }
 
 func copyObject(object client.Object) (client.Object, error) {
-	other, ok := object.DeepCopyObject().(client.Object)
-	if !ok {
-		return nil, fmt.Errorf("a copy of %T is no client.Object", object)
-	}
-	return other, nil
+	return object.DeepCopyObject().(client.Object), nil
 }
 
 // copyConfig returns a configuration of the same type.
 func copyConfig(config runtime.ApplyConfiguration) (runtime.ApplyConfiguration, error) {
-	raw, err := json.Marshal(config)
-	if err != nil {
-		return nil, err
-	}
+	raw, _ := json.Marshal(config) // what cannot be written cannot be read below
 	if _, ok := config.(interface{ UnstructuredContent() map[string]any }); ok {
 		object := &unstructured.Unstructured{}
 		return client.ApplyConfigurationFromUnstructured(object), object.UnmarshalJSON(raw)
@@ -115,9 +100,6 @@ func copyConfig(config runtime.ApplyConfiguration) (runtime.ApplyConfiguration, 
 	if t == nil || t.Kind() != reflect.Pointer {
 		return nil, fmt.Errorf("%T is no pointer to an apply configuration", config)
 	}
-	other, ok := reflect.TypeAssert[runtime.ApplyConfiguration](reflect.New(t.Elem()))
-	if !ok {
-		return nil, fmt.Errorf("%v is no apply configuration", t)
-	}
+	other := reflect.New(t.Elem()).Interface().(runtime.ApplyConfiguration)
 	return other, json.Unmarshal(raw, other)
 }

@@ -69,9 +69,10 @@ type testingT struct {
 	failures []string
 	logs     []string
 	ends     []func()
+	helpers  int
 }
 
-func (t *testingT) Helper() {}
+func (t *testingT) Helper() { t.helpers++ }
 func (t *testingT) Errorf(format string, args ...any) {
 	t.failures = append(t.failures, fmt.Sprintf(format, args...))
 }

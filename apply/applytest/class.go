@@ -64,8 +64,8 @@ var statuses = func() runtime.Decoder {
 // such as a proxy's, is classified by its code.
 func failureOf(method string, code int, body []byte) error {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Status"}
-	decoded, _, err := statuses.Decode(body, &kind, nil)
-	if status, ok := decoded.(*metav1.Status); err == nil && ok && status.Status == metav1.StatusFailure {
+	decoded, _, _ := statuses.Decode(body, &kind, nil)
+	if status, ok := decoded.(*metav1.Status); ok && status.Status == metav1.StatusFailure {
 		return apierrors.FromObject(status)
 	}
 	return apierrors.NewGenericServerResponse(code, method, schema.GroupResource{}, "", "", 0, true)

@@ -111,11 +111,11 @@ func (m *madeCalls) String() string {
 
 // hint returns the kind that may be meant by one that no call had.
 func (m *madeCalls) hint(wanted string) string {
-	if _, exact := m.resources[wanted]; exact || wanted == "" {
+	if _, exact := m.resources[wanted]; exact {
 		return ""
 	}
 	for kind, resource := range m.resources {
-		if kind != "" && (strings.EqualFold(kind, wanted) || strings.EqualFold(resource, wanted)) {
+		if strings.EqualFold(kind, wanted) || strings.EqualFold(resource, wanted) {
 			return fmt.Sprintf("; Kind %q is written %q", wanted, kind)
 		}
 	}

@@ -40,9 +40,10 @@ func TestFaultsAreValidated(t *testing.T) {
 		"nobody to conflict":     {applytest.Fault{Answer: applytest.OwnershipConflict(fieldowners.Manager{}, ".a")}, "has no name"},
 		"no field to conflict":   {applytest.Fault{Answer: applytest.OwnershipConflict(manager)}, "a path is needed"},
 		"the whole object":       {applytest.Fault{Answer: applytest.OwnershipConflict(manager, "")}, "OwnershipConflict: "},
-		"no path":                {applytest.Fault{Answer: applytest.OwnershipConflict(manager, ".a[")}, "OwnershipConflict: "},
+		"no path":                {applytest.Fault{Answer: applytest.OwnershipConflict(manager, ".a[")}, `path ".a["`},
 		"updater without a kind": {applytest.Fault{Answer: applytest.OwnershipConflict(fieldowners.Manager{Name: "m", Operation: "Update"}, ".a")}, "APIVersion"},
 		"no such operation":      {applytest.Fault{Answer: applytest.OwnershipConflict(fieldowners.Manager{Name: "m", Operation: "Own"}, ".a")}, `"Own"`},
+		"no second":              {applytest.Fault{Answer: applytest.TooManyRequests(0)}, "whole seconds"},
 		"half a second":          {applytest.Fault{Answer: applytest.TooManyRequests(time.Second / 2)}, "whole seconds"},
 		"no error":               {applytest.Fault{Answer: applytest.Fails(nil)}, "an error is needed"},
 	} {

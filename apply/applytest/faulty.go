@@ -119,7 +119,7 @@ func (f *Faulty) refuse(fault Fault, made call, why error) error {
 
 // do makes a call, or answers it with the fault that is due. If the fault is a lost answer,
 // lost makes the call. A call whose context has ended is not sent, so it does not meet a fault.
-func (f *Faulty) do(ctx context.Context, made call, send, lost func() error) error {
+func (f *Faulty) do(ctx context.Context, made call, send func() error, lost func()) error {
 	if ctx.Err() != nil {
 		return send()
 	}
@@ -134,7 +134,7 @@ func (f *Faulty) do(ctx context.Context, made call, send, lost func() error) err
 		}
 	}
 	if answer.lands {
-		_ = lost() // the answer is lost: that is the fault
+		lost()
 	}
 	err := answer.give(ctx, made)
 	if why, wrong := err.(misgiven); wrong { //nolint:errorlint // what Fails wraps is the caller's

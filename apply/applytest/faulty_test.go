@@ -9,12 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
@@ -25,63 +22,6 @@ var (
 	merge = client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
 	owner = client.FieldOwner("test")
 )
-
-// calls are all of a client's, with how a fault names each.
-var calls = map[string]func(context.Context, client.Client) error{
-	"get Deployment shop/web": func(ctx context.Context, c client.Client) error {
-		return c.Get(ctx, client.ObjectKeyFromObject(web()), &appsv1.Deployment{})
-	},
-	"list Deployment shop/": func(ctx context.Context, c client.Client) error {
-		return c.List(ctx, &appsv1.DeploymentList{}, client.InNamespace("shop"))
-	},
-	"create Pod shop/p": func(ctx context.Context, c client.Client) error {
-		return c.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}})
-	},
-	"dry run of create Pod shop/p": func(ctx context.Context, c client.Client) error {
-		return c.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}}, client.DryRunAll)
-	},
-	"update Deployment shop/web":            func(ctx context.Context, c client.Client) error { return c.Update(ctx, web()) },
-	"dry run of update Deployment shop/web": func(ctx context.Context, c client.Client) error { return c.Update(ctx, web(), client.DryRunAll) },
-	"patch Deployment shop/web":             func(ctx context.Context, c client.Client) error { return c.Patch(ctx, web(), merge) },
-	"dry run of patch Deployment shop/web":  func(ctx context.Context, c client.Client) error { return c.Patch(ctx, web(), merge, client.DryRunAll) },
-	"apply Deployment shop/web": func(ctx context.Context, c client.Client) error {
-		return c.Apply(ctx, threeReplicas(), owner, client.ForceOwnership)
-	},
-	"forced apply Deployment shop/web": func(ctx context.Context, c client.Client) error {
-		return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(unstructuredWeb()), owner, client.ForceOwnership)
-	},
-	"dry run of apply Deployment shop/web": func(ctx context.Context, c client.Client) error {
-		return c.Apply(ctx, threeReplicas(), owner, client.ForceOwnership, client.DryRunAll)
-	},
-	"delete Deployment shop/web":            func(ctx context.Context, c client.Client) error { return c.Delete(ctx, web()) },
-	"dry run of delete Deployment shop/web": func(ctx context.Context, c client.Client) error { return c.Delete(ctx, web(), client.DryRunAll) },
-	"deletecollection Deployment shop/": func(ctx context.Context, c client.Client) error {
-		return c.DeleteAllOf(ctx, &appsv1.Deployment{}, client.InNamespace("shop"))
-	},
-	"get Deployment/scale shop/web": func(ctx context.Context, c client.Client) error {
-		return c.SubResource("scale").Get(ctx, web(), &autoscalingv1.Scale{})
-	},
-	"update Deployment/status shop/web": func(ctx context.Context, c client.Client) error { return c.Status().Update(ctx, web()) },
-	"update Deployment/scale shop/web": func(ctx context.Context, c client.Client) error {
-		return c.SubResource("scale").Update(ctx, web(), client.WithSubResourceBody(scale()))
-	},
-	"patch Deployment/status shop/web": func(ctx context.Context, c client.Client) error { return c.Status().Patch(ctx, web(), merge) },
-	"patch Deployment/scale shop/web": func(ctx context.Context, c client.Client) error {
-		return c.SubResource("scale").Patch(ctx, web(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":4}}`)),
-			client.WithSubResourceBody(&autoscalingv1.Scale{}))
-	},
-	"apply Deployment/status shop/web": func(ctx context.Context, c client.Client) error {
-		return c.Status().Apply(ctx, appsv1ac.Deployment("web", "shop").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(2)), owner)
-	},
-	"forced apply Deployment/scale shop/web": func(ctx context.Context, c client.Client) error {
-		body := autoscalingv1ac.Scale().WithName("web").WithNamespace("shop").WithSpec(autoscalingv1ac.ScaleSpec().WithReplicas(4))
-		return c.SubResource("scale").Apply(ctx, appsv1ac.Deployment("web", "shop"), owner, client.ForceOwnership,
-			&client.SubResourceApplyOptions{SubResourceBody: body})
-	},
-	"create Deployment/eviction shop/web": func(ctx context.Context, c client.Client) error {
-		return c.SubResource("eviction").Create(ctx, web(), &corev1.Pod{})
-	},
-}
 
 func scale() *autoscalingv1.Scale {
 	return &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
@@ -107,6 +47,15 @@ func TestEveryCallCanFail(t *testing.T) {
 			passed, direct := call(t.Context(), c), call(t.Context(), fakeClient())
 			if diff := cmp.Diff(message(direct), message(passed)); diff != "" {
 				t.Errorf("without a fault due (-client +faulty client):\n%s", diff)
+			}
+			inner := &testingT{TB: t}
+			c = applytest.Inject(inner, failingClient(), applytest.Fault{Call: applytest.Call{Kind: "None"}, Answer: applytest.Forbidden()})
+			if err := call(t.Context(), c); !errors.Is(err, errOwn) {
+				t.Errorf("got %v, want the wrapped client's error", err)
+			}
+			inner.end()
+			if got := strings.Join(inner.failures, ""); !strings.HasSuffix(got, "made:\n  "+name) {
+				t.Errorf("the call is described as in %q, want %q", got, name)
 			}
 		})
 	}
@@ -188,8 +137,8 @@ func TestEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	inner := &testingT{TB: t}
-	c := applytest.Inject(inner, fakeClient(), applytest.Fault{Answer: applytest.Fails(errOwn)})
-	if err := c.Get(ctx, client.ObjectKeyFromObject(web()), &appsv1.Deployment{}); errors.Is(err, errOwn) || c.Given() != 0 {
+	c := applytest.Inject(inner, failingClient(), applytest.Fault{Answer: applytest.Forbidden()})
+	if err := c.Get(ctx, client.ObjectKeyFromObject(web()), &appsv1.Deployment{}); !errors.Is(err, errOwn) || c.Given() != 0 {
 		t.Errorf("%v, %d given", err, c.Given())
 	}
 }

@@ -51,7 +51,7 @@ func Golden(t testing.TB, file string, intents ...apply.Intent) {
 	switch missing := os.IsNotExist(err); {
 	case err != nil && !missing:
 		t.Errorf("reading the golden file: %v", err)
-	case err == nil && string(want) == got:
+	case string(want) == got:
 	case update:
 		if err := writeFile(file, got); err != nil {
 			t.Errorf("writing the golden file: %v", err)
@@ -92,9 +92,9 @@ func updating() (bool, error) {
 	if value := os.Getenv(UpdateVariable); value != "" {
 		update, err := strconv.ParseBool(value)
 		if err != nil {
-			return false, fmt.Errorf("%s=%q: want 1 to write the golden files, or 0", UpdateVariable, value)
+			err = fmt.Errorf("%s=%q: want 1 to write the golden files, or 0", UpdateVariable, value)
 		}
-		return update, nil
+		return update, err
 	}
 	defined := flag.Lookup("update")
 	if defined == nil {

@@ -39,6 +39,20 @@ func TestGolden(t *testing.T) {
 	applytest.Golden(t, "testdata/none.yaml")
 }
 
+// kept returns a copy of a golden file, for tests that must not write to it.
+func kept(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // golden returns what a test that calls Golden says.
 func golden(t *testing.T, file string, intents ...apply.Intent) *testingT {
 	t.Helper()
@@ -50,15 +64,15 @@ func golden(t *testing.T, file string, intents ...apply.Intent) *testingT {
 func TestGoldenDiffers(t *testing.T) {
 	changed := intents()
 	changed[1].MustExist = false
-	got := golden(t, "testdata/intents.yaml", changed...).failures
+	got := golden(t, kept(t, "intents.yaml"), changed...).failures
 	for _, want := range []string{
-		"testdata/intents.yaml (-want +got)", "# MustExist: true", "APPLYTEST_UPDATE=1 go test -run 'TestGoldenDiffers' .",
+		"intents.yaml (-want +got)", "# MustExist: true", "identical lines", "APPLYTEST_UPDATE=1 go test -run 'TestGoldenDiffers' .",
 	} {
 		if len(got) != 1 || !strings.Contains(got[0], want) {
 			t.Errorf("%q, want one failure with %q", got, want)
 		}
 	}
-	if got := golden(t, "testdata/intents.yaml", intents()[:1]...).failures; len(got) != 1 {
+	if got := golden(t, kept(t, "intents.yaml"), intents()[:1]...).failures; len(got) != 1 {
 		t.Errorf("an intent is missing: %q", got)
 	}
 }
@@ -70,11 +84,11 @@ func TestGoldenDiffersInAll(t *testing.T) {
 		file    string
 		want    string
 	}{
-		{intents()[:1], "testdata/none.yaml", "- # no intents\n+ apiVersion: v1\n+ data:\n+   a: \"1\"\n"},
-		{nil, "testdata/intents.yaml", "    two\n"},
-		{nil, "testdata/sleeping.yaml", "\n+ # no intents\n"},
+		{intents()[:1], "none.yaml", "- # no intents\n+ apiVersion: v1\n+ data:\n+   a: \"1\"\n"},
+		{nil, "intents.yaml", "    two\n"},
+		{nil, "sleeping.yaml", "\n+ # no intents\n"},
 	} {
-		got := golden(t, tc.file, tc.intents...).failures
+		got := golden(t, kept(t, tc.file), tc.intents...).failures
 		if len(got) != 1 || !strings.Contains(got[0], tc.want) {
 			t.Errorf("%q, want lines as in %q", got, tc.want)
 		}
@@ -137,13 +151,54 @@ func TestGoldenIsWritten(t *testing.T) {
 
 func TestGoldenCannotBeWritten(t *testing.T) {
 	t.Setenv(applytest.UpdateVariable, "yes please")
-	if got := golden(t, "testdata/intents.yaml", intents()...).failures; len(got) != 1 || !strings.Contains(got[0], `"yes please": want 1`) {
+	if got := golden(t, kept(t, "intents.yaml"), intents()...).failures; len(got) != 1 || !strings.Contains(got[0], `"yes please": want 1`) {
 		t.Errorf("a value of no meaning: %q", got)
 	}
 	t.Setenv(applytest.UpdateVariable, "true")
 	file := filepath.Join("golden_test.go", "one.yaml")
 	if got := golden(t, file, intents()...).failures; len(got) != 1 {
 		t.Errorf("below a file: %q", got)
+	}
+	nowhere := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Join(t.TempDir(), "none", "none"), nowhere); err != nil {
+		t.Skip(err)
+	}
+	for file, want := range map[string]string{nowhere: "writing the golden file: open ", filepath.Join(nowhere, "one.yaml"): "writing the golden file: mkdir "} {
+		got := golden(t, file, intents()...)
+		if len(got.failures) != 1 || !strings.HasPrefix(got.failures[0], want) || len(got.logs) > 0 {
+			t.Errorf("through a link to nowhere: %q %q", got.failures, got.logs)
+		}
+	}
+}
+
+// TestFlagOfAnotherMeaning: without a flag -update, or with one that is not boolean, nothing is
+// written.
+func TestFlagOfAnotherMeaning(t *testing.T) {
+	all := flag.CommandLine
+	defer func() { flag.CommandLine = all }()
+	for reason, flags := range map[string]func(*flag.FlagSet){
+		"none":       func(*flag.FlagSet) {},
+		"a text":     func(f *flag.FlagSet) { f.String("update", "true", "") },
+		"a function": func(f *flag.FlagSet) { f.Func("update", "", func(string) error { return nil }) },
+	} {
+		flag.CommandLine = flag.NewFlagSet("", flag.ContinueOnError)
+		flags(flag.CommandLine)
+		file := filepath.Join(t.TempDir(), "one.yaml")
+		if got := golden(t, file, intents()...); len(got.failures) != 1 || len(got.logs) > 0 {
+			t.Errorf("%s: %q %q", reason, got.failures, got.logs)
+		}
+	}
+}
+
+// TestFailuresAreTheCallers: a failure is reported at the line of the test that called.
+func TestFailuresAreTheCallers(t *testing.T) {
+	inner := &testingT{TB: t}
+	applytest.Golden(inner, "")
+	applytest.Owns(inner, nil, fromYAML)
+	applytest.Inject(inner, fakeClient())
+	inner.end()
+	if inner.helpers != 4 {
+		t.Errorf("%d functions are helpers, want Golden, Owns, Inject and its end", inner.helpers)
 	}
 }
 

@@ -51,6 +51,23 @@ func TestAnswersThatNoServerGives(t *testing.T) {
 			return c.SubResource("scale").Patch(t.Context(), web(), client.Apply, owner, client.WithSubResourceBody(scale())) //nolint:staticcheck // as below
 		}, "carries no uid"},
 
+		"what the body sets": {applytest.OwnershipConflict(hpa, ".metadata.labels"), func(c client.Client) error {
+			body := &client.SubResourceApplyOptions{SubResourceBody: autoscalingv1ac.Scale().WithName("web")}
+			return c.SubResource("scale").Apply(t.Context(), threeReplicas().WithLabels(map[string]string{"a": "b"}), owner, body)
+		}, "it does not set .metadata.labels"},
+		"a patch in YAML": {applytest.OwnershipConflict(hpa, ".spec.paused"), func(c client.Client) error {
+			return c.Patch(t.Context(), web(), client.RawPatch(types.ApplyYAMLPatchType, []byte("spec: {replicas: 3}")), owner)
+		}, "it does not set .spec.paused"},
+		"a patch of the status": {replicas("test", "status"), func(c client.Client) error {
+			return c.Status().Patch(t.Context(), unstructuredWeb(), client.Apply, owner) //nolint:staticcheck // callers have it still
+		}, "an apply by"},
+		"no apply": {applytest.UIDChanged(), func(c client.Client) error {
+			return c.Status().Patch(t.Context(), withoutUID(), client.RawPatch(types.JSONPatchType, []byte(`[]`)))
+		}, ""},
+		"deletes one version": {applytest.UIDChanged(), func(c client.Client) error {
+			return c.Delete(t.Context(), web(), client.Preconditions{ResourceVersion: new("7")})
+		}, "client.Preconditions"},
+
 		"an owner":      {replicas("hpa", ""), func(c client.Client) error { return c.Apply(t.Context(), threeReplicas(), owner) }, ""},
 		"one of status": {replicas("test", "status"), func(c client.Client) error { return c.Apply(t.Context(), threeReplicas(), owner) }, ""},
 		"itself":        {replicas("test", ""), func(c client.Client) error { return c.Apply(t.Context(), threeReplicas(), owner) }, `an apply by "test", which does not conflict with what "test"`},

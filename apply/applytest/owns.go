@@ -109,10 +109,10 @@ func (o *owning) check(intent apply.Intent) error {
 
 func encoded(config runtime.ApplyConfiguration) (object unstructured.Unstructured, err error) {
 	text, err := json.Marshal(config)
-	if err != nil {
-		return object, err
+	if err == nil {
+		err = json.Unmarshal(text, &object.Object)
 	}
-	return object, json.Unmarshal(text, &object.Object)
+	return object, err
 }
 
 // problems returns what was found, then what is claimed and was not emitted.
@@ -183,13 +183,13 @@ func (e *emission) stepInto(list fieldowners.Path) (step fieldowners.Element, in
 // the server fills in; without a claim of the item, as claims name another item: by key fields,
 // by index or, in a set, by value.
 func (e *emission) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
-	fields, isMap := item.(map[string]any)
+	fields, _ := item.(map[string]any)
 	for _, claim := range e.claims {
-		if !isMap || claim.Len() <= list.Len() || !claim.HasPrefix(list) {
+		if !claim.HasPrefix(list) {
 			continue
 		}
 		path := below(list, claim.Elements()[list.Len()].Text)
-		if found, ok := path.Value(e.object); ok && isSame(found, fields) {
+		if found, _ := path.Value(e.object); isSame(found, fields) {
 			return path
 		}
 	}
@@ -223,10 +223,7 @@ func isSame(a any, b map[string]any) bool {
 }
 
 func quoted(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil { // it comes from JSON
-		panic(err)
-	}
+	text, _ := json.Marshal(value) // it comes from JSON
 	return string(text)
 }
 

@@ -57,7 +57,7 @@ func TestOwns(t *testing.T) {
 		{"an item, whose key field comes with it", claims(`.spec.containers[name="web"].image`),
 			[]string{"spec: {containers: [{name: web, image: a}]}"}, nil},
 		{"another item", claims(`.spec.containers[name="web"].image`), []string{"spec: {containers: [{name: web, image: a}, {name: log, image: b}]}"},
-			[]string{emits + `.spec.containers[name="log"].name`, emits + `.spec.containers[name="log"].image`}},
+			[]string{emits + `.spec.containers[name="log"].image`, emits + `.spec.containers[name="log"].name`}},
 		{"another field of the item", claims(`.spec.containers[name="web"].image`), []string{"spec: {containers: [{name: web, image: a, env: [{name: A}]}]}"},
 			[]string{emits + `.spec.containers[name="web"].env`}},
 		{"items, each as a whole", claims(`.conditions[type="A"]`, `.conditions[type="B"]`),
@@ -65,10 +65,20 @@ func TestOwns(t *testing.T) {
 		{"a key field that the server fills in", claims(`.ports[containerPort=80,protocol="TCP"].name`), []string{"ports: [{containerPort: 80, name: http}]"}, nil},
 		{"two key fields", claims(`.ports[containerPort=80,protocol="TCP"].name`),
 			[]string{"ports: [{containerPort: 80, protocol: TCP, name: http}, {containerPort: 80, protocol: UDP, name: dns}]"},
-			[]string{emits + `.ports[containerPort=80,protocol="UDP"].name`, emits + `.ports[containerPort=80,protocol="UDP"].containerPort`, emits + `.ports[containerPort=80,protocol="UDP"].protocol`}},
+			[]string{emits + `.ports[containerPort=80,protocol="UDP"].containerPort`, emits + `.ports[containerPort=80,protocol="UDP"].name`, emits + `.ports[containerPort=80,protocol="UDP"].protocol`}},
 		{"members of a set", claims(`.finalizers[="a"]`), []string{"finalizers: [a, b]"}, []string{emits + `.finalizers[="b"]`}},
 		{"an atomic list", claims(`.args[0]`), []string{"args: [a, b]"}, []string{emits + `.args[1]`}},
 		{"a list as a whole", claims(`.args`), []string{"args: [a, {b: c}]"}, nil},
+		{"a list that nobody claims", claims(".x.z"), []string{"{x: {z: 1}, args: [a, b]}"}, []string{emits + ".args of"}},
+		{"an item of another list", claims(`.a[name="x"].v`, `.b[id=1].v`), []string{"{a: [{name: x, v: 1}], b: [{id: 1, v: 1}, {id: 2, name: x, v: 1}]}"},
+			[]string{emits + ".b[id=2].id", emits + ".b[id=2].name", emits + ".b[id=2].v"}},
+		{"a key that is no key", claims(`.conditions[type="A"]`), []string{"conditions: [{type: A}, {type: {x: y}}]"}, []string{emits + ".conditions[1].type.x"}},
+		{"many fields, in order", claims(".x"), []string{"{x: 1, h: 1, g: 1, f: 1, e: 1, d: 1, c: 1, b: 1}"},
+			[]string{emits + ".b of", emits + ".c of", emits + ".d of", emits + ".e of", emits + ".f of", emits + ".g of", emits + ".h of"}},
+		{"several kinds of nothing", contract.Contract{
+			{Manager: "web", Kind: schema.GroupKind{Kind: "D"}, Applies: []string{".x"}}, {Manager: "web", Kind: schema.GroupKind{Kind: "C"}, Applies: []string{".x"}},
+			{Manager: "web", Kind: schema.GroupKind{Kind: "B"}, Applies: []string{".x"}}, {Manager: "web", Kind: schema.GroupKind{Kind: "A"}, Applies: []string{".x"}},
+		}, []string{"{}"}, []string{unused + ".x of A", unused + ".x of B", unused + ".x of C", unused + ".x of D"}},
 		{"an item without its key", claims(`.conditions[type="A"]`), []string{"conditions: [{status: 'True'}]"},
 			[]string{emits + `.conditions[0].status`, unused + `.conditions[type="A"]`}},
 		{"odd keys", claims(`.x["a.b/\"c"]`), []string{`x: {'a.b/"c': d}`}, nil},
@@ -86,8 +96,8 @@ func TestOwns(t *testing.T) {
 			continue
 		}
 		for i, want := range test.want {
-			if !strings.Contains(strings.Join(inner.failures, "\n"), want) {
-				t.Errorf("%s: failure %d is not there: %s\n%s", test.reason, i, want, strings.Join(inner.failures, "\n"))
+			if !strings.HasPrefix(inner.failures[i], want) {
+				t.Errorf("%s: failure %d is not %s\n%s", test.reason, i, want, strings.Join(inner.failures, "\n"))
 			}
 		}
 	}
@@ -99,6 +109,21 @@ func TestOwnsWhatCannotBeEmitted(t *testing.T) {
 	want := []string{"emitting parents[0]: no name", "web claims .spec of Deployment.apps and emits nothing of it: take it out of Applies, or add a parent that shows it"}
 	if diff := cmp.Diff(want, inner.failures); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestOwnsWhatCannotBeEncoded: nothing can be said of the fields of such an intent.
+func TestOwnsWhatCannotBeEncoded(t *testing.T) {
+	broken := client.ApplyConfigurationFromUnstructured(notJSON())
+	for reason, intent := range map[string]apply.Intent{
+		"the configuration": {Config: broken},
+		"the body":          {Config: threeReplicas(), Subresource: "scale", Body: broken},
+	} {
+		inner := &testingT{TB: t}
+		applytest.Owns(inner, claims(".spec"), func(int) ([]apply.Intent, error) { return []apply.Intent{intent}, nil }, 7)
+		if len(inner.failures) != 2 || !strings.HasPrefix(inner.failures[0], "parents[0]: json: ") || !strings.Contains(inner.failures[0], "unsupported type") {
+			t.Errorf("%s: %q", reason, inner.failures)
+		}
 	}
 }
 

@@ -6,10 +6,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"coapply.dev/apply/applytest"
@@ -65,6 +66,11 @@ func TestRequestsAreDescribed(t *testing.T) {
 		{"a server below a path", "GET", "/k8s/clusters/c-1/api/v1/nodes/n", "", "", r{Verb: "get", Resource: "nodes", Name: "n"}},
 		{"discovery", "GET", "/apis/apps/v1", "", "", r{Verb: "other"}},
 		{"discovery", "GET", "/api", "", "", r{Verb: "other"}},
+		{"discovery", "GET", "/apis", "", "", r{Verb: "other"}},
+		{"no namespace", "GET", "/api/v1/nodes/n/proxy", "", "", r{Verb: "get", Resource: "nodes", Name: "n", Subresource: "proxy"}},
+		{"of a namespace itself", "PUT", "/api/v1/namespaces/shop/status", "", "", r{Verb: "update", Resource: "namespaces", Name: "shop", Subresource: "status"}},
+		{"in the body", "DELETE", "/api/v1/nodes/n", "", protobuf(t, metav1.DryRunAll), r{Verb: "delete", Resource: "nodes", Name: "n", DryRun: true}},
+		{"in the body", "DELETE", "/api/v1/nodes/n", "", protobuf(t), r{Verb: "delete", Resource: "nodes", Name: "n"}},
 		{"no resource", "GET", "/version", "", "", r{Verb: "other"}},
 		{"no such method", "OPTIONS", "/api/v1/nodes/n", "", "", r{Verb: "other", Resource: "nodes", Name: "n"}},
 	} {
@@ -105,6 +111,9 @@ func TestFailuresAreClassed(t *testing.T) {
 		{"", 404, status(`"reason":"NotFound","code":404`), nil, applytest.ClassNotFound},
 		{"a proxy", 502, "<html>bad gateway", nil, applytest.ClassRetryable},
 		{"a proxy", 403, "<html>no", nil, applytest.ClassRefused},
+		{"a proxy", 400, "<html>what?", nil, applytest.ClassRefused},
+		{"a Status of nothing", 404, "{}", nil, applytest.ClassNotFound},
+		{"no Status", 404, `{"kind":"DeleteOptions","apiVersion":"v1"}`, nil, applytest.ClassNotFound},
 		{"the end is missing", 409, `{"kind":"Stat`, broken, applytest.ClassStaleWrite},
 		{"more than is looked at", 503, strings.Repeat("x", 3<<20), nil, applytest.ClassRetryable},
 	} {
@@ -170,72 +179,48 @@ func TestTransportBelowIsFound(t *testing.T) {
 	}
 }
 
-func TestCount(t *testing.T) {
-	recorder := applytest.NewRecorder()
-	if got := recorder.String(); got != "no requests" {
-		t.Errorf("table %q", got)
+// protobuf returns the options of a deletion as client-go encodes them.
+func protobuf(t *testing.T, dryRun ...string) string {
+	t.Helper()
+	options, err := (&metav1.DeleteOptions{DryRun: dryRun}).Marshal()
+	if err != nil {
+		t.Fatal(err)
 	}
-	transport := recorder.Wrap(answering(http.StatusOK, strings.NewReader("")))
-	var group sync.WaitGroup
-	for range 20 {
-		group.Go(func() {
-			_, _ = transport.RoundTrip(request(t, "PATCH", "/apis/apps/v1/namespaces/shop/deployments/web?fieldManager=m&force=true", "application/apply-patch+yaml", ""))
-		})
+	wrapped, err := (&runtime.Unknown{Raw: options}).Marshal()
+	if err != nil {
+		t.Fatal(err)
 	}
-	group.Wait()
-	_, _ = transport.RoundTrip(request(t, "PUT", "/api/v1/namespaces/shop/pods/p/status?dryRun=All", "", ""))
-	type r = applytest.Request
-	for _, tc := range []struct {
-		query r
-		want  int
-	}{
-		{r{}, 21},
-		{r{Verb: "apply"}, 20},
-		{r{Verb: "apply", Forced: true}, 20},
-		{r{Verb: "update"}, 1},
-		{r{Resource: "pods"}, 1},
-		{r{Resource: "deployments.apps"}, 20},
-		{r{Resource: "deployments"}, 20},
-		{r{Resource: "deployments.batch"}, 0},
-		{r{Resource: "deploy"}, 0},
-		{r{Namespace: "shop"}, 21},
-		{r{Name: "web"}, 20},
-		{r{Subresource: "status"}, 1},
-		{r{FieldManager: "m"}, 20},
-		{r{DryRun: true}, 1},
-		{r{Class: applytest.ClassSuccess}, 21},
-		{r{Class: applytest.ClassConflict}, 0},
+	return "k8s\x00" + string(wrapped)
+}
+
+// TestBodiesOfDeletions: a copy of the body is read, and closed; where there is none, the
+// deletion is recorded all the same.
+func TestBodiesOfDeletions(t *testing.T) {
+	closed := 0
+	for reason, body := range map[string]func() (io.ReadCloser, error){
+		"none":   nil,
+		"broken": func() (io.ReadCloser, error) { return nil, errors.New("no copy") },
+		"a copy": func() (io.ReadCloser, error) { return closing{strings.NewReader("{}"), &closed}, nil },
 	} {
-		if got := recorder.Count(tc.query); got != tc.want {
-			t.Errorf("%+v: %d, want %d", tc.query, got, tc.want)
+		sent := request(t, "DELETE", "/api/v1/nodes/n", "", "")
+		sent.GetBody = body
+		recorder := applytest.NewRecorder()
+		if _, err := recorder.Wrap(answering(http.StatusOK, sent.Body)).RoundTrip(sent); err != nil {
+			t.Fatal(err)
+		}
+		if recorder.Count(applytest.Request{Verb: "delete", Name: "n"}) != 1 || recorder.Count(applytest.Request{DryRun: true}) != 0 {
+			t.Errorf("%s: %v", reason, recorder)
 		}
 	}
-	want := "COUNT  VERB             RESOURCE          CLASS\n" +
-		"20     apply, forced    deployments.apps  Success\n" +
-		"1      update, dry run  pods/status       Success\n"
-	if diff := cmp.Diff(want, recorder.String()); diff != "" {
-		t.Errorf("table (-want +got):\n%s", diff)
-	}
-	recorder.Reset()
-	if got := recorder.Count(r{}); got != 0 {
-		t.Errorf("%d requests after Reset", got)
+	if closed != 1 {
+		t.Errorf("the copy was closed %d times", closed)
 	}
 }
 
-// A query that matches nothing ever would let a test pass that looks at nothing.
-func TestCountRefuses(t *testing.T) {
-	for _, tc := range []struct {
-		query applytest.Request
-		want  string
-	}{
-		{applytest.Request{Verb: "aply"}, `Verb: "aply" is none of`},
-		{applytest.Request{Class: "success"}, `Class: "success" is none of`},
-		{applytest.Request{Resource: "Deployment"}, `"Deployment" is no resource`},
-		{applytest.Request{Resource: "deployments/status"}, "Subresource apart"},
-	} {
-		got := stops(t, func(*testingT) { applytest.NewRecorder().Count(tc.query) })
-		if !strings.Contains(got, tc.want) {
-			t.Errorf("%+v: %q, want %q in it", tc.query, got, tc.want)
-		}
-	}
+type closing struct {
+	io.Reader
+
+	closed *int
 }
+
+func (c closing) Close() error { *c.closed++; return nil }

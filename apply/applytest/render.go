@@ -28,11 +28,7 @@ func render(intents []apply.Intent) (string, error) {
 		if err := check(intent); err != nil {
 			return "", fmt.Errorf("intent %d of %d: %w", i+1, len(intents), err)
 		}
-		all, err := documentsOf(intent)
-		if err != nil {
-			return "", fmt.Errorf("intent %d of %d: %w", i+1, len(intents), err)
-		}
-		documents = append(documents, all...)
+		documents = append(documents, documentsOf(intent)...)
 	}
 	if len(documents) == 0 {
 		return "# no intents\n", nil
@@ -42,12 +38,10 @@ func render(intents []apply.Intent) (string, error) {
 
 // documentsOf returns the configuration below a comment with the other fields of the intent. It
 // goes through all fields of Intent, so that none is forgotten: a further configuration, such
-// as the body of a subresource, is a document of its own.
-func documentsOf(intent apply.Intent) ([]string, error) {
-	config, err := yaml.Marshal(intent.Config)
-	if err != nil {
-		return nil, err
-	}
+// as the body of a subresource, is a document of its own. Each can be written: checker has
+// encoded it.
+func documentsOf(intent apply.Intent) []string {
+	config, _ := yaml.Marshal(intent.Config)
 	var document strings.Builder
 	var others []string
 	for field, value := range reflect.ValueOf(intent).Fields() {
@@ -55,17 +49,14 @@ func documentsOf(intent apply.Intent) ([]string, error) {
 			continue
 		}
 		if body, ok := reflect.TypeAssert[runtime.ApplyConfiguration](value); ok {
-			raw, err := yaml.Marshal(body)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", field.Name, err)
-			}
+			raw, _ := yaml.Marshal(body)
 			others = append(others, fmt.Sprintf("# %s of the intent above\n%s", field.Name, raw))
 			continue
 		}
 		fmt.Fprintf(&document, "# %s: %v\n", field.Name, value.Interface())
 	}
 	document.Write(config)
-	return append([]string{document.String()}, others...), nil
+	return append([]string{document.String()}, others...)
 }
 
 // checker returns a function that returns why apply refuses an intent: an Applier whose context

@@ -155,7 +155,7 @@ func verbOf(request *http.Request, named bool) Verb {
 }
 
 // deletesDry reports whether a deletion is a dry run, by a copy of the body, in which
-// controller-runtime's client puts the options.
+// controller-runtime's client puts the options. A body that cannot be read has none.
 func deletesDry(request *http.Request) bool {
 	if request.GetBody == nil {
 		return false
@@ -165,19 +165,14 @@ func deletesDry(request *http.Request) bool {
 		return false
 	}
 	defer body.Close()
-	raw, err := io.ReadAll(body)
-	if err != nil {
-		return false
-	}
+	raw, _ := io.ReadAll(body)
 	var options metav1.DeleteOptions
 	if wrapped, ok := bytes.CutPrefix(raw, []byte("k8s\x00")); ok {
 		var unknown runtime.Unknown
-		err = unknown.Unmarshal(wrapped)
-		if err == nil {
-			err = options.Unmarshal(unknown.Raw)
-		}
+		_ = unknown.Unmarshal(wrapped)
+		_ = options.Unmarshal(unknown.Raw)
 	} else {
-		err = json.Unmarshal(raw, &options)
+		_ = json.Unmarshal(raw, &options)
 	}
-	return err == nil && slices.Contains(options.DryRun, metav1.DryRunAll)
+	return slices.Contains(options.DryRun, metav1.DryRunAll)
 }

@@ -52,9 +52,6 @@ func (s faultySubresource) Update(ctx context.Context, object client.Object, opt
 	made.DryRun = len(options.DryRun) > 0
 	made.uid = sent(object, options.SubResourceBody).GetUID()
 	return write(ctx, s.Faulty, made, written{object, options.SubResourceBody}, written.duplicate, func(w written) error {
-		if w.body == nil {
-			return s.next.Update(ctx, w.object, opts...)
-		}
 		return s.next.Update(ctx, w.object, append(slices.Clip(opts), client.WithSubResourceBody(w.body))...)
 	})
 }
@@ -69,9 +66,6 @@ func (s faultySubresource) Patch(ctx context.Context, object client.Object, patc
 		made.carry(patch.Data(sent(object, options.SubResourceBody)))
 	}
 	return write(ctx, s.Faulty, made, written{object, options.SubResourceBody}, written.duplicate, func(w written) error {
-		if w.body == nil {
-			return s.next.Patch(ctx, w.object, patch, opts...)
-		}
 		return s.next.Patch(ctx, w.object, patch, append(slices.Clip(opts), client.WithSubResourceBody(w.body))...)
 	})
 }
@@ -89,11 +83,11 @@ func sent(object, body client.Object) client.Object {
 type written struct{ object, body client.Object }
 
 func (w written) duplicate() (written, error) {
-	var err error
-	if w.object, err = copyObject(w.object); err == nil && w.body != nil {
-		w.body, err = copyObject(w.body)
+	w.object, _ = copyObject(w.object)
+	if w.body != nil {
+		w.body, _ = copyObject(w.body)
 	}
-	return w, err
+	return w, nil
 }
 
 func (s faultySubresource) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {

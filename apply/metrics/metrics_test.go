@@ -178,6 +178,30 @@ func TestNewBesideForeignMetrics(t *testing.T) {
 	}
 }
 
+// TestNewBesideOthersOfThatName: metrics that only look like ours are not counted into.
+func TestNewBesideOthersOfThatName(t *testing.T) {
+	first, err := metrics.New(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(struct{ prometheus.Collector }{first})
+	if m, err := metrics.New(registry); err == nil || m != nil {
+		t.Errorf("%v, %v; want an error", m, err)
+	}
+}
+
+// TestObservationsAreCheap: series are looked up once, whatever is observed in between.
+func TestObservationsAreCheap(t *testing.T) {
+	_, m := observed(t)
+	one := apply.UpdateObservation{FieldManager: "power", Kind: deployment, Verb: "Do", Result: "Success", Attempts: 1}
+	other := one
+	other.Verb = "Status"
+	if got := testing.AllocsPerRun(100, func() { m.ObserveUpdate(one); m.ObserveUpdate(other) }); got > 0 {
+		t.Errorf("%v allocations for two observations", got)
+	}
+}
+
 func TestConcurrentUse(t *testing.T) {
 	registry, m := observed(t)
 	var wg sync.WaitGroup

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"strings"
@@ -143,6 +144,18 @@ func (f *finder) isBool(e ast.Expr) bool {
 	return is.Value == nil && (is.Type == types.Typ[types.Bool] || is.Type == types.Typ[types.UntypedBool])
 }
 
+// isZero reports whether e is a constant that is zero already.
+func (f *finder) isZero(e ast.Expr) bool {
+	switch is := f.info.Types[e].Value; {
+	case is == nil:
+		return false
+	case is.Kind() == constant.String:
+		return constant.StringVal(is) == ""
+	default:
+		return constant.Sign(is) == 0
+	}
+}
+
 var otherBound = map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">"}
 
 // operator moves a bound by one, and adds what is subtracted.
@@ -219,7 +232,7 @@ func (f *finder) returned(n *ast.ReturnStmt) {
 			f.wrap(e, "(", fmt.Sprintf(") != coapplyMutant(%d)", f.add(n, "is negated")))
 		case f.text(kinds[i]) == "bool":
 			f.condition(e, true)
-		case text == "nil" || text == `""` || text == "0" || strings.HasSuffix(text, "{}"):
+		case text == "nil" || strings.HasSuffix(text, "{}") || f.isZero(e):
 		default:
 			f.wrap(e, fmt.Sprintf("coapplyMutantZero[%s](%d, func() %s { return ", f.text(kinds[i]), f.add(e, "is returned as zero"), f.text(kinds[i])), "})")
 		}

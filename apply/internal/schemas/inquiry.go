@@ -44,10 +44,7 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 		return
 	}
 	ended := make(chan struct{})
-	q.ended = ended
-	if q.failures == 0 {
-		q.patience = now.Add(inquiryPatience)
-	}
+	q.ended, q.patience = ended, now.Add(inquiryPatience)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), inquiryTimeout)
 		defer cancel()
@@ -69,23 +66,20 @@ func (q *inquiry) ask(request func(context.Context) (keep func(), err error), on
 	}()
 }
 
-// wait unlocks mu until the request under way, if any, has ended, patience is over, or the
-// context has ended.
-func (q *inquiry) wait(ctx context.Context) error {
-	ended, patience := q.ended, time.Until(q.patience)
-	if ended == nil || patience <= 0 || q.failures > 0 {
-		return ctx.Err()
+// wait unlocks mu until the request under way has ended, patience is over, or the context has
+// ended.
+func (q *inquiry) wait(ctx context.Context) {
+	if q.failures > 0 {
+		return
 	}
+	ended, patience := q.ended, time.Until(q.patience)
 	q.mu.Unlock()
 	defer q.mu.Lock()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case <-ended:
-	case <-timer.C:
+	case <-time.After(patience):
 	case <-ctx.Done():
 	}
-	return ctx.Err()
 }
 
 // withoutPanic returns a panic of request as an error: somebody else wrote the schema of a

@@ -29,7 +29,7 @@ type Set struct {
 	mu        sync.Mutex
 	index     inquiry
 	paths     map[string]openapi.GroupVersionWithContext // nil before the first index
-	documents map[schema.GroupVersion]*document          // of versions in the index
+	documents map[schema.GroupVersion]*document          // of versions asked for
 }
 
 // document is the schema of a group and version.
@@ -80,9 +80,7 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 		s.refresh(ctx)
 	}
 	if s.paths == nil {
-		if err := s.index.wait(ctx); err != nil {
-			return nil, err
-		}
+		s.index.wait(ctx)
 	}
 	path, ok := s.paths[pathOf(version)]
 	switch {
@@ -102,9 +100,7 @@ func (s *Set) Of(ctx context.Context, version schema.GroupVersion) (*Known, erro
 			s.refresh(ctx) // it may have another URL now
 		}
 		s.fetch(ctx, version, d, path)
-		if err := d.wait(ctx); err != nil {
-			return nil, err
-		}
+		d.wait(ctx)
 	}
 	if d.known == nil {
 		return nil, fmt.Errorf("the API server's schemas of %v: %w", version, d.unknown())
@@ -143,9 +139,6 @@ func (s *Set) keepIndex(paths map[string]openapi.GroupVersionWithContext) {
 		if d.known != nil && (!ok || path.ServerRelativeURL() != d.known.url) {
 			d.known.replaced.Store(true)
 			d.known = nil
-		}
-		if !ok {
-			delete(s.documents, version)
 		}
 	}
 }

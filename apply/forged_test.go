@@ -1,0 +1,51 @@
+package apply_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/apply"
+)
+
+// forged is the deployment when forger owns the replicas by fields that nobody can read.
+// noise changes with each version, and is not forger's.
+func forged(resourceVersion, fields string) *appsv1.Deployment {
+	d := web("uid-1", resourceVersion)
+	noise := `{"v` + resourceVersion + `":{}}`
+	older := entry("forger", "Update", "", `{"f:spec":{"f:v`+resourceVersion+`":{}}}`)
+	older.APIVersion = "apps/v1beta1"
+	d.ManagedFields = []metav1.ManagedFieldsEntry{
+		older, entry("forger", "Update", "", fields), {Manager: "forger", Operation: "Update", APIVersion: "apps/v1beta2"},
+		entry("forger", "Apply", "", noise), entry("forger", "Update", "status", noise), entry("other", "Update", "", noise),
+	}
+	return d
+}
+
+// TestForgedOwner: the server names it in a conflict; while its fields stay as they are, it is
+// known to be still there.
+func TestForgedOwner(t *testing.T) {
+	const fields, pinned = `{"spec":{}}`, "PATCH uid=uid-1"
+	named := conflict(cause(".spec.replicas", `"forger" using apps/v1`))
+	s := newScript(t, []step{
+		{"PATCH", named}, {"GET", ok(forged("7", fields))}, {"PATCH", named}, {pinned, ok(forged("8", fields))},
+		{pinned, ok(forged("9", fields))},
+		{pinned, ok(forged("10", `{"specs":{}}`))}, {"PATCH", ok(forged("10", `{"specs":{}}`))},
+	})
+	applier := s.applier(relinquish, nil)
+	relinquished := []string{"Relinquish .spec.replicas to 3: owned by forger/Update with 5"}
+	for i, want := range []struct {
+		conflicts []string
+		unread    int
+	}{{relinquished, 5}, {relinquished, 5}, {nil, 0}} {
+		outcome, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.conflicts, texts(outcome.Conflicts)); diff != "" || len(outcome.Unread) != want.unread {
+			t.Errorf("apply %d: %d entries unread, want %d; conflicts (-want +got):\n%s", i+1, len(outcome.Unread), want.unread, diff)
+		}
+	}
+}
