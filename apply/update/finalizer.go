@@ -77,7 +77,6 @@ func verifyRemoved(ref apply.ObjectRef, answer client.Object, finalizer string) 
 	return remains
 }
 
-// validFinalizer returns an error for a name that no API server would take.
 // ValidFinalizer returns an error for a name that EnsureFinalizer refuses, without a request.
 func ValidFinalizer(name string) error {
 	if err := qualified(name); err != nil || strings.Contains(name, "/") {
@@ -86,6 +85,7 @@ func ValidFinalizer(name string) error {
 	return fmt.Errorf("finalizer %q: the name needs a domain, such as example.com/%s", name, name)
 }
 
+// qualified returns an error for a name that no API server would take.
 func qualified(name string) error {
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
 		return fmt.Errorf("finalizer %q: %s", name, strings.Join(problems, "; "))
