@@ -115,6 +115,19 @@ type otherFields struct {
 
 func (*otherFields) IsApplyConfiguration() {}
 
+// looseConfig is somebody's own unstructured configuration.
+type looseConfig struct{ *unstructured.Unstructured }
+
+func (looseConfig) IsApplyConfiguration() {}
+
+// ownMetadata has metadata of another type than generated configurations.
+type ownMetadata struct {
+	metav1ac.TypeMetaApplyConfiguration
+	Metadata map[string]any `json:"metadata"`
+}
+
+func (*ownMetadata) IsApplyConfiguration() {}
+
 func (*ownJSON) MarshalJSON() ([]byte, error) {
 	return []byte(`{"apiVersion":"v1","kind":"Other","metadata":{"name":"other"}}`), nil
 }
@@ -131,7 +144,10 @@ func TestObjectOfOddConfigurations(t *testing.T) {
 		"no metadata":        &corev1ac.ConfigMapApplyConfiguration{},
 		"a map":              &mapConfig{"apiVersion": "v1"},
 		"no fields":          &noFields{},
-		"other fields":       &otherFields{Kind: "Thing"},
+		"other fields":       &otherFields{"Thing", metav1ac.ObjectMeta().WithName("a")},
+		"a nil unstructured": (*looseConfig)(nil),
+		"no pointer":         looseConfig{},
+		"a broken kind":      corev1ac.ConfigMap("a", "shop").WithKind("Thing\xff"),
 		"a broken name":      corev1ac.ConfigMap("a\xff", "shop"),
 		"a broken namespace": corev1ac.ConfigMap("a", "shop\xff"),
 		"a broken uid":       corev1ac.ConfigMap("a", "shop").WithUID("\xff"),
@@ -200,7 +216,9 @@ func TestIntentSetsOwner(t *testing.T) {
 		"unstructured, empty":      {untyped(map[string]any{"ownerReferences": []any{}}), false},
 		"unstructured, no list":    {untyped(map[string]any{"ownerReferences": map[string]any{"uid": "u"}}), true},
 		"unstructured, none":       {untyped(map[string]any{}), false},
-		"not to be read":           {nil, true},
+		"in metadata of its own": {&ownMetadata{*metav1ac.TypeMeta().WithAPIVersion("v1").WithKind("ConfigMap"),
+			map[string]any{"name": "a", "ownerReferences": []any{map[string]any{"uid": "u"}}}}, true},
+		"not to be read": {nil, true},
 	} {
 		if got := (Intent{Config: c.config}).SetsOwner(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -227,7 +245,7 @@ func TestIntentWithLabel(t *testing.T) {
 	} {
 		got, err := Intent{Config: c.config, MustExist: true}.WithLabel("part-of", "shop")
 		invalid := (*IntentError)(nil)
-		if (err == nil) != (c.err == "") || err != nil && (!errors.As(err, &invalid) || !strings.Contains(err.Error(), c.err)) {
+		if (err == nil) != (c.err == "") || err != nil && (!errors.As(err, &invalid) || strings.Count(err.Error(), "invalid intent") != 1 || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %v, want %q", name, err, c.err)
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
@@ -42,6 +43,11 @@ func TestSubresources(t *testing.T) {
 		"of an object that went": {
 			reason: "the object that was meant is gone", intent: pinned,
 			steps: []step{{"PATCH uid=uid-1", notFound()}}, attempts: 1, err: apply.ErrUIDMismatch,
+		},
+		"status, with a body": {
+			reason: "a kind of its own says what its fields are",
+			intent: apply.Intent{Config: appsv1ac.Deployment("web", "shop"), Subresource: "status", Body: scale(3)},
+			steps:  []step{{"PATCH", at("/status", ok(scaleOf("uid-1", "8")))}}, attempts: 1, action: apply.Configured,
 		},
 		"that there is not": {
 			reason: "a missing subresource is no missing object", intent: status,
@@ -82,7 +88,8 @@ func scaleOf(uid, resourceVersion string) map[string]any {
 func TestScaleBody(t *testing.T) {
 	s := newScript(t, []step{{"PATCH uid=uid-1", ok(scaleOf("uid-1", "8"))}})
 	_, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{
-		Config: appsv1ac.Deployment("web", "shop"), UID: "uid-1", Subresource: "scale", Body: scale(3),
+		Config: appsv1ac.Deployment("web", "shop").WithUID("uid-1"), UID: "uid-1", Subresource: "scale",
+		Body: scale(3).WithName("web").WithNamespace("shop"),
 	})
 	want := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web","namespace":"shop","uid":"uid-1"},"spec":{"replicas":3}}`
 	if got := canonical(t, s.bodies[0]); err != nil || got != want {
@@ -133,7 +140,11 @@ func TestInvalidSubresources(t *testing.T) {
 	read.ObjectMetaApplyConfiguration = metav1ac.ObjectMeta().WithResourceVersion("7")
 	noKind := scale(1)
 	noKind.Kind = nil
+	noVersion := scale(1)
+	noVersion.APIVersion = nil
 	elsewhere := scale(1).WithNamespace("other")
+	status := appsv1ac.Deployment("web", "shop").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
+	twice := appsv1ac.Deployment("web", "shop").WithUID("uid-1")
 	for name, test := range map[string]struct {
 		intent apply.Intent
 		says   string
@@ -148,12 +159,16 @@ func TestInvalidSubresources(t *testing.T) {
 			apply.Intent{Config: named, Subresource: "scale", Body: loose(map[string]any{"apiVersion": "v1", "kind": "S", "metadata": "x"})},
 			"its metadata is no object",
 		},
-		"no status":      {apply.Intent{Config: named, Subresource: "status"}, "it is for the status, and sets none"},
-		"a spec as well": {apply.Intent{Config: threeReplicas().WithStatus(appsv1ac.DeploymentStatus()), Subresource: "status"}, "sets spec as well"},
-		"a path":         {apply.Intent{Config: named, Subresource: "status/../x"}, "cannot be part of a URL"},
-		"two uids": {
-			apply.Intent{Config: appsv1ac.Deployment("web", "shop").WithUID("uid-1"), UID: "uid-2"}, "two uids",
-		},
+		"no status":                 {apply.Intent{Config: named, Subresource: "status"}, "it is for the status, and sets none"},
+		"a spec as well":            {apply.Intent{Config: threeReplicas().WithStatus(appsv1ac.DeploymentStatus()), Subresource: "status"}, "sets spec as well"},
+		"a path":                    {apply.Intent{Config: named, Subresource: "status/../x"}, "cannot be part of a URL"},
+		"a body without version":    {apply.Intent{Config: named, Subresource: "scale", Body: noVersion}, "the body: apiVersion and kind"},
+		"a body of another name":    {apply.Intent{Config: named, Subresource: "scale", Body: scale(1).WithName("other")}, "names another object, other"},
+		"a status that belongs":     {apply.Intent{Config: status, Subresource: "status", Belongs: isBornOurs}, "Belongs is for the object itself"},
+		"two uids":                  {apply.Intent{Config: twice, UID: "uid-2"}, "two uids"},
+		"two uids and a body":       {apply.Intent{Config: twice, UID: "uid-2", Subresource: "scale", Body: scale(1)}, "two uids"},
+		"two uids and Belongs":      {apply.Intent{Config: twice, UID: "uid-2", Subresource: "status", Belongs: isBornOurs}, "two uids"},
+		"two uids and a wrong Read": {apply.Intent{Config: twice, UID: "uid-2", Read: &appsv1.Deployment{}}, "two uids"},
 	} {
 		outcome, err := newScript(t, nil).applier(force, cache{}).Apply(t.Context(), test.intent)
 		if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), test.says) || outcome.Requests != 0 {
