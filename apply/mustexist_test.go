@@ -2,7 +2,12 @@ package apply_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"coapply.dev/apply"
 )
@@ -113,6 +118,35 @@ func TestMustExist(t *testing.T) {
 			err: apply.ErrRefused,
 		},
 	})
+}
+
+// The errors say which object was meant, and what is wrong with the cache.
+func TestMustExistSaysWhy(t *testing.T) {
+	mismatch := (*apply.UIDMismatchError)(nil)
+	s := newScript(t, []step{{"PATCH uid=uid-1", otherUID()}})
+	_, err := s.applier(force, cache{object: web("uid-1", "7")}).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
+	if !errors.As(err, &mismatch) || mismatch.Object.UID != "uid-1" {
+		t.Errorf("%v of %+v; want it of uid-1", err, mismatch)
+	}
+	broken := cache{err: errors.New("the cache is not started")}
+	_, err = newScript(t, nil).applier(force, broken).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
+	if err == nil || !strings.Contains(err.Error(), "the cache is not started") {
+		t.Errorf("%v; want it to say what the cache says", err)
+	}
+}
+
+// What is missing is named as rights name it.
+func TestMissingRightNamesTheResource(t *testing.T) {
+	var log strings.Builder
+	ctx := logr.NewContext(t.Context(), funcr.New(func(_, text string) { log.WriteString(text) }, funcr.Options{}))
+	s := newScript(t, []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}})
+	refused := cache{err: apierrors.NewForbidden(deployments, "web", errors.New("no get"))}
+	if _, err := s.applier(force, refused).Apply(ctx, apply.Intent{Config: threeReplicas(), MustExist: true}); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(log.String(), `"resource"="deployments.apps"`) {
+		t.Error(log.String())
+	}
 }
 
 // Without a cache the uid is read from the server, and the request counts.
