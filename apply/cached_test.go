@@ -18,6 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"coapply.dev/apply/steady"
+	"coapply.dev/internal/recent"
 )
 
 // unsynced is a cache whose informers do not get their objects, unless the one inside
@@ -27,6 +30,7 @@ type unsynced struct {
 
 	synced bool
 	err    error // instead of no answer
+	slow   bool  // no informer is waited for
 	reads  int
 }
 
@@ -39,6 +43,9 @@ func (c *unsynced) Get(ctx context.Context, key client.ObjectKey, object client.
 		return c.err
 	}
 	<-ctx.Done()
+	if c.slow {
+		return ctx.Err()
+	}
 	return apierrors.NewTimeoutError("failed waiting for *v1.Deployment Informer to sync", 0)
 }
 
@@ -103,6 +110,26 @@ func TestMissingRights(t *testing.T) {
 			t.Errorf("%+v after %v, %v", outcome, waited, err)
 		}
 		m.wantToldOnce()
+		a.config.Steady.proven = recent.New[steady.Key, *proven](1) // what was proven is looked at twice
+		m.log, cache.synced = nil, false                            // a right is taken away
+		m.wantSent(10, 1)
+		m.wantToldOnce()
+		cache.err = apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web")
+		m.wantSent(1, 0)
+		m.log, cache.err = nil, nil // the cache had answered: there is no such object
+		m.wantSent(10, 1)
+		m.wantToldOnce()
+	})
+}
+
+// TestSlowCache: a read that is slow for another reason is no missing right.
+func TestSlowCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &missingRights{T: t, Applier: newUnknowingApplier(t, &unsynced{slow: true})}
+		m.wantSent(3, 3)
+		if len(m.log) > 0 {
+			t.Errorf("told: %v", m.log)
+		}
 	})
 }
 

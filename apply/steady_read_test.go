@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,8 +92,18 @@ func TestSteadySecret(t *testing.T) {
 	if _, err := a.Apply(ctx, Intent{Config: client.ApplyConfigurationFromUnstructured(intent), Read: read}); err == nil {
 		t.Error("it was to be sent")
 	}
-	if all := strings.Join(log, "\n"); !strings.Contains(all, "not steady") || strings.Contains(all, "hunter2") {
+	if all := strings.Join(log, "\n"); !strings.Contains(all, `"because"="(hidden)"`) || strings.Contains(all, "hunter2") {
 		t.Error(all)
+	}
+	cache := &shopCache{}
+	log = nil
+	a = newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	if _, err := a.Apply(ctx, Intent{Config: shop().WithLabels(map[string]string{"a": "b"})}); err == nil {
+		t.Error("it was to be sent")
+	}
+	if all := strings.Join(log, "\n"); !strings.Contains(all, `"because"="its values are not those of the intent"`) {
+		t.Errorf("of a Deployment the reason is told: %s", all)
 	}
 }
 
@@ -100,10 +111,14 @@ func TestSteadySecret(t *testing.T) {
 type countingServer struct {
 	openapi.Client
 	paths, documents int
+	err              error // of all paths
 }
 
 func (s *countingServer) Paths() (map[string]openapi.GroupVersion, error) {
 	s.paths++
+	if s.err != nil {
+		return nil, s.err
+	}
 	all, err := s.Client.Paths()
 	for path, version := range all {
 		all[path] = countedVersion{version, s}
@@ -140,7 +155,38 @@ func TestSteadyExpires(t *testing.T) {
 		if server.paths < 2 || server.paths > 4 {
 			t.Errorf("asked for schemas %d times in 40 minutes", server.paths)
 		}
+		server.Client = noSchemas{server.Client}
+		time.Sleep(12 * time.Minute)
+		_, _ = a.Apply(t.Context(), Intent{Config: shop()}) // asks again, in the background
+		synctest.Wait()
+		wantSteady(t, a, Intent{Config: shop()}, false)
 	})
+}
+
+// noSchemas is a server that has lost its kinds.
+type noSchemas struct{ openapi.Client }
+
+func (noSchemas) Paths() (map[string]openapi.GroupVersion, error) { return nil, nil }
+
+// TestSteadyWithoutSchemas: what cannot be proven is sent.
+func TestSteadyWithoutSchemas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := &shopCache{}
+		a := newUnknowingApplier(t, cache)
+		cache.deployment = applied(t, a)
+		a.config.Steady.schemas = schemas.New(&countingServer{err: errors.New("no right to read schemas")})
+		wantSteady(t, a, Intent{Config: shop()}, false)
+	})
+}
+
+// TestNewSteadyState: what is left out is named, not found missing by the first apply.
+func TestNewSteadyState(t *testing.T) {
+	if _, err := NewSteadyState(nil, openapitest.NewEmbeddedFileClient()); err == nil || !strings.Contains(err.Error(), "a reader is needed") {
+		t.Error(err)
+	}
+	if _, err := NewSteadyState(&shopCache{}, nil); err == nil || !strings.Contains(err.Error(), "schemas are needed") {
+		t.Error(err)
+	}
 }
 
 // TestSteadyKubectl: to an apply of that name the server adds its annotation.

@@ -12,8 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/fieldowners"
 )
 
 // TestSteady takes what was proven, changes the object, and asks again: the process that
@@ -104,6 +107,9 @@ func TestSteadyIntent(t *testing.T) {
 		"as it is":            {Intent{Config: shop()}, true},
 		"its uid":             {Intent{Config: shop(), UID: cache.deployment.UID}, true},
 		"it must exist":       {Intent{Config: shop(), MustExist: true}, true},
+		"it must exist, more": {Intent{Config: shop().WithLabels(map[string]string{"a": "b"}), MustExist: true}, false},
+		"ours":                {Intent{Config: shop(), Belongs: isAnybodys}, true},
+		"somebody else's":     {Intent{Config: shop(), Belongs: isNobodys}, false},
 		"another uid":         {Intent{Config: shop(), UID: "another"}, false},
 		"a field more":        {Intent{Config: shop().WithAnnotations(map[string]string{"a": "b"})}, false},
 		"a field less":        {Intent{Config: appsv1ac.Deployment("web", "shop").WithLabels(shop().Labels)}, false},
@@ -113,6 +119,10 @@ func TestSteadyIntent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { wantSteady(t, newShopApplier(t, cache), c.intent, c.steady) })
 	}
+	wantSteady(t, a, Intent{Config: shop()}, true)
+	wantSteady(t, a, Intent{Config: shop(), Belongs: isNobodys}, false) // whatever was proven
+	a = newShopApplier(t, cache)
+	wantSteady(t, a, Intent{Config: shop()}, true)
 	for _, read := range []client.Object{other, (*appsv1.Deployment)(nil)} {
 		if _, err := a.Apply(t.Context(), Intent{Config: shop(), Read: read}); !errors.As(err, new(*IntentError)) {
 			t.Errorf("read %v: %v", read, err)
@@ -120,7 +130,31 @@ func TestSteadyIntent(t *testing.T) {
 	}
 }
 
-// TestSteadyLeavesTheCacheAlone: what is read without a copy is not written to.
+func isAnybodys(client.Object) bool { return true }
+func isNobodys(client.Object) bool  { return false }
+
+// TestSteadyContract: what was taken from us by a wipe of managed fields is taken back, though
+// we own it as well by now.
+func TestSteadyContract(t *testing.T) {
+	for _, c := range []struct {
+		intent Intent
+		steady bool
+	}{{Intent{Config: shop()}, true}, {Intent{Config: shop(), Belongs: isAnybodys}, false}} {
+		cache := &shopCache{}
+		a := newShopApplier(t, cache)
+		a.contract = map[schema.GroupKind][]fieldowners.Path{shopKind.GroupKind(): {fieldowners.MustParsePath(".spec.revisionHistoryLimit")}}
+		cache.deployment = applied(t, a)
+		wantSteady(t, a, c.intent, true)
+		wiped := cache.deployment.DeepCopy()
+		wiped.ResourceVersion = "1001"
+		wiped.ManagedFields[0] = metav1.ManagedFieldsEntry{Manager: fieldowners.BeforeFirstApply, Operation: metav1.ManagedFieldsOperationUpdate,
+			APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:revisionHistoryLimit":{}}}`)}
+		cache.deployment = wiped
+		wantSteady(t, a, c.intent, c.steady)
+	}
+}
+
+// TestSteadyLeavesTheCacheAlone: what is read without a copy is not written to, and it is read once.
 func TestSteadyLeavesTheCacheAlone(t *testing.T) {
 	cache := &shopCache{}
 	a := newShopApplier(t, cache)
@@ -130,6 +164,12 @@ func TestSteadyLeavesTheCacheAlone(t *testing.T) {
 	if cache.reads != 1 || cache.deployment.Kind != before.Kind || len(cache.deployment.ManagedFields) != len(before.ManagedFields) ||
 		!maps.Equal(cache.deployment.Labels, before.Labels) {
 		t.Errorf("%d reads, then %+v", cache.reads, cache.deployment)
+	}
+	before.ResourceVersion, before.Labels["tier"] = "1001", "other"
+	cache.deployment = before
+	wantSteady(t, a, Intent{Config: shop()}, false)
+	if cache.reads != 2 {
+		t.Errorf("%d reads for two applies", cache.reads)
 	}
 }
 

@@ -31,6 +31,7 @@ func TestOwnWrites(t *testing.T) {
 		"a lost answer":         {[]error{lost}, "9999", false},
 		"etcd died":             {[]error{died}, "9999", false},
 		"cancelled":             {[]error{context.Canceled}, "9999", false},
+		"refused, no version":   {[]error{refused}, "x", false},
 		"lost, then refused":    {[]error{lost, refused}, "9999", false},
 		"lost, then landed":     {[]error{lost, nil}, "2000", true},
 		"landed, then refused":  {[]error{nil, refused}, "1999", false},
@@ -59,6 +60,26 @@ func TestOwnWrites(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDryRunIsNoWrite: what a plan sends changes nothing that was read.
+func TestDryRunIsNoWrite(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	wantSteady(t, a, Intent{Config: shop()}, true)
+	encoded, err := encode(Intent{Config: shop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, call := a.begin(t.Context())
+	call.dryRun = true
+	call.about(encoded)
+	known := call.sending(encoded)
+	wantSteady(t, a, Intent{Config: shop()}, true)
+	call.ref.ResourceVersion = "2000"
+	known(nil)
+	wantSteady(t, a, Intent{Config: shop()}, true)
 }
 
 func mustUnstructured(object any) map[string]any {
