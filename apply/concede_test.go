@@ -60,6 +60,16 @@ func TestConcede(t *testing.T) {
 			},
 			attempts: 3, action: apply.Configured, conflicts: []string{sharedReplicas},
 		},
+		"a shared value moves on, and owners are not shown": {
+			reason: "it is the live value that is adopted, then, too",
+			policy: share,
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
+				{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(ownersHidden(web("uid-1", "8")))},
+				{"PATCH uid=uid-1", ok(web("uid-1", "9"))},
+			},
+			attempts: 3, action: apply.Configured, conflicts: []string{sharedReplicas},
+		},
 		"force the one and relinquish the other": {
 			reason: "what is left is judged before it is forced",
 			policy: relinquish.At(".spec.paused", apply.Force),
@@ -150,6 +160,11 @@ func TestConcede(t *testing.T) {
 	})
 }
 
+func ownersHidden(deployment *appsv1.Deployment) *appsv1.Deployment {
+	deployment.ManagedFields = nil
+	return deployment
+}
+
 func withReplicas(replicas *int32, deployment *appsv1.Deployment) *appsv1.Deployment {
 	deployment.Spec.Replicas = replicas
 	return deployment
@@ -219,12 +234,19 @@ func TestItemsOfOursStay(t *testing.T) {
 	} {
 		s := newScript(t, []step{
 			{"PATCH", conflict(image)}, {"GET", ok(live(test.ours))}, {"PATCH uid=uid-1", ok(live(test.ours))},
+			{"PATCH uid=uid-1", ok(live(test.ours))},
 		})
+		applier := s.applier(relinquish, nil)
 		config := appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().
 			WithTemplate(corev1ac.PodTemplateSpec().WithSpec(corev1ac.PodSpec().
 				WithContainers(corev1ac.Container().WithName("web").WithImage("ours")))))
-		if _, err := s.applier(relinquish, nil).Apply(t.Context(), apply.Intent{Config: config}); err != nil {
-			t.Fatal(err)
+		for range 2 {
+			if _, err := applier.Apply(t.Context(), apply.Intent{Config: config}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.bodies[2] != s.bodies[1] {
+			t.Errorf("%s: sent %s, and from memory %s", reason, s.bodies[1], s.bodies[2])
 		}
 		var sent struct{ Spec any }
 		if err := json.Unmarshal([]byte(s.bodies[1]), &sent); err != nil {

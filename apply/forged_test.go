@@ -49,3 +49,28 @@ func TestForgedOwner(t *testing.T) {
 		}
 	}
 }
+
+// TestForgedOwnerOfOne: that one field's owner cannot be read says nothing about another field.
+func TestForgedOwnerOfOne(t *testing.T) {
+	const pinned = "PATCH uid=uid-1"
+	both := func(resourceVersion string) answer {
+		d := forged(resourceVersion, `{"spec":{}}`)
+		d.ManagedFields = append(d.ManagedFields, entry("kubectl", "Apply", "", `{"f:spec":{"f:paused":{}}}`))
+		return ok(d)
+	}
+	named := conflict(kubectlPause, cause(".spec.replicas", `"forger" using apps/v1`))
+	s := newScript(t, []step{
+		{"PATCH", named}, {"GET", both("7")}, {"PATCH", named}, {pinned, both("8")}, {pinned, both("9")}, {pinned, both("10")},
+	})
+	applier := s.applier(relinquish, nil)
+	want := []string{"Relinquish .spec.paused to false: owned by kubectl/Apply with true", "Relinquish .spec.replicas to 3: owned by forger/Update with 5"}
+	for i := range 3 {
+		outcome, err := applier.Apply(t.Context(), apply.Intent{Config: replicasAndPause()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, texts(outcome.Conflicts)); diff != "" {
+			t.Errorf("apply %d: conflicts (-want +got):\n%s", i+1, diff)
+		}
+	}
+}

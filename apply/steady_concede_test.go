@@ -1,9 +1,16 @@
 package apply
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/content"
 	"coapply.dev/fieldowners"
@@ -15,33 +22,10 @@ import (
 func TestSteadyGaveWay(t *testing.T) {
 	cache := &shopCache{}
 	a := newShopApplier(t, cache)
-	a.config.Policy = OnConflict(Relinquish)
-	cache.deployment = applied(t, a) // replicas are the autoscaler's
-	wanted := shop()
-	wanted.Spec.WithReplicas(5)
-	intent := Intent{Config: wanted}
+	cache.deployment = applied(t, a)
+	intent := fiveReplicas()
 	wantSteady(t, a, intent, false)
-
-	encoded, err := encode(intent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, err := content.Copy(cache.deployment)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, c := a.begin(t.Context())
-	c.about(encoded)
-	gave := concessions{}.concede(Conflict{
-		Manager: fieldowners.Manager{Name: "autoscaler", Operation: metav1.ManagedFieldsOperationApply},
-		Path:    fieldowners.MustParsePath(".spec.replicas"), ServerPath: ".spec.replicas", Decision: Relinquish,
-	}, encoded, live)
-	settled, still := c.stillCalledFor(settlement{concessions: gave}, live)
-	if !still {
-		t.Fatal("the replicas are not the autoscaler's")
-	}
-	c.rememberAs(settled.concessions, live.GetUID())
-	a.config.Steady.written = recent.New[writtenKey, written](1) // the test's server never answers
+	giveWay(t, a, intent, cache.deployment)
 
 	want := func(what string, remembered ...bool) {
 		t.Helper()
@@ -66,4 +50,88 @@ func TestSteadyGaveWay(t *testing.T) {
 	gone.ResourceVersion, gone.ManagedFields = "1002", gone.ManagedFields[2:]
 	cache.deployment = gone
 	wantSteady(t, a, intent, false)
+}
+
+// fiveReplicas is an intent whose replicas are the autoscaler's.
+func fiveReplicas() Intent {
+	wanted := shop()
+	wanted.Spec.WithReplicas(5)
+	return Intent{Config: wanted}
+}
+
+// giveWay makes the applier remember that the intent left the replicas to the autoscaler.
+func giveWay(t *testing.T, a *Applier, intent Intent, object client.Object) {
+	t.Helper()
+	a.config.Policy = OnConflict(Relinquish)
+	encoded, err := encode(intent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := content.Copy(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, c := a.begin(t.Context())
+	c.about(encoded)
+	gave := concessions{}.concede(Conflict{
+		Manager: fieldowners.Manager{Name: "autoscaler", Operation: metav1.ManagedFieldsOperationApply},
+		Path:    fieldowners.MustParsePath(".spec.replicas"), ServerPath: ".spec.replicas", Decision: Relinquish,
+	}, encoded, live)
+	settled, still := c.stillCalledFor(settlement{concessions: gave}, live)
+	if !still {
+		t.Fatal("the replicas are not the autoscaler's")
+	}
+	c.rememberAs(settled.concessions, live.GetUID())
+	a.config.Steady.written = recent.New[writtenKey, written](1) // the test's server never answers
+}
+
+// TestSteadyGivesWayNoMore: what is left of the intent is sent once something has changed.
+func TestSteadyGivesWayNoMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*appsv1.Deployment)
+		says   string // in the log
+	}{
+		"a value of ours":   {func(d *appsv1.Deployment) { d.Labels["tier"] = "other" }, "its values are not those of the intent"},
+		"made anew":         {func(d *appsv1.Deployment) { d.UID = "another" }, ""},
+		"the owner lets go": {func(d *appsv1.Deployment) { d.ManagedFields = d.ManagedFields[1:] }, "others own these fields now"},
+		"no managed fields": {func(d *appsv1.Deployment) { d.ManagedFields = nil }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache := &shopCache{}
+			a := newShopApplier(t, cache)
+			cache.deployment = applied(t, a)
+			giveWay(t, a, fiveReplicas(), cache.deployment)
+			wantSteady(t, a, fiveReplicas(), true)
+			cache.deployment = cache.deployment.DeepCopy()
+			cache.deployment.ResourceVersion = "1001"
+			c.change(cache.deployment)
+			var log strings.Builder
+			ctx := logr.NewContext(t.Context(), funcr.New(func(_, text string) { log.WriteString(text) }, funcr.Options{Verbosity: 1}))
+			if outcome, err := a.Apply(ctx, fiveReplicas()); !errors.Is(err, errSent) || !strings.Contains(log.String(), c.says) {
+				t.Errorf("%+v, %v; want it sent, and %q in the log: %s", outcome, err, c.says, log.String())
+			}
+		})
+	}
+}
+
+// TestSteadyGivesWayEmptyList: an empty list may or may not be part of what is left, so the
+// intent is sent.
+func TestSteadyGivesWayEmptyList(t *testing.T) {
+	a := newShopApplier(t, &shopCache{})
+	for field, steady := range map[string]bool{"tolerations": false, "nodeName": true} {
+		content := map[string]any{"tolerations": []any{}, "nodeName": "node"}[field]
+		wanted := &unstructured.Unstructured{Object: mustUnstructured(fiveReplicas().Config)}
+		read := unstructuredOf(t, applied(t, a))
+		for _, object := range []*unstructured.Unstructured{wanted, &read} {
+			if err := unstructured.SetNestedField(object.Object, content, "spec", "template", "spec", field); err != nil {
+				t.Fatal(err)
+			}
+		}
+		entries := read.GetManagedFields()
+		disown(&entries[2], `"f:terminationGracePeriodSeconds":{}`, `"f:terminationGracePeriodSeconds":{},"f:`+field+`":{}`)
+		read.SetManagedFields(entries)
+		intent := Intent{Config: client.ApplyConfigurationFromUnstructured(wanted), Read: &read}
+		giveWay(t, a, intent, &read)
+		wantSteady(t, a, intent, steady)
+	}
 }
