@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -197,6 +198,22 @@ func TestWhatIsSentOfAnIntent(t *testing.T) {
 				t.Errorf("the caller's configuration was written to:\n%s", diff)
 			}
 		})
+	}
+}
+
+// An item of a list that is not there is left out, not sent as nothing.
+func TestItemThatIsNotThere(t *testing.T) {
+	live := web("uid-1", "7")
+	live.ManagedFields[1] = entry("kubectl", "Apply", "", `{"f:metadata":{"f:finalizers":{"v:\"example.com/a\"":{}}}}`)
+	s := newScript(t, []step{
+		{"PATCH", conflict(cause(`.metadata.finalizers[="example.com/a"]`, `"kubectl"`))}, {"GET", ok(live)}, {"PATCH uid=uid-1", ok(live)},
+	})
+	config := appsv1ac.Deployment("web", "shop").WithFinalizers("example.com/a")
+	if _, err := s.applier(relinquish, nil).Apply(t.Context(), apply.Intent{Config: config}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(s.bodies[1], "finalizers") {
+		t.Errorf("sent %s", s.bodies[1])
 	}
 }
 
