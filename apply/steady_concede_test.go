@@ -119,11 +119,11 @@ func TestSteadyGivesWayNoMore(t *testing.T) {
 func TestSteadyGivesWayEmptyList(t *testing.T) {
 	a := newShopApplier(t, &shopCache{})
 	for field, steady := range map[string]bool{"tolerations": false, "nodeName": true} {
-		content := map[string]any{"tolerations": []any{}, "nodeName": "node"}[field]
+		value := map[string]any{"tolerations": []any{}, "nodeName": "node"}[field]
 		wanted := &unstructured.Unstructured{Object: mustUnstructured(fiveReplicas().Config)}
 		read := unstructuredOf(t, applied(t, a))
 		for _, object := range []*unstructured.Unstructured{wanted, &read} {
-			if err := unstructured.SetNestedField(object.Object, content, "spec", "template", "spec", field); err != nil {
+			if err := unstructured.SetNestedField(object.Object, value, "spec", "template", "spec", field); err != nil {
 				t.Fatal(err)
 			}
 		}
