@@ -55,6 +55,10 @@ func TestRelease(t *testing.T) {
 			object: webAt(""), want: apply.Unchanged, attempts: 1,
 			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}},
 		},
+		"two entries of ours": {
+			object: webAt(""), want: apply.Configured, attempts: 1, // one apply gives up both
+			steps: []step{{"GET", ok(ours("uid-1", "7", "", ""))}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))}},
+		},
 		"what is owned by Update stays": {
 			object: webAt(""), want: apply.Unchanged,
 			steps: []step{{"GET", ok(ours("uid-1", "7"))}},
