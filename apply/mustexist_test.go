@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"coapply.dev/apply"
@@ -131,4 +132,13 @@ func TestMustExistWithoutCache(t *testing.T) {
 			action: apply.Unchanged, attempts: 1,
 		},
 	})
+}
+
+// TestMustExistSaysWhatFailed: a cache that fails is not an object without uid.
+func TestMustExistSaysWhatFailed(t *testing.T) {
+	broken := cache{err: errors.New("the cache is not started")}
+	_, err := newScript(t, nil).applier(apply.Policy{}, broken).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
+	if err == nil || !strings.Contains(err.Error(), "reading it: the cache is not started") {
+		t.Error(err)
+	}
 }
