@@ -158,6 +158,15 @@ func TestConcede(t *testing.T) {
 			attempts: 2, err: apply.ErrRefused,
 			conflicts: []string{`Relinquish .spec.template.spec.containers[name="side"].image to "ours": owned by kubectl/Apply with "theirs"`},
 		},
+		"owners that the object does not show, and then no owner": {
+			reason: "what was judged is told beside an answer that cannot be",
+			policy: relinquish,
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(ofOthers("uid-1", "7"))}, {"PATCH", conflict(cause(".spec.replicas", "somebody"))},
+			},
+			attempts: 2, err: apply.ErrRefused,
+			conflicts: []string{"Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with null"},
+		},
 		"a value that is not there": {
 			reason: "hpa owns the field and the object has no value: there is none to adopt",
 			policy: share,

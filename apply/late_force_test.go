@@ -92,6 +92,19 @@ func TestForceThatComesLate(t *testing.T) {
 			},
 			action: apply.Configured, attempts: 3,
 		},
+		"stale, then an answer that cannot be read": {
+			reason: "what was judged before is told",
+			policy: force,
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)},
+				{"GET", ok(web("uid-1", "7"))},
+				{"PATCH", conflict(hpaReplicas)},
+				{"PATCH uid=uid-1 resourceVersion=7 force", stale()},
+				{"GET", ok(web("uid-1", "8"))},
+				{"PATCH", conflict(cause(".spec.replicas", "somebody"))},
+			},
+			attempts: 4, err: apply.ErrRefused, conflicts: []string{forcedReplicas},
+		},
 		"deleted before the force": {
 			reason: "the uid keeps the force from creating an object",
 			policy: force,
