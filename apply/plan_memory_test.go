@@ -1,7 +1,6 @@
 package apply_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -89,7 +88,7 @@ func TestPlanOfAScale(t *testing.T) {
 func TestPlanOfAnAbsentObject(t *testing.T) {
 	s := newScript(t, []step{{"GET", notFound()}, {"GET", notFound()}})
 	plan, err := s.planner(apply.Config{}, true).Plan(t.Context(), apply.Intent{Config: threeReplicas(), UID: "uid-1", MustExist: true})
-	if err != nil || plan.Action != apply.Absent || plan.Object.UID != "" || !errors.Is(plan.Refused, nil) {
+	if err != nil || plan.Action != apply.Absent || plan.Object.UID != "" || plan.Refused != nil {
 		t.Errorf("%+v, %v", plan, err)
 	}
 }
