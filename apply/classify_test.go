@@ -146,6 +146,7 @@ func TestErrorTexts(t *testing.T) {
 		"Deployment shop/web is refused: errors: .spec.a: not declared .spec.b: not declared":                                      &apply.RefusedError{Object: webRef(), Err: lines},
 		"writing Deployment shop/web failed for the moment: errors: .spec.a: not declared .spec.b: not declared":                   &apply.RetryableError{Object: webRef(), Err: lines},
 		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; what has its name now was left alone":             &apply.UIDMismatchError{Object: webRef(), Err: lines},
+		"uid mismatch: Deployment shop/web was deleted or recreated; what has its name now was left alone":                         &apply.UIDMismatchError{Object: apply.ObjectRef{GroupVersionKind: webRef().GroupVersionKind, NamespacedName: webRef().NamespacedName}, Err: lines},
 		"contended: Deployment shop/web changed under every attempt (3 writes sent); nothing was forced or moved, try again later": &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /": &apply.ConflictError{
 			Object: webRef(), FieldManager: "m", Conflicts: conflicts, Err: lines},

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -148,6 +149,35 @@ func TestConcede(t *testing.T) {
 			attempts: 3, action: apply.Configured,
 			conflicts: []string{"Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with null"},
 		},
+		"what is left is refused": {
+			reason: "a refusal is no stale write, though the apply is pinned",
+			policy: relinquish,
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
+				{"PATCH uid=uid-1", fail(apierrors.NewForbidden(deployments, "web", nil))},
+			},
+			attempts: 2, err: apply.ErrRefused,
+			conflicts: []string{relinquishedReplicas},
+		},
+		"what is left of an item is refused": {
+			reason: "nor is it where the resourceVersion is pinned",
+			policy: relinquish, intent: sideIntent(false),
+			steps: []step{
+				{"PATCH", conflict(sideImage)}, {"GET", ok(sideCar("7", wholeItem, itemOfOur))},
+				{"PATCH uid=uid-1 resourceVersion=7", fail(apierrors.NewForbidden(deployments, "web", nil))},
+			},
+			attempts: 2, err: apply.ErrRefused,
+			conflicts: []string{`Relinquish .spec.template.spec.containers[name="side"].image to "ours": owned by kubectl/Apply with "theirs"`},
+		},
+		"owners that the object does not show, and then no owner": {
+			reason: "what was judged is told beside an answer that cannot be",
+			policy: relinquish,
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(ofOthers("uid-1", "7"))}, {"PATCH", conflict(cause(".spec.replicas", "somebody"))},
+			},
+			attempts: 2, err: apply.ErrRefused,
+			conflicts: []string{"Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with null"},
+		},
 		"a value that is not there": {
 			reason: "hpa owns the field and the object has no value: there is none to adopt",
 			policy: share,
@@ -237,21 +267,22 @@ func TestItemsOfOursStay(t *testing.T) {
 	const item = `k:{\"name\":\"web\"}`
 	const path = `"f:spec":{"f:template":{"f:spec":{"f:containers":{"` + item + `":`
 	image := cause(`.spec.template.spec.containers[name="web"].image`, `"kubectl" using apps/v1`)
-	live := func(ours string) *appsv1.Deployment {
+	live := func(theirs, ours string) *appsv1.Deployment {
 		d := web("uid-1", "7")
 		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "theirs"}}
 		d.ManagedFields = append(d.ManagedFields,
-			entry("kubectl", "Update", "", `{`+path+`{"f:image":{}}}}}}}`),
+			entry("kubectl", "Update", "", `{`+path+theirs+`}}}}}`),
 			entry(manager, "Apply", "", `{`+path+ours+`}}}}}`))
 		return d
 	}
-	for reason, test := range map[string]struct{ ours, sent string }{
-		"nobody else owns the item": {`{".":{},"f:name":{},"f:image":{}}`, `{"template":{"spec":{"containers":[{"name":"web"}]}}}`},
-		"we do not own it":          {`{"f:name":{}}`, `null`},
+	for reason, test := range map[string]struct{ theirs, ours, sent string }{
+		"nobody else owns the item": {`{"f:image":{}}`, `{".":{},"f:name":{},"f:image":{}}`, `{"template":{"spec":{"containers":[{"name":"web"}]}}}`},
+		"we do not own it":          {`{"f:image":{}}`, `{"f:name":{}}`, `null`},
+		"only another one owns it":  {`{".":{},"f:image":{}}`, `{"f:name":{}}`, `null`},
 	} {
 		s := newScript(t, []step{
-			{"PATCH", conflict(image)}, {"GET", ok(live(test.ours))}, {"PATCH uid=uid-1", ok(live(test.ours))},
-			{"PATCH uid=uid-1", ok(live(test.ours))},
+			{"PATCH", conflict(image)}, {"GET", ok(live(test.theirs, test.ours))}, {"PATCH uid=uid-1", ok(live(test.theirs, test.ours))},
+			{"PATCH uid=uid-1", ok(live(test.theirs, test.ours))},
 		})
 		applier := s.applier(relinquish, nil)
 		config := appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().

@@ -23,3 +23,20 @@ func TestConflictString(t *testing.T) {
 		}
 	}
 }
+
+// TestMerge: a conflict takes the place of the earlier one over its field with its owner, and
+// of no other that the server names alike.
+func TestMerge(t *testing.T) {
+	hpa := fieldowners.Manager{Name: "hpa", Operation: "Update"}
+	dotted, below := at(`.metadata.labels["a.b"]`), at(".metadata.labels.a.b")
+	dotted.Manager, below.Manager = hpa, hpa
+	unknown, other := Conflict{Manager: hpa, ServerPath: ".a"}, Conflict{Manager: hpa, ServerPath: ".b"}
+	if got := merge([]Conflict{dotted, unknown}, []Conflict{below, other}); len(got) != 4 {
+		t.Errorf("of four fields: %v", got)
+	}
+	forced := dotted
+	forced.Decision = Force
+	if got := merge([]Conflict{dotted}, []Conflict{forced}); len(got) != 1 || got[0].Decision != Force {
+		t.Errorf("of one field: %v", got)
+	}
+}

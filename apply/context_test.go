@@ -18,6 +18,7 @@ func TestContextEnds(t *testing.T) {
 		reason   string
 		steps    func(end func()) []step
 		requests int
+		attempts int
 	}{
 		"before": {
 			reason: "nothing is sent",
@@ -28,7 +29,7 @@ func TestContextEnds(t *testing.T) {
 			steps: func(end func()) []step {
 				return []step{{"PATCH", func(r *http.Request) (*http.Response, error) { end(); return hangs(r) }}}
 			},
-			requests: 1,
+			requests: 1, attempts: 1,
 		},
 		"during client-go's wait": {
 			reason: "the server asked to wait; the context ends first",
@@ -36,14 +37,14 @@ func TestContextEnds(t *testing.T) {
 				time.AfterFunc(time.Second, end)
 				return []step{{"PATCH", fail(apierrors.NewTooManyRequests("busy", 60))}}
 			},
-			requests: 1,
+			requests: 1, attempts: 1,
 		},
 		"after the first answer": {
 			reason: "the conflict is not settled",
 			steps: func(end func()) []step {
 				return []step{{"PATCH", then(conflict(hpaReplicas), end)}}
 			},
-			requests: 1,
+			requests: 1, attempts: 1,
 		},
 		"before the force": {
 			reason: "judged, and not forced",
@@ -54,7 +55,7 @@ func TestContextEnds(t *testing.T) {
 					{"PATCH", then(conflict(hpaReplicas), end)},
 				}
 			},
-			requests: 3,
+			requests: 3, attempts: 2,
 		},
 		"during the back-off": {
 			reason: "not judged again",
@@ -69,7 +70,7 @@ func TestContextEnds(t *testing.T) {
 					}},
 				}
 			},
-			requests: 4,
+			requests: 4, attempts: 3,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,8 +79,8 @@ func TestContextEnds(t *testing.T) {
 				defer end()
 				outcome, err := newScript(t, test.steps(end)).applier(force, nil).
 					Apply(ctx, apply.Intent{Config: threeReplicas()})
-				if !errors.Is(err, context.Canceled) || apply.ResultOf(err) != "Cancelled" || outcome.Requests != test.requests {
-					t.Errorf("%s: %v (%s) after %d requests", test.reason, err, apply.ResultOf(err), outcome.Requests)
+				if !errors.Is(err, context.Canceled) || apply.ResultOf(err) != "Cancelled" || outcome.Requests != test.requests || outcome.Attempts != test.attempts {
+					t.Errorf("%s: %v (%s) after %d requests of %d attempts", test.reason, err, apply.ResultOf(err), outcome.Requests, outcome.Attempts)
 				}
 			})
 		})

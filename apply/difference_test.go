@@ -105,19 +105,19 @@ func TestDiffersOfASecret(t *testing.T) {
 	}
 }
 
-// TestDiffersOfBytes: the server spells them its own way. What a Secret calls stringData may be
+// TestDiffersOfBytes: the server spells them its own way, and a text that only looks like bytes as it is. What a Secret calls stringData may be
 // any field of another kind.
 func TestDiffersOfBytes(t *testing.T) {
 	of := func(binary, text string) map[string]any {
 		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "web", "namespace": "shop"},
-			"binaryData": map[string]any{"a": binary}, "stringData": map[string]any{"b": text}}
+			"binaryData": map[string]any{"a": binary}, "stringData": map[string]any{"b": text}, "data": map[string]any{"c": binary}}
 	}
 	answer := of("YWI=", "2")
 	answer["metadata"] = map[string]any{"name": "web", "namespace": "shop", "uid": "uid-1", "resourceVersion": "8",
-		"managedFields": []any{entry(manager, "Apply", "", `{"f:binaryData":{"f:a":{}},"f:stringData":{"f:b":{}}}`)}}
+		"managedFields": []any{entry(manager, "Apply", "", `{"f:binaryData":{"f:a":{}},"f:stringData":{"f:b":{}},"f:data":{"f:c":{}}}`)}}
 	s := newScript(t, []step{{"PATCH", ok(answer)}})
 	outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: loose(of("YWI=\n", "1"))})
-	if err != nil || len(outcome.Differ) != 1 || outcome.Differ[0].Path.String() != ".stringData.b" {
+	if err != nil || len(outcome.Differ) != 2 || outcome.Differ[0].Path.String() != ".data.c" || outcome.Differ[1].Path.String() != ".stringData.b" {
 		t.Errorf("%v, %v", outcome.Differ, err)
 	}
 }
@@ -151,6 +151,7 @@ func TestSharedAfterARequest(t *testing.T) {
 		want   int
 	}{
 		"rejected":             {apply.Policy{}, hpa, 1},
+		"by another's Apply":   {apply.Policy{}, by(entry("hpa", "Apply", "", `{"f:spec":{"f:replicas":{}}}`)), 1},
 		"ours by Update":       {apply.Policy{}, by(entry(manager, "Update", "", `{"f:spec":{"f:replicas":{}}}`)), 1},
 		"ours through a scale": {apply.Policy{}, by(entry(manager, "Apply", "scale", `{"f:spec":{"f:replicas":{}}}`)), 0},
 		"never in the way":     {force, hpa, 0},

@@ -55,6 +55,10 @@ func TestFailures(t *testing.T) {
 			reason: "what failed for the moment is tried again", attempts: 3, action: apply.Configured,
 			steps: []step{{"PATCH", breaks(syscall.ECONNRESET)}, {"PATCH", stale()}, {"PATCH", ok(web("uid-1", "7"))}},
 		},
+		"it says how long, and nobody waited": {
+			reason: "longer waits are the queue's", attempts: 1, err: apply.ErrRetryable,
+			steps: []step{{"PATCH", withoutHeader(fail(apierrors.NewServerTimeout(deployments, "patch", 2)))}},
+		},
 		"it becomes something else": {
 			reason: "a refusal is not repeated", attempts: 2, err: apply.ErrRefused,
 			steps: []step{{"PATCH", breaks(syscall.ECONNRESET)}, {"PATCH", fail(invalid)}},
@@ -79,6 +83,15 @@ func brokenOff(request *http.Request) (*http.Response, error) {
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// withoutHeader is what client-go does not wait for.
+func withoutHeader(a answer) answer {
+	return func(request *http.Request) (*http.Response, error) {
+		response, err := a(request)
+		response.Header.Del("Retry-After")
+		return response, err
+	}
+}
 
 func html(status int) answer {
 	return func(request *http.Request) (*http.Response, error) {

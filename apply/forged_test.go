@@ -1,6 +1,8 @@
 package apply_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,5 +74,28 @@ func TestForgedOwnerOfOne(t *testing.T) {
 		if diff := cmp.Diff(want, texts(outcome.Conflicts)); diff != "" {
 			t.Errorf("apply %d: conflicts (-want +got):\n%s", i+1, diff)
 		}
+	}
+}
+
+// TestForgedEntriesOfARejection: what could not be read is told beside the error.
+func TestForgedEntriesOfARejection(t *testing.T) {
+	for want, refused := range map[error]answer{
+		apply.ErrConflict: conflict(hpaReplicas), apply.ErrRefused: conflict(cause(".spec.replicas", "somebody")),
+	} {
+		s := newScript(t, []step{{"PATCH", refused}, {"GET", ok(withBrokenEntry("broken", web("uid-1", "7")))}})
+		outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
+		if !errors.Is(err, want) || len(outcome.Unread) != 1 {
+			t.Errorf("%v; %d entries unread, %v", want, len(outcome.Unread), err)
+		}
+	}
+}
+
+// TestItemOfOursStaysBesideOwnersWhoAreNotShown: the object shows that the item is ours alone,
+// though not who refused.
+func TestItemOfOursStaysBesideOwnersWhoAreNotShown(t *testing.T) {
+	live := sideCar("7", `{"f:tty":{}}`, itemOfOur)
+	s := newScript(t, []step{{"PATCH", conflict(sideImage)}, {"GET", ok(live)}, {"PATCH", conflict(sideImage)}, {"PATCH uid=uid-1", ok(live)}})
+	if _, err := s.applier(relinquish, nil).Apply(t.Context(), sideIntent(false)); err != nil || !strings.Contains(lastBody(s), "side") {
+		t.Errorf("sent %s, %v", lastBody(s), err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,5 +136,82 @@ func TestPlanWaitsForNobody(t *testing.T) {
 		if err != nil || len(plan.Conflicts) != 1 {
 			t.Errorf("%v, %v", plan, err)
 		}
+	})
+}
+
+// join has another manager inside the lane for a second.
+func join(t *testing.T, set *lanes.Set) (left *bool) {
+	t.Helper()
+	_, leave, err := set.Join(t.Context(), webAt("").Key(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left = new(bool)
+	time.AfterFunc(time.Second, func() { *left = true; leave() })
+	return left
+}
+
+// TestAloneBesideAnother: what settles, and what creates an object, waits until nobody else is
+// inside. The wait is observed, and ends with the context.
+func TestAloneBesideAnother(t *testing.T) {
+	intent, born := apply.Intent{Config: threeReplicas()}, apply.Intent{Config: threeReplicas(), Belongs: isBornOurs}
+	refused := step{"PATCH", conflict(hpaReplicas)}
+	for reason, c := range map[string]struct {
+		intent apply.Intent
+		first  []step // may be sent beside the other
+		steps  []step
+		within time.Duration
+		says   string
+	}{
+		"settles":             {intent, []step{refused}, []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH", ok(web("uid-1", "8"))}}, time.Minute, ""},
+		"creates":             {born, nil, []step{{"PATCH resourceVersion=1", created(bornOurs("uid-1", "7"))}}, time.Minute, ""},
+		"the context ends":    {intent, []step{refused}, nil, time.Second / 2, "waiting to write Deployment shop/web"},
+		"before it can begin": {born, nil, nil, time.Second / 2, "waiting to write Deployment shop/web"},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				set, seen := lanes.OfWidth(2), &observer{}
+				left := join(t, set)
+				for i, s := range c.steps {
+					c.steps[i].answer = func(request *http.Request) (*http.Response, error) {
+						if !*left {
+							t.Errorf("%s is sent beside another manager's write", s.request)
+						}
+						return s.answer(request)
+					}
+				}
+				s := newScript(t, append(c.first, c.steps...))
+				ctx, cancel := context.WithTimeout(t.Context(), c.within)
+				defer cancel()
+				_, err := s.applierOver(s.restConfig(true), apply.Config{Policy: force, Lanes: set, Metrics: seen}, cache{}).Apply(ctx, c.intent)
+				if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+					t.Errorf("error %v, want %q", err, c.says)
+				}
+				if want := min(c.within, time.Second); len(seen.seen) != 1 || seen.seen[0].Waited != want {
+					t.Errorf("observed %+v, want a wait of %v", seen.seen, want)
+				}
+				time.Sleep(time.Second)
+			})
+		})
+	}
+}
+
+// TestPlanInsideALane settles beside others who are inside, as it changes nothing.
+func TestPlanInsideALane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := lanes.OfWidth(2)
+		left := join(t, set)
+		inside, leave, err := set.Join(t.Context(), webAt("").Key(), manager)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+		read := step{"GET", ok(web("uid-1", "7"))}
+		s := newScript(t, []step{read, {"PATCH", conflict(hpaReplicas)}, read})
+		plan, err := s.planner(apply.Config{Lanes: set}, true).Plan(inside, apply.Intent{Config: threeReplicas()})
+		if err != nil || !errors.Is(plan.Refused, apply.ErrConflict) || *left {
+			t.Errorf("%v, %v; the other has left: %t", plan, err, *left)
+		}
+		time.Sleep(2 * time.Second)
 	})
 }

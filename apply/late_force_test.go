@@ -3,6 +3,8 @@ package apply_test
 import (
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"coapply.dev/apply"
 )
 
@@ -64,6 +66,44 @@ func TestForceThatComesLate(t *testing.T) {
 				{"PATCH uid=uid-2 resourceVersion=9 force", ok(web("uid-2", "10"))},
 			},
 			action: apply.Configured, attempts: 4, conflicts: []string{forcedReplicas},
+		},
+		"deleted before the force, and back": {
+			reason: "what was judged is told, whatever comes after it",
+			policy: force,
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)},
+				{"GET", ok(web("uid-1", "7"))},
+				{"PATCH", conflict(hpaReplicas)},
+				{"PATCH uid=uid-1 resourceVersion=7 force", stale()},
+				{"GET", notFound()},
+				{"PATCH", conflict(hpaReplicas)},
+				{"GET", fail(apierrors.NewForbidden(deployments, "web", nil))},
+			},
+			attempts: 4, err: apply.ErrRefused, conflicts: []string{forcedReplicas},
+		},
+		"overtaken when judged, and pinned to nothing": {
+			reason: "a race inside the server: all begins anew after a moment",
+			policy: force,
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)},
+				{"GET", ok(web("uid-1", "7"))},
+				{"PATCH", stale()},
+				{"PATCH", ok(web("uid-1", "8"))},
+			},
+			action: apply.Configured, attempts: 3,
+		},
+		"stale, then an answer that cannot be read": {
+			reason: "what was judged before is told",
+			policy: force,
+			steps: []step{
+				{"PATCH", conflict(hpaReplicas)},
+				{"GET", ok(web("uid-1", "7"))},
+				{"PATCH", conflict(hpaReplicas)},
+				{"PATCH uid=uid-1 resourceVersion=7 force", stale()},
+				{"GET", ok(web("uid-1", "8"))},
+				{"PATCH", conflict(cause(".spec.replicas", "somebody"))},
+			},
+			attempts: 4, err: apply.ErrRefused, conflicts: []string{forcedReplicas},
 		},
 		"deleted before the force": {
 			reason: "the uid keeps the force from creating an object",
@@ -127,6 +167,12 @@ func TestPinnedByTheIntent(t *testing.T) {
 			intent: pinned, policy: force,
 			steps: []step{{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(web("uid-2", "9"))}},
 			err:   apply.ErrUIDMismatch, attempts: 1,
+		},
+		"recreated when judged": {
+			reason: "422: what has the name now is not what is meant, and is not looked at",
+			intent: pinned, policy: force,
+			steps: []step{{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", otherUID()}},
+			err:   apply.ErrUIDMismatch, attempts: 2,
 		},
 		"gone when judged": {
 			reason: "a 409 without causes inside the settling is no stale write",

@@ -1,6 +1,8 @@
 package apply_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,3 +96,51 @@ type decisions struct {
 }
 
 func (d *decisions) ObserveApply(seen apply.ApplyObservation) { d.all = append(d.all, seen.Conflicts) }
+
+// TestRejectionForgets: after a rejected conflict the next Apply begins with the whole intent.
+func TestRejectionForgets(t *testing.T) {
+	s := newScript(t, slices.Concat(gaveWay(), []step{
+		{"PATCH uid=uid-1", conflict(kubectlPause)}, {"PATCH", conflict(hpaReplicas, kubectlPause)}, {"GET", ok(web("uid-1", "8"))},
+	}, gaveWay()))
+	applier := s.applier(relinquish.At(".spec.paused", apply.Reject), nil)
+	for i, config := range []*appsv1ac.DeploymentApplyConfiguration{threeReplicas(), replicasAndPause(), threeReplicas()} {
+		if _, err := applier.Apply(t.Context(), apply.Intent{Config: config}); errors.Is(err, apply.ErrConflict) != (i == 1) {
+			t.Errorf("apply %d: %v", i+1, err)
+		}
+	}
+}
+
+// TestMemoryOfARecreatedObject: where the cache shows another object, the whole intent is sent.
+func TestMemoryOfARecreatedObject(t *testing.T) {
+	steps := append(gaveWay(), step{"PATCH uid=uid-2", ok(web("uid-2", "2"))})
+	steps[0].request = "PATCH uid=uid-1"
+	cached := &cache{object: web("uid-1", "7")}
+	applier := newScript(t, steps).applier(relinquish, cached)
+	for range 2 {
+		if _, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true}); err != nil {
+			t.Fatal(err)
+		}
+		cached.object = web("uid-2", "1")
+	}
+}
+
+// TestMemoryIsNoAnswerToWhoJoins: an owner who joins, and to whom the intent does not give way,
+// is judged as any other.
+func TestMemoryIsNoAnswerToWhoJoins(t *testing.T) {
+	for want, policy := range map[error]apply.Policy{
+		apply.ErrConflict: share.When(apply.Match{Manager: "vpa"}, apply.Reject),
+		apply.ErrRefused:  share.Func(func(c apply.Conflict) (apply.Decision, bool) { return 42, c.Manager.Name == "vpa" }),
+	} {
+		joined := coOwned("vpa", web("uid-1", "9"))
+		s := newScript(t, append(gaveWay(), []step{
+			{"PATCH uid=uid-1", ok(joined)}, {"PATCH", conflict(hpaReplicas, cause(".spec.replicas", `"vpa"`))}, {"GET", ok(joined)},
+		}...))
+		applier := s.applier(policy, nil)
+		if _, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()}); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+}

@@ -126,6 +126,11 @@ func TestMemory(t *testing.T) {
 			policy: relinquish, steps: []step{{pinned, stale()}, {"PATCH", created(web("uid-2", "1"))}},
 			action: apply.Created,
 		},
+		"what was left changes something, and the whole creates": {
+			reason: "the last request that changes something says what was done",
+			policy: relinquish, steps: []step{{pinned, ok(letGo(web("uid-1", "9")))}, {"PATCH", created(web("uid-2", "1"))}},
+			action: apply.Created,
+		},
 		"what is left is refused": {
 			reason: "the whole intent may be valid, as when the object lost the field that it needs",
 			policy: relinquish, steps: []step{{pinned, invalid("required")}, {"PATCH", ok(web("uid-1", "9"))}},

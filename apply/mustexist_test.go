@@ -166,3 +166,12 @@ func TestMustExistWithoutCache(t *testing.T) {
 		},
 	})
 }
+
+// TestMustExistSaysWhatFailed: a cache that fails is not an object without uid.
+func TestMustExistSaysWhatFailed(t *testing.T) {
+	broken := cache{err: errors.New("the cache is not started")}
+	_, err := newScript(t, nil).applier(apply.Policy{}, broken).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
+	if err == nil || !strings.Contains(err.Error(), "reading it: the cache is not started") {
+		t.Error(err)
+	}
+}

@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -82,6 +83,7 @@ func TestResultOf(t *testing.T) {
 		"StaleWrite":  &apply.StaleWriteError{Err: errOwnership},
 		"Retryable":   &apply.RetryableError{Err: http.ErrHandlerTimeout},
 		"Refused":     &apply.RefusedError{Err: errors.New("any")},
+		"Cancelled":   context.DeadlineExceeded,
 		"Error":       errors.New("any"),
 	} {
 		if got := apply.ResultOf(err); got != want {

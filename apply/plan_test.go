@@ -115,6 +115,9 @@ func TestPlan(t *testing.T) {
 		"managed fields of ours that nobody can read": {
 			err: apply.ErrRefused, steps: []step{{"GET", ok(forged)}, {"PATCH", ok(forged)}},
 		},
+		"such managed fields, which the answer does not have": {
+			err: apply.ErrRefused, steps: []step{{"GET", ok(forged)}, {"PATCH", ok(ownedWith("uid-1", "7", 3))}},
+		},
 		"an answer with such managed fields": {
 			err: apply.ErrRefused, steps: []step{{"GET", notFound()}, {"PATCH", ok(func() any { forged := *forged; forged.ResourceVersion = ""; return &forged }())}},
 		},

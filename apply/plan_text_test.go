@@ -55,6 +55,17 @@ func TestPlanString(t *testing.T) {
 			"Deployment shop/web: would be configured by us\nchanges:\n" + `  .a: added "` + strings.Repeat("x", 31) + `"` + "\n",
 		},
 		{
+			"a path that is too long, and nothing behind it", apply.Plan{Action: apply.Configured, Gained: []fieldowners.Path{path(".spec." + strings.Repeat("p", 80)), path(".spec.a")}},
+			"Deployment shop/web: would be configured by us\ngained:\n  .spec." + strings.Repeat("p", 80) + "\n  .spec.a\n",
+		},
+		{
+			"values that are hidden", apply.Plan{Action: apply.Configured, Conflicts: []apply.Conflict{
+				{Manager: hpa, Path: path(".data.a"), Ours: "x", Theirs: "y", Decision: apply.Force, Hidden: true},
+			}},
+			"Deployment shop/web: would be configured by us\nconflicts:\n" +
+				"  Force .data.a to (hidden), owned by hpa/Update[scale] with (hidden)\n",
+		},
+		{
 			"everything there is", apply.Plan{
 				Action: apply.Configured, Subresource: "status",
 				Conflicts: []apply.Conflict{

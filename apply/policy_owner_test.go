@@ -41,6 +41,10 @@ func TestPolicyDecidesByOwner(t *testing.T) {
 		}
 	}
 
+	both := OnConflict(Reject).When(Match{Operation: byUpdate}, Reject).When(Match{Manager: "controller"}, Force)
+	if got := both.decide(Conflict{ServerPath: ".spec.paused", Manager: fieldowners.Manager{Name: "controller", Operation: byUpdate}}); got != Force {
+		t.Errorf("the closest of two rules for every field: %v", got)
+	}
 	unknown := Conflict{ServerPath: ".spec.paused", Manager: fieldowners.Manager{Name: "other", Operation: byUpdate}}
 	if got := policy.decide(unknown); got != Force {
 		t.Errorf("an unknown field of an updater: %v; the rule by operation holds for every field", got)

@@ -113,6 +113,11 @@ type mapConfig map[string]string
 
 func (mapConfig) IsApplyConfiguration() {}
 
+// structConfig is a configuration that is no pointer.
+type structConfig struct{}
+
+func (structConfig) IsApplyConfiguration() {}
+
 func TestNewRefuses(t *testing.T) {
 	var c struct{ client.Client } // never called
 	valid := Config{FieldManager: "m", LiveReader: c}
@@ -142,8 +147,10 @@ func TestNewRefuses(t *testing.T) {
 		"empty match":    {policy(Policy{}.When(Match{}, Force)), []string{"empty path or match"}},
 		"index":          {policy(Policy{}.At(".spec.list[0].x", Force)), []string{".spec.list[0].x names an item by its index"}},
 		"never, no path": {policy(Policy{}.Never("spec")), []string{`path "spec": at offset 0`}},
-		"never, a rule":  {policy(Policy{}.At(".spec", Force).Never(".spec")), []string{"a rule for .spec, which is not for a policy to decide"}},
-		"negative share": {with(func(c *Config) { c.MaxShrink = -0.5 }), []string{"MaxShrink: -0.5 is no share"}},
+		"never, no path, and a rule of a manager": {policy(Policy{}.When(Match{Manager: "m"}, Force).Never("spec")), []string{`path "spec": at offset 0`}},
+		"a kind by value":                         {policy(OnConflict(Force).For(structConfig{})), []string{"structConfig is no typed apply configuration"}},
+		"never, a rule":                           {policy(Policy{}.At(".spec", Force).Never(".spec")), []string{"a rule for .spec, which is not for a policy to decide"}},
+		"negative share":                          {with(func(c *Config) { c.MaxShrink = -0.5 }), []string{"MaxShrink: -0.5 is no share"}},
 		"operation twice": {policy(Policy{}.When(Match{Operation: "Update"}, Force).When(Match{Operation: "Update"}, Share)),
 			[]string{"every field of */Update is given twice"}},
 		"broken, for a kind":  {policy(OnConflict(7).For(appsv1ac.Deployment("", ""))), []string{"unknown decision 7"}},
@@ -221,6 +228,10 @@ func TestNever(t *testing.T) {
 		if got := policy.Forces(conflict); got != want {
 			t.Errorf("%s is forced: %v", server, got)
 		}
+	}
+	dotted := OnConflict(Force).Func(forces).Never(`.metadata.labels["a.b"]`)
+	if dotted.Forces(at(`.metadata.labels.a.b`)) {
+		t.Error("a field that the server names as one that is never forced is forced")
 	}
 	if got := OnConflict(Force).Never(".spec").Forces(Conflict{Path: fieldowners.MustParsePath(".spec"), ServerPath: ".spec"}); got {
 		t.Error("without a function it is forced")

@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -52,5 +53,56 @@ func TestReleaseErrors(t *testing.T) {
 				t.Errorf("%s: the error does not say %q: %v", reason, part, err)
 			}
 		}
+	}
+}
+
+// TestReleaseNamesTheObject: until the object is read, the outcome names it as the caller did.
+func TestReleaseNamesTheObject(t *testing.T) {
+	given, noKind := webAt("uid-1"), webAt("")
+	given.ResourceVersion, noKind.Kind = "5", ""
+	for object, steps := range map[apply.ObjectRef][]step{
+		given: {{"GET", fail(apierrors.NewServiceUnavailable("no leader"))}}, noKind: nil,
+	} {
+		if outcome, err := newScript(t, steps).applier(apply.Policy{}, nil).Release(t.Context(), object); err == nil || outcome.Object != object {
+			t.Errorf("%#v, %v; want %#v", outcome.Object, err, object)
+		}
+	}
+}
+
+// TestReleaseThatEnds: nothing is sent after the context ended.
+func TestReleaseThatEnds(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	s := newScript(t, []step{{"GET", then(ok(ours("uid-1", "7", "scale")), end)}})
+	outcome, err := s.applier(apply.Policy{}, nil).Release(ctx, webAt(""))
+	if !errors.Is(err, context.Canceled) || outcome.Attempts != 0 {
+		t.Errorf("%d attempts, %v", outcome.Attempts, err)
+	}
+}
+
+// TestReleaseThatCannotReadAgain: an overtaken write to a subresource says nothing of the read
+// that follows.
+func TestReleaseThatCannotReadAgain(t *testing.T) {
+	s := newScript(t, []step{
+		{"GET", ok(ours("uid-1", "7", "scale"))}, {"MERGE uid=uid-1 resourceVersion=7", stale()}, {"GET", fail(apierrors.NewBadRequest("no"))},
+	})
+	_, err := s.applier(apply.Policy{}, nil).Release(t.Context(), webAt(""))
+	if !errors.Is(err, apply.ErrRefused) || strings.Contains(err.Error(), "subresource") {
+		t.Error(err)
+	}
+}
+
+// TestRequestsWithoutRecord: calls stand for requests, also of reads past the cache.
+func TestRequestsWithoutRecord(t *testing.T) {
+	s := newScript(t, []step{{"GET", ok(ours("uid-1", "7", "scale"))}, {"MERGE uid=uid-1 resourceVersion=7", ok(web("uid-1", "8"))}})
+	released, err := s.applierOver(s.restConfig(false), apply.Config{}, nil).Release(t.Context(), webAt(""))
+	if err != nil || released.Requests != 2 {
+		t.Errorf("%d requests of a Release, %v", released.Requests, err)
+	}
+	forbidden := cache{err: apierrors.NewForbidden(deployments, "web", nil)}
+	s = newScript(t, []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))}})
+	applied, err := s.applierOver(s.restConfig(false), apply.Config{}, forbidden).
+		Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
+	if err != nil || applied.Requests != 2 {
+		t.Errorf("%d requests of an Apply, %v", applied.Requests, err)
 	}
 }

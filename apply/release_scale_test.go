@@ -34,6 +34,14 @@ func TestReleaseOfAScale(t *testing.T) {
 				{"PATCH uid=uid-1", at("/status", ok(ours("uid-1", "9", "")))}, {"PATCH uid=uid-1", ok(web("uid-1", "10"))}},
 			want: apply.Configured, attempts: 3, version: "10",
 		},
+		"before a subresource that comes first by its name": {
+			steps: []step{{"GET", ok(ours("uid-1", "7", "resize", "scale"))}, {drop, ok(ours("uid-1", "8", "resize"))},
+				{"PATCH uid=uid-1", at("/resize", ok(web("uid-1", "9")))}},
+			want: apply.Configured, attempts: 2, version: "9",
+		},
+		"somebody else was faster": {
+			steps: []step{read, {drop, stale()}, {"GET", ok(web("uid-1", "8"))}}, want: apply.Unchanged, attempts: 1, version: "8",
+		},
 		"what is asked for": {
 			of: []string{"status"}, steps: []step{{"GET", ok(ours("uid-1", "7", "", "status", "scale"))}, {"PATCH uid=uid-1", at("/status", ok(web("uid-1", "8")))}},
 			want: apply.Configured, attempts: 1, version: "8",

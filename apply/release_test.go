@@ -33,6 +33,8 @@ func webAt(uid types.UID) apply.ObjectRef {
 func TestRelease(t *testing.T) {
 	forged := ours("uid-1", "7")
 	forged.ManagedFields = append(forged.ManagedFields, metav1.ManagedFieldsEntry{Manager: manager, FieldsType: "FieldsV9"})
+	twice := ours("uid-1", "7", "", "")
+	twice.ManagedFields[2].APIVersion = "apps/v1beta1"
 	for reason, test := range map[string]struct {
 		object   apply.ObjectRef
 		steps    []step
@@ -54,6 +56,10 @@ func TestRelease(t *testing.T) {
 		"nothing of ours is left by the time it is released": {
 			object: webAt(""), want: apply.Unchanged, attempts: 1,
 			steps: []step{{"GET", ok(ours("uid-1", "7", ""))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}},
+		},
+		"two entries of ours": {
+			object: webAt(""), want: apply.Configured, attempts: 1, // one apply gives up both
+			steps: []step{{"GET", ok(twice)}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))}},
 		},
 		"what is owned by Update stays": {
 			object: webAt(""), want: apply.Unchanged,

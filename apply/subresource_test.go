@@ -53,6 +53,11 @@ func TestSubresources(t *testing.T) {
 			reason: "a missing subresource is no missing object", intent: status,
 			steps: []step{{"PATCH", fail(noSuch)}}, attempts: 1, err: apply.ErrRefused,
 		},
+		"a field of ours, by Apply of the object": {
+			reason: "only an apply of the object takes over what was applied through a subresource", intent: status,
+			steps: []step{{"PATCH", at("/status", conflict(cause(".status.replicas", `"coapply-test"`)))}, {"GET", ok(web("uid-1", "7"))}}, attempts: 1,
+			err: apply.ErrConflict, conflicts: []string{"Reject .status.replicas to 1: owned by coapply-test itself (by Apply) with null"},
+		},
 		"scale": {
 			reason:   "has a body of its own, and its live value is read there",
 			intent:   apply.Intent{Config: appsv1ac.Deployment("web", "shop"), Subresource: "scale", Body: scale(3)},

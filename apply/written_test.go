@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 // TestOwnWrites: no object is believed that was read before our own last write to it.
@@ -107,4 +110,25 @@ func TestOtherWrites(t *testing.T) {
 			wantSteady(t, a, Intent{Config: shop()}, false)
 		})
 	}
+}
+
+// TestLandedWriteIsBelieved: once the answer to a write is known, an object at its version is
+// as good as before.
+func TestLandedWriteIsBelieved(t *testing.T) {
+	cache := &shopCache{}
+	a := newShopApplier(t, cache)
+	object, refusing := applied(t, a), a.client
+	cache.deployment = object.DeepCopy()
+	cache.deployment.ManagedFields = nil // so that it is sent
+	a.client = interceptor.NewClient(refusing.(client.WithWatch), interceptor.Funcs{
+		Apply: func(_ context.Context, _ client.WithWatch, config runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+			config.(*appsv1ac.DeploymentApplyConfiguration).WithUID(object.UID).WithResourceVersion("2000")
+			return nil
+		},
+	})
+	if outcome, err := a.Apply(t.Context(), Intent{Config: shop()}); err != nil || outcome.Action != Configured {
+		t.Fatalf("%+v, %v", outcome, err)
+	}
+	a.client, object.ResourceVersion, cache.deployment = refusing, "2000", object
+	wantSteady(t, a, Intent{Config: shop()}, true)
 }
