@@ -123,11 +123,11 @@ func (c *call) expect(cached client.Object) {
 	}
 }
 
-// unexpected reports whether a refused apply shows that the object is not the expected one.
-// (The server reports an ownership conflict before a failed precondition.)
+// unexpected reports whether an apply that was refused, and not for an ownership conflict, shows
+// that the object is not the expected one.
 func (c *call) unexpected(refused error) bool {
 	return c.fromBirth() && (c.target.absent || c.target.found) &&
-		(IsStaleWrite(refused) || wire.IsImmutableUID(refused) || c.target.absent && IsOwnershipConflict(refused))
+		(IsStaleWrite(refused) || wire.IsImmutableUID(refused))
 }
 
 // judgeBirth sets by the live object, nil if there is none, to what the next write is pinned.
