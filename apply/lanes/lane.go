@@ -8,7 +8,6 @@ type lane struct {
 	object Key
 
 	inside, waiting line
-	handed          any // by HandOn, for the visit let in next
 
 	probe  *Probe // nobody is let in until it has ended
 	pace   pace
@@ -18,8 +17,8 @@ type lane struct {
 // admit lets in the waiting visits that may be inside now, first come, first served: one that
 // is alone, or joint writes up to the width. No visit passes one that waits to be alone. Others
 // pass a joint write whose writer is inside already. Nobody is let in while the round trip is
-// measured.
-func (l *lane) admit() {
+// measured. handed is for the first one that is let in alone, from the visit before.
+func (l *lane) admit(handed any) {
 	if l.probe != nil {
 		l.probe.unlessBusy()
 		return
@@ -28,6 +27,9 @@ func (l *lane) admit() {
 		next := v.next
 		switch {
 		case l.inside.len == 0:
+			if v.alone {
+				v.received = handed
+			}
 			l.letIn(v)
 		case v.alone || l.inside.first.alone || l.inside.len >= l.width():
 			return
@@ -41,9 +43,6 @@ func (l *lane) admit() {
 func (l *lane) letIn(v *visit) {
 	l.waiting.remove(v)
 	l.inside.push(v)
-	if v.alone {
-		v.received = l.handed
-	}
 	if v.turn != nil {
 		close(v.turn)
 	}
@@ -80,29 +79,30 @@ func (l *lane) yield(v *visit) bool {
 
 // leave ends a visit and lets in the next ones.
 func (l *lane) leave(v *visit) {
+	var handed any
 	if v.in == &l.inside {
-		l.ended(v)
+		handed = l.ended(v)
 	}
 	v.in.remove(v)
-	l.admit()
-	l.handed = nil // nobody waited for it
+	l.admit(handed)
 	if l.inside.len == 0 && l.probe == nil {
 		l.rest()
 	}
 }
 
-// ended takes from a visit that was inside what later ones need: the pace, and what it handed
-// on.
-func (l *lane) ended(v *visit) {
+// ended takes from a visit that was inside what later ones need: the pace, and what it hands
+// on, which it returns.
+func (l *lane) ended(v *visit) (handed any) {
 	contended := l.waiting.len > 0 || l.inside.len > 1
 	switch {
 	case v.alone:
-		l.handed = v.handed
+		handed = v.handed
 		l.pace.pause()
 	case contended && l.set.fixed == 0:
 		l.pace.completed(time.Now())
 	}
 	v.received, v.handed = nil, nil
+	return handed
 }
 
 // width returns how many joint writes may be inside.

@@ -129,9 +129,9 @@ func Handed(inside context.Context) any {
 // Overtaken tells the lane that the server refused a joint write because another one overtook
 // it: the lane becomes narrower for a moment.
 func Overtaken(inside context.Context) {
-	if v := visitOf(inside); v != nil {
-		v.set.mu.Lock()
-		defer v.set.mu.Unlock()
+	if v := visitOf(inside); v != nil && v.lane != nil {
+		v.lane.set.mu.Lock()
+		defer v.lane.set.mu.Unlock()
 		v.lane.pace.slower()
 	}
 }
@@ -146,7 +146,7 @@ func (s *Set) Busy() int {
 // enter returns a visit also with an error: one that has left.
 func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*visit, error) {
 	for outer := visitOf(ctx); outer != nil; outer = visitOf(outer.Context) {
-		if outer.set == s && outer.lane.object == object && !outer.left.Load() {
+		if !outer.left.Load() && outer.lane.set == s && outer.lane.object == object {
 			return gone(ctx), &ReentryError{Object: object}
 		}
 	}
@@ -165,26 +165,36 @@ func (s *Set) enter(ctx context.Context, object Key, alone bool, by string) (*vi
 func (s *Set) arrive(ctx context.Context, object Key, alone bool, by string) *visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var v *visit
 	l := s.lanes[object]
 	if l == nil {
-		both := &firstVisit{} // one allocation
-		v, l = &both.visit, &both.lane
-		l.set, l.object = s, object
-		if s.lanes == nil {
-			s.lanes = map[Key]*lane{}
-		}
-		s.lanes[object] = l
-		s.grown = s.grown || len(s.lanes) > keptRoom
-	} else {
-		v = &visit{}
-		l.wake()
+		return s.first(ctx, object, alone, by)
 	}
-	v.Context, v.set, v.lane, v.alone, v.by = ctx, s, l, alone, by
+	l.wake()
+	v := &visit{Context: ctx, lane: l, by: by, alone: alone}
 	l.waiting.push(v)
-	if l.admit(); v.in == &l.waiting {
+	if l.admit(nil); v.in == &l.waiting {
 		v.turn = make(chan struct{})
 	}
+	return v
+}
+
+// first adds a lane with a visit inside, in one allocation.
+func (s *Set) first(ctx context.Context, object Key, alone bool, by string) *visit {
+	both := &struct {
+		visit
+		lane lane
+	}{
+		visit: visit{Context: ctx, by: by, alone: alone},
+		lane:  lane{set: s, object: object},
+	}
+	v, l := &both.visit, &both.lane
+	v.lane = l
+	l.inside.push(v)
+	if s.lanes == nil {
+		s.lanes = map[Key]*lane{}
+	}
+	s.lanes[object] = l
+	s.grown = s.grown || len(s.lanes) > keptRoom
 	return v
 }
 

@@ -10,8 +10,8 @@ import "time"
 // it does in the time of a round trip: the product of bandwidth and delay.
 type pace struct {
 	gap     time.Duration // from the end of one write to that of the next, smoothed; 0: not known yet
-	seen    int           // how many gaps, up to smooth
 	last    time.Time     // when a write was done last
+	seen    int32         // how many gaps, up to smooth
 	running bool          // the time since last is part of a gap
 }
 

@@ -13,7 +13,7 @@ func TestPaceWidth(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {
 		reason       string
-		seen         int
+		seen         int32
 		gap          time.Duration
 		silent, trip time.Duration
 		want         int

@@ -58,10 +58,11 @@ type Probe struct {
 // the last measurement is old enough. Otherwise it returns nil.
 func Measure(inside context.Context) *Probe {
 	v := visitOf(inside)
-	if v == nil || v.set.fixed > 0 {
+	if v == nil || v.lane == nil || v.lane.set.fixed > 0 {
 		return nil
 	}
-	s, l := v.set, v.lane
+	l := v.lane
+	s := l.set
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v.left.Load() || v.alone || l.inside.len+l.waiting.len < 2 || s.trip.asking || time.Now().Before(s.trip.again) {
@@ -118,7 +119,7 @@ func (p *Probe) end(again time.Time, note func(*roundTrip)) {
 	note(&l.set.trip)
 	l.probe = nil
 	l.pace.resume(time.Now())
-	if l.admit(); l.inside.len == 0 {
+	if l.admit(nil); l.inside.len == 0 {
 		l.rest()
 	}
 }

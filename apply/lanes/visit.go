@@ -10,26 +10,20 @@ import (
 type visit struct {
 	context.Context
 
-	set  *Set
-	lane *lane
+	lane *lane  // nil if it never came to one
 	by   string // the writer, if it joined
-	left atomic.Bool
 
 	received any // handed on by the visit before
 	handed   any // handed on to the next visit
 
 	// Under Set.mu.
-	alone      bool  // shares the lane with nobody
 	in         *line // where it is: inside or waiting
 	next, prev *visit
-	yielded    bool          // it was inside, and waits to be alone
 	turn       chan struct{} // closed when it is let in; nil without a wait
-}
+	alone      bool          // shares the lane with nobody
+	yielded    bool          // it was inside, and waits to be alone
 
-// firstVisit is a new lane with its first visit, in one allocation.
-type firstVisit struct {
-	visit
-	lane lane
+	left atomic.Bool
 }
 
 type visitKey struct{}
@@ -76,8 +70,8 @@ func (v *visit) leave() {
 	if v.left.Swap(true) {
 		return
 	}
-	v.set.mu.Lock()
-	defer v.set.mu.Unlock()
+	v.lane.set.mu.Lock()
+	defer v.lane.set.mu.Unlock()
 	v.lane.leave(v)
 }
 
