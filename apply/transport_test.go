@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
 )
 
 const manager = "coapply-test"
@@ -92,6 +93,9 @@ func (s *script) describe(request *http.Request) (string, error) {
 	s.mu.Lock()
 	s.bodies = append(s.bodies, string(raw))
 	s.mu.Unlock()
+	if request.Header.Get("Content-Type") == "application/json-patch+json" {
+		return describeRewrite(request, raw)
+	}
 	var body metav1.PartialObjectMetadata
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return request.Method, err
@@ -106,6 +110,10 @@ func (s *script) describe(request *http.Request) (string, error) {
 	query := request.URL.Query()
 	if query.Get("force") == "true" {
 		text += " force"
+	}
+	if query.Get("fieldManager") == fieldowners.BeforeFirstApply {
+		text += " by " + fieldowners.BeforeFirstApply
+		query.Set("fieldManager", manager)
 	}
 	query.Del("force")
 	query.Del("timeout") // of the client, if it has one
