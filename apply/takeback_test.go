@@ -175,7 +175,7 @@ func TestTakeBack(t *testing.T) {
 		"cannot be read":    {steps: []step{{"GET", busy}}, err: apply.ErrRetryable},
 		"cannot be made up": {cached: bare, steps: []step{read(bare), {madeUpAt7, busy}}, err: apply.ErrRetryable},
 		"somebody else's by now": {
-			steps: []step{read(web("uid-1", "8")), applied}, action: apply.Configured,
+			steps: []step{read(unlabelled(wiped("8"))), applied}, action: apply.Configured,
 		},
 		"read without uid": {
 			steps: []step{read(ownersOf(wiped("7"), web("", "7"))), applied}, action: apply.Configured,
