@@ -52,6 +52,22 @@ func TestForgedOwner(t *testing.T) {
 	}
 }
 
+// TestForgedOwnerBesideHiddenOwners: a read that shows no owners does not make it unknown.
+func TestForgedOwnerBesideHiddenOwners(t *testing.T) {
+	const fields, pinned = `{"spec":{}}`, "PATCH uid=uid-1"
+	named := conflict(cause(".spec.replicas", `"forger" using apps/v1`))
+	s := newScript(t, []step{
+		{"PATCH", named}, {"GET", ok(forged("7", fields))}, {"PATCH", named}, {pinned, stale()}, {"GET", ok(ownersHidden(forged("8", fields)))},
+		{pinned, ok(forged("9", fields))}, {pinned, ok(forged("10", fields))},
+	})
+	applier := s.applier(relinquish, nil)
+	for range 2 {
+		if outcome, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()}); err != nil || len(outcome.Conflicts) != 1 {
+			t.Errorf("%v, %v", texts(outcome.Conflicts), err)
+		}
+	}
+}
+
 // TestForgedOwnerOfOne: that one field's owner cannot be read says nothing about another field.
 func TestForgedOwnerOfOne(t *testing.T) {
 	const pinned = "PATCH uid=uid-1"
