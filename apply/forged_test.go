@@ -2,7 +2,6 @@ package apply_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,15 +102,5 @@ func TestForgedEntriesOfARejection(t *testing.T) {
 		if !errors.Is(err, want) || len(outcome.Unread) != 1 {
 			t.Errorf("%v; %d entries unread, %v", want, len(outcome.Unread), err)
 		}
-	}
-}
-
-// TestItemOfOursStaysBesideOwnersWhoAreNotShown: the object shows that the item is ours alone,
-// though not who refused.
-func TestItemOfOursStaysBesideOwnersWhoAreNotShown(t *testing.T) {
-	live := sideCar("7", `{"f:tty":{}}`, itemOfOur)
-	s := newScript(t, []step{{"PATCH", conflict(sideImage)}, {"GET", ok(live)}, {"PATCH", conflict(sideImage)}, {"PATCH uid=uid-1", ok(live)}})
-	if _, err := s.applier(relinquish, nil).Apply(t.Context(), sideIntent(false)); err != nil || !strings.Contains(lastBody(s), "side") {
-		t.Errorf("sent %s, %v", lastBody(s), err)
 	}
 }
