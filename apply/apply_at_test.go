@@ -12,6 +12,7 @@ import (
 // TestApplyAt sends once, pinned to a version, whatever comes of it.
 func TestApplyAt(t *testing.T) {
 	pinned := apply.Intent{Config: threeReplicas(), UID: "uid-1"}
+	status := appsv1ac.Deployment("web", "shop").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
 	const at7 = "PATCH uid=uid-1 resourceVersion=7"
 	for reason, c := range map[string]struct {
 		intent apply.Intent
@@ -25,6 +26,10 @@ func TestApplyAt(t *testing.T) {
 		},
 		"whose it is says the version": {
 			apply.Intent{Config: threeReplicas(), UID: "uid-1", Belongs: isBornOurs}, []step{{at7, ok(web("uid-1", "8"))}}, apply.Configured, nil,
+		},
+		"whose status it is, too": {
+			apply.Intent{Config: status, UID: "uid-1", Subresource: "status", Belongs: isBornOurs},
+			[]step{{at7, at("/status", ok(web("uid-1", "8")))}}, apply.Configured, nil,
 		},
 		"overtaken": {pinned, []step{{at7, stale()}}, "", apply.IsStaleWrite},
 		"conflicts": {pinned, []step{{at7, conflict(hpaReplicas)}}, "", apply.IsOwnershipConflict},

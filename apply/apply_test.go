@@ -68,6 +68,9 @@ func TestConfigOfAnApplier(t *testing.T) {
 	if config := a.Config(); config.FieldManager != manager || config.Lanes == nil || config.LiveReader == nil {
 		t.Errorf("%+v", config)
 	}
+	if a.Client() == nil {
+		t.Error("it writes by no client")
+	}
 }
 
 func TestApplyReportsTheObject(t *testing.T) {

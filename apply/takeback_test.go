@@ -78,7 +78,8 @@ func rewriteIn(patch []byte) (sent metav1.ObjectMeta, err error) {
 	if err != nil {
 		return sent, err
 	}
-	return sent, json.Unmarshal(raw, &sent)
+	err = json.Unmarshal(raw, &sent)
+	return sent, err
 }
 
 // stores answers a rewrite with the object, of which the managed fields are those sent.
