@@ -62,6 +62,17 @@ func TestApplyAgain(t *testing.T) {
 	}
 }
 
+// TestConfigOfAnApplier: other code writes under its name and in its lanes.
+func TestConfigOfAnApplier(t *testing.T) {
+	a := newScript(t, nil).applier(force, nil)
+	if config := a.Config(); config.FieldManager != manager || config.Lanes == nil || config.LiveReader == nil {
+		t.Errorf("%+v", config)
+	}
+	if a.Client() == nil {
+		t.Error("it writes by no client")
+	}
+}
+
 func TestApplyReportsTheObject(t *testing.T) {
 	s := newScript(t, []step{{"PATCH", created(web("uid-1", "7"))}})
 	outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas()})

@@ -3,7 +3,9 @@ package apply_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 
+	"k8s.io/client-go/openapi/openapitest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
@@ -19,6 +21,40 @@ type liveReads struct {
 func (l *liveReads) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 	l.n++
 	return l.Reader.Get(ctx, key, into, options...)
+}
+
+// TestSlowCacheIsReadPast: a cache that does not answer in time is not one without the object.
+func TestSlowCacheIsReadPast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t, []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}})
+		outcome, err := s.applier(force, slowCache{}).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
+		if err != nil || outcome.Action != apply.Unchanged {
+			t.Errorf("%+v, %v", outcome, err)
+		}
+	})
+}
+
+type slowCache struct{ client.Reader }
+
+func (slowCache) Get(ctx context.Context, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestCacheIsReadBesideTheCheck: what the steady-state check does not look at comes from the
+// cache as well, as long as that answers.
+func TestCacheIsReadBesideTheCheck(t *testing.T) {
+	cached := cache{object: web("uid-1", "7")}
+	check, err := apply.NewSteadyState(cached, openapitest.NewEmbeddedFileClient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newScript(t, []step{{"PATCH uid=uid-1", at("/scale", ok(scaleOf("uid-1", "8")))}})
+	intent := scaleIntent()
+	intent.MustExist = true
+	if outcome, err := s.applierOver(s.restConfig(true), apply.Config{Steady: check}, cached).Apply(t.Context(), intent); err != nil || outcome.Requests != 1 {
+		t.Errorf("%+v, %v", outcome, err)
+	}
 }
 
 // TestSettlingReadsByTheLiveReader, not by the client, which may be one that caches.

@@ -2,7 +2,6 @@ package apply_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +51,22 @@ func TestForgedOwner(t *testing.T) {
 	}
 }
 
+// TestForgedOwnerBesideHiddenOwners: a read that shows no owners does not make it unknown.
+func TestForgedOwnerBesideHiddenOwners(t *testing.T) {
+	const fields, pinned = `{"spec":{}}`, "PATCH uid=uid-1"
+	named := conflict(cause(".spec.replicas", `"forger" using apps/v1`))
+	s := newScript(t, []step{
+		{"PATCH", named}, {"GET", ok(forged("7", fields))}, {"PATCH", named}, {pinned, stale()}, {"GET", ok(ownersHidden(forged("8", fields)))},
+		{pinned, ok(forged("9", fields))}, {pinned, ok(forged("10", fields))},
+	})
+	applier := s.applier(relinquish, nil)
+	for range 2 {
+		if outcome, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()}); err != nil || len(outcome.Conflicts) != 1 {
+			t.Errorf("%v, %v", texts(outcome.Conflicts), err)
+		}
+	}
+}
+
 // TestForgedOwnerOfOne: that one field's owner cannot be read says nothing about another field.
 func TestForgedOwnerOfOne(t *testing.T) {
 	const pinned = "PATCH uid=uid-1"
@@ -87,15 +102,5 @@ func TestForgedEntriesOfARejection(t *testing.T) {
 		if !errors.Is(err, want) || len(outcome.Unread) != 1 {
 			t.Errorf("%v; %d entries unread, %v", want, len(outcome.Unread), err)
 		}
-	}
-}
-
-// TestItemOfOursStaysBesideOwnersWhoAreNotShown: the object shows that the item is ours alone,
-// though not who refused.
-func TestItemOfOursStaysBesideOwnersWhoAreNotShown(t *testing.T) {
-	live := sideCar("7", `{"f:tty":{}}`, itemOfOur)
-	s := newScript(t, []step{{"PATCH", conflict(sideImage)}, {"GET", ok(live)}, {"PATCH", conflict(sideImage)}, {"PATCH uid=uid-1", ok(live)}})
-	if _, err := s.applier(relinquish, nil).Apply(t.Context(), sideIntent(false)); err != nil || !strings.Contains(lastBody(s), "side") {
-		t.Errorf("sent %s, %v", lastBody(s), err)
 	}
 }

@@ -167,6 +167,21 @@ func TestMustExistWithoutCache(t *testing.T) {
 	})
 }
 
+// TestMustExistOfAnUnknownKind: it is read as it is, where the client has no Go type.
+func TestMustExistOfAnUnknownKind(t *testing.T) {
+	gadget := func(uid, version string) map[string]any {
+		return map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{
+			"name": "web", "namespace": "shop", "uid": uid, "resourceVersion": version,
+		}}
+	}
+	intent := map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"name": "web", "namespace": "shop"}}
+	s := newScript(t, []step{{"GET", ok(gadget("uid-1", "7"))}, {"PATCH uid=uid-1", ok(gadget("uid-1", "7"))}})
+	outcome, err := s.applier(force, nil).Apply(t.Context(), apply.Intent{Config: loose(intent), MustExist: true})
+	if err != nil || outcome.Action != apply.Unchanged {
+		t.Errorf("%+v, %v", outcome, err)
+	}
+}
+
 // TestMustExistSaysWhatFailed: a cache that fails is not an object without uid.
 func TestMustExistSaysWhatFailed(t *testing.T) {
 	broken := cache{err: errors.New("the cache is not started")}

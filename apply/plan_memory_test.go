@@ -75,12 +75,12 @@ func TestPlanAndMemory(t *testing.T) {
 func TestPlanOfAScale(t *testing.T) {
 	after := scaleOf("uid-1", "7")
 	after["spec"] = map[string]any{"replicas": 3}
-	s := newScript(t, []step{{"GET", at("/scale", ok(scaleOf("uid-1", "7")))}, {"PATCH", at("/scale", ok(after))}})
-	plan, err := s.planner(apply.Config{}, true).Plan(t.Context(), apply.Intent{
-		Config: appsv1ac.Deployment("web", "shop"), Subresource: "scale", Body: scale(3),
-	})
-	if err != nil || plan.Action != apply.Configured || !strings.Contains(plan.String(), ".spec.replicas: 5 -> 3") {
-		t.Errorf("%v, %v", plan, err)
+	for _, recorded := range []bool{true, false} {
+		s := newScript(t, []step{{"GET", at("/scale", ok(scaleOf("uid-1", "7")))}, {"PATCH", at("/scale", ok(after))}})
+		plan, err := s.planner(apply.Config{}, recorded).Plan(t.Context(), scaleIntent())
+		if err != nil || plan.Action != apply.Configured || !strings.Contains(plan.String(), ".spec.replicas: 5 -> 3") {
+			t.Errorf("requests recorded: %t: %v, %v", recorded, plan, err)
+		}
 	}
 }
 

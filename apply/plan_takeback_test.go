@@ -6,31 +6,16 @@ import (
 	"testing/synctest"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/apply"
-	"coapply.dev/fieldowners"
 )
-
-// wiped is the deployment of ours when its replicas are the made-up owner's.
-func wiped(resourceVersion string) *appsv1.Deployment {
-	d := bornOurs("uid-1", resourceVersion)
-	d.ManagedFields[0] = entry(fieldowners.BeforeFirstApply, "Update", "", `{"f:spec":{"f:replicas":{}}}`)
-	return d
-}
 
 // TestPlanOfWhatIsTakenBack: a plan tells what an Apply would take back, and sends no dry run
 // that does not know of it.
 func TestPlanOfWhatIsTakenBack(t *testing.T) {
-	config := apply.Config{Contract: apply.Contract{
-		{Manager: manager, Kind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Applies: []string{".spec.replicas"}},
-	}}
+	config := apply.Config{Contract: claims(".spec.replicas")}
 	belongs := apply.Intent{Config: threeReplicas(), Belongs: isBornOurs}
-	fine := func(version string) *appsv1.Deployment {
-		d := ownedWith("uid-1", version, 3)
-		d.Labels = bornOurs("", "").Labels
-		return d
-	}
+	bare := ownersHidden(bornOurs("uid-1", "7"))
 	read := func(d *appsv1.Deployment) step { return step{"GET", ok(d)} }
 	refused := step{"PATCH uid=uid-1", conflict(phantomReplicas)}
 	for reason, c := range map[string]struct {
@@ -44,17 +29,21 @@ func TestPlanOfWhatIsTakenBack(t *testing.T) {
 			intent: belongs, want: apply.Configured, takenBack: 1,
 			steps: []step{read(wiped("7")), read(wiped("7")), read(wiped("7"))},
 		},
+		"without managed fields": {
+			intent: belongs, want: apply.Configured, takenBack: 1,
+			steps: []step{read(bare), read(bare), read(bare), {madeUpAt7, ok(wiped("7"))}},
+		},
 		"written to between two reads": {
 			intent: belongs, want: apply.Configured, takenBack: 1,
 			steps: []step{read(wiped("7")), read(wiped("7")), read(wiped("8")), read(wiped("8")), read(wiped("8"))},
 		},
 		"mended between two reads": {
 			intent: belongs, want: apply.Unchanged,
-			steps: []step{read(wiped("7")), read(wiped("7")), read(wiped("8")), read(fine("9")), read(fine("9")), {"PATCH uid=uid-1", ok(fine("9"))}},
+			steps: []step{read(wiped("7")), read(wiped("7")), read(wiped("8")), read(mended("9")), read(mended("9")), {"PATCH uid=uid-1", ok(mended("9"))}},
 		},
 		"wiped after it was looked at": {
 			intent: belongs, want: apply.Configured, takenBack: 1,
-			steps: []step{read(wiped("7")), read(fine("6")), refused, read(wiped("7")), read(wiped("7"))},
+			steps: []step{read(wiped("7")), read(mended("6")), refused, read(wiped("7")), read(wiped("7"))},
 		},
 		"of an intent without Belongs": {
 			intent: apply.Intent{Config: threeReplicas()}, refused: apply.ErrConflict,

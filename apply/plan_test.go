@@ -72,6 +72,14 @@ func TestPlan(t *testing.T) {
 		"only the owner of a parent": {
 			steps: []step{{"GET", ok(ownedWith("uid-1", "7", 3))}, {"PATCH", ok(touched)}}, want: apply.Configured,
 		},
+		"written between read and dry run, and it must exist": {
+			intent: apply.Intent{Config: threeReplicas(), MustExist: true},
+			steps: []step{
+				{"GET", ok(ownedWith("uid-1", "7", 3))}, {"GET", ok(ownedWith("uid-1", "7", 3))}, {"PATCH uid=uid-1", ok(ownedWith("uid-1", "8", 4))},
+				{"GET", ok(ownedWith("uid-2", "9", 4))}, {"GET", ok(ownedWith("uid-2", "9", 4))}, {"PATCH uid=uid-2", ok(ownedWith("uid-2", "9", 4))},
+			},
+			want: apply.Unchanged,
+		},
 		"written between read and dry run": {
 			steps: []step{
 				{"GET", ok(ownedWith("uid-1", "7", 3))}, {"PATCH", ok(ownedWith("uid-1", "8", 4))},

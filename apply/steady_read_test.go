@@ -62,6 +62,28 @@ func TestSteadyReads(t *testing.T) {
 	}
 }
 
+// TestSteadyReadBy: another reader has the same memory, and an object of its own.
+func TestSteadyReadBy(t *testing.T) {
+	cache, other := &shopCache{}, &shopCache{}
+	a := newShopApplier(t, cache)
+	cache.deployment = applied(t, a)
+	wantSteady(t, a, Intent{Config: shop()}, true)
+	changed := cache.deployment.DeepCopy()
+	changed.ResourceVersion, changed.Labels["tier"] = "1001", "other"
+	b := newShopApplier(t, cache)
+	b.config.Steady = a.config.Steady.ReadBy(other)
+	for _, object := range []*appsv1.Deployment{cache.deployment, changed} {
+		other.deployment = object
+		wantSteady(t, b, Intent{Config: shop()}, object != changed)
+	}
+	if cache.reads != 1 || other.reads != 2 {
+		t.Errorf("%d reads by the one, %d by the other", cache.reads, other.reads)
+	}
+	if (*SteadyState)(nil).ReadBy(other) != nil {
+		t.Error("without the check there is one")
+	}
+}
+
 // TestSteadyDryRun: a plan needs the server's answer.
 func TestSteadyDryRun(t *testing.T) {
 	cache := &shopCache{}

@@ -109,8 +109,9 @@ func TestScaleBodyWithoutMetadata(t *testing.T) {
 		Config: appsv1ac.Deployment("web", "shop"), UID: "uid-1", Subresource: "scale",
 		Body: loose(map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": nil, "spec": map[string]any{"replicas": int64(3)}}),
 	})
-	if err != nil {
-		t.Error(err)
+	want := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web","namespace":"shop","uid":"uid-1"},"spec":{"replicas":3}}`
+	if got := canonical(t, s.bodies[0]); err != nil || got != want {
+		t.Errorf("sent %s, %v", got, err)
 	}
 }
 

@@ -94,8 +94,11 @@ func (c *call) move(ctx context.Context, lost []fieldowners.Path, live *unstruct
 
 func (c *call) store(ctx context.Context, rewrite *wire.Rewrite) error {
 	after, err := rewrite.Plan.Rewrite(rewrite.Before())
-	if err != nil || len(rewrite.Plan.Moved) == 0 {
+	switch {
+	case err != nil:
 		return err
+	case len(rewrite.Plan.Moved) == 0: // as where our entry is in another apiVersion
+		return fmt.Errorf("no field can be moved: %v", rewrite.Plan.Unmoved)
 	}
 	if err := rewrite.Rehearse(ctx, c.client, c.config.FieldManager, after); err != nil {
 		return err

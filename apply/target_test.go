@@ -252,4 +252,8 @@ func TestBirthOfAnUnknownKind(t *testing.T) {
 	if !apply.Belongs(belongs, gadget, func() client.Object { return &unstructured.Unstructured{} }) || asked != 1 {
 		t.Errorf("asked %d times", asked)
 	}
+	metadata := metadataOf(bornOurs("uid-1", "7"))
+	if apply.Belongs(isBornOurs, metadata, func() client.Object { return &appsv1.Deployment{} }) {
+		t.Error("of metadata alone")
+	}
 }

@@ -15,11 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
 )
 
 const manager = "coapply-test"
@@ -92,6 +94,9 @@ func (s *script) describe(request *http.Request) (string, error) {
 	s.mu.Lock()
 	s.bodies = append(s.bodies, string(raw))
 	s.mu.Unlock()
+	if request.Header.Get("Content-Type") == "application/json-patch+json" {
+		return describeRewrite(request, raw)
+	}
 	var body metav1.PartialObjectMetadata
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return request.Method, err
@@ -106,6 +111,10 @@ func (s *script) describe(request *http.Request) (string, error) {
 	query := request.URL.Query()
 	if query.Get("force") == "true" {
 		text += " force"
+	}
+	if query.Get("fieldManager") == fieldowners.BeforeFirstApply {
+		text += " by " + fieldowners.BeforeFirstApply
+		query.Set("fieldManager", manager)
 	}
 	query.Del("force")
 	query.Del("timeout") // of the client, if it has one
@@ -136,6 +145,8 @@ func (s *script) client(config *rest.Config, cache client.Reader) client.Client 
 	s.t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1beta1", Kind: "Deployment"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	options := client.Options{Scheme: clientgoscheme.Scheme, Mapper: mapper}

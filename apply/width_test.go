@@ -24,6 +24,7 @@ type farServer struct {
 	livez  int           // the status of the measured path
 	writes chan struct{} // holds one
 	fails  func(number int) error
+	stale  func(number int) bool // which writes are refused as overtaken
 
 	mu               sync.Mutex
 	under, most, all int // writes
@@ -62,6 +63,9 @@ func (s *farServer) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.stale != nil && s.stale(number) {
+		return stale()(request)
 	}
 	return ok(web("uid-1", fmt.Sprint(number)))(request)
 }
@@ -277,17 +281,5 @@ func TestForceIsAlone(t *testing.T) {
 		}
 		cancel()
 		ended.Wait()
-	})
-}
-
-// TestOvertakenIsTriedAgain: a 409 that the server gives up a race with is no ownership
-// conflict, and lets fewer race.
-func TestOvertakenIsTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript(t, []step{{"PATCH", stale()}, {"PATCH", ok(web("uid-1", "8"))}})
-		outcome, err := s.applier(apply.Policy{}, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
-		if err != nil || outcome.Attempts != 2 {
-			t.Errorf("%+v, %v", outcome, err)
-		}
 	})
 }
