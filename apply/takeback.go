@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,11 +40,13 @@ func (c *call) takeBack(ctx context.Context) (mended bool, err error) {
 // takeBackOnce is one try of takeBack. The caller tries again after a stale write.
 func (c *call) takeBackOnce(ctx context.Context) (mended bool, _ error) {
 	live, err := c.readOwn(ctx)
-	if err == nil && live != nil && len(live.GetManagedFields()) == 0 {
-		live, err = c.showMadeUp(ctx, live)
-	}
 	if err != nil || live == nil {
 		return false, err
+	}
+	if len(live.GetManagedFields()) == 0 {
+		if live, err = c.showMadeUp(ctx, live); err != nil {
+			return false, c.notTakenBack(err)
+		}
 	}
 	lost := c.lost(live)
 	if len(lost) == 0 {
@@ -54,27 +57,34 @@ func (c *call) takeBackOnce(ctx context.Context) (mended bool, _ error) {
 			return false, err
 		}
 	}
-	if c.dryRun { // the fields stay where they are
+	taken, err := c.move(ctx, lost, live)
+	switch {
+	case err != nil:
+		return false, c.notTakenBack(err)
+	case c.dryRun:
 		c.ref = c.ref.as(live)
-		c.outcome.TakenBack, c.outcome.Conflicts = lost, nil
+		c.outcome.TakenBack, c.outcome.Conflicts = taken, nil
 		return true, nil
 	}
-	err = c.move(ctx, lost, live)
-	if errors.Is(err, ErrRefused) { // such as by an admission policy that forbids writing managed fields: the apply that follows reports the conflict
-		c.log.Info("fields cannot be taken back", "from", fieldowners.BeforeFirstApply, "error", err.Error())
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("taking fields back from %s: %w", fieldowners.BeforeFirstApply, err)
-	}
 	c.forget() // a form without what is ours now would have the server remove it
-	c.outcome.TakenBack, c.outcome.Action, c.target.read = lost, Configured, nil
-	c.log.Info("took fields back: managed fields had been wiped", "from", fieldowners.BeforeFirstApply, "fields", len(lost))
+	c.outcome.TakenBack, c.outcome.Action, c.target.read = taken, Configured, nil
+	c.log.Info("took fields back: managed fields had been wiped", "from", fieldowners.BeforeFirstApply, "fields", len(taken))
 	return true, nil
 }
 
-// move moves the fields in one write, pinned to the object as it was read.
-func (c *call) move(ctx context.Context, lost []fieldowners.Path, live *unstructured.Unstructured) error {
+// notTakenBack returns the error of taking back; nil for a refusal, such as by an admission
+// policy that forbids writing managed fields: the apply that follows reports the conflict.
+func (c *call) notTakenBack(err error) error {
+	if errors.Is(err, ErrRefused) {
+		c.log.Info("fields cannot be taken back", "from", fieldowners.BeforeFirstApply, "error", err.Error())
+		return nil
+	}
+	return fmt.Errorf("taking fields back from %s: %w", fieldowners.BeforeFirstApply, err)
+}
+
+// move moves the fields in one write, pinned to the object as it was read, and returns those
+// that have moved. A dry run writes nothing.
+func (c *call) move(ctx context.Context, lost []fieldowners.Path, live *unstructured.Unstructured) (moved []fieldowners.Path, err error) {
 	rewrite, err := wire.PlanRewrite(ctx, c.config.LiveReader, live, fieldowners.Transfer{
 		From:      []fieldowners.Source{{Manager: fieldowners.BeforeFirstApply, Paths: lost}},
 		Operation: metav1.ManagedFieldsOperationUpdate, To: c.config.FieldManager, APIVersion: c.ref.GroupVersion().String(),
@@ -84,12 +94,16 @@ func (c *call) move(ctx context.Context, lost []fieldowners.Path, live *unstruct
 	}
 	object := c.ref.as(live)
 	switch {
+	case err == nil:
+		return slices.DeleteFunc(lost, func(path fieldowners.Path) bool {
+			return !slices.ContainsFunc(rewrite.Plan.Moved, func(field fieldowners.Handover) bool { return field.Path.Compare(path) == 0 })
+		}), nil
 	case errors.Is(err, wire.ErrChanged):
-		return &StaleWriteError{Object: object, Err: err}
+		return nil, &StaleWriteError{Object: object, Err: err}
 	case apierrors.IsNotFound(err):
-		return &UIDMismatchError{Object: object, Err: errAbsent}
+		return nil, &UIDMismatchError{Object: object, Err: errAbsent}
 	}
-	return Classify(ctx, object, err)
+	return nil, Classify(ctx, object, err)
 }
 
 func (c *call) store(ctx context.Context, rewrite *wire.Rewrite) error {
@@ -99,6 +113,8 @@ func (c *call) store(ctx context.Context, rewrite *wire.Rewrite) error {
 		return err
 	case len(rewrite.Plan.Moved) == 0: // as where our entry is in another apiVersion
 		return fmt.Errorf("no field can be moved: %v", rewrite.Plan.Unmoved)
+	case c.dryRun:
+		return nil
 	}
 	if err := rewrite.Rehearse(ctx, c.client, c.config.FieldManager, after); err != nil {
 		return err
@@ -138,7 +154,7 @@ func (c *call) showMadeUp(ctx context.Context, live *unstructured.Unstructured) 
 	c.exchange.Calling()
 	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(named), &options)
 	c.exchange.Called(err)
-	return named, err
+	return named, Classify(ctx, c.ref.as(live), err)
 }
 
 // plansToTakeBack reports whether a plan ends with taking fields back: a dry run of the apply

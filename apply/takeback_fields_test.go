@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -28,27 +29,28 @@ func TestTakeBackWhich(t *testing.T) {
 		intent apply.Intent
 		max    float64
 		want   []string // managed fields that are stored; nil: nothing is taken back
+		taken  string   // what the outcome names
 		err    error
 	}{
 		"only what the contract has": {
-			lost: both, claims: []string{".spec.replicas"},
+			lost: both, claims: []string{".spec.replicas"}, taken: ".spec.replicas",
 			want: []string{`coapply-test/Apply ` + replicas, `before-first-apply/Update {"f:spec":{"f:paused":{}}}`, kubectls},
 		},
 		"what the intent gives up, too": {
-			lost: both, claims: []string{".spec"}, want: []string{`coapply-test/Apply ` + both, kubectls},
+			lost: both, claims: []string{".spec"}, taken: ".spec.paused .spec.replicas", want: []string{`coapply-test/Apply ` + both, kubectls},
 		},
 		"as much as may be given up": {
-			lost: both, claims: []string{".spec"}, max: 0.5, want: []string{`coapply-test/Apply ` + both, kubectls},
+			lost: both, claims: []string{".spec"}, taken: ".spec.paused .spec.replicas", max: 0.5, want: []string{`coapply-test/Apply ` + both, kubectls},
 		},
 		"more than may be given up": {
 			lost: both, claims: []string{".spec"}, max: 0.4, err: apply.ErrShrink,
 		},
 		"more, and it is meant": {
-			lost: both, claims: []string{".spec"}, max: 0.4, intent: apply.Intent{MayShrink: true},
+			lost: both, claims: []string{".spec"}, max: 0.4, intent: apply.Intent{MayShrink: true}, taken: ".spec.paused .spec.replicas",
 			want: []string{`coapply-test/Apply ` + both, kubectls},
 		},
 		"of everybody's labels those that are wanted": {
-			lost: labels, claims: []string{".metadata.labels"}, intent: apply.Intent{Config: labelled},
+			lost: labels, claims: []string{".metadata.labels"}, intent: apply.Intent{Config: labelled}, taken: ".metadata.labels.born",
 			want: []string{
 				`coapply-test/Apply {"f:metadata":{"f:labels":{".":{},"f:born":{}}}}`,
 				`before-first-apply/Update {"f:metadata":{"f:labels":{".":{},"f:theirs":{}}}}`, kubectls,
@@ -66,8 +68,12 @@ func TestTakeBackWhich(t *testing.T) {
 			if c.intent.Belongs = isBornOurs; c.intent.Config == nil {
 				c.intent.Config = threeReplicas()
 			}
-			if _, err := a.Apply(t.Context(), c.intent); !errors.Is(err, c.err) || c.err == nil && err != nil {
+			outcome, err := a.Apply(t.Context(), c.intent)
+			if !errors.Is(err, c.err) || c.err == nil && err != nil {
 				t.Errorf("%v, want %v", err, c.err)
+			}
+			if taken := fmt.Sprint(outcome.TakenBack); taken != "["+c.taken+"]" {
+				t.Errorf("taken back: %s, want [%s]", taken, c.taken)
 			}
 			if diff := cmp.Diff(c.want, s.rewritten()); diff != "" {
 				t.Errorf("managed fields sent (-want +got):\n%s", diff)

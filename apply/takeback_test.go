@@ -162,6 +162,9 @@ func TestTakeBack(t *testing.T) {
 			steps: slices.Concat([]step{read(wiped("7")), {rewriteAt7, forbidden}}, conflicts, []step{read(wiped("7")), {rewriteAt7, forbidden}}),
 			err:   apply.ErrConflict,
 		},
+		"owners cannot be made up": {
+			cached: bare, steps: []step{read(bare), {madeUpAt7, forbidden}, applied}, action: apply.Configured, says: "fields cannot be taken back",
+		},
 		"not stored as sent": {
 			steps: []step{read(wiped("7")), {rewriteAt7, ok(wiped("8"))}, applied}, action: apply.Configured,
 		},
@@ -171,10 +174,10 @@ func TestTakeBack(t *testing.T) {
 			},
 			action: apply.Created,
 		},
-		"recreated":         {steps: []step{read(wiped("7")), {rewriteAt7, otherUID()}}, err: apply.ErrUIDMismatch},
-		"no answer":         {steps: []step{read(wiped("7")), {rewriteAt7, busy}}, err: apply.ErrRetryable},
-		"cannot be read":    {steps: []step{{"GET", busy}}, err: apply.ErrRetryable},
-		"cannot be made up": {cached: bare, steps: []step{read(bare), {madeUpAt7, busy}}, err: apply.ErrRetryable},
+		"recreated":                            {steps: []step{read(wiped("7")), {rewriteAt7, otherUID()}}, err: apply.ErrUIDMismatch},
+		"no answer":                            {steps: []step{read(wiped("7")), {rewriteAt7, busy}}, err: apply.ErrRetryable},
+		"cannot be read":                       {steps: []step{{"GET", busy}}, err: apply.ErrRetryable},
+		"no answer of owners that are made up": {cached: bare, steps: []step{read(bare), {madeUpAt7, busy}}, err: apply.ErrRetryable},
 		"somebody else's by now": {
 			steps: []step{read(unlabelled(wiped("8"))), applied}, action: apply.Configured,
 		},

@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -69,5 +70,37 @@ func TestTakeBackAcrossVersions(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestTakeBackInPart: of two lost fields one means another thing in our entry's apiVersion. The
+// outcome and the plan name the other one alone.
+func TestTakeBackInPart(t *testing.T) {
+	const both = `{"f:spec":{"f:minReadySeconds":{},"f:replicas":{}}}`
+	lost := func(version string) *appsv1.Deployment {
+		d := ownersMadeUp(version, both)
+		d.Spec.MinReadySeconds = 7
+		ours := entry(manager, "Apply", "", `{"f:spec":{"f:paused":{}}}`)
+		ours.APIVersion = "apps/v1beta1"
+		d.ManagedFields = append(d.ManagedFields, ours)
+		return d
+	}
+	earlier := func() *appsv1.Deployment {
+		d := lost("7")
+		d.APIVersion, d.Spec.MinReadySeconds = "apps/v1beta1", 8
+		return d
+	}
+	read, readEarlier := step{"GET", ok(lost("7"))}, step{"GET", ok(earlier())}
+	config := apply.Config{Contract: claims(".spec.replicas", ".spec.minReadySeconds")}
+	intent := apply.Intent{Config: threeReplicas(), Belongs: isBornOurs}
+
+	s := newScript(t, []step{read, readEarlier, {rewriteAt7 + " dry run", stores(lost("7"))}, {rewriteAt7, stores(lost("8"))}, {toOurs, ok(mended("9"))}})
+	outcome, err := s.applierOver(s.restConfig(true), config, cache{object: lost("7")}).Apply(t.Context(), intent)
+	if err != nil || fmt.Sprint(outcome.TakenBack) != "[.spec.replicas]" {
+		t.Errorf("taken back: %v, %v", outcome.TakenBack, err)
+	}
+	plan, err := newScript(t, []step{read, read, read, readEarlier}).planner(config, true).Plan(t.Context(), intent)
+	if err != nil || fmt.Sprint(plan.TakenBack) != "[.spec.replicas]" {
+		t.Errorf("to be taken back: %v, %v", plan.TakenBack, err)
 	}
 }
