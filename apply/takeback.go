@@ -23,7 +23,7 @@ import (
 // fields back at the same moment. If another process overtakes it, the object is read again.
 //
 // mended reports whether no field is lost any more: the lost fields are ours again, or somebody
-// else, such as another process of ours, has moved them.
+// else, such as another process of ours, has moved them, or the object is gone.
 func (c *call) takeBack(ctx context.Context) (mended bool, err error) {
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
 		return c.inLane(ctx, func(ctx context.Context) (err error) {
@@ -40,7 +40,10 @@ func (c *call) takeBack(ctx context.Context) (mended bool, err error) {
 // takeBackOnce is one try of takeBack. The caller tries again after a stale write.
 func (c *call) takeBackOnce(ctx context.Context) (mended bool, _ error) {
 	live, err := c.readOwn(ctx)
-	if err != nil || live == nil {
+	switch {
+	case errors.Is(err, errAbsent):
+		return true, nil // the apply that follows reports it
+	case err != nil, live == nil:
 		return false, err
 	}
 	if len(live.GetManagedFields()) == 0 {
@@ -123,13 +126,11 @@ func (c *call) store(ctx context.Context, rewrite *wire.Rewrite) error {
 	return rewrite.Store(ctx, c.client, c.config.FieldManager, after)
 }
 
-// readOwn reads the object live. It returns nil if the object does not exist or is not the
-// manager's own, which the apply that follows reports.
+// readOwn reads the object live. It returns nil if the object is not the manager's own, which the
+// apply reports.
 func (c *call) readOwn(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.readLive(ctx)
 	switch {
-	case errors.Is(err, errAbsent):
-		return nil, nil
 	case err != nil:
 		return nil, err
 	case live.GetUID() == "", live.GetResourceVersion() == "", c.target.uidGiven() && live.GetUID() != c.target.uid, !c.takes(c.intent.Intent, live):

@@ -212,7 +212,8 @@ func TestTakeBack(t *testing.T) {
 			steps: slices.Concat(conflicts, []step{read(mended("8")), applied}),
 		},
 		"lost meanwhile, and gone": {
-			cached: mended("6"), steps: slices.Concat(conflicts, []step{{"GET", notFound()}}), err: apply.ErrConflict,
+			cached: mended("6"), action: apply.Created,
+			steps: slices.Concat(conflicts, []step{{"GET", notFound()}, {toOurs, stale()}, {"GET", notFound()}, {"PATCH resourceVersion=1", created(mended("9"))}}),
 		},
 		"lost meanwhile, and gone before the rewrite": {
 			cached: mended("6"), steps: slices.Concat(conflicts, []step{read(wiped("7")), {rewriteAt7, notFound()}}), err: apply.ErrUIDMismatch,
