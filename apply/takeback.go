@@ -43,7 +43,7 @@ func (c *call) takeBackOnce(ctx context.Context) (mended bool, _ error) {
 	switch {
 	case errors.Is(err, errAbsent):
 		return true, nil // the apply that follows reports it
-	case err != nil, live == nil:
+	case live == nil:
 		return false, err
 	}
 	if len(live.GetManagedFields()) == 0 {
@@ -126,8 +126,8 @@ func (c *call) store(ctx context.Context, rewrite *wire.Rewrite) error {
 	return rewrite.Store(ctx, c.client, c.config.FieldManager, after)
 }
 
-// readOwn reads the object live. It returns nil if the object is not the manager's own, which the
-// apply reports.
+// readOwn reads the object live. It returns nil with an error, and if the object is not the
+// manager's own, which the apply reports.
 func (c *call) readOwn(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.readLive(ctx)
 	switch {

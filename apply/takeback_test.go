@@ -218,6 +218,9 @@ func TestTakeBack(t *testing.T) {
 		"lost meanwhile, and gone before the rewrite": {
 			cached: mended("6"), steps: slices.Concat(conflicts, []step{read(wiped("7")), {rewriteAt7, notFound()}}), err: apply.ErrUIDMismatch,
 		},
+		"lost meanwhile, and owners cannot be made up": {
+			cached: mended("6"), steps: slices.Concat(conflicts, []step{read(bare), {madeUpAt7, forbidden}}), err: apply.ErrConflict,
+		},
 		"lost meanwhile, and cannot be read": {
 			cached: mended("6"), steps: slices.Concat(conflicts, []step{{"GET", forbidden}}), err: apply.ErrRefused,
 		},
