@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,14 +141,14 @@ func TestPlanWaitsForNobody(t *testing.T) {
 }
 
 // join has another manager inside the lane for a second.
-func join(t *testing.T, set *lanes.Set) (left *bool) {
+func join(t *testing.T, set *lanes.Set) (left *atomic.Bool) {
 	t.Helper()
 	_, leave, err := set.Join(t.Context(), webAt("").Key(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
-	left = new(bool)
-	time.AfterFunc(time.Second, func() { *left = true; leave() })
+	left = &atomic.Bool{}
+	time.AfterFunc(time.Second, func() { left.Store(true); leave() })
 	return left
 }
 
@@ -174,7 +175,7 @@ func TestAloneBesideAnother(t *testing.T) {
 				left := join(t, set)
 				for i, s := range c.steps {
 					c.steps[i].answer = func(request *http.Request) (*http.Response, error) {
-						if !*left {
+						if !left.Load() {
 							t.Errorf("%s is sent beside another manager's write", s.request)
 						}
 						return s.answer(request)
@@ -209,8 +210,8 @@ func TestPlanInsideALane(t *testing.T) {
 		read := step{"GET", ok(web("uid-1", "7"))}
 		s := newScript(t, []step{read, {"PATCH", conflict(hpaReplicas)}, read})
 		plan, err := s.planner(apply.Config{Lanes: set}, true).Plan(inside, apply.Intent{Config: threeReplicas()})
-		if err != nil || !errors.Is(plan.Refused, apply.ErrConflict) || *left {
-			t.Errorf("%v, %v; the other has left: %t", plan, err, *left)
+		if err != nil || !errors.Is(plan.Refused, apply.ErrConflict) || left.Load() {
+			t.Errorf("%v, %v; the other has left: %t", plan, err, left.Load())
 		}
 		time.Sleep(2 * time.Second)
 	})
