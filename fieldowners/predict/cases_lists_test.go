@@ -38,19 +38,22 @@ dropped:
 		owners: `us/Apply {"f:spec":{"f:parts":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:m":{"f:x":{}}}}}}`,
 		intent: `{spec: {parts: [{name: a, m: {}}, {name: c, m: {args: [{k: v}]}}]}}`, want: `
 changes:
+  .spec.parts[name="c"].m.args: added [{"k":"v"}]
   .spec.parts[name="c"].name: added "c"
 dropped:
   .spec.parts[name="a"].m.x goes with its value 1
 unsure:
   .spec.parts[name="a"].m.args: it stays or goes with its parent: managed fields do not tell whether an empty list there is merged or replaced
   .spec.parts[name="a"].m.z: it stays or goes with its parent: managed fields do not tell whether an empty list there is merged or replaced
-  .spec.parts[name="c"].m.args: it stays or goes with its parent: managed fields do not tell whether an empty list there is merged or replaced
 `},
-	"a list that stays beside what is dropped": {reason: "it has items, which keep their parent in either way",
-		live: `{spec: {list: [x], paused: true, replicas: 3}}`, owners: `us/Apply {"f:spec":{"f:paused":{}}}`,
-		intent: `{spec: {list: [x]}}`, want: `
+	"a list that stays beside one that goes": {reason: "as both have items, it does not matter whether these are merged",
+		live:   `{spec: {parts: [{name: a, args: [x]}, {name: b, args: [z]}]}}`,
+		owners: `us/Apply {"f:spec":{"f:parts":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}},"k:{\"name\":\"b\"}":{".":{},"f:name":{}}}}}`,
+		intent: `{spec: {parts: [{name: a, args: [x]}]}}`, want: `
+changes:
+  .spec.parts[name="b"].args: removed ["z"]
 dropped:
-  .spec.paused goes with its value true
+  .spec.parts[name="b"].name goes with its value "b"
 `},
 	"a list that becomes null beside what is dropped": {reason: "null is no list that may be merged",
 		live: `{spec: {list: [x], paused: true, replicas: 3}}`, owners: `us/Apply {"f:spec":{"f:paused":{}}}`,
