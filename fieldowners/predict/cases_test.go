@@ -126,12 +126,13 @@ unsure:
 unsure:
   .spec.ports: items leave out or repeat what names them (port, protocol), and managed fields do not tell the server's defaults
 `},
-	"names that contradict each other": {reason: "the type was changed", live: `{spec: {list: [{a: x, b: y}], other: [z]}}`,
-		owners: `one/Update {"f:spec":{"f:list":{"k:{\"a\":\"x\"}":{".":{},"f:a":{}}}, "f:other":{"i:0":{}}}}
+	"names that contradict each other": {reason: "the type was changed", live: `{spec: {list: [{a: x, b: y}], other: [z], lists: [[{a: b}]]}}`,
+		owners: `one/Update {"f:spec":{"f:list":{"k:{\"a\":\"x\"}":{".":{},"f:a":{}}}, "f:other":{"i:0":{}}, "f:lists":{"i:0":{"i:0":{}}}}}
 			two/Update {"f:spec":{"f:list":{"k:{\"b\":\"y\"}":{".":{},"f:b":{}}}}}`,
-		intent: `{spec: {list: [{a: x, b: y}], other: [z]}}`, want: `
+		intent: `{spec: {list: [{a: x, b: y}], other: [z], lists: [[{a: b}]]}}`, want: `
 unsure:
   .spec.list: managed fields disagree about how its items are named
+  .spec.lists: managed fields disagree about how its items are named
   .spec.other: managed fields disagree about how its items are named
 `},
 	"another version": {reason: "fields may have other names there, metadata have not", live: `{metadata: {labels: {a: x}}, spec: {replicas: 3}}`,

@@ -27,6 +27,10 @@ func (q *question) doubtEmptyLists(some, others Prediction) ([]Doubt, error) {
 			return nil, err
 		}
 		for _, path := range differing(replaced, p.Prediction) {
+			intended, _ := path.Value(q.intent)
+			if list, _ := intended.([]any); len(list) > 0 {
+				continue // it stays in either way, and differs in the names of its items alone
+			}
 			doubts = append(doubts, Doubt{Path: path, Reason: "it stays or goes with its parent: managed fields do not tell " +
 				"whether an empty list there is merged or replaced"})
 		}

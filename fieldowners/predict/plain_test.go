@@ -30,6 +30,22 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// TestNoDefaultToLearn: what an applier leaves to the server is told only by fields that it owns together with their item.
+func TestNoDefaultToLearn(t *testing.T) {
+	for reason, entry := range map[string]string{
+		"an updater may set what others had before":       `other/Update {"f:spec":{"f:ports":{%s:{".":{},"f:port":{}}}}}`,
+		"an applier of a field in another manager's item": `other/Apply {"f:spec":{"f:ports":{%s:{"f:port":{}}}}}`,
+		"an item of an updater that became an applier":    `other/Apply {"f:spec":{"f:ports":{%s:{".":{},"f:name":{}}}}}`,
+	} {
+		test := predicted{kind: "example.com/v1 Thing", live: `{spec: {ports: [{port: 80, protocol: TCP}]}}`,
+			owners: fmt.Sprintf(entry, `"k:{\"port\":80,\"protocol\":\"TCP\"}"`), intent: `{spec: {ports: [{port: 80, name: x}]}}`,
+			want: "unsure:\n  .spec.ports: items leave out or repeat what names them (port, protocol), and managed fields do not tell the server's defaults\n"}
+		if got, err := test.predict(t); err != nil || got.String() != test.want {
+			t.Errorf("%s: %v, %v", reason, got, err)
+		}
+	}
+}
+
 // TestConflictsInOrder: of fields, then of owners, whatever order the API server's own rules find them in.
 func TestConflictsInOrder(t *testing.T) {
 	const fields = ` {"f:spec":{"f:a":{},"f:b":{}}}` + "\n"

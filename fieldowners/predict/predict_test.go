@@ -104,24 +104,28 @@ func (p predicted) predict(t testing.TB) (predict.Prediction, error) {
 	return prediction, err
 }
 
+func (p predicted) check(t *testing.T) {
+	t.Log(p.reason)
+	got, err := p.predict(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.TrimPrefix(p.want, "\n")
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.IsEmpty() != (want == "nothing changes\n") {
+		t.Errorf("IsEmpty is %v of\n%v", got.IsEmpty(), got)
+	}
+}
+
 const keeper = "keeper/Apply {\"f:metadata\":{\"f:labels\":{\"f:kept\":{}}}}\n"
 
 func TestApply(t *testing.T) {
-	for name, test := range predictions {
-		t.Run(name, func(t *testing.T) {
-			t.Log(test.reason)
-			got, err := test.predict(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := strings.TrimPrefix(test.want, "\n")
-			if diff := cmp.Diff(want, got.String()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if got.IsEmpty() != (want == "nothing changes\n") {
-				t.Errorf("IsEmpty is %v of\n%v", got.IsEmpty(), got)
-			}
-		})
+	for _, table := range []map[string]predicted{predictions, listPredictions, doubtPredictions} {
+		for name, test := range table {
+			t.Run(name, func(t *testing.T) { test.check(t) })
+		}
 	}
 }
 

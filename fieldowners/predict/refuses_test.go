@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/predict"
 )
 
@@ -60,6 +61,9 @@ func TestRefuses(t *testing.T) {
 			intent: with("metadata", map[string]any{"finalizers": []any{"a/b", "a/b"}})},
 		"a key twice": {live: owned(map[string]any{"f:data": map[string]any{}}), want: "the API server would refuse it",
 			intent: with("metadata", map[string]any{"ownerReferences": []any{map[string]any{"uid": "a"}, map[string]any{"uid": "a"}}})},
+		"a live item that lacks its key": {intent: ok(), want: "the live object does not fit its managed fields: .data: element 0",
+			live: with("metadata", owned(map[string]any{"f:data": map[string]any{`k:{"port":80,"protocol":"TCP"}`: map[string]any{".": map[string]any{}}}})["metadata"],
+				"data", []any{map[string]any{"port": int64(80)}})},
 		"the same live": {live: with("metadata", owned(map[string]any{"f:data": map[string]any{}})["metadata"], "data", 3), intent: ok(), want: "live object: .data is a Go int"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,6 +79,27 @@ func TestRefuses(t *testing.T) {
 				t.Errorf("more than one line: %v", err)
 			}
 		})
+	}
+}
+
+// TestDepth: values may be nested as deep as the paths of fieldowners, the object itself is a level.
+func TestDepth(t *testing.T) {
+	for name, nest := range map[string]func(any) any{
+		"maps":  func(v any) any { return map[string]any{"a": v} },
+		"lists": func(v any) any { return []any{v} },
+	} {
+		deep := any("x")
+		for range fieldowners.MaxDepth - 1 {
+			deep = nest(deep)
+		}
+		intent := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": deep}
+		if _, err := predict.Apply(nil, intent, "us", ""); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		intent["data"] = nest(deep)
+		if _, err := predict.Apply(nil, intent, "us", ""); err == nil {
+			t.Errorf("%s one level deeper are not refused", name)
+		}
 	}
 }
 
