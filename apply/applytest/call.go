@@ -70,6 +70,9 @@ func (c *call) name(kind schema.GroupVersionKind, mapper meta.RESTMapper) {
 	c.kind, c.Kind = kind, kind.Kind
 	guess, _ := meta.UnsafeGuessKindToResource(kind)
 	c.resource = guess.GroupResource()
+	if mapper == nil { // of a client written by hand
+		return
+	}
 	if mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
 		c.resource = mapping.Resource.GroupResource()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -152,5 +153,17 @@ func TestHangsNeedsAContextThatEnds(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{message(err)}, inner.failures); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+}
+
+// withoutMapper is a client written by hand, as users' tests have them.
+type withoutMapper struct{ client.Client }
+
+func (withoutMapper) RESTMapper() meta.RESTMapper { return nil }
+
+func TestClientWithoutMapper(t *testing.T) {
+	c := applytest.Inject(t, withoutMapper{fakeClient()}, applytest.Fault{Call: parse("update Deployment shop/web"), Answer: applytest.Fails(errOwn)})
+	if err := c.Update(t.Context(), web()); !errors.Is(err, errOwn) {
+		t.Errorf("got %v, want the fault", err)
 	}
 }
