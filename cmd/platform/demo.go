@@ -62,10 +62,18 @@ func demo(ctx context.Context, stdout, stderr io.Writer) (err error) {
 		d.summary,
 	} {
 		if err := carryOut(ctx, step); err != nil {
-			return fmt.Errorf("step %d is not as it says: %w", d.show.steps, err)
+			return fmt.Errorf("step %d is not as it says: %w%s", d.show.steps, err, d.managersLog())
 		}
 	}
 	return nil
+}
+
+// managersLog returns the last lines of the manager's log, which goes with the control plane.
+func (d *demonstration) managersLog() string {
+	if d.platform == nil || d.platform.manager == nil {
+		return ""
+	}
+	return "\nthe last lines of the manager's log:\n" + d.platform.manager.lastLines()
 }
 
 func (d *demonstration) start(ctx context.Context) {

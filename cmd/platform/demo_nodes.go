@@ -23,9 +23,9 @@ func (d *demonstration) maintenance(ctx context.Context) {
 		"Somebody changes annotations of the node as fast as the API server takes it.",
 		"Get-modify-update (strategy Update) reads, and is late with its write, four",
 		"times over. Server-Side Apply (strategy Apply) needs no look at the rest.")
-	writers := d.rewrite(ctx, busy)
+	writers := &writers{client: d.platform.client}
 	defer writers.stop()
-	byUpdate := d.lose(ctx)
+	byUpdate := d.lose(ctx, writers)
 	byApply := d.work(ctx, "apply", v1alpha1.NodeMaintenanceSpec{Action: v1alpha1.Cordon, Strategy: v1alpha1.StrategyApply})
 	written := writers.stop()
 	check(writers.failed)
@@ -39,17 +39,21 @@ func (d *demonstration) maintenance(ctx context.Context) {
 		byUpdate.Attempts, byApply.Attempts, written)
 }
 
-// lose repeats a NodeMaintenance of strategy Update until its four attempts are all stale
-// writes, which they nearly always are.
-func (d *demonstration) lose(ctx context.Context) (status v1alpha1.NodeStatus) {
-	for i := range 5 {
-		name := "update"
-		if i > 0 {
-			name = fmt.Sprintf("update-%d", i+1)
-		}
-		status = d.work(ctx, name, v1alpha1.NodeMaintenanceSpec{Action: v1alpha1.Cordon, Strategy: v1alpha1.StrategyUpdate})
+// lose starts the writers and does a NodeMaintenance of strategy Update, until its four attempts
+// are all stale writes, which they nearly always are. What landed is undone while the writers
+// rest: Apply would have to take it over, pinned to what it has read, and they overtake that too.
+func (d *demonstration) lose(ctx context.Context, writers *writers) (status v1alpha1.NodeStatus) {
+	for range 10 {
+		writers.start(ctx, busy)
+		status = d.work(ctx, "update", v1alpha1.NodeMaintenanceSpec{Action: v1alpha1.Cordon, Strategy: v1alpha1.StrategyUpdate})
 		if status.Result == v1alpha1.NodeFailed && status.Attempts == 4 {
 			return status
+		}
+		writers.stop()
+		check(writers.failed)
+		d.work(ctx, "undo", v1alpha1.NodeMaintenanceSpec{Action: v1alpha1.Uncordon})
+		for _, name := range []string{"update", "undo"} {
+			check(d.platform.client.Delete(ctx, &v1alpha1.NodeMaintenance{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 		}
 	}
 	fail("by Update: %+v; want four attempts in vain", status)
@@ -88,8 +92,9 @@ func (d *demonstration) work(ctx context.Context, name string, spec v1alpha1.Nod
 	return work.Status.Nodes[0]
 }
 
-// writers write to a node until they are stopped.
+// writers write to a node until they are stopped. They may be started again.
 type writers struct {
+	client   client.Client
 	stopping atomic.Bool
 	written  atomic.Int64
 	all      sync.WaitGroup
@@ -97,16 +102,15 @@ type writers struct {
 	failed   error
 }
 
-// rewrite starts four writers that change a node without pause: one alone is sometimes too
-// slow.
-func (d *demonstration) rewrite(ctx context.Context, name string) *writers {
-	w := &writers{}
+// start starts four writers that change a node without pause: one alone is sometimes too slow.
+func (w *writers) start(ctx context.Context, name string) {
+	w.stopping.Store(false)
 	for i := range 4 {
 		w.all.Go(func() {
 			for n := 0; !w.stopping.Load(); n++ {
 				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 				patch := fmt.Sprintf(`{"metadata":{"annotations":{"example.com/writer-%d":"%d"}}}`, i, n)
-				err := d.platform.client.Patch(ctx, node, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("others"))
+				err := w.client.Patch(ctx, node, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("others"))
 				if err != nil {
 					w.once.Do(func() { w.failed = err })
 					return
@@ -115,7 +119,6 @@ func (d *demonstration) rewrite(ctx context.Context, name string) *writers {
 			}
 		})
 	}
-	return w
 }
 
 // stop waits until the last write is answered, and returns the number of writes. It may be

@@ -78,9 +78,9 @@ func commandLine(args []string) string {
 	return all + line
 }
 
-// patience bounds each wait. On a slow machine a step takes a few seconds; a write that others
-// overtake all the time ends, and is sent again, after the API server's 34 seconds for a request.
-const patience = 90 * time.Second
+// patience bounds each wait. On a slow machine a step takes a few seconds; a NodeMaintenance says
+// after 30 why it did not succeed.
+const patience = 60 * time.Second
 
 // until polls until look returns "", and fails with what it returned last.
 func until(ctx context.Context, what string, look func(context.Context) (string, error)) {
