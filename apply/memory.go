@@ -146,14 +146,20 @@ func (c *call) forget() {
 	}
 }
 
-// worthRemembering reports whether every field that gave way will have to give way again. That
-// is not certain of a field without a live value: what we want below it may be free next time.
+// worthRemembering reports whether every field that gave way will have to give way again, with
+// the same parents. That is not certain of a field without a live value: what we want below it
+// may be free next time. A parent that we kept, as its only owner, is to be given up once others
+// own it too: that takes a write pinned to a read.
 func (c *call) worthRemembering(settled settlement, object *unstructured.Unstructured) (_ settlement, worth bool) {
 	if len(object.GetManagedFields()) == 0 {
 		return settled, false
 	}
 	held, still := c.stillCalledFor(settled, object)
-	return held, still && !slices.ContainsFunc(held.made, func(made concession) bool { return made.conflict.Theirs == nil })
+	if !still || slices.ContainsFunc(held.made, func(made concession) bool { return made.conflict.Theirs == nil }) {
+		return held, false
+	}
+	_, givesUp := held.form(c.intent)
+	return held, !givesUp
 }
 
 // stillCalledFor reports whether, for each field that gave way, other owners hold it in this

@@ -132,6 +132,28 @@ func TestItemKeptFromMemory(t *testing.T) {
 	}
 }
 
+// What is sent from memory keeps an item that we alone owned. Once others own it too, it is given
+// up as by an applier that remembers nothing.
+func TestItemGivenUpAfterMemory(t *testing.T) {
+	const image, emptyItem = `{"f:image":{}}`, `{".":{},"f:name":{}}`
+	s := newScript(t, []step{
+		{"PATCH", conflict(sideImage)}, {"GET", ok(sideCar("7", image, emptyItem))},
+		{"PATCH uid=uid-1", ok(sideCar("8", image, emptyItem))},
+		{"PATCH uid=uid-1", ok(sideCar("9", wholeItem, emptyItem))},
+		{"PATCH", conflict(sideImage)}, {"GET", ok(sideCar("9", wholeItem, emptyItem))},
+		{"PATCH uid=uid-1 resourceVersion=9", ok(sideCar("10", wholeItem, "{}"))},
+	})
+	applier := s.applier(relinquish, nil)
+	for _, kept := range []bool{true, false} {
+		if _, err := applier.Apply(t.Context(), sideIntent(false)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(lastBody(s), "side") != kept {
+			t.Errorf("the item is sent: %v, want %v: %s", !kept, kept, lastBody(s))
+		}
+	}
+}
+
 // An apply whose first request changed something is not Unchanged, whatever
 // becomes of the others.
 func TestChangedBeforeARetry(t *testing.T) {
