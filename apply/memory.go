@@ -168,7 +168,8 @@ func (c *call) worthRemembering(settled settlement, object *unstructured.Unstruc
 // the shared values are updated.
 //
 // An owner whose fields cannot be read, such as forged ones, owns a field if the server has
-// said so in a conflict, and for as long as these fields are the same.
+// said so in a conflict, and for as long as these fields are the same. Where a manager has two
+// entries, it is judged anew.
 func (c *call) stillCalledFor(settled settlement, object *unstructured.Unstructured) (_ settlement, still bool) {
 	entries := object.GetManagedFields()
 	ownership, unread := fieldowners.ParseReadable(entries)
@@ -178,6 +179,9 @@ func (c *call) stillCalledFor(settled settlement, object *unstructured.Unstructu
 		held.made = settled.made
 		settled.concessions = held.adopting(object)
 		return settled, true
+	}
+	if hasTwins(entries) {
+		return settled, false
 	}
 	for _, made := range settled.made {
 		if slices.ContainsFunc(held.made, made.sameField) { // of another owner of the field
@@ -192,6 +196,21 @@ func (c *call) stillCalledFor(settled settlement, object *unstructured.Unstructu
 	}
 	settled.concessions = held
 	return settled, true
+}
+
+// hasTwins reports whether two entries are of one manager, as writes through /scale may leave
+// them. The API server reads the last of them, and drops the others at the next write: what only
+// they have is nobody's (managedfields.DecodeManagedFields).
+func hasTwins(entries []metav1.ManagedFieldsEntry) bool {
+	for i, entry := range entries {
+		if slices.ContainsFunc(entries[:i], func(other metav1.ManagedFieldsEntry) bool {
+			return other.Manager == entry.Manager && other.Operation == entry.Operation && other.Subresource == entry.Subresource &&
+				(other.APIVersion == entry.APIVersion || entry.Operation == metav1.ManagedFieldsOperationApply)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // noneBy returns empty concessions for an object with these owners.

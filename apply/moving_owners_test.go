@@ -74,7 +74,7 @@ func sideCar(resourceVersion, kubectl, ours string) *appsv1.Deployment {
 	const path = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"side\"}":`
 	d := web("uid-1", resourceVersion)
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "side", Image: "theirs"}}
-	d.ManagedFields = append(d.ManagedFields,
+	d.ManagedFields = append(d.ManagedFields[:1],
 		entry("kubectl", "Apply", "", path+kubectl+`}}}}}`), entry(manager, "Apply", "", path+ours+`}}}}}`))
 	return d
 }

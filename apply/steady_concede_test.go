@@ -95,6 +95,11 @@ func TestSteadyGivesWayNoMore(t *testing.T) {
 		"made anew":         {func(d *appsv1.Deployment) { d.UID = "another" }, ""},
 		"the owner lets go": {func(d *appsv1.Deployment) { d.ManagedFields = d.ManagedFields[1:] }, "others own these fields now"},
 		"no managed fields": {func(d *appsv1.Deployment) { d.ManagedFields = nil }, ""},
+		"a later entry of the owner without the field": {func(d *appsv1.Deployment) {
+			again := d.ManagedFields[0]
+			again.FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{}}}`)
+			d.ManagedFields = append(d.ManagedFields, again)
+		}, "others own these fields now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := &shopCache{}
