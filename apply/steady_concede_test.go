@@ -8,6 +8,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -138,5 +140,45 @@ func TestSteadyGivesWayEmptyList(t *testing.T) {
 		intent := Intent{Config: client.ApplyConfigurationFromUnstructured(wanted), Read: &read}
 		giveWay(t, a, intent, &read)
 		wantSteady(t, a, intent, steady)
+	}
+}
+
+// TestMayWantTheSame: the text of a quantity in a custom resource is not known from a typed read.
+func TestMayWantTheSame(t *testing.T) {
+	typed := &appsv1.Deployment{}
+	typed.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Resources: corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{"cpu": resource.MustParse("500m")},
+	}}}
+	read := unstructuredOf(t, typed)
+	for name, test := range map[string]struct {
+		apiVersion string
+		wants      any
+		object     client.Object
+		want       bool
+	}{
+		"another text":         {"example.com/v1", "0.5", typed, true},
+		"another value":        {"example.com/v1", "0.4", typed, false},
+		"no quantity":          {"example.com/v1", true, typed, true},
+		"read as it was sent":  {"example.com/v1", "0.5", &read, false},
+		"a kind of the server": {"apps/v1", "0.5", typed, false},
+	} {
+		wanted := &unstructured.Unstructured{Object: map[string]any{"apiVersion": test.apiVersion, "kind": "Deployment",
+			"metadata": map[string]any{"name": "web", "namespace": "shop"},
+			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
+				map[string]any{"name": "web", "resources": map[string]any{"limits": map[string]any{"cpu": test.wants}}},
+			}}}},
+		}}
+		encoded, err := encode(Intent{Config: client.ApplyConfigurationFromUnstructured(wanted)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, c := newShopApplier(t, &shopCache{}).begin(t.Context())
+		c.about(encoded)
+		gave := concessions{}.concede(Conflict{
+			Path: fieldowners.MustParsePath(`.spec.template.spec.containers[name="web"].resources.limits.cpu`), Theirs: "500m", Decision: Relinquish,
+		}, encoded, &read)
+		if got := c.mayWantTheSame(gave, test.object); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

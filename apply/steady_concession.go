@@ -5,9 +5,11 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/content"
+	"coapply.dev/apply/internal/gotypes"
 )
 
 // stillGivesWay proves that applying what is left of an intent that gave way would change
@@ -28,6 +30,10 @@ func (c *call) stillGivesWay(ctx context.Context, known remembered, object clien
 		c.log.V(1).Info("not steady, it gave way", "because", "others own these fields now, or the policy decides otherwise")
 		return proof{}, false
 	}
+	if c.mayWantTheSame(held.concessions, object) {
+		c.log.V(1).Info("not steady, it gave way", "because", "the object may have the value in the text of the intent, which its Go type does not show")
+		return proof{}, false
+	}
 	if again, _ := held.form(c.intent); !reflect.DeepEqual(again.object, left.object) { // a shared value has changed
 		return proof{}, false
 	}
@@ -38,6 +44,25 @@ func (c *call) stillGivesWay(ctx context.Context, known remembered, object clien
 	return proof{
 		object: refOf(c.ref, object), shared: c.toTell(c.sharedIn(object.GetManagedFields(), c.intent.Subresource)), conflicts: conflicts, unread: held.unread,
 	}, true
+}
+
+// mayWantTheSame reports whether the intent may set a field that gave way to the value that it
+// has. A custom resource keeps a value as it was sent, 0.5 for instance, and a typed object that
+// was read from it has 500m.
+func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
+	goType := reflect.TypeOf(object).Elem()
+	if _, asSent := object.(runtime.Unstructured); asSent || gotypes.IsServersOwn(c.ref.GroupVersionKind, goType) {
+		return false
+	}
+	own := reflect.New(goType).Interface()
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(c.intent.object, own) != nil {
+		return true
+	}
+	wanted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(own)
+	return err != nil || slices.ContainsFunc(held.made, func(made concession) bool {
+		value, _ := made.conflict.Path.Value(wanted)
+		return reflect.DeepEqual(value, made.conflict.Theirs)
+	})
 }
 
 // isEmptyList reports whether a value is an empty list. If a parent of it gives way, what is
