@@ -108,7 +108,7 @@ func (m *Model) result(by Identity, config Tree) Tree {
 	kept := after.withHolders(applied(config))
 	for owner, owns := range m.Owned {
 		if owner != by {
-			maps.Copy(kept, after.withHolders(owns))
+			maps.Copy(kept, after.withHolders(after.filled(owns)))
 		}
 	}
 	for at := range after.withHolders(m.Owned[by]) {
@@ -117,6 +117,17 @@ func (m *Model) result(by Identity, config Tree) Tree {
 		}
 	}
 	return after
+}
+
+// filled returns the fields without the empty lists and maps, which keep nothing that holds them:
+// the server takes what others own out of the object, and finds nothing in these.
+func (t Tree) filled(owned Fields) Fields {
+	all := maps.Clone(owned)
+	maps.DeleteFunc(all, func(path string, _ bool) bool {
+		n, there := t[path]
+		return there && n.shape.Kind != LeafShape && len(t.children(path)) == 0
+	})
+	return all
 }
 
 // Spoils reports whether an apply takes the last field out of something that stays,
