@@ -119,15 +119,25 @@ func (m *Model) result(by Identity, config Tree) Tree {
 	return after
 }
 
-// filled returns the fields without the empty lists and maps, which keep nothing that holds them:
-// the server takes what others own out of the object, and finds nothing in these.
+// filled returns the fields without the empty lists, and what holds nothing else: these keep
+// nothing that holds them. The server takes what others own out of the object, and finds nothing
+// in an empty list.
 func (t Tree) filled(owned Fields) Fields {
 	all := maps.Clone(owned)
-	maps.DeleteFunc(all, func(path string, _ bool) bool {
-		n, there := t[path]
-		return there && n.shape.Kind != LeafShape && len(t.children(path)) == 0
-	})
+	maps.DeleteFunc(all, func(path string, _ bool) bool { return t.hollow(path) })
 	return all
+}
+
+func (t Tree) hollow(path string) bool {
+	n, there := t[path]
+	if !there || n.shape.Kind == LeafShape {
+		return false
+	}
+	held := t.children(path)
+	if len(held) == 0 {
+		return n.shape.Kind == ListShape || n.shape.Kind == SetShape
+	}
+	return !slices.ContainsFunc(held, func(child string) bool { return !t.hollow(child) })
 }
 
 // Spoils reports whether an apply takes the last field out of something that stays,
