@@ -11,6 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply/internal/content"
 	"coapply.dev/apply/internal/wire"
 )
 
@@ -47,4 +48,27 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 		return nil, &IntentError{Object: e.ref, Err: err}
 	}
 	return config, nil
+}
+
+// sentWhole reports whether what is left of an intent is sent as it is. Where a field gave way,
+// its parent may be empty, and a typed configuration leaves out an empty map.
+func (e *encodedIntent) sentWhole() bool {
+	if e.kind == nil || !content.Within(e.object, isEmptyMap) {
+		return true
+	}
+	config, err := e.fresh(pin{})
+	if err != nil {
+		return false
+	}
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return false
+	}
+	var sent map[string]any
+	return utiljson.Unmarshal(raw, &sent) == nil && reflect.DeepEqual(sent, e.object)
+}
+
+func isEmptyMap(value any) bool {
+	fields, ok := value.(map[string]any)
+	return ok && len(fields) == 0
 }

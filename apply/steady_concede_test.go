@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/content"
@@ -179,6 +181,29 @@ func TestMayWantTheSame(t *testing.T) {
 		}, encoded, &read)
 		if got := c.mayWantTheSame(gave, test.object); got != test.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestSentWhole: a typed configuration leaves out a map that is empty, and keeps an empty struct.
+func TestSentWhole(t *testing.T) {
+	typed := shop().WithAnnotations(map[string]string{"a": "b"})
+	typed.Spec.Template.Spec.WithVolumes(corev1ac.Volume().WithName("scratch").WithEmptyDir(corev1ac.EmptyDirVolumeSource()))
+	untyped := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: mustUnstructured(typed)})
+	for config, want := range map[runtime.ApplyConfiguration]bool{typed: false, untyped: true} {
+		encoded, err := encode(Intent{Config: config})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !encoded.sentWhole() {
+			t.Errorf("%T: not as it was given", config)
+		}
+		left := runtime.DeepCopyJSON(encoded.object)
+		if err := unstructured.SetNestedMap(left, map[string]any{}, "metadata", "annotations"); err != nil {
+			t.Fatal(err)
+		}
+		if got := encoded.with(left).sentWhole(); got != want {
+			t.Errorf("%T: %v", config, got)
 		}
 	}
 }

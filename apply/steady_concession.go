@@ -21,6 +21,9 @@ func (c *call) stillGivesWay(ctx context.Context, known remembered, object clien
 		return proof{}, false
 	}
 	left, _ := known.concessions.form(c.intent)
+	if !left.sentWhole() {
+		return proof{}, false
+	}
 	if _, _, err := c.prove(ctx, left, object); err != nil {
 		c.log.V(1).Info("not steady, it gave way", "because", c.intent.whyNot(err))
 		return proof{}, false
