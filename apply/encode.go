@@ -11,7 +11,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/content"
 	"coapply.dev/apply/internal/wire"
 )
 
@@ -53,22 +52,11 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 // sentWhole reports whether what is left of an intent is sent as it is. Where a field gave way,
 // its parent may be empty, and a typed configuration leaves out an empty map.
 func (e *encodedIntent) sentWhole() bool {
-	if e.kind == nil || !content.Within(e.object, isEmptyMap) {
+	if e.kind == nil {
 		return true
 	}
-	config, err := e.fresh(pin{})
-	if err != nil {
-		return false
-	}
-	raw, err := json.Marshal(config)
-	if err != nil {
-		return false
-	}
+	config, _ := e.fresh(pin{}) // nil, which differs, if it cannot be sent
+	raw, _ := json.Marshal(config)
 	var sent map[string]any
 	return utiljson.Unmarshal(raw, &sent) == nil && reflect.DeepEqual(sent, e.object)
-}
-
-func isEmptyMap(value any) bool {
-	fields, ok := value.(map[string]any)
-	return ok && len(fields) == 0
 }

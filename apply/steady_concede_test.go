@@ -207,3 +207,28 @@ func TestSentWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestHasTwins: entries are of one manager as the API server tells managers apart.
+func TestHasTwins(t *testing.T) {
+	const applied, updated = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
+	first := metav1.ManagedFieldsEntry{Manager: "a", Operation: updated, APIVersion: "apps/v1"}
+	for name, test := range map[string]struct {
+		change func(*metav1.ManagedFieldsEntry)
+		want   bool
+	}{
+		"the same":                {func(*metav1.ManagedFieldsEntry) {}, true},
+		"another manager":         {func(e *metav1.ManagedFieldsEntry) { e.Manager = "b" }, false},
+		"another operation":       {func(e *metav1.ManagedFieldsEntry) { e.Operation = applied }, false},
+		"another subresource":     {func(e *metav1.ManagedFieldsEntry) { e.Subresource = "scale" }, false},
+		"updates in two versions": {func(e *metav1.ManagedFieldsEntry) { e.APIVersion = "apps/v1beta1" }, false},
+	} {
+		second := first
+		test.change(&second)
+		if got := hasTwins([]metav1.ManagedFieldsEntry{first, {Manager: "c"}, second}); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if !hasTwins([]metav1.ManagedFieldsEntry{{Operation: applied, APIVersion: "apps/v1"}, {Operation: applied, APIVersion: "apps/v1beta1"}}) {
+		t.Error("applies in two versions: false")
+	}
+}

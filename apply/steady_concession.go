@@ -61,8 +61,8 @@ func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(c.intent.object, own) != nil {
 		return true
 	}
-	wanted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(own)
-	return err != nil || slices.ContainsFunc(held.made, func(made concession) bool {
+	wanted, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(own) // it came from JSON
+	return slices.ContainsFunc(held.made, func(made concession) bool {
 		value, _ := made.conflict.Path.Value(wanted)
 		return reflect.DeepEqual(value, made.conflict.Theirs)
 	})
