@@ -130,6 +130,19 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 	return intent.with(object), givesUp
 }
 
+// emptied reports whether a parent of what gives way is empty in what is left of the intent.
+func (all concessions) emptied(left *encodedIntent) bool {
+	return slices.ContainsFunc(all.made, func(made concession) bool {
+		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {
+			if held, there := parent.Value(left.object); there {
+				fields, isMap := held.(map[string]any)
+				return isMap && len(fields) == 0
+			}
+		}
+		return false
+	})
+}
+
 // ownedAround returns a function that answers as owned does for the parents of what gives way,
 // which are all that form asks about. It keeps none of the object's managed fields in memory.
 func (all concessions) ownedAround() func(fieldowners.Path) bool {

@@ -54,3 +54,18 @@ func BenchmarkSteady(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkSteadyGivesWay is an unchanged intent that leaves a field to another owner.
+func BenchmarkSteadyGivesWay(b *testing.B) {
+	cache := &shopCache{}
+	a := newShopApplier(b, cache)
+	cache.deployment = applied(b, a)
+	intent := fiveReplicas()
+	giveWay(b, a, intent, cache.deployment)
+	b.ReportAllocs()
+	for b.Loop() {
+		if outcome, err := a.Apply(b.Context(), intent); err != nil || outcome.Requests > 0 {
+			b.Fatal(outcome, err)
+		}
+	}
+}

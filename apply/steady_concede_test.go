@@ -64,7 +64,7 @@ func fiveReplicas() Intent {
 }
 
 // giveWay makes the applier remember that the intent left the replicas to the autoscaler.
-func giveWay(t *testing.T, a *Applier, intent Intent, object client.Object) {
+func giveWay(t testing.TB, a *Applier, intent Intent, object client.Object) {
 	t.Helper()
 	a.config.Policy = OnConflict(Relinquish)
 	encoded, err := encode(intent)
@@ -204,6 +204,28 @@ func TestSentWhole(t *testing.T) {
 		}
 		if got := encoded.with(left).sentWhole(); got != want {
 			t.Errorf("%T: %v", config, got)
+		}
+	}
+}
+
+// TestEmptied: the nearest parent that is left counts.
+func TestEmptied(t *testing.T) {
+	gave := concessions{made: []concession{
+		{at: fieldowners.MustParsePath(".spec.replicas")}, {at: fieldowners.MustParsePath(`.metadata.annotations["a"]`)},
+	}}
+	some := map[string]any{"b": "c"}
+	for name, test := range map[string]struct {
+		metadata map[string]any
+		want     bool
+	}{
+		"an empty map":         {map[string]any{"annotations": map[string]any{}}, true},
+		"a map with a rest":    {map[string]any{"annotations": some, "labels": map[string]any{}}, false},
+		"what holds it":        {map[string]any{}, true},
+		"what holds it, rest":  {map[string]any{"labels": some}, false},
+		"another kind of data": {map[string]any{"annotations": "text"}, false},
+	} {
+		if got := gave.emptied(&encodedIntent{object: map[string]any{"metadata": test.metadata}}); got != test.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

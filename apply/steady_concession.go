@@ -21,7 +21,7 @@ func (c *call) stillGivesWay(ctx context.Context, known remembered, object clien
 		return proof{}, false
 	}
 	left, _ := known.concessions.form(c.intent)
-	if !left.sentWhole() {
+	if known.concessions.emptied(left) && !left.sentWhole() {
 		return proof{}, false
 	}
 	if _, _, err := c.prove(ctx, left, object); err != nil {
