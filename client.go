@@ -16,7 +16,9 @@ import (
 )
 
 // Client returns the manager's client with another Apply, for objects and for their
-// subresources. All other methods are the manager's client's.
+// subresources. A Patch of type apply, such as client.Apply, is an Apply as well. All other
+// methods are the manager's client's. Each write has the field manager as its owner, unless a
+// client.FieldOwner names another one.
 //
 // Apply takes turns with the other writers of the process, sends nothing when nothing would
 // change, and has the policy settle conflicts. Otherwise it does what client.Apply does:
@@ -31,11 +33,19 @@ import (
 //
 // A configuration that the server accepts and an Applier would refuse is sent as it is, in the
 // object's lane: one with a resourceVersion, one of the object itself that sets a status, one
-// of the status that sets none. Then the policy is not asked, and conflicts have no values.
+// of the status that sets none. Then the policy is not asked, and conflicts have no values. A
+// Patch of type apply is sent as it is if it has options that Apply does not have, such as a
+// FieldValidation, or if its content names another object than the one to patch.
+//
+// After each write of this client, an apply to the object is sent until the cache shows the
+// write.
 //
 // If the policy or the name is invalid, each Apply returns an error.
 func (rt *Runtime) Client(fieldManager string, policy apply.Policy) client.Client {
-	return &applyingClient{Client: rt.mgr.GetClient(), rt: rt, fieldManager: fieldManager, policy: policy, writers: map[writerKey]writer{}}
+	return &applyingClient{
+		Client: client.WithFieldOwner(rt.writes(), fieldManager), rt: rt,
+		fieldManager: fieldManager, policy: policy, writers: map[writerKey]writer{},
+	}
 }
 
 type applyingClient struct {

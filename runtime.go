@@ -151,7 +151,7 @@ func (rt *Runtime) Updater(fieldManager string) (*update.Updater, error) {
 // UpdaterConfig returns the Config of Updater, to make an Updater with other settings.
 func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 	return update.Config{
-		Client:       rt.mgr.GetClient(),
+		Client:       rt.writes(),
 		LiveReader:   rt.mgr.GetAPIReader(),
 		FieldManager: fieldManager,
 		Lanes:        rt.lanes,

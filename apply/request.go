@@ -34,7 +34,7 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	}
 	c.outcome.Attempts++
 	c.target.read = nil
-	known := c.sending(r.form)
+	known := c.sending(r.form, r.force)
 	c.exchange.Calling()
 	decoded, err := c.apply(ctx, r.form, config, r.force)
 	err = withoutValues(c.ref, err) // before it is logged

@@ -43,7 +43,7 @@ type SteadyState struct {
 	keys    steady.Keys
 	prints  *steady.Prints
 	proven  *recent.Cache[steady.Key, *proven]
-	written *recent.Cache[writtenKey, written]
+	written *ledger
 }
 
 // rememberedIntents is how many intents are remembered, at least.
@@ -86,7 +86,7 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 		keys:    steady.NewKeys(),
 		prints:  steady.NewPrints(),
 		proven:  recent.New[steady.Key, *proven](rememberedIntents),
-		written: recent.New[writtenKey, written](rememberedIntents),
+		written: &ledger{records: recent.New[writtenKey, written](rememberedIntents)},
 	}, nil
 }
 

@@ -86,7 +86,7 @@ func giveWay(t testing.TB, a *Applier, intent Intent, object client.Object) {
 		t.Fatal("the replicas are not the autoscaler's")
 	}
 	c.rememberAs(settled.concessions, live.GetUID())
-	a.config.Steady.written = recent.New[writtenKey, written](1) // the test's server never answers
+	a.config.Steady.written = &ledger{records: recent.New[writtenKey, written](1)} // the test's server never answers
 }
 
 // TestSteadyGivesWayNoMore: what is left of the intent is sent once something has changed.

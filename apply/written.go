@@ -2,13 +2,28 @@ package apply
 
 import (
 	"strconv"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/internal/recent"
 )
 
-// writtenKey names what one manager writes: an object or a subresource.
+// ledger records the writes of this process, for a bounded number of objects. A cached object
+// from before such a write proves nothing about the object after the write.
+type ledger struct {
+	mu      sync.Mutex
+	clock   uint64 // counts the writes
+	bulk    bool   // a DeleteAllOf was recorded
+	records *recent.Cache[writtenKey, written]
+}
+
+// writtenKey names what was written. Applies of one field manager to an object, or to its
+// status, have a record of their own: an unforced apply changes no field of another manager.
+// The record without a manager is for forced applies, and for writes of all other kinds. The
+// record without a name is for DeleteAllOf.
 type writtenKey struct {
 	kind        schema.GroupKind
 	name        types.NamespacedName
@@ -16,14 +31,117 @@ type writtenKey struct {
 	subresource string
 }
 
-// written is what is known of our own last write there.
+// anyManager returns the key of the writes that may change fields of any field manager.
+func (k writtenKey) anyManager() writtenKey { return writtenKey{kind: k.kind, name: k.name} }
+
 type written struct {
 	resourceVersion uint64 // of the last answer; 0 before the first
-	unsure          bool   // a write was sent whose answer is not known
+	unsure          bool   // the outcome of a write, or the object's version after it, is not known
+	number          uint64 // of the write, by ledger.clock: that of an apply is taken when it is sent
+}
+
+// shows reports whether an object at this resourceVersion includes the write. That
+// resourceVersions can be compared is KEP-5504.
+func (w written) shows(resourceVersion string) bool {
+	read, err := strconv.ParseUint(resourceVersion, 10, 64)
+	return err == nil && !w.unsure && read >= w.resourceVersion
+}
+
+// trusts reports whether an object at this resourceVersion shows the recorded writes.
+func (l *ledger) trusts(key writtenKey, resourceVersion string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own, ok := l.records.Get(key)
+	if ok && !own.shows(resourceVersion) {
+		return false
+	}
+	if others, ok := l.records.Get(key.anyManager()); ok && !others.shows(resourceVersion) {
+		return false
+	}
+	if !l.bulk {
+		return true
+	}
+	// The object may be one of those that DeleteAllOf deleted, unless it was applied since.
+	inNamespace, _ := l.records.Get(writtenKey{kind: key.kind, name: types.NamespacedName{Namespace: key.name.Namespace}})
+	inAll, _ := l.records.Get(writtenKey{kind: key.kind})
+	return own.number >= max(inNamespace.number, inAll.number)
+}
+
+// wrote records a write that is not an unforced apply. An empty resourceVersion means that the
+// object's version after the write is not known, as after a delete.
+func (l *ledger) wrote(key writtenKey, resourceVersion string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock++
+	l.add(key.anyManager(), resourceVersion)
+}
+
+func (l *ledger) add(key writtenKey, resourceVersion string) {
+	before, _ := l.records.Get(key)
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	l.records.Put(key, written{max(version, before.resourceVersion), before.unsure || err != nil, l.clock})
+}
+
+// wroteAll records a DeleteAllOf.
+func (l *ledger) wroteAll(kind schema.GroupKind, namespace string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock++
+	l.bulk = true
+	l.add(writtenKey{kind: kind, name: types.NamespacedName{Namespace: namespace}}, "")
+}
+
+// sending records an apply that is about to be sent, and returns its number. Until sent is
+// called, no read is trusted for what the apply writes.
+func (l *ledger) sending(key writtenKey) (before written, number uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clock++
+	before, _ = l.records.Get(key)
+	l.records.Put(key, written{before.resourceVersion, true, before.number})
+	return before, l.clock
+}
+
+// refused records that an apply was refused: what was known before it still holds.
+func (l *ledger) refused(key writtenKey, before written) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records.Put(key, before)
+}
+
+// landed records the answer to an apply. The answer shows all writes that ended before the apply
+// was sent, also one of unknown outcome. It does not show a write that ended later: the server
+// may have done that one after the apply.
+func (l *ledger) landed(key writtenKey, before written, number uint64, resourceVersion string, forced bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	l.records.Put(key, written{max(version, before.resourceVersion), err != nil, number})
+	others, ok := l.records.Get(key.anyManager())
+	if ok && others.unsure && others.number < number && err == nil {
+		l.records.Put(key.anyManager(), written{max(version, others.resourceVersion), false, others.number})
+	}
+	if forced {
+		l.add(key.anyManager(), resourceVersion)
+	}
 }
 
 func (c *call) writtenKey(subresource string) writtenKey {
 	return writtenKey{c.ref.GroupKind(), c.ref.NamespacedName, c.config.FieldManager, subresource}
+}
+
+// Wrote records a write of this process to an object that no Applier made, such as an update, or
+// a delete. A proof then needs a read that is at least as new as the object's resourceVersion.
+// Where that is empty, because the object was deleted or the outcome of the write is not known,
+// the next apply to the object is sent.
+func (s *SteadyState) Wrote(object ObjectRef) {
+	s.written.wrote(writtenKey{kind: object.GroupKind(), name: object.NamespacedName}, object.ResourceVersion)
+}
+
+// WroteAll records a delete of all objects of a kind, in a namespace or, if that is empty, in the
+// whole cluster. The next apply to each of them is sent.
+func (s *SteadyState) WroteAll(kind schema.GroupKind, namespace string) {
+	s.written.wroteAll(kind, namespace)
 }
 
 // Wrote tells the Applier that an object was or is about to be written to under its field
@@ -32,47 +150,33 @@ func (c *call) writtenKey(subresource string) writtenKey {
 // steady-state check trusts no read of it.
 func (a *Applier) Wrote(object ObjectRef) {
 	a.forgetObject(object) // what was left of an intent may leave out what is ours by then
-	s := a.config.Steady
-	if s == nil {
-		return
-	}
-	for _, subresource := range []string{"", statusSubresource} {
-		key := writtenKey{object.GroupKind(), object.NamespacedName, a.config.FieldManager, subresource}
-		before, _ := s.written.Get(key)
-		s.written.Put(key, written{before.resourceVersion, true})
+	if s := a.config.Steady; s != nil {
+		object.ResourceVersion = ""
+		s.Wrote(object)
 	}
 }
 
-// believes reports whether the object read includes our own last write: a proof about the
-// object before that write says nothing about it afterwards. That resourceVersions can be
-// compared is KEP-5504.
+// believes reports whether the object read includes the writes of this process: a proof about
+// the object before a write says nothing about it afterwards.
 func (c *call) believes(object client.Object, subresource string) bool {
-	before, ok := c.config.Steady.written.Get(c.writtenKey(subresource))
-	if !ok {
-		return true
-	}
-	read, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
-	return err == nil && !before.unsure && read >= before.resourceVersion
+	return c.config.Steady.written.trusts(c.writtenKey(subresource), object.GetResourceVersion())
 }
 
 // sending makes believes false until the answer is known. The caller passes the error of the
 // write to known.
-func (c *call) sending(form *encodedIntent) (known func(err error)) {
+func (c *call) sending(form *encodedIntent, forced bool) (known func(err error)) {
 	s := c.config.Steady
-	if s == nil || c.dryRun || form.hasBody() {
+	if s == nil || c.dryRun {
 		return func(error) {}
 	}
 	key := c.writtenKey(form.Subresource)
-	before, _ := s.written.Get(key)
-	s.written.Put(key, written{before.resourceVersion, true})
+	before, number := s.written.sending(key)
 	return func(err error) {
-		after := written{before.resourceVersion, before.unsure}
-		if err == nil {
-			version, parseErr := strconv.ParseUint(c.ref.ResourceVersion, 10, 64)
-			after = written{max(version, before.resourceVersion), parseErr != nil}
-		} else if result := ResultOf(err); result == "Retryable" || result == "Cancelled" {
-			after.unsure = true
+		switch result := ResultOf(err); {
+		case err == nil:
+			s.written.landed(key, before, number, c.ref.ResourceVersion, forced || form.hasBody())
+		case result != "Retryable" && result != "Cancelled":
+			s.written.refused(key, before)
 		}
-		s.written.Put(key, after)
 	}
 }

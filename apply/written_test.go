@@ -54,7 +54,7 @@ func TestOwnWrites(t *testing.T) {
 			}
 			call.about(encoded)
 			for _, write := range c.writes {
-				known := call.sending(encoded)
+				known := call.sending(encoded, false)
 				if call.believes(read, "") {
 					t.Error("while a write is on its way")
 				}
@@ -81,7 +81,7 @@ func TestDryRunIsNoWrite(t *testing.T) {
 	_, call := a.begin(t.Context())
 	call.dryRun = true
 	call.about(encoded)
-	known := call.sending(encoded)
+	known := call.sending(encoded, false)
 	wantSteady(t, a, Intent{Config: shop()}, true)
 	call.ref.ResourceVersion = "2000"
 	known(nil)
