@@ -105,6 +105,11 @@ type sender struct {
 	rt *Runtime
 }
 
+// Get implements client.Client, for intents with MustExist or Belongs.
+func (s sender) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	return s.rt.get(ctx, key, object, opts...)
+}
+
 func (s sender) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	if err := s.rt.mayApply(ctx, config); err != nil {
 		return err
@@ -150,7 +155,8 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 	return e.sent(config, s.SubResourceClient.Apply(ctx, config, append(opts, with)...))
 }
 
-// reader reads objects for the check for steady states, from the manager's cache. It refuses
+// reader reads objects for the check for steady states, from the manager's cache, or from the
+// API server if another informer of the kind has a newer version. It refuses
 // objects to which Within does not let apply: these are not proven steady, so that the apply is
 // sent, is refused, and returns why.
 type reader struct {
@@ -164,7 +170,7 @@ func (r reader) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 	if err := r.rt.mayWriteIn(ctx, key.Namespace); err != nil {
 		return errors.New(err.Error()) // without its type: it is no answer of the server about rights
 	}
-	if err := r.Client.Get(ctx, key, object, opts...); err != nil {
+	if err := r.rt.get(ctx, key, object, opts...); err != nil {
 		return err
 	}
 	if e := exchangeOf(ctx); e != nil {

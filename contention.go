@@ -13,7 +13,10 @@ import (
 // WithContention replaces the State with the default Config that detects fights. With nil
 // nothing is detected, and nothing watched.
 func WithContention(state *contention.State) Option {
-	return func(rt *Runtime) { rt.contention = state }
+	return func(rt *Runtime) error {
+		rt.contention = state
+		return nil
+	}
 }
 
 // watchFights makes the Watch that shows the State what happens to the objects to which the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,7 @@ type Builder[P client.Object] struct {
 	dependsOn    []func(P) any
 	owned        []ownedKind
 	watched      []client.Object
+	metadata     []client.Object // of Owns and Watches with builder.OnlyMetadata
 	resync       time.Duration
 	steps        []func(*builder.Builder)
 }
@@ -57,6 +59,9 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 // names what they read. Predicates among the options replace this rule.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
 	b.owned = append(b.owned, ownedKind{object, opts})
+	if onlyMetadata(opts) {
+		b.metadata = append(b.metadata, object)
+	}
 	return b
 }
 
@@ -72,6 +77,9 @@ func (b *Builder[P]) Resync(every time.Duration) *Builder[P] {
 // Watches watches a kind. The handler maps its objects to the parents to reconcile.
 func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts ...builder.WatchesOption) *Builder[P] {
 	b.watched = append(b.watched, object)
+	if onlyMetadata(opts) {
+		b.metadata = append(b.metadata, object)
+	}
 	b.steps = append(b.steps, func(c *builder.Builder) { c.Watches(object, to, opts...) })
 	return b
 }
@@ -153,6 +161,9 @@ func (b *Builder[P]) Complete() error {
 		return b.wrap(fmt.Errorf("watching for fights: %w", err))
 	}
 	c := ctrl.NewControllerManagedBy(b.rt.mgr).For(parent, builder.WithPredicates(Relevant(b.fieldManager, b.dependsOn...)))
+	if err := b.nameInformers(); err != nil {
+		return b.wrap(err)
+	}
 	if err := b.wake(c, parent, r.Settled); err != nil {
 		return b.wrap(err)
 	}
@@ -163,6 +174,32 @@ func (b *Builder[P]) Complete() error {
 		c.Named(b.name)
 	}
 	return b.wrap(c.Complete(r))
+}
+
+// nameInformers names the informers that wake the controller, so that no apply is proven to be a
+// no-op by an object that is older than the event.
+func (b *Builder[P]) nameInformers() error {
+	for _, o := range b.owned {
+		if err := b.rt.watches(o.object, representationOf(o.object)); err != nil {
+			return err
+		}
+	}
+	for _, object := range b.watched {
+		if err := b.rt.watches(object, representationOf(object)); err != nil {
+			return err
+		}
+	}
+	for _, object := range b.metadata {
+		if err := b.rt.watches(object, metadataOnly); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyMetadata reports whether the options of a watch have builder.OnlyMetadata.
+func onlyMetadata[O any](opts []O) bool {
+	return slices.ContainsFunc(opts, func(o O) bool { return any(o) == any(builder.OnlyMetadata) })
 }
 
 // wake adds the watches of children, and the resync.

@@ -33,6 +33,7 @@ type Runtime struct {
 	mgr        ctrl.Manager
 	lanes      *lanes.Set
 	steady     *apply.SteadyState
+	watched    *watched
 	metrics    apply.Metrics
 	contention *contention.State
 	fights     *watch.Watch // nil: fights are not detected
@@ -45,17 +46,23 @@ type Runtime struct {
 }
 
 // Option configures a Runtime, for New.
-type Option func(*Runtime)
+type Option func(*Runtime) error
 
 // WithMetrics replaces the Metrics in controller-runtime's registry.
 func WithMetrics(counted apply.Metrics) Option {
-	return func(rt *Runtime) { rt.metrics = counted }
+	return func(rt *Runtime) error {
+		rt.metrics = counted
+		return nil
+	}
 }
 
 // WithContracts sets the function that returns what a field manager may own, see
 // apply.Config.Contract.
 func WithContracts(of func(fieldManager string) apply.Contract) Option {
-	return func(rt *Runtime) { rt.contracts = of }
+	return func(rt *Runtime) error {
+		rt.contracts = of
+		return nil
+	}
 }
 
 // New returns the Runtime of a manager that is not started yet. It registers metrics in
@@ -64,7 +71,8 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	if mgr == nil {
 		return nil, errors.New("coapply: a manager is needed")
 	}
-	recordExchanges(mgr.GetHTTPClient())
+	informers := newWatched()
+	recordExchanges(mgr.GetHTTPClient(), informers)
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("coapply: a client for the API server's schemas: %w", err)
@@ -79,10 +87,12 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
-	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, contention: state,
+	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, contention: state,
 		looked: recent.New[string, struct{}](rememberedLooks), stripped: &atomic.Pointer[error]{}}
 	for _, option := range options {
-		option(rt)
+		if err := option(rt); err != nil {
+			return nil, fmt.Errorf("coapply: %w", err)
+		}
 	}
 	if rt.metrics == nil {
 		if rt.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
@@ -102,7 +112,7 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 //
 // http.DefaultClient, which a manager has for plain HTTP, belongs to the whole process and is
 // not changed. Outcomes then count calls instead of requests.
-func recordExchanges(c *http.Client) {
+func recordExchanges(c *http.Client, informers *watched) {
 	if c == nil || c == http.DefaultClient {
 		return
 	}
@@ -111,8 +121,9 @@ func recordExchanges(c *http.Client) {
 		next = http.DefaultTransport
 	}
 	if recorded := apply.RecordExchange(next); reflect.TypeOf(next) != reflect.TypeOf(recorded) {
-		c.Transport = recorded
+		next = recorded
 	}
+	c.Transport = watchRecorder{next, informers}
 }
 
 // Applier returns an Applier that shares the Runtime's lanes and check for steady states.

@@ -1,0 +1,269 @@
+package coapply
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// watched knows the kinds that are watched by more than one informer. controller-runtime has one
+// for each representation of a kind: typed, unstructured or metadata only. Each has its own watch,
+// and can be behind another one.
+//
+// Suppose that a metadata-only watch wakes a controller because somebody changed an object. The
+// reconcile applies, and the typed informer still shows the object as it was. An apply that is
+// proven to be a no-op by that object loses the change for ever: no further event comes. So an
+// object from the cache is trusted only if it is at least as new as what all other informers of
+// its kind have.
+type watched struct {
+	mu        sync.RWMutex
+	requested map[schema.GroupVersionResource][]representation // by the manager's cache, as its requests show
+	built     map[schema.GroupVersionKind][]representation     // by the manager's cache, for watches of For
+	others    map[schema.GroupVersionKind][]informer           // by other caches, see AlsoWatched
+	resources map[schema.GroupVersionKind]schema.GroupVersionResource
+}
+
+// representation is a way to read and watch a kind.
+type representation int
+
+const (
+	typed representation = iota
+	asUnstructured
+	metadataOnly
+)
+
+func representationOf(object runtime.Object) representation {
+	switch object.(type) {
+	case *metav1.PartialObjectMetadata:
+		return metadataOnly
+	case runtime.Unstructured:
+		return asUnstructured
+	}
+	return typed
+}
+
+// informer is one of a kind's informers: a cache, and what it has of each object.
+type informer struct {
+	from client.Reader
+	as   representation
+}
+
+func newWatched() *watched {
+	return &watched{
+		requested: map[schema.GroupVersionResource][]representation{}, built: map[schema.GroupVersionKind][]representation{},
+		others: map[schema.GroupVersionKind][]informer{}, resources: map[schema.GroupVersionKind]schema.GroupVersionResource{},
+	}
+}
+
+// AlsoWatched names a further cache of a kind, which wakes controllers of this process and which
+// New cannot see: a cache with an HTTP client of its own. The object has the Go type by which the
+// cache reads the kind: *metav1.PartialObjectMetadata, *unstructured.Unstructured or a type of
+// the manager's scheme. Informers of the manager's own cache need not be named.
+//
+// Each apply to the kind then reads the object from that cache as well. If the manager's cache
+// is behind, or if that cache does not have the object, the object is read from the API server.
+func AlsoWatched(cache client.Reader, object client.Object) Option {
+	return func(rt *Runtime) error {
+		kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
+		if err == nil {
+			rt.watched.others[kind] = append(rt.watched.others[kind], informer{cache, representationOf(object)})
+		}
+		return err
+	}
+}
+
+// watchRecorder is a transport that sees which informers the manager's cache starts.
+type watchRecorder struct {
+	next    http.RoundTripper
+	watched *watched
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r watchRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodGet {
+		r.watched.see(request)
+	}
+	return r.next.RoundTrip(request)
+}
+
+// WrappedRoundTripper returns the transport below, for client-go.
+func (r watchRecorder) WrappedRoundTripper() http.RoundTripper { return r.next }
+
+// see records the informer that sent a request: its watch, or the list before the watch, which
+// has a resourceVersion. A list by mgr.GetAPIReader() has none.
+func (w *watched) see(request *http.Request) {
+	query := request.URL.RawQuery
+	if !strings.Contains(query, "watch=") && !strings.Contains(query, "resourceVersion=") {
+		return
+	}
+	resource, ok := resourceIn(request.URL.Path)
+	if !ok {
+		return
+	}
+	as := typed
+	switch accept := request.Header.Get("Accept"); {
+	case strings.Contains(accept, "as=PartialObjectMetadata"):
+		as = metadataOnly
+	case strings.HasPrefix(accept, "application/json") && !strings.Contains(accept, "*/*"): // of client-go's dynamic client
+		as = asUnstructured
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requested[resource] = with(w.requested[resource], as)
+}
+
+func with(all []representation, as representation) []representation {
+	if slices.Contains(all, as) {
+		return all
+	}
+	return append(slices.Clip(all), as)
+}
+
+// resourceIn returns the resource that a path lists: the path ends in
+// /api/VERSION/[namespaces/NAME/]RESOURCE, or the same below /apis/GROUP/VERSION.
+func resourceIn(path string) (schema.GroupVersionResource, bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	at := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })
+	if at < 0 {
+		return schema.GroupVersionResource{}, false
+	}
+	group, rest := "", parts[at+1:]
+	if parts[at] == "apis" && len(rest) > 0 {
+		group, rest = rest[0], rest[1:]
+	}
+	if len(rest) == 4 && rest[1] == "namespaces" {
+		rest = []string{rest[0], rest[3]}
+	}
+	if len(rest) != 2 {
+		return schema.GroupVersionResource{}, false
+	}
+	return schema.GroupVersionResource{Group: group, Version: rest[0], Resource: rest[1]}, true
+}
+
+// informers returns the representations in which the manager's cache watches a kind, as far as
+// its requests show and as far as For knows, and the informers of other caches.
+func (rt *Runtime) informers(kind schema.GroupVersionKind) (requested, built []representation, others []informer) {
+	resource := rt.resourceOf(kind)
+	rt.watched.mu.RLock()
+	defer rt.watched.mu.RUnlock()
+	return rt.watched.requested[resource], rt.watched.built[kind], rt.watched.others[kind]
+}
+
+// resourceOf returns the resource of a kind. It is empty for a kind that the API server does not
+// have, which the cache cannot watch either.
+func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
+	w := rt.watched
+	w.mu.RLock()
+	resource, known := w.resources[kind]
+	w.mu.RUnlock()
+	if known {
+		return resource
+	}
+	mapping, err := rt.mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return schema.GroupVersionResource{}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.resources[kind] = mapping.Resource
+	return mapping.Resource
+}
+
+// get reads an object by the manager's client: from the cache, unless another informer of the
+// kind has a newer version, and else from the API server.
+func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	err := rt.mgr.GetClient().Get(ctx, key, object, opts...)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	kind, kindErr := rt.mgr.GetClient().GroupVersionKindFor(object)
+	if kindErr != nil {
+		return kindErr
+	}
+	version := ""
+	if err == nil {
+		version = object.GetResourceVersion()
+	}
+	if rt.isBehind(ctx, kind, key, representationOf(object), version) {
+		return rt.getLive(ctx, kind, key, object)
+	}
+	return err
+}
+
+// isBehind reports whether any informer may have a newer version of an object than the informer
+// of a representation. The version is empty for an object that was not found.
+func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, as representation, version string) bool {
+	isNewer := func(other informer) bool { return !rt.hasNothingNewer(ctx, other, kind, key, version) }
+	isNewerAs := func(other representation) bool { return other != as && isNewer(informer{rt.mgr.GetCache(), other}) }
+	requested, built, others := rt.informers(kind)
+	return slices.ContainsFunc(requested, isNewerAs) || slices.ContainsFunc(built, isNewerAs) || slices.ContainsFunc(others, isNewer)
+}
+
+// getLive reads an object from the API server, into a new value: the one of the cached read may
+// share its maps with the cache.
+func (rt *Runtime) getLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, object client.Object) error {
+	reflect.ValueOf(object).Elem().SetZero()
+	object.GetObjectKind().SetGroupVersionKind(kind)
+	return rt.mgr.GetAPIReader().Get(ctx, key, object)
+}
+
+// hasNothingNewer reports whether an informer has no newer version of an object than this one,
+// which is empty for an object that was not found. It is false while the informer cannot tell.
+func (rt *Runtime) hasNothingNewer(
+	ctx context.Context, other informer, kind schema.GroupVersionKind, key client.ObjectKey, version string,
+) bool {
+	object, err := rt.emptyAs(other.as, kind)
+	if err != nil {
+		return false
+	}
+	err = other.from.Get(ctx, key, object, &client.GetOptions{UnsafeDisableDeepCopy: new(true)})
+	if apierrors.IsNotFound(err) {
+		return version == ""
+	}
+	compared, invalid := resourceversion.CompareResourceVersion(version, object.GetResourceVersion())
+	return err == nil && invalid == nil && compared >= 0
+}
+
+func (rt *Runtime) emptyAs(as representation, kind schema.GroupVersionKind) (client.Object, error) {
+	var empty runtime.Object = &unstructured.Unstructured{}
+	switch as {
+	case metadataOnly:
+		empty = &metav1.PartialObjectMetadata{}
+	case typed:
+		known, err := rt.mgr.GetScheme().New(kind)
+		if err != nil {
+			return nil, err
+		}
+		empty = known
+	}
+	empty.GetObjectKind().SetGroupVersionKind(kind)
+	object, ok := empty.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T is no object", empty)
+	}
+	return object, nil
+}
+
+// watches records an informer of the manager's cache, for a watch of For.
+func (rt *Runtime) watches(object client.Object, as representation) error {
+	kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
+	if err != nil {
+		return err
+	}
+	rt.watched.mu.Lock()
+	defer rt.watched.mu.Unlock()
+	rt.watched.built[kind] = with(rt.watched.built[kind], as)
+	return nil
+}
