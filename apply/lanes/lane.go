@@ -117,6 +117,14 @@ func (l *lane) width() int {
 	return l.pace.width(now, l.set.trip.least(now))
 }
 
+// overtaken makes the lane narrower, unless its width is one already: a gap that doubled with every overtaken write would
+// soon be longer than the server ever takes, and would take long to shrink again.
+func (l *lane) overtaken() {
+	if l.width() > 1 {
+		l.pace.slower()
+	}
+}
+
 // rest removes a lane that nobody is in, at once or when its pace is too old to be of use.
 func (l *lane) rest() {
 	l.pace.pause()

@@ -132,7 +132,7 @@ func Overtaken(inside context.Context) {
 	if v := visitOf(inside); v != nil && v.lane != nil {
 		v.lane.set.mu.Lock()
 		defer v.lane.set.mu.Unlock()
-		v.lane.pace.slower()
+		v.lane.overtaken()
 	}
 }
 

@@ -88,29 +88,6 @@ func TestRefusedIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestOvertakenMakesNarrow: a server that refuses a write because others overtook it has too many at a time.
-func TestOvertakenMakesNarrow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(t, lanes.New(), 20*time.Millisecond)
-		ctx, cancel := context.WithCancel(t.Context())
-		end := n.writers(ctx, 16, 16)
-		time.Sleep(2 * time.Second)
-		object := deploymentNamed("web")
-		wide := n.set.Width(object)
-		inside, leave, err := n.set.Join(t.Context(), object, "another")
-		if err != nil {
-			t.Fatal(err)
-		}
-		lanes.Overtaken(inside)
-		if narrow := n.set.Width(object); narrow >= wide || narrow < 1 {
-			t.Errorf("the width was %d, and is %d after a write was overtaken", wide, narrow)
-		}
-		leave()
-		cancel()
-		end()
-	})
-}
-
 // TestMeasure: only beside others, one at a time, and not again for a while.
 func TestMeasure(t *testing.T) {
 	guestTest(t, 0, func(g *guests) {
