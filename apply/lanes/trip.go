@@ -16,25 +16,26 @@ type roundTrip struct {
 }
 
 type measurement struct {
-	took time.Duration
-	at   time.Time
+	took  time.Duration
+	until time.Time // when the measurement is too old to count
 }
 
 const (
 	between    = 150 * time.Millisecond // the least time between measurements while writers wait
 	rare       = 60                     // and the least multiple of what a measurement takes, as the lane is empty meanwhile
-	recently   = 6 * time.Second        // older measurements do not count
+	recently   = 6 * time.Second        // the least time for which a measurement counts
+	lasting    = 2                      // and the least multiple of the time until the next measurement
 	failedFor  = 10 * time.Second
 	refusedFor = 10 * time.Minute
 )
 
-// ProbeTimeout is how long the writers of an object may wait for a measurement.
+// ProbeTimeout is how long a measurement may wait until nobody is inside the lane, and then for the server's answer.
 const ProbeTimeout = time.Second
 
 // least returns the round trip, 0 if it is not known.
 func (r *roundTrip) least(now time.Time) (took time.Duration) {
 	for _, m := range &r.measured {
-		if now.Sub(m.at) <= recently && (took == 0 || m.took < took) {
+		if !now.After(m.until) && (took == 0 || m.took < took) {
 			took = m.took
 		}
 	}
@@ -89,8 +90,9 @@ func (p *Probe) Quiet(ctx context.Context) error {
 func (p *Probe) Answered() {
 	now := time.Now()
 	took := max(now.Sub(p.began), 1)
-	p.end(now.Add(max(between, rare*took)), func(r *roundTrip) {
-		r.measured[r.next] = measurement{took: took, at: now}
+	pause := max(between, rare*took)
+	p.end(now.Add(pause), func(r *roundTrip) {
+		r.measured[r.next] = measurement{took: took, until: now.Add(max(recently, lasting*pause))}
 		r.next = (r.next + 1) % len(r.measured)
 	})
 }

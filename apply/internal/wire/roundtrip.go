@@ -19,11 +19,11 @@ const probePath = "/livez"
 // measure measures how long a request takes that costs the server next to nothing, by the
 // transport of our requests.
 func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe) {
-	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
-	defer cancel()
-	if probe.Quiet(ctx) != nil {
+	if quiet(probe) != nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
+	defer cancel()
 	prefix, _, _ := strings.Cut(like.URL.Path, "/api") // of a proxy that serves several clusters
 	request := &http.Request{
 		Method: http.MethodGet, URL: &url.URL{Scheme: like.URL.Scheme, Host: like.URL.Host, Path: prefix + probePath}, Host: like.Host,
@@ -48,4 +48,12 @@ func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe
 		logr.FromContextOrDiscard(like.Context()).Info("the round trip to the API server cannot be measured: writes of this process to one object go one at a time",
 			"path", probePath, "status", response.Status)
 	}
+}
+
+// quiet waits until nobody is inside the lane. The wait has a deadline of its own: on a long way to the server, the last
+// writes to leave take as long as the request that follows.
+func quiet(probe *lanes.Probe) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
+	defer cancel()
+	return probe.Quiet(ctx)
 }

@@ -89,3 +89,35 @@ func TestMeasure(t *testing.T) {
 		})
 	}
 }
+
+// TestMeasureFromFar: a measurement succeeds where the last write inside the lane and the answer each take most of ProbeTimeout.
+// No other measurement follows for 60 times as long as the answer took; after a failure one would follow in 10 s.
+func TestMeasureFromFar(t *testing.T) {
+	const trip = lanes.ProbeTimeout * 6 / 10
+	synctest.Test(t, func(t *testing.T) {
+		set := lanes.New()
+		far := transport(func(request *http.Request) (*http.Response, error) {
+			select {
+			case <-time.After(trip):
+				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+			case <-request.Context().Done():
+				return nil, request.Context().Err()
+			}
+		})
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://server/api/v1/nodes/a", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside, leave := waitedFor(t, set)
+		time.AfterFunc(trip, leave)
+		measure(far, request, lanes.Measure(inside))
+		time.Sleep(59 * trip)
+		inside, leave = waitedFor(t, set)
+		if probe := lanes.Measure(inside); probe != nil {
+			t.Error("the measurement failed")
+			probe.Failed()
+		}
+		leave()
+		time.Sleep(time.Minute) // nobody is in the lane any more
+	})
+}
