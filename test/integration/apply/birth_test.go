@@ -162,7 +162,7 @@ func TestBirthAgainstIntruders(t *testing.T) {
 		t.Run(c.child, func(t *testing.T) {
 			first := 0
 			for _, point := range []int{0, 1, 2, 3} {
-				if c.intrude(t, p, i, fmt.Sprintf("birth-%d-%d", n, point), point) {
+				if c.intrude(t, p, i, kit.Unique(fmt.Sprintf("birth-%d-%d", n, point)), point) {
 					first++
 				}
 			}
