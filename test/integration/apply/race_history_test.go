@@ -34,7 +34,8 @@ type ourCall struct {
 	judged   map[string]bool   // "key owner" that it found and meant to force
 	conceded map[string]bool   // keys in which it gave way
 	err      error
-	at       int64 // the resourceVersion of its answer
+	at       int64               // the resourceVersion of its answer
+	before   func(*http.Request) // runs before each request is sent; may be nil
 }
 
 // history is every version of one object. All writers send through record, so none
@@ -53,12 +54,15 @@ type (
 // record takes down the answers to PATCHes whose context carries a history.
 func record(next http.RoundTripper) http.RoundTripper {
 	return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {
+		call, ours := request.Context().Value(ourCallKey{}).(*ourCall)
+		if ours && call.before != nil {
+			call.before(request)
+		}
 		response, err := next.RoundTrip(request)
 		h, ok := request.Context().Value(historyKey{}).(*history)
 		if !ok || err != nil || request.Method != http.MethodPatch {
 			return response, err
 		}
-		call, ours := request.Context().Value(ourCallKey{}).(*ourCall)
 		if ours && response.StatusCode == http.StatusConflict && request.URL.Query().Get("force") == "true" {
 			h.tooLate()
 		}
