@@ -187,17 +187,18 @@ func (p person) warnedOf(want ...string) {
 	})
 }
 
-// TestLicenseExpires without anything that happens from outside.
+// TestLicenseExpires by the clock alone: the last change from outside comes two seconds before the end.
 func TestLicenseExpires(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "person-expires")
 	p.createUser()
 	p.userIsComplete()
-	p.createLicense(&metav1.Time{Time: time.Now().Add(4 * time.Second)})
-	p.licenseIs(v1alpha1.LicenseActive, p.namespaceName())
+	p.createLicense(&metav1.Time{Time: time.Now().Add(time.Hour)})
+	l := p.licenseIs(v1alpha1.LicenseActive, p.namespaceName())
 	if got := p.podsAllowed(); got != "1" {
 		t.Errorf("while it holds, %s pods are allowed", got)
 	}
+	p.meddle(l, fmt.Sprintf(`{"spec":{"notAfter":%q}}`, time.Now().Add(2*time.Second).UTC().Format(time.RFC3339)))
 	p.licenseIs(v1alpha1.LicenseExpired, p.namespaceName())
 	if got := p.podsAllowed(); got != "0" {
 		t.Errorf("when it has ended, %s pods are allowed", got)

@@ -89,7 +89,7 @@ func TestNarrowLives(t *testing.T) {
 	t.Parallel()
 	p := kit.WholePlatform(t)
 	kit.InstallRBAC(t, p.Client, "devbox_editor_role.yaml", &rbacv1.ClusterRole{})
-	namespace := kit.NewNamespace(t, p.Client)
+	namespace, name := kit.NewNamespace(t, p.Client), kit.Unique("narrow-life")
 	watching, err := client.NewWithWatch(p.Config(), client.Options{Scheme: kit.Scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -99,10 +99,10 @@ func TestNarrowLives(t *testing.T) {
 			continue
 		}
 		t.Run(life.kind, func(t *testing.T) {
-			end := life.begin(t, watching, namespace)
+			end := life.begin(t, watching, namespace, name)
 			if life.kind == "User" {
 				license := narrowLives[slices.IndexFunc(narrowLives, func(l narrowLife) bool { return l.kind == "License" })]
-				license.begin(t, watching, namespace)()
+				license.begin(t, watching, namespace, name)()
 			}
 			end()
 		})
@@ -110,11 +110,11 @@ func TestNarrowLives(t *testing.T) {
 }
 
 // begin makes the object and changes it; end deletes it, and looks at all that was seen.
-func (l narrowLife) begin(t *testing.T, c client.WithWatch, namespace string) (end func()) {
+func (l narrowLife) begin(t *testing.T, c client.WithWatch, namespace, name string) (end func()) {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(l.kind))
-	object.SetName("narrow-life")
+	object.SetName(name)
 	if namespaced, err := c.IsObjectNamespaced(object); err != nil {
 		t.Fatal(err)
 	} else if namespaced {

@@ -26,7 +26,7 @@ import (
 // and what the good one has is as it was.
 func TestHostileUsers(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t, "hostile-good")
+	p := newPerson(t, "hostile")
 	p.createUser()
 	p.createLicense(nil)
 	p.userIsComplete()
@@ -37,7 +37,7 @@ func TestHostileUsers(t *testing.T) {
 	end := metav1.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	var names []string
 	for i := range 30 {
-		bad := person{p.Platform, t, fmt.Sprintf("hostile-%d", i)}
+		bad := person{p.Platform, t, fmt.Sprintf("%s-bad-%d", p.name, i)}
 		names = append(names, bad.name)
 		bad.createForged(p.namespaceName())
 		if err := p.Client.Create(t.Context(), &v1alpha1.License{ObjectMeta: metav1.ObjectMeta{Name: bad.name}, Spec: v1alpha1.LicenseSpec{
@@ -56,7 +56,7 @@ func TestHostileUsers(t *testing.T) {
 	if after := p.versions(); after != before {
 		t.Errorf("of the good one there was %s, and is %s", before, after)
 	}
-	person{p.Platform, t, "hostile-"}.atRest()
+	p.atRest() // with the others, whose names begin with its own
 }
 
 // createForged creates a User whose first reconcile finds a status that somebody made up.
@@ -96,7 +96,7 @@ func (p person) versions() string {
 func TestHostileMaintenances(t *testing.T) {
 	t.Parallel()
 	p := kit.WholePlatform(t)
-	m := &maintenance{Platform: p, label: "unanswering"}
+	m := &maintenance{Platform: p, label: kit.Unique("unanswering")}
 	nodes := m.nodes(t, 2)
 	m.unanswering(t, nodes[0])
 	var silent []*v1alpha1.NodeMaintenance

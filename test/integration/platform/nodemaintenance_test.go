@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
@@ -279,7 +278,7 @@ func TestPausedWork(t *testing.T) {
 func TestMaintenanceOnThePlatform(t *testing.T) {
 	t.Parallel()
 	p := kit.WholePlatform(t)
-	m := &maintenance{Platform: p, label: strings.ToLower(rand.Text())[:8]}
+	m := &maintenance{Platform: p, label: kit.Unique("platform")}
 	nodes := m.nodes(t, 3)
 	cordon := m.begin(t, "cordon", cordonAll)
 	onlyAttempts(t, m.end(t, cordon, "Succeeded"), 3, 1)

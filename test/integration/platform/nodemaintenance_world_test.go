@@ -2,7 +2,6 @@ package platform
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"strings"
@@ -37,7 +36,7 @@ const maintenanceLabel = "example.com/maintenance-test"
 
 func newMaintenance(t *testing.T) *maintenance {
 	t.Helper()
-	label := strings.ToLower(rand.Text())[:8]
+	label := kit.Unique("alone")
 	return &maintenance{label: label, Platform: &kit.Platform{
 		Client: kit.NewClient(t, kit.Cluster(t).Config()),
 		Only:   []func(ctrl.Manager, setup.Options) error{nodemaintenance.Setup},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 
@@ -33,17 +32,22 @@ func TestUserReconcilersRace(t *testing.T) {
 	restConfig := kit.Cluster(t).Config()
 	p := person{&kit.Platform{Client: kit.NewClient(t, restConfig)}, t, ""}
 	const reconcilers = 3
-	names := []string{"racer-a", "racer-b", "racer-c", "racer-between"}
+	between := kit.Unique("racer-between")
+	names := []string{kit.Unique("racer-a"), kit.Unique("racer-b"), kit.Unique("racer-c"), between}
 	s := &starters{wanted: reconcilers, lines: map[string]*line{}, between: func(path string) {
-		if strings.HasSuffix(path, "/user-racer-between") {
-			p.createNamespaceInBetween("racer-between")
+		if path == namespacePath(between) {
+			p.createNamespaceInBetween(between)
 		}
 	}}
+	for _, name := range names {
+		s.lines[namespacePath(name)] = &line{off: make(chan struct{})}
+	}
 	limited := kit.AsManager(t, p.Client, restConfig)
 	limited.Wrap(s.wrap)
 	p.Only = []func(ctrl.Manager, setup.Options) error{user.Setup}
 	for range reconcilers {
 		p.Run(t, limited, apply.Reject)
+		p.watchesUsers() // or the others would wait at the line for its start, and their reconciles time out
 	}
 	times := p.followCreateTimes(restConfig)
 	for _, p.name = range names {
@@ -92,11 +96,11 @@ type starters struct {
 	wanted  int
 	between func(path string) // what happens then, before any of them writes
 
-	mu    sync.Mutex
-	lines map[string]*line // by path
+	lines map[string]*line // by path; the map does not change
 }
 
 type line struct {
+	mu    sync.Mutex
 	ready int
 	off   chan struct{}
 }
@@ -105,31 +109,34 @@ func (s *starters) wrap(next http.RoundTripper) http.RoundTripper {
 	var once sync.Map // the paths that this reconciler has written to
 	return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {
 		path := request.URL.Path
-		if request.Method == http.MethodPatch && strings.HasPrefix(path, "/api/v1/namespaces/user-racer-") && strings.Count(path, "/") == 4 {
+		if l := s.lines[path]; l != nil && request.Method == http.MethodPatch {
 			if _, before := once.LoadOrStore(path, true); !before {
-				s.start(request.Context(), path)
+				s.start(request.Context(), path, l)
 			}
 		}
 		return next.RoundTrip(request)
 	})
 }
 
-func (s *starters) start(ctx context.Context, path string) {
-	s.mu.Lock()
-	l := s.lines[path]
-	if l == nil {
-		s.between(path)
-		l = &line{off: make(chan struct{})}
-		s.lines[path] = l
-	}
+func (s *starters) start(ctx context.Context, path string, l *line) {
+	l.mu.Lock()
 	if l.ready++; l.ready == s.wanted {
+		s.between(path)
 		close(l.off)
 	}
-	s.mu.Unlock()
+	l.mu.Unlock()
 	select {
 	case <-l.off:
 	case <-ctx.Done():
 	}
+}
+
+func namespacePath(userName string) string { return "/api/v1/namespaces/" + user.NamespaceOf(userName) }
+
+// watchesUsers waits until the manager that was started last has a cache of Users.
+func (p person) watchesUsers() {
+	p.t.Helper()
+	kit.WaitFor(p.t, "the manager sees Users", func() string { return errorOf(p.Cached.List(p.t.Context(), &v1alpha1.UserList{})) })
 }
 
 func (p person) createNamespaceInBetween(name string) {
