@@ -145,17 +145,17 @@ func TestUnreachableServer(t *testing.T) {
 	}
 }
 
-// silentServer takes connections and does not answer.
-func silentServer(t *testing.T) string {
+// silentServer takes connections and does not answer. asked is called when a request has come.
+func silentServer(t *testing.T, asked func()) string {
 	t.Helper()
 	done := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked(); <-done }))
 	t.Cleanup(func() { close(done); server.Close() })
 	return server.URL
 }
 
 func TestSilentServerIsBounded(t *testing.T) {
-	config, err := loadConfig(writeKubeconfig(t, silentServer(t)))
+	config, err := loadConfig(writeKubeconfig(t, silentServer(t, func() {})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,9 +168,8 @@ func TestSilentServerIsBounded(t *testing.T) {
 }
 
 func TestStoppedWhileChecking(t *testing.T) {
-	kubeconfig := writeKubeconfig(t, silentServer(t))
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
+	kubeconfig := writeKubeconfig(t, silentServer(t, cancel))
 	code, _, stderr := runManager(t, ctx, append(noPorts, "--leader-elect=false", "--kubeconfig="+kubeconfig)...)
 	if code != exitOK || stderr != "" {
 		t.Errorf("exit code %d, stderr %q, want a clean end", code, stderr)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,20 +56,21 @@ func TestAttemptsOfAWave(t *testing.T) {
 		{"forbidden", apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "a", errors.New("no")), long, long, 1, 1, true},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
-			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
-			defer cancel()
-			live := &failing{err: test.err}
-			done := applying{live: live}.do(ctx, someWork(v1alpha1.Uncordon, ""), "a", time.Now().Add(test.last))
-			if live.reads < test.least || live.reads > test.most || done.attempts != live.reads {
-				t.Errorf("%d reads and %d attempts, want %d to %d", live.reads, done.attempts, test.least, test.most)
-			}
-			if done.err == nil || done.final != test.final {
-				t.Errorf("final is %v: %v", done.final, done.err)
-			}
-			if errors.Is(test.err, busy) && !errors.Is(done.err, apply.ErrRetryable) {
-				t.Errorf("%v, want what went wrong before time was up", done.err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
+				defer cancel()
+				live := &failing{err: test.err}
+				done := applying{live: live}.do(ctx, someWork(v1alpha1.Uncordon, ""), "a", time.Now().Add(test.last))
+				if live.reads < test.least || live.reads > test.most || done.attempts != live.reads {
+					t.Errorf("%d reads and %d attempts, want %d to %d", live.reads, done.attempts, test.least, test.most)
+				}
+				if done.err == nil || done.final != test.final {
+					t.Errorf("final is %v: %v", done.final, done.err)
+				}
+				if errors.Is(test.err, busy) && !errors.Is(done.err, apply.ErrRetryable) {
+					t.Errorf("%v, want what went wrong before time was up", done.err)
+				}
+			})
 		})
 	}
 }
