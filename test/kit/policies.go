@@ -37,17 +37,24 @@ spec:
 
 // CreatePolicies creates mutations.
 func CreatePolicies(ctx context.Context, c client.Client, mutations ...Mutation) error {
+	return eachPolicy(mutations, func(object client.Object) error {
+		err := c.Create(ctx, object)
+		if meta.IsNoMatchError(err) {
+			return ErrNoPolicies
+		}
+		return err
+	})
+}
+
+// eachPolicy calls do with each policy and each binding, until do returns an error.
+func eachPolicy(mutations []Mutation, do func(client.Object) error) error {
 	for _, mutation := range mutations {
 		for _, document := range mutation.documents() {
 			object := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 				return err
 			}
-			err := c.Create(ctx, object)
-			if meta.IsNoMatchError(err) {
-				return ErrNoPolicies
-			}
-			if err != nil {
+			if err := do(object); err != nil {
 				return err
 			}
 		}
@@ -55,13 +62,17 @@ func CreatePolicies(ctx context.Context, c client.Client, mutations ...Mutation)
 	return nil
 }
 
-// NeedPolicies creates them for a test, which is skipped where there are none.
+// NeedPolicies creates mutations for a test, and deletes them at its end. The test is skipped where the API server has no
+// such policies.
 func NeedPolicies(t *testing.T, c client.Client, mutations ...Mutation) {
 	t.Helper()
 	err := CreatePolicies(t.Context(), c, mutations...)
 	if errors.Is(err, ErrNoPolicies) {
 		t.Skip(err)
 	}
+	t.Cleanup(func() {
+		_ = eachPolicy(mutations, func(object client.Object) error { return c.Delete(context.Background(), object) }) // the next create tells
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/devbox"
 	"coapply.dev/test/kit"
 )
@@ -116,8 +117,8 @@ func TestDevboxLifecycle(t *testing.T) {
 	})
 }
 
-// TestRestartSendsNothing: a manager that starts anew finds everything as wanted by
-// what it reads, and remembers nothing.
+// TestRestartSendsNothing: a manager that starts anew finds everything as wanted by what it reads, and remembers nothing. It
+// sends what it cannot prove before it has the server's schemas, so the Devbox is paused until a first one has been proven.
 func TestRestartSendsNothing(t *testing.T) {
 	t.Parallel()
 	restConfig := kit.Cluster(t).Config()
@@ -125,25 +126,52 @@ func TestRestartSendsNothing(t *testing.T) {
 	stop := p.Run(t, restConfig, apply.Force)
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
+	kit.WaitFor(t, "every reconciler reports", func() string { return kit.UnlessApplied(p.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)) })
 	p.Quiet(t, time.Second)
 	stop()
-	p.Writes.Take()
+	before := len(p.Writes.About(p.Namespace, "/box"))
 	p.Applies.Take()
 
+	pauseBox(t, p, "box", "true")
 	p.Run(t, restConfig, apply.Force)
-	managers := map[string]bool{}
-	kit.WaitFor(t, "all three have reconciled", func() string {
+	p.Create(t, "first")
+	waitForPhase(t, p, "first", v1alpha1.PhaseRunning)
+	waitForProof(t, p, "first", func(try int) { pauseBox(t, p, "first", fmt.Sprint("not yet ", try)) })
+	waitForProof(t, p, "box", func(try int) {
+		if try == 0 {
+			pauseBox(t, p, "box", "false")
+		}
+	})
+	p.Quiet(t, time.Second)
+	if sent := p.Writes.About(p.Namespace, "/box"); len(sent) > before {
+		t.Errorf("written: %v", sent[before:])
+	}
+}
+
+// waitForProof waits until all three managers have applied a Devbox's children without a request.
+func waitForProof(t *testing.T, p *kit.Platform, name string, wake func(try int)) {
+	t.Helper()
+	managers, try := map[string]bool{}, 0
+	kit.WaitFor(t, "all three have proven "+name, func() string {
+		wake(try)
+		try++
+		p.Quiet(t, time.Second)
 		for _, a := range p.Applies.Take() {
-			managers[a.FieldManager] = true
+			if a.Object.Name == name && a.Requests == 0 {
+				managers[a.FieldManager] = true
+			}
 		}
 		if len(managers) < 3 {
 			return fmt.Sprint(managers)
 		}
 		return ""
 	})
-	if sent := p.Quiet(t, time.Second); len(sent) > 0 {
-		t.Errorf("written: %v", sent)
-	}
+}
+
+// pauseBox sets the annotation that pauses a Devbox, which wakes every reconciler of it.
+func pauseBox(t *testing.T, p *kit.Platform, name, value string) {
+	t.Helper()
+	p.Patch(t, &v1alpha1.Devbox{}, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, reconciler.PausedAnnotation, value))
 }
 
 // TestUnchangedReconcile counts what a reconcile sends that changes nothing.
