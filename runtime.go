@@ -34,6 +34,7 @@ type Runtime struct {
 	lanes      *lanes.Set
 	steady     *apply.SteadyState
 	watched    *watched
+	loops      *apply.Loops
 	metrics    apply.Metrics
 	contention *contention.State
 	fights     *watch.Watch // nil: fights are not detected
@@ -87,7 +88,7 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
-	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, contention: state,
+	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, loops: apply.NewLoops(nil), contention: state,
 		looked: recent.New[string, struct{}](rememberedLooks), stripped: &atomic.Pointer[error]{}}
 	for _, option := range options {
 		if err := option(rt); err != nil {
@@ -146,7 +147,8 @@ func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply
 		LiveReader:   rt.mgr.GetAPIReader(),
 		Lanes:        rt.lanes,
 		Steady:       rt.steady.ReadBy(reader{Client: rt.mgr.GetClient(), rt: rt, fieldManager: fieldManager}),
-		Metrics:      rt.sent(fieldManager),
+		Loops:        rt.loops,
+		Metrics:      loopEvents{rt.sent(fieldManager), rt},
 	}
 	if rt.contracts != nil {
 		config.Contract = rt.contracts(fieldManager)

@@ -58,6 +58,7 @@ type call struct {
 	intent   *encodedIntent // as the caller gave it
 	ref      ObjectRef      // to the object, as last read or answered
 	target   target         // what writes are pinned to
+	suspect  *suspect       // nil unless a loop is due to be reported
 	outcome  Outcome        // so far
 }
 
@@ -191,6 +192,7 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 			enter = c.enter
 		}
 		return c.inside(ctx, enter, func(ctx context.Context) (err error) {
+			c.lookBefore(ctx)
 			landed, settled, err = c.try(ctx, settled, settling)
 			settling = true
 			return err
@@ -341,11 +343,11 @@ func (c *call) end(landed *answer, err error) (Outcome, error) {
 	case landed.action != Unchanged || outcome.Action == "": // else an earlier request of this call changed something
 		outcome.Action = landed.action
 	}
-	c.observe(outcome, err)
+	c.observe(outcome, err, c.countChange(landed, outcome.Action))
 	return outcome, err
 }
 
-func (c *call) observe(outcome Outcome, err error) {
+func (c *call) observe(outcome Outcome, err error, loop *Loop) {
 	result := string(outcome.Action)
 	if err != nil {
 		result = ResultOf(err)
@@ -366,5 +368,6 @@ func (c *call) observe(outcome Outcome, err error) {
 		Conflicts:    decided,
 		Duration:     time.Since(c.start),
 		Waited:       c.waited,
+		Loop:         loop,
 	})
 }

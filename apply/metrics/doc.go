@@ -11,6 +11,7 @@
 //	coapply_apply_requests_total     counter    field_manager kind
 //	coapply_apply_attempts           histogram  field_manager kind
 //	coapply_apply_duration_seconds   histogram  field_manager kind result
+//	coapply_apply_loops_total        counter    field_manager kind
 //	coapply_conflicts_total          counter    field_manager kind decision
 //	coapply_update_total             counter    field_manager kind verb result
 //	coapply_update_attempts          histogram  field_manager kind verb
@@ -20,7 +21,7 @@
 //
 // An apply that needs no request is observed with 0 attempts. Conflicts are ownership
 // conflicts, by what was decided; a conflict that was settled with the same owner in an earlier
-// apply is not counted again. A resourceVersion mismatch is a stale write.
+// apply is not counted again. A resourceVersion mismatch is a stale write. A loop is an apply.Loop.
 // The lane wait is that for the object's lane over all tries of a call, and
 // part of the duration.
 //

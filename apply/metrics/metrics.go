@@ -18,6 +18,7 @@ type Metrics struct {
 	applyAttempts  *prometheus.HistogramVec
 	applyDuration  *prometheus.HistogramVec
 	conflicts      *prometheus.CounterVec
+	loops          *prometheus.CounterVec
 	updates        *prometheus.CounterVec
 	updateAttempts *prometheus.HistogramVec
 	updateDuration *prometheus.HistogramVec
@@ -70,6 +71,8 @@ func newMetrics() *Metrics {
 			"Time until an intent landed or was given up.", durationBuckets, "result"),
 		conflicts: counter("conflicts_total",
 			"Ownership conflicts, one a field, by what was decided.", "decision"),
+		loops: counter("apply_loops_total",
+			"Endless loops found: objects that applies of the field manager changed more than 30 times within a minute."),
 		updates: counter("update_total",
 			"Get-modify-update calls by how they ended.", "verb", "result"),
 		updateAttempts: histogram("update_attempts",
@@ -99,7 +102,7 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.applies, m.applyRequests, m.applyAttempts, m.applyDuration, m.conflicts,
+		m.applies, m.applyRequests, m.applyAttempts, m.applyDuration, m.conflicts, m.loops,
 		m.updates, m.updateAttempts, m.updateDuration, m.staleWrites, m.laneWaits,
 	}
 }
@@ -128,6 +131,9 @@ func (m *Metrics) ObserveApply(o apply.ApplyObservation) {
 	series.wait.Observe(o.Waited.Seconds())
 	for decision, n := range o.Conflicts {
 		m.conflicts.WithLabelValues(o.FieldManager, o.Kind.GroupKind().String(), decision.String()).Add(float64(n))
+	}
+	if o.Loop != nil {
+		m.loops.WithLabelValues(o.FieldManager, o.Kind.GroupKind().String()).Inc()
 	}
 }
 
