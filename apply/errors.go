@@ -200,15 +200,20 @@ var ErrNotOurs = errors.New("someone else's")
 type NotOursError struct {
 	Object ObjectRef
 	Owner  string // its controller, as kind and name; "" if there is none
+	// Managers are the managers that own fields of the object.
+	Managers []fieldowners.Manager
 }
 
 func (e *NotOursError) Error() string {
-	controlled := ""
-	if e.Owner != "" {
-		controlled = ", controlled by the " + e.Owner
+	because := ""
+	switch {
+	case e.Owner != "":
+		because = ", controlled by the " + e.Owner
+	case len(e.Managers) > 0:
+		because = " by the rule of Belongs: it has no controller, and fields of " + namesOf(e.Managers)
 	}
-	return fmt.Sprintf("%v is %v: an object of that name was there before and is %v%s; delete it, or use another name",
-		e.Object, ErrRefused, ErrNotOurs, controlled)
+	return fmt.Sprintf("%v is %v: an object of that name was there before and is %v%s; delete it, use another name, or set a Belongs that accepts it",
+		e.Object, ErrRefused, ErrNotOurs, because)
 }
 
 // Unwrap returns ErrNotOurs and ErrRefused.

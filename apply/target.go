@@ -14,6 +14,7 @@ import (
 
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/apply/lanes"
+	"coapply.dev/fieldowners"
 	"coapply.dev/internal/recent"
 )
 
@@ -141,7 +142,7 @@ func (c *call) judgeBirth(live *unstructured.Unstructured) error {
 		t.uid, t.found = "", false
 	case live == nil || given && t.uid != live.GetUID(): // readForSettling returns the error
 	case !c.takes(c.intent.Intent, live):
-		return &NotOursError{Object: c.ref.as(live), Owner: ownerOf(live)}
+		return &NotOursError{Object: c.ref.as(live), Owner: ownerOf(live), Managers: managersOf(live)}
 	case !given:
 		t.uid, t.found = live.GetUID(), true
 	}
@@ -199,4 +200,12 @@ func ownerOf(object metav1.Object) string {
 		return fmt.Sprintf("%s %s", owner.Kind, owner.Name)
 	}
 	return ""
+}
+
+func managersOf(object metav1.Object) (managers []fieldowners.Manager) {
+	ownership, _ := fieldowners.ParseReadable(object.GetManagedFields())
+	for _, entry := range ownership.Entries() {
+		managers = append(managers, entry.Manager)
+	}
+	return managers
 }

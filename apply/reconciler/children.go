@@ -1,17 +1,19 @@
 package reconciler
 
 import (
+	"context"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/applyset"
 )
 
 // emit returns the intents of a parent, each with its Belongs, and reports whether Emit had set
 // a Belongs itself.
-func (r *Reconciler[P]) emit(parent P) (intents []apply.Intent, judged bool, err error) {
+func (r *Reconciler[P]) emit(ctx context.Context, parent P) (intents []apply.Intent, judged bool, err error) {
 	emission, err := r.Emit(parent)
 	if err != nil {
 		return nil, false, err
@@ -25,7 +27,7 @@ func (r *Reconciler[P]) emit(parent P) (intents []apply.Intent, judged bool, err
 		case r.Belongs != nil:
 			intents[i].Belongs = func(child client.Object) bool { return r.Belongs(parent, child) }
 		case !intent.MustExist:
-			intents[i].Belongs = func(object client.Object) bool { return r.isChild(parent, intent, object) }
+			intents[i].Belongs = func(object client.Object) bool { return r.isChild(ctx, parent, intent, object) }
 		}
 	}
 	return intents, judged, nil
@@ -34,11 +36,11 @@ func (r *Reconciler[P]) emit(parent P) (intents []apply.Intent, judged bool, err
 // isChild is the default of Config.Belongs. It is also true for the parent itself. For an
 // object without owners, fields that we applied are no proof if adopting it would have it
 // deleted with the parent, that is, if the intent sets an owner reference or the set's label:
-// objects of ours have these from birth.
-func (r *Reconciler[P]) isChild(parent P, intent apply.Intent, object client.Object) bool {
+// objects of ours have these from birth. With Prune, an object that we alone applied is adopted.
+func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Intent, object client.Object) bool {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == r.Applier.FieldManager() && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+		return r.isOurs(entry) && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 	}
 	owners := object.GetOwnerReferences()
 	switch {
@@ -47,7 +49,44 @@ func (r *Reconciler[P]) isChild(parent P, intent apply.Intent, object client.Obj
 	case len(owners) > 0:
 		return slices.ContainsFunc(owners, isParent)
 	case r.sets != nil:
-		return r.sets.Has(parent, object)
+		return r.sets.Has(parent, object) || r.adopts(ctx, object)
 	}
 	return slices.ContainsFunc(object.GetManagedFields(), applied) && !intent.SetsOwner()
+}
+
+// adopts reports whether an object without owners becomes a member of the parent's set, though
+// it has no set's label. This is so if nobody but our field manager wrote the object, as after
+// plain applies under this name: then no content of others is deleted with the parent. A set's
+// label is another parent's; of two parents that both emit the object, the first one adopts it.
+// The live object decides: the cache may be behind, or lack the entries of others (see
+// fieldowners.KeepOwn).
+func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
+	kind, err := r.Applier.Client().GroupVersionKindFor(object)
+	if err != nil || !r.isUnclaimed(object) {
+		return false
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(kind)
+	err = r.Applier.Config().LiveReader.Get(ctx, client.ObjectKeyFromObject(object), live)
+	return err == nil && live.GetUID() == object.GetUID() && r.isUnclaimed(live)
+}
+
+// isUnclaimed reports whether an object has neither an owner nor a set, and our field manager
+// alone applied it. Writes through a subresource count for nobody: they create no object.
+func (r *Reconciler[P]) isUnclaimed(object client.Object) bool {
+	applied := false
+	for _, entry := range object.GetManagedFields() {
+		switch {
+		case entry.Subresource != "":
+		case !r.isOurs(entry):
+			return false
+		case entry.Operation == metav1.ManagedFieldsOperationApply:
+			applied = true
+		}
+	}
+	return applied && len(object.GetOwnerReferences()) == 0 && object.GetLabels()[applyset.PartOfLabel] == ""
+}
+
+func (r *Reconciler[P]) isOurs(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == r.Applier.FieldManager()
 }

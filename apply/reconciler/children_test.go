@@ -35,16 +35,21 @@ func TestWhoseChildren(t *testing.T) {
 		want    bool
 	}{
 		"nobody's, applied by us, and to be owned": {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "")}, owner: true},
-		"nobody's, applied by us, and in no set":   {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "")}, prune: true},
-		"the parent's":                             {object: metav1.ObjectMeta{OwnerReferences: owner("uid-1")}, want: true},
-		"of an earlier parent of the name":         {object: metav1.ObjectMeta{OwnerReferences: owner("uid-0")}},
-		"nobody's":                                 {},
-		"nobody's, and applied by us":              {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "")}, want: true},
-		"nobody's, and updated by our name":        {object: metav1.ObjectMeta{ManagedFields: entry("test", "Update", "")}},
-		"nobody's, and its status is ours":         {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "status")}},
-		"nobody's, and applied by another":         {object: metav1.ObjectMeta{ManagedFields: entry("other", "Apply", "")}},
-		"somebody's, and applied by us, too":       {object: metav1.ObjectMeta{OwnerReferences: owner("uid-9"), ManagedFields: entry("test", "Apply", "")}},
-		"nobody's, and the caller's to say":        {belongs: func(p parentType, o client.Object) bool { return p.Name == "web" && o.GetName() == "a" }, want: true},
+		"nobody's, applied by us, and in no set":   {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "")}, prune: true, want: true},
+		"nobody's, applied by us, edited by another, and in no set": {object: metav1.ObjectMeta{
+			ManagedFields: append(entry("test", "Apply", ""), entry("other", "Update", "")...)}, prune: true},
+		"nobody's, applied by us, and its status by another": {object: metav1.ObjectMeta{
+			ManagedFields: append(entry("test", "Apply", ""), entry("other", "Update", "status")...)}, prune: true, want: true},
+		"nobody's, updated by our name, and in no set": {object: metav1.ObjectMeta{ManagedFields: entry("test", "Update", "")}, prune: true},
+		"the parent's":                       {object: metav1.ObjectMeta{OwnerReferences: owner("uid-1")}, want: true},
+		"of an earlier parent of the name":   {object: metav1.ObjectMeta{OwnerReferences: owner("uid-0")}},
+		"nobody's":                           {},
+		"nobody's, and applied by us":        {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "")}, want: true},
+		"nobody's, and updated by our name":  {object: metav1.ObjectMeta{ManagedFields: entry("test", "Update", "")}},
+		"nobody's, and its status is ours":   {object: metav1.ObjectMeta{ManagedFields: entry("test", "Apply", "status")}},
+		"nobody's, and applied by another":   {object: metav1.ObjectMeta{ManagedFields: entry("other", "Apply", "")}},
+		"somebody's, and applied by us, too": {object: metav1.ObjectMeta{OwnerReferences: owner("uid-9"), ManagedFields: entry("test", "Apply", "")}},
+		"nobody's, and the caller's to say":  {belongs: func(p parentType, o client.Object) bool { return p.Name == "web" && o.GetName() == "a" }, want: true},
 		"the parent's, and the caller's to say": {
 			object: metav1.ObjectMeta{OwnerReferences: owner("uid-1")}, belongs: func(parentType, client.Object) bool { return false }},
 	} {

@@ -74,7 +74,9 @@ type Config[P client.Object] struct {
 	// moment, is left alone and reported (apply.NotOursError, the reason NameTaken). If it is
 	// nil, a child is an object with an owner reference with the parent's uid; or, without
 	// any owner, one with the label of the parent's set or, with neither Prune nor an owner
-	// reference in the intent, one to which the applier's field manager has applied.
+	// reference in the intent, one to which the applier's field manager has applied. With Prune,
+	// an object without an owner and without any set's label is adopted if the applier's field
+	// manager alone wrote it, as far as the live object shows.
 	//
 	// A Belongs that is set is also called with the objects of intents with MustExist: if it
 	// returns false, the Outcome is Absent.
@@ -263,7 +265,7 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 	if r.sets != nil {
 		return r.applyAndPrune(ctx, parent)
 	}
-	intents, judged, err := r.emit(parent)
+	intents, judged, err := r.emit(ctx, parent)
 	if err != nil {
 		return Applied{Errs: []error{fmt.Errorf("emitting: %w", err)}}
 	}
@@ -310,7 +312,7 @@ func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen 
 func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
 	var applied Applied
 	round := r.sets.Apply(ctx, parent, func() (intents []apply.Intent, err error) {
-		intents, applied.judged, err = r.emit(parent)
+		intents, applied.judged, err = r.emit(ctx, parent)
 		return intents, err
 	})
 	applied.Outcomes, applied.Errs = round.Outcomes, round.Errs

@@ -133,11 +133,11 @@ func (w *loopWorld) wantReport(t *testing.T, parts ...string) {
 // events returns the notes of the events about the page.
 func (w *loopWorld) events(t *testing.T) []string {
 	t.Helper()
-	return w.eventsAbout(t, w.namespace, "ConfigMap", "page")
+	return w.notes(t, w.namespace, coapply.ReasonLoop, "ConfigMap", "page")
 }
 
-// eventsAbout returns the notes of the events about an object, each as often as it was recorded.
-func (w *loopWorld) eventsAbout(t *testing.T, namespace, kind, name string) (notes []string) {
+// notes returns the notes of the events about an object, each as often as it was recorded.
+func (w *loopWorld) notes(t *testing.T, namespace, reason, kind, name string) (notes []string) {
 	t.Helper()
 	var events eventsv1.EventList
 	if err := w.live.List(t.Context(), &events, client.InNamespace(namespace)); err != nil {
@@ -145,7 +145,7 @@ func (w *loopWorld) eventsAbout(t *testing.T, namespace, kind, name string) (not
 	}
 	for i := range events.Items {
 		e := &events.Items[i]
-		if e.Reason != "ApplyLoop" || e.Regarding.Kind != kind || e.Regarding.Name != name {
+		if e.Reason != reason || e.Regarding.Kind != kind || e.Regarding.Name != name {
 			continue
 		}
 		notes = append(notes, e.Note)
@@ -183,7 +183,7 @@ func TestLoopOfAClusterScopedObject(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if len(w.eventsAbout(t, "default", "PriorityClass", name)) == 0 {
+		if len(w.notes(t, "default", coapply.ReasonLoop, "PriorityClass", name)) == 0 {
 			return "there is none"
 		}
 		return ""
