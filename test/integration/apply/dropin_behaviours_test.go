@@ -88,8 +88,7 @@ var dropInBehaviours = []struct {
 	}},
 	{"a dry run answers and creates nothing", func(t *testing.T, d *dropIn) {
 		config := d.page().WithData(map[string]string{"a": "1"})
-		// Read-your-writes of controller-runtime 0.25 takes a dry run that would create for an error.
-		d.mustApply(t, config, client.DryRunAll, &client.ApplyOptions{DisableReadYourWritesConsistency: true})
+		d.mustApply(t, config, client.DryRunAll)
 		if config.UID == nil || get(t, d, "page", &corev1.ConfigMap{}) != nil {
 			t.Errorf("answer %v", config)
 		}
@@ -270,6 +269,48 @@ var dropInBehaviours = []struct {
 			}
 		}
 	}},
+	{"an immutable field is invalid, and the error says so", func(t *testing.T, d *dropIn) {
+		d.mustApply(t, kit.Shop("web", d.namespace))
+		config := kit.Shop("web", d.namespace)
+		config.Spec.Selector.WithMatchLabels(map[string]string{"another": "label"})
+		if err := d.Apply(t.Context(), config); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "field is immutable") {
+			t.Errorf("%v", err)
+		}
+	}},
+	{"an apply after a delete creates", func(t *testing.T, d *dropIn) {
+		d.mustApply(t, d.page().WithData(map[string]string{"a": "1"}))
+		if err := d.Delete(t.Context(), get(t, d, "page", &corev1.ConfigMap{})); err != nil {
+			t.Fatal(err)
+		}
+		d.mustApply(t, d.page().WithData(map[string]string{"a": "1"}))
+		if get(t, d, "page", &corev1.ConfigMap{}) == nil {
+			t.Error("there is no object")
+		}
+	}},
+	{"the other verbs write under the client's field owner", func(t *testing.T, d *dropIn) {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "page"}, Data: map[string]string{"a": "1"}}
+		if err := d.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		object.Data["a"] = "2"
+		if err := d.Update(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"data":{"b":"2"}}`))); err != nil {
+			t.Fatal(err)
+		}
+		d.mustApply(t, kit.Shop("web", d.namespace))
+		deployment := get(t, d, "web", &appsv1.Deployment{})
+		deployment.Status.ObservedGeneration = 2
+		if err := d.Status().Update(t.Context(), deployment); err != nil {
+			t.Fatal(err)
+		}
+		for _, read := range []client.Object{get(t, d, "page", &corev1.ConfigMap{}), get(t, d, "web", &appsv1.Deployment{})} {
+			if got := slices.Compact(writersOf(read)); !slices.Equal(got, []string{dropInManager}) {
+				t.Errorf("%s: managers %v", read.GetName(), got)
+			}
+		}
+	}},
 	{"the other verbs write under the field owner that they name", func(t *testing.T, d *dropIn) {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "page"}, Data: map[string]string{"a": "1"}}
 		if err := d.Create(t.Context(), object, client.FieldOwner("creator")); err != nil {
@@ -279,11 +320,11 @@ var dropInBehaviours = []struct {
 		if err := d.Patch(t.Context(), object, patch, client.FieldOwner("patcher")); err != nil {
 			t.Fatal(err)
 		}
-		var read corev1.ConfigMap
-		if err := d.Get(t.Context(), client.ObjectKeyFromObject(object), &read); err != nil || read.Data["b"] != "2" {
-			t.Errorf("%v: %v", err, read.Data)
+		read := get(t, d, "page", &corev1.ConfigMap{})
+		if read.Data["b"] != "2" {
+			t.Errorf("%v", read.Data)
 		}
-		if got := writersOf(&read); !slices.Equal(got, []string{"creator", "patcher"}) {
+		if got := writersOf(read); !slices.Equal(got, []string{"creator", "patcher"}) {
 			t.Errorf("managers %v", got)
 		}
 		if err := d.Delete(t.Context(), object); err != nil || get(t, d, "page", &corev1.ConfigMap{}) != nil {

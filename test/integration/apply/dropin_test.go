@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// TestDropIn: what holds of client.Apply holds of the drop-in client.
+// TestDropIn: what holds of client.Apply, with the default options of a manager, holds of the
+// drop-in client.
 func TestDropIn(t *testing.T) {
 	t.Parallel()
 	for _, arm := range []struct {
@@ -24,7 +26,7 @@ func TestDropIn(t *testing.T) {
 		ours bool
 	}{{"client.Apply", false}, {"coapply", true}} {
 		d := startDropIn(t, arm.ours, apply.Policy{})
-		for _, behaviour := range dropInBehaviours {
+		for _, behaviour := range slices.Concat(dropInBehaviours, dropInPatches) {
 			t.Run(arm.name+"/"+behaviour.what, func(t *testing.T) {
 				own := *d
 				own.namespace = kit.NewNamespace(t, d.live)

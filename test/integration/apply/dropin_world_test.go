@@ -57,7 +57,6 @@ func newDropInManager(t *testing.T, restConfig *rest.Config, changes ...func(*ct
 	options := ctrl.Options{
 		Scheme:     kit.Scheme,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	}
 	for _, change := range changes {

@@ -48,7 +48,7 @@ func TestMetadataWatchRevertsChanges(t *testing.T) {
 	restConfig, gate := laggingConfig(t, recorder)
 	live := kit.NewClient(t, kit.Server(t))
 	d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: recorder}
-	mgr := newDropInManager(t, restConfig, defaultClient)
+	mgr := newDropInManager(t, restConfig)
 	rt, err := coapply.New(mgr)
 	if err != nil {
 		t.Fatal(err)
@@ -95,9 +95,6 @@ func TestMetadataWatchRevertsChanges(t *testing.T) {
 	}
 }
 
-// defaultClient gives the manager's client its default options.
-func defaultClient(o *ctrl.Options) { o.Client = client.Options{} }
-
 // TestOwnWritesInvalidate: after a write of the drop-in client, an apply that the cache from
 // before the write would prove to be a no-op is sent.
 func TestOwnWritesInvalidate(t *testing.T) {
@@ -105,7 +102,7 @@ func TestOwnWritesInvalidate(t *testing.T) {
 	recorder := applytest.NewRecorder()
 	restConfig, gate := laggingConfig(t, recorder)
 	live := kit.NewClient(t, kit.Server(t))
-	mgr := newDropInManager(t, restConfig, defaultClient)
+	mgr := newDropInManager(t, restConfig)
 	rt, err := coapply.New(mgr)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +176,7 @@ func TestOwnStatusWritesInvalidate(t *testing.T) {
 	gate.Wrap(restConfig)
 	restConfig.Wrap(recorder.Wrap)
 	live := kit.NewClient(t, kit.Server(t))
-	mgr := newDropInManager(t, restConfig, defaultClient)
+	mgr := newDropInManager(t, restConfig)
 	rt, err := coapply.New(mgr)
 	if err != nil {
 		t.Fatal(err)
