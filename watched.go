@@ -171,7 +171,7 @@ func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) schema.GroupVersionR
 	if known {
 		return resource
 	}
-	mapping, err := rt.mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := rt.mgr.GetClient().RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return schema.GroupVersionResource{}
 	}

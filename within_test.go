@@ -26,7 +26,7 @@ func (m clientOnly) GetClient() client.Client    { return m.client }
 func (m clientOnly) GetAPIReader() client.Reader { return m.client }
 
 func withinOurs(objects ...client.Object) *Runtime {
-	rt := &Runtime{mgr: clientOnly{client: fake.NewClientBuilder().WithObjects(objects...).Build()}, looked: recent.New[string, struct{}](1), stripped: &atomic.Pointer[error]{}}
+	rt := &Runtime{watched: newWatched(), mgr: clientOnly{client: fake.NewClientBuilder().WithObjects(objects...).Build()}, looked: recent.New[string, struct{}](1), stripped: &atomic.Pointer[error]{}}
 	return rt.Within(func(namespace *corev1.Namespace) bool { return namespace.Labels["ours"] == "yes" })
 }
 

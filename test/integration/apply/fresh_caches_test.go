@@ -1,0 +1,136 @@
+package apply
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev"
+	"coapply.dev/apply"
+	"coapply.dev/apply/applytest"
+	"coapply.dev/test/kit"
+)
+
+// TestForRevertsChangesOfMetadataWatch: a controller of For whose children are watched by their
+// metadata alone reverts a change by hand, although the typed informer is behind the event.
+func TestForRevertsChangesOfMetadataWatch(t *testing.T) {
+	t.Parallel()
+	recorder := applytest.NewRecorder()
+	restConfig, gate := laggingConfig(t, recorder)
+	live := kit.NewClient(t, kit.Server(t))
+	d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: recorder}
+	mgr := newDropInManager(t, restConfig)
+	rt, err := coapply.New(mgr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	emit := func(parent *corev1.ServiceAccount) ([]apply.Intent, error) {
+		if parent.Namespace != d.namespace || parent.Name != "parent" {
+			return nil, nil
+		}
+		return []apply.Intent{{Config: corev1ac.ConfigMap("page", d.namespace).WithData(map[string]string{"title": "ours"}).
+			WithOwnerReferences(coapply.OwnedBy(parent, corev1.SchemeGroupVersion.WithKind("ServiceAccount")))}}, nil
+	}
+	err = coapply.For(rt, "fresh-for", emit).Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
+		OnConflict(apply.OnConflict(apply.Force)).Named("fresh-for").Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runDropInManager(t, mgr)
+	parent := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "parent"}}
+	if err := live.Create(t.Context(), parent); err != nil {
+		t.Fatal(err)
+	}
+	title := func(want string) {
+		t.Helper()
+		kit.WaitFor(t, "the title "+want, func() string {
+			if page := get(t, d, "page", &corev1.ConfigMap{}); page == nil || page.Data["title"] != want {
+				return "it is not there"
+			}
+			return ""
+		})
+	}
+	title("ours")
+	kit.WaitFor(t, "the typed informer has it", func() string {
+		if err := mgr.GetCache().Get(t.Context(), client.ObjectKey{Namespace: d.namespace, Name: "page"}, &corev1.ConfigMap{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	gate.Close()
+	changed := get(t, d, "page", &corev1.ConfigMap{})
+	changed.Data["title"] = "by hand"
+	if err := live.Update(t.Context(), changed, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	title("ours")
+}
+
+// TestAlsoWatched: where a cache that New cannot see is ahead of the manager's, an apply reverts
+// the change only if AlsoWatched names that cache.
+func TestAlsoWatched(t *testing.T) {
+	t.Parallel()
+	for _, named := range []bool{true, false} {
+		restConfig, gate := laggingConfig(t, applytest.NewRecorder())
+		live := kit.NewClient(t, kit.Server(t))
+		d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: applytest.NewRecorder()}
+		restConfig.Wrap(d.recorder.Wrap)
+		other := startCache(t)
+		mgr := newDropInManager(t, restConfig)
+		var options []coapply.Option
+		if named {
+			options = append(options, coapply.AlsoWatched(other, &corev1.ConfigMap{}))
+		}
+		rt, err := coapply.New(mgr, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Client = rt.Client(dropInManager, apply.OnConflict(apply.Force))
+		runDropInManager(t, mgr)
+		page := func() runtime.ApplyConfiguration { return d.page().WithData(map[string]string{"title": "ours"}) }
+		d.settle(t, page)
+		gate.Close()
+		changed := get(t, d, "page", &corev1.ConfigMap{})
+		changed.Data["title"] = "by hand"
+		if err := live.Update(t.Context(), changed, client.FieldOwner("somebody")); err != nil {
+			t.Fatal(err)
+		}
+		kit.WaitFor(t, "the other cache shows the change", func() string {
+			var seen corev1.ConfigMap
+			if err := other.Get(t.Context(), client.ObjectKeyFromObject(changed), &seen); err != nil || seen.Data["title"] != "by hand" {
+				return "it does not"
+			}
+			return ""
+		})
+		d.mustApply(t, page())
+		if reverted := get(t, d, "page", &corev1.ConfigMap{}).Data["title"] == "ours"; reverted != named {
+			t.Errorf("AlsoWatched names the cache: %v, the change is reverted: %v", named, reverted)
+		}
+	}
+}
+
+// startCache starts a cache with an HTTP client of its own.
+func startCache(t *testing.T) cache.Cache {
+	t.Helper()
+	other, err := cache.New(kit.Server(t), cache.Options{Scheme: kit.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- other.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the cache ended with %v", err)
+		}
+	})
+	return other
+}
