@@ -50,19 +50,35 @@ func validRef(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRe
 	return ref, err == nil && utf8.ValidString(kind) && utf8.ValidString(namespace) && utf8.ValidString(name) && utf8.ValidString(string(uid))
 }
 
-// SetsOwner reports whether the intent sets an owner reference. It is true if the configuration
-// cannot be read.
-func (i Intent) SetsOwner() bool {
+// OwnerReferences returns the owner references that the intent sets. The error is an
+// *IntentError.
+func (i Intent) OwnerReferences() ([]metav1ac.OwnerReferenceApplyConfiguration, error) {
 	if _, metadata, ok := generatedFields(i.Config); ok {
-		return metadata != nil && len(metadata.OwnerReferences) > 0
+		if metadata == nil {
+			return nil, nil
+		}
+		return metadata.OwnerReferences, nil
 	}
-	encoded, err := encode(Intent{Config: i.Config})
+	metadata, ok := looseContent(i.Config)["metadata"].(map[string]any)
+	if !ok {
+		encoded, err := encode(Intent{Config: i.Config})
+		if err != nil {
+			return nil, err
+		}
+		metadata, _, _ = unstructured.NestedMap(encoded.object, "metadata")
+	}
+	if metadata["ownerReferences"] == nil {
+		return nil, nil
+	}
+	var owners []metav1ac.OwnerReferenceApplyConfiguration
+	text, err := json.Marshal(metadata["ownerReferences"])
+	if err == nil {
+		err = json.Unmarshal(text, &owners)
+	}
 	if err != nil {
-		return true
+		return nil, &IntentError{Err: fmt.Errorf("metadata.ownerReferences: %w", err)}
 	}
-	owners, has, _ := unstructured.NestedFieldNoCopy(encoded.object, "metadata", "ownerReferences")
-	list, isList := owners.([]any)
-	return has && (!isList || len(list) > 0)
+	return owners, nil
 }
 
 // generatedFields returns the fields in which each generated configuration keeps its kind and
@@ -74,7 +90,7 @@ func generatedFields(configuration runtime.ApplyConfiguration) (kind *metav1ac.T
 		return nil, nil, false
 	}
 	of := config.Elem()
-	if of.Kind() != reflect.Struct || of.NumField() < 2 || of.Type().Field(0).Type != kindFields || of.Type().Field(1).Type != metadataFields {
+	if of.Kind() != reflect.Struct || of.NumField() < 2 || of.Field(0).Type() != kindFields || of.Field(1).Type() != metadataFields {
 		return nil, nil, false
 	}
 	kind, _ = reflect.TypeAssert[*metav1ac.TypeMetaApplyConfiguration](of.Field(0).Addr())

@@ -197,7 +197,7 @@ func TestObjectIsCheap(t *testing.T) {
 	}
 }
 
-func TestIntentSetsOwner(t *testing.T) {
+func TestIntentOwnerReferences(t *testing.T) {
 	owner := metav1ac.OwnerReference().WithUID("u").WithName("a").WithKind("Shop").WithAPIVersion("v1")
 	untyped := func(metadata map[string]any) runtime.ApplyConfiguration {
 		metadata["name"] = "a"
@@ -206,22 +206,29 @@ func TestIntentSetsOwner(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		config runtime.ApplyConfiguration
-		want   bool
+		want   string // the uid of the one owner; "" if there is none, "error" if they cannot be read
 	}{
-		"none":                     {corev1ac.ConfigMap("a", "shop"), false},
-		"no metadata":              {&corev1ac.ConfigMapApplyConfiguration{}, false},
-		"one":                      {corev1ac.ConfigMap("a", "shop").WithOwnerReferences(owner), true},
-		"unstructured":             {untyped(map[string]any{"ownerReferences": []any{map[string]any{"uid": "u"}}}), true},
-		"unstructured, of Go type": {untyped(map[string]any{"ownerReferences": []map[string]string{{"uid": "u"}}}), true},
-		"unstructured, empty":      {untyped(map[string]any{"ownerReferences": []any{}}), false},
-		"unstructured, no list":    {untyped(map[string]any{"ownerReferences": map[string]any{"uid": "u"}}), true},
-		"unstructured, none":       {untyped(map[string]any{}), false},
+		"none":                     {corev1ac.ConfigMap("a", "shop"), ""},
+		"no metadata":              {&corev1ac.ConfigMapApplyConfiguration{}, ""},
+		"one":                      {corev1ac.ConfigMap("a", "shop").WithOwnerReferences(owner), "u"},
+		"unstructured":             {untyped(map[string]any{"ownerReferences": []any{map[string]any{"uid": "u"}}}), "u"},
+		"unstructured, of Go type": {untyped(map[string]any{"ownerReferences": []map[string]string{{"uid": "u"}}}), "u"},
+		"unstructured, empty":      {untyped(map[string]any{"ownerReferences": []any{}}), ""},
+		"unstructured, no list":    {untyped(map[string]any{"ownerReferences": map[string]any{"uid": "u"}}), "error"},
+		"unstructured, none":       {untyped(map[string]any{}), ""},
 		"in metadata of its own": {&ownMetadata{*metav1ac.TypeMeta().WithAPIVersion("v1").WithKind("ConfigMap"),
-			map[string]any{"name": "a", "ownerReferences": []any{map[string]any{"uid": "u"}}}}, true},
-		"not to be read": {nil, true},
+			map[string]any{"name": "a", "ownerReferences": []any{map[string]any{"uid": "u"}}}}, "u"},
+		"not to be read": {nil, "error"},
 	} {
-		if got := (Intent{Config: c.config}).SetsOwner(); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		got := ""
+		switch owners, err := (Intent{Config: c.config}).OwnerReferences(); {
+		case err != nil:
+			got = "error"
+		case len(owners) > 0:
+			got = string(*owners[0].UID)
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

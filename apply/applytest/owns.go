@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/internal/emission"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/contract"
 )
@@ -20,7 +21,9 @@ import (
 // Owns emits the intents of each parent, and checks them against the contract of a field
 // manager: each field of an intent is covered by a path that the contract lets it apply, and
 // each of these paths covers a field of an intent. So the parents have to be such that
-// everything that the manager may emit is emitted.
+// everything that the manager may emit is emitted. emit is called twice for each parent, and
+// must return the same intents: two calls that differ fail the test, with the field that
+// differs.
 //
 // The contract is that of one field manager, such as all.Of("shop-web"); contract.Check finds
 // claims of two managers for the same field.
@@ -44,6 +47,10 @@ func Owns[Parent any](t testing.TB, c contract.Contract, emit func(Parent) ([]ap
 		intents, err := emit(parent)
 		if err != nil {
 			t.Errorf("emitting parents[%d]: %v", i, err)
+		}
+		again, _ := emit(parent)
+		if difference := emission.Difference(intents, again); difference != "" {
+			t.Errorf("emitting parents[%d]: %s", i, difference)
 		}
 		for _, intent := range intents {
 			if err := owns.check(intent); err != nil {
@@ -132,7 +139,7 @@ func (o *owning) problems() []string {
 
 // emittedFields returns the fields of an intent, except those that name the object.
 func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.Path {
-	walk := emission{object: object, claims: claims}
+	walk := emitted{object: object, claims: claims}
 	walk.value(fieldowners.Path{}, object)
 	slices.SortFunc(walk.fields, fieldowners.Path.Compare)
 	return slices.DeleteFunc(walk.fields, func(path fieldowners.Path) bool {
@@ -140,15 +147,15 @@ func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.P
 	})
 }
 
-// emission walks an intent down to its scalars, empty maps and lists. It enters lists as the
+// emitted walks an intent down to its scalars, empty maps and lists. It enters lists as the
 // claims do, since an intent does not show the keys of list items.
-type emission struct {
+type emitted struct {
 	object map[string]any
 	claims []*claimedPath
 	fields []fieldowners.Path
 }
 
-func (e *emission) value(at fieldowners.Path, value any) {
+func (e *emitted) value(at fieldowners.Path, value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, child := range value {
@@ -170,7 +177,7 @@ func (e *emission) value(at fieldowners.Path, value any) {
 
 // stepInto returns the step by which a claim enters a list; in is false if the list is claimed
 // as a whole.
-func (e *emission) stepInto(list fieldowners.Path) (step fieldowners.Element, in bool) {
+func (e *emitted) stepInto(list fieldowners.Path) (step fieldowners.Element, in bool) {
 	for _, claim := range e.claims {
 		if claim.Len() > list.Len() && claim.HasPrefix(list) {
 			return claim.Elements()[list.Len()], true
@@ -182,7 +189,7 @@ func (e *emission) stepInto(list fieldowners.Path) (step fieldowners.Element, in
 // item returns the path of a list item as its claim names it, which may have key fields that
 // the server fills in; without a claim of the item, as claims name another item: by key fields,
 // by index or, in a set, by value.
-func (e *emission) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
+func (e *emitted) item(list fieldowners.Path, like fieldowners.Element, index int, item any) fieldowners.Path {
 	fields, _ := item.(map[string]any)
 	for _, claim := range e.claims {
 		if !claim.HasPrefix(list) {

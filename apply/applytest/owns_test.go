@@ -2,6 +2,7 @@ package applytest_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -109,6 +110,20 @@ func TestOwnsWhatCannotBeEmitted(t *testing.T) {
 	want := []string{"emitting parents[0]: no name", "web claims .spec of Deployment.apps and emits nothing of it: take it out of Applies, or add a parent that shows it"}
 	if diff := cmp.Diff(want, inner.failures); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestOwnsWhatDiffers: an Emit that differs each time fails, and the field is named.
+func TestOwnsWhatDiffers(t *testing.T) {
+	calls := 0
+	emit := func(struct{}) ([]apply.Intent, error) {
+		calls++
+		return fromYAML(fmt.Sprintf("{metadata: {name: x}, spec: {replicas: %d}}", calls))
+	}
+	inner := &testingT{TB: t}
+	applytest.Owns(inner, claims(".spec.replicas"), emit, struct{}{})
+	if len(inner.failures) != 1 || !strings.Contains(inner.failures[0], "parents[0]: two calls for the same parent returned different values of .spec.replicas") {
+		t.Errorf("%q", inner.failures)
 	}
 }
 

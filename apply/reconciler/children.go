@@ -14,7 +14,7 @@ import (
 // emit returns the intents of a parent, each with its Belongs, and reports whether Emit had set
 // a Belongs itself.
 func (r *Reconciler[P]) emit(ctx context.Context, parent P) (intents []apply.Intent, judged bool, err error) {
-	emission, err := r.Emit(parent)
+	emission, err := r.emitPurely(parent)
 	if err != nil {
 		return nil, false, err
 	}
@@ -51,7 +51,8 @@ func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Inte
 	case r.sets != nil:
 		return r.sets.Has(parent, object) || r.adopts(ctx, object)
 	}
-	return slices.ContainsFunc(object.GetManagedFields(), applied) && !intent.SetsOwner()
+	set, err := intent.OwnerReferences()
+	return slices.ContainsFunc(object.GetManagedFields(), applied) && err == nil && len(set) == 0
 }
 
 // adopts reports whether an object without owners becomes a member of the parent's set, though

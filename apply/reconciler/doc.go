@@ -12,7 +12,8 @@
 //     reconcile ends and the next one begins at once. If the parent turns out to be paused
 //     or deleted by now, 2 and 3 hold.
 //  5. Calls Config.Emit, which has no client and no clock: its intents follow from the parent
-//     alone, and golden tests check them.
+//     alone, and golden tests check them. In the first reconciles of each parent Emit is called
+//     twice, and two calls that differ are an error (ErrNotPure).
 //  6. Applies every intent, also after one failed. Children are created exclusively, see
 //     Config.Belongs.
 //  7. With Config.Prune, and if all intents were applied: deletes what the parent emitted
@@ -29,8 +30,18 @@
 // conflict that is settled is reported in one event. An object that is someone else's
 // (apply.ErrNotOurs) is treated as a rejected conflict. A Namespace that is being deleted is
 // reported in the status and in the log, without an event, and tried again a minute later. A
-// RetryableError waits as long as the server asked. All other errors are retried by the
-// controller's rate limiter; if one of several errors is such an error, all are.
+// RetryableError waits as long as the server asked.
+//
+// Errors that need somebody to mend something are logged once while they stay the same. An
+// invalid intent (apply.ErrInvalidIntent) is a reconcile.TerminalError: only another parent or
+// another program heals it, so the parent is reconciled again when something changes. A refusal
+// of the API server (apply.ErrRefused), such as a missing right, a full quota or a kind that is
+// not installed, is no TerminalError: no event reports that an administrator has mended it. It
+// is logged as an error and tried again, at first after a second and later each minute. An Emit
+// that is not pure (ErrNotPure) is tried again each minute.
+//
+// All other errors are retried by the controller's rate limiter; if one of several errors is
+// such an error, all are.
 //
 // # What the caller promises
 //

@@ -3,6 +3,7 @@ package reconciler
 import (
 	"hash/fnv"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,7 +13,13 @@ import (
 // news remembers the last trouble of each parent, so that trouble is logged and reported once
 // while it stays the same. A new process reports it again.
 type news struct {
-	byTrouble *recent.Cache[trouble, uint64] // a hash of what was reported
+	byTrouble *recent.Cache[trouble, reported]
+}
+
+// reported is what was reported last.
+type reported struct {
+	hash  uint64
+	since time.Time // of the first error after which nothing succeeded
 }
 
 // trouble names one kind of trouble of one parent.
@@ -26,20 +33,31 @@ const statusPart = "status"
 
 const rememberedTroubles = 8192
 
-func newNews() news { return news{recent.New[trouble, uint64](rememberedTroubles)} }
+func newNews() news { return news{recent.New[trouble, reported](rememberedTroubles)} }
 
 // isNew reports whether there are errors and they differ from those of the last time.
-func (n news) isNew(of trouble, errs []error) bool {
+func (n news) isNew(of trouble, errs ...error) bool {
+	isNew, _ := n.about(of, errs...)
+	return isNew
+}
+
+// about is isNew, and returns for how long there have been errors, the same or others: the text
+// of a refusal may differ each time.
+func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {
 		n.byTrouble.Remove(of)
-		return false
+		return false, 0
 	}
 	text := fnv.New64a()
 	for _, err := range errs {
 		text.Write([]byte(messageOf(err) + "\n"))
 	}
-	before, _ := n.byTrouble.Get(of)
-	n.byTrouble.Put(of, text.Sum64())
-	return before != text.Sum64()
+	before, known := n.byTrouble.Get(of)
+	now := reported{text.Sum64(), before.since}
+	if !known {
+		now.since = time.Now()
+	}
+	n.byTrouble.Put(of, now)
+	return !known || before.hash != now.hash, time.Since(now.since)
 }

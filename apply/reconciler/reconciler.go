@@ -67,7 +67,9 @@ type Config[P client.Object] struct {
 	// Updater writes the finalizer, and the status of Report.Change, usually under the
 	// Applier's field manager.
 	Updater *update.Updater
-	// Emit returns the intents of a parent. It must not change the parent.
+	// Emit returns the intents of a parent. It must not change the parent, and must return the
+	// same intents if it is called again at once: in the first reconciles of each parent Emit is
+	// called twice, and an object or field that differs is an error that matches ErrNotPure.
 	Emit func(parent P) (Emission, error)
 	// Belongs reports whether an object that exists already is this parent's child. Children
 	// are created exclusively, and an object that somebody else made, before or at the same
@@ -137,6 +139,7 @@ type Reconciler[P client.Object] struct {
 	sets    *applyset.Sets // nil: nothing is pruned
 	news    news
 	settled settledParents
+	checked *recent.Cache[types.UID, int]      // how many times Emit was found to be pure
 	deleted *recent.Cache[types.UID, struct{}] // parents that only the cache still has
 }
 
@@ -149,7 +152,7 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 		return nil, fmt.Errorf("reconciler: %w", err)
 	}
 	r := &Reconciler[P]{Config: config, news: newNews(), settled: newSettled(),
-		deleted: recent.New[types.UID, struct{}](rememberedDeleted)}
+		checked: recent.New[types.UID, int](rememberedChecks), deleted: recent.New[types.UID, struct{}](rememberedDeleted)}
 	if !config.Prune {
 		return r, nil
 	}
@@ -177,10 +180,12 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	if ended, result, err := r.ends(ctx, parent); ended {
 		return result, err
 	}
+	uid := parent.GetUID()
 	parent, added, err := r.ensureFinalizer(ctx, parent)
+	isNew, since := r.news.about(trouble{uid, "", "finalizer"}, err)
 	switch {
 	case err != nil:
-		return Requeue(ctx, err)
+		return requeue(ctx, isNew, since, err)
 	case added:
 		return reconcile.Result{RequeueAfter: atOnce}, nil
 	}
@@ -188,17 +193,19 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 		return result, err
 	}
 	applied := r.apply(ctx, parent)
-	isNew := r.news.isNew(trouble{parent.GetUID(), "", "errors"}, applied.Errs)
+	isNew, since = r.news.about(trouble{parent.GetUID(), "", "errors"}, applied.Errs...)
 	r.tell(parent, applied, isNew)
 	r.tellUnread(trouble{parent.GetUID(), "", "unread"}, parent, applied.Outcomes)
 	after, err := r.writeStatus(ctx, parent, applied)
 	if err == nil && applied.asWanted() {
 		r.settled.remember(request.NamespacedName, parent.GetUID())
 	}
+	unwritten, unwrittenSince := r.news.about(trouble{parent.GetUID(), statusPart, "written"}, err)
 	if err != nil {
-		isNew, applied.Errs = true, append(slices.Clip(applied.Errs), err)
+		applied.Errs = append(slices.Clip(applied.Errs), err)
+		isNew, since = isNew || unwritten, max(since, unwrittenSince)
 	}
-	result, err := requeue(ctx, isNew, applied.Errs...)
+	result, err := requeue(ctx, isNew, since, applied.Errs...)
 	if err == nil && after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
 		result.RequeueAfter = after
 	}
@@ -369,7 +376,7 @@ func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) er
 		outcome, err := r.Applier.Apply(ctx, apply.Intent{Config: report.Apply, Subresource: statusPart, UID: parent.GetUID()})
 		of := trouble{parent.GetUID(), statusPart, "errors"}
 		outcomes := []apply.Outcome{outcome}
-		r.tell(parent, Applied{Outcomes: outcomes, Errs: []error{err}}, r.news.isNew(of, []error{err}))
+		r.tell(parent, Applied{Outcomes: outcomes, Errs: []error{err}}, r.news.isNew(of, err))
 		r.tellUnread(trouble{parent.GetUID(), statusPart, "unread"}, parent, outcomes)
 		return err
 	}

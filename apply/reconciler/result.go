@@ -25,16 +25,33 @@ import (
 // gave the field up: that changes no value.
 const conflictRetry = time.Minute
 
-// Requeue returns when to reconcile again after errors, see the package comment. If each of
-// them has a wait, the result is the longest wait that the server asked for, or otherwise that
-// of a conflict, up to a fifth longer; else all errors are returned, joined, and the rate
-// limiter decides. nil errors are ignored, and so are all errors once ctx is cancelled.
-func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
-	return requeue(ctx, true, errs...)
+// refusalRetry is the longest wait after a refusal, see refusalWait.
+const refusalRetry = time.Minute
+
+// refusalWait returns when to apply again after refusals for this long. No
+// event reports that an administrator granted a right, raised a quota or installed a kind. The
+// first retries are soon, as some refusals pass by themselves, such as one for a ServiceAccount
+// of a new Namespace.
+func refusalWait(since time.Duration) time.Duration {
+	return min(max(since, time.Second), refusalRetry)
 }
 
-// requeue is Requeue that logs errors that are not new at level 1.
-func requeue(ctx context.Context, isNew bool, errs ...error) (reconcile.Result, error) {
+// Requeue returns when to reconcile again after errors, see the package comment. If each of
+// them has a wait, the result is the longest wait that the server asked for, or otherwise that
+// of a conflict, up to a fifth longer. If all are invalid intents, they are returned as a
+// reconcile.TerminalError; else all errors are returned, joined, and the rate limiter decides.
+// nil errors are ignored, and so are all errors once ctx is cancelled.
+func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
+	return requeue(ctx, true, unknown, errs...)
+}
+
+// unknown means that it is not known for how long the errors have been the same. The rate
+// limiter then decides about refusals.
+const unknown = time.Duration(-1)
+
+// requeue is Requeue that logs errors that are not new at level 1, and waits after a refusal by
+// the time since it is known.
+func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {
 		return reconcile.Result{}, nil
@@ -42,26 +59,58 @@ func requeue(ctx context.Context, isNew bool, errs ...error) (reconcile.Result, 
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return reconcile.Result{}, nil // the manager stops
 	}
-	var asked, conflict time.Duration
+	var waits waits
 	for _, one := range errs {
-		retryable := (*apply.RetryableError)(nil)
-		switch {
-		case one == nil:
-		case errors.Is(one, apply.ErrConflict), errors.Is(one, apply.ErrNotOurs), terminating(one):
-			conflict = conflictRetry
-		case errors.As(one, &retryable) && retryable.After > 0:
-			asked = max(asked, retryable.After)
-		default:
+		if one != nil && !waits.add(one, since) {
 			return reconcile.Result{}, err
 		}
 	}
-	after := wait.Jitter(cmp.Or(asked, conflict), 0.2)
-	log := logr.FromContextOrDiscard(ctx)
-	if !isNew {
-		log = log.V(1)
+	after := waits.longest()
+	if after == 0 {
+		return reconcile.Result{}, reconcile.TerminalError(err)
 	}
-	log.Info(notApplied(errs), "error", err.Error(), "retryAfter", after)
+	after = wait.Jitter(after, 0.2)
+	log := logr.FromContextOrDiscard(ctx)
+	switch {
+	case !isNew:
+		log.V(1).Info(notApplied(errs), "error", err.Error(), "retryAfter", after)
+	case waits.severe:
+		log.Error(err, notApplied(errs), "retryAfter", after)
+	default:
+		log.Info(notApplied(errs), "error", err.Error(), "retryAfter", after)
+	}
 	return reconcile.Result{RequeueAfter: after}, nil
+}
+
+// waits are those of the errors of one reconcile.
+type waits struct {
+	asked, conflict, refusal time.Duration
+	severe                   bool // somebody has to mend something
+}
+
+// add returns false for an error about which the rate limiter decides.
+func (w *waits) add(err error, since time.Duration) bool {
+	retryable := (*apply.RetryableError)(nil)
+	switch {
+	case errors.Is(err, apply.ErrConflict), errors.Is(err, apply.ErrNotOurs), terminating(err):
+		w.conflict = conflictRetry
+	case errors.Is(err, apply.ErrInvalidIntent): // another parent or another program heals it
+		w.severe = true
+	case errors.Is(err, ErrNotPure):
+		w.conflict, w.severe = conflictRetry, true
+	case errors.Is(err, apply.ErrRefused) && since != unknown:
+		w.refusal, w.severe = refusalWait(since), true
+	case errors.As(err, &retryable) && retryable.After > 0:
+		w.asked = max(w.asked, retryable.After)
+	default:
+		return false
+	}
+	return true
+}
+
+// longest returns 0 if no error has a wait. A refusal waits no longer because of a conflict.
+func (w *waits) longest() time.Duration {
+	return cmp.Or(w.asked, w.refusal, w.conflict)
 }
 
 // notApplied returns a text with the number of errors, each of which is about an object.
@@ -132,7 +181,7 @@ func (r *Reconciler[P]) tellUnread(of trouble, parent P, outcomes []apply.Outcom
 			all = append(all, fmt.Errorf("%v: %s: %w", outcome.Object, unread.Manager, unread.Err))
 		}
 	}
-	if isNew := r.news.isNew(of, all); !isNew || r.Events == nil {
+	if isNew := r.news.isNew(of, all...); !isNew || r.Events == nil {
 		return
 	}
 	for _, outcome := range outcomes {

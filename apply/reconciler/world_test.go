@@ -132,7 +132,9 @@ func (w *world) configure() {
 	w.config = reconciler.Config[parentType]{
 		Client: cacheOf{w}, Applier: applier, Updater: updater, Finalizer: finalizer, Events: w.events,
 		Emit: func(parentType) (reconciler.Emission, error) {
-			w.note("emit")
+			if len(w.happened) == 0 || w.happened[len(w.happened)-1] != "emit" { // the second call compares
+				w.note("emit")
+			}
 			emitted := emission("a", "b")
 			emitted.Intents = append(emitted.Intents, w.more...)
 			return emitted, w.fails["emit"]

@@ -1,0 +1,123 @@
+package reconciler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+)
+
+// TestRefusalsAreLoggedOnce: a refusal is logged as an error while it stays the same, and is no
+// error of the reconcile, which the rate limiter would retry.
+func TestRefusalsAreLoggedOnce(t *testing.T) {
+	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New("no right to patch"))
+	for reason, call := range map[string]string{"a child": "apply a", "the status": "PUT status"} {
+		w := newWorld(t, withFinalizer())
+		w.fails[call] = forbidden
+		r, err := reconciler.New(w.config)
+		w.must(err)
+		var logged []string
+		ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) {
+			if strings.Contains(args, "not applied") {
+				logged = append(logged, args)
+			}
+		}, funcr.Options{}))
+		for range 10 {
+			result, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}})
+			if err != nil || result.RequeueAfter < time.Second {
+				t.Errorf("%s: %+v, %v; want a retry after a second or more", reason, result, err)
+			}
+		}
+		if len(logged) != 1 || !strings.Contains(logged[0], "no right to patch") {
+			t.Errorf("%s: logged %d times: %s", reason, len(logged), strings.Join(logged, "\n"))
+		}
+	}
+}
+
+// TestInvalidIntentIsTerminal: nothing but another parent or another program heals it.
+func TestInvalidIntentIsTerminal(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	w.more = []apply.Intent{{}}
+	if _, err := w.reconcile(t.Context()); !errors.Is(err, reconcile.TerminalError(nil)) || !errors.Is(err, apply.ErrInvalidIntent) {
+		t.Error(err)
+	}
+	w = newWorld(t, withFinalizer())
+	w.more = []apply.Intent{{}}
+	w.fails["apply a"] = conflictOver("k")
+	w.owned("a", "k")
+	if result, err := w.reconcile(t.Context()); err != nil || result.RequeueAfter < time.Minute {
+		t.Errorf("beside a conflict, whose retry would be lost: %+v, %v", result, err)
+	}
+}
+
+// TestEmitIsPure: an Emit that differs sends nothing, whether it differs in a field, in the
+// order of a list or in the objects.
+func TestEmitIsPure(t *testing.T) {
+	calls := 0
+	for _, test := range []struct {
+		reason string
+		emit   func() *corev1ac.ConfigMapApplyConfiguration
+		want   string // "" for no error
+	}{
+		{"the same each time", func() *corev1ac.ConfigMapApplyConfiguration { return corev1ac.ConfigMap("a", "shop") }, ""},
+		{"a counter", func() *corev1ac.ConfigMapApplyConfiguration {
+			return corev1ac.ConfigMap("a", "shop").WithData(map[string]string{"n": fmt.Sprint(calls)})
+		}, "different values of .data.n of ConfigMap shop/a"},
+		{"a list in another order", func() *corev1ac.ConfigMapApplyConfiguration {
+			list := []string{"example.com/a", "example.com/b"}
+			return corev1ac.ConfigMap("a", "shop").WithFinalizers(list[calls%2], list[1-calls%2])
+		}, "the items of the list .metadata.finalizers of ConfigMap shop/a in another order; sort the list"},
+		{"an object with a random name", func() *corev1ac.ConfigMapApplyConfiguration {
+			return corev1ac.ConfigMap(fmt.Sprint("a", calls), "shop")
+		}, "and the other did not"},
+	} {
+		w := newWorld(t, withFinalizer())
+		w.config.Emit = func(parentType) (reconciler.Emission, error) {
+			calls++
+			return reconciler.Emission{Intents: []apply.Intent{{Config: test.emit()}}}, nil
+		}
+		var applied reconciler.Applied
+		w.config.Status = func(_ context.Context, _ parentType, a reconciler.Applied) (reconciler.Report[parentType], error) {
+			applied = a
+			return reconciler.Report[parentType]{}, nil
+		}
+		result, err := w.reconcile(t.Context())
+		sent := strings.Contains(w.String(), "apply a")
+		if err != nil || sent != (test.want == "") || (result.RequeueAfter >= time.Minute) != (test.want != "") {
+			t.Errorf("%s: sent is %t, %+v, %v", test.reason, sent, result, err)
+		}
+		if text := fmt.Sprint(errors.Join(applied.Errs...)); test.want != "" && (!errors.Is(errors.Join(applied.Errs...), reconciler.ErrNotPure) || !strings.Contains(text, test.want)) {
+			t.Errorf("%s: %s, want %q", test.reason, text, test.want)
+		}
+	}
+}
+
+// TestEmitIsCalledOnceLater: the comparison ends after the first reconciles of a parent.
+func TestEmitIsCalledOnceLater(t *testing.T) {
+	w := newWorld(t, withFinalizer())
+	calls := 0
+	w.config.Emit = func(parentType) (reconciler.Emission, error) { calls++; return emission("a"), nil }
+	r, err := reconciler.New(w.config)
+	w.must(err)
+	for range 30 {
+		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls != 40 {
+		t.Errorf("%d calls in 30 reconciles, want 2 in each of the first 10", calls)
+	}
+}
