@@ -1,10 +1,12 @@
 package coapply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
@@ -57,6 +60,10 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 // its other owners. Each change leads to a reconcile if the kind is watched by its metadata
 // alone, or if the builder has Status or Belongs, which may read any field, unless Reading
 // names what they read. Predicates among the options replace this rule.
+//
+// An intent for an object of the kind needs an owner reference to the parent. One without is an
+// error of the reconcile, unless the intent has MustExist or Belongs, or Watches has the kind
+// too. A kind is given to Owns once, and is not the parent's.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
 	b.owned = append(b.owned, ownedKind{object, opts})
 	if onlyMetadata(opts) {
@@ -85,7 +92,8 @@ func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts
 }
 
 // OnConflict sets the policy for conflicts of what is emitted. Without it each conflict is
-// rejected, and reported in the status, in an event and in the log.
+// rejected, and reported in the status, in an event and in the log. A path that no kind of the
+// manager's scheme has is an error of Complete.
 func (b *Builder[P]) OnConflict(policy apply.Policy) *Builder[P] {
 	b.policy = policy
 	return b
@@ -150,30 +158,64 @@ func (b *Builder[P]) WithOptions(options controller.Options) *Builder[P] {
 	return b
 }
 
-// Complete adds the controller to the manager.
+// Complete adds the controller to the manager. It returns an error if another controller of the
+// Runtime has the field manager or the name; nothing is added then. A Client, an Applier or an
+// Updater may use the same field manager, for example to write the status or to clean up.
 func (b *Builder[P]) Complete() error {
 	r, err := b.reconciler()
 	if err != nil {
 		return err
 	}
-	parent := reflect.New(reflect.TypeFor[P]().Elem()).Interface().(client.Object)
-	if err := b.rt.watchObjects(parent, b.owned); err != nil {
-		return b.wrap(fmt.Errorf("watching for fights: %w", err))
-	}
-	c := ctrl.NewControllerManagedBy(b.rt.mgr).For(parent, builder.WithPredicates(Relevant(b.fieldManager, b.dependsOn...)))
-	if err := b.nameInformers(); err != nil {
+	parent := newParent[P]()
+	kind, err := b.kindOf(parent)
+	if err != nil {
 		return b.wrap(err)
+	}
+	one := addedController{b.fieldManager, cmp.Or(b.name, strings.ToLower(kind.Kind))}
+	if err := b.rt.controllers.add(one); err != nil {
+		return b.wrap(err)
+	}
+	if err := b.complete(parent, r, one.name); err != nil {
+		b.rt.controllers.remove(one)
+		return b.wrap(err)
+	}
+	return nil
+}
+
+func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P], name string) error {
+	if err := b.rt.watchObjects(parent, b.owned); err != nil {
+		return fmt.Errorf("watching for fights: %w", err)
+	}
+	c := ctrl.NewControllerManagedBy(b.rt.mgr).For(parent, builder.WithPredicates(b.relevant()))
+	if err := b.nameInformers(); err != nil {
+		return err
 	}
 	if err := b.wake(c, parent, r.Settled); err != nil {
-		return b.wrap(err)
+		return err
 	}
 	for _, step := range b.steps {
 		step(c)
 	}
-	if b.name != "" {
-		c.Named(b.name)
+	if err := c.Named(name).Complete(r); err != nil {
+		return fmt.Errorf("%w; if another controller of the process has the name %q, give this one another name with Named: "+
+			"SkipNameValidation would add up the metrics of the two", err, name)
 	}
-	return b.wrap(c.Complete(r))
+	return nil
+}
+
+// relevant is the predicate for changes of the parent. A cache with fieldowners.KeepOwn may hold
+// a parent without managed fields: without Status and Finalizer nothing of the parent is updated
+// here, and what others update is not for this controller.
+func (b *Builder[P]) relevant() predicate.Predicate {
+	if b.config.Status == nil && b.config.Finalizer == "" {
+		return relevantOr(lostRecorded(b.fieldManager), b.dependsOn...)
+	}
+	return Relevant(b.fieldManager, b.dependsOn...)
+}
+
+// newParent returns an empty object of the parent's kind.
+func newParent[P client.Object]() client.Object {
+	return reflect.New(reflect.TypeFor[P]().Elem()).Interface().(client.Object)
 }
 
 // nameInformers names the informers that wake the controller, so that no apply is proven to be a
@@ -254,14 +296,34 @@ func (b *Builder[P]) reconciler() (*reconciler.Reconciler[P], error) {
 	if err != nil {
 		return nil, b.wrap(err)
 	}
-	config := b.config
-	if config.Emit, err = b.tellingUnwatched(); err != nil {
+	config, err := b.checked()
+	if err != nil {
 		return nil, b.wrap(err)
 	}
 	config.Client, config.Applier, config.Updater = b.rt.mgr.GetClient(), applier, updater
 	config.Events = b.rt.mgr.GetEventRecorder(b.fieldManager)
 	r, err := reconciler.New(config)
 	return r, b.wrap(err)
+}
+
+// checked returns the Config with an Emit whose intents are checked, or what is wrong with the
+// builder. An Emit that is missing and a parent's type that is no pointer are left to
+// reconciler.New.
+func (b *Builder[P]) checked() (reconciler.Config[P], error) {
+	config := b.config
+	if config.Emit == nil || reflect.TypeFor[P]().Kind() != reflect.Pointer {
+		return config, nil
+	}
+	if err := b.check(newParent[P]()); err != nil {
+		return config, err
+	}
+	emit, err := b.tellingUnwatched()
+	if err != nil {
+		return config, err
+	}
+	owners, err := b.ownerCheck(newParent[P]())
+	config.Emit = checkingOwners(owners, emit)
+	return config, err
 }
 
 func (b *Builder[P]) wrap(err error) error {
@@ -273,8 +335,10 @@ func (b *Builder[P]) wrap(err error) error {
 
 // OwnedBy returns an owner reference that makes the parent the controller of an object, so that
 // the object is deleted with the parent, and Owns maps it to the parent. emit has to put it
-// into the configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)). An owner reference
-// does not work across namespaces.
+// into the configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)). The kind is the
+// parent's. The object is in the parent's namespace, unless the parent has none: For refuses
+// an owner reference across namespaces, and one from an object without a namespace to a parent
+// that has one. Prune with a Finalizer deletes such objects.
 func OwnedBy(parent metav1.Object, kind schema.GroupVersionKind) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(kind.GroupVersion().String()).

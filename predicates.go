@@ -18,11 +18,15 @@ import (
 // manager, and the fields that are given, such as one of the status from which it emits. For a
 // kind without a generation, such as ConfigMap, it passes every change. For uses it.
 func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
+	return relevantOr(Lost(fieldManager), fields...)
+}
+
+func relevantOr[P client.Object](lost predicate.Predicate, fields ...func(P) any) predicate.Predicate {
 	relevant := []predicate.Predicate{
 		predicate.GenerationChangedPredicate{},
 		writtenWithoutGeneration,
 		Changed(func(object client.Object) any { return object.GetAnnotations()[reconciler.PausedAnnotation] }),
-		Lost(fieldManager),
+		lost,
 	}
 	for _, field := range fields {
 		relevant = append(relevant, Changed(func(object client.Object) any {
@@ -50,10 +54,20 @@ func Changed(of func(client.Object) any) predicate.Predicate {
 
 // Lost returns a predicate that passes an update after which a field manager owns less of the
 // object: somebody removed a field or set it to another value, or took its ownership alone. It
-// also passes a write by which the manager itself gave up a field, and every write if the
-// manager owns nothing: the API server does not record updates of an object that has no managed
-// fields, such as one that was created without a spec.
+// also passes a write by which the manager itself gave up a field, and every write of an object
+// without managed fields: the API server does not record updates of such an object, for example
+// one that was created without a spec, so what the manager wrote cannot be told from the rest.
 func Lost(manager string) predicate.Predicate {
+	return predicate.Or(lostRecorded(manager), unrecorded)
+}
+
+// unrecorded passes every write of an object without managed fields.
+var unrecorded = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return len(e.ObjectOld.GetManagedFields()) == 0 && len(e.ObjectNew.GetManagedFields()) == 0
+}}
+
+// lostRecorded is Lost for a manager that applies: the API server records each apply.
+func lostRecorded(manager string) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return lost(entriesOf(manager, e.ObjectOld), entriesOf(manager, e.ObjectNew))
 	}}
@@ -69,7 +83,7 @@ func entriesOf(manager string, object client.Object) []metav1.ManagedFieldsEntry
 // fields are the same, as in most writes.
 func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	if len(after) == 0 {
-		return true
+		return len(before) > 0
 	}
 	if slices.EqualFunc(before, after, func(a, b metav1.ManagedFieldsEntry) bool {
 		return a.APIVersion == b.APIVersion && a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString()

@@ -59,6 +59,8 @@ func TestLost(t *testing.T) {
 		{"as it was", box("us", two), box("us", two), false},
 		{"we wrote more", box("us", one), box("us", two), false},
 		{"nobody can tell: there are no managed fields", box("us", ""), box("us", ""), true},
+		{"we own nothing", box("them", one), box("them", two), false},
+		{"we wrote first", box("them", one), box("us", one), false},
 		{"they cannot be read", box("us", one), box("us", `{"f:status":[]}`), true},
 	} {
 		if got := coapply.Lost("us").Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.new}); got != test.want {

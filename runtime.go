@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,8 @@ type Runtime struct {
 
 	within func(namespace *corev1.Namespace) bool // nil: everywhere
 
+	controllers *controllers // of For
+
 	looked   *recent.Cache[string, struct{}] // versions of objects that were checked by lookForStripped
 	stripped *atomic.Pointer[error]          // the error of all applies, once found
 }
@@ -67,10 +70,14 @@ func WithContracts(of func(fieldManager string) apply.Contract) Option {
 }
 
 // New returns the Runtime of a manager that is not started yet. It registers metrics in
-// controller-runtime's registry, which a second Runtime of the process shares.
+// controller-runtime's registry, which the Runtime of a second manager shares. A second Runtime
+// for one manager is an error: its controllers would not take turns with those of the first.
 func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	if mgr == nil {
 		return nil, errors.New("coapply: a manager is needed")
+	}
+	if err := claimManager(mgr); err != nil {
+		return nil, fmt.Errorf("coapply: %w", err)
 	}
 	informers := newWatched()
 	recordExchanges(mgr.GetHTTPClient(), informers)
@@ -88,7 +95,7 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
-	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, loops: apply.NewLoops(nil), contention: state,
+	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, loops: apply.NewLoops(nil), contention: state, controllers: &controllers{},
 		looked: recent.New[string, struct{}](rememberedLooks), stripped: &atomic.Pointer[error]{}}
 	for _, option := range options {
 		if err := option(rt); err != nil {
@@ -104,6 +111,24 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 		return nil, fmt.Errorf("coapply: watching for fights: %w", err)
 	}
 	return rt, nil
+}
+
+// claimed has the managers that have a Runtime, by their Elected channels: each manager has its
+// own, and a channel keeps nothing of the manager in memory.
+var claimed sync.Map
+
+// claimManager returns an error for a manager that has a Runtime or was started.
+func claimManager(mgr ctrl.Manager) error {
+	select {
+	case <-mgr.Elected():
+		return errors.New("the manager was started before coapply.New, which has to change the manager's HTTP client first: " +
+			"call coapply.New before mgr.Start")
+	default:
+	}
+	if _, before := claimed.LoadOrStore(mgr.Elected(), true); before {
+		return errors.New("coapply.New was called twice for one manager: call it once, and give the Runtime to every controller of the manager")
+	}
+	return nil
 }
 
 // recordExchanges wraps the transport of the manager's HTTP client, which the manager's clients

@@ -1,6 +1,7 @@
 package coapply_test
 
 import (
+	"context"
 	"net/http"
 	"reflect"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
@@ -35,9 +37,10 @@ func (w world) GetClient() client.Client                       { return w.client
 func (w world) GetAPIReader() client.Reader                    { return w.client }
 func (w world) GetEventRecorder(string) recorder.EventRecorder { return w.events }
 
-func newManager(t *testing.T, config *rest.Config) ctrl.Manager {
+func newManager(t *testing.T, of *rest.Config) ctrl.Manager {
 	t.Helper()
-	mgr, err := ctrl.NewManager(config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(of, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)}}) // tests run more than once in a process
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +62,7 @@ func newRuntime(t *testing.T, mgr ctrl.Manager, options ...coapply.Option) *coap
 	return rt
 }
 
+// TestNewTwice: a manager has one Runtime, and its transport is wrapped once.
 func TestNewTwice(t *testing.T) {
 	mgr := newManager(t, &rest.Config{Host: "https://127.0.0.1:1"})
 	newRuntime(t, mgr)
@@ -66,9 +70,28 @@ func TestNewTwice(t *testing.T) {
 	if reflect.TypeOf(wrapped) != reflect.TypeOf(apply.RecordExchange(nil)) {
 		t.Errorf("the transport is %T, which records nothing", wrapped)
 	}
-	newRuntime(t, mgr)
+	if _, err := coapply.New(mgr); err == nil || !strings.Contains(err.Error(), "coapply.New was called twice for one manager") {
+		t.Errorf("a second Runtime: %v", err)
+	}
 	if again := mgr.GetHTTPClient().Transport; again != wrapped {
 		t.Error("the transport is wrapped twice")
+	}
+	newRuntime(t, newManager(t, &rest.Config{Host: "https://127.0.0.1:1"})) // of another manager
+}
+
+// TestNewAfterStart: a manager that has begun its work is refused.
+func TestNewAfterStart(t *testing.T) {
+	mgr := newManager(t, &rest.Config{Host: "https://127.0.0.1:1"})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	<-mgr.Elected()
+	if _, err := coapply.New(mgr); err == nil || !strings.Contains(err.Error(), "call coapply.New before mgr.Start") {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

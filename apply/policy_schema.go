@@ -30,3 +30,18 @@ func checkPaths(rules []rule, kinds []runtime.ApplyConfiguration) error {
 	}
 	return errors.Join(errs...)
 }
+
+// CheckPaths returns an error for a rule whose path none of the Go types of kinds has. Rules of
+// a policy with kinds of its own (For) are not looked at: New checks them by these kinds.
+func (p Policy) CheckPaths(kinds ...reflect.Type) error {
+	if len(p.kinds) > 0 {
+		return nil
+	}
+	var errs []error
+	for _, r := range p.rules {
+		if gotypes.HasPath(r.path, kinds) != nil {
+			errs = append(errs, fmt.Errorf("policy: none of %d kinds has the field %s", len(kinds), r.path))
+		}
+	}
+	return errors.Join(errs...)
+}

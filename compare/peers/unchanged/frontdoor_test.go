@@ -22,14 +22,20 @@ import (
 	"coapply.dev/compare/workloads/deployment"
 )
 
-// startManager starts a manager as a user has one, whose requests are counted, and returns when its cache has synced.
-func startManager(b *testing.B, t *target.Target) (manager.Manager, *Counter) {
+// newManager returns a manager as a user has one, whose requests are counted.
+func newManager(b *testing.B, t *target.Target) (manager.Manager, *Counter) {
 	b.Helper()
 	config, counter := Counted(t.Admin())
 	mgr, err := ctrl.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
 	if err != nil {
 		b.Fatal(err)
 	}
+	return mgr, counter
+}
+
+// start starts a manager, and returns when its cache has synced.
+func start(b *testing.B, mgr manager.Manager) {
+	b.Helper()
 	running, cancel := context.WithCancel(b.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -40,18 +46,18 @@ func startManager(b *testing.B, t *target.Target) (manager.Manager, *Counter) {
 	if !mgr.GetCache().WaitForCacheSync(b.Context()) {
 		b.Fatal("the manager's cache does not sync")
 	}
-	return mgr, counter
 }
 
 // frontDoor is what a user of coapply.For runs: a reconciler of an Ingress, which emits the Deployment and writes the
 // Ingress's status.
 func frontDoor(b *testing.B, s setup, t *target.Target) {
 	b.Helper()
-	mgr, counter := startManager(b, t)
+	mgr, counter := newManager(b, t)
 	rt, err := coapply.New(mgr)
 	if err != nil {
 		b.Fatal(err)
 	}
+	start(b, mgr)
 	r, err := coapply.For(rt, deployment.Workload, emitForIngress).Owns(&appsv1.Deployment{}).Status(statusOfIngress).Reconciler()
 	if err != nil {
 		b.Fatal(err)
