@@ -139,6 +139,10 @@ func (e *encodedIntent) checkSubresource() error {
 	switch {
 	case len(content.IsPathSegmentName(e.Subresource)) > 0:
 		return fmt.Errorf("subresource %q cannot be part of a URL", e.Subresource)
+	case e.Subresource == "" && isEmptyMap(e.object[statusSubresource]):
+		return errors.New("it sets an empty status, as a typed object does that was converted into a configuration: " +
+			"its zero values are sent, and this field manager owns them; build the configuration by its constructor, such as appsv1ac.Deployment, " +
+			"or take the status out of the manifest")
 	case e.Subresource != statusSubresource || e.hasBody():
 		return nil
 	case e.object[statusSubresource] == nil:
@@ -153,6 +157,11 @@ func (e *encodedIntent) checkSubresource() error {
 }
 
 const statusSubresource = "status"
+
+func isEmptyMap(value any) bool {
+	fields, isMap := value.(map[string]any)
+	return isMap && len(fields) == 0
+}
 
 func (e *encodedIntent) pinTo(uid types.UID) error {
 	if uid != "" && e.ref.UID != "" && uid != e.ref.UID {
