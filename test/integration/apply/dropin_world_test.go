@@ -26,6 +26,7 @@ const dropInManager = "shop-web"
 type dropIn struct {
 	client.Client
 
+	mgr       ctrl.Manager  // of the controller
 	live      client.Client // another writer, past every cache
 	namespace string
 	recorder  *applytest.Recorder // of the controller's process
@@ -40,6 +41,7 @@ func startDropIn(t *testing.T, ours bool, policy apply.Policy, changes ...func(*
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.Wrap(d.recorder.Wrap)
 	mgr := newDropInManager(t, restConfig, changes...)
+	d.mgr = mgr
 	d.Client = client.WithFieldOwner(mgr.GetClient(), dropInManager)
 	if ours {
 		rt, err := coapply.New(mgr)
