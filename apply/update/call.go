@@ -23,7 +23,6 @@ type call[T client.Object] struct {
 	log    logr.Logger
 	given  T // never written to
 	ref    apply.ObjectRef
-	stale  bool          // the last write failed as a stale write
 	waited time.Duration // for the lane, all attempts together
 	result Result[T]
 }
@@ -60,10 +59,7 @@ func (c *call[T]) run(ctx context.Context) error {
 		return err
 	}
 	c.log = c.named(logr.FromContextOrDiscard(ctx))
-	// Whether to try again is known from the write alone: an error of mutate may
-	// wrap a stale write of its own.
-	tooLate := func(error) bool { return c.stale }
-	c.result.Attempts, err = repeat(ctx, c.config.Backoff, c.ref, tooLate, c.enter, c.try)
+	c.result.Attempts, err = repeat(ctx, c.config.Backoff, c.ref, c.enter, c.try)
 	if c.absentOK && apierrors.IsNotFound(err) {
 		c.log.V(1).Info("absent, nothing to do", "attempt", c.result.Attempts)
 		return nil
@@ -85,37 +81,38 @@ func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func
 }
 
 // try is one attempt, inside the lane: it reads the object, calls mutate again, and writes.
-func (c *call[T]) try(ctx context.Context, this attempt) error {
-	fresh := true
+// stale is known from the attempt's own last write, and never from an error's text or chain: an
+// error of mutate may wrap a stale write of another object.
+func (c *call[T]) try(ctx context.Context, this attempt) (stale bool, err error) {
+	overtaken := false
 	if handed := c.handed(ctx); handed != nil {
-		written, err := c.writeUpon(ctx, this, handed)
-		if written {
-			return err
+		ended, stale, err := c.writeUpon(ctx, this, handed)
+		if ended {
+			return false, err
 		}
-		fresh = !c.stale
+		overtaken = stale
 	}
-	c.stale = false
 	live, err := c.read(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	log := c.attempted(this, live)
 	object, wanted, err := c.rejudge(live)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case wanted == nil:
 		c.result.Object = object
 		c.written.knows(live, false)
 		log.V(1).Info("nothing to write")
 	default:
-		err = c.send(ctx, log, this, live, object, wanted)
+		stale, err = c.send(ctx, log, this, live, object, wanted)
 		live = wanted
 	}
-	if err == nil && fresh {
+	if err == nil && !overtaken {
 		handOn(ctx, live)
 	}
-	return err
+	return stale, err
 }
 
 func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.Logger {
@@ -124,8 +121,11 @@ func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.
 	return log
 }
 
-// send writes wanted, which holds the server's answer afterwards.
-func (c *call[T]) send(ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured) error {
+// send writes wanted, which holds the server's answer afterwards. stale reports that the server
+// refused the write because the object has another resourceVersion by now.
+func (c *call[T]) send(
+	ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured,
+) (stale bool, err error) {
 	_, raw := any(object).(runtime.Unstructured)
 	c.written.sending(live)
 	put := c.put
@@ -136,7 +136,7 @@ func (c *call[T]) send(ctx context.Context, log logr.Logger, this attempt, live 
 		return c.writeFailed(ctx, log, live, err)
 	}
 	c.written.knows(wanted, true)
-	return c.landed(log, this, live, wanted)
+	return false, c.landed(log, this, live, wanted)
 }
 
 // read returns the live object as the server has it. A typed read would hide what its
@@ -157,13 +157,13 @@ func (c *call[T]) read(ctx context.Context) (*unstructured.Unstructured, error) 
 	return live, nil
 }
 
-func (c *call[T]) writeFailed(ctx context.Context, log logr.Logger, live *unstructured.Unstructured, err error) error {
-	if c.stale = apply.IsStaleWrite(err); c.stale {
+func (c *call[T]) writeFailed(ctx context.Context, log logr.Logger, live *unstructured.Unstructured, err error) (stale bool, _ error) {
+	if stale = apply.IsStaleWrite(err); stale {
 		c.result.StaleWrites++
 		// logr has no level for warnings: hence the key.
 		log.Info("stale write", "warning", true, "resourceVersion", live.GetResourceVersion(), "error", err.Error())
 	}
-	return c.failed(ctx, "writing", err)
+	return stale, c.failed(ctx, "writing", err)
 }
 
 func (c *call[T]) landed(log logr.Logger, this attempt, live, answered *unstructured.Unstructured) error {

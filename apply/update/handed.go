@@ -30,19 +30,19 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 
 // writeUpon writes to the object that the call before handed on. Only a write shows whether the
 // object is still like that: if there is nothing to write, if mutate fails, or if the write is
-// stale, a live read has to follow.
-func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (written bool, err error) {
+// stale, the attempt has not ended, and a live read has to follow.
+func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (ended, stale bool, err error) {
 	object, wanted, _ := c.rejudge(handed) // nothing is wanted after an error
 	if wanted == nil {
-		return false, nil
+		return false, false, nil
 	}
 	log := c.attempted(this, handed).WithValues("unread", true)
-	err = c.send(ctx, log, this, handed, object, wanted)
-	if c.stale || apierrors.IsNotFound(err) {
-		return false, nil
+	stale, err = c.send(ctx, log, this, handed, object, wanted)
+	if stale || apierrors.IsNotFound(err) {
+		return false, stale, nil
 	}
 	if err == nil {
 		handOn(ctx, wanted)
 	}
-	return true, err
+	return true, false, err
 }

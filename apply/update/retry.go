@@ -34,8 +34,10 @@ func RetryOnConflict(
 func OnError(
 	ctx context.Context, backoff wait.Backoff, retriable func(error) bool, fn func(ctx context.Context) error,
 ) (attempts int, err error) {
-	try := func(ctx context.Context, _ attempt) error { return fn(ctx) }
-	return repeat(ctx, backoff, apply.ObjectRef{}, retriable, noLane, try)
+	return repeat(ctx, backoff, apply.ObjectRef{}, noLane, func(ctx context.Context, _ attempt) (again bool, err error) {
+		err = fn(ctx)
+		return err != nil && retriable(err), err
+	})
 }
 
 // attempt is the number of an attempt, how many there may be, and how long it waited for its
@@ -52,12 +54,13 @@ type enter func(context.Context) (inside context.Context, leave func(), err erro
 
 func noLane(ctx context.Context) (context.Context, func(), error) { return ctx, func() {}, ctx.Err() }
 
+// try makes one attempt. again reports whether a further attempt may succeed where this one
+// failed.
+type try func(context.Context, attempt) (again bool, err error)
+
 // repeat is OnError for a known object, each attempt inside its lane. It makes as many attempts
 // as client-go does, without client-go's wait after the last one.
-func repeat(
-	ctx context.Context, backoff wait.Backoff, object apply.ObjectRef,
-	retriable func(error) bool, enter enter, try func(context.Context, attempt) error,
-) (attempts int, err error) {
+func repeat(ctx context.Context, backoff wait.Backoff, object apply.ObjectRef, enter enter, try try) (attempts int, err error) {
 	if backoff.Steps < 1 {
 		return 0, &ExhaustedError{Object: object, Err: errNoSteps}
 	}
@@ -71,7 +74,8 @@ func repeat(
 			return this.number, refused
 		}
 		this.number++
-		if err = once(inside, leave, try, this); err == nil || !retriable(err) {
+		again := false
+		if again, err = once(inside, leave, try, this); !again {
 			return this.number, err
 		}
 		this.waited = backoff.Step() // Steps is 0 after the last attempt, and once the cap is reached
@@ -83,7 +87,7 @@ func repeat(
 }
 
 // once makes an attempt and leaves the lane, also if the attempt panics.
-func once(inside context.Context, leave func(), try func(context.Context, attempt) error, this attempt) error {
+func once(inside context.Context, leave func(), try try, this attempt) (again bool, err error) {
 	defer leave()
 	return try(inside, this)
 }
