@@ -194,6 +194,7 @@ func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 		FieldManager: fieldManager,
 		Lanes:        rt.lanes,
 		Backoff:      patience,
+		Schemas:      rt.steady.Schemas,
 		Metrics:      rt.metrics,
 	}
 }

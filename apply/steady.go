@@ -5,6 +5,8 @@ import (
 	"errors"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/openapi"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -88,6 +90,17 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 		proven:  recent.New[steady.Key, *proven](rememberedIntents),
 		written: &ledger{records: recent.New[writtenKey, written](rememberedIntents)},
 	}, nil
+}
+
+// Schemas returns the API server's schemas of a group and version, for update.Config. The first
+// calls for a group and version wait for the answer, about a second at most. Later calls, and
+// those after a failure, do not wait: they return an error until the answer has come.
+func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) (managedfields.TypeConverter, error) {
+	known, err := s.schemas.Of(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	return known.Converter, nil
 }
 
 // proof means that applying the intent would change nothing.

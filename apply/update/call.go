@@ -97,7 +97,7 @@ func (c *call[T]) try(ctx context.Context, this attempt) (stale bool, err error)
 		return false, err
 	}
 	log := c.attempted(this, live)
-	object, wanted, err := c.rejudge(live)
+	object, wanted, err := c.rejudge(ctx, live)
 	switch {
 	case err != nil:
 		return false, err

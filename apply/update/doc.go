@@ -33,11 +33,15 @@
 //     another process. A call that backs off, or has nothing to write, is in no lane.
 //  5. A write is narrow: the object as the server has it, to the byte, with what mutate
 //     changed. Fields that the Go type does not know, 1024Mi that it would write as 1Gi, empty
-//     structs and zero values stay as they were, and so do their owners. So do list items that
-//     mutate did not change, even if others were added, removed or moved; an item that it
-//     changed is found again by the usual names of keys, or by the values in common. A value
-//     that the server did not have is sent whole, with the zero values that the Go type writes.
-//     Unstructured and typed callers send the same.
+//     structs and zero values stay as they were, and so do their owners. A value that the
+//     server did not have is sent whole, with the zero values that the Go type writes.
+//     A list item that mutate did not change stays as it was, even if other items were added,
+//     removed or moved. A changed item is matched with the live item of the same keys, by the
+//     API server's schema (Config.Schemas). An item with keys that no live item has is new, and
+//     inherits nothing. In a list without keys, or without a known schema, a changed item is
+//     sent as the Go type writes it. If the write could then drop a field that the Go type
+//     lacks, nothing is written, and the error is an *UnknownFieldError. Unstructured callers
+//     lack no field, and are never refused.
 //  6. A write carries the resourceVersion that was read, and no managed fields: the server
 //     keeps the live ones, while a partial list, such as that of a stripped cache, would erase
 //     the entries of others.

@@ -3,6 +3,7 @@ package update
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,9 @@ var (
 	// ErrFinalizerRemains means that the server accepted the write, and the removed finalizer
 	// is still there.
 	ErrFinalizerRemains = errors.New("the finalizer is still there")
+	// ErrUnknownField means that the write could drop a field that the object has and its Go
+	// type lacks. Nothing was written.
+	ErrUnknownField = errors.New("the Go type lacks a field")
 )
 
 // ExhaustedError is ErrExhausted with the number of attempts and the last error.
@@ -103,6 +107,25 @@ func (e *FinalizerRemainsError) Error() string {
 
 // Unwrap returns ErrFinalizerRemains.
 func (e *FinalizerRemainsError) Unwrap() error { return ErrFinalizerRemains }
+
+// UnknownFieldError is ErrUnknownField with the field. mutate changed or removed an item of a
+// list, and the API server's schema has no keys by which the item is found again.
+type UnknownFieldError struct {
+	Object apply.ObjectRef
+	Field  string // of the live object, such as .spec.steps[1].timeout
+	List   string // such as .spec.steps
+	GoType reflect.Type
+	Err    error // why the item cannot be found again
+}
+
+func (e *UnknownFieldError) Error() string {
+	return fmt.Sprintf("%v: nothing was written: an item of %s was changed or removed and cannot be matched with a live item (%v), "+
+		"so the write could drop %s, which %v does not have; pass an *unstructured.Unstructured, or add the field to the Go type",
+		e.Object, e.List, e.Err, e.Field, e.GoType)
+}
+
+// Unwrap returns ErrUnknownField and why the item cannot be found again.
+func (e *UnknownFieldError) Unwrap() []error { return []error{ErrUnknownField, e.Err} }
 
 func on(object apply.ObjectRef) string {
 	if object.Name == "" {

@@ -32,7 +32,7 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 // object is still like that: if there is nothing to write, if mutate fails, or if the write is
 // stale, the attempt has not ended, and a live read has to follow.
 func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (ended, stale bool, err error) {
-	object, wanted, _ := c.rejudge(handed) // nothing is wanted after an error
+	object, wanted, _ := c.rejudge(ctx, handed) // nothing is wanted after an error
 	if wanted == nil {
 		return false, false, nil
 	}

@@ -1,6 +1,7 @@
 package update
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -64,7 +65,7 @@ func (c *call[T]) judge(object T) (before T, changed bool, err error) {
 
 // rejudge calls mutate on the live object in its Go type. wanted is the live object with the
 // change, as it is to be written, or nil if there is nothing to write.
-func (c *call[T]) rejudge(live *unstructured.Unstructured) (object T, wanted *unstructured.Unstructured, err error) {
+func (c *call[T]) rejudge(ctx context.Context, live *unstructured.Unstructured) (object T, wanted *unstructured.Unstructured, err error) {
 	object = emptyLike(c.given)
 	if err := decode(live, object); err != nil {
 		return object, nil, fmt.Errorf("%v: %w", c.ref, err)
@@ -73,8 +74,9 @@ func (c *call[T]) rejudge(live *unstructured.Unstructured) (object T, wanted *un
 	if !changed {
 		return object, nil, err
 	}
-	if wanted, err = narrow(live, before, object); err != nil {
-		return object, nil, fmt.Errorf("%v: %w", c.ref, err)
+	changes := narrowing{object: c.ref, schema: c.schemaOf(ctx, c.ref.GroupVersionKind)}
+	if wanted, err = changes.narrow(live, before, object); err != nil {
+		return object, nil, err
 	}
 	if reflect.DeepEqual(wanted.Object, live.Object) {
 		object.SetManagedFields(live.GetManagedFields())

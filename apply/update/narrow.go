@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"coapply.dev/apply"
 )
 
 // decode fills a Go value from a copy of an object as the server sent it, as mutate writes to
@@ -47,18 +50,34 @@ func encode(object client.Object) (map[string]any, error) {
 	return content, err
 }
 
+// narrowing carries over to an object, as the API server has it, what mutate changed in its Go
+// value.
+type narrowing struct {
+	object apply.ObjectRef
+	goType reflect.Type
+	schema func() (*typed.TypedValue, error) // of the kind, as the API server has it
+}
+
 // narrow returns the live object with what differs between before and after, and
 // everything else as the server has it: fields that the Go type lacks, 1024Mi that it
 // would write as 1Gi, zero values that it leaves out or adds.
-func narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
+func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
 	is, err2 := encode(after)
 	if err := errors.Join(err, err2); err != nil {
-		return nil, fmt.Errorf("encoding it: %w", err)
+		return nil, fmt.Errorf("%v: encoding it: %w", n.object, err)
 	}
-	known := goType{reflect.TypeOf(after)}
-	wanted := &unstructured.Unstructured{Object: rebaseFields(live.Object, was, is, known)}
-	return wanted, check(wanted, is, after, known)
+	n.goType = reflect.TypeOf(after)
+	root := &place{goType: goType{n.goType}}
+	content, err := n.fields(root, live.Object, was, is)
+	if err != nil {
+		return nil, err
+	}
+	wanted := &unstructured.Unstructured{Object: content}
+	if err := check(wanted, is, after, root.goType); err != nil {
+		return nil, fmt.Errorf("%v: %w", n.object, err)
+	}
+	return wanted, nil
 }
 
 // check returns an error unless what is to be written reads back as what mutate made of the
@@ -107,53 +126,60 @@ func alikeAs(a, b any, known goType) bool {
 
 // rebase returns live with the change from before to after. If nothing changed, it returns live
 // itself. A value that the server does not have yet is sent whole, with the zero values that
-// its schema may require. known, the Go type, decides only what JSON does not show.
-func rebase(live, before, after any, known goType) any {
-	if same(before, after, known) {
-		return live
+// its schema may require. The Go type decides only what JSON does not show.
+func (n narrowing) rebase(at *place, live, before, after any) (any, error) {
+	if same(before, after, at.goType) {
+		return live, nil
 	}
 	switch after := after.(type) {
 	case map[string]any:
 		before, _ := before.(map[string]any)
 		if live, ok := live.(map[string]any); ok {
-			return rebaseFields(live, before, after, known)
+			return n.fields(at, live, before, after)
 		}
 	case []any:
 		live, _ := live.([]any)
 		before, _ := before.([]any)
-		if len(live) == len(before) {
-			return rebaseItems(live, before, after, known)
-		}
+		return n.items(at, live, before, after)
 	}
-	return after
+	return after, nil
 }
 
 func same(before, after any, known goType) bool {
 	return reflect.DeepEqual(before, after) || known.sameQuantity(before, after)
 }
 
-// rebaseFields is rebase for a map or a struct. A field that is in neither before nor after is
-// one that the Go type does not know or show, and stays.
-func rebaseFields(live, before, after map[string]any, known goType) map[string]any {
+// fields is rebase for a map or a struct. A field that is in neither before nor after is one
+// that the Go type does not know or show, and stays.
+func (n narrowing) fields(at *place, live, before, after map[string]any) (map[string]any, error) {
 	content := maps.Clone(live)
 	for name, was := range before {
 		if _, still := after[name]; still {
 			continue
 		}
-		field := known.field(name)
-		held, _ := content[name].(map[string]any)
-		was, _ := was.(map[string]any)
-		if left := rebaseFields(held, was, nil, field); field.isStruct() && len(left) > 0 {
-			content[name] = left // a struct that became zero: fields that the Go type does not know stay
-			continue
-		}
 		delete(content, name)
+		if field := at.field(name); field.isStruct() { // it became zero: fields that the Go type does not know stay
+			held, _ := live[name].(map[string]any)
+			was, _ := was.(map[string]any)
+			left, err := n.fields(field, held, was, nil)
+			if err != nil {
+				return nil, err
+			}
+			if len(left) > 0 {
+				content[name] = left
+			}
+		}
 	}
 	for name, is := range after {
 		was, had := before[name]
-		if field := known.field(name); !had || !same(was, is, field) {
-			content[name] = rebase(content[name], was, is, field)
+		field := at.field(name)
+		if had && same(was, is, field.goType) {
+			continue
+		}
+		var err error
+		if content[name], err = n.rebase(field, content[name], was, is); err != nil {
+			return nil, err
 		}
 	}
-	return content
+	return content, nil
 }

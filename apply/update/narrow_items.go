@@ -1,141 +1,154 @@
 package update
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 )
 
-// rebaseItems is rebase for a list. live and before have the same items by index. Each item of
-// after is rebased on the live item that it was before, whatever was added, removed or moved
-// beside it, or is new.
-func rebaseItems(live, before, after []any, known goType) []any {
-	from := origins(before, after)
-	item := known.item()
-	content := make([]any, len(after))
-	for i := range after {
-		if content[i] = after[i]; from[i] >= 0 {
-			content[i] = rebase(live[from[i]], before[from[i]], after[i], item)
+// items is rebase for a list. live and before have the same items by index. An item of after
+// that was there before is rebased on its live item. A new item is sent as it is.
+func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
+	from, err := n.origins(at, live, before, after)
+	if err != nil {
+		return nil, err
+	}
+	content := slices.Clone(after)
+	for i, j := range from {
+		if j < 0 {
+			continue
+		}
+		if content[i], err = n.rebase(at.item(j), live[j], before[j], after[i]); err != nil {
+			return nil, err
 		}
 	}
-	return content
+	return content, nil
 }
 
 // origins returns for each item of after the index that it had before, or -1 if it is new.
-// Equal items are matched first, by position and then in their order. The others have changed:
-// an item is matched with the one that has the same key, by the usual names of keys, and most
-// values in common; otherwise with one that has more than half of its values in common.
-func origins(before, after []any) []int {
-	from := slices.Repeat([]int{-1}, len(after))
-	taken := make([]bool, len(before))
-	match := func(i, j int) { from[i], taken[j] = j, true }
+//
+// An item that mutate did not change is found by equality. A changed item is found by the keys
+// of the list, as the API server finds it. If the list has no keys, mutate may have changed the
+// item, or removed it and added another one. For the first, the write has to keep the fields of
+// the live item that the Go type lacks; for the second, it must not. So the item is sent as
+// mutate left it, and the write is refused if the live item has such a field.
+func (n narrowing) origins(at *place, live, before, after []any) (from []int, err error) {
+	if len(live) != len(before) { // the Go type leaves out items, or adds some
+		return newItems(after), n.refuse(at, live, nil, indices(live), errOtherNumber)
+	}
+	from = equalItems(before, after, at.goType.item())
+	gone := missing(from, before)
+	if len(gone) == 0 || reflect.DeepEqual(live, before) {
+		return from, nil
+	}
+	hides := func(j int) bool { return !reflect.DeepEqual(live[j], before[j]) }
+	if slices.Contains(from, -1) && slices.ContainsFunc(gone, hides) {
+		byKeys, noKeys := n.originsByKeys(at, before, after)
+		if noKeys == nil {
+			return byKeys, nil
+		}
+		if err := n.refuse(at, live, before, gone, noKeys); err != nil {
+			return nil, err
+		}
+	}
+	return from, n.refuse(at, live, before, mixedUp(live, before, gone), errSameItems)
+}
+
+// equalItems is origins by equality: first by position, and then in the order of the items.
+func equalItems(before, after []any, item goType) (from []int) {
+	from = newItems(after)
+	for i := range min(len(before), len(after)) {
+		if alikeAs(before[i], after[i], item) {
+			from[i] = i
+		}
+	}
+	places := map[string][]int{} // by content
+	for _, j := range missing(from, before) {
+		places[text(before[j])] = append(places[text(before[j])], j)
+	}
 	for i := range after {
-		if i < len(before) && reflect.DeepEqual(before[i], after[i]) {
-			match(i, i)
+		if from[i] >= 0 {
+			continue
 		}
-	}
-	places := map[string][]int{} // of what is still to be found
-	for j := range before {
-		if !taken[j] {
-			text := fmt.Sprintf("%#v", before[j]) // maps in the order of their keys
-			places[text] = append(places[text], j)
-		}
-	}
-	for i := range after {
-		text := fmt.Sprintf("%#v", after[i])
-		if same := places[text]; from[i] < 0 && len(same) > 0 {
-			match(i, same[0])
-			places[text] = same[1:]
-		}
-	}
-	for _, byKey := range []bool{true, false} {
-		for i := range after {
-			if from[i] >= 0 {
-				continue
-			}
-			if j := mostAlike(before, taken, after[i], i, byKey); j >= 0 {
-				match(i, j)
-			}
+		if found := places[text(after[i])]; len(found) > 0 {
+			from[i], places[text(after[i])] = found[0], found[1:]
 		}
 	}
 	return from
 }
 
-// mostAlike returns the index of the item that a changed item was before: of the candidates the
-// one with most values in common, and of these the nearest; -1 if there is no candidate.
-func mostAlike(before []any, taken []bool, item any, at int, byKey bool) int {
-	best, most := -1, 0
+// originsByKeys is origins by the list's keys in the server's schema. The error says why they
+// do not tell the items apart.
+func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, err error) {
+	keys, err := n.keysOf(at)
+	if err != nil {
+		return nil, err
+	}
+	were, ok := keys.index(before)
+	are, ok2 := keys.index(after)
+	if !ok || !ok2 {
+		return nil, errSameKeys
+	}
+	from = newItems(after)
+	for key, i := range are {
+		if j, found := were[key]; found {
+			from[i] = j
+		}
+	}
+	return from, nil
+}
+
+// mixedUp returns the items that are equal in the Go type and not in the live object, if some of
+// them are gone and others are not: nobody knows which of the live items mutate removed.
+func mixedUp(live, before []any, gone []int) (items []int) {
+	equals := map[string][]int{}
 	for j := range before {
-		if taken[j] || byKey && !sameKey(before[j], item) {
+		equals[text(before[j])] = append(equals[text(before[j])], j)
+	}
+	for _, group := range equals {
+		differ := slices.ContainsFunc(group, func(j int) bool { return !reflect.DeepEqual(live[j], live[group[0]]) })
+		if !differ {
 			continue
 		}
-		common := alike(before[j], item)
-		if !byKey && 2*common <= max(values(before[j]), values(item)) {
-			continue
-		}
-		if common > most || common == most && distance(j, at) < distance(best, at) {
-			best, most = j, common
+		left := len(slices.DeleteFunc(slices.Clone(group), func(j int) bool { _, is := slices.BinarySearch(gone, j); return is }))
+		if 0 < left && left < len(group) {
+			items = append(items, group...)
 		}
 	}
-	return best
+	slices.Sort(items)
+	return items
 }
 
-// usualKeys are the usual names of list keys in Kubernetes' APIs. The real keys are in the
-// server's schema, which is not known here.
-var usualKeys = []string{"name", "type", "key", "id", "uid", "ip", "mountPath", "devicePath", "topologyKey", "containerPort", "port"}
-
-// sameKey reports whether two items have the same value of the first of the usual keys
-// that both have.
-func sameKey(a, b any) bool {
-	first, _ := a.(map[string]any)
-	second, _ := b.(map[string]any)
-	for _, key := range usualKeys {
-		x, inFirst := first[key]
-		y, inSecond := second[key]
-		if inFirst && inSecond {
-			return reflect.DeepEqual(x, y)
+// missing returns the indices of the items of before, in their order, that are nobody's origin.
+func missing(from []int, before []any) []int {
+	found := make([]bool, len(before))
+	for _, j := range from {
+		if j >= 0 {
+			found[j] = true
 		}
 	}
-	return false
+	return slices.DeleteFunc(indices(before), func(j int) bool { return found[j] })
 }
 
-func distance(a, b int) int { return max(a-b, b-a) }
-
-// alike returns how many values a and b have in common.
-func alike(a, b any) (common int) {
-	switch a := a.(type) {
-	case map[string]any:
-		b, _ := b.(map[string]any)
-		for name, value := range a {
-			common += alike(value, b[name])
-		}
-		return common
-	case []any:
-		b, _ := b.([]any)
-		for i := range min(len(a), len(b)) {
-			common += alike(a[i], b[i])
-		}
-		return common
+func indices(of []any) []int {
+	all := make([]int, len(of))
+	for i := range all {
+		all[i] = i
 	}
-	if reflect.DeepEqual(a, b) {
-		return 1
-	}
-	return 0
+	return all
 }
 
-func values(of any) int {
-	n := 0
-	switch of := of.(type) {
-	case map[string]any:
-		for _, value := range of {
-			n += values(value)
-		}
-	case []any:
-		for _, value := range of {
-			n += values(value)
-		}
-	default:
-		return 1
-	}
-	return n
-}
+func newItems(after []any) (from []int) { return slices.Repeat([]int{-1}, len(after)) }
+
+// text is the same for equal values: it has the keys of maps in their order.
+func text(of any) string { return fmt.Sprintf("%#v", of) }
+
+// Why an item cannot be found again.
+var (
+	errNoSchemas   = errors.New("update.Config has no Schemas to find the list's keys in")
+	errNoKeys      = errors.New("the list has no keys in the API server's schema")
+	errSameKeys    = errors.New("two items have the same keys")
+	errSameItems   = errors.New("two items are equal in all fields that the Go type has")
+	errOtherNumber = errors.New("the Go type does not have all items of the list")
+)

@@ -67,7 +67,7 @@ func TestNarrowRefuses(t *testing.T) {
 			}
 		}
 		c.change(after)
-		if wanted, err := narrow(live, before, after); err == nil || !strings.Contains(err.Error(), c.want) {
+		if wanted, err := (narrowing{schema: unknownSchema}).narrow(live, before, after); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", reason, wanted, err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestNarrowOdd(t *testing.T) {
 			}
 		}
 		c.change(after)
-		wanted, err := narrow(live, before, after)
+		wanted, err := narrowing{schema: unknownSchema}.narrow(live, before, after)
 		if err != nil {
 			t.Errorf("%s: %v", reason, err)
 			continue
@@ -145,7 +145,7 @@ func TestNarrowUnstructured(t *testing.T) {
 	}
 	live := `{"kind":"X","spec":{"a":1,"m":{"b":1}}}`
 	want := of(`{"kind":"X","spec":{"a":1,"n":null}}`)
-	got, err := narrow(of(live), of(live), want)
+	got, err := narrowing{schema: unknownSchema}.narrow(of(live), of(live), want)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,15 @@
 package update
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +35,11 @@ type Config struct {
 	// Lanes are the lanes of the process: give the same set to all updaters and appliers, so
 	// that they never make each other's writes stale. nil makes a set for this Updater alone.
 	Lanes *lanes.Set
+	// Schemas returns the API server's schemas of a group and version: SteadyState.Schemas of
+	// package apply. A write needs the keys of a list from it if mutate changed an item that the
+	// Go type does not show as the server has it. Without the schema the write is sent as
+	// mutate left the item, or refused, see ErrUnknownField. nil means that no schema is known.
+	Schemas func(context.Context, schema.GroupVersion) (managedfields.TypeConverter, error)
 	// Metrics may be nil.
 	Metrics apply.Metrics
 }

@@ -126,7 +126,7 @@ func (s *Set) refresh(ctx context.Context) {
 		return func() { s.keepIndex(paths) }, err
 	}, func(err error) {
 		log.Error(err, "the API server does not say which schemas it has: those that are known stay trusted, "+
-			"and intents of other kinds are sent each time until it does")
+			"intents of other kinds are sent each time, and list items of updates are matched by equality alone, until it does")
 	})
 }
 
@@ -154,7 +154,8 @@ func (s *Set) fetch(ctx context.Context, version schema.GroupVersion, d *documen
 			}
 		}, err
 	}, func(err error) {
-		log.Error(err, "the API server does not give its schema: intents of this group and version are sent each time until it does",
+		log.Error(err, "the API server does not give its schema: intents of this group and version are sent each time, "+
+			"and list items of updates are matched by equality alone, until it does",
 			"groupVersion", version.String())
 	})
 }

@@ -1,15 +1,18 @@
 package apply
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -57,6 +60,46 @@ func editInner(r *rand.Rand, name string, now *gadgetInner) *narrowEdit {
 	})
 }
 
+// changedPart is a copy of an item that mutate changes. In steps, which have no keys, it is sent as Go writes it.
+func changedPart(list string, item any) map[string]any {
+	if list == "steps" {
+		return partAsGo(item)
+	}
+	return maps.Clone(item.(map[string]any))
+}
+
+// partAsGo is an item as its Go type writes it.
+func partAsGo(item any) (written map[string]any) {
+	encoded, err := json.Marshal(item)
+	if err != nil {
+		panic(err)
+	}
+	var part gadgetPart
+	if err := json.Unmarshal(encoded, &part); err != nil {
+		panic(err)
+	}
+	if encoded, err = json.Marshal(part); err != nil {
+		panic(err)
+	}
+	if err := utiljson.Unmarshal(encoded, &written); err != nil {
+		panic(err)
+	}
+	return written
+}
+
+// dropsUnknown reports whether steps that have the field future go while others come: whoever does not know the field
+// cannot tell whether it is to go.
+func dropsUnknown(live, wire map[string]any) bool {
+	was, is := items(below(live, "spec"), "steps"), items(below(wire, "spec"), "steps")
+	without := func(these, those []any) []any {
+		return slices.DeleteFunc(slices.Clone(these), func(item any) bool {
+			return slices.ContainsFunc(those, func(other any) bool { return reflect.DeepEqual(item, other) })
+		})
+	}
+	future := func(item any) bool { _, has := item.(map[string]any)["future"]; return has }
+	return len(without(is, was)) > 0 && slices.ContainsFunc(without(was, is), future)
+}
+
 func editParts(r *rand.Rand, name string, n int, of func(*gadgetSpec) *[]gadgetPart) *narrowEdit {
 	q := newQuantity(r)
 	if n == 0 || r.IntN(4) == 0 {
@@ -70,7 +113,7 @@ func editParts(r *rand.Rand, name string, n int, of func(*gadgetSpec) *[]gadgetP
 	i, j := r.IntN(n), r.IntN(n)
 	change := func(what string, typed func(*gadgetPart), wire func(map[string]any)) *narrowEdit {
 		return editSpec(what+" in "+name, func(s *gadgetSpec) { typed(&(*of(s))[i]) }, func(raw map[string]any) {
-			item := maps.Clone(items(raw, name)[i].(map[string]any))
+			item := changedPart(name, items(raw, name)[i])
 			wire(item)
 			list := items(raw, name)
 			list[i] = item
@@ -101,7 +144,7 @@ func editParts(r *rand.Rand, name string, n int, of func(*gadgetSpec) *[]gadgetP
 			*of(s) = list
 		}, func(raw map[string]any) {
 			list := slices.Delete(items(raw, name), i, i+1)
-			item := maps.Clone(list[j%(n-1)].(map[string]any))
+			item := changedPart(name, list[j%(n-1)])
 			item["size"] = q.String()
 			list[j%(n-1)] = item
 			raw[name] = list
@@ -109,7 +152,13 @@ func editParts(r *rand.Rand, name string, n int, of func(*gadgetSpec) *[]gadgetP
 	case 3:
 		return change("wait", func(p *gadgetPart) { p.Wait.Duration = 3 * time.Second }, func(item map[string]any) { item["wait"] = "3s" })
 	case 4:
-		return change("renamed", func(p *gadgetPart) { p.Name = "ours" }, func(item map[string]any) { item["name"] = "ours" })
+		return editSpec("renamed in "+name, func(s *gadgetSpec) { (*of(s))[i].Name = "ours" }, func(raw map[string]any) {
+			list := items(raw, name)
+			item := partAsGo(list[i]) // another item, by its key
+			item["name"] = "ours"
+			list[i] = item
+			raw[name] = list
+		})
 	}
 	return change("size", func(p *gadgetPart) { p.Size = q }, func(item map[string]any) { item["size"] = q.String() })
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -104,15 +106,19 @@ type narrowBase struct {
 
 // narrowWorld is one object with its owners.
 type narrowWorld struct {
-	t    *testing.T
-	c    client.Client
-	r    *rand.Rand
-	kind schema.GroupVersionKind
-	key  client.ObjectKey
+	t       *testing.T
+	c       client.Client
+	schemas schemasOf
+	r       *rand.Rand
+	kind    schema.GroupVersionKind
+	key     client.ObjectKey
 }
 
-func newNarrowWorld(t *testing.T, c client.Client, r *rand.Rand, kind narrowKind, key client.ObjectKey) (*narrowWorld, error) {
-	w := &narrowWorld{t, c, r, kind.kinds[r.IntN(len(kind.kinds))], key}
+// schemasOf is update.Config.Schemas.
+type schemasOf = func(context.Context, schema.GroupVersion) (managedfields.TypeConverter, error)
+
+func newNarrowWorld(t *testing.T, c client.Client, schemas schemasOf, r *rand.Rand, kind narrowKind, key client.ObjectKey) (*narrowWorld, error) {
+	w := &narrowWorld{t, c, schemas, r, kind.kinds[r.IntN(len(kind.kinds))], key}
 	for i := range 1 + r.IntN(3) {
 		name := fmt.Sprintf("owner-%d", i)
 		base := narrowBase{name: name, apply: r.IntN(3) > 0, kind: kind.kinds[r.IntN(len(kind.kinds))], object: kind.odd(r, name)}

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -22,13 +23,15 @@ import (
 // fields and versions that our Go type does not know. Each write has to be the one of a
 // client that knows the wire alone and changes there what mutate changed: the server's
 // answer to that, as a dry run, is what the verb has to lead to, to the byte of every
-// value and to the field of every owner. COAPPLY_CASES sets how many there are.
+// value and to the field of every owner. A write that changes an item of a list without keys is refused if it could drop
+// a field that the Go type lacks. COAPPLY_CASES sets how many there are.
 //
 // The control is a PUT of the typed object: it must fail most of the cases.
 func TestNarrowProperty(t *testing.T) {
 	t.Parallel()
 	cases := kit.Cases(t, 160)
 	c := gadgets(t, kit.Server(t))
+	schemas := kit.NewSteadyState(t, kit.Server(t), c).Schemas
 	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
 	var count narrowCount
 	var workers sync.WaitGroup
@@ -38,7 +41,7 @@ func TestNarrowProperty(t *testing.T) {
 			for n := worker; n < cases && !t.Failed(); n += side {
 				r := rand.New(rand.NewPCG(14, uint64(n)))
 				kind := narrowKinds[n%len(narrowKinds)]
-				w, err := newNarrowWorld(t, c, r, kind, client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("n%d", n)})
+				w, err := newNarrowWorld(t, c, schemas, r, kind, client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("n%d", n)})
 				if err != nil {
 					t.Errorf("case %d: the object: %v", n, err)
 					return
@@ -50,10 +53,13 @@ func TestNarrowProperty(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	t.Logf("%d cases: %v; the control, a PUT of the typed object, is wrong in %d of %d gadgets and %d of %d others",
-		cases, count.verbs, count.wide[true], count.controls[true], count.wide[false], count.controls[false])
+	t.Logf("%d cases: %v, %d refused; the control, a PUT of the typed object, is wrong in %d of %d gadgets and %d of %d others",
+		cases, count.verbs, count.refused, count.wide[true], count.controls[true], count.wide[false], count.controls[false])
 	if count.wide[true]*2 < count.controls[true] {
 		t.Error("a PUT of the typed object passes: the cases prove too little")
+	}
+	if count.refused == 0 {
+		t.Error("no write was refused: the cases prove too little")
 	}
 }
 
@@ -61,6 +67,13 @@ type narrowCount struct {
 	mu             sync.Mutex
 	verbs          map[string]int
 	wide, controls map[bool]int // of gadgets, and of others
+	refused        int
+}
+
+func (c *narrowCount) refuse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused++
 }
 
 func (c *narrowCount) add(verb string, gadget, wide bool) {
@@ -153,12 +166,18 @@ func (w *narrowWorld) check(ctx context.Context, kind narrowKind, count *narrowC
 	}
 	count.add(verb.name, len(kind.kinds) > 1, wide)
 
-	updater, err := update.New(update.Config{Client: w.c, LiveReader: w.c, FieldManager: kit.OurManager})
+	updater, err := update.New(update.Config{Client: w.c, LiveReader: w.c, FieldManager: kit.OurManager, Schemas: w.schemas})
 	if err != nil {
 		return err
 	}
 	given, mutate := w.caller(typed, verb)
-	if _, err := verb.call(ctx, updater, given, mutate); err != nil {
+	_, err = verb.call(ctx, updater, given, mutate)
+	if given == typed && dropsUnknown(live.DeepCopy().Object, wire.DeepCopy().Object) {
+		count.refuse()
+		if wire = live; !errors.Is(err, update.ErrUnknownField) {
+			return fmt.Errorf("%v: %v, want a refusal of\n%s", what, err, contentOf(live))
+		}
+	} else if err != nil {
 		return fmt.Errorf("%v: %w", what, err)
 	}
 	got, err := w.read()
