@@ -74,7 +74,7 @@ func repeat(ctx context.Context, backoff wait.Backoff, object apply.ObjectRef, e
 			return this.number, refused
 		}
 		this.number++
-		again := false
+		var again bool
 		if again, err = once(inside, leave, try, this); !again {
 			return this.number, err
 		}
