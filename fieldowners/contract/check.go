@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
@@ -69,6 +70,9 @@ func (c *checking) claim(claim Claim) {
 	}
 	if len(claim.Applies)+len(claim.Updates) == 0 {
 		fail("", "claims no path; a manager that owns nothing of a kind needs no claim of it")
+	}
+	if _, err := labels.Parse(claim.Selector); err != nil {
+		fail("", "the selector %q: %v", claim.Selector, err)
 	}
 	this := parsedClaim{Claim: claim}
 	for _, operation := range operations {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/fieldowners"
@@ -39,6 +40,8 @@ type Finding struct {
 	// Owner is the owner of the fields by the contract, with its operation; zero if the
 	// contract gives them to nobody.
 	Owner fieldowners.Manager
+	// Missing means that the owner by the contract owns nothing of the object.
+	Missing bool
 }
 
 // String returns the manager, the kind, the fields and their owner by the contract.
@@ -65,6 +68,9 @@ func (f Finding) Message() string {
 	default:
 		text += "gives to " + f.Owner.Name
 	}
+	if f.Missing {
+		text += ", which owns nothing of the object"
+	}
 	if f.Rule == RuleWide {
 		text += "; an update of the whole object takes what its author did not mean to change"
 	}
@@ -90,7 +96,20 @@ type grant struct {
 	manager   string
 	operation metav1.ManagedFieldsOperationType
 	path      fieldowners.Path
-	exclusive bool // nobody else may own it
+	exclusive bool            // nobody else may own it
+	selector  labels.Selector // of the objects of the manager; nil if the claim has none
+}
+
+// expects reports whether a manager should own its path on an object: if the manager is there;
+// or if its selector matches or, without one, if another manager of the contract is there.
+func (g grant) expects(present map[string]bool, of labels.Set) bool {
+	switch {
+	case present[g.manager]:
+		return true
+	case g.selector != nil:
+		return g.selector.Matches(of)
+	}
+	return len(present) > 0
 }
 
 func (g grant) owner() fieldowners.Manager {
@@ -112,6 +131,10 @@ func NewComparer(c Contract) (*Comparer, error) {
 
 func grantsOf(claim Claim) []grant {
 	var grants []grant
+	var selector labels.Selector
+	if claim.Selector != "" {
+		selector, _ = labels.Parse(claim.Selector) // Check has parsed it
+	}
 	for _, operation := range operations {
 		for _, text := range claim.paths(operation) {
 			path := fieldowners.MustParsePath(text) // Check has parsed it
@@ -119,7 +142,7 @@ func grantsOf(claim Claim) []grant {
 			for other := range claim.Shared {
 				shared = shared || overlap(path, fieldowners.MustParsePath(other))
 			}
-			grants = append(grants, grant{claim.Manager, operation, path, !shared && !IsEverybodys(path)})
+			grants = append(grants, grant{claim.Manager, operation, path, !shared && !IsEverybodys(path), selector})
 		}
 	}
 	return grants
@@ -128,13 +151,15 @@ func grantsOf(claim Claim) []grant {
 // Names reports whether the contract names a field manager.
 func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 
-// Compare compares the contract with the ownership of an object of a kind. An object on which
-// no manager of the contract owns anything has no findings.
+// Compare compares the contract with the ownership of an object of a kind and its labels. An
+// object on which no manager of the contract owns anything, and that no Selector matches, has
+// no findings.
 //
 // A manager that the contract names may own what the contract gives it, by that operation. Any
 // other manager may own everything except what the contract gives to a manager of the object
-// alone. Managers that the API server makes up are not judged.
-func (c *Comparer) Compare(kind schema.GroupKind, ownership fieldowners.Ownership) Comparison {
+// alone. Managers of the object are those that own anything of it and those that lost all:
+// see Claim.Selector. Managers that the API server makes up are not judged.
+func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) Comparison {
 	entries := ownership.Entries()
 	present := map[string]bool{}
 	for _, entry := range entries {
@@ -144,24 +169,26 @@ func (c *Comparer) Compare(kind schema.GroupKind, ownership fieldowners.Ownershi
 	}
 	var found Comparison
 	grants := c.kinds[kind]
-	of := comparing{kind, grants, slices.DeleteFunc(slices.Clone(grants), func(g grant) bool { return !present[g.manager] })}
+	here := slices.DeleteFunc(slices.Clone(grants), func(g grant) bool { return !g.expects(present, of) })
+	comparing := comparing{kind, grants, here, present}
 	for _, entry := range entries {
 		switch {
 		case present[entry.Name]:
-			found.Findings = append(found.Findings, of.named(entry)...)
+			found.Findings = append(found.Findings, comparing.named(entry)...)
 		case entry.Name != fieldowners.BeforeFirstApply && entry.Name != fieldowners.AncientChanges:
-			found.Findings = append(found.Findings, of.stranger(entry)...)
+			found.Findings = append(found.Findings, comparing.stranger(entry)...)
 		}
 	}
-	found.Unowned = of.unowned(entries)
+	found.Unowned = comparing.unowned(entries)
 	return found
 }
 
 // comparing is the comparison of one object.
 type comparing struct {
-	kind   schema.GroupKind
-	grants []grant // of the kind
-	here   []grant // those of managers that own something on the object
+	kind    schema.GroupKind
+	grants  []grant         // of the kind
+	here    []grant         // those of managers of the object
+	present map[string]bool // managers of the contract that own anything of the object
 }
 
 // named compares what a manager of the contract owns with what it may own.
@@ -175,7 +202,7 @@ func (c comparing) named(entry fieldowners.Entry) []Finding {
 		if entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" && isContent(path) {
 			rule = RuleWide
 		}
-		found.add(rule, entry.Manager, c.kind, path, c.ownerOf(entry.Name, path))
+		found.add(Finding{Rule: rule, Manager: entry.Manager, Kind: c.kind, Owner: c.ownerOf(entry.Name, path)}, path)
 	}
 	return found
 }
@@ -204,12 +231,20 @@ func (c comparing) ownerOf(manager string, path fieldowners.Path) (owner fieldow
 func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	found := findings{}
 	for _, path := range entry.Leaves() {
-		i := slices.IndexFunc(c.here, func(g grant) bool { return g.exclusive && path.HasPrefix(g.path) })
+		i := slices.IndexFunc(c.here, func(g grant) bool {
+			return g.exclusive && path.HasPrefix(g.path) && (c.present[g.manager] || !c.isShared(path))
+		})
 		if i >= 0 {
-			found.add(RuleOutside, entry.Manager, c.kind, path, c.here[i].owner())
+			owner := c.here[i].owner()
+			found.add(Finding{Rule: RuleOutside, Manager: entry.Manager, Kind: c.kind, Owner: owner, Missing: !c.present[owner.Name]}, path)
 		}
 	}
 	return found
+}
+
+// isShared reports whether any claim lets others own a path.
+func (c comparing) isShared(path fieldowners.Path) bool {
+	return slices.ContainsFunc(c.grants, func(g grant) bool { return !g.exclusive && path.HasPrefix(g.path) })
 }
 
 // unowned returns what managers may own and do not, for the operations by which they own
@@ -243,11 +278,12 @@ func isContent(path fieldowners.Path) bool {
 // findings are the findings about one manager, by rule and by the owner of the fields.
 type findings []Finding
 
-func (f *findings) add(rule Rule, manager fieldowners.Manager, kind schema.GroupKind, path fieldowners.Path, owner fieldowners.Manager) {
-	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == rule && known.Owner == owner })
+// add adds a path to the finding like one, which has no paths.
+func (f *findings) add(like Finding, path fieldowners.Path) {
+	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == like.Rule && known.Owner == like.Owner })
 	if i < 0 {
 		i = len(*f)
-		*f = append(*f, Finding{Rule: rule, Manager: manager, Kind: kind, Owner: owner})
+		*f = append(*f, like)
 	}
 	(*f)[i].Paths = append((*f)[i].Paths, path)
 }

@@ -51,7 +51,7 @@ func TestCompare(t *testing.T) {
 		{"as it should be", []metav1.ManagedFieldsEntry{web, entry("power", apply, "", replicas), entry("web", update, "", finalizers)}, ""},
 		{"what nobody claims is anybody's", []metav1.ManagedFieldsEntry{web, entry("kubectl", update, "", `{"f:spec":{"f:minReadySeconds":{}}}`)}, ""},
 		{"an object of somebody else", []metav1.ManagedFieldsEntry{entry("helm", apply, "", replicas)}, ""},
-		{"the replicas of who is not there", []metav1.ManagedFieldsEntry{web, entry("kubectl", update, "scale", replicas)}, ""},
+		{"nobody has the replicas of who is not there", []metav1.ManagedFieldsEntry{web}, ""},
 		{"a label beside labels", []metav1.ManagedFieldsEntry{web, entry("kubectl-label", update, "", `{"f:metadata":{"f:labels":{"f:team":{}}}}`)}, ""},
 		{"what may be shared", []metav1.ManagedFieldsEntry{web, entry("kubectl", update, "", `{"f:spec":{"f:paused":{}}}`)}, ""},
 		{"the map that is left empty", []metav1.ManagedFieldsEntry{entry("web", apply, "", `{"f:spec":{}}`)}, ""},
@@ -79,6 +79,8 @@ func TestCompare(t *testing.T) {
 			"outside-contract web/Update[scale] Deployment.apps power: .spec.replicas"},
 		{"a stranger", []metav1.ManagedFieldsEntry{entry("power", apply, "", replicas), entry("kubectl", update, "scale", replicas)},
 			"outside-contract kubectl/Update[scale] Deployment.apps power: .spec.replicas"},
+		{"the replicas of who owns nothing any more", []metav1.ManagedFieldsEntry{web, entry("kubectl", update, "scale", replicas)},
+			"outside-contract kubectl/Update[scale] Deployment.apps power, missing: .spec.replicas"},
 		{"a forged root", []metav1.ManagedFieldsEntry{web, entry("power", update, "", `{".":{}}`)}, ""},
 	} {
 		ownership, err := fieldowners.Parse(test.fields)
@@ -86,17 +88,26 @@ func TestCompare(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, f := range comparer.Compare(deployment, ownership).Findings {
-			line := fmt.Sprintf("%s %s %s %s:", f.Rule, f.Manager, f.Kind, f.Owner.Name)
-			for _, path := range f.Paths {
-				line += " " + path.String()
-			}
-			got = append(got, line)
+		for _, f := range comparer.Compare(deployment, nil, ownership).Findings {
+			got = append(got, lineOf(f))
 		}
 		if diff := cmp.Diff(test.want, strings.Join(got, "\n")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
 	}
+}
+
+// lineOf returns a finding on one line.
+func lineOf(f contract.Finding) string {
+	line := fmt.Sprintf("%s %s %s %s", f.Rule, f.Manager, f.Kind, f.Owner.Name)
+	if f.Missing {
+		line += ", missing"
+	}
+	line += ":"
+	for _, path := range f.Paths {
+		line += " " + path.String()
+	}
+	return line
 }
 
 // TestAnotherKind: what a manager of the contract owns of a kind without a claim is outside.
@@ -109,7 +120,7 @@ func TestAnotherKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := comparer.Compare(pod, ownership); len(got.Findings) != 1 || len(got.Unowned) != 0 {
+	if got := comparer.Compare(pod, nil, ownership); len(got.Findings) != 1 || len(got.Unowned) != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -133,7 +144,7 @@ func TestUnowned(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, u := range comparer.Compare(deployment, ownership).Unowned {
+		for _, u := range comparer.Compare(deployment, nil, ownership).Unowned {
 			got = append(got, fmt.Sprintf("%s %s %s", u.Manager, u.Operation, u.Path))
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {

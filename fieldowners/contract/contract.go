@@ -24,6 +24,10 @@ type Claim struct {
 	// Shared has, for some of these paths and all below them, the reason why another manager
 	// may own them as well.
 	Shared map[string]string
+	// Selector is a label selector. An object that matches it is the manager's, even if the
+	// manager owns nothing of it any more; of other objects the manager is not missed. "" misses
+	// the manager where another manager of the contract owns anything.
+	Selector string
 }
 
 // Of returns the claims of one field manager.

@@ -19,8 +19,10 @@
 //     is no finding: it is listed as Unowned.
 //  5. Labels, annotations, owner references and finalizers are everybody's. Others may add to
 //     them even if a manager claims them as a whole. See IsEverybodys.
-//  6. An object to which no manager of the contract writes is not judged: a contract is about
-//     kinds, and most Deployments of a cluster are somebody else's.
+//  6. An object to which no manager of the contract writes is not judged, unless a Selector
+//     matches it: a contract is about kinds, and most Deployments of a cluster are somebody
+//     else's. A manager that owns nothing of an object has lost all of it if its Selector
+//     matches or, without a Selector, if another manager of the contract owns anything.
 //
 // What the caller does: call Check before a process starts to write, compare the contract with
 // what is emitted (applytest.Owns), and with a cluster now and then (kubectl fieldowners audit

@@ -69,7 +69,7 @@ managers:
 	if err != nil {
 		panic(err)
 	}
-	compared := comparer.Compare(schema.GroupKind{Group: "apps", Kind: "Deployment"}, ownership)
+	compared := comparer.Compare(schema.GroupKind{Group: "apps", Kind: "Deployment"}, nil, ownership)
 	for _, finding := range compared.Findings {
 		fmt.Println(finding)
 	}

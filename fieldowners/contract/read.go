@@ -156,8 +156,12 @@ func (r *reading) claim(manager, kind string, at, value *yaml.Node) {
 				}
 				claim.Shared[path] = why.Value
 			})
+		case wordSelector:
+			if claim.Selector = value.Value; value.Kind != yaml.ScalarNode || claim.Selector == "" {
+				r.fail(value, "%s, %s: want a label selector, such as app=shop", where, key)
+			}
 		default:
-			r.fail(at, "%s: %q is not of a claim; it has applies:, updates: and shared:", where, key)
+			r.fail(at, "%s: %q is not of a claim; it has applies:, updates:, shared: and selector:", where, key)
 		}
 	})
 	r.contract = append(r.contract, claim)

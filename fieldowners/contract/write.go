@@ -16,6 +16,7 @@ import (
 const (
 	wordManagers = "managers"
 	wordShared   = "shared"
+	wordSelector = "selector"
 )
 
 var words = map[metav1.ManagedFieldsOperationType]string{
@@ -65,6 +66,9 @@ func claimNode(claim Claim) *yaml.Node {
 			put(shared, path, text(claim.Shared[path]))
 		}
 		put(node, wordShared, shared)
+	}
+	if claim.Selector != "" {
+		put(node, wordSelector, text(claim.Selector))
 	}
 	return node
 }

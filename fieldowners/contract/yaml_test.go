@@ -17,7 +17,7 @@ import (
 var full = contract.Contract{
 	{Manager: "a", Kind: node, Applies: []string{`.metadata.annotations["example.com/a: b"]`, ".spec.taints"}, Shared: map[string]string{
 		".spec.taints": "both: mean it # really",
-	}},
+	}, Selector: "app=shop,!test"},
 	{Manager: "a", Kind: deployment, Applies: []string{`.spec.template.spec.containers[name="web"].image`}, Updates: []string{`.metadata.finalizers[="x"]`, ".status"}},
 	{Manager: "true", Kind: node, Updates: []string{`["odd"].x`, ".spec.taints"}},
 }
@@ -84,7 +84,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a list for a name", "managers:\n  ? [a]\n  : {}\n", "line 2: contract: managers: want a name for a key"},
 		{"a kind twice", valid + "    Node:\n      updates: [.spec]\n", `line 6: contract: "a": "Node" for the second time; the first is on line 3`},
 		{"a list for a manager", "managers:\n  a: [Node]\n", `line 2: contract: "a": want a mapping`},
-		{"another word of a claim", valid + "      deletes: [.spec]\n", `line 6: contract: "a", Node: "deletes" is not of a claim; it has applies:, updates: and shared:`},
+		{"another word of a claim", valid + "      deletes: [.spec]\n", `line 6: contract: "a", Node: "deletes" is not of a claim; it has applies:, updates:, shared: and selector:`},
 		{"one path", valid + "      updates: .spec\n", `line 6: contract: "a", Node, updates: want a list of paths`},
 		{"a list for a path", valid + "      - [x]\n", `line 6: contract: "a", Node, applies: want a path`},
 		{"a bad path", valid + "      - .spec[\n", `line 6: contract: "a", Node, .spec[: not a path: at offset 6: `},

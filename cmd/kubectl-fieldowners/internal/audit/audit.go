@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
@@ -71,7 +72,8 @@ named twice.
 With --contract it also compares every object with what each field manager may own, as
 the file says (docs/contracts.md has its form), and finds outside-contract: a manager
 owns what the contract does not give it, or gives to another; and wide-update: by an
-update, content. Objects to which no manager of the contract writes are not compared.
+update, content. Objects to which no manager of the contract writes are not compared,
+unless its selector matches their labels.
 A path that its manager owns nowhere is told, and is no finding.
 
 Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
@@ -167,9 +169,13 @@ func (a *auditor) readFiles() error {
 		if len(whole) >= small { // otherwise the size is not judged
 			facts.ObjectBytes = len(whole)
 		}
-		a.add(owneraudit.Object{Ref: ownerview.RefOf(content), ManagedFields: entries, Unread: unread, Facts: facts})
+		a.add(owneraudit.Object{Ref: ownerview.RefOf(content), Labels: labelsOf(content), ManagedFields: entries, Unread: unread, Facts: facts})
 		return nil
 	})
+}
+
+func labelsOf(content map[string]any) map[string]string {
+	return (&unstructured.Unstructured{Object: content}).GetLabels()
 }
 
 // small is the size below which objects are usually mostly managed fields, which does no harm.

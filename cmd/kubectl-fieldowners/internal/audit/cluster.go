@@ -129,6 +129,7 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 		for _, m := range page.Items {
 			r.add(owneraudit.Object{
 				Ref:           ownerview.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},
+				Labels:        m.Labels,
 				ManagedFields: m.ManagedFields,
 				Facts:         facts,
 			})

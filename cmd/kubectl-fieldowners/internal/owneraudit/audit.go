@@ -30,6 +30,7 @@ import (
 type Object struct {
 	ownerview.Ref
 
+	Labels        map[string]string // which a contract may select by
 	ManagedFields []metav1.ManagedFieldsEntry
 	Unread        []error // for entries that cannot be decoded
 	Facts         lint.Facts

@@ -60,7 +60,7 @@ func (h *held) compare(o Object, findings []lint.Finding) (rest, byContract []li
 		return f.Rule == lint.RuleWideUpdate && h.comparer.Names(f.Managers[0].Name)
 	})
 	kind := o.GVK().GroupKind()
-	compared := h.comparer.Compare(kind, ownership)
+	compared := h.comparer.Compare(kind, o.Labels, ownership)
 	for _, f := range compared.Findings {
 		byContract = append(byContract, findingOf(f))
 	}
