@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,24 +24,9 @@ import (
 )
 
 const (
-	transferRaces   = 24
+	besideRaces     = 8
 	writesOfEachOne = 6
 )
-
-// staleCounter counts answers 409 to JSON patches, which only transfers send here.
-type staleCounter struct {
-	http.RoundTripper
-
-	stale *atomic.Int64
-}
-
-func (s staleCounter) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := s.RoundTripper.RoundTrip(request)
-	if err == nil && response.StatusCode == http.StatusConflict && request.Header.Get("Content-Type") == string(types.JSONPatchType) {
-		s.stale.Add(1)
-	}
-	return response, err
-}
 
 // transferRace is one Deployment that four managers go on writing, each its own
 // field: by apply, by apply of status, by update and by update of status. Meanwhile
@@ -51,7 +35,35 @@ type transferRace struct {
 	c         client.Client
 	namespace string
 	name      string
-	stale     atomic.Int64
+
+	mu       sync.Mutex
+	overtake int    // how many writes of transfers are still to be overtaken
+	next     func() // the next write of a racer
+	stale    int    // answers 409 to JSON patches, which only transfers send here
+}
+
+// wrap has a racer write right before a transfer does, as often as the race wants it.
+func (r *transferRace) wrap(next http.RoundTripper) http.RoundTripper {
+	return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {
+		transfers := request.Header.Get("Content-Type") == string(types.JSONPatchType)
+		if transfers && r.isOvertaken() {
+			r.next()
+		}
+		response, err := next.RoundTrip(request)
+		if err == nil && response.StatusCode == http.StatusConflict && transfers {
+			r.mu.Lock()
+			r.stale++
+			r.mu.Unlock()
+		}
+		return response, err
+	})
+}
+
+func (r *transferRace) isOvertaken() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.overtake--
+	return r.overtake >= 0
 }
 
 type racer struct {
@@ -86,74 +98,116 @@ func (r *transferRace) racers() []racer {
 	}
 }
 
-// TestTransferRaces holds that nobody loses a field or a value to a transfer.
-func TestTransferRaces(t *testing.T) {
+func newTransferRace(t *testing.T) *transferRace {
+	t.Helper()
 	race := &transferRace{}
 	config := rest.CopyConfig(kit.Server(t))
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return staleCounter{next, &race.stale} })
+	config.Wrap(race.wrap)
 	race.c = kit.NewClient(t, config)
 	race.namespace = kit.NewNamespace(t, race.c)
-	ends := map[string]int{}
-	for i := range transferRaces {
-		race.name = fmt.Sprintf("race-%d", i)
-		race.run(t, i, ends)
-		if t.Failed() {
-			t.Fatalf("race %d", i)
+	return race
+}
+
+// TestTransferRaces holds that nobody loses a field or a value to a transfer that others overtake: never, once, three times,
+// or each time it tries.
+func TestTransferRaces(t *testing.T) {
+	t.Parallel()
+	race, ends := newTransferRace(t), map[string]int{}
+	for i, overtake := range []int{0, 1, 3, 8} {
+		for _, rename := range []bool{false, true} {
+			for back, overtakeBack := range []int{-1, 0, 2} { // -1: it does not go back
+				race.name = fmt.Sprintf("race-%d-%t-%d", i, rename, back)
+				transfer, before := race.begin(t, rename)
+				rest := race.inTurn(t)
+				race.overtake = overtake
+				undo, end := race.end(t, transfer, "done")
+				ends[end]++
+				if undo != nil && overtakeBack >= 0 {
+					race.overtake = overtakeBack
+					_, end = race.end(t, undo, "undone")
+					ends[end]++
+				}
+				rest()
+				race.check(t, before, transfer, end)
+			}
 		}
 	}
-	t.Logf("%d races, %d stale writes, ends: %v", transferRaces, race.stale.Load(), ends)
-	if ends["done"] < transferRaces/4 || ends["undone"] == 0 || race.stale.Load() < transferRaces/4 {
-		t.Error("too little was done, or raced, to show anything")
+	want := map[string]int{"done": 18, "undone": 12, "Contended": 6}
+	if wantStale := 6*(0+1+3+8) + 3*2*2; !maps.Equal(ends, want) || race.stale != wantStale {
+		t.Errorf("ends %v, %d stale writes; want %v, %d", ends, race.stale, want, wantStale)
 	}
 }
 
-func (r *transferRace) run(t *testing.T, i int, ends map[string]int) {
+// TestTransferBesideWriters is TestTransferRaces with all of them writing at once: how such a race ends is chance, and
+// nobody loses anything.
+func TestTransferBesideWriters(t *testing.T) {
+	t.Parallel()
+	race, ends := newTransferRace(t), map[string]int{}
+	for i := range besideRaces {
+		race.name = fmt.Sprintf("race-%d", i)
+		transfer, before := race.begin(t, i%2 == 1)
+		var writers sync.WaitGroup
+		for _, racer := range race.racers() {
+			writers.Go(func() {
+				for value := range writesOfEachOne {
+					if err := racer.write(t.Context(), race.c, value+1); err != nil {
+						t.Errorf("%s: %v", racer.manager, err)
+					}
+				}
+			})
+		}
+		undo, end := race.end(t, transfer, "done")
+		ends[end]++
+		if undo != nil && i%4 > 1 {
+			_, back := race.end(t, undo, "undone")
+			ends[back]++
+			if back == "undone" {
+				end = back
+			}
+		}
+		writers.Wait()
+		race.check(t, before, transfer, end)
+	}
+	t.Logf("%d races, %d stale writes, ends: %v", besideRaces, race.stale, ends)
+}
+
+// begin makes the Deployment and the transfer.
+func (r *transferRace) begin(t *testing.T, rename bool) (transfer *ownership.Transfer, before []string) {
 	t.Helper()
-	old := kit.WithEnv(r.name, r.namespace)
 	var created appsv1.Deployment
-	kit.CreateClientSide(t, r.c, old, &created)
+	kit.CreateClientSide(t, r.c, kit.WithEnv(r.name, r.namespace), &created)
 	former := appsv1ac.Deployment(r.name, r.namespace).WithLabels(map[string]string{"former": "1", "both": "1"})
 	if err := r.c.Apply(t.Context(), former, client.FieldOwner("former")); err != nil {
 		t.Fatal(err)
 	}
-	before := kit.FieldsBy(t, kit.LiveAt(t, r.c, kit.DeploymentRef(r.namespace, r.name)).GetManagedFields())
+	before = kit.FieldsBy(t, kit.LiveAt(t, r.c, kit.DeploymentRef(r.namespace, r.name)).GetManagedFields())
 	us := kit.NewApplier(t, r.c, "us", apply.Policy{})
 	transfer, err := ownership.Migrate(t.Context(), us, kit.DeploymentRef(r.namespace, r.name), ownership.From{Manager: kit.ClientSide})
-	if i%2 == 1 {
+	if rename {
 		transfer, err = ownership.Rename(t.Context(), us, kit.DeploymentRef(r.namespace, r.name), ownership.From{Manager: "former"})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Anywhere from the first write to the last: who writes after us takes his field
-	// anew, and would not show what we did to it.
-	racers := r.racers()
-	written := make(chan struct{}, len(racers)*writesOfEachOne)
-	var writers sync.WaitGroup
-	for _, racer := range racers {
-		writers.Go(func() {
-			for value := range writesOfEachOne {
-				if err := racer.write(t.Context(), r.c, value+1); err != nil {
-					t.Errorf("%s: %v", racer.manager, err)
-				}
-				written <- struct{}{}
-			}
-		})
+	return transfer, before
+}
+
+// inTurn has the racers write one after another, a write whenever a transfer is overtaken. rest does all other writes.
+func (r *transferRace) inTurn(t *testing.T) (rest func()) {
+	t.Helper()
+	racers, written := r.racers(), 0
+	r.next = func() {
+		racer := racers[written%len(racers)]
+		if err := racer.write(t.Context(), r.c, written/len(racers)+1); err != nil {
+			t.Errorf("%s: %v", racer.manager, err)
+		}
+		written++
 	}
-	for range 1 + rand.N(cap(written)) {
-		<-written
-	}
-	undo, end := r.end(t, transfer, "done")
-	ends[end]++
-	if i%4 > 1 && undo != nil {
-		_, back := r.end(t, undo, "undone")
-		ends[back]++
-		if back == "undone" {
-			end = back
+	return func() {
+		for written < len(racers)*writesOfEachOne {
+			r.next()
 		}
 	}
-	writers.Wait()
-	r.check(t, before, transfer, end)
 }
 
 // end does a transfer and names its end.

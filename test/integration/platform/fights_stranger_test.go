@@ -26,19 +26,15 @@ func TestStrangerUnderOurName(t *testing.T) {
 		contention.Config{PerMinute: 6, CoolDown: 5 * time.Minute, Trial: 10 * time.Minute})
 	p.Create(t, "box")
 	const name = "coapply-devbox-network" // applies nothing to a Deployment
-	kit.WaitFor(t, "it is told", func() string {
+	says := []string{" writes in a minute to Deployment " + p.Namespace + "/box under the name " + name + ", of .spec.replicas, ",
+		"were not sent by this process", "somebody uses its name"}
+	kit.WaitFor(t, "it is told", func() string { // the stranger goes on until then: a fight that has ended is Calm
 		if err := p.Client.Apply(t.Context(), kit.Replicas("box", p.Namespace, 3), client.FieldOwner(name), client.ForceOwnership); err != nil {
 			return err.Error()
 		}
 		wake(t, p, "box")
-		if c := contended(t, p, "box"); c == nil || c.Status != metav1.ConditionTrue {
-			return "not yet"
-		}
-		return ""
+		return unlessContended(t, p, "box", metav1.ConditionTrue, append(says, "coapply-devbox-power does not force it until the other stops")...)
 	})
-	says := []string{" writes in a minute to Deployment " + p.Namespace + "/box under the name " + name + ", of .spec.replicas, ",
-		"were not sent by this process", "somebody uses its name"}
-	waitForContended(t, p, "box", metav1.ConditionTrue, append(says, "coapply-devbox-power does not force it until the other stops")...)
 	waitForEvent(t, p, "Deployment", "box", contention.ReasonFight, append(says, "the audit log of the API server", "config/admission")...)
 	waitForEvent(t, p, "Deployment", "box", contention.ReasonStranger, says...)
 	if c := contended(t, p, "box"); c != nil {

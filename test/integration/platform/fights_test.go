@@ -40,8 +40,7 @@ func startFightsIn(t *testing.T, namespace string, config contention.Config) *ki
 	var err error
 	of := fights.Config()
 	config.Ours, config.HowToStop = of.Ours, of.HowToStop
-	p.Contention, err = contention.New(config)
-	if err != nil {
+	if p.Contention, err = contention.New(config); err != nil {
 		t.Fatal(err)
 	}
 	p.Run(t, restConfig, apply.Force)
@@ -57,18 +56,21 @@ func contended(t *testing.T, p *kit.Platform, name string) *metav1.Condition {
 
 func waitForContended(t *testing.T, p *kit.Platform, name string, status metav1.ConditionStatus, says ...string) {
 	t.Helper()
-	kit.WaitFor(t, "Contended is "+string(status), func() string {
-		condition := contended(t, p, name)
-		if condition == nil || condition.Status != status {
-			return fmt.Sprint("it is ", condition)
+	kit.WaitFor(t, "Contended is "+string(status), func() string { return unlessContended(t, p, name, status, says...) })
+}
+
+func unlessContended(t *testing.T, p *kit.Platform, name string, status metav1.ConditionStatus, says ...string) string {
+	t.Helper()
+	condition := contended(t, p, name)
+	if condition == nil || condition.Status != status {
+		return fmt.Sprint("it is ", condition)
+	}
+	for _, text := range says {
+		if !strings.Contains(condition.Reason+": "+condition.Message, text) {
+			return fmt.Sprintf("it does not say %q: %v", text, condition)
 		}
-		for _, text := range says {
-			if !strings.Contains(condition.Reason+": "+condition.Message, text) {
-				return fmt.Sprintf("it does not say %q: %v", text, condition)
-			}
-		}
-		return ""
-	})
+	}
+	return ""
 }
 
 // waitForEvent waits for an event on an object that says all that.
