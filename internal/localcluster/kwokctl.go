@@ -104,8 +104,12 @@ func (k kwokctl) create(ctx context.Context) error {
 	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", "1m")
 }
 
+// podsOfNode is more than tests and demonstrations make. By default a node has room for 110 pods, and the pods of earlier
+// tests stay.
+const podsOfNode = "10000"
+
 func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {
-	return k.do(ctx, "scale", "node", "--replicas", strconv.Itoa(nodes))
+	return k.do(ctx, "scale", "node", "--replicas", strconv.Itoa(nodes), "--param", ".allocatable.pods="+podsOfNode)
 }
 
 // do runs kwokctl, through its link in the run folder, so that the watchdog finds it.

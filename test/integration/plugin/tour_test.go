@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/test/kit"
 )
@@ -27,6 +31,7 @@ func TestTour(t *testing.T) {
 		t.Fatal(err)
 	}
 	world := tourWorld(t)
+	t.Cleanup(func() { eraseShop(t) }) // the guide makes it, each time
 	parts := strings.Split(string(content), "```")
 	ran := 0
 	for i := 1; i < len(parts); i += 2 { // text and blocks take turns
@@ -60,6 +65,24 @@ func TestTour(t *testing.T) {
 		if err := os.WriteFile(tour, []byte(strings.Join(parts, "```")), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// eraseShop removes the namespace of the guide, as the namespace controller does, which is not there.
+func eraseShop(t *testing.T) {
+	t.Helper()
+	c, ctx := kit.NewClient(t, kit.Server(t)), context.Background()
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	err := errors.Join(c.DeleteAllOf(ctx, &appsv1.Deployment{}, client.InNamespace(shop.Name)), c.Delete(ctx, shop))
+	if err == nil {
+		err = c.Get(ctx, client.ObjectKeyFromObject(shop), shop)
+	}
+	if err == nil {
+		shop.Spec.Finalizers = nil
+		err = c.SubResource("finalize").Update(ctx, shop)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
