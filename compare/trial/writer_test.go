@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -113,49 +114,53 @@ func TestAnArmThatTakesIntentsAsAWhole(t *testing.T) {
 }
 
 func TestPausesAreWaitedOnPurpose(t *testing.T) {
-	w := alone(func(ctx context.Context, i compare.Intent) (compare.Receipt, error) {
-		return compare.Receipt{}, i.Pause(ctx)
-	}, false)
-	i := intent(0, 0)
-	i.Pause = func(ctx context.Context) error { return sleep(ctx, 20*time.Millisecond) }
-	if err := w.write(t.Context(), i, -1, 0); err != nil {
-		t.Fatal(err)
-	}
-	if w.log.Waited < 20*time.Millisecond || w.log.Busy > w.log.Waited {
-		t.Errorf("waited %s, busy %s", w.log.Waited, w.log.Busy)
-	}
-	if m := w.log.Intents[0]; m.Paused < 20*time.Millisecond || m.Paused > m.Ended-m.Began {
-		t.Errorf("paused %s of %s", m.Paused, m.Ended-m.Began)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := alone(func(ctx context.Context, i compare.Intent) (compare.Receipt, error) {
+			return compare.Receipt{}, i.Pause(ctx)
+		}, false)
+		i := intent(0, 0)
+		i.Pause = func(ctx context.Context) error { return sleep(ctx, 20*time.Millisecond) }
+		if err := w.write(t.Context(), i, -1, 0); err != nil {
+			t.Fatal(err)
+		}
+		if w.log.Waited != 20*time.Millisecond || w.log.Busy != 0 {
+			t.Errorf("waited %s, busy %s", w.log.Waited, w.log.Busy)
+		}
+		if m := w.log.Intents[0]; m.Paused != 20*time.Millisecond || m.Ended-m.Began != m.Paused {
+			t.Errorf("paused %s of %s", m.Paused, m.Ended-m.Began)
+		}
+	})
 }
 
 // What the administrator does in a pause is waited for once: twice would make the time of the arm negative.
 func TestRequestsInAPauseAreNotWaitedForTwice(t *testing.T) {
-	w := alone(func(ctx context.Context, i compare.Intent) (compare.Receipt, error) {
-		return compare.Receipt{}, i.Pause(ctx)
-	}, false)
-	admin := waiting(answers(func(*http.Request) (*http.Response, error) {
-		time.Sleep(20 * time.Millisecond)
-		return &http.Response{Body: http.NoBody}, nil
-	}))
-	i := intent(0, 0)
-	i.Pause = func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
-		if err != nil {
-			return err
+	synctest.Test(t, func(t *testing.T) {
+		w := alone(func(ctx context.Context, i compare.Intent) (compare.Receipt, error) {
+			return compare.Receipt{}, i.Pause(ctx)
+		}, false)
+		admin := waiting(answers(func(*http.Request) (*http.Response, error) {
+			time.Sleep(20 * time.Millisecond)
+			return &http.Response{Body: http.NoBody}, nil
+		}))
+		i := intent(0, 0)
+		i.Pause = func(ctx context.Context) error {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+			if err != nil {
+				return err
+			}
+			response, err := admin.RoundTrip(request)
+			if err != nil {
+				return err
+			}
+			return response.Body.Close()
 		}
-		response, err := admin.RoundTrip(request)
-		if err != nil {
-			return err
+		if err := w.write(t.Context(), i, -1, 0); err != nil {
+			t.Fatal(err)
 		}
-		return response.Body.Close()
-	}
-	if err := w.write(t.Context(), i, -1, 0); err != nil {
-		t.Fatal(err)
-	}
-	if w.log.Busy < 0 || w.log.Waited < 20*time.Millisecond {
-		t.Errorf("waited %s, busy %s", w.log.Waited, w.log.Busy)
-	}
+		if w.log.Busy != 0 || w.log.Waited != 20*time.Millisecond {
+			t.Errorf("waited %s, busy %s", w.log.Waited, w.log.Busy)
+		}
+	})
 }
 
 // A round that holds its writers together would otherwise look like a slow load generator.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -206,16 +207,39 @@ func TestCoOwnedFinalizer(t *testing.T) {
 	}
 }
 
+// atClose calls a function when a body is closed.
+type atClose struct {
+	io.ReadCloser
+
+	do func()
+}
+
+func (a atClose) Close() error {
+	err := a.ReadCloser.Close()
+	a.do()
+	return err
+}
+
 func TestCancelledDuringBackOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var sent puts
-	c := kit.NewClient(t, sent.wrap(kit.Server(t)))
+	config := sent.wrap(kit.Server(t))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return kit.RoundTripper(func(request *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(request)
+			if err == nil && response.StatusCode == http.StatusConflict {
+				response.Body = atClose{response.Body, cancel} // the answer has been read, and an hour of back-off follows
+			}
+			return response, err
+		})
+	})
+	c := kit.NewClient(t, config)
 	namespace := kit.NewNamespace(t, c)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
 	if err := c.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	calls := 0
 	result, err := update.Do(ctx, newUpdater(t, c, update.Fixed(time.Hour, 3)), object, func(o *corev1.ConfigMap) error {
 		if calls++; calls == 2 { // the first attempt has read
@@ -224,7 +248,6 @@ func TestCancelledDuringBackOff(t *testing.T) {
 			if err := c.Update(ctx, newer); err != nil {
 				return err
 			}
-			time.AfterFunc(200*time.Millisecond, cancel) // in the hour that follows the stale write
 		}
 		o.Data = map[string]string{"k": "ours"}
 		return nil
