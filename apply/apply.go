@@ -90,7 +90,11 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 		return c.absentOr(err)
 	}
 	c.compare(landed)
-	return landed, c.statusLanded(landed)
+	if err := c.statusLanded(landed); err != nil {
+		return landed, err
+	}
+	c.steadyByAnswer(ctx, key, landed)
+	return landed, nil
 }
 
 // encode is step 1.

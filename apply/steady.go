@@ -260,6 +260,10 @@ func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Obj
 	if err != nil {
 		return false, nil, err
 	}
+	return c.proveBy(ctx, form, read)
+}
+
+func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Read) (exactly bool, by *schemas.Known, err error) {
 	request := c.asApplied(form.object, form.Subresource)
 	if err := request.Compare(read); err != nil { // before a schema is fetched
 		return false, nil, err

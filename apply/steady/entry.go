@@ -9,7 +9,8 @@ import (
 )
 
 // ownEntry returns the manager's entry if it has exactly one, and that is in the request's
-// apiVersion.
+// apiVersion. If an answer has no entry of the manager, the manager owns nothing, and ownEntry
+// returns an empty entry.
 func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
 	var own *metav1.ManagedFieldsEntry
 	entries := read.GetManagedFields()
@@ -21,6 +22,9 @@ func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
 			return nil
 		}
 		own = &entries[i]
+	}
+	if own == nil && read.Answer {
+		return &metav1.ManagedFieldsEntry{}
 	}
 	if own == nil || own.FieldsV1 == nil || own.APIVersion != r.Kind.GroupVersion().String() {
 		return nil

@@ -45,6 +45,16 @@ func (p *Print) HoldsFor(now *Print) bool { return now.entry == p.entry && now.v
 // SameOwners reports whether the managed fields of both are the same, except for their times.
 func (p *Print) SameOwners(now *Print) bool { return now.owners == p.owners }
 
+// PrintOfVersion returns a Print for a proof that holds for the version of the read alone.
+func (r Request) PrintOfVersion(read Read) *Print {
+	return &Print{
+		kind:            unique.Make(r.Kind),
+		Name:            client.ObjectKeyFromObject(read),
+		UID:             read.GetUID(),
+		ResourceVersion: read.GetResourceVersion(),
+	}
+}
+
 // Prints hashes what a proof depends on: our entry, and the values that it owns. It remembers
 // sets of fields, as the entries of one reconciler are often the same.
 type Prints struct {
@@ -91,15 +101,9 @@ func (f *Prints) Of(request Request, read Read, by managedfields.TypeConverter) 
 	if !values.owned(set, content) {
 		return nil, false
 	}
-	return &Print{
-		kind:            unique.Make(request.Kind),
-		Name:            client.ObjectKeyFromObject(read),
-		UID:             read.GetUID(),
-		ResourceVersion: read.GetResourceVersion(),
-		entry:           hash,
-		values:          values.sum,
-		owners:          f.ownersIn(read.GetManagedFields()),
-	}, true
+	print := request.PrintOfVersion(read)
+	print.entry, print.values, print.owners = hash, values.sum, f.ownersIn(read.GetManagedFields())
+	return print, true
 }
 
 // ownersIn returns a hash of who owns what, without the times.

@@ -59,7 +59,7 @@ func newProof(t *testing.T, schemas managedfields.TypeConverter, config string, 
 	if kind == gadgetKind {
 		request.GoType = reflect.TypeFor[gadget]()
 	}
-	return &proofCase{request, Read{read, kind}, schemas}
+	return &proofCase{request, Read{Object: read, Kind: kind}, schemas}
 }
 
 func entryOf(manager, version, fields string) metav1.ManagedFieldsEntry {

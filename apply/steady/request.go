@@ -21,6 +21,10 @@ type Read struct {
 	client.Object
 
 	Kind schema.GroupVersionKind // of the object's Go type in the client's scheme
+
+	// Answer says that the object is the API server's unstructured answer to a write. An answer
+	// has the entry of each manager that owns something; a cache may drop entries.
+	Answer bool
 }
 
 const status = "status"

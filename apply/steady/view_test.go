@@ -70,13 +70,13 @@ func TestHides(t *testing.T) {
 	} {
 		set := fieldpath.NewSet(fieldpath.MakePathOrDie(c.path...))
 		of := gadgetType(t)
-		if got := (Read{&gadget{}, gadgetKind}).hides(set, of.Schema(), of.TypeRef()); got != c.hides {
+		if got := (Read{Object: &gadget{}, Kind: gadgetKind}).hides(set, of.Schema(), of.TypeRef()); got != c.hides {
 			t.Errorf("%s: %v", name, got)
 		}
-		if (Read{&unstructured.Unstructured{}, gadgetKind}).hides(set, of.Schema(), of.TypeRef()) {
+		if (Read{Object: &unstructured.Unstructured{}, Kind: gadgetKind}).hides(set, of.Schema(), of.TypeRef()) {
 			t.Errorf("%s of an unstructured object", name)
 		}
-		partial := Read{&metav1.PartialObjectMetadata{}, gadgetKind}
+		partial := Read{Object: &metav1.PartialObjectMetadata{}, Kind: gadgetKind}
 		if got, want := partial.hides(set, of.Schema(), of.TypeRef()), c.hides || c.path[0] != "metadata"; got != want {
 			t.Errorf("%s of metadata alone: %v", name, got)
 		}
@@ -90,7 +90,7 @@ func TestHidesOneOfTwo(t *testing.T) {
 		{fieldpath.MakePathOrDie("spec", "blob"), fieldpath.MakePathOrDie("spec", "name")},
 		{fieldpath.MakePathOrDie("spec", "any", "a"), fieldpath.MakePathOrDie("spec", "labels", "a")},
 	} {
-		if !(Read{&gadget{}, gadgetKind}).hides(fieldpath.NewSet(paths[:]...), of.Schema(), of.TypeRef()) {
+		if !(Read{Object: &gadget{}, Kind: gadgetKind}).hides(fieldpath.NewSet(paths[:]...), of.Schema(), of.TypeRef()) {
 			t.Errorf("not hidden: %v", paths)
 		}
 	}

@@ -168,10 +168,16 @@ func isOlder(read client.Object) bool {
 
 func newOlderClient(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
+	return newClientOf(t, config, olderScheme)
+}
+
+// newClientOf returns a client that knows the types of a scheme.
+func newClientOf(t *testing.T, config *rest.Config, scheme *runtime.Scheme) client.Client {
+	t.Helper()
 	config = rest.CopyConfig(config)
 	config.Wrap(apply.RecordExchange)
 	config.ContentType = runtime.ContentTypeJSON // the types have no protocol buffers
-	c, err := client.New(config, client.Options{Scheme: olderScheme})
+	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
