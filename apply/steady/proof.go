@@ -28,11 +28,7 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly 
 	if err != nil {
 		return false, err
 	}
-	wanted, err := schemas.ObjectToTyped(&unstructured.Unstructured{Object: r.Config})
-	if err != nil {
-		return false, err
-	}
-	set, err := fieldsOf(wanted)
+	wanted, set, err := r.typed(schemas)
 	if err != nil {
 		return false, err
 	}
@@ -43,6 +39,19 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly 
 	if !owned.Equals(set) {
 		return false, errors.New("its fields are not those that we own")
 	}
+	if r.setsStringData() {
+		if r, err = r.withoutStringData(read); err != nil {
+			return false, err
+		}
+		if wanted, set, err = r.typed(schemas); err != nil {
+			return false, err
+		}
+	}
+	return r.proveContent(wanted, set, held, read)
+}
+
+// proveContent is the part of the proof after that of the fields: the merge changes nothing.
+func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held value.Value, read Read) (exactly bool, err error) {
 	if read.hides(set, wanted.Schema(), wanted.TypeRef()) {
 		return false, fmt.Errorf("%T may not show all that is stored, or not in the form in which it is; read it as unstructured", read.Object)
 	}
@@ -56,6 +65,14 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly 
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
 	return exactly && len(emptied) == 0, err // in another version others may own less
+}
+
+// typed returns what is applied, and the fields that the server would record for it.
+func (r Request) typed(schemas managedfields.TypeConverter) (wanted *typed.TypedValue, set *fieldpath.Set, err error) {
+	if wanted, err = schemas.ObjectToTyped(&unstructured.Unstructured{Object: r.Config}); err == nil {
+		set, err = fieldsOf(wanted)
+	}
+	return wanted, set, err
 }
 
 // asStored returns the object as the server reads what it stores, by the schema of the wanted
