@@ -2,11 +2,16 @@ package steady
 
 import (
 	"encoding/json"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"coapply.dev/apply/internal/gotypes"
 )
@@ -95,4 +100,25 @@ var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.admissionregistration.v1.NamedRuleWithOperations": {"scope": "*"},
 	"io.k8s.api.admissionregistration.v1.RuleWithOperations":      {"scope": "*"},
 	"io.k8s.api.networking.v1.NetworkPolicyPort":                  {"protocol": "TCP"},
+}
+
+// emptyDefaults are the defaults of empty maps in the server's own kinds, by the path of the map.
+// The server adds each of the default's fields by itself, so it restores the whole default from
+// any part of it. A default of a v1 type does not change.
+var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any{
+	appsv1.SchemeGroupVersion.WithKind("Deployment"): {
+		".spec.strategy": {"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"}},
+	},
+	appsv1.SchemeGroupVersion.WithKind("DaemonSet"): {
+		".spec.updateStrategy": {"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(1)}},
+	},
+}
+
+// notRestored returns the paths at which the object has more than the server's default of an
+// empty map.
+func (r Request) notRestored(emptied []fieldpath.Path, live *typed.TypedValue) []fieldpath.Path {
+	return slices.DeleteFunc(slices.Clone(emptied), func(path fieldpath.Path) bool {
+		restored, ok := emptyDefaults[r.Kind][path.String()]
+		return ok && value.Equals(valueAt(live.AsValue(), path), value.NewValueInterface(restored))
+	})
 }

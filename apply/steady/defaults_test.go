@@ -2,6 +2,7 @@ package steady
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -207,4 +208,24 @@ func TestProveNewerStruct(t *testing.T) {
 	other := read()
 	other.read.Object.(*storagev1.CSINode).Spec.Drivers[0].NodeID = "y" //nolint:forcetypeassert // see above
 	other.wants(t, "it would change")
+}
+
+// TestProveEmptyDefaults: the server restores the default of an empty map, and clears what else nobody owns.
+func TestProveEmptyDefaults(t *testing.T) {
+	apps := schemasOf(t, serverModels(t, "apis/apps/v1"))
+	daemons := strings.NewReplacer("Deployment", "DaemonSet", "strategy", "updateStrategy")
+	prove := func(fields string) (deployment, daemonSet *proofCase) {
+		wanted, live := strategy("{}"), strategy("{type: RollingUpdate, rollingUpdate: {"+fields+"}}")
+		return newProof(t, apps, wanted, live), newProof(t, apps, daemons.Replace(wanted), daemons.Replace(live))
+	}
+	const clears = "nobody owns"
+	for fields, want := range map[string][2]string{
+		"maxSurge: 25%, maxUnavailable: 25%": {"", clears},
+		"maxSurge: 0, maxUnavailable: 1":     {clears, ""},
+		"maxSurge: 25%":                      {clears, clears},
+	} {
+		deployment, daemonSet := prove(fields)
+		deployment.wants(t, want[0])
+		daemonSet.wants(t, want[1])
+	}
 }

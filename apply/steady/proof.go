@@ -60,7 +60,7 @@ func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held
 		return false, err
 	}
 	emptied := emptiedBy(set, wanted.AsValue(), live.AsValue())
-	if len(emptied) > 0 && !allOwned(emptied, live, read) {
+	if cleared := r.notRestored(emptied, live); len(cleared) > 0 && !allOwned(cleared, live, read) {
 		return false, errors.New("it sets nothing of what holds something, and the server clears of it what nobody owns")
 	}
 	exactly, err = r.proveValues(wanted, set, live, read)
