@@ -26,9 +26,24 @@ import (
 // by defaults that the server adds to a value that is owned as a whole. What is not proven is
 // sent.
 //
-// A typed read proves nothing about fields that its Go type does not have, such as those of a
-// newer server: an intent with them is sent each time, until the type is updated or the object
-// is read as unstructured.
+// A typed read of a custom resource hides the form of a value: the server stores the text
+// 2026-01-02T03:04:05.6Z, and the Go type shows 03:04:05Z, as for conditions, or 1 for 1000m. A
+// read proves nothing about such a field, but the answer to our own write does, for the
+// resourceVersion of the answer. So does the answer for an intent that owns nothing, which has no
+// managed fields entry that a read could show. After a restart, and after each write of others,
+// such an intent is sent once more. This needs RecordExchange, or unstructured intents.
+//
+// The stringData of a Secret is proven by the data that the server makes of it, and the empty
+// strategy of a Deployment or DaemonSet by the server's default.
+//
+// Sent each time are:
+//   - an intent with a field that the Go type of a built-in kind does not have, such as a newer
+//     server's, until the type is updated or the object is read as unstructured;
+//   - an intent that sets a map to {} or null in which the object has fields that nobody owns,
+//     such as other defaults, the updateStrategy of a StatefulSet among them (its default
+//     depends on a feature gate), or the defaults of a CustomResourceDefinition;
+//   - stringData with a key that data has too, or beside empty data;
+//   - an intent of the object itself, not of the status subresource, that sets a status.
 //
 // A proof is remembered as a few hashes. If the object has not changed since, a look-up is
 // enough; if others wrote to it, this manager's fields are hashed again. A process that starts
