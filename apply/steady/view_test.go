@@ -114,3 +114,20 @@ func TestShowsStoredForms(t *testing.T) {
 		t.Error("what the schema does not have is shown")
 	}
 }
+
+// TestShowsEmptyStruct: the server's own type without fields stores nothing, whatever the schema allows.
+func TestShowsEmptyStruct(t *testing.T) {
+	of := gadgetType(t)
+	for _, exact := range []bool{true, false} {
+		v, at := view{of.Schema(), map[shown]bool{}}, seen{reflect.TypeFor[gadget](), of.TypeRef(), exact}
+		for _, element := range fieldpath.MakePathOrDie("spec", "free") {
+			at, _ = v.below(at, element)
+		}
+		if at.goType = reflect.TypeFor[struct{}](); v.showsWhole(at) != exact {
+			t.Errorf("exact %v", exact)
+		}
+		if at.goType = reflect.TypeFor[gadgetRule](); v.showsWhole(at) {
+			t.Errorf("a type with fields, exact %v", exact)
+		}
+	}
+}
