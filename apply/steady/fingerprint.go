@@ -101,9 +101,9 @@ func (f *Prints) Of(request Request, read Read, by managedfields.TypeConverter) 
 	if !values.owned(set, content) {
 		return nil, false
 	}
-	print := request.PrintOfVersion(read)
-	print.entry, print.values, print.owners = hash, values.sum, f.ownersIn(read.GetManagedFields())
-	return print, true
+	found := request.PrintOfVersion(read)
+	found.entry, found.values, found.owners = hash, values.sum, f.ownersIn(read.GetManagedFields())
+	return found, true
 }
 
 // ownersIn returns a hash of who owns what, without the times.
