@@ -47,7 +47,7 @@ func (b *Builder[P]) checkPolicy() error {
 		objects = append(objects, o.object)
 	}
 	for _, object := range objects {
-		if kind, err := b.kindOf(object); err != nil || !scheme.Recognizes(kind) {
+		if kind, err := b.kindOf(object); err != nil || !scheme.Recognizes(kind) { //nolint:misspell // its name
 			return err
 		}
 	}

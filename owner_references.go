@@ -5,11 +5,10 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
@@ -72,11 +71,11 @@ func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.
 func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	owners, err := intent.OwnerReferences()
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // Apply reports it
 	}
 	object, err := intent.Object()
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // Apply reports it
 	}
 	i := slices.IndexFunc(owners, func(o metav1ac.OwnerReferenceApplyConfiguration) bool { return ptr.Deref(o.UID, "") == parent.GetUID() })
 	if i < 0 {
