@@ -77,7 +77,8 @@ func (c Conflict) owner() string {
 // describeConflicts returns the causes of a 409 as conflicts, matched against the managed
 // fields of the object read, each with its decision.
 func (c *call) describeConflicts(err error, live *unstructured.Unstructured, ownership fieldowners.Ownership) ([]Conflict, error) {
-	intent := c.intent
+	intent, owned := c.intent, newOwned(ownership, c.intent.object)
+	index := fieldowners.NewIndex(live.Object)
 	var conflicts []Conflict
 	for _, cause := range wire.ConflictCauses(err) {
 		manager, causeErr := fieldowners.ParseCause(cause.Message)
@@ -85,13 +86,15 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured, own
 			return nil, causeErr
 		}
 		conflict := Conflict{Object: intent.ref.as(live), Manager: manager, ServerPath: cause.Field}
-		if path, ok := matchPath(ownership, intent.object, &conflict.Manager, cause.Field); ok {
-			conflict.setPath(path, intent, live, c.config)
+		if path, ok := owned.match(&conflict.Manager, cause.Field); ok {
+			ours, _ := owned.intent.Value(path)
+			theirs, _ := index.Value(path)
+			conflict.setPath(path, ours, theirs, c.config)
 		}
 		if c.decideOn(&conflict); !conflict.Decision.valid() {
 			return nil, fmt.Errorf("the policy's function gave %v for %s: no such decision", conflict.Decision, cause.Field)
 		}
-		if _, set := conflict.Path.Nearest(intent.object); !set && conflict.Decision != Force {
+		if _, set := owned.intent.Nearest(conflict.Path); !set && conflict.Decision != Force {
 			conflict.Decision = Reject // there is nothing to leave out
 		}
 		conflicts = append(conflicts, conflict)
@@ -130,13 +133,11 @@ func (c *call) decideOn(conflict *Conflict) {
 
 // setPath fills in a field and both values, hidden if they must not be shown, and reports
 // whether they are equal.
-func (c *Conflict) setPath(path fieldowners.Path, intent *encodedIntent, live *unstructured.Unstructured, config Config) (equal bool) {
-	c.Path = path
-	c.Ours, _ = path.Value(intent.object)
-	c.Theirs, _ = path.Value(live.Object)
+func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any, config Config) (equal bool) {
+	c.Path, c.Ours, c.Theirs = path, ours, theirs
 	equal = reflect.DeepEqual(c.Ours, c.Theirs)
 	c.Hidden = config.hides(c.Object, path, c.Ours, c.Theirs)
-	if intent.secret() {
+	if isSecret(c.Object) {
 		c.Ours, c.Theirs = fieldowners.Hide(c.Ours), fieldowners.Hide(c.Theirs)
 	}
 	return equal
@@ -144,46 +145,19 @@ func (c *Conflict) setPath(path fieldowners.Path, intent *encodedIntent, live *u
 
 // sameField reports whether both conflicts are about the same field and the same owner.
 func (c Conflict) sameField(other Conflict) bool {
-	return c.ServerPath == other.ServerPath && c.Path.Equal(other.Path) && c.Manager.Name == other.Manager.Name &&
-		c.Manager.Operation == other.Manager.Operation && c.Manager.Subresource == other.Manager.Subresource
+	return c.field() == other.field() && c.Path.Equal(other.Path)
 }
+
+// conflictField is a field as the API server names it, and an owner.
+type conflictField struct {
+	owner
+	serverPath string
+}
+
+func (c Conflict) field() conflictField { return conflictField{ownerOfField(c.Manager), c.ServerPath} }
 
 func (c Conflict) compare(other Conflict) int {
 	return cmp.Or(strings.Compare(c.ServerPath, other.ServerPath), strings.Compare(c.Manager.String(), other.Manager.String()))
-}
-
-// matchPath returns the field that the API server means by serverPath, and completes the
-// manager from its entry. It is a field that the manager owns, preferably one that the intent
-// sets; if no entry has it, as for the owner before-first-apply, it is one that the intent
-// sets. If two fields have this name ({"a.b": 1} and {"a": {"b": 1}}), none is returned.
-func matchPath(ownership fieldowners.Ownership, intent map[string]any, manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {
-	var owned, wanted []fieldowners.Path
-	for _, entry := range ownership.Entries() {
-		if entry.Name != manager.Name || entry.Operation != manager.Operation || entry.Subresource != manager.Subresource {
-			continue
-		}
-		for _, path := range entry.Fields() {
-			if path.ServerString() != serverPath {
-				continue
-			}
-			*manager = entry.Manager
-			owned = append(owned, path)
-			if _, set := path.Nearest(intent); set {
-				wanted = append(wanted, path)
-			}
-		}
-	}
-	if len(wanted) == 0 {
-		wanted = fieldowners.Locate(intent, serverPath)
-	}
-	if len(wanted) == 0 {
-		wanted = owned // a field by the name that it has in the owner's version
-	}
-	wanted = slices.CompactFunc(wanted, fieldowners.Path.Equal)
-	if len(wanted) != 1 {
-		return fieldowners.Path{}, false
-	}
-	return wanted[0], true
 }
 
 // texts returns the conflicts as text for the log, whose sinks do not call String on the items

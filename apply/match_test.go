@@ -14,7 +14,7 @@ func annotated(annotations map[string]any) map[string]any {
 
 // A server's path names a field only when exactly one field of that manager is
 // written so; another manager, operation or subresource is another owner.
-func TestMatchPath(t *testing.T) {
+func TestMatch(t *testing.T) {
 	const dotted = `{"f:metadata":{"f:annotations":{"f:a.b":{}}}}`
 	const nested = `{"f:metadata":{"f:annotations":{"f:a":{"f:b":{}}}}}`
 	const both = `{"f:metadata":{"f:annotations":{"f:a.b":{},"f:a":{"f:b":{}}}}}`
@@ -52,7 +52,7 @@ func TestMatchPath(t *testing.T) {
 			t.Fatal(err)
 		}
 		manager := fieldowners.Manager{Name: "m", Operation: metav1.ManagedFieldsOperationUpdate}
-		path, ok := matchPath(ownership, test.intent, &manager, ".metadata.annotations.a.b")
+		path, ok := newOwned(ownership, test.intent).match(&manager, ".metadata.annotations.a.b")
 		if path.String() != test.want || ok != (test.want != "") {
 			t.Errorf("%s: %v, %v; want %q", name, path, ok, test.want)
 		}

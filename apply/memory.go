@@ -234,7 +234,9 @@ func (c *call) heldAgainst(made concession, before concessions, owners []fieldow
 			continue
 		}
 		conflict := Conflict{Object: c.intent.ref.as(object), Manager: owner, ServerPath: made.conflict.ServerPath}
-		if equal := conflict.setPath(made.conflict.Path, c.intent, object, c.config); equal {
+		ours, _ := made.conflict.Path.Value(c.intent.object)
+		theirs, _ := made.conflict.Path.Value(object.Object)
+		if equal := conflict.setPath(made.conflict.Path, ours, theirs, c.config); equal {
 			return nil
 		}
 		c.decideOn(&conflict)

@@ -46,9 +46,13 @@ func unreadFieldsOf(entries []metav1.ManagedFieldsEntry, manager fieldowners.Man
 
 // namesUnread reports whether a conflict is with an owner whose fields cannot be read.
 func namesUnread(refused error, entries []metav1.ManagedFieldsEntry) bool {
+	asked := map[owner]bool{}
 	for _, cause := range wire.ConflictCauses(refused) {
-		if manager, err := fieldowners.ParseCause(cause.Message); err == nil && unreadFieldsOf(entries, manager) != (unreadFields{}) {
-			return true
+		manager, err := fieldowners.ParseCause(cause.Message)
+		if who := ownerOfField(manager); err == nil && !asked[who] {
+			if asked[who] = true; unreadFieldsOf(entries, manager) != (unreadFields{}) {
+				return true
+			}
 		}
 	}
 	return false

@@ -182,10 +182,13 @@ func (c *call) force(ctx context.Context, live *unstructured.Unstructured, settl
 // merge returns the conflicts found in an answer and those settled before, in the order of the
 // server's paths.
 func merge(settled, found []Conflict) []Conflict {
-	all := slices.Clone(settled)
+	again := map[conflictField][]Conflict{}
 	for _, conflict := range found {
-		all = slices.DeleteFunc(all, conflict.sameField)
+		again[conflict.field()] = append(again[conflict.field()], conflict)
 	}
+	all := slices.DeleteFunc(slices.Clone(settled), func(c Conflict) bool {
+		return slices.ContainsFunc(again[c.field()], c.sameField)
+	})
 	all = append(all, found...)
 	slices.SortStableFunc(all, Conflict.compare)
 	return all

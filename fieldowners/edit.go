@@ -12,7 +12,9 @@ import (
 // Nearest returns the field by which an unstructured object sets a value at p: p itself or, if
 // a value above p is neither map nor list, the path of that value. ok is false if the object
 // sets nothing there.
-func (p Path) Nearest(object any) (nearest Path, ok bool) {
+func (p Path) Nearest(object any) (nearest Path, ok bool) { return p.nearest(object, child) }
+
+func (p Path) nearest(object any, child childOf) (nearest Path, ok bool) {
 	at := object
 	for i, element := range p.elements {
 		found, has := child(at, element)

@@ -1,10 +1,6 @@
 package fieldowners
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 
 	"coapply.dev/fieldowners/internal/notation"
@@ -17,20 +13,24 @@ import (
 // List items are found by their keys in the string.
 func Locate(object any, serverPath string) []Path {
 	var found []Path
-	locate(object, serverPath, nil, &found)
+	locate(object, serverPath, nil, child, &found)
 	return found
 }
 
-func locate(at any, rest string, prefix fieldpath.Path, found *[]Path) {
+func locate(at any, rest string, prefix fieldpath.Path, child childOf, found *[]Path) {
 	if rest == "" {
 		*found = append(*found, Path{elements: prefix.Copy()})
 		return
 	}
 	switch parent := at.(type) {
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(parent)) {
-			if after, is := strings.CutPrefix(rest, "."+name); is {
-				locate(parent[name], after, append(prefix, fieldpath.PathElement{FieldName: &name}), found)
+		for end := 1; rest[0] == '.' && end <= len(rest); end++ {
+			if end < len(rest) && rest[end] != '.' && rest[end] != '[' {
+				continue // no name ends here
+			}
+			name := rest[1:end]
+			if below, has := parent[name]; has {
+				locate(below, rest[end:], append(prefix, fieldpath.PathElement{FieldName: &name}), child, found)
 			}
 		}
 	case []any:
@@ -38,7 +38,7 @@ func locate(at any, rest string, prefix fieldpath.Path, found *[]Path) {
 		// differently; items with these are not found. Nor is one by a text that names none.
 		element, after, _ := notation.First(rest)
 		if item, has := child(parent, element); has {
-			locate(item, after, append(prefix, element), found)
+			locate(item, after, append(prefix, element), child, found)
 		}
 	}
 }

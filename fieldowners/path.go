@@ -117,7 +117,12 @@ func (p Path) Elements() []Element {
 //
 // An item of an associative list is found by its key fields. An item that lacks a key field, as
 // it may in an intent if the server defaults the field, is found if no other item can be meant.
-func (p Path) Value(object any) (found any, ok bool) {
+func (p Path) Value(object any) (found any, ok bool) { return p.value(object, child) }
+
+// childOf finds a child of a map or list.
+type childOf func(parent any, element fieldpath.PathElement) (any, bool)
+
+func (p Path) value(object any, child childOf) (found any, ok bool) {
 	found = object
 	for _, element := range p.elements {
 		if found, ok = child(found, element); !ok {
