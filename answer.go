@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
 )
 
 // exchange is what one call of the drop-in client has found out about the object. client.Apply
@@ -82,10 +84,12 @@ type unstructuredConfig interface {
 
 // explain adds the server's answer to a typed error that does not wrap it, such as that about
 // an object with another uid, so that errors.As also finds what client.Apply would have
-// returned.
+// returned. The NotFound with which the server refused a write to an object that exists stays
+// out: the caller would take the object for gone.
 func (e *exchange) explain(err error) error {
 	var status apierrors.APIStatus
-	if e.err == nil || errors.As(err, &status) {
+	switch {
+	case e.err == nil, errors.As(err, &status), errors.Is(err, apply.ErrRefused) && apierrors.IsNotFound(e.err):
 		return err
 	}
 	return &answeredError{err, e.err}

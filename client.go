@@ -29,7 +29,8 @@ import (
 //   - client.FieldOwner applies under another name, with this policy.
 //   - client.DryRunAll changes nothing, and returns what Apply would return.
 //   - Errors are those of package apply, and errors.As finds the API server's answer in them,
-//     so apierrors.IsConflict and the like work.
+//     so apierrors.IsConflict and the like work. A NotFound says that a live read found no object:
+//     a 404 about anything else, such as a missing subresource, is a RefusedError.
 //
 // A configuration that the server accepts and an Applier would refuse is sent as it is, in the
 // object's lane: one with a resourceVersion, one of the object itself that sets a status, one

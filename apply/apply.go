@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"coapply.dev/apply/internal/wire"
@@ -289,10 +290,12 @@ func (c *call) try(ctx context.Context, settled settlement, settling bool) (land
 func (c *call) classify(ctx context.Context, err error) error {
 	through := c.intent.Subresource
 	switch {
-	case errors.Is(err, errAbsent), through != "" && wire.IsAbsent(err, c.ref.Name):
+	case errors.Is(err, errAbsent):
 		return errAbsent
-	case through != "" && apierrors.IsNotFound(err):
+	case through != "" && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		err = fmt.Errorf("is there a subresource %q of this kind? %w", through, err)
+	case through != "" && apierrors.IsNotFound(err): // checked by a live read
+		return errAbsent
 	case through != "" && apierrors.IsBadRequest(err):
 		err = fmt.Errorf("a subresource with a kind of its own, as scale has, takes that kind as Intent.Body: %w", err)
 	}

@@ -48,7 +48,7 @@ func TestBefore(t *testing.T) {
 
 // TestSubresourceErrorsSayMore: what a 404 and a 400 may mean there.
 func TestSubresourceErrorsSayMore(t *testing.T) {
-	const isThere, takesBody = `is there a subresource "status" of this kind?`, "takes that kind as Intent.Body"
+	const isThere, takesBody = `its kind may have no subresource "status"`, "takes that kind as Intent.Body"
 	config := appsv1ac.Deployment("web", "shop").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
 	for reason, c := range map[string]struct {
 		subresource string
@@ -61,12 +61,16 @@ func TestSubresourceErrorsSayMore(t *testing.T) {
 		"404 of the object": {"", apierrors.NewNotFound(deployments, ""), ""},
 		"400 of the object": {"", apierrors.NewBadRequest("wrong kind"), ""},
 	} {
-		_, err := newScript(t, []step{{"PATCH", fail(c.err)}}).applier(force, nil).
+		steps := []step{{"PATCH", fail(c.err)}}
+		if apierrors.IsNotFound(c.err) {
+			steps = append(steps, step{"GET", ok(web("uid-1", "7"))})
+		}
+		_, err := newScript(t, steps).applier(force, nil).
 			Apply(t.Context(), apply.Intent{Config: config, Subresource: c.subresource})
 		if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want it to say %q", reason, err, c.says)
 		}
-		for _, hint := range []string{"is there a subresource", takesBody} {
+		for _, hint := range []string{isThere, takesBody} {
 			if c.says == "" && strings.Contains(err.Error(), hint) {
 				t.Errorf("%s: it says %q: %v", reason, hint, err)
 			}

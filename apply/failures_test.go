@@ -38,7 +38,6 @@ func TestFailures(t *testing.T) {
 		"too large":           one("413", apply.ErrRefused, fail(tooLarge)),
 		"invalid":             one("422, not for the uid", apply.ErrRefused, fail(invalid)),
 		"forbidden":           one("403", apply.ErrRefused, fail(apierrors.NewForbidden(deployments, "web", errors.New("no")))),
-		"no namespace":        one("404", apply.ErrRefused, notFound()),
 		"internal error":      one("a failed webhook, for example", apply.ErrRetryable, fail(apierrors.NewInternalError(errors.New("webhook")))),
 		"timeout":             one("504 without Retry-After", apply.ErrRetryable, fail(timeout)),
 		"unavailable":         one("503 without Retry-After", apply.ErrRetryable, fail(unavailable)),
@@ -51,6 +50,10 @@ func TestFailures(t *testing.T) {
 		"broken off":          one("the answer to an apply that landed", apply.ErrRetryable, brokenOff),
 		"not JSON":            one("the answer to an apply that landed", apply.ErrRetryable, html(http.StatusOK)),
 		"bad gateway":         one("a proxy answers in HTML", apply.ErrRetryable, html(http.StatusBadGateway)),
+		"no namespace": {
+			reason: "the API server answers 404 to the apply, and to the read after it", attempts: 1, err: apply.ErrRefused,
+			steps: []step{{"PATCH", notFound()}, {"GET", notFound()}},
+		},
 		"it passes": {
 			reason: "what failed for the moment is tried again", attempts: 3, action: apply.Configured,
 			steps: []step{{"PATCH", breaks(syscall.ECONNRESET)}, {"PATCH", stale()}, {"PATCH", ok(web("uid-1", "7"))}},

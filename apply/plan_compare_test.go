@@ -139,7 +139,7 @@ func TestPlanOfASecretTellsWhatExists(t *testing.T) {
 // give up too much of.
 func TestPlanWithoutAnObject(t *testing.T) {
 	status := appsv1ac.Deployment("web", "shop").WithStatus(appsv1ac.DeploymentStatus().WithReplicas(1))
-	s := newScript(t, []step{{"GET", notFound()}, {"PATCH", at("/status", notFound())}})
+	s := newScript(t, []step{{"GET", notFound()}, {"PATCH", at("/status", notFound())}, {"GET", notFound()}})
 	plan, err := s.planner(apply.Config{}, true).Plan(t.Context(), apply.Intent{Config: status, Subresource: "status"})
 	if err != nil || plan.Action != apply.Absent || plan.Object.UID != "" {
 		t.Errorf("%+v, %v; want none to apply to", plan, err)

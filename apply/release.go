@@ -185,6 +185,7 @@ func (c *call) dropEntry(ctx context.Context, live *unstructured.Unstructured) e
 	c.exchange.Calling()
 	err = c.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(c.config.FieldManager))
 	c.exchange.Called(err)
+	err = c.checkNotFound(ctx, "", err)
 	c.log.V(1).Info("took an entry out of the managed fields", "subresource", c.intent.Subresource, "pinnedTo", live.GetResourceVersion(), "error", err)
 	if err == nil {
 		c.ref.ResourceVersion = answer.GetResourceVersion()

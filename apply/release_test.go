@@ -79,7 +79,7 @@ func TestRelease(t *testing.T) {
 		},
 		"deleted meanwhile, of a subresource": {
 			object: webAt("uid-1"), want: apply.Absent, attempts: 1,
-			steps: []step{{"GET", ok(ours("uid-1", "7", "", "status"))}, {"PATCH uid=uid-1", notFound()}},
+			steps: []step{{"GET", ok(ours("uid-1", "7", "", "status"))}, {"PATCH uid=uid-1", notFound()}, {"GET", notFound()}},
 		},
 		"recreated meanwhile": {
 			object: webAt(""), err: apply.ErrUIDMismatch, attempts: 1,

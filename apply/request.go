@@ -39,6 +39,7 @@ func (c *call) send(ctx context.Context, r request) (*answer, error) {
 	decoded, err := c.apply(ctx, r.form, config, r.force)
 	err = withoutValues(c.ref, err) // before it is logged
 	c.exchange.Called(err)
+	err = c.checkNotFound(ctx, r.form.Subresource, err)
 	c.log.V(1).Info("sent an apply", "attempt", c.outcome.Attempts, "force", r.force, "pinnedTo", r.pin.resourceVersion, "error", err)
 	switch {
 	case err != nil && c.exchange.LastAnswer().Status != 0: // it landed, and the client cannot read how
@@ -148,6 +149,9 @@ func (c *call) readLive(ctx context.Context) (*unstructured.Unstructured, error)
 	c.exchange.Calling()
 	err := read()
 	c.exchange.Called(err)
+	if c.intent.hasBody() {
+		err = c.checkNotFound(ctx, c.intent.Subresource, err)
+	}
 	if wire.IsAbsent(err, c.ref.Name) {
 		return nil, errAbsent
 	}

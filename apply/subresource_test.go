@@ -34,7 +34,7 @@ func TestSubresources(t *testing.T) {
 		},
 		"of an absent object": {
 			reason: "there is nothing to create: the object is waited for", intent: status,
-			steps: []step{{"PATCH", notFound()}}, attempts: 1, action: apply.Absent,
+			steps: []step{{"PATCH", notFound()}, {"GET", notFound()}}, attempts: 1, action: apply.Absent,
 		},
 		"of an object that went while a conflict was settled": {
 			reason: "there is nothing to create then, either", intent: status, policy: force,
@@ -42,7 +42,7 @@ func TestSubresources(t *testing.T) {
 		},
 		"of an object that went": {
 			reason: "the object that was meant is gone", intent: pinned,
-			steps: []step{{"PATCH uid=uid-1", notFound()}}, attempts: 1, err: apply.ErrUIDMismatch,
+			steps: []step{{"PATCH uid=uid-1", notFound()}, {"GET", notFound()}}, attempts: 1, err: apply.ErrUIDMismatch,
 		},
 		"status, with a body": {
 			reason: "a kind of its own says what its fields are",
@@ -51,7 +51,7 @@ func TestSubresources(t *testing.T) {
 		},
 		"that there is not": {
 			reason: "a missing subresource is no missing object", intent: status,
-			steps: []step{{"PATCH", fail(noSuch)}}, attempts: 1, err: apply.ErrRefused,
+			steps: []step{{"PATCH", fail(noSuch)}, {"GET", ok(web("uid-1", "7"))}}, attempts: 1, err: apply.ErrRefused,
 		},
 		"a field of ours, by Apply of the object": {
 			reason: "only an apply of the object takes over what was applied through a subresource", intent: status,

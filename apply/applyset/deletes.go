@@ -64,7 +64,7 @@ func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
 			return
 		case apierrors.IsNotFound(err):
 			return
-		case !apply.IsStaleWrite(err):
+		case !apply.IsStaleWrite(err) && !errors.Is(err, apply.ErrUIDMismatch):
 			p.fail(ctx, ref, fmt.Errorf("deleting it: %w", err))
 			return
 		}
@@ -81,10 +81,11 @@ func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	object.SetGroupVersionKind(ref.GroupVersionKind)
 	p.sets.members.Wrote(ref) // it may be emitted again at once
-	return p.sets.members.Client().Delete(ctx, object,
+	err := p.sets.members.Client().Delete(ctx, object,
 		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground),
 		client.DisableReadYourWritesConsistency) // otherwise the client begins to watch the kind's metadata
+	return apply.CheckNotFound(ctx, p.sets.members.Config().LiveReader, ref, "", err)
 }
 
 // judgeAgain reports whether a member that changed after it was judged is still to be deleted,

@@ -53,7 +53,7 @@ func TestPruneRequests(t *testing.T) {
 		},
 		"gone already": {
 			reason: "nothing to tell",
-			steps:  []step{{lists, page("", member("b"))}, {reads, read}, {deletes("b"), fail(gone)}},
+			steps:  []step{{lists, page("", member("b"))}, {reads, read}, {deletes("b"), fail(gone)}, {"GET configmaps/b", fail(gone)}},
 		},
 		"recreated": {
 			reason: "a read tells what a 409 is",

@@ -51,7 +51,7 @@ var answers = map[string]struct {
 	"TooLargeForStorage":   {"500 with an empty reason", applytest.TooLargeForStorage(), apply.ErrRefused, apply.ErrRefused, apply.ErrRefused},
 	"Forbidden":            {"403", applytest.Forbidden(), apply.ErrRefused, apply.ErrRefused, apply.ErrRefused},
 	"NamespaceTerminating": {"403", applytest.NamespaceTerminating(), apply.ErrRefused, apply.ErrRefused, errNone},
-	"NotFound":             {"404", applytest.NotFound(), apply.ErrRefused, apply.ErrRefused, errNotFound},
+	"NotFound":             {"404", applytest.NotFound(), apply.ErrRefused, apply.ErrRefused, apply.ErrRefused},
 	"TooManyRequests":      {"429", applytest.TooManyRequests(2 * time.Second), apply.ErrRetryable, apply.ErrRetryable, apply.ErrRetryable},
 	"ServerTimeout":        {"500", applytest.ServerTimeout(), apply.ErrRetryable, apply.ErrRetryable, apply.ErrRetryable},
 	"Unavailable":          {"503", applytest.Unavailable(), apply.ErrRetryable, apply.ErrRetryable, apply.ErrRetryable},

@@ -90,7 +90,8 @@ func NamespaceTerminating() Answer {
 }
 
 // NotFound is the 404 of an absent object, or for a creation, also by apply, of an absent
-// namespace: apply.ErrRefused, or, if the read for MustExist gets it, the outcome Absent.
+// namespace: apply.ErrRefused, or, if the read for MustExist gets it, the outcome Absent. A write
+// that gets it is followed by a read, as a 404 does not say that the object is gone.
 func NotFound() Answer {
 	return fromServer("NotFound", nil, func(made call) *apierrors.StatusError {
 		if made.Subresource == "" && (made.Verb == VerbCreate || made.Verb == VerbApply) {

@@ -180,7 +180,7 @@ func (t *Transfer) write(ctx context.Context, state *found) (undo *Transfer, err
 // classify returns the typed error of a write. NotFound means that the object was deleted since
 // it was read.
 func (t *Transfer) classify(ctx context.Context, err error) error {
-	if apierrors.IsNotFound(err) {
+	if err = apply.CheckNotFound(ctx, t.applier.Config().LiveReader, t.object, "", err); apierrors.IsNotFound(err) {
 		return &apply.UIDMismatchError{Object: t.object, Err: errAbsent}
 	}
 	return apply.Classify(ctx, t.object, err)

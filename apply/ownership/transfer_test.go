@@ -101,7 +101,7 @@ func TestTransferDo(t *testing.T) {
 		},
 		"deleted before the write": {
 			reason: "a patch creates nothing",
-			steps:  []step{read, {patchTo("7"), refGone}}, err: apply.ErrUIDMismatch, undo: -1,
+			steps:  []step{read, {patchTo("7"), refGone}, {"GET", refGone}}, err: apply.ErrUIDMismatch, undo: -1,
 		},
 		"deleted before the second read": {
 			reason: "a patch creates nothing",

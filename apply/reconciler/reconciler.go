@@ -346,12 +346,10 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	if err != nil {
 		return 0, fmt.Errorf("status: %w", err)
 	}
-	err = r.land(ctx, parent, report)
+	gone, err := r.land(ctx, parent, report)
 	switch {
-	case apierrors.IsNotFound(err), errors.Is(err, apply.ErrUIDMismatch): // Gone follows, or the next parent
-		if !apierrors.IsUnexpectedServerError(err) { // which a kind without a status subresource answers
-			r.deleted.Put(parent.GetUID(), struct{}{})
-		}
+	case gone: // Gone follows, or the next parent
+		r.deleted.Put(parent.GetUID(), struct{}{})
 		return 0, nil
 	case err != nil:
 		return 0, fmt.Errorf("status: %w", err)
@@ -362,23 +360,27 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	return report.After, err
 }
 
-// land writes the status, pinned to the parent's uid.
-func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) error {
+// land writes the status, pinned to the parent's uid, and reports whether the parent is gone.
+func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) (gone bool, err error) {
 	switch {
 	case report.Change != nil && report.Apply != nil:
-		return errors.New("the report has both Change and Apply")
+		return false, errors.New("the report has both Change and Apply")
 	case report.Change != nil && r.Updater == nil:
-		return errors.New("Change needs an Updater")
+		return false, errors.New("Change needs an Updater")
 	case report.Change != nil:
-		_, err := update.Status(ctx, r.Updater, parent, report.Change)
-		return err
+		var changeErr error // whatever it is, it is not about the parent's existence
+		_, err = update.Status(ctx, r.Updater, parent, func(parent P) error {
+			changeErr = report.Change(parent)
+			return changeErr
+		})
+		return changeErr == nil && (apierrors.IsNotFound(err) || errors.Is(err, apply.ErrUIDMismatch)), err
 	case report.Apply != nil:
 		outcome, err := r.Applier.Apply(ctx, apply.Intent{Config: report.Apply, Subresource: statusPart, UID: parent.GetUID()})
 		of := trouble{parent.GetUID(), statusPart, "errors"}
 		outcomes := []apply.Outcome{outcome}
 		r.tell(parent, Applied{Outcomes: outcomes, Errs: []error{err}}, r.news.isNew(of, err))
 		r.tellUnread(trouble{parent.GetUID(), statusPart, "unread"}, parent, outcomes)
-		return err
+		return errors.Is(err, apply.ErrUIDMismatch), err
 	}
-	return nil
+	return false, nil
 }

@@ -152,8 +152,10 @@ func TestParentThatTheCacheStillHas(t *testing.T) {
 			w.must(err)
 			reconcileOnce := func() string {
 				w.happened = nil
-				_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}})
-				w.must(err)
+				result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}})
+				if isRefused := errors.Is(err, apply.ErrRefused) || result.RequeueAfter > 0; isRefused != (test.want != "" && w.cached.UID != "uid-2") || err != nil && !isRefused {
+					t.Error(err)
+				}
 				return w.String()
 			}
 			if got := reconcileOnce(); got != "emit, apply a, apply b, apply status" {

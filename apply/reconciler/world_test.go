@@ -44,6 +44,7 @@ type world struct {
 	events *events.FakeRecorder
 	fails  map[string]error // by what happened: the answer of that request
 	more   []apply.Intent   // emitted as well
+	isGone bool             // a write was answered with a 404, and live reads are
 }
 
 // happened is what happened, in order.
@@ -89,6 +90,12 @@ func (w *world) fake(object parentType) client.WithWatch {
 		builder.WithObjects(object)
 	}
 	return interceptor.NewClient(builder.Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if w.isGone {
+				return notFound()
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
 			return w.serve("PUT", func() error { return c.Update(ctx, o, opts...) })
 		},
@@ -118,6 +125,7 @@ func (w *world) fake(object parentType) client.WithWatch {
 func (w *world) serve(request string, pass func() error) error {
 	w.note(request)
 	if err := w.fails[request]; err != nil {
+		w.isGone = w.isGone || apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
 		return err
 	}
 	return pass()

@@ -46,7 +46,8 @@
 //     keeps the live ones, while a partial list, such as that of a stripped cache, would erase
 //     the entries of others.
 //  7. Only a stale write is retried. Every other error ends the call: those of the API server
-//     as apply.Classify returns them, NotFound as it is (apierrors.IsNotFound).
+//     as apply.Classify returns them, NotFound as it is (apierrors.IsNotFound),
+//     if a live read shows that the object does not exist.
 //  8. An object recreated under the same name is not touched: apply.ErrUIDMismatch. For
 //     RemoveFinalizer an absent object is a success.
 //  9. The error is an ExhaustedError when the backoff allows no further attempt, and an

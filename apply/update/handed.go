@@ -2,10 +2,11 @@ package update
 
 import (
 	"context"
+	"errors"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
 )
 
@@ -38,7 +39,7 @@ func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructu
 	}
 	log := c.attempted(this, handed).WithValues("unread", true)
 	stale, err = c.send(ctx, log, this, handed, object, wanted)
-	if stale || apierrors.IsNotFound(err) {
+	if stale || errors.Is(err, apply.ErrUIDMismatch) {
 		return false, stale, nil
 	}
 	if err == nil {

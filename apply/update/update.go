@@ -45,7 +45,7 @@ func (u *Updater) put(ctx context.Context, object *unstructured.Unstructured, ty
 	if typed {
 		options = append(options, client.DisableReadYourWritesConsistency)
 	}
-	return u.config.Client.Update(ctx, object, options...)
+	return u.checkNotFound(ctx, object, "", u.config.Client.Update(ctx, object, options...))
 }
 
 func (u *Updater) putStatus(ctx context.Context, object *unstructured.Unstructured, typed bool) error {
@@ -53,5 +53,12 @@ func (u *Updater) putStatus(ctx context.Context, object *unstructured.Unstructur
 	if typed {
 		options = append(options, client.DisableReadYourWritesConsistency)
 	}
-	return u.config.Client.Status().Update(ctx, object, options...)
+	return u.checkNotFound(ctx, object, "status", u.config.Client.Status().Update(ctx, object, options...))
+}
+
+func (u *Updater) checkNotFound(ctx context.Context, object *unstructured.Unstructured, subresource string, err error) error {
+	written := apply.ObjectRef{
+		GroupVersionKind: object.GroupVersionKind(), NamespacedName: client.ObjectKeyFromObject(object), UID: object.GetUID(),
+	}
+	return apply.CheckNotFound(ctx, u.config.LiveReader, written, subresource, err)
 }

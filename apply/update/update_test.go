@@ -93,8 +93,13 @@ func TestDo(t *testing.T) {
 	}, {
 		name:   "deleted before the write",
 		reason: "there is nothing to change",
+		puts:   []answer{with(notFound())}, gets: []answer{stored, with(notFound())},
+		mutate: label, sent: "GET PUT GET", attempts: 1, err: notFound(), result: "NotFound",
+	}, {
+		name:   "a 404 of an object that exists",
+		reason: "only a read shows that an object is gone",
 		puts:   []answer{with(notFound())},
-		mutate: label, sent: "GET PUT", attempts: 1, err: notFound(), result: "NotFound",
+		mutate: label, sent: "GET PUT GET", attempts: 1, err: apply.ErrRefused, result: "Refused",
 	}, {
 		name:   "deleted before the retry",
 		reason: "deletion is noticed by the read",

@@ -75,7 +75,7 @@ func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *core
 	if now.UID != box.UID || now.Generation != box.Generation || service.DeletionTimestamp != nil {
 		return nil
 	}
-	_, err := setup.DeleteAsRead(ctx, n.client, service)
+	_, err := setup.DeleteAsRead(ctx, n.client, n.live, service)
 	return err
 }
 

@@ -123,5 +123,5 @@ func (w workload) removePod(ctx context.Context, pod *corev1.Pod) error {
 	if err := w.releasePod(ctx, pod); err != nil {
 		return err
 	}
-	return setup.Delete(ctx, w.client, pod, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return setup.Delete(ctx, w.client, w.live, pod, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
 }

@@ -28,7 +28,7 @@ func (w workload) cleanup(ctx context.Context, box *v1alpha1.Devbox) (done bool,
 	ours := metav1.IsControlledBy(&deployment, box)
 	switch {
 	case ours && deployment.DeletionTimestamp == nil:
-		err = setup.Delete(ctx, w.client, &deployment, client.PropagationPolicy(metav1.DeletePropagationForeground))
+		err = setup.Delete(ctx, w.client, w.live, &deployment, client.PropagationPolicy(metav1.DeletePropagationForeground))
 	case !ours: // gone, or someone else's by now
 		kept, err = w.deleteReplicaSets(ctx, box, deployment.UID)
 	}
@@ -79,7 +79,7 @@ func (w workload) deleteReplicaSets(ctx context.Context, box *v1alpha1.Devbox, t
 		if kept[set.UID] || !isOwnSet(box, set) {
 			continue
 		}
-		if err := setup.Delete(ctx, w.client, set, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		if err := setup.Delete(ctx, w.client, w.live, set, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 			return nil, err
 		}
 	}

@@ -57,5 +57,5 @@ func (c cleanup) deleteQuota(ctx context.Context, license *v1alpha1.License, nam
 	case !metav1.IsControlledBy(&quota, license):
 		return nil // it is someone else's
 	}
-	return setup.Delete(ctx, c.client, &quota)
+	return setup.Delete(ctx, c.client, c.live, &quota)
 }

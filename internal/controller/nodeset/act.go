@@ -37,7 +37,7 @@ func (r result) after(d *decision) time.Duration {
 func (n nodeSets) carryOut(ctx context.Context, set *v1alpha1.NodeSet, d *decision) result {
 	var changed atomic.Bool
 	removeErrs := inBatches(len(d.remove), func(i int) error {
-		asDecided, err := setup.DeleteAsRead(ctx, n.client, d.remove[i])
+		asDecided, err := setup.DeleteAsRead(ctx, n.client, n.live, d.remove[i])
 		if !asDecided && err == nil { // it has changed, or is another one: that is decided anew
 			changed.Store(true)
 		}

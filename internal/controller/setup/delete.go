@@ -2,24 +2,27 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
 )
 
 // Delete deletes the very object that was decided upon, by its uid. That it is gone, or that what has its name now is
-// another one, is success.
-func Delete(ctx context.Context, c client.Client, object client.Object, options ...client.DeleteOption) error {
+// another one, is success. A 404 is checked by a live read.
+func Delete(ctx context.Context, c client.Client, live client.Reader, object client.Object, options ...client.DeleteOption) error {
 	uid := object.GetUID()
-	_, err := remove(ctx, c, object, append(options, client.Preconditions{UID: &uid})...)
+	_, err := remove(ctx, c, live, object, append(options, client.Preconditions{UID: &uid})...)
 	return err
 }
 
 // DeleteAsRead deletes an object if nobody has written to it since it was read, and reports whether that is so.
-func DeleteAsRead(ctx context.Context, c client.Client, object client.Object) (asRead bool, err error) {
+func DeleteAsRead(ctx context.Context, c client.Client, live client.Reader, object client.Object) (asRead bool, err error) {
 	uid, version := object.GetUID(), object.GetResourceVersion()
-	return remove(ctx, c, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	return remove(ctx, c, live, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 }
 
 // remove takes the 409 with which a delete answers a uid or a resourceVersion that does not match for no error.
@@ -28,13 +31,15 @@ func DeleteAsRead(ctx context.Context, c client.Client, object client.Object) (a
 // if the watch ends and the next list shows nothing of the object any more; and it would begin to watch a kind that is
 // not cached, which the manager may have no right to. So the cache may have the object for a while yet, and a reconciler
 // that deletes it again finds it gone.
-func remove(ctx context.Context, c client.Client, object client.Object, options ...client.DeleteOption) (found bool, err error) {
+func remove(ctx context.Context, c client.Client, live client.Reader, object client.Object, options ...client.DeleteOption) (found bool, err error) {
+	kind, _ := c.GroupVersionKindFor(object)
+	ref := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object), UID: object.GetUID()}
 	err = c.Delete(ctx, object, append(options, client.DisableReadYourWritesConsistency)...)
+	err = apply.CheckNotFound(ctx, live, ref, "", err)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), errors.Is(err, apply.ErrUIDMismatch):
 		return false, nil
 	case err != nil:
-		kind, _ := c.GroupVersionKindFor(object)
 		return false, fmt.Errorf("deleting %s %s: %w", kind.Kind, object.GetName(), err)
 	}
 	return true, nil

@@ -33,13 +33,13 @@ func TestDelete(t *testing.T) {
 			},
 		})
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "7"}}
-		if err := Delete(t.Context(), c, pod, client.GracePeriodSeconds(0)); !errors.Is(err, test.want) {
+		if err := Delete(t.Context(), c, c, pod, client.GracePeriodSeconds(0)); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.reason, err, test.want)
 		}
 		if *sent.Preconditions.UID != "u" || *sent.GracePeriodSeconds != 0 || !sent.DisableReadYourWritesConsistency {
 			t.Errorf("%s: sent with %+v", test.reason, sent)
 		}
-		asRead, err := DeleteAsRead(t.Context(), c, pod)
+		asRead, err := DeleteAsRead(t.Context(), c, c, pod)
 		if !errors.Is(err, test.want) || asRead != (test.answer == nil) {
 			t.Errorf("%s: as read: %t, %v, want %v", test.reason, asRead, err, test.want)
 		}
