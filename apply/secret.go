@@ -3,11 +3,13 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
@@ -36,6 +38,36 @@ var quotesNoValues = []metav1.StatusReason{
 	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable,
 }
 
+// deniedBy follows the name of what denied a request, and is followed by its text.
+const deniedBy = "denied"
+
+// quoteNoValue are the causes of a 422 whose messages the API server's validation makes without
+// the value.
+var quoteNoValue = []metav1.CauseType{
+	metav1.CauseTypeFieldValueRequired, metav1.CauseType(field.ErrorTypeForbidden),
+	metav1.CauseType(field.ErrorTypeTooLong), metav1.CauseType(field.ErrorTypeTooMany),
+}
+
+// afterValue are endings of other messages of validation, which come after the value.
+var afterValue = []string{": field is immutable"}
+
+// denier is how the API server names the webhook or the admission policy that denied a request, also in an answer
+// whose values are hidden already.
+var denier = regexp.MustCompile(`^(?:secrets "[^"]*" is forbidden: |HTTP \d+ \w* ?)?(admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') $`)
+
+// whyInvalid returns the message of a cause without the value; Hidden if it may quote that.
+func whyInvalid(cause metav1.StatusCause) string {
+	if slices.Contains(quoteNoValue, cause.Type) {
+		return cause.Message
+	}
+	for _, ending := range afterValue {
+		if strings.HasSuffix(cause.Message, ending) {
+			return string(fieldowners.Hidden) + ending
+		}
+	}
+	return string(fieldowners.Hidden)
+}
+
 // withoutValues returns the error of a write to a Secret without the server's free text where
 // that may quote values; the class of the error stays.
 func withoutValues(object ObjectRef, err error) error {
@@ -43,17 +75,27 @@ func withoutValues(object ObjectRef, err error) error {
 	if !isSecret(object) || !errors.As(err, &answer) {
 		return err
 	}
-	denied := strings.Contains(answer.ErrStatus.Message, "denied") // of a webhook or an admission policy
+	by, _, denied := strings.Cut(answer.ErrStatus.Message, deniedBy) // by a webhook or an admission policy, whose name comes first
 	if !denied && slices.Contains(quotesNoValues, answer.ErrStatus.Reason) {
 		return err
 	}
 	status := answer.ErrStatus.DeepCopy()
 	status.Message = strings.TrimSpace(fmt.Sprintf("HTTP %d %s%s", status.Code, status.Reason, wire.RefusedBy500(*status)))
+	if named := denier.FindStringSubmatch(by); denied && named != nil {
+		status.Message += " " + named[1] + " denied the request"
+	}
 	if status.Details != nil {
 		var fields []string
 		for i := range status.Details.Causes {
-			status.Details.Causes[i].Message = string(fieldowners.Hidden)
-			fields = append(fields, status.Details.Causes[i].Field)
+			cause := &status.Details.Causes[i]
+			where := cause.Field
+			if cause.Message = string(fieldowners.Hidden); !denied {
+				cause.Message = whyInvalid(answer.ErrStatus.Details.Causes[i])
+			}
+			if cause.Message != string(fieldowners.Hidden) {
+				where += ": " + cause.Message
+			}
+			fields = append(fields, where)
 		}
 		status.Message += " " + strings.Join(fields, ", ")
 	}

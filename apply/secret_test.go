@@ -80,7 +80,7 @@ func TestSecretValuesAreNotShown(t *testing.T) {
 		"denied": {
 			steps: []step{{"PATCH", fail(apierrors.NewForbidden(corev1.Resource("secrets"), "web",
 				errors.New(`admission webhook "policy.example.com" denied the request: `+ourPassword+` is too weak`)))}},
-			says: "HTTP 403 Forbidden (the server's message is hidden",
+			says: `HTTP 403 Forbidden admission webhook "policy.example.com" denied the request (the server's message is hidden`,
 		},
 		"gone": {steps: slices.Repeat([]step{{"PATCH", breaks(http.ErrHandlerTimeout)}}, 3), says: "http: Handler timeout"},
 	} {
