@@ -1,8 +1,9 @@
 package apply_test
 
 import (
-	"errors"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"coapply.dev/apply"
 )
@@ -37,7 +38,7 @@ func TestBirthOfOne(t *testing.T) {
 		},
 		"must exist, and the cache is broken": {
 			reason: "that is not for Belongs to judge",
-			intent: mustExist, cache: cache{err: errors.New("the cache is not started")},
+			intent: mustExist, cache: cache{err: apierrors.NewBadRequest("the cache is broken")},
 			err: apply.ErrRefused,
 		},
 	})

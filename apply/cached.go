@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/internal/wire"
 )
 
 // cacheReads reads a cache without being held up by it. An informer whose list or watch is
@@ -61,7 +63,11 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 			reads.failed.Delete(kind)
 		}
 		return err
-	case ctx.Err() != nil || reading.Err() == nil && !apierrors.IsForbidden(err):
+	case ctx.Err() != nil:
+		return err
+	case reading.Err() == nil && !isAnswer(err): // of the cache itself: no informer of the kind, or none in the namespace
+		return errNotCached
+	case reading.Err() == nil && !apierrors.IsForbidden(err):
 		return err
 	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // a read that waits for a write of ours, or is slow
 		return errNotCached
@@ -72,6 +78,13 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 			"resource", c.resource())
 	}
 	return errNotCached
+}
+
+// isAnswer reports whether an error is an answer of the API server, or of the way to it.
+func isAnswer(err error) bool {
+	var status apierrors.APIStatus
+	_, retryable := wire.RetryAfter(err)
+	return retryable || errors.As(err, &status)
 }
 
 // resource returns the resource as rights name it, such as deployments.apps.

@@ -113,9 +113,10 @@ func TestMustExist(t *testing.T) {
 			err: apply.ErrRefused,
 		},
 		"broken cache": {
-			reason: "typed as any other error",
+			reason: "the API server answers instead",
 			intent: partial, cache: cache{err: errors.New("the cache is not started")},
-			err: apply.ErrRefused,
+			steps:  []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "7"))}},
+			action: apply.Unchanged, attempts: 1,
 		},
 	})
 }
@@ -128,7 +129,7 @@ func TestMustExistSaysWhy(t *testing.T) {
 	if !errors.As(err, &mismatch) || mismatch.Object.UID != "uid-1" {
 		t.Errorf("%v of %+v; want it of uid-1", err, mismatch)
 	}
-	broken := cache{err: errors.New("the cache is not started")}
+	broken := cache{err: apierrors.NewBadRequest("the cache is not started")}
 	_, err = newScript(t, nil).applier(force, broken).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
 	if err == nil || !strings.Contains(err.Error(), "the cache is not started") {
 		t.Errorf("%v; want it to say what the cache says", err)
@@ -184,7 +185,7 @@ func TestMustExistOfAnUnknownKind(t *testing.T) {
 
 // TestMustExistSaysWhatFailed: a cache that fails is not an object without uid.
 func TestMustExistSaysWhatFailed(t *testing.T) {
-	broken := cache{err: errors.New("the cache is not started")}
+	broken := cache{err: apierrors.NewBadRequest("the cache is not started")}
 	_, err := newScript(t, nil).applier(apply.Policy{}, broken).Apply(t.Context(), apply.Intent{Config: threeReplicas(), MustExist: true})
 	if err == nil || !strings.Contains(err.Error(), "reading it: the cache is not started") {
 		t.Error(err)

@@ -63,7 +63,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 		}
 		return 0, false
 	}
-	return 0, isTransport(err) || isUnreadable(err)
+	return 0, isTransport(err) || isUnreadable(err) || isThrottled(err)
 }
 
 // refusals are texts in the messages of a 500 without a reason by which the API server refuses
@@ -111,6 +111,13 @@ func isTransport(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsHTTP2ConnectionLost(err)
+}
+
+// isThrottled reports whether client-go's rate limiter did not let a request through before the
+// deadline of the context: nothing was sent. The limiter returns an untyped error before the
+// context ends.
+func isThrottled(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "client rate limiter Wait returned an error")
 }
 
 // isUnreadable reports whether the client could not decode an answer, such as a proxy's page or
