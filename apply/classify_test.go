@@ -148,13 +148,13 @@ func TestErrorTexts(t *testing.T) {
 		"uid mismatch: Deployment shop/web (uid uid-1) was deleted or recreated; what has its name now was left alone":             &apply.UIDMismatchError{Object: webRef(), Err: lines},
 		"uid mismatch: Deployment shop/web was deleted or recreated; what has its name now was left alone":                         &apply.UIDMismatchError{Object: apply.ObjectRef{GroupVersionKind: webRef().GroupVersionKind, NamespacedName: webRef().NamespacedName}, Err: lines},
 		"contended: Deployment shop/web changed under every attempt (3 writes sent); nothing was forced or moved, try again later": &apply.ContendedError{Object: webRef(), Attempts: 3, Err: lines},
-		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /": &apply.ConflictError{
+		"ownership conflict on Deployment shop/web: m cannot set .a: owned by /; .c: owned by /; a retry meets the same conflict": &apply.ConflictError{
 			Object: webRef(), FieldManager: "m", Conflicts: conflicts, Err: lines},
 		"ownership conflict on Deployment shop/web: m cannot set .a: owned by m itself (by Update); `kubectl fieldowners migrate deployment/web --from m --to m` makes one owner of the two": &apply.ConflictError{
 			Object: webRef(), FieldManager: "m", Conflicts: own},
 		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by m itself (by Update); set the field with the object or through status, not both": &apply.ConflictError{
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: own},
-		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by /": &apply.ConflictError{
+		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by /; a retry meets the same conflict": &apply.ConflictError{
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: conflicts[:1]},
 		"intent shrinks too much: m would give up 1 of its 2 fields of Deployment shop/web, above the share of 0.1: .a; complete the intent, or set MayShrink if it is meant": &apply.ShrinkError{
 			Object: webRef(), FieldManager: "m", Owned: 2, Dropped: []fieldowners.Path{fieldowners.MustParsePath(".a")}, Max: 0.1},

@@ -110,6 +110,8 @@ func (e *ConflictError) Error() string {
 			strings.ToLower(e.Object.Kind), e.Object.Name, e.FieldManager)
 	case own:
 		message += "; set the field with the object or through " + e.Subresource + ", not both"
+	default:
+		message += "; a retry meets the same conflict"
 	}
 	return message
 }

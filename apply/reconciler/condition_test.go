@@ -62,13 +62,13 @@ func TestCondition(t *testing.T) {
 			"True Shared everything is applied; .spec.replicas, .spec.paused of Deployment shop/web are shared with kubectl/Update[scale], so that another value will be rejected; " +
 				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --path .spec.paused --yes"},
 		"an Update owner": {reconciler.Applied{Errs: []error{owned(kubectl, replicas)}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by kubectl/Update[scale] with 2; " +
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by kubectl/Update[scale] with 2; a retry meets the same conflict; " +
 				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
 		"an Apply owner": {reconciler.Applied{Errs: []error{owned(ci, replicas)}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; " +
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; a retry meets the same conflict; " +
 				"to let us set .spec.replicas, take it out of what ci applies"},
 		"an Apply owner of several": {reconciler.Applied{Errs: []error{owned(ci, replicas, paused)}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; .spec.paused to 1: owned by ci/Apply with 2; " +
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by ci/Apply with 2; .spec.paused to 1: owned by ci/Apply with 2; a retry meets the same conflict; " +
 				"to let us set .spec.replicas, .spec.paused, take them out of what ci applies"},
 		"an Update of our own": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Conflicts: []apply.Conflict{
 			{Path: replicas, Manager: fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationUpdate}, Own: true}}}}},
@@ -76,10 +76,10 @@ func TestCondition(t *testing.T) {
 				"owned by us itself (by Update) at  with null; `kubectl fieldowners migrate deployment/web --from us --to us` makes one owner of the two"},
 		"a conflict of the status": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us", Subresource: "status",
 			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2}}}}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web (status): us cannot set .spec.replicas to 1: owned by ci/Apply with 2"},
+			"False OwnershipConflict ownership conflict on Deployment shop/web (status): us cannot set .spec.replicas to 1: owned by ci/Apply with 2; a retry meets the same conflict"},
 		"forced beside what is rejected": {reconciler.Applied{Errs: []error{&apply.ConflictError{Object: web, FieldManager: "us",
 			Conflicts: []apply.Conflict{{Path: replicas, Manager: ci, Ours: 1, Theirs: 2, Decision: apply.Force}, {Path: paused, Manager: ci, Ours: 1, Theirs: 2}}}}},
-			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.paused to 1: owned by ci/Apply with 2; " +
+			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.paused to 1: owned by ci/Apply with 2; a retry meets the same conflict; " +
 				"to let us set .spec.paused, take it out of what ci applies"},
 		"another value at the server": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Configured,
 			Differ: []apply.Difference{{Path: replicas, Wanted: 1, Live: 2}}}}},
@@ -89,9 +89,9 @@ func TestCondition(t *testing.T) {
 		"absent": {reconciler.Applied{Outcomes: []apply.Outcome{outcome(apply.Absent, "Deployment"), outcome(apply.Created, "")}},
 			"Unknown Absent waiting for the Deployment to exist"},
 		"conflict": {reconciler.Applied{Errs: []error{conflict}},
-			"False OwnershipConflict ownership conflict on : m cannot set .a: owned by /"},
+			"False OwnershipConflict ownership conflict on : m cannot set .a: owned by /; a retry meets the same conflict"},
 		"conflict stands above": {reconciler.Applied{Errs: []error{errAny, conflict}},
-			"False OwnershipConflict any; ownership conflict on : m cannot set .a: owned by /"},
+			"False OwnershipConflict any; ownership conflict on : m cannot set .a: owned by /; a retry meets the same conflict"},
 		"an error stands above absence": {
 			reconciler.Applied{Errs: []error{errAny}, Outcomes: []apply.Outcome{outcome(apply.Absent, "Pod")}}, "False Error any"},
 		"retryable": {reconciler.Applied{Errs: []error{reset("40001")}}, "False Retryable writing  failed for the moment"},

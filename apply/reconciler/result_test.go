@@ -104,8 +104,8 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		`Warning OwnershipConflict ownership conflict on ConfigMap shop/a: test cannot set .data.k to "a": owned by other/Update with "theirs"`,
-		`Normal OwnershipForced set .data.taken to "ours": owned by other/Update with "theirs"`,
+		`Warning OwnershipConflict ownership conflict on ConfigMap shop/a: test cannot set .data.k to "a": owned by other/Update with "theirs"; a retry meets the same conflict`,
+		`Normal OwnershipForced set .data.taken to "ours": owned by other/Update with "theirs"; a retry meets the same conflict`,
 	}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s\nafter %s", diff, w)

@@ -175,7 +175,7 @@ func (w *narrowWorld) check(ctx context.Context, kind narrowKind, count *narrowC
 	if given == typed && dropsUnknown(live.DeepCopy().Object, wire.DeepCopy().Object) {
 		count.refuse()
 		if wire = live; !errors.Is(err, update.ErrUnknownField) {
-			return fmt.Errorf("%v: %v, want a refusal of\n%s", what, err, contentOf(live))
+			return fmt.Errorf("%v: %w, want a refusal of\n%s", what, err, contentOf(live))
 		}
 	} else if err != nil {
 		return fmt.Errorf("%v: %w", what, err)
