@@ -60,7 +60,7 @@ func ExampleApplier_Apply() {
 	// Output:
 	// <nil>
 	// Deployment shop/web 5 requests
-	// Force .spec.replicas to 3: owned by hpa/Update[scale] with 5; a retry meets the same conflict
+	// Force .spec.replicas to 3: owned by hpa/Update[scale] with 5
 }
 
 // The zero Policy rejects. The error says who is in the way; it is not retried.

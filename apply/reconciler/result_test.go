@@ -105,7 +105,7 @@ func TestEvents(t *testing.T) {
 	}
 	want := []string{
 		`Warning OwnershipConflict ownership conflict on ConfigMap shop/a: test cannot set .data.k to "a": owned by other/Update with "theirs"; a retry meets the same conflict`,
-		`Normal OwnershipForced set .data.taken to "ours": owned by other/Update with "theirs"; a retry meets the same conflict`,
+		`Normal OwnershipForced set .data.taken to "ours": owned by other/Update with "theirs"`,
 	}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s\nafter %s", diff, w)
