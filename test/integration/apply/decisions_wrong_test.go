@@ -67,15 +67,15 @@ func TestWrongIntents(t *testing.T) {
 		},
 		{
 			"a kind without a status", apply.Intent{Config: client.ApplyConfigurationFromUnstructured(configMap.Object(`{status: {phase: x}}`)), Subresource: "status"},
-			apply.ErrRefused, []string{"ConfigMap " + namespace, `is there a subresource "status" of this kind`}, "PATCH 404",
+			apply.ErrRefused, []string{"ConfigMap " + namespace, `its kind may have no subresource "status"`}, "PATCH 404, GET 200",
 		},
 		{
 			"a kind without a scale", apply.Intent{Config: configMap.Config(`{}`), Subresource: "scale", Body: scale()},
-			apply.ErrRefused, []string{"ConfigMap " + namespace, `is there a subresource "scale" of this kind`}, "PATCH 404",
+			apply.ErrRefused, []string{"ConfigMap " + namespace, `its kind may have no subresource "scale"`}, "PATCH 404, GET 200",
 		},
 		{
 			"no such subresource", apply.Intent{Config: deployment.Config(`{}`), Subresource: "nope"},
-			apply.ErrRefused, []string{"Deployment " + namespace, `is there a subresource "nope" of this kind`}, "PATCH 404",
+			apply.ErrRefused, []string{"Deployment " + namespace, `its kind may have no subresource "nope"`}, "PATCH 404, GET 200",
 		},
 		{
 			"a path for a subresource", apply.Intent{Config: deployment.Config(`{}`), Subresource: "status/../x"},
@@ -102,7 +102,8 @@ func TestWrongIntents(t *testing.T) {
 	}
 }
 
-// TestSubresourceOfAnAbsentObject: there is nothing to create through it.
+// TestSubresourceOfAnAbsentObject: nothing is created through a subresource. After the 404 of a
+// write, a live read shows that the object is absent.
 func TestSubresourceOfAnAbsentObject(t *testing.T) {
 	kit.ShapeClient(t)
 	c, watch := watchedClient(t, true)
@@ -111,11 +112,11 @@ func TestSubresourceOfAnAbsentObject(t *testing.T) {
 		for _, kind := range []string{"Deployment", "Shape"} {
 			absent := &kit.Stage{T: t, Client: c, Kind: kind, Namespace: namespace, Name: "absent"}
 			intents := map[string]apply.Intent{
-				"PATCH 404": {Config: absent.Config(`{status: {}}`), Subresource: "status"},
-				"GET 404":   {Config: absent.Config(`{status: {}}`), Subresource: "status", MustExist: true},
+				"PATCH 404, GET 404": {Config: absent.Config(`{status: {}}`), Subresource: "status"},
+				"GET 404":            {Config: absent.Config(`{status: {}}`), Subresource: "status", MustExist: true},
 			}
 			if kind == "Deployment" {
-				intents["PATCH 404 of the scale"] = scaleIntent(absent)
+				intents["PATCH 404, GET 404 of the scale"] = scaleIntent(absent)
 			}
 			for sends, intent := range intents {
 				watch.take()

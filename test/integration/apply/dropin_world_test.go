@@ -71,6 +71,11 @@ func newDropInManager(t *testing.T, restConfig *rest.Config, changes ...func(*ct
 	return mgr
 }
 
+// readYourWrites makes reads of the manager's client wait until the cache shows its own writes.
+func readYourWrites(o *ctrl.Options) {
+	o.Client = client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}}
+}
+
 func runDropInManager(t *testing.T, mgr ctrl.Manager) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

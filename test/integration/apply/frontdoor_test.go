@@ -26,7 +26,7 @@ func TestFrontDoorRecords(t *testing.T) {
 	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
-	mgr := newDropInManager(t, kit.Server(t))
+	mgr := newDropInManager(t, kit.Server(t), readYourWrites)
 	rt, err := coapply.New(mgr)
 	if err != nil {
 		t.Fatal(err)

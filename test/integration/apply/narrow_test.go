@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/update"
@@ -23,8 +24,8 @@ import (
 // fields and versions that our Go type does not know. Each write has to be the one of a
 // client that knows the wire alone and changes there what mutate changed: the server's
 // answer to that, as a dry run, is what the verb has to lead to, to the byte of every
-// value and to the field of every owner. A write that changes an item of a list without keys is refused if it could drop
-// a field that the Go type lacks. COAPPLY_CASES sets how many there are.
+// value and to the field of every owner. A write that changes an item of a list without keys is
+// refused if it could drop a field that the Go type lacks. COAPPLY_CASES sets how many there are.
 //
 // The control is a PUT of the typed object: it must fail most of the cases.
 func TestNarrowProperty(t *testing.T) {
@@ -32,6 +33,14 @@ func TestNarrowProperty(t *testing.T) {
 	cases := kit.Cases(t, 160)
 	c := gadgets(t, kit.Server(t))
 	schemas := kit.NewSteadyState(t, kit.Server(t), c).Schemas
+	for _, version := range []string{"v1", "v2"} { // the API server publishes schemas some time after a definition
+		kit.WaitFor(t, "the schema of "+version, func() string {
+			if _, err := schemas(t.Context(), schema.GroupVersion{Group: "narrow.coapply.dev", Version: version}); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+	}
 	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
 	var count narrowCount
 	var workers sync.WaitGroup
