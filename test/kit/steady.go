@@ -3,7 +3,10 @@ package kit
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +20,9 @@ const NarrowFinalizer = "narrow.coapply.dev/ours"
 // OurManager is the field manager under test.
 const OurManager = "us"
 
-// NewSteadyState is what a process that has just started knows.
+// NewSteadyState returns the no-op check of a process that has just started. The schemas of
+// Kubernetes' first groups are known: an apply waits for a schema no longer than a second, which
+// may be too short for a busy machine.
 func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader) *apply.SteadyState {
 	t.Helper()
 	server, err := discovery.NewDiscoveryClientForConfig(config)
@@ -27,6 +32,14 @@ func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader) *ap
 	steady, err := apply.NewSteadyState(reader, server.OpenAPIV3())
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, version := range []schema.GroupVersion{corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion} {
+		WaitFor(t, "the schema of "+version.String(), func() string {
+			if _, err := steady.Schemas(t.Context(), version); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
 	}
 	return steady
 }

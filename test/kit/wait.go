@@ -7,7 +7,7 @@ import (
 )
 
 // Eventually waits for a state that the cluster reaches by itself.
-func Eventually(t *testing.T, what string, reached func() error) {
+func Eventually(t testing.TB, what string, reached func() error) {
 	t.Helper()
 	deadline := time.Now().Add(3 * time.Minute) // as a shared machine may stand still
 	for {
@@ -31,7 +31,7 @@ func Absence(t testing.TB, moment time.Duration, what string) {
 }
 
 // WaitFor waits until check returns "", and fails with what it returned last.
-func WaitFor(t *testing.T, what string, check func() string) {
+func WaitFor(t testing.TB, what string, check func() string) {
 	t.Helper()
 	Eventually(t, what, func() error {
 		if missing := check(); missing != "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
 	"coapply.dev/apply"
@@ -66,7 +67,15 @@ func newHangingSchemas(t *testing.T, config *rest.Config, hangs func(path string
 	asking := rest.CopyConfig(config)
 	asking.Wrap(func(next http.RoundTripper) http.RoundTripper { h.next = next; return h })
 	c := kit.NewClient(t, config)
-	applier, err := apply.New(c, apply.Config{FieldManager: "shop", LiveReader: c, Steady: kit.NewSteadyState(t, asking, c)})
+	server, err := discovery.NewDiscoveryClientForConfig(asking)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steady, err := apply.NewSteadyState(c, server.OpenAPIV3())
+	if err != nil {
+		t.Fatal(err)
+	}
+	applier, err := apply.New(c, apply.Config{FieldManager: "shop", LiveReader: c, Steady: steady})
 	if err != nil {
 		t.Fatal(err)
 	}
