@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,8 +20,8 @@ import (
 )
 
 // watched knows the kinds that are watched by more than one informer. controller-runtime has one
-// for each representation of a kind: typed, unstructured or metadata only. Each has its own watch,
-// and can be behind another one.
+// for each API version and representation of a kind: typed, unstructured or metadata only. Each
+// has its own watch, and can be behind another one.
 //
 // Suppose that a metadata-only watch wakes a controller because somebody changed an object. The
 // reconcile applies, and the typed informer still shows the object as it was. An apply that is
@@ -29,10 +30,17 @@ import (
 // its kind have.
 type watched struct {
 	mu        sync.RWMutex
-	requested map[schema.GroupVersionResource][]representation // by the manager's cache, as its requests show
-	built     map[schema.GroupVersionKind][]representation     // by the manager's cache, for watches of For
-	others    map[schema.GroupVersionKind][]informer           // by other caches, see AlsoWatched
-	resources map[schema.GroupVersionKind]schema.GroupVersionResource
+	requested map[schema.GroupResource][]form // by the manager's cache, as its requests show
+	built     map[schema.GroupKind][]form     // by the manager's cache, for watches of For
+	others    map[schema.GroupKind][]informer // by other caches, see AlsoWatched
+	resources map[schema.GroupKind]schema.GroupResource
+}
+
+// form is an API version and a representation of a kind. The resourceVersion of an object is the
+// same in all forms.
+type form struct {
+	version string
+	as      representation
 }
 
 // representation is a way to read and watch a kind.
@@ -54,23 +62,24 @@ func representationOf(object runtime.Object) representation {
 	return typed
 }
 
-// informer is one of a kind's informers: a cache, and what it has of each object.
+// informer is one of a kind's informers: a cache, and the form in which it has each object.
 type informer struct {
+	form
+
 	from client.Reader
-	as   representation
 }
 
 func newWatched() *watched {
 	return &watched{
-		requested: map[schema.GroupVersionResource][]representation{}, built: map[schema.GroupVersionKind][]representation{},
-		others: map[schema.GroupVersionKind][]informer{}, resources: map[schema.GroupVersionKind]schema.GroupVersionResource{},
+		requested: map[schema.GroupResource][]form{}, built: map[schema.GroupKind][]form{},
+		others: map[schema.GroupKind][]informer{}, resources: map[schema.GroupKind]schema.GroupResource{},
 	}
 }
 
-// AlsoWatched names a further cache of a kind, which wakes controllers of this process and which
-// New cannot see: a cache with an HTTP client of its own. The object has the Go type by which the
-// cache reads the kind: *metav1.PartialObjectMetadata, *unstructured.Unstructured or a type of
-// the manager's scheme. Informers of the manager's own cache need not be named.
+// AlsoWatched names a further cache of a kind whose events lead to reconciles in this process: any
+// cache but the manager's own, which New knows. The object has the Go type by which the cache
+// reads the kind: *metav1.PartialObjectMetadata, *unstructured.Unstructured or a type of the
+// manager's scheme.
 //
 // Each apply to the kind then reads the object from that cache as well. If the manager's cache
 // is behind, or if that cache does not have the object, the object is read from the API server.
@@ -78,7 +87,8 @@ func AlsoWatched(cache client.Reader, object client.Object) Option {
 	return func(rt *Runtime) error {
 		kind, err := rt.mgr.GetClient().GroupVersionKindFor(object)
 		if err == nil {
-			rt.watched.others[kind] = append(rt.watched.others[kind], informer{cache, representationOf(object)})
+			of := kind.GroupKind()
+			rt.watched.others[of] = append(rt.watched.others[of], informer{form{kind.Version, representationOf(object)}, cache})
 		}
 		return err
 	}
@@ -121,14 +131,15 @@ func (w *watched) see(request *http.Request) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.requested[resource] = with(w.requested[resource], as)
+	of := resource.GroupResource()
+	w.requested[of] = with(w.requested[of], form{resource.Version, as})
 }
 
-func with(all []representation, as representation) []representation {
-	if slices.Contains(all, as) {
+func with(all []form, one form) []form {
+	if slices.Contains(all, one) {
 		return all
 	}
-	return append(slices.Clip(all), as)
+	return append(slices.Clip(all), one)
 }
 
 // resourceIn returns the resource that a path lists: the path ends in
@@ -152,33 +163,35 @@ func resourceIn(path string) (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: group, Version: rest[0], Resource: rest[1]}, true
 }
 
-// informers returns the representations in which the manager's cache watches a kind, as far as
-// its requests show and as far as For knows, and the informers of other caches.
-func (rt *Runtime) informers(kind schema.GroupVersionKind) (requested, built []representation, others []informer) {
-	resource := rt.resourceOf(kind)
+// informers returns the forms in which the manager's cache watches a kind, as far as its requests
+// show and as far as For knows, and the informers of other caches.
+func (rt *Runtime) informers(kind schema.GroupKind, resource schema.GroupResource) (requested, built []form, others []informer) {
 	rt.watched.mu.RLock()
 	defer rt.watched.mu.RUnlock()
 	return rt.watched.requested[resource], rt.watched.built[kind], rt.watched.others[kind]
 }
 
 // resourceOf returns the resource of a kind. It is empty for a kind that the API server does not
-// have, which the cache cannot watch either.
-func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
+// have, which no cache can watch either.
+func (rt *Runtime) resourceOf(kind schema.GroupVersionKind) (schema.GroupResource, error) {
 	w := rt.watched
 	w.mu.RLock()
-	resource, known := w.resources[kind]
+	resource, known := w.resources[kind.GroupKind()]
 	w.mu.RUnlock()
 	if known {
-		return resource
+		return resource, nil
 	}
 	mapping, err := rt.mgr.GetClient().RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return schema.GroupResource{}, nil
+	}
 	if err != nil {
-		return schema.GroupVersionResource{}
+		return schema.GroupResource{}, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.resources[kind] = mapping.Resource
-	return mapping.Resource
+	w.resources[kind.GroupKind()] = mapping.Resource.GroupResource()
+	return mapping.Resource.GroupResource(), nil
 }
 
 // get reads an object by the manager's client: from the cache, unless another informer of the
@@ -203,12 +216,17 @@ func (rt *Runtime) get(ctx context.Context, key client.ObjectKey, object client.
 }
 
 // isBehind reports whether any informer may have a newer version of an object than the informer
-// of a representation. The version is empty for an object that was not found.
+// from which the object was read. The version is empty for an object that was not found.
 func (rt *Runtime) isBehind(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, as representation, version string) bool {
-	isNewer := func(other informer) bool { return !rt.hasNothingNewer(ctx, other, kind, key, version) }
-	isNewerAs := func(other representation) bool { return other != as && isNewer(informer{rt.mgr.GetCache(), other}) }
-	requested, built, others := rt.informers(kind)
-	return slices.ContainsFunc(requested, isNewerAs) || slices.ContainsFunc(built, isNewerAs) || slices.ContainsFunc(others, isNewer)
+	resource, err := rt.resourceOf(kind)
+	if err != nil {
+		return true
+	}
+	read := form{kind.Version, as}
+	isNewer := func(other informer) bool { return !rt.hasNothingNewer(ctx, other, kind.GroupKind(), key, version) }
+	isNewerIn := func(other form) bool { return other != read && isNewer(informer{other, rt.mgr.GetCache()}) }
+	requested, built, others := rt.informers(kind.GroupKind(), resource)
+	return slices.ContainsFunc(requested, isNewerIn) || slices.ContainsFunc(built, isNewerIn) || slices.ContainsFunc(others, isNewer)
 }
 
 // getLive reads an object from the API server, into a new value: the one of the cached read may
@@ -222,9 +240,9 @@ func (rt *Runtime) getLive(ctx context.Context, kind schema.GroupVersionKind, ke
 // hasNothingNewer reports whether an informer has no newer version of an object than this one,
 // which is empty for an object that was not found. It is false while the informer cannot tell.
 func (rt *Runtime) hasNothingNewer(
-	ctx context.Context, other informer, kind schema.GroupVersionKind, key client.ObjectKey, version string,
+	ctx context.Context, other informer, kind schema.GroupKind, key client.ObjectKey, version string,
 ) bool {
-	object, err := rt.emptyAs(other.as, kind)
+	object, err := rt.emptyAs(other.as, kind.WithVersion(other.version))
 	if err != nil {
 		return false
 	}
@@ -264,6 +282,7 @@ func (rt *Runtime) watches(object client.Object, as representation) error {
 	}
 	rt.watched.mu.Lock()
 	defer rt.watched.mu.Unlock()
-	rt.watched.built[kind] = with(rt.watched.built[kind], as)
+	of := kind.GroupKind()
+	rt.watched.built[of] = with(rt.watched.built[of], form{kind.Version, as})
 	return nil
 }

@@ -49,8 +49,12 @@ func TestWatchedSeesInformers(t *testing.T) {
 			w := newWatched()
 			w.see(request)
 			w.see(request)
-			if got := w.requested[c.resource]; !slices.Equal(got, c.want) {
-				t.Errorf("%v: %v, want %v", c.resource, got, c.want)
+			var want []form
+			for _, as := range c.want {
+				want = append(want, form{c.resource.Version, as})
+			}
+			if got := w.requested[c.resource.GroupResource()]; !slices.Equal(got, want) {
+				t.Errorf("%v: %v, want %v", c.resource, got, want)
 			}
 		})
 	}

@@ -2,12 +2,18 @@ package apply
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	autoscalingv1ac "k8s.io/client-go/applyconfigurations/autoscaling/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,4 +139,51 @@ func startCache(t *testing.T) cache.Cache {
 		}
 	})
 	return other
+}
+
+// TestInformerOfAnotherVersion: an apply of autoscaling/v1 reverts a change that so far only the
+// informer of autoscaling/v2 shows.
+func TestInformerOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	gate := &kit.WatchGate{Holds: func(r *http.Request) bool {
+		return kit.IsWatch(r, "horizontalpodautoscalers") && strings.Contains(r.URL.Path, "/autoscaling/v1/")
+	}}
+	restConfig := rest.CopyConfig(kit.Server(t))
+	gate.Wrap(restConfig)
+	t.Cleanup(gate.Open)
+	live := kit.NewClient(t, kit.Server(t))
+	d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: applytest.NewRecorder()}
+	restConfig.Wrap(d.recorder.Wrap)
+	mgr := newDropInManager(t, restConfig)
+	rt, err := coapply.New(mgr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Client = rt.Client(dropInManager, apply.OnConflict(apply.Force))
+	runDropInManager(t, mgr)
+	if _, err := mgr.GetCache().GetInformer(t.Context(), &autoscalingv2.HorizontalPodAutoscaler{}); err != nil {
+		t.Fatal(err)
+	}
+	scaler := func() runtime.ApplyConfiguration {
+		return autoscalingv1ac.HorizontalPodAutoscaler("web", d.namespace).WithSpec(autoscalingv1ac.HorizontalPodAutoscalerSpec().
+			WithMaxReplicas(3).WithScaleTargetRef(autoscalingv1ac.CrossVersionObjectReference().WithAPIVersion("apps/v1").WithKind("Deployment").WithName("web")))
+	}
+	d.settle(t, scaler)
+	gate.Close()
+	changed := get(t, d, "web", &autoscalingv1.HorizontalPodAutoscaler{})
+	changed.Spec.MaxReplicas = 7
+	if err := live.Update(t.Context(), changed, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	kit.WaitFor(t, "the informer of v2 shows the change", func() string {
+		var seen autoscalingv2.HorizontalPodAutoscaler
+		if err := mgr.GetCache().Get(t.Context(), client.ObjectKeyFromObject(changed), &seen); err != nil || seen.Spec.MaxReplicas != 7 {
+			return "it does not"
+		}
+		return ""
+	})
+	d.mustApply(t, scaler())
+	if got := get(t, d, "web", &autoscalingv1.HorizontalPodAutoscaler{}).Spec.MaxReplicas; got != 3 {
+		t.Errorf("Apply returned nil, and maxReplicas is %d", got)
+	}
 }
