@@ -18,7 +18,8 @@ import (
 //
 //   - If the object does not exist, the error is returned as it is.
 //   - If another object has the name, and the reference has a uid, it is a *UIDMismatchError.
-//   - If the object exists, it is a *RefusedError that is no NotFound.
+//   - If the object exists, it is a *RefusedError that is no NotFound. So it is if the read does
+//     not tell, because the API server does not serve the kind in this version any more.
 //   - If the read fails otherwise, it is the error of the read, in its class (see Classify).
 //
 // The reader reads past the cache. The subresource is the one that was written to; "" is the
@@ -30,8 +31,11 @@ func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, su
 	found := wire.Named(object.GroupVersionKind, object.NamespacedName)
 	readErr := live.Get(ctx, object.NamespacedName, found)
 	switch {
-	case apierrors.IsNotFound(readErr):
+	case wire.IsAbsent(readErr, object.Name):
 		return err
+	case apierrors.IsNotFound(readErr): // of something else than the object
+		return &RefusedError{Object: object, Err: errors.New("the API server answered 404 to a write, and to the read of the object: " +
+			"it may not serve the kind in this version any more, or the namespace is gone: " + wire.OneLine(readErr))}
 	case readErr != nil:
 		return Classify(ctx, object, fmt.Errorf("the API server answered 404 to a write; reading whether the object exists: %w", readErr))
 	case object.UID != "" && object.UID != found.GetUID():
