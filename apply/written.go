@@ -177,6 +177,8 @@ func (c *call) sending(form *encodedIntent, forced bool) (known func(err error))
 			s.written.landed(key, before, number, c.ref.ResourceVersion, forced || form.hasBody())
 		case result != "Retryable" && result != "Cancelled":
 			s.written.refused(key, before)
+		case forced || form.hasBody(): // it may have changed fields of other managers
+			s.written.wrote(key, "")
 		}
 	}
 }
