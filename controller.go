@@ -210,7 +210,10 @@ func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
 		return relevantOr(lostRecorded(b.fieldManager), b.dependsOn...)
 	}
-	return Relevant(b.fieldManager, b.dependsOn...)
+	finalizer := b.config.Finalizer
+	return predicate.Or(Relevant(b.fieldManager, b.dependsOn...), Changed(func(object client.Object) any {
+		return finalizer != "" && slices.Contains(object.GetFinalizers(), finalizer)
+	}))
 }
 
 // newParent returns an empty object of the parent's kind.

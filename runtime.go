@@ -72,13 +72,18 @@ func WithContracts(of func(fieldManager string) apply.Contract) Option {
 // New returns the Runtime of a manager that is not started yet. It registers metrics in
 // controller-runtime's registry, which the Runtime of a second manager shares. A second Runtime
 // for one manager is an error: its controllers would not take turns with those of the first.
-func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
+func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	if mgr == nil {
 		return nil, errors.New("coapply: a manager is needed")
 	}
 	if err := claimManager(mgr); err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
+	defer func() {
+		if err != nil {
+			claimed.Delete(mgr.Elected())
+		}
+	}()
 	informers := newWatched()
 	recordExchanges(mgr.GetHTTPClient(), informers)
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
@@ -98,7 +103,7 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, loops: apply.NewLoops(nil), contention: state, controllers: &controllers{},
 		looked: recent.New[string, struct{}](rememberedLooks), stripped: &atomic.Pointer[error]{}}
 	for _, option := range options {
-		if err := option(rt); err != nil {
+		if err = option(rt); err != nil {
 			return nil, fmt.Errorf("coapply: %w", err)
 		}
 	}
@@ -107,7 +112,7 @@ func New(mgr ctrl.Manager, options ...Option) (*Runtime, error) {
 			return nil, fmt.Errorf("coapply: %w", err)
 		}
 	}
-	if err := rt.watchFights(); err != nil {
+	if err = rt.watchFights(); err != nil {
 		return nil, fmt.Errorf("coapply: watching for fights: %w", err)
 	}
 	return rt, nil
