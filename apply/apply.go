@@ -59,7 +59,7 @@ type call struct {
 	intent   *encodedIntent // as the caller gave it
 	ref      ObjectRef      // to the object, as last read or answered
 	target   target         // what writes are pinned to
-	suspect  *suspect       // nil unless a loop is due to be reported
+	suspect  *suspect       // nil unless a change by this call would be reported as a loop
 	outcome  Outcome        // so far
 }
 
@@ -294,7 +294,7 @@ func (c *call) classify(ctx context.Context, err error) error {
 		return errAbsent
 	case through != "" && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		err = fmt.Errorf("is there a subresource %q of this kind? %w", through, err)
-	case through != "" && apierrors.IsNotFound(err): // checked by a live read
+	case through != "" && apierrors.IsNotFound(err): // a live read has confirmed that the object is absent
 		return errAbsent
 	case through != "" && apierrors.IsBadRequest(err):
 		err = fmt.Errorf("a subresource with a kind of its own, as scale has, takes that kind as Intent.Body: %w", err)

@@ -65,7 +65,7 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 		return err
 	case ctx.Err() != nil:
 		return err
-	case reading.Err() == nil && !isAnswer(err): // of the cache itself: no informer of the kind, or none in the namespace
+	case reading.Err() == nil && !isAnswer(err): // an error of the cache itself: it has no informer for the kind or for the namespace
 		return errNotCached
 	case reading.Err() == nil && !apierrors.IsForbidden(err):
 		return err
@@ -80,7 +80,8 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 	return errNotCached
 }
 
-// isAnswer reports whether an error is an answer of the API server, or of the way to it.
+// isAnswer reports whether an error is a response of the API server, or a failure to reach the
+// API server.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	_, retryable := wire.RetryAfter(err)

@@ -32,9 +32,9 @@ type Config struct {
 	// Steady proves which intents need no request. All appliers of a process share one; with
 	// nil each intent is sent.
 	Steady *SteadyState
-	// Loops counts how often each object is changed, and finds endless loops. All appliers of a
-	// process share one; with nil loops are not reported. A loop is written to the log, and is
-	// in ApplyObservation.Loop. This needs RecordExchange, or unstructured intents.
+	// Loops counts how often each object is changed, and detects endless loops. All appliers of a
+	// process share one Loops. If Loops is nil, no loop is reported. A loop is logged, and is
+	// reported in ApplyObservation.Loop. Detection needs RecordExchange, or unstructured intents.
 	Loops *Loops
 	// Metrics may be nil.
 	Metrics Metrics

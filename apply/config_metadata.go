@@ -50,7 +50,7 @@ func validRef(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRe
 	return ref, err == nil && utf8.ValidString(kind) && utf8.ValidString(namespace) && utf8.ValidString(name) && utf8.ValidString(string(uid))
 }
 
-// OwnerReferences returns the owner references that the intent sets. The error is an
+// OwnerReferences returns the owner references that the intent sets. A returned error is an
 // *IntentError.
 func (i Intent) OwnerReferences() ([]metav1ac.OwnerReferenceApplyConfiguration, error) {
 	if _, metadata, ok := generatedFields(i.Config); ok {

@@ -131,8 +131,8 @@ func (c *call) decideOn(conflict *Conflict) {
 	}
 }
 
-// setPath fills in a field and both values, hidden if they must not be shown, and reports
-// whether they are equal.
+// setPath sets the path and both values of a conflict, and reports whether the values are equal.
+// It sets Hidden if the values must not be shown, and redacts the values of a Secret.
 func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any, config Config) (equal bool) {
 	c.Path, c.Ours, c.Theirs = path, ours, theirs
 	equal = reflect.DeepEqual(c.Ours, c.Theirs)
@@ -148,7 +148,8 @@ func (c Conflict) sameField(other Conflict) bool {
 	return c.field() == other.field() && c.Path.Equal(other.Path)
 }
 
-// conflictField is a field as the API server names it, and an owner.
+// conflictField identifies an ownership conflict by its field, as the API server names the field,
+// and by the other owner.
 type conflictField struct {
 	owner
 	serverPath string

@@ -202,7 +202,7 @@ var ErrNotOurs = errors.New("someone else's")
 type NotOursError struct {
 	Object ObjectRef
 	Owner  string // its controller, as kind and name; "" if there is none
-	// Managers are the managers that own fields of the object.
+	// Managers are the field managers that own fields of the object.
 	Managers []fieldowners.Manager
 }
 

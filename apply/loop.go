@@ -12,30 +12,31 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Loop reports that the applies of one field manager changed one object more than 30 times
-// within a minute. It describes the last change: the object was read just before that apply,
-// and is compared with the API server's answer.
+// Loop reports an endless loop: the applies of one field manager changed one object more than 30
+// times within a minute. A Loop describes the last change. The object is read immediately before
+// the last apply, and is compared with the API server's response to that apply.
 type Loop struct {
 	FieldManager string
 	Object       ObjectRef
-	Fields       []LoopField // which the last apply changed; empty if Recreated
+	Fields       []LoopField // the fields that the last apply changed; empty if Recreated
 	Recreated    bool        // the object did not exist before the last apply
-	// Alone means that nobody wrote to the object between the last two changes by this process:
-	// this process itself applied the values before and after.
+	// Alone means that nobody else wrote to the object between the last two changes by this
+	// process. So this process itself applied both the values before and the values after.
 	Alone bool
-	// Others are the other managers of the object before the last apply.
+	// Others are the other field managers that owned fields of the object before the last apply.
 	Others []fieldowners.Manager
 }
 
-// LoopField is a field of a Loop. Values that Config.Hide hides are replaced by
-// fieldowners.Hidden.
+// LoopField is a field that the last apply of a Loop changed. Values that must not be shown, see
+// Config.Hide, are replaced by fieldowners.Hidden.
 type LoopField struct {
 	fieldowners.Change
 
-	Owners []fieldowners.Manager // of the field before the last apply
+	Owners []fieldowners.Manager // the owners of the field before the last apply
 }
 
-// String returns the field, both values, and who owned the value before.
+// String returns the path of the field, the values before and after, and the owners of the value
+// before.
 func (f LoopField) String() string {
 	before, after := "absent", "absent"
 	if f.Existed {
@@ -50,13 +51,15 @@ func (f LoopField) String() string {
 	return fmt.Sprintf("%s from %s to %s", f.Path, before, after)
 }
 
-// String returns what happens, the fields and their values, and what to do.
+// String returns a message with the object, the changed fields with their values, the cause, and
+// what to do.
 func (l Loop) String() string {
 	return fmt.Sprintf("the field manager %q changed %v more than %d times within a minute; the last apply changed %s. %s",
 		l.FieldManager, l.Object, loopLimit, l.changed(), l.advice())
 }
 
-// changed returns the first few fields.
+// changed returns a text with the first three changed fields, and the number of the remaining
+// fields.
 func (l Loop) changed() string {
 	const most = 3
 	if l.Recreated {
@@ -72,7 +75,7 @@ func (l Loop) changed() string {
 	return strings.Join(texts, ", ")
 }
 
-// advice returns the cause, as far as it is known, and what to do.
+// advice returns the cause of the loop, as far as it is known, and what to do.
 func (l Loop) advice() string {
 	ours := func(m fieldowners.Manager) bool { return m.Name == l.FieldManager }
 	var theirs []fieldowners.Manager
@@ -99,7 +102,8 @@ func (l Loop) advice() string {
 	return "Another writer, which owns nothing of the object, removes the value after each apply: stop one of the two"
 }
 
-// namesOf returns the first few managers, each once.
+// namesOf returns a text with the names of the first three managers, without repetitions, and the
+// number of the remaining managers.
 func namesOf(managers []fieldowners.Manager) string {
 	const most = 3
 	var names []string
@@ -114,16 +118,17 @@ func namesOf(managers []fieldowners.Manager) string {
 	return strings.Join(names, ", ")
 }
 
-// suspect is an object, before a change that is due to be reported as a loop.
+// suspect is the state of an object just before an apply that will be reported as a loop if the
+// apply changes the object.
 type suspect struct {
-	object *unstructured.Unstructured // nil: it did not exist
-	alone  bool                       // it was as this process left it
+	object *unstructured.Unstructured // nil if the object did not exist
+	alone  bool                       // nobody else wrote to the object since the last change by this process
 }
 
 func (c *call) loopKey() loopKey { return loopKey{c.ref.Key(), c.config.FieldManager} }
 
-// lookBefore reads the object before an apply that is due to be reported if it changes
-// something. If the object cannot be read, a later change is reported.
+// lookBefore reads the object before an apply, if a change by that apply would be reported as a
+// loop. If the read fails, this apply is not reported, and the next change may be.
 func (c *call) lookBefore(ctx context.Context) {
 	if c.config.Loops == nil || c.dryRun {
 		return
@@ -140,7 +145,8 @@ func (c *call) lookBefore(ctx context.Context) {
 	}
 }
 
-// countChange counts an apply that changed the object, and reports the loop if it is due.
+// countChange counts an apply that changed the object. It returns a Loop if the change is to be
+// reported, and nil otherwise.
 func (c *call) countChange(landed *answer, action Action) *Loop {
 	if c.config.Loops == nil || c.dryRun || action != Created && action != Configured {
 		return nil
@@ -158,7 +164,7 @@ func (c *call) countChange(landed *answer, action Action) *Loop {
 }
 
 // loopOf compares the object before and after an apply. It returns nil if the apply changed no
-// value: Configured may also mean that another manager wrote.
+// value: the action Configured alone may mean that only another manager wrote.
 func (c *call) loopOf(landed *answer) *Loop {
 	loop := &Loop{FieldManager: c.config.FieldManager, Object: c.ref, Recreated: c.suspect.object == nil, Alone: c.suspect.alone}
 	after := landed.object()
@@ -178,7 +184,7 @@ func (c *call) loopOf(landed *answer) *Loop {
 	}
 	if ours := slices.DeleteFunc(slices.Clone(loop.Fields), isForeign); len(ours) > 0 {
 		loop.Fields = ours
-	} else if len(loop.Fields) == 0 || !loop.Alone { // the other fields are other writers'
+	} else if len(loop.Fields) == 0 || !loop.Alone { // other writers changed the other fields
 		return nil
 	}
 	for _, entry := range held.Entries() {

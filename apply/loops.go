@@ -8,21 +8,22 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// An object that one field manager changes more than loopLimit times within loopWindow is in an
-// endless loop: something undoes each change. The loop is reported, and not again for the same
-// object and field manager within loopSilence.
+// An object is in an endless loop if one field manager changes the object more than loopLimit
+// times within loopWindow: something undoes each change. The loop of one object and field manager
+// is reported at most once within loopSilence.
 const (
 	loopLimit   = 30
 	loopWindow  = time.Minute
 	loopSilence = time.Hour
 )
 
-// countedObjects is the number of objects whose changes are counted.
+// countedObjects is the maximum number of pairs of an object and a field manager whose changes
+// are counted.
 const countedObjects = 2048
 
-// Loops counts the applies that change an object, for each object and field manager. The
-// appliers of a process share one, as two of them may use the same field manager. An apply that
-// sends nothing costs nothing here. Loops is safe for concurrent use.
+// Loops counts, for each object and field manager, the applies that changed the object. All
+// appliers of a process share one Loops, because several appliers may use the same field manager.
+// An apply that sends no request is not counted. Loops is safe for concurrent use.
 type Loops struct {
 	now func() time.Time
 
@@ -30,7 +31,7 @@ type Loops struct {
 	objects *recent.Cache[loopKey, *changes]
 }
 
-// NewLoops returns a Loops that reads the time from now; nil is time.Now.
+// NewLoops returns a Loops that reads the current time from now. If now is nil, time.Now is used.
 func NewLoops(now func() time.Time) *Loops {
 	if now == nil {
 		now = time.Now
@@ -44,15 +45,15 @@ type loopKey struct {
 	fieldManager string
 }
 
-// changes are the recent changes of one object by one field manager of this process.
+// changes records the recent changes of one object by one field manager of this process.
 type changes struct {
-	times    []time.Time // within loopWindow, at most loopLimit of them
-	version  string      // resourceVersion in the answer to the last change
-	reported time.Time   // the last Loop
+	times    []time.Time // of the changes within loopWindow, at most loopLimit times
+	version  string      // resourceVersion in the response to the last change
+	reported time.Time   // when a Loop was last reported; zero if never
 }
 
-// due reports whether the next change of the object is to be reported as a loop. It returns the
-// resourceVersion in the answer to the last change.
+// due reports whether the next change of the object is to be reported as a loop. It also returns
+// the resourceVersion in the API server's response to the last change.
 func (l *Loops) due(key loopKey) (version string, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +67,8 @@ func (l *Loops) due(key loopKey) (version string, due bool) {
 	return known.version, len(known.times) == loopLimit && !silent
 }
 
-// changed counts a change.
+// changed counts a change of the object, and records the object's resourceVersion after the
+// change.
 func (l *Loops) changed(key loopKey, version string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,8 +82,9 @@ func (l *Loops) changed(key loopKey, version string) {
 	known.version = version
 }
 
-// judged records what became of a change that was due. If it was no loop, the count begins
-// again, so that the object is not read before each apply.
+// judged records whether the change for which due returned true was reported as a loop. If the
+// change was no loop, the count starts again at zero. Otherwise the object would be read before
+// each further apply.
 func (l *Loops) judged(key loopKey, isLoop bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +104,7 @@ func (l *Loops) of(key loopKey) *changes {
 	return known
 }
 
-// forget drops the changes before a time.
+// forget drops the recorded changes up to the given time.
 func (c *changes) forget(before time.Time) {
 	old := 0
 	for old < len(c.times) && !c.times[old].After(before) {

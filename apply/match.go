@@ -8,15 +8,16 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// owned finds the fields that the API server means by the paths of ownership conflicts. Each
-// field of an owner is written as the API server writes it once, and not once for each conflict.
+// owned finds the fields that the API server means by the paths in its ownership conflicts. An
+// API server writes a path in its own notation. owned computes this notation once for each field
+// of an owner, not once for each conflict.
 type owned struct {
 	intent  *fieldowners.Index
 	entries []fieldowners.Entry
-	fields  map[owner]map[string]*ownedField // by owner and ServerPath
+	fields  map[owner]map[string]*ownedField // fields by owner, and then by ServerPath
 }
 
-// owner is what a conflict says of a manager.
+// owner identifies an owner by the parts of a manager that an ownership conflict names.
 type owner struct {
 	name, subresource string
 	operation         metav1.ManagedFieldsOperationType
@@ -24,9 +25,9 @@ type owner struct {
 
 func ownerOfField(m fieldowners.Manager) owner { return owner{m.Name, m.Subresource, m.Operation} }
 
-// ownedField is what one ServerPath may mean.
+// ownedField holds the fields that one ServerPath may mean.
 type ownedField struct {
-	manager fieldowners.Manager // of the last entry with such a field
+	manager fieldowners.Manager // the manager of the last entry that has such a field
 	paths   []fieldowners.Path
 }
 
@@ -57,10 +58,11 @@ func (o *owned) of(who owner) map[string]*ownedField {
 	return fields
 }
 
-// match returns the field that the API server means by serverPath, and completes the manager
-// from its entry. It is a field that the manager owns, preferably one that the intent sets; if
-// no entry has it, as for the owner before-first-apply, it is one that the intent sets. If two
-// fields have this name ({"a.b": 1} and {"a": {"b": 1}}), none is returned.
+// match returns the field that the API server means by serverPath, and completes the manager from
+// the managed fields entry. The field is one that the manager owns, preferably a field that the
+// intent sets as well. If no entry has the field, as for the owner before-first-apply, match
+// returns a field that the intent sets. If serverPath is the name of two fields, as of {"a.b": 1}
+// and {"a": {"b": 1}}, match returns none.
 func (o *owned) match(manager *fieldowners.Manager, serverPath string) (fieldowners.Path, bool) {
 	var all, wanted []fieldowners.Path
 	if field := o.of(ownerOfField(*manager))[serverPath]; field != nil {
@@ -75,7 +77,7 @@ func (o *owned) match(manager *fieldowners.Manager, serverPath string) (fieldown
 		wanted = o.intent.Locate(serverPath)
 	}
 	if len(wanted) == 0 {
-		wanted = slices.Clone(all) // a field by the name that it has in the owner's version
+		wanted = slices.Clone(all) // the intent may have the field under another name, if the owner uses another version
 	}
 	wanted = slices.CompactFunc(wanted, fieldowners.Path.Equal)
 	if len(wanted) != 1 {

@@ -31,7 +31,7 @@ type ApplyObservation struct {
 	Conflicts    map[Decision]int // how many were decided so, without those settled in an earlier apply
 	Duration     time.Duration
 	Waited       time.Duration // of Duration, for the lane
-	Loop         *Loop         // nil unless this apply shows that the object is in an endless loop
+	Loop         *Loop         // nil unless this apply was found to be part of an endless loop
 }
 
 // UpdateObservation describes one get-modify-update call.

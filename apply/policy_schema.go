@@ -31,8 +31,9 @@ func checkPaths(rules []rule, kinds []runtime.ApplyConfiguration) error {
 	return errors.Join(errs...)
 }
 
-// CheckPaths returns an error for a rule whose path none of the Go types of kinds has. Rules of
-// a policy with kinds of its own (For) are not looked at: New checks them by these kinds.
+// CheckPaths returns an error for each rule whose path exists in none of the given Go types.
+// CheckPaths skips a policy that is restricted to kinds by For: New checks such a policy against
+// these kinds.
 func (p Policy) CheckPaths(kinds ...reflect.Type) error {
 	if len(p.kinds) > 0 {
 		return nil

@@ -38,24 +38,27 @@ var quotesNoValues = []metav1.StatusReason{
 	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable,
 }
 
-// deniedBy follows the name of what denied a request, and is followed by its text.
+// deniedBy is the word in a message of the API server between the name of the webhook or policy
+// that denied a request and the reason.
 const deniedBy = "denied"
 
-// quoteNoValue are the causes of a 422 whose messages the API server's validation makes without
-// the value.
+// quoteNoValue lists the causes of an HTTP 422 for which the API server's validation writes a
+// message without the value.
 var quoteNoValue = []metav1.CauseType{
 	metav1.CauseTypeFieldValueRequired, metav1.CauseType(field.ErrorTypeForbidden),
 	metav1.CauseType(field.ErrorTypeTooLong), metav1.CauseType(field.ErrorTypeTooMany),
 }
 
-// afterValue are endings of other messages of validation, which come after the value.
+// afterValue lists endings of other validation messages: the message quotes the value first, and
+// then has this ending.
 var afterValue = []string{": field is immutable"}
 
-// denier is how the API server names the webhook or the admission policy that denied a request, also in an answer
-// whose values are hidden already.
+// denier matches the name of the webhook or the admission policy that denied a request, as the
+// API server writes it. It also matches in a message from which the values were removed before.
 var denier = regexp.MustCompile(`^(?:secrets "[^"]*" is forbidden: |HTTP \d+ \w* ?)?(admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') $`)
 
-// whyInvalid returns the message of a cause without the value; Hidden if it may quote that.
+// whyInvalid returns the message of a cause without the value. It returns Hidden if the message
+// may quote the value.
 func whyInvalid(cause metav1.StatusCause) string {
 	if slices.Contains(quoteNoValue, cause.Type) {
 		return cause.Message
@@ -68,14 +71,14 @@ func whyInvalid(cause metav1.StatusCause) string {
 	return string(fieldowners.Hidden)
 }
 
-// withoutValues returns the error of a write to a Secret without the server's free text where
-// that may quote values; the class of the error stays.
+// withoutValues returns the error of a write to a Secret. Text of the API server that may quote
+// values is removed. The status code and the reason stay the same.
 func withoutValues(object ObjectRef, err error) error {
 	var answer *apierrors.StatusError
 	if !isSecret(object) || !errors.As(err, &answer) {
 		return err
 	}
-	by, _, denied := strings.Cut(answer.ErrStatus.Message, deniedBy) // by a webhook or an admission policy, whose name comes first
+	by, _, denied := strings.Cut(answer.ErrStatus.Message, deniedBy) // the name of the webhook or admission policy comes first
 	if !denied && slices.Contains(quotesNoValues, answer.ErrStatus.Reason) {
 		return err
 	}

@@ -26,24 +26,25 @@ import (
 // by defaults that the server adds to a value that is owned as a whole. What is not proven is
 // sent.
 //
-// A typed read of a custom resource hides the form of a value: the server stores the text
-// 2026-01-02T03:04:05.6Z, and the Go type shows 03:04:05Z, as for conditions, or 1 for 1000m. A
-// read proves nothing about such a field, but the answer to our own write does, for the
-// resourceVersion of the answer. So does the answer for an intent that owns nothing, which has no
-// managed fields entry that a read could show. After a restart, and after each write of others,
-// such an intent is sent once more. This needs RecordExchange, or unstructured intents.
+// A typed read of a custom resource may not show the stored form of a value. For the stored time
+// 2026-01-02T03:04:05.6Z, the Go type shows 03:04:05Z, as in conditions. For the stored quantity
+// 1000m, the Go type shows 1. Such a read cannot prove that a field is unchanged. The API
+// server's response to our own write proves this instead, for the resourceVersion of the
+// response. The response also proves an intent that owns nothing, which has no managed fields
+// entry that a read could show. Such an intent is sent once more after a restart, and after each
+// write of another writer. The proof by response needs RecordExchange, or unstructured intents.
 //
-// The stringData of a Secret is proven by the data that the server makes of it, and the empty
-// strategy of a Deployment or DaemonSet by the server's default.
+// The stringData of a Secret is compared with the data into which the API server converts it. The
+// empty strategy of a Deployment or DaemonSet is compared with the API server's default.
 //
-// Sent each time are:
-//   - an intent with a field that the Go type of a built-in kind does not have, such as a newer
-//     server's, until the type is updated or the object is read as unstructured;
-//   - an intent that sets a map to {} or null in which the object has fields that nobody owns,
-//     such as other defaults, the updateStrategy of a StatefulSet among them (its default
-//     depends on a feature gate), or the defaults of a CustomResourceDefinition;
-//   - stringData with a key that data has too, or beside empty data;
-//   - an intent of the object itself, not of the status subresource, that sets a status.
+// These intents are sent each time:
+//   - an intent with a field that the Go type of a built-in kind lacks, such as a field of a
+//     newer server, until the type is updated or the object is read as unstructured;
+//   - an intent that sets a map to {} or null, if the object has fields without an owner in that
+//     map. Examples are other defaults, the updateStrategy of a StatefulSet (its default depends
+//     on a feature gate), and the defaults of a CustomResourceDefinition;
+//   - an intent with stringData, if a key is in data as well or data is empty;
+//   - an intent that sets a status but is not sent to the status subresource.
 //
 // A proof is remembered as a few hashes. If the object has not changed since, a look-up is
 // enough; if others wrote to it, this manager's fields are hashed again. A process that starts
@@ -107,9 +108,10 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	}, nil
 }
 
-// Schemas returns the API server's schemas of a group and version, for update.Config. The first
-// calls for a group and version wait for the answer, about a second at most. Later calls, and
-// those after a failure, do not wait: they return an error until the answer has come.
+// Schemas returns the API server's schemas of a group and version. It is meant for update.Config.
+// The first calls for a group and version wait for the API server's response, for about one
+// second at most. Later calls do not wait, nor do calls after a failure. They return an error
+// until the schemas have arrived.
 func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) (managedfields.TypeConverter, error) {
 	known, err := s.schemas.Of(ctx, version)
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// Owns emits the intents of each parent, and checks them against the contract of a field
-// manager: each field of an intent is covered by a path that the contract lets it apply, and
-// each of these paths covers a field of an intent. So the parents have to be such that
-// everything that the manager may emit is emitted. emit is called twice for each parent, and
-// must return the same intents: two calls that differ fail the test, with the field that
-// differs.
+// Owns calls emit for each parent, and checks the intents against the contract of a field
+// manager. Each field of an intent must be covered by a path that the contract lets the field
+// manager apply. Each of these paths must cover a field of an intent. So together the parents
+// must make emit return every field that the field manager may apply. Owns calls emit twice for
+// each parent. If the two calls return different intents, the test fails with the name of the
+// field that differs.
 //
 // The contract is that of one field manager, such as all.Of("shop-web"); contract.Check finds
 // claims of two managers for the same field.
@@ -147,8 +147,9 @@ func emittedFields(object map[string]any, claims []*claimedPath) []fieldowners.P
 	})
 }
 
-// emitted walks an intent down to its scalars, empty maps and lists. It enters lists as the
-// claims do, since an intent does not show the keys of list items.
+// emitted collects the fields of an intent down to its scalars, empty maps and empty lists. An
+// intent does not show which fields are the keys of list items. So emitted steps into a list in
+// the same way as the paths of the claims.
 type emitted struct {
 	object map[string]any
 	claims []*claimedPath

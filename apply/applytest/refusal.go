@@ -89,9 +89,10 @@ func NamespaceTerminating() Answer {
 	})
 }
 
-// NotFound is the 404 of an absent object, or for a creation, also by apply, of an absent
-// namespace: apply.ErrRefused, or, if the read for MustExist gets it, the outcome Absent. A write
-// that gets it is followed by a read, as a 404 does not say that the object is gone.
+// NotFound is the 404 for an absent object. For a creation, also by apply, it is the 404 for an
+// absent namespace. The result is apply.ErrRefused; if the read for MustExist returns the 404,
+// the result is the outcome Absent. After a 404 for a write, the library reads the object,
+// because such a 404 does not prove that the object is absent.
 func NotFound() Answer {
 	return fromServer("NotFound", nil, func(made call) *apierrors.StatusError {
 		if made.Subresource == "" && (made.Verb == VerbCreate || made.Verb == VerbApply) {

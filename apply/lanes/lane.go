@@ -117,8 +117,9 @@ func (l *lane) width() int {
 	return l.pace.width(now, l.set.trip.least(now))
 }
 
-// overtaken makes the lane narrower, unless its width is one already: a gap that doubled with every overtaken write would
-// soon be longer than the server ever takes, and would take long to shrink again.
+// overtaken makes the lane narrower, unless the width is already 1. At width 1 the gap between writes must not grow
+// further: a gap that doubles with every overtaken write soon exceeds the longest response time of the server, and
+// takes long to shrink.
 func (l *lane) overtaken() {
 	if l.width() > 1 {
 		l.pace.slower()

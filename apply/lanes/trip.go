@@ -17,19 +17,20 @@ type roundTrip struct {
 
 type measurement struct {
 	took  time.Duration
-	until time.Time // when the measurement is too old to count
+	until time.Time // after this time the measurement is ignored
 }
 
 const (
 	between    = 150 * time.Millisecond // the least time between measurements while writers wait
 	rare       = 60                     // and the least multiple of what a measurement takes, as the lane is empty meanwhile
-	recently   = 6 * time.Second        // the least time for which a measurement counts
-	lasting    = 2                      // and the least multiple of the time until the next measurement
+	recently   = 6 * time.Second        // the minimum time for which a measurement is used
+	lasting    = 2                      // and the minimum multiple of the pause before the next measurement
 	failedFor  = 10 * time.Second
 	refusedFor = 10 * time.Minute
 )
 
-// ProbeTimeout is how long a measurement may wait until nobody is inside the lane, and then for the server's answer.
+// ProbeTimeout limits each of two waits of a measurement: the wait until no writer is inside the lane, and the wait
+// for the server's response.
 const ProbeTimeout = time.Second
 
 // least returns the round trip, 0 if it is not known.

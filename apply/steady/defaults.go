@@ -102,9 +102,9 @@ var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.networking.v1.NetworkPolicyPort":                  {"protocol": "TCP"},
 }
 
-// emptyDefaults are the defaults of empty maps in the server's own kinds, by the path of the map.
-// The server adds each of the default's fields by itself, so it restores the whole default from
-// any part of it. A default of a v1 type does not change.
+// emptyDefaults holds the API server's defaults for empty maps of built-in kinds, by the path of
+// the map. The API server sets each missing field of such a default separately. So it restores
+// the whole default from any part of the default. The defaults of v1 types never change.
 var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any{
 	appsv1.SchemeGroupVersion.WithKind("Deployment"): {
 		".spec.strategy": {"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"}},
@@ -114,8 +114,8 @@ var emptyDefaults = map[runtimeschema.GroupVersionKind]map[string]map[string]any
 	},
 }
 
-// notRestored returns the paths at which the object has more than the server's default of an
-// empty map.
+// notRestored returns those of the paths at which the object's value is not the API server's
+// default for an empty map.
 func (r Request) notRestored(emptied []fieldpath.Path, live *typed.TypedValue) []fieldpath.Path {
 	return slices.DeleteFunc(slices.Clone(emptied), func(path fieldpath.Path) bool {
 		restored, ok := emptyDefaults[r.Kind][path.String()]

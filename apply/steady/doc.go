@@ -16,10 +16,12 @@
 //     where the server has 1, if nobody else owns the field. So may defaults that the server
 //     adds to a value that is owned as a whole: those in the schema of a custom resource, and a
 //     few of the server's own kinds.
-//  4. An answer of the server (Read.Answer) shows what a read may not: the form of each value,
-//     and that the manager owns nothing. What an answer proves holds for its version alone.
-//  5. stringData of a Secret is proven by the data that the server makes of it, and the empty
-//     strategy of a Deployment or DaemonSet by the default that the server restores.
+//  4. A response of the API server (Read.Answer) shows what a read may not show: the stored form
+//     of each value, and that the manager owns nothing. A proof from a response holds only for
+//     the resourceVersion of the response.
+//  5. The stringData of a Secret is compared with the data into which the API server converts it.
+//     The empty strategy of a Deployment or DaemonSet is compared with the default that the API
+//     server restores.
 //  6. Keys returns different keys for applies of different content. Prints returns hashes of
 //     what the proof depends on: our entry, and the values that it owns. A proof for one
 //     version of an object holds for another with the same Print, if the proof was exact.

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// ownEntry returns the manager's entry if it has exactly one, and that is in the request's
-// apiVersion. If an answer has no entry of the manager, the manager owns nothing, and ownEntry
-// returns an empty entry.
+// ownEntry returns the manager's entry if the manager has exactly one entry, and the entry has
+// the apiVersion of the request. If a response has no entry of the manager, the manager owns
+// nothing, and ownEntry returns an empty entry.
 func (r Request) ownEntry(read Read) *metav1.ManagedFieldsEntry {
 	var own *metav1.ManagedFieldsEntry
 	entries := read.GetManagedFields()

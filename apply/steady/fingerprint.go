@@ -45,7 +45,8 @@ func (p *Print) HoldsFor(now *Print) bool { return now.entry == p.entry && now.v
 // SameOwners reports whether the managed fields of both are the same, except for their times.
 func (p *Print) SameOwners(now *Print) bool { return now.owners == p.owners }
 
-// PrintOfVersion returns a Print for a proof that holds for the version of the read alone.
+// PrintOfVersion returns a Print for a proof that holds only for the resourceVersion of the read
+// object.
 func (r Request) PrintOfVersion(read Read) *Print {
 	return &Print{
 		kind:            unique.Make(r.Kind),

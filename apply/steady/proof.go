@@ -50,7 +50,8 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly 
 	return r.proveContent(wanted, set, held, read)
 }
 
-// proveContent is the part of the proof after that of the fields: the merge changes nothing.
+// proveContent is the second part of the proof, after the proof that the manager owns exactly the
+// applied fields. It proves that the merge would change no value.
 func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held value.Value, read Read) (exactly bool, err error) {
 	if read.hides(set, wanted.Schema(), wanted.TypeRef()) {
 		return false, fmt.Errorf("%T may not show all that is stored, or not in the form in which it is; read it as unstructured", read.Object)
@@ -67,7 +68,8 @@ func (r Request) proveContent(wanted *typed.TypedValue, set *fieldpath.Set, held
 	return exactly && len(emptied) == 0, err // in another version others may own less
 }
 
-// typed returns what is applied, and the fields that the server would record for it.
+// typed returns the applied content, and the set of fields that the API server would record for
+// it.
 func (r Request) typed(schemas managedfields.TypeConverter) (wanted *typed.TypedValue, set *fieldpath.Set, err error) {
 	if wanted, err = schemas.ObjectToTyped(&unstructured.Unstructured{Object: r.Config}); err == nil {
 		set, err = fieldsOf(wanted)

@@ -22,8 +22,9 @@ type Read struct {
 
 	Kind schema.GroupVersionKind // of the object's Go type in the client's scheme
 
-	// Answer says that the object is the API server's unstructured answer to a write. An answer
-	// has the entry of each manager that owns something; a cache may drop entries.
+	// Answer means that the object is the API server's unstructured response to a write. A
+	// response has an entry for each manager that owns something. A cached object may lack
+	// entries.
 	Answer bool
 }
 

@@ -20,11 +20,11 @@ func (r Request) setsStringData() bool {
 	return has && r.Kind == corev1.SchemeGroupVersion.WithKind("Secret")
 }
 
-// withoutStringData returns the request with the stringData moved into the data, as
-// the API server moves it. The server does so after it has computed fields and conflicts: the
-// manager owns what the request sets in stringData, and nothing in the data. No object that is
-// read has stringData, so another owner of any stringData that is applied is a conflict, even
-// with the same value.
+// withoutStringData returns the request with stringData moved into data, as the API server moves
+// it. The API server moves stringData after it has computed fields and conflicts. So the manager
+// owns the fields that the request sets in stringData, and no fields of data. A stored object
+// never has stringData. So if another manager owns any field of stringData, an apply that sets
+// stringData conflicts, even with the same value.
 func (r Request) withoutStringData(read Read) (Request, error) {
 	moved, ok := r.Config[stringData].(map[string]any)
 	if !ok {
@@ -57,7 +57,8 @@ func (r Request) withoutStringData(read Read) (Request, error) {
 	return r, nil
 }
 
-// sets reports whether a set has a field of the object, or something below the field.
+// sets reports whether a set of fields contains the named top-level field, or anything below that
+// field.
 func sets(set *fieldpath.Set, field string) bool {
 	element := fieldpath.PathElement{FieldName: &field}
 	_, below := set.Children.Get(element)

@@ -150,7 +150,7 @@ func (v view) showsFields(at seen, server *schema.Map) bool {
 	case unknown == schema.Atom{}:
 		return true
 	case at.goType.Kind() == reflect.Struct: // null may be stored, and has no field
-		return at.exact && at.goType.NumField() == 0 // the server's own type has no fields either
+		return at.exact && at.goType.NumField() == 0 // the API server's own type has no fields here either
 	}
 	return v.showsWhole(seen{at.goType.Elem(), server.ElementType, at.exact})
 }

@@ -1,4 +1,5 @@
-// Package emission compares the intents that two calls of one Emit returned for one parent.
+// Package emission compares the intents that two calls of the same Emit function returned for the
+// same parent.
 package emission
 
 import (
@@ -16,10 +17,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Difference returns "" if both emissions have the same objects with the same fields, in
-// whatever order, and otherwise a text that names the first difference and how to end it.
-// Values are not in the text, as they may be those of a Secret. An intent that cannot be
-// encoded is ignored: Apply returns an error for it.
+// Difference returns "" if both calls returned the same objects with the same fields, in any
+// order of the intents. Otherwise it returns a text that names the first difference and what to
+// do about it. The text contains no values, as a value may come from a Secret. An intent that
+// cannot be encoded is ignored: Apply returns an error for that intent.
 func Difference(first, second []apply.Intent) string {
 	one, two := partsOf(first), partsOf(second)
 	all := maps.Clone(one)
@@ -55,7 +56,8 @@ func differing(name string, first, second []byte) string {
 	return fmt.Sprintf("two calls for the same parent returned different values of %s of %s; %s", path, name, remedy)
 }
 
-// partsOf returns the JSON of what each intent sets, by the name of the object and subresource.
+// partsOf returns the JSON of the content of each intent. The key is the object's name, followed
+// by the subresource if the intent has one.
 func partsOf(intents []apply.Intent) map[string][]byte {
 	parts := map[string][]byte{}
 	for _, intent := range intents {
@@ -80,8 +82,8 @@ func partsOf(intents []apply.Intent) map[string][]byte {
 	return parts
 }
 
-// difference returns the path of the first field that differs. reordered is true for a list
-// that has the same items in another order.
+// difference returns the path of the first field whose values differ. reordered is true if the
+// field is a list and both lists have the same items in different orders.
 func difference(at fieldowners.Path, a, b any) (path fieldowners.Path, reordered bool) {
 	switch a := a.(type) {
 	case map[string]any:
@@ -132,8 +134,8 @@ func sameItems(a, b []any) bool {
 	return true
 }
 
-// below returns the path with one more step, given as text, or the path itself for a name that
-// no path can have.
+// below returns the path extended by one step in path notation. If the step cannot be parsed,
+// below returns the path unchanged.
 func below(path fieldowners.Path, step string) fieldowners.Path {
 	if longer, err := fieldowners.ParsePath(path.String() + step); err == nil {
 		return longer

@@ -113,9 +113,9 @@ func isTransport(err error) bool {
 		utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// isThrottled reports whether client-go's rate limiter did not let a request through before the
-// deadline of the context: nothing was sent. The limiter returns an untyped error before the
-// context ends.
+// isThrottled reports whether client-go's rate limiter rejected a request because the context's
+// deadline would pass before the request's turn. No request was sent. The rate limiter returns an
+// untyped error while the context is still valid.
 func isThrottled(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "client rate limiter Wait returned an error")
 }

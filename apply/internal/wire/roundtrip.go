@@ -50,8 +50,8 @@ func measure(transport http.RoundTripper, like *http.Request, probe *lanes.Probe
 	}
 }
 
-// quiet waits until nobody is inside the lane. The wait has a deadline of its own: on a long way to the server, the last
-// writes to leave take as long as the request that follows.
+// quiet waits until no writer is inside the lane. This wait has a separate deadline. On a slow network, the last
+// writers take as long to leave as the probe request itself takes.
 func quiet(probe *lanes.Probe) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lanes.ProbeTimeout)
 	defer cancel()
