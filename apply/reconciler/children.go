@@ -33,10 +33,11 @@ func (r *Reconciler[P]) emit(ctx context.Context, parent P) (intents []apply.Int
 	return intents, judged, nil
 }
 
-// isChild is the default of Config.Belongs. It is also true for the parent itself. For an
-// object without owners, fields that we applied are no proof if adopting it would have it
-// deleted with the parent, that is, if the intent sets an owner reference or the set's label:
-// objects of ours have these from birth. With Prune, an object that we alone applied is adopted.
+// isChild is the default of Config.Belongs. It is also true for the parent itself. For an object
+// without owners and without Prune, fields that our field manager applied prove that the object
+// is a child. They are no proof if the intent sets an owner reference: our own objects have the
+// owner reference since their creation, and adopting another object would delete that object with
+// the parent. With Prune, an object that only our field manager applied is adopted, see adopts.
 func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Intent, object client.Object) bool {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {
@@ -55,11 +56,12 @@ func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Inte
 	return slices.ContainsFunc(object.GetManagedFields(), applied) && err == nil && len(set) == 0
 }
 
-// adopts reports whether an object without owners becomes a member of the parent's set, though
-// it has no set's label. This is so if nobody but our field manager wrote the object, as after
-// plain applies under this name: then no content of others is deleted with the parent. A set's
-// label is another parent's; of two parents that both emit the object, the first one adopts it.
-// The live object decides: the cache may be behind, or lack the entries of others (see
+// adopts reports whether an object without owners becomes a member of the parent's set, although
+// the object has no label of any set. The object is adopted if our field manager alone wrote the
+// object, for example by plain applies under the same name. So no other writer's content is
+// deleted with the parent. An object with a set's label belongs to another parent. If two parents
+// emit the same object, the first one adopts it. adopts checks the live object: the cached object
+// may be out of date, or may lack the managed fields entries of other managers (see
 // fieldowners.KeepOwn).
 func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
 	kind, err := r.Applier.Client().GroupVersionKindFor(object)
@@ -72,8 +74,9 @@ func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
 	return err == nil && live.GetUID() == object.GetUID() && r.isUnclaimed(live)
 }
 
-// isUnclaimed reports whether an object has neither an owner nor a set, and our field manager
-// alone applied it. Writes through a subresource count for nobody: they create no object.
+// isUnclaimed reports whether an object has no owner and no set's label, and only our field
+// manager wrote the object, at least once by Apply. Writes through a subresource are ignored,
+// because they cannot create an object.
 func (r *Reconciler[P]) isUnclaimed(object client.Object) bool {
 	applied := false
 	for _, entry := range object.GetManagedFields() {

@@ -11,9 +11,10 @@
 //  4. Ensures the finalizer before anything else is written. If it had to be added, the
 //     reconcile ends and the next one begins at once. If the parent turns out to be paused
 //     or deleted by now, 2 and 3 hold.
-//  5. Calls Config.Emit, which has no client and no clock: its intents follow from the parent
-//     alone, and golden tests check them. In the first reconciles of each parent Emit is called
-//     twice, and two calls that differ are an error (ErrNotPure).
+//  5. Calls Config.Emit, which has no client and no clock: its intents depend on the parent
+//     alone, and golden tests can check them. In the first reconciles of each parent, the
+//     reconciler calls Emit twice. If the two calls return different intents, the reconcile fails
+//     (ErrNotPure).
 //  6. Applies every intent, also after one failed. Children are created exclusively, see
 //     Config.Belongs.
 //  7. With Config.Prune, and if all intents were applied: deletes what the parent emitted
@@ -32,16 +33,16 @@
 // reported in the status and in the log, without an event, and tried again a minute later. A
 // RetryableError waits as long as the server asked.
 //
-// Errors that need somebody to mend something are logged once while they stay the same. An
-// invalid intent (apply.ErrInvalidIntent) is a reconcile.TerminalError: only another parent or
-// another program heals it, so the parent is reconciled again when something changes. A refusal
-// of the API server (apply.ErrRefused), such as a missing right, a full quota or a kind that is
-// not installed, is no TerminalError: no event reports that an administrator has mended it. It
-// is logged as an error and tried again, at first after a second and later each minute. An Emit
-// that is not pure (ErrNotPure) is tried again each minute.
+// An error that a person must fix is logged once while its text stays the same. An invalid intent
+// (apply.ErrInvalidIntent) is a reconcile.TerminalError, because only a change of the parent or
+// of the program fixes such an intent. The parent is reconciled again at its next event. A
+// refusal by the API server (apply.ErrRefused) is no TerminalError. Examples are a missing right,
+// a full quota and a kind that is not installed. No event reports that an administrator has fixed
+// the cause. So the refusal is logged as an error and the apply is retried, at first after one
+// second and later each minute. An Emit that is not pure (ErrNotPure) is retried each minute.
 //
-// All other errors are retried by the controller's rate limiter; if one of several errors is
-// such an error, all are.
+// All other errors are retried by the controller's rate limiter. If a reconcile returns several
+// errors and one of them is such an error, the rate limiter decides about all of them.
 //
 // # What the caller promises
 //

@@ -16,10 +16,10 @@ type news struct {
 	byTrouble *recent.Cache[trouble, reported]
 }
 
-// reported is what was reported last.
+// reported describes the errors that were last reported for a trouble.
 type reported struct {
 	hash  uint64
-	since time.Time // of the first error after which nothing succeeded
+	since time.Time // the time of the first error since the last success
 }
 
 // trouble names one kind of trouble of one parent.
@@ -41,8 +41,8 @@ func (n news) isNew(of trouble, errs ...error) bool {
 	return isNew
 }
 
-// about is isNew, and returns for how long there have been errors, the same or others: the text
-// of a refusal may differ each time.
+// about returns the result of isNew, and for how long there have been errors without a success.
+// The errors of that time may differ, as the text of a refusal may be different each time.
 func (n news) about(of trouble, errs ...error) (isNew bool, since time.Duration) {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

@@ -7,20 +7,22 @@ import (
 	"coapply.dev/apply/internal/emission"
 )
 
-// ErrNotPure means that two calls of Emit for one parent returned different intents. Each
-// reconcile would then write, and each write lead to a reconcile. Nothing was sent.
+// ErrNotPure means that two calls of Emit for the same parent returned different intents. Such an
+// Emit would make each reconcile write, and each write cause another reconcile. So nothing was
+// sent.
 var ErrNotPure = errors.New("emit is not pure")
 
 const (
-	// pureChecks is how many reconciles of a parent call Emit twice: two runs over a map of two
-	// keys have the same order more often than not.
+	// pureChecks is the number of reconciles of a parent that call Emit twice. One check is not
+	// enough: in more than half of all cases, two iterations over a map with two keys have the
+	// same order.
 	pureChecks = 10
-	// rememberedChecks is the number of parents for which the checks are counted.
+	// rememberedChecks is the maximum number of parents for which checks are counted.
 	rememberedChecks = 8192
 )
 
-// emitPurely calls Emit, and in the first reconciles of a parent calls it once more and
-// compares.
+// emitPurely calls Emit. In the first reconciles of a parent, it calls Emit a second time and
+// compares the results.
 func (r *Reconciler[P]) emitPurely(parent P) (Emission, error) {
 	first, err := r.Emit(parent)
 	checks, _ := r.checked.Get(parent.GetUID())

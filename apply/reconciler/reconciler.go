@@ -67,18 +67,21 @@ type Config[P client.Object] struct {
 	// Updater writes the finalizer, and the status of Report.Change, usually under the
 	// Applier's field manager.
 	Updater *update.Updater
-	// Emit returns the intents of a parent. It must not change the parent, and must return the
-	// same intents if it is called again at once: in the first reconciles of each parent Emit is
-	// called twice, and an object or field that differs is an error that matches ErrNotPure.
+	// Emit returns the intents of a parent. Emit must not change the parent. If Emit is called
+	// again at once, it must return the same intents. In the first reconciles of each parent,
+	// Emit is called twice. If an object or a field differs between the two results, the
+	// reconcile returns an error that matches ErrNotPure.
 	Emit func(parent P) (Emission, error)
-	// Belongs reports whether an object that exists already is this parent's child. Children
-	// are created exclusively, and an object that somebody else made, before or at the same
-	// moment, is left alone and reported (apply.NotOursError, the reason NameTaken). If it is
-	// nil, a child is an object with an owner reference with the parent's uid; or, without
-	// any owner, one with the label of the parent's set or, with neither Prune nor an owner
-	// reference in the intent, one to which the applier's field manager has applied. With Prune,
-	// an object without an owner and without any set's label is adopted if the applier's field
-	// manager alone wrote it, as far as the live object shows.
+	// Belongs reports whether an object that exists already is a child of this parent. Children
+	// are created exclusively. An object that somebody else created, before or at the same time,
+	// is not changed, and is reported (apply.NotOursError, the reason NameTaken).
+	//
+	// If Belongs is nil, an object with owners is a child if one of its owner references has the
+	// parent's uid. An object without owners is a child in these cases. With Prune: if the object
+	// has the label of the parent's set. Without Prune: if the applier's field manager has
+	// applied to the object, and the intent sets no owner reference. In addition, Prune adopts an
+	// object without owners and without any set's label, if the live object shows that only the
+	// applier's field manager wrote it.
 	//
 	// A Belongs that is set is also called with the objects of intents with MustExist: if it
 	// returns false, the Outcome is Absent.
@@ -139,7 +142,7 @@ type Reconciler[P client.Object] struct {
 	sets    *applyset.Sets // nil: nothing is pruned
 	news    news
 	settled settledParents
-	checked *recent.Cache[types.UID, int]      // how many times Emit was found to be pure
+	checked *recent.Cache[types.UID, int]      // for each parent, how many double calls of Emit returned the same intents
 	deleted *recent.Cache[types.UID, struct{}] // parents that only the cache still has
 }
 
@@ -360,7 +363,8 @@ func (r *Reconciler[P]) writeStatus(ctx context.Context, parent P, applied Appli
 	return report.After, err
 }
 
-// land writes the status, pinned to the parent's uid, and reports whether the parent is gone.
+// land writes the status, pinned to the parent's uid. gone reports whether the write failed
+// because the parent no longer exists.
 func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) (gone bool, err error) {
 	switch {
 	case report.Change != nil && report.Apply != nil:
@@ -368,7 +372,7 @@ func (r *Reconciler[P]) land(ctx context.Context, parent P, report Report[P]) (g
 	case report.Change != nil && r.Updater == nil:
 		return false, errors.New("Change needs an Updater")
 	case report.Change != nil:
-		var changeErr error // whatever it is, it is not about the parent's existence
+		var changeErr error // an error of report.Change says nothing about the existence of the parent
 		_, err = update.Status(ctx, r.Updater, parent, func(parent P) error {
 			changeErr = report.Change(parent)
 			return changeErr

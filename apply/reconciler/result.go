@@ -28,29 +28,31 @@ const conflictRetry = time.Minute
 // refusalRetry is the longest wait after a refusal, see refusalWait.
 const refusalRetry = time.Minute
 
-// refusalWait returns when to apply again after refusals for this long. No
-// event reports that an administrator granted a right, raised a quota or installed a kind. The
-// first retries are soon, as some refusals pass by themselves, such as one for a ServiceAccount
-// of a new Namespace.
+// refusalWait returns the wait until the next apply, if the API server has refused applies since
+// that long ago. No event reports that an administrator granted a right, raised a quota or
+// installed a kind. The first retries come soon, because some refusals end without an
+// administrator. An example is the refusal of a Pod while the ServiceAccount of a new Namespace
+// does not exist yet.
 func refusalWait(since time.Duration) time.Duration {
 	return min(max(since, time.Second), refusalRetry)
 }
 
-// Requeue returns when to reconcile again after errors, see the package comment. If each of
-// them has a wait, the result is the longest wait that the server asked for, or otherwise that
-// of a conflict, up to a fifth longer. If all are invalid intents, they are returned as a
-// reconcile.TerminalError; else all errors are returned, joined, and the rate limiter decides.
-// nil errors are ignored, and so are all errors once ctx is cancelled.
+// Requeue returns when to reconcile again after errors, see the package comment. If each of the
+// errors has a wait, the result is the longest wait that the server asked for, or otherwise the
+// wait after a conflict. The wait is extended at random by up to a fifth. If all errors are
+// invalid intents, Requeue returns them as a reconcile.TerminalError. In all other cases it
+// returns the joined errors, and the rate limiter decides. nil errors are ignored, and so is the
+// cancellation of ctx.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, unknown, errs...)
 }
 
-// unknown means that it is not known for how long the errors have been the same. The rate
-// limiter then decides about refusals.
+// unknown means that the caller does not know for how long the errors have lasted. In this case
+// the rate limiter decides about refusals.
 const unknown = time.Duration(-1)
 
-// requeue is Requeue that logs errors that are not new at level 1, and waits after a refusal by
-// the time since it is known.
+// requeue is Requeue with two more inputs. Errors that are not new are logged at level 1. since
+// says for how long the errors have lasted, and determines the wait after a refusal.
 func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {
@@ -82,19 +84,20 @@ func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// waits are those of the errors of one reconcile.
+// waits holds the waits that the errors of one reconcile need, by the kind of error.
 type waits struct {
 	asked, conflict, refusal time.Duration
-	severe                   bool // somebody has to mend something
+	severe                   bool // a person must fix the cause of an error
 }
 
-// add returns false for an error about which the rate limiter decides.
+// add records the wait that an error needs. It returns false if the rate limiter must decide
+// about the error.
 func (w *waits) add(err error, since time.Duration) bool {
 	retryable := (*apply.RetryableError)(nil)
 	switch {
 	case errors.Is(err, apply.ErrConflict), errors.Is(err, apply.ErrNotOurs), terminating(err):
 		w.conflict = conflictRetry
-	case errors.Is(err, apply.ErrInvalidIntent): // another parent or another program heals it
+	case errors.Is(err, apply.ErrInvalidIntent): // only a change of the parent or of the program fixes it
 		w.severe = true
 	case errors.Is(err, ErrNotPure):
 		w.conflict, w.severe = conflictRetry, true
@@ -108,7 +111,9 @@ func (w *waits) add(err error, since time.Duration) bool {
 	return true
 }
 
-// longest returns 0 if no error has a wait. A refusal waits no longer because of a conflict.
+// longest returns the wait of the reconcile, and 0 if no error has a wait. A wait that the server
+// asked for has priority over the wait after a refusal, and that one over the wait after a
+// conflict.
 func (w *waits) longest() time.Duration {
 	return cmp.Or(w.asked, w.refusal, w.conflict)
 }

@@ -80,9 +80,9 @@ func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func
 	return inside, leave, err
 }
 
-// try is one attempt, inside the lane: it reads the object, calls mutate again, and writes.
-// stale is known from the attempt's own last write, and never from an error's text or chain: an
-// error of mutate may wrap a stale write of another object.
+// try makes one attempt inside the lane: it reads the object, calls mutate again, and writes.
+// stale is true only if the last write of this attempt was stale. It never depends on the text or
+// the chain of an error, because an error of mutate may wrap a stale write to another object.
 func (c *call[T]) try(ctx context.Context, this attempt) (stale bool, err error) {
 	overtaken := false
 	if handed := c.handed(ctx); handed != nil {
@@ -121,8 +121,8 @@ func (c *call[T]) attempted(this attempt, read *unstructured.Unstructured) logr.
 	return log
 }
 
-// send writes wanted, which holds the server's answer afterwards. stale reports that the server
-// refused the write because the object has another resourceVersion by now.
+// send writes wanted. Afterwards wanted holds the API server's response. stale reports that the
+// API server refused the write because the object's resourceVersion has changed since the read.
 func (c *call[T]) send(
 	ctx context.Context, log logr.Logger, this attempt, live *unstructured.Unstructured, object T, wanted *unstructured.Unstructured,
 ) (stale bool, err error) {

@@ -31,23 +31,23 @@
 //     false. It is inside the object's lane (Config.Lanes) from the read to the write, so that
 //     no other write of the process comes between them: a stale write is then the doing of
 //     another process. A call that backs off, or has nothing to write, is in no lane.
-//  5. A write is narrow: the object as the server has it, to the byte, with what mutate
-//     changed. Fields that the Go type does not know, 1024Mi that it would write as 1Gi, empty
-//     structs and zero values stay as they were, and so do their owners. A value that the
-//     server did not have is sent whole, with the zero values that the Go type writes.
-//     A list item that mutate did not change stays as it was, even if other items were added,
-//     removed or moved. A changed item is matched with the live item of the same keys, by the
-//     API server's schema (Config.Schemas). An item with keys that no live item has is new, and
-//     inherits nothing. In a list without keys, or without a known schema, a changed item is
-//     sent as the Go type writes it. If the write could then drop a field that the Go type
-//     lacks, nothing is written, and the error is an *UnknownFieldError. Unstructured callers
-//     lack no field, and are never refused.
+//  5. A write is narrow: it sends the object as the API server has it, byte for byte, with only
+//     the changes by mutate. Fields that the Go type lacks, empty structs and zero values keep
+//     their values and their owners. So does a quantity such as 1024Mi, which the Go type would
+//     write as 1Gi. A value that the API server did not have is sent whole, with the zero values
+//     that the Go type writes. A list item that mutate did not change stays the same, even if
+//     other items were added, removed or moved. A changed item is matched with the live item that
+//     has the same keys, by the API server's schema (Config.Schemas). If no live item has these
+//     keys, the item is new, and inherits no fields. If the list has no keys, or the schema is
+//     not known, a changed item is sent as the Go type writes it. If such a write could drop a
+//     field that the Go type lacks, nothing is written, and the error is an *UnknownFieldError.
+//     An unstructured object lacks no field, and never causes this error.
 //  6. A write carries the resourceVersion that was read, and no managed fields: the server
 //     keeps the live ones, while a partial list, such as that of a stripped cache, would erase
 //     the entries of others.
-//  7. Only a stale write is retried. Every other error ends the call: those of the API server
-//     as apply.Classify returns them, NotFound as it is (apierrors.IsNotFound),
-//     if a live read shows that the object does not exist.
+//  7. Only a stale write is retried. Every other error ends the call. Errors of the API server
+//     are returned as by apply.Classify. NotFound is returned unchanged (apierrors.IsNotFound) if
+//     a live read confirms that the object does not exist.
 //  8. An object recreated under the same name is not touched: apply.ErrUIDMismatch. For
 //     RemoveFinalizer an absent object is a success.
 //  9. The error is an ExhaustedError when the backoff allows no further attempt, and an

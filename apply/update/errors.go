@@ -28,7 +28,7 @@ var (
 	// ErrFinalizerRemains means that the server accepted the write, and the removed finalizer
 	// is still there.
 	ErrFinalizerRemains = errors.New("the finalizer is still there")
-	// ErrUnknownField means that the write could drop a field that the object has and its Go
+	// ErrUnknownField means that the write could drop a field that the live object has and the Go
 	// type lacks. Nothing was written.
 	ErrUnknownField = errors.New("the Go type lacks a field")
 )
@@ -108,14 +108,15 @@ func (e *FinalizerRemainsError) Error() string {
 // Unwrap returns ErrFinalizerRemains.
 func (e *FinalizerRemainsError) Unwrap() error { return ErrFinalizerRemains }
 
-// UnknownFieldError is ErrUnknownField with the field. mutate changed or removed an item of a
-// list, and the API server's schema has no keys by which the item is found again.
+// UnknownFieldError is ErrUnknownField with the field. mutate changed or removed a list item, and
+// coapply cannot match that item with a live item, for example because the API server's schema
+// has no keys for the list.
 type UnknownFieldError struct {
 	Object apply.ObjectRef
 	Field  string // of the live object, such as .spec.steps[1].timeout
 	List   string // such as .spec.steps
 	GoType reflect.Type
-	Err    error // why the item cannot be found again
+	Err    error // why the item cannot be matched with a live item
 }
 
 func (e *UnknownFieldError) Error() string {
@@ -124,7 +125,7 @@ func (e *UnknownFieldError) Error() string {
 		e.Object, e.List, e.Err, e.Field, e.GoType)
 }
 
-// Unwrap returns ErrUnknownField and why the item cannot be found again.
+// Unwrap returns ErrUnknownField, and the reason why the item cannot be matched with a live item.
 func (e *UnknownFieldError) Unwrap() []error { return []error{ErrUnknownField, e.Err} }
 
 func on(object apply.ObjectRef) string {

@@ -29,9 +29,10 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 	return shown
 }
 
-// writeUpon writes to the object that the call before handed on. Only a write shows whether the
-// object is still like that: if there is nothing to write, if mutate fails, or if the write is
-// stale, the attempt has not ended, and a live read has to follow.
+// writeUpon writes to the object that the previous call in the lane handed on. Only a write shows
+// whether this object is still current. ended is false if there is nothing to write, mutate
+// fails, the write is stale, or the object has another uid. In these cases the attempt continues
+// with a live read.
 func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (ended, stale bool, err error) {
 	object, wanted, _ := c.rejudge(ctx, handed) // nothing is wanted after an error
 	if wanted == nil {

@@ -50,17 +50,17 @@ func encode(object client.Object) (map[string]any, error) {
 	return content, err
 }
 
-// narrowing carries over to an object, as the API server has it, what mutate changed in its Go
-// value.
+// narrowing applies the changes that mutate made to a Go value to the object as the API server
+// has it.
 type narrowing struct {
 	object apply.ObjectRef
 	goType reflect.Type
-	schema func() (*typed.TypedValue, error) // of the kind, as the API server has it
+	schema func() (*typed.TypedValue, error) // returns the API server's schema of the kind
 }
 
-// narrow returns the live object with what differs between before and after, and
-// everything else as the server has it: fields that the Go type lacks, 1024Mi that it
-// would write as 1Gi, zero values that it leaves out or adds.
+// narrow returns the live object with the differences between before and after. Everything else
+// stays as the API server has it: fields that the Go type lacks, a quantity such as 1024Mi that
+// the Go type would write as 1Gi, and zero values that it omits or adds.
 func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
 	is, err2 := encode(after)
@@ -124,9 +124,9 @@ func alikeAs(a, b any, known goType) bool {
 	return false
 }
 
-// rebase returns live with the change from before to after. If nothing changed, it returns live
-// itself. A value that the server does not have yet is sent whole, with the zero values that
-// its schema may require. The Go type decides only what JSON does not show.
+// rebase returns live with the changes from before to after. If nothing changed, it returns live
+// itself. A value that the API server does not have yet is sent whole, with the zero values that
+// its schema may require. The Go type is used only for differences that JSON does not show.
 func (n narrowing) rebase(at *place, live, before, after any) (any, error) {
 	if same(before, after, at.goType) {
 		return live, nil
@@ -149,8 +149,8 @@ func same(before, after any, known goType) bool {
 	return reflect.DeepEqual(before, after) || known.sameQuantity(before, after)
 }
 
-// fields is rebase for a map or a struct. A field that is in neither before nor after is one
-// that the Go type does not know or show, and stays.
+// fields is rebase for a map or a struct. A field that is in neither before nor after is unknown
+// to the Go type or not shown by it, and keeps its live value.
 func (n narrowing) fields(at *place, live, before, after map[string]any) (map[string]any, error) {
 	content := maps.Clone(live)
 	for name, was := range before {
@@ -158,7 +158,7 @@ func (n narrowing) fields(at *place, live, before, after map[string]any) (map[st
 			continue
 		}
 		delete(content, name)
-		if field := at.field(name); field.isStruct() { // it became zero: fields that the Go type does not know stay
+		if field := at.field(name); field.isStruct() { // the struct became zero: fields that the Go type lacks stay
 			held, _ := live[name].(map[string]any)
 			was, _ := was.(map[string]any)
 			left, err := n.fields(field, held, was, nil)

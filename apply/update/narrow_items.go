@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// items is rebase for a list. live and before have the same items by index. An item of after
-// that was there before is rebased on its live item. A new item is sent as it is.
+// items is rebase for a list. live and before have the same items at the same indices, unless the
+// Go type omits or adds items. An item of after that was in before is rebased on its live item. A
+// new item is sent unchanged.
 func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 	from, err := n.origins(at, live, before, after)
 	if err != nil {
@@ -26,15 +27,17 @@ func (n narrowing) items(at *place, live, before, after []any) ([]any, error) {
 	return content, nil
 }
 
-// origins returns for each item of after the index that it had before, or -1 if it is new.
+// origins returns, for each item of after, the index of the same item in before, or -1 if the
+// item is new.
 //
-// An item that mutate did not change is found by equality. A changed item is found by the keys
-// of the list, as the API server finds it. If the list has no keys, mutate may have changed the
-// item, or removed it and added another one. For the first, the write has to keep the fields of
-// the live item that the Go type lacks; for the second, it must not. So the item is sent as
-// mutate left it, and the write is refused if the live item has such a field.
+// An item that mutate did not change is found by equality. A changed item is found by the keys of
+// the list, as the API server finds items. If the list has no keys, two cases look the same.
+// Either mutate changed the item, and the write must keep the fields of the live item that the Go
+// type lacks. Or mutate replaced the item by a new one, and the write must not keep these fields.
+// So the item is sent as mutate left it, and the write is rejected if the live item has such a
+// field.
 func (n narrowing) origins(at *place, live, before, after []any) (from []int, err error) {
-	if len(live) != len(before) { // the Go type leaves out items, or adds some
+	if len(live) != len(before) { // the Go type omits or adds items
 		return newItems(after), n.refuse(at, live, nil, indices(live), errOtherNumber)
 	}
 	from = equalItems(before, after, at.goType.item())
@@ -55,7 +58,8 @@ func (n narrowing) origins(at *place, live, before, after []any) (from []int, er
 	return from, n.refuse(at, live, before, mixedUp(live, before, gone), errSameItems)
 }
 
-// equalItems is origins by equality: first by position, and then in the order of the items.
+// equalItems is origins by equality alone: it compares items at the same position first, and then
+// the remaining items in their order.
 func equalItems(before, after []any, item goType) (from []int) {
 	from = newItems(after)
 	for i := range min(len(before), len(after)) {
@@ -78,8 +82,8 @@ func equalItems(before, after []any, item goType) (from []int) {
 	return from
 }
 
-// originsByKeys is origins by the list's keys in the server's schema. The error says why they
-// do not tell the items apart.
+// originsByKeys is origins by the keys of the list in the API server's schema. The error says why
+// the keys do not identify the items.
 func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, err error) {
 	keys, err := n.keysOf(at)
 	if err != nil {
@@ -99,8 +103,9 @@ func (n narrowing) originsByKeys(at *place, before, after []any) (from []int, er
 	return from, nil
 }
 
-// mixedUp returns the items that are equal in the Go type and not in the live object, if some of
-// them are gone and others are not: nobody knows which of the live items mutate removed.
+// mixedUp returns the indices of ambiguous items: items that are equal in the Go type and differ
+// in the live object. They are ambiguous only if mutate removed some of them and kept others, as
+// then it is unknown which live items were removed.
 func mixedUp(live, before []any, gone []int) (items []int) {
 	equals := map[string][]int{}
 	for j := range before {
@@ -120,7 +125,8 @@ func mixedUp(live, before []any, gone []int) (items []int) {
 	return items
 }
 
-// missing returns the indices of the items of before, in their order, that are nobody's origin.
+// missing returns, in ascending order, the indices of the items of before that no item of after
+// comes from.
 func missing(from []int, before []any) []int {
 	found := make([]bool, len(before))
 	for _, j := range from {
@@ -141,10 +147,11 @@ func indices(of []any) []int {
 
 func newItems(after []any) (from []int) { return slices.Repeat([]int{-1}, len(after)) }
 
-// text is the same for equal values: it has the keys of maps in their order.
+// text returns the same string for equal values, because it prints the keys of a map in sorted
+// order.
 func text(of any) string { return fmt.Sprintf("%#v", of) }
 
-// Why an item cannot be found again.
+// Reasons why an item cannot be matched with a live item.
 var (
 	errNoSchemas   = errors.New("update.Config has no Schemas to find the list's keys in")
 	errNoKeys      = errors.New("the list has no keys in the API server's schema")

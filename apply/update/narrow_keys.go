@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// schemaOf returns the function that finds the API server's schema of a kind. It is called only
-// for a list item that the Go type does not show as it is and that mutate changed.
+// schemaOf returns a function that returns the API server's schema of a kind. That function is
+// called only if mutate changed a list item whose live form the Go type does not show completely.
 func (u *Updater) schemaOf(ctx context.Context, kind schema.GroupVersionKind) func() (*typed.TypedValue, error) {
 	return func() (*typed.TypedValue, error) {
 		if u.config.Schemas == nil {
@@ -25,20 +25,21 @@ func (u *Updater) schemaOf(ctx context.Context, kind schema.GroupVersionKind) fu
 	}
 }
 
-// emptyOf returns an object without content, which has the schema of its kind.
+// emptyOf returns an empty typed object of a kind, from which the schema of the kind can be read.
 func emptyOf(converter managedfields.TypeConverter, kind schema.GroupVersionKind) (*typed.TypedValue, error) {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(kind)
 	return converter.ObjectToTyped(empty)
 }
 
-// listKeys are the keys of a list, each with the value that the server sets where it is missing.
+// listKeys are the key fields of a list's items. standard is the default that the API server sets
+// if an item lacks the key field.
 type listKeys []struct {
 	name     string
 	standard any
 }
 
-// keysOf returns the keys of a list by the server's schema.
+// keysOf returns the key fields of a list from the API server's schema.
 func (n narrowing) keysOf(list *place) (keys listKeys, err error) {
 	kind, err := n.schema()
 	if err != nil {
@@ -60,7 +61,8 @@ func (n narrowing) keysOf(list *place) (keys listKeys, err error) {
 	return keys, nil
 }
 
-// in returns the schema of a place. ok is false if the schema does not have it.
+// in returns the schema of a place within an object of a kind. ok is false if the schema does not
+// have the place.
 func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	if p.parent == nil {
 		return kind.Schema().Resolve(kind.TypeRef())
@@ -79,7 +81,8 @@ func (p *place) in(kind *typed.TypedValue) (atom smd.Atom, ok bool) {
 	return smd.Atom{}, false
 }
 
-// index returns the index of each item by its keys. ok is false if two items have the same.
+// index returns the index of each item by the text of its keys. ok is false if two items have the
+// same keys.
 func (k listKeys) index(items []any) (at map[string]int, ok bool) {
 	at = map[string]int{}
 	for i, item := range items {

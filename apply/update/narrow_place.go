@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// place is where a value is in an object, and its Go type.
+// place is the position of a value in an object, with the Go type of the value.
 type place struct {
 	goType
 
-	parent *place // nil: the object itself
-	name   string // of a field
-	index  int    // of an item of a list, if name is empty
+	parent *place // nil for the object itself
+	name   string // the name of a field; empty for an item of a list
+	index  int    // the index of an item of a list
 }
 
 func (p *place) field(name string) *place {
@@ -23,7 +23,7 @@ func (p *place) item(index int) *place {
 	return &place{goType: p.goType.item(), parent: p, index: index}
 }
 
-// String returns the path, such as .spec.steps[1].size.
+// String returns the path of the place, such as .spec.steps[1].size.
 func (p *place) String() string {
 	switch {
 	case p.parent == nil:
@@ -34,9 +34,9 @@ func (p *place) String() string {
 	return fmt.Sprintf("%v.%s", p.parent, p.name)
 }
 
-// unknownTo returns the place of a field that the live value has and its Go type lacks, or nil.
-// shown is what the Go type writes for the value. A field that it does not write may be one that
-// it leaves out because it is zero.
+// unknownTo returns the place of a field that the live value has and the Go type lacks, or nil.
+// shown is the value as the Go type writes it. A field that is not in shown may still exist in
+// the Go type, which omits fields with a zero value.
 func unknownTo(at *place, live, shown any) *place {
 	switch live := live.(type) {
 	case map[string]any:
@@ -65,8 +65,9 @@ func unknownTo(at *place, live, shown any) *place {
 	return nil
 }
 
-// refuse returns an error if one of these live items of a list has a field that its Go type
-// lacks. why says why the item cannot be found again.
+// refuse rejects a write: it returns an error if one of the given live items of a list has a
+// field that the Go type lacks. why is the reason why the item cannot be matched with a live
+// item.
 func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
 	for _, j := range items {
 		var item any

@@ -54,8 +54,7 @@ type enter func(context.Context) (inside context.Context, leave func(), err erro
 
 func noLane(ctx context.Context) (context.Context, func(), error) { return ctx, func() {}, ctx.Err() }
 
-// try makes one attempt. again reports whether a further attempt may succeed where this one
-// failed.
+// try makes one attempt. again reports whether another attempt may succeed after this one failed.
 type try func(context.Context, attempt) (again bool, err error)
 
 // repeat is OnError for a known object, each attempt inside its lane. It makes as many attempts

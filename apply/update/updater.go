@@ -35,10 +35,11 @@ type Config struct {
 	// Lanes are the lanes of the process: give the same set to all updaters and appliers, so
 	// that they never make each other's writes stale. nil makes a set for this Updater alone.
 	Lanes *lanes.Set
-	// Schemas returns the API server's schemas of a group and version: SteadyState.Schemas of
-	// package apply. A write needs the keys of a list from it if mutate changed an item that the
-	// Go type does not show as the server has it. Without the schema the write is sent as
-	// mutate left the item, or refused, see ErrUnknownField. nil means that no schema is known.
+	// Schemas returns the API server's schemas of a group and version, as SteadyState.Schemas of
+	// package apply does. An update needs the keys of a list from the schema if mutate changed an
+	// item whose live form the Go type does not show completely. Without the schema, the item is
+	// sent as mutate left it, or the write is rejected with ErrUnknownField. If Schemas is nil,
+	// no schema is known.
 	Schemas func(context.Context, schema.GroupVersion) (managedfields.TypeConverter, error)
 	// Metrics may be nil.
 	Metrics apply.Metrics
