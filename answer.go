@@ -82,10 +82,11 @@ type unstructuredConfig interface {
 	SetUnstructuredContent(content map[string]any)
 }
 
-// explain adds the server's answer to a typed error that does not wrap it, such as that about
-// an object with another uid, so that errors.As also finds what client.Apply would have
-// returned. The NotFound with which the server refused a write to an object that exists stays
-// out: the caller would take the object for gone.
+// explain adds the API server's response to a typed error that does not wrap the response, such
+// as the error about an object with another uid. So errors.As also finds the error that
+// client.Apply would have returned. One response is not added: a NotFound with which the API
+// server refused a write to an object that exists. With that response, the caller would conclude
+// that the object does not exist.
 func (e *exchange) explain(err error) error {
 	var status apierrors.APIStatus
 	switch {
@@ -109,7 +110,7 @@ type sender struct {
 	rt *Runtime
 }
 
-// Get implements client.Client, for intents with MustExist or Belongs.
+// Get implements client.Client. The Applier calls it for intents with MustExist or Belongs.
 func (s sender) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	return s.rt.get(ctx, key, object, opts...)
 }
@@ -159,10 +160,10 @@ func (s subresourceSender) Apply(ctx context.Context, config runtime.ApplyConfig
 	return e.sent(config, s.SubResourceClient.Apply(ctx, config, append(opts, with)...))
 }
 
-// reader reads objects for the check for steady states, from the manager's cache, or from the
-// API server if another informer of the kind has a newer version. It refuses
-// objects to which Within does not let apply: these are not proven steady, so that the apply is
-// sent, is refused, and returns why.
+// reader reads objects for the steady-state check. It reads from the manager's cache, or from the
+// API server if another informer of the kind has a newer version of the object. For an object in
+// a namespace that Within does not allow, reader returns an error. So the object is not proven
+// steady, the apply runs, and the apply returns the reason.
 type reader struct {
 	client.Client
 
@@ -172,7 +173,7 @@ type reader struct {
 
 func (r reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if err := r.rt.mayWriteIn(ctx, key.Namespace); err != nil {
-		return errors.New(err.Error()) // without its type: it is no answer of the server about rights
+		return errors.New(err.Error()) // drop the type: the error is no response of the API server about rights
 	}
 	if err := r.rt.get(ctx, key, object, opts...); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// check returns what is wrong with the builder's kinds and policy.
+// check returns an error for each mistake in the builder's kinds and policy.
 func (b *Builder[P]) check(parent client.Object) error {
 	return errors.Join(b.checkOwned(parent), b.checkPolicy())
 }
@@ -37,9 +37,9 @@ func (b *Builder[P]) checkOwned(parent client.Object) error {
 	return nil
 }
 
-// checkPolicy returns an error for a path of the policy that no kind of the manager's scheme
-// has. Emit may return kinds that the builder does not know. So a path of any kind of the
-// scheme passes, and so does each path if a watched kind has no Go type.
+// checkPolicy returns an error for a path of the policy that no kind of the manager's scheme has.
+// Emit may return kinds that the builder does not know. So checkPolicy accepts a path of any kind
+// in the scheme. If a watched kind has no Go type, checkPolicy accepts every path.
 func (b *Builder[P]) checkPolicy() error {
 	scheme := b.rt.mgr.GetScheme()
 	objects := append([]client.Object{}, b.watched...)
@@ -47,7 +47,7 @@ func (b *Builder[P]) checkPolicy() error {
 		objects = append(objects, o.object)
 	}
 	for _, object := range objects {
-		if kind, err := b.kindOf(object); err != nil || !scheme.Recognizes(kind) { //nolint:misspell // its name
+		if kind, err := b.kindOf(object); err != nil || !scheme.Recognizes(kind) { //nolint:misspell // the method's name
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (b *Builder[P]) checkPolicy() error {
 	return nil
 }
 
-// kindOf returns the kind of an object of the builder.
+// kindOf returns the kind of an object that was given to the builder.
 func (b *Builder[P]) kindOf(object client.Object) (schema.GroupVersionKind, error) {
 	return apiutil.GVKForObject(object, b.rt.mgr.GetScheme())
 }

@@ -15,10 +15,10 @@ import (
 	"coapply.dev/apply"
 )
 
-// Client returns the manager's client with another Apply, for objects and for their
-// subresources. A Patch of type apply, such as client.Apply, is an Apply as well. All other
-// methods are the manager's client's. Each write has the field manager as its owner, unless a
-// client.FieldOwner names another one.
+// Client returns the manager's client with a replaced Apply method, for objects and for their
+// subresources. A Patch of type apply, such as one with client.Apply, is handled as an Apply. All
+// other methods are those of the manager's client. Each write uses fieldManager as its field
+// manager, unless a client.FieldOwner names another one.
 //
 // Apply takes turns with the other writers of the process, sends nothing when nothing would
 // change, and has the policy settle conflicts. Otherwise it does what client.Apply does:
@@ -28,18 +28,19 @@ import (
 //   - client.ForceOwnership takes contested fields, whatever the policy decides.
 //   - client.FieldOwner applies under another name, with this policy.
 //   - client.DryRunAll changes nothing, and returns what Apply would return.
-//   - Errors are those of package apply, and errors.As finds the API server's answer in them,
-//     so apierrors.IsConflict and the like work. A NotFound says that a live read found no object:
-//     a 404 about anything else, such as a missing subresource, is a RefusedError.
+//   - Errors are those of package apply. errors.As finds the API server's response in them, so
+//     functions such as apierrors.IsConflict work. NotFound means that a live read found no
+//     object. A 404 for another reason, such as a missing subresource, is a RefusedError.
 //
-// A configuration that the server accepts and an Applier would refuse is sent as it is, in the
-// object's lane: one with a resourceVersion, one of the object itself that sets a status, one
-// of the status that sets none. Then the policy is not asked, and conflicts have no values. A
-// Patch of type apply is sent as it is if it has options that Apply does not have, such as a
-// FieldValidation, or if its content names another object than the one to patch.
+// Some configurations are accepted by the API server and would be rejected by an Applier: a
+// configuration with a resourceVersion, one that sets a status but is applied to the object
+// itself, and one without a status for the status subresource. They are sent unchanged, in the
+// object's lane. For them the policy is not used, and conflicts contain no values. A Patch of
+// type apply is also sent unchanged if it has an option that Apply lacks, such as
+// FieldValidation, or if its content names another object than the object to patch.
 //
-// After each write of this client, an apply to the object is sent until the cache shows the
-// write.
+// After any other write by this client, the next applies to the object are sent without the no-op
+// check, until the cache shows the write.
 //
 // If the policy or the name is invalid, each Apply returns an error.
 func (rt *Runtime) Client(fieldManager string, policy apply.Policy) client.Client {

@@ -17,7 +17,7 @@ import (
 	"coapply.dev/apply"
 )
 
-// Patch implements client.Client. Patches of type apply are applied as Apply does.
+// Patch implements client.Client. It handles a patch of type apply as Apply does.
 func (c *applyingClient) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if patch.Type() != types.ApplyPatchType {
 		return c.Client.Patch(ctx, object, patch, opts...)
@@ -79,8 +79,9 @@ func named(kind schema.GroupVersionKind, object client.Object) *unstructured.Uns
 	return content
 }
 
-// contentOf returns the content of a patch, which is JSON or YAML. It returns nil where the
-// content does not name the object to patch: the API server says what is wrong with that.
+// contentOf returns the content of a patch, which is JSON or YAML. It returns nil if the content
+// cannot be parsed or does not name the object to patch. Such a patch is sent unchanged, and the
+// API server returns the error.
 func (c *applyingClient) contentOf(data []byte, object client.Object) *unstructured.Unstructured {
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
@@ -97,7 +98,7 @@ func (c *applyingClient) contentOf(data []byte, object client.Object) *unstructu
 	return content
 }
 
-// hasApplyOptionsOnly reports whether options of a patch are options of Apply too.
+// hasApplyOptionsOnly reports whether Apply supports all the given options of a patch.
 func hasApplyOptionsOnly(options *client.PatchOptions) bool {
 	return options.Raw == nil && options.FieldValidation == ""
 }
@@ -109,7 +110,7 @@ func applyOptions(options *client.PatchOptions) client.ApplyOptions {
 	}
 }
 
-// decodeInto replaces an object by the content that the API server answered.
+// decodeInto replaces the content of an object with the content of the API server's response.
 func decodeInto(object client.Object, content *unstructured.Unstructured) error {
 	if raw, ok := object.(runtime.Unstructured); ok {
 		raw.SetUnstructuredContent(content.Object)

@@ -9,17 +9,18 @@ import (
 	"coapply.dev/apply"
 )
 
-// writesClient is the manager's client. It records each write: until the cache shows the write,
-// the cached object must not prove an apply to be a no-op. A write that failed is recorded too:
-// it may have succeeded although its answer was lost, or may show, as a 404 does, that the cache
-// is behind. Then the object's version is not known, and the next apply is sent.
+// writesClient is the manager's client, and records each write. Until the cache shows a write,
+// the cached object must not be used to prove that an apply is a no-op. Failed writes are
+// recorded as well. Such a write may have landed although its response was lost. Or its error may
+// show that the cache is out of date, as a 404 does. After a failed write the resourceVersion of
+// the object is unknown, and the next apply is sent.
 type writesClient struct {
 	client.Client
 
 	rt *Runtime
 }
 
-// writes returns the client by which the Runtime's clients and Updaters write.
+// writes returns the client that the Runtime's clients and Updaters use for their writes.
 func (rt *Runtime) writes() client.Client { return &writesClient{rt.mgr.GetClient(), rt} }
 
 // Create implements client.Client.
@@ -99,14 +100,15 @@ func (s *writesSubResource) Apply(ctx context.Context, config runtime.ApplyConfi
 	return s.writes.applied(config, s.SubResourceClient.Apply(ctx, config, opts...))
 }
 
-// wrote records a write to an object, and returns the write's error. answer is the value into
-// which the client decoded the API server's answer; nil if the answer has no resourceVersion of
-// the object. The answer to the removal of the last finalizer of an object that is being deleted
-// has the old resourceVersion, although the object is gone.
+// wrote records a write to an object, and returns the error of the write. answer is the value
+// into which the client decoded the API server's response. answer is nil if the response has no
+// resourceVersion of the object. The resourceVersion of an object that is being deleted is not
+// recorded. The reason: the response to the removal of the last finalizer has the old
+// resourceVersion, although the object no longer exists.
 func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	kind, kindErr := c.GroupVersionKindFor(object)
 	if kindErr != nil {
-		return err // so no request was sent
+		return err // without a kind, no request was sent
 	}
 	ref := apply.ObjectRef{GroupVersionKind: kind, NamespacedName: client.ObjectKeyFromObject(object)}
 	if err == nil && answer != nil && answer.GetDeletionTimestamp() == nil {
@@ -116,7 +118,7 @@ func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	return err
 }
 
-// applied is wrote for an apply that no Applier made.
+// applied is wrote for an apply that did not go through an Applier.
 func (c *writesClient) applied(config runtime.ApplyConfiguration, err error) error {
 	ref := objectOf(config)
 	if err != nil {

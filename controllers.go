@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// controllers are the controllers that For has added to the manager of a Runtime.
+// controllers lists the controllers that For has added to the manager of a Runtime.
 type controllers struct {
 	mu    sync.Mutex
 	added []addedController
@@ -14,7 +14,8 @@ type controllers struct {
 
 type addedController struct{ fieldManager, name string }
 
-// add returns an error if another controller has the field manager or the name.
+// add adds a controller. It returns an error if another controller has the same field manager or
+// the same name.
 func (c *controllers) add(one addedController) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +33,7 @@ func (c *controllers) add(one addedController) error {
 	return nil
 }
 
-// remove is for a controller that could not be added to the manager.
+// remove removes a controller that could not be added to the manager.
 func (c *controllers) remove(one addedController) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

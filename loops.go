@@ -8,12 +8,12 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// ReasonLoop is the reason of the event about an object that applies of one field manager
-// change again and again, see apply.Loop.
+// ReasonLoop is the reason of the event about an endless loop, see apply.Loop. The event is about
+// the object that the applies of one field manager change again and again.
 const ReasonLoop = "ApplyLoop"
 
-// loopEvents are Metrics that also record an event for each loop, about the object that is
-// changed.
+// loopEvents is an apply.Metrics that also records an event for each loop. The event is about the
+// object in the loop.
 type loopEvents struct {
 	apply.Metrics
 

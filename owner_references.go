@@ -14,18 +14,20 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// ownerCheck checks the owner references of intents before anything is sent. The API server
-// accepts every owner reference. The garbage collector later deletes an object whose owner
-// reference names no object of its namespace, or never deletes the object.
+// ownerCheck checks the owner references of intents before any request is sent. The API server
+// accepts every owner reference, also a wrong one. If an owner reference names no object in the
+// namespace of its own object, the garbage collector later deletes the object, or never deletes
+// it.
 type ownerCheck struct {
 	parent schema.GroupVersionKind
-	// owned are the kinds of Owns: a change of such an object reaches the parent by the owner
-	// reference alone. everyOwner are those with the option MatchEveryOwner.
+	// owned holds the kinds given to Owns: an event of such an object reaches the parent only
+	// through the owner reference. everyOwner holds those of the kinds with the option
+	// MatchEveryOwner.
 	owned, everyOwner map[schema.GroupKind]bool
 }
 
-// ownerCheck returns the check for the builder's kinds. Kinds that are watched by Watches too
-// are not among the owned ones: the handler of Watches finds the parent.
+// ownerCheck returns the check for the builder's kinds. A kind that is given to Watches as well
+// is not in owned, because the handler of Watches finds the parent.
 func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
 	kind, err := b.kindOf(parent)
 	if err != nil {
@@ -50,7 +52,8 @@ func (b *Builder[P]) ownerCheck(parent client.Object) (ownerCheck, error) {
 	return check, nil
 }
 
-// checkingOwners returns emit, whose intents are checked.
+// checkingOwners returns a function that calls emit and checks the owner references of the
+// returned intents.
 func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.Emission, error)) func(P) (reconciler.Emission, error) {
 	return func(parent P) (reconciler.Emission, error) {
 		emission, err := emit(parent)
@@ -66,8 +69,8 @@ func checkingOwners[P client.Object](check ownerCheck, emit func(P) (reconciler.
 	}
 }
 
-// of returns what is wrong with the owner references of an intent, as an *apply.IntentError. An
-// intent that cannot be read is left to Apply.
+// of returns an *apply.IntentError if the owner references of an intent are wrong or missing. It
+// returns nil for an intent that cannot be read: Apply returns an error for such an intent.
 func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	owners, err := intent.OwnerReferences()
 	if err != nil {
@@ -89,8 +92,9 @@ func (c ownerCheck) of(parent client.Object, intent apply.Intent) error {
 	return nil
 }
 
-// missing returns an error for an object of a kind of Owns without an owner reference to the
-// parent, unless the object is somebody else's, or the intent says itself whose the object is.
+// missing returns the error about an object without an owner reference to the parent, if the kind
+// was given to Owns. It returns nil if somebody else creates the object (MustExist), the intent
+// is for a subresource, or the intent has a Belongs.
 func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object apply.ObjectRef) error {
 	if intent.MustExist || intent.Subresource != "" || intent.Belongs != nil || !c.owned[object.GroupKind()] {
 		return nil
@@ -101,7 +105,8 @@ func (c ownerCheck) missing(parent client.Object, intent apply.Intent, object ap
 		c.name(parent), object.Kind)
 }
 
-// wrong returns an error for an owner reference to the parent that does not work.
+// wrong returns an error for an owner reference to the parent that the garbage collector or Owns
+// cannot use.
 func (c ownerCheck) wrong(parent client.Object, owner metav1ac.OwnerReferenceApplyConfiguration, object apply.ObjectRef) error {
 	group, err := schema.ParseGroupVersion(ptr.Deref(owner.APIVersion, ""))
 	kind, name := ptr.Deref(owner.Kind, ""), ptr.Deref(owner.Name, "")

@@ -52,21 +52,23 @@ func Changed(of func(client.Object) any) predicate.Predicate {
 	}}
 }
 
-// Lost returns a predicate that passes an update after which a field manager owns less of the
-// object: somebody removed a field or set it to another value, or took its ownership alone. It
-// also passes a write by which the manager itself gave up a field, and every write of an object
-// without managed fields: the API server does not record updates of such an object, for example
-// one that was created without a spec, so what the manager wrote cannot be told from the rest.
+// Lost returns a predicate that passes an update after which a field manager owns fewer fields of
+// the object. Somebody removed a field, set it to another value, or took over its ownership. The
+// predicate also passes a write by which the manager itself gave up a field. It passes every
+// write to an object without managed fields, for example an object that was created without a
+// spec. The API server records no updates of such an object, so the manager's own fields are not
+// known.
 func Lost(manager string) predicate.Predicate {
 	return predicate.Or(lostRecorded(manager), unrecorded)
 }
 
-// unrecorded passes every write of an object without managed fields.
+// unrecorded passes every write to an object without managed fields.
 var unrecorded = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return len(e.ObjectOld.GetManagedFields()) == 0 && len(e.ObjectNew.GetManagedFields()) == 0
 }}
 
-// lostRecorded is Lost for a manager that applies: the API server records each apply.
+// lostRecorded is Lost for a manager that writes only by Apply. The API server records each
+// apply, also for an object without managed fields.
 func lostRecorded(manager string) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return lost(entriesOf(manager, e.ObjectOld), entriesOf(manager, e.ObjectNew))

@@ -9,24 +9,25 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v4/value"
 )
 
-// Index finds fields of an unstructured object as Path.Value, Path.Nearest and Locate do. Where
-// these compare an item of a list with every other item, Index compares it with the items that
-// have the same key. So the cost of looking up n items of a list grows with n, and not with its
-// square. The object must not change. An Index is not safe for concurrent use.
+// Index finds fields of an unstructured object, with the same results as Path.Value, Path.Nearest
+// and Locate. Those functions compare the wanted list item with every item of the list. Index
+// compares it only with items that have the same key. So the cost of looking up n items of a list
+// is proportional to n, and not to its square. The object must not change while the Index is
+// used. An Index is not safe for concurrent use.
 type Index struct {
 	object   any
-	lists    map[listOf]map[string][]any // items by their key, or by what is there of it
-	compared int                         // items that were compared with a path
+	lists    map[listOf]map[string][]any // items by the fields of their key that they have
+	compared int                         // the number of items that were compared with a path
 }
 
-// listOf names a list by its first item, and the fields by which its items are found.
+// listOf identifies a list by its first item, and by the names of the key fields.
 type listOf struct {
 	first  *any
 	fields string
 }
 
-// maxKeyFields bounds the keys that are looked up, as each part of a key is. No list has a longer
-// key, but anybody can forge managed fields.
+// maxKeyFields limits the number of key fields, because the Index looks up every subset of them.
+// No real list has more key fields, but anybody can forge managed fields.
 const maxKeyFields = 6
 
 // NewIndex returns an Index of an object.
@@ -34,13 +35,13 @@ func NewIndex(object any) *Index {
 	return &Index{object: object, lists: map[listOf]map[string][]any{}}
 }
 
-// Value is Path.Value.
+// Value returns the same result as Path.Value for the object.
 func (x *Index) Value(path Path) (any, bool) { return path.value(x.object, x.child) }
 
-// Nearest is Path.Nearest.
+// Nearest returns the same result as Path.Nearest for the object.
 func (x *Index) Nearest(path Path) (Path, bool) { return path.nearest(x.object, x.child) }
 
-// Locate is Locate.
+// Locate returns the same result as the function Locate for the object.
 func (x *Index) Locate(serverPath string) []Path {
 	var found []Path
 	locate(x.object, serverPath, nil, x.child, &found)
@@ -61,8 +62,9 @@ func (x *Index) child(parent any, element fieldpath.PathElement) (any, bool) {
 	return x.itemByKey(list, *element.Key)
 }
 
-// itemByKey is the function of that name. The items that it asks have the whole key or, if none
-// has, a part of the key and no other value of the rest.
+// itemByKey returns the same result as the function itemByKey. It compares the items that have
+// the whole key. If none of them matches, it compares the items that have a part of the key and
+// lack the other key fields.
 func (x *Index) itemByKey(list []any, key value.FieldList) (any, bool) {
 	items := x.items(list, key)
 	whole := uint(1)<<len(key) - 1
@@ -80,8 +82,8 @@ func (x *Index) itemByKey(list []any, key value.FieldList) (any, bool) {
 	return itemByKey(partial, key)
 }
 
-// items returns the items of a list by the texts of the key fields that they have; of a set, if
-// key is nil, by their own.
+// items returns the items of a list, grouped by the text of the key fields that they have. If key
+// is nil, the list is a set, and its items are grouped by the text of their values.
 func (x *Index) items(list []any, key value.FieldList) map[string][]any {
 	var names []string
 	for _, field := range key {
@@ -104,7 +106,7 @@ func (x *Index) items(list []any, key value.FieldList) map[string][]any {
 	return items
 }
 
-// itemText is the text of those of the named fields that an item has.
+// itemText returns the text of those of the named fields that an item has.
 func itemText(fields map[string]any, names []string) string {
 	var text strings.Builder
 	for i, name := range names {
@@ -115,7 +117,8 @@ func itemText(fields map[string]any, names []string) string {
 	return text.String()
 }
 
-// partText is the itemText of an item that has the fields of the key whose bits are set.
+// partText returns the itemText of an item that has exactly the key fields whose bits are set in
+// part.
 func partText(key value.FieldList, part uint) string {
 	var text strings.Builder
 	for ; part != 0; part &= part - 1 {
@@ -125,8 +128,8 @@ func partText(key value.FieldList, part uint) string {
 	return text.String()
 }
 
-// keyText is the same for equal values. Large numbers that differ may have one text: whoever
-// finds items by it compares them.
+// keyText returns the same text for equal values. Two different large numbers may have the same
+// text, so a caller must compare the values as well.
 func keyText(v value.Value) string {
 	switch {
 	case v.IsFloat():
@@ -138,5 +141,5 @@ func keyText(v value.Value) string {
 	case v.IsBool():
 		return fmt.Sprint(v.AsBool())
 	}
-	return "" // compared with all others like it
+	return "" // all values of other types share this text
 }

@@ -119,7 +119,7 @@ func (p Path) Elements() []Element {
 // it may in an intent if the server defaults the field, is found if no other item can be meant.
 func (p Path) Value(object any) (found any, ok bool) { return p.value(object, child) }
 
-// childOf finds a child of a map or list.
+// childOf returns the child of a map or a list that a path element names.
 type childOf func(parent any, element fieldpath.PathElement) (any, bool)
 
 func (p Path) value(object any, child childOf) (found any, ok bool) {

@@ -28,8 +28,8 @@ const conflictRetry = time.Minute
 // refusalRetry is the longest wait after a refusal, see refusalWait.
 const refusalRetry = time.Minute
 
-// refusalWait returns the wait until the next apply, if the API server has refused applies since
-// that long ago. No event reports that an administrator granted a right, raised a quota or
+// refusalWait returns the wait until the next apply. since is the time for which the API server
+// has refused applies. No event reports that an administrator granted a right, raised a quota or
 // installed a kind. The first retries come soon, because some refusals end without an
 // administrator. An example is the refusal of a Pod while the ServiceAccount of a new Namespace
 // does not exist yet.
@@ -41,8 +41,8 @@ func refusalWait(since time.Duration) time.Duration {
 // errors has a wait, the result is the longest wait that the server asked for, or otherwise the
 // wait after a conflict. The wait is extended at random by up to a fifth. If all errors are
 // invalid intents, Requeue returns them as a reconcile.TerminalError. In all other cases it
-// returns the joined errors, and the rate limiter decides. nil errors are ignored, and so is the
-// cancellation of ctx.
+// returns the joined errors, and the rate limiter decides. nil errors are ignored. All errors are
+// ignored if ctx is cancelled and one of them is context.Canceled, because the manager stops.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, unknown, errs...)
 }

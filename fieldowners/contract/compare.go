@@ -40,7 +40,7 @@ type Finding struct {
 	// Owner is the owner of the fields by the contract, with its operation; zero if the
 	// contract gives them to nobody.
 	Owner fieldowners.Manager
-	// Missing means that the owner by the contract owns nothing of the object.
+	// Missing means that Owner owns no field of the object.
 	Missing bool
 }
 
@@ -96,12 +96,13 @@ type grant struct {
 	manager   string
 	operation metav1.ManagedFieldsOperationType
 	path      fieldowners.Path
-	exclusive bool            // nobody else may own it
-	selector  labels.Selector // of the objects of the manager; nil if the claim has none
+	exclusive bool            // no other manager may own the path
+	selector  labels.Selector // matches the objects of the manager; nil if the claim has no selector
 }
 
-// expects reports whether a manager should own its path on an object: if the manager is there;
-// or if its selector matches or, without one, if another manager of the contract is there.
+// expects reports whether a manager should own its path on an object. It is true if the manager
+// owns anything of the object. Otherwise a selector decides by the labels of the object. Without
+// a selector, expects is true if another manager of the contract owns anything of the object.
 func (g grant) expects(present map[string]bool, of labels.Set) bool {
 	switch {
 	case present[g.manager]:
@@ -151,14 +152,15 @@ func grantsOf(claim Claim) []grant {
 // Names reports whether the contract names a field manager.
 func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 
-// Compare compares the contract with the ownership of an object of a kind and its labels. An
-// object on which no manager of the contract owns anything, and that no Selector matches, has
-// no findings.
+// Compare compares the contract with the ownership of an object of the given kind and labels. An
+// object has no findings if no manager of the contract owns anything of it and no Selector
+// matches it.
 //
-// A manager that the contract names may own what the contract gives it, by that operation. Any
-// other manager may own everything except what the contract gives to a manager of the object
-// alone. Managers of the object are those that own anything of it and those that lost all:
-// see Claim.Selector. Managers that the API server makes up are not judged.
+// A manager that the contract names may own the fields that the contract gives it, by the given
+// operation. Any other manager may own every field except the fields that the contract gives
+// exclusively to a manager of the object. A manager of the object owns at least one field of it,
+// or has lost all its fields: see Claim.Selector. Managers that the API server invents, such as
+// before-first-apply, are skipped.
 func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) Comparison {
 	entries := ownership.Entries()
 	present := map[string]bool{}
@@ -187,8 +189,8 @@ func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership field
 type comparing struct {
 	kind    schema.GroupKind
 	grants  []grant         // of the kind
-	here    []grant         // those of managers of the object
-	present map[string]bool // managers of the contract that own anything of the object
+	here    []grant         // the grants of managers of the object
+	present map[string]bool // the managers of the contract that own anything of the object
 }
 
 // named compares what a manager of the contract owns with what it may own.
@@ -242,7 +244,7 @@ func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 	return found
 }
 
-// isShared reports whether any claim lets others own a path.
+// isShared reports whether any claim on a path lets other managers own the path as well.
 func (c comparing) isShared(path fieldowners.Path) bool {
 	return slices.ContainsFunc(c.grants, func(g grant) bool { return !g.exclusive && path.HasPrefix(g.path) })
 }
@@ -278,7 +280,8 @@ func isContent(path fieldowners.Path) bool {
 // findings are the findings about one manager, by rule and by the owner of the fields.
 type findings []Finding
 
-// add adds a path to the finding like one, which has no paths.
+// add adds a path to the finding with the same rule and owner as like. If there is no such
+// finding, add appends like, which must have no paths.
 func (f *findings) add(like Finding, path fieldowners.Path) {
 	i := slices.IndexFunc(*f, func(known Finding) bool { return known.Rule == like.Rule && known.Owner == like.Owner })
 	if i < 0 {

@@ -24,9 +24,10 @@ type Claim struct {
 	// Shared has, for some of these paths and all below them, the reason why another manager
 	// may own them as well.
 	Shared map[string]string
-	// Selector is a label selector. An object that matches it is the manager's, even if the
-	// manager owns nothing of it any more; of other objects the manager is not missed. "" misses
-	// the manager where another manager of the contract owns anything.
+	// Selector is a label selector for the objects of the manager. On a matching object, the
+	// manager is expected to own its fields, and losing all of them is reported. On other objects
+	// the manager is not expected. If Selector is empty, the manager is expected on each object
+	// of which another manager of the contract owns anything.
 	Selector string
 }
 

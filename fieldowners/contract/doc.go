@@ -19,10 +19,11 @@
 //     is no finding: it is listed as Unowned.
 //  5. Labels, annotations, owner references and finalizers are everybody's. Others may add to
 //     them even if a manager claims them as a whole. See IsEverybodys.
-//  6. An object to which no manager of the contract writes is not judged, unless a Selector
-//     matches it: a contract is about kinds, and most Deployments of a cluster are somebody
-//     else's. A manager that owns nothing of an object has lost all of it if its Selector
-//     matches or, without a Selector, if another manager of the contract owns anything.
+//  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector
+//     matches it. Other objects are skipped: a contract is about kinds, and most Deployments of a
+//     cluster belong to somebody else. A manager that owns nothing of an object has lost all its
+//     fields in two cases: its Selector matches; or it has no Selector, and another manager of
+//     the contract owns a field.
 //
 // What the caller does: call Check before a process starts to write, compare the contract with
 // what is emitted (applytest.Owns), and with a cluster now and then (kubectl fieldowners audit

@@ -104,8 +104,8 @@ func (k kwokctl) create(ctx context.Context) error {
 	return k.do(ctx, "create", "cluster", "--kubeconfig", k.kubeconfig(), "--timeout", "1m")
 }
 
-// podsOfNode is more than tests and demonstrations make. By default a node has room for 110 pods, and the pods of earlier
-// tests stay.
+// podsOfNode is the number of pods that a node has room for. The default of 110 is too low, because the pods of
+// earlier tests stay on the node.
 const podsOfNode = "10000"
 
 func (k kwokctl) scaleNodes(ctx context.Context, nodes int) error {

@@ -11,8 +11,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// Delete deletes the very object that was decided upon, by its uid. That it is gone, or that what has its name now is
-// another one, is success. A 404 is checked by a live read.
+// Delete deletes an object by its uid. It also succeeds if the object no longer exists, or if another object now has
+// the name. After a 404, a live read checks whether the object exists.
 func Delete(ctx context.Context, c client.Client, live client.Reader, object client.Object, options ...client.DeleteOption) error {
 	uid := object.GetUID()
 	_, err := remove(ctx, c, live, object, append(options, client.Preconditions{UID: &uid})...)

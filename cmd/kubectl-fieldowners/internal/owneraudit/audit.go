@@ -30,7 +30,7 @@ import (
 type Object struct {
 	ownerview.Ref
 
-	Labels        map[string]string // which a contract may select by
+	Labels        map[string]string // matched with the selectors of a contract
 	ManagedFields []metav1.ManagedFieldsEntry
 	Unread        []error // for entries that cannot be decoded
 	Facts         lint.Facts
