@@ -39,8 +39,8 @@ import (
 // type apply is also sent unchanged if it has an option that Apply lacks, such as
 // FieldValidation, or if its content names another object than the object to patch.
 //
-// After any other write by this client, the next applies to the object are sent without the no-op
-// check, until the cache shows the write.
+// After each write by this client, an apply to the object is sent even if the cached object shows
+// nothing to change, until the cache shows the write.
 //
 // If the policy or the name is invalid, each Apply returns an error.
 func (rt *Runtime) Client(fieldManager string, policy apply.Policy) client.Client {
