@@ -19,7 +19,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// TestForRefusesMistakes: each mistake is an error of Complete, which names what to change.
+// TestForRefusesMistakes: Complete returns an error for each mistake, and the error says what to
+// change.
 func TestForRefusesMistakes(t *testing.T) {
 	rt := newRuntime(t, newWorld(t))
 	builder := func() *coapply.Builder[*corev1.Secret] { return coapply.For(rt, "copier", emitCopy) }
@@ -44,7 +45,8 @@ func TestForRefusesMistakes(t *testing.T) {
 	}
 }
 
-// TestForTakesPathsOfOtherKinds: Emit may return kinds that the builder does not know.
+// TestForTakesPathsOfOtherKinds: a policy may have paths of kinds that the builder does not know,
+// because Emit may return such kinds.
 func TestForTakesPathsOfOtherKinds(t *testing.T) {
 	rt := newRuntime(t, newWorld(t))
 	force := func(path string) apply.Policy { return apply.OnConflict(apply.Reject).At(path, apply.Force) }
@@ -66,8 +68,8 @@ func TestForTakesPathsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// TestCompleteTwice: two controllers of one Runtime have neither the same field manager nor the
-// same name. One that could not be added leaves both free.
+// TestCompleteTwice: two controllers of one Runtime must not have the same field manager or the
+// same name. A controller that could not be added reserves neither.
 func TestCompleteTwice(t *testing.T) {
 	rt := newRuntime(t, newWorld(t))
 	everywhere := func(*corev1.Namespace) bool { return true }
@@ -111,7 +113,7 @@ func TestNameOfAnotherRuntime(t *testing.T) {
 	}
 }
 
-// TestSecondControllerOfAKind: the default name is that of the kind.
+// TestSecondControllerOfAKind: the default name of a controller is derived from the kind.
 func TestSecondControllerOfAKind(t *testing.T) {
 	rt := newRuntime(t, newWorld(t))
 	emit := func(*corev1.LimitRange) ([]apply.Intent, error) { return nil, nil }

@@ -21,8 +21,8 @@ import (
 
 type secretBuilder = *coapply.Builder[*corev1.Secret]
 
-// TestOwnerReferences: an owner reference that the garbage collector or Owns could not follow is
-// an error of the reconcile, and nothing is sent.
+// TestOwnerReferences: an owner reference that the garbage collector or Owns cannot use is an
+// error of the reconcile, and nothing is sent.
 func TestOwnerReferences(t *testing.T) {
 	shop := parent("good") // Secret shop/web
 	secret := corev1.SchemeGroupVersion.WithKind("Secret")
@@ -72,7 +72,8 @@ func TestOwnerReferences(t *testing.T) {
 	}
 }
 
-// TestOwnerReferenceOfClusterScopedParent: such a parent may own objects of every namespace.
+// TestOwnerReferenceOfClusterScopedParent: a cluster-scoped parent may own objects in every
+// namespace.
 func TestOwnerReferenceOfClusterScopedParent(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
 	rt := newRuntime(t, newWorld(t, node))

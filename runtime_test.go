@@ -62,7 +62,7 @@ func newRuntime(t *testing.T, mgr ctrl.Manager, options ...coapply.Option) *coap
 	return rt
 }
 
-// TestNewTwice: a manager has one Runtime, and its transport is wrapped once.
+// TestNewTwice: a manager can have only one Runtime, and its transport is wrapped only once.
 func TestNewTwice(t *testing.T) {
 	mgr := newManager(t, &rest.Config{Host: "https://127.0.0.1:1"})
 	newRuntime(t, mgr)
@@ -80,7 +80,7 @@ func TestNewTwice(t *testing.T) {
 	newRuntime(t, newManager(t, &rest.Config{Host: "https://127.0.0.1:1"})) // of another manager
 }
 
-// TestNewAfterStart: a manager that has begun its work is refused.
+// TestNewAfterStart: New rejects a manager that has already started.
 func TestNewAfterStart(t *testing.T) {
 	mgr := newManager(t, &rest.Config{Host: "https://127.0.0.1:1"})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,8 +12,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// contested is an intent and an object with n items in a list, which differ in one field each,
-// and the answer of the API server that names these conflicts.
+// contested returns an intent and an object that differ in one field of each of n list items, and
+// the API server's response with these conflicts.
 func contested(n int) (*call, *unstructured.Unstructured, error) {
 	causes := make([]metav1.StatusCause, n)
 	var fields strings.Builder
@@ -40,7 +40,8 @@ func contested(n int) (*call, *unstructured.Unstructured, error) {
 	}}
 }
 
-// reject is what a Reject does between the answer and its error.
+// reject does what a Reject decision does between the API server's response and the returned
+// error.
 func reject(c *call, live *unstructured.Unstructured, refused error) (int, error) {
 	if namesUnread(refused, live.GetManagedFields()) {
 		return 0, fmt.Errorf("the owner cannot be read")

@@ -26,7 +26,7 @@ func indexed(n int) (object map[string]any, paths []Path) {
 	return map[string]any{"spec": map[string]any{"ports": items, "set": set}}, paths
 }
 
-// TestIndex: an Index finds what a Path finds, in the same places.
+// TestIndex: an Index finds the same values as a Path, at the same paths.
 func TestIndex(t *testing.T) {
 	object, paths := indexed(30)
 	ports := object["spec"].(map[string]any)["ports"].([]any)
@@ -51,7 +51,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestIndexComparisons: the comparisons grow with the number of items, and not with its square.
+// TestIndexComparisons: the number of comparisons is proportional to the number of items, and not
+// to its square.
 func TestIndexComparisons(t *testing.T) {
 	for _, n := range []int{250, 1000, 4000} {
 		object, paths := indexed(n)

@@ -113,7 +113,8 @@ func TestOwnsWhatCannotBeEmitted(t *testing.T) {
 	}
 }
 
-// TestOwnsWhatDiffers: an Emit that differs each time fails, and the field is named.
+// TestOwnsWhatDiffers: an emit function whose two calls return different intents fails the test,
+// and the failure names the field.
 func TestOwnsWhatDiffers(t *testing.T) {
 	calls := 0
 	emit := func(struct{}) ([]apply.Intent, error) {

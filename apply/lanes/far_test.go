@@ -9,8 +9,8 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// TestFarServer: a lane stays wide on a long way to the API server, where the measurements of the round trip are rare. It
-// lands about as many writes as a lane of the greatest width.
+// TestFarServer: a lane stays wide if the round trip to the API server is long, although the round trip is then
+// measured rarely. About as many writes land as in a lane of the maximum width.
 func TestFarServer(t *testing.T) {
 	for _, trip := range []time.Duration{90 * time.Millisecond, 110 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond} {
 		best, _ := farWrites(t, lanes.OfWidth(16), trip)
@@ -21,7 +21,8 @@ func TestFarServer(t *testing.T) {
 	}
 }
 
-// farWrites counts the writes of 16 writers during 300 round trips, once the width has settled, and returns the least width.
+// farWrites counts the writes of 16 writers during 300 round trips, after the width of the lane has settled. It
+// returns the minimum width as well.
 func farWrites(t *testing.T, set *lanes.Set, trip time.Duration) (done, narrowest int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

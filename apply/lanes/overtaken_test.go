@@ -9,8 +9,8 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// TestOvertakenMakesNarrow: a lane becomes narrower with each write that another write overtook, down to one write at a
-// time, however many were overtaken. The lane is as wide as before soon afterwards.
+// TestOvertakenMakesNarrow: each overtaken write makes the lane narrower, down to the width 1. After any number of
+// overtaken writes, the lane soon returns to its former width.
 func TestOvertakenMakesNarrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t, lanes.New(), 20*time.Millisecond)

@@ -20,8 +20,8 @@ import (
 	"coapply.dev/apply/reconciler"
 )
 
-// TestRefusalsAreLoggedOnce: a refusal is logged as an error while it stays the same, and is no
-// error of the reconcile, which the rate limiter would retry.
+// TestRefusalsAreLoggedOnce: a refusal is logged as an error once while its text stays the same.
+// Reconcile returns no error, because the rate limiter would retry an error.
 func TestRefusalsAreLoggedOnce(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New("no right to patch"))
 	for reason, call := range map[string]string{"a child": "apply a", "the status": "PUT status"} {
@@ -47,7 +47,8 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestInvalidIntentIsTerminal: nothing but another parent or another program heals it.
+// TestInvalidIntentIsTerminal: only a change of the parent or of the program fixes an invalid
+// intent.
 func TestInvalidIntentIsTerminal(t *testing.T) {
 	w := newWorld(t, withFinalizer())
 	w.more = []apply.Intent{{}}
@@ -63,8 +64,8 @@ func TestInvalidIntentIsTerminal(t *testing.T) {
 	}
 }
 
-// TestEmitIsPure: an Emit that differs sends nothing, whether it differs in a field, in the
-// order of a list or in the objects.
+// TestEmitIsPure: if two calls of Emit differ in a field, in the order of a list or in the
+// objects, nothing is sent.
 func TestEmitIsPure(t *testing.T) {
 	calls := 0
 	for _, test := range []struct {
@@ -105,7 +106,8 @@ func TestEmitIsPure(t *testing.T) {
 	}
 }
 
-// TestEmitIsCalledOnceLater: the comparison ends after the first reconciles of a parent.
+// TestEmitIsCalledOnceLater: after the first reconciles of a parent, Emit is called once for each
+// reconcile.
 func TestEmitIsCalledOnceLater(t *testing.T) {
 	w := newWorld(t, withFinalizer())
 	calls := 0

@@ -2,7 +2,8 @@ package steady
 
 import "testing"
 
-// TestProveByAnswer: an answer without an entry of the manager says that the manager owns nothing. A cache may have dropped it.
+// TestProveByAnswer: if a response has no entry of the manager, the manager owns nothing. A cached object proves no
+// such thing, because a cache may drop entries.
 func TestProveByAnswer(t *testing.T) {
 	apps := schemasOf(t, serverModels(t, "apis/apps/v1"))
 	nothing := func() *proofCase { return newProof(t, apps, deploymentOf("")).entries(none) }
@@ -24,7 +25,7 @@ func TestProveByAnswer(t *testing.T) {
 
 func setsNothing(r *Request) { delete(r.Config, "spec"); delete(r.Config, "metadata") }
 
-// answered has the object be the API server's answer.
+// answered marks the object as a response of the API server.
 func (p *proofCase) answered() *proofCase {
 	p.read.Answer = true
 	return p

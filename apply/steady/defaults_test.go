@@ -210,7 +210,8 @@ func TestProveNewerStruct(t *testing.T) {
 	other.wants(t, "it would change")
 }
 
-// TestProveEmptyDefaults: the server restores the default of an empty map, and clears what else nobody owns.
+// TestProveEmptyDefaults: the API server restores the default of an empty map, and removes all other fields without
+// an owner.
 func TestProveEmptyDefaults(t *testing.T) {
 	apps := schemasOf(t, serverModels(t, "apis/apps/v1"))
 	daemons := strings.NewReplacer("Deployment", "DaemonSet", "strategy", "updateStrategy")

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestProveStringData: the object has the data that the API server makes of stringData.
+// TestProveStringData: the object has the data into which the API server converts stringData.
 func TestProveStringData(t *testing.T) {
 	core := schemasOf(t, serverModels(t, "api/v1"))
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: web, namespace: shop}\n"

@@ -46,7 +46,7 @@ func (oneVersion) Convert(object *typed.TypedValue, _ fieldpath.APIVersion) (*ty
 
 func (oneVersion) IsMissingVersionError(error) bool { return false }
 
-// sweep compares the proof with structured-merge-diff's Updater, as the API server uses it.
+// sweep compares the proof with the result of structured-merge-diff's Updater, which the API server uses.
 type sweep struct {
 	*testing.T
 
@@ -63,7 +63,7 @@ func newSweep(t *testing.T) *sweep {
 	return &sweep{T: t, schemas: schemasIn(t, sweepModels), updater: builder.BuildUpdater(), configs: map[string]*typed.TypedValue{}}
 }
 
-// config returns what an apply of these fields of the spec sends.
+// config returns the apply configuration with these fields of the spec.
 func (s *sweep) config(fields string) *typed.TypedValue {
 	if known := s.configs[fields]; known != nil {
 		return known
@@ -88,7 +88,7 @@ func (s *sweep) apply(state sweepState, fields, manager string, force bool) (swe
 	return sweepState{live, withoutNobody(managers)}, err
 }
 
-// withoutNobody drops managers of nothing, whose entries the server does not write.
+// withoutNobody removes managers that own nothing: the API server writes no entries for them.
 func withoutNobody(managers fieldpath.ManagedFields) fieldpath.ManagedFields {
 	for name, set := range managers {
 		if set.Set().Empty() {
@@ -98,13 +98,13 @@ func withoutNobody(managers fieldpath.ManagedFields) fieldpath.ManagedFields {
 	return managers
 }
 
-// update has an updater replace the spec.
+// update replaces the spec by an Update of one manager.
 func (s *sweep) update(state sweepState, fields string) (sweepState, error) {
 	live, managers, err := s.updater.Update(state.live, s.config(fields), sweepVersion, state.managers.Copy(), sweepUpdater)
 	return sweepState{live, managers}, err
 }
 
-// states returns all states to which some writes of the three managers lead, from an object with a name only.
+// states returns all states that some writes of the three managers produce from an object with only a name.
 func (s *sweep) states(configs []string, writes int) []sweepState {
 	first := sweepState{s.config(""), fieldpath.ManagedFields{}}
 	all, known := []sweepState{first}, map[string]bool{first.String(): true}

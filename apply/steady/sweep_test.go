@@ -2,7 +2,7 @@ package steady
 
 import "testing"
 
-// sweepModels has a field for each way in which values merge.
+// sweepModels is a schema with a field for each way in which values are merged.
 const sweepModels = `
 Gadget:
   type: object
@@ -27,7 +27,7 @@ Gadget:
         whole: {type: object, x-kubernetes-map-type: atomic, properties: {a: {type: string}, b: {type: string}}}
 `
 
-// sweepField is a field of the spec, and the values that it has in a sweep, as YAML. The first value leaves the field out.
+// sweepField is a field of the spec, with the values that a sweep gives it, as YAML. The first value omits the field.
 type sweepField struct {
 	name   string
 	values []string
@@ -44,13 +44,13 @@ var sweepFields = []sweepField{
 	{"whole", []string{"", "null", "{}", "{a: x}", "{a: x, b: z}"}, sweepCount{states: 54, cases: 270, noops: 54, byRead: 28, byAnswer: 54}},
 }
 
-// sweepCount counts applies. Of those that change nothing by the Updater, the proof recognises some by a read of the object,
-// and more by the answer to a write: those of an intent that owns nothing.
+// sweepCount counts applies. Some of the applies that change nothing are proven by a read of the object. Others are
+// proven only by the response to a write: the applies of an intent that owns nothing.
 type sweepCount struct{ states, cases, noops, byRead, byAnswer int }
 
-// TestSweep asks the proof about every apply of one field, to every object that up to three writes of two appliers and an
-// updater make, and holds the answer against structured-merge-diff's Updater. What is not recognised by an answer sets an
-// empty map where the object has null or an empty map that nobody owns.
+// TestSweep tries every apply of one field on every object that up to three writes of two appliers and an updater
+// produce. It compares the proof with the result of structured-merge-diff's Updater. A no-op that even a response
+// does not prove sets an empty map where the object has null or an empty map without an owner.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	s := newSweep(t)
@@ -86,7 +86,7 @@ func TestSweepPairs(t *testing.T) {
 	}
 }
 
-// few are no value, an empty one, and one that is not empty.
+// few returns three values: no value, an empty value, and a value that is not empty.
 func (f sweepField) few() []string {
 	return []string{f.values[0], f.values[2], f.values[len(f.values)-1]}
 }
@@ -113,7 +113,7 @@ func (c *sweepCount) add(other sweepCount) {
 	c.byAnswer += other.byAnswer
 }
 
-// all asks about each configuration, applied to each state to which some writes of them lead.
+// all tries each configuration on each state that some writes of these configurations produce.
 func (s *sweep) all(configs []string, writes int) (count sweepCount) {
 	states := s.states(configs, writes)
 	count.states = len(states)
@@ -126,7 +126,7 @@ func (s *sweep) all(configs []string, writes int) (count sweepCount) {
 	return count
 }
 
-// ask asks the proof and the Updater about one apply.
+// ask compares the proof and the Updater for one apply.
 func (s *sweep) ask(count *sweepCount, state sweepState, read Read, fields string) {
 	count.cases++
 	after, err := s.apply(state, fields, sweepUs, false)

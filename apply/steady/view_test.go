@@ -115,7 +115,8 @@ func TestShowsStoredForms(t *testing.T) {
 	}
 }
 
-// TestShowsEmptyStruct: the server's own type without fields stores nothing, whatever the schema allows.
+// TestShowsEmptyStruct: for a built-in type without fields, the API server stores no fields, even if the schema
+// allows some.
 func TestShowsEmptyStruct(t *testing.T) {
 	of := gadgetType(t)
 	for _, exact := range []bool{true, false} {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// job lacks the fields named future.
+// job is a Go type that lacks the fields named future.
 type job struct {
 	thing
 
@@ -83,7 +83,7 @@ func jobs(t *testing.T, asked *int) func() (*typed.TypedValue, error) {
 
 func unknownSchema() (*typed.TypedValue, error) { return nil, errNoSchemas }
 
-// TestNarrowItems: an item is found again by equality or by its keys, and in no other way.
+// TestNarrowItems: a list item is matched with a live item by equality or by its keys only.
 func TestNarrowItems(t *testing.T) {
 	for _, test := range []struct {
 		reason, live string

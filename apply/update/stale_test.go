@@ -12,7 +12,7 @@ import (
 	"coapply.dev/apply/update"
 )
 
-// count adds one to a number in the labels: a call that writes twice is seen in the number.
+// count increments a number in the labels, so that a call that writes twice can be detected.
 func count(p *corev1.Pod) error {
 	n, _ := strconv.Atoi(p.Labels["count"])
 	metav1.SetMetaDataLabel(&p.ObjectMeta, "count", strconv.Itoa(n+1))
@@ -27,8 +27,8 @@ func after(turn <-chan struct{}) answer {
 	}
 }
 
-// TestStaleThenHanded: the first attempt of a call is stale, and its second attempt writes to the object that another
-// call of the process hands on. The second write lands, and the call ends with it.
+// TestStaleThenHanded: the first attempt of a call is stale. Its second attempt writes to the object that another
+// call of the process hands on. This write lands, and the call ends.
 func TestStaleThenHanded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(pod())

@@ -145,7 +145,7 @@ func TestUnreachableServer(t *testing.T) {
 	}
 }
 
-// silentServer takes connections and does not answer. asked is called when a request has come.
+// silentServer accepts connections and never responds. asked is called for each received request.
 func silentServer(t *testing.T, asked func()) string {
 	t.Helper()
 	done := make(chan struct{})

@@ -12,7 +12,8 @@ import (
 	"coapply.dev/fieldowners/contract"
 )
 
-// TestSelector: which objects a manager is missed on, though it owns nothing of them.
+// TestSelector: the objects on which a manager is reported as missing because it owns nothing of
+// them.
 func TestSelector(t *testing.T) {
 	const paused = `{"f:spec":{"f:paused":{}}}`
 	power := contract.Claim{Manager: "power", Kind: deployment, Applies: []string{".spec.replicas"}, Selector: "power in (on)"}

@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// WatchGate holds back watch events, so that a test decides how far an informer is behind the
-// API server. The zero value is an open gate that holds back nothing.
+// WatchGate holds back watch events, so that a test controls how far an informer is behind the
+// API server. The zero value is an open gate, which holds back no events.
 type WatchGate struct {
-	// Holds reports whether a request is a watch whose events the closed gate holds back.
+	// Holds reports whether a request is a watch whose events the closed gate must hold back.
 	Holds func(*http.Request) bool
 
 	mu     sync.Mutex
@@ -24,12 +24,12 @@ func IsWatch(r *http.Request, resource string) bool {
 	return r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/"+resource)
 }
 
-// IsMetadataWatch reports whether a watch asks for the metadata alone.
+// IsMetadataWatch reports whether a watch requests only the metadata of objects.
 func IsMetadataWatch(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
 }
 
-// Wrap puts the gate between the informers of a configuration and the API server.
+// Wrap places the gate between the informers of a configuration and the API server.
 func (g *WatchGate) Wrap(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -42,7 +42,7 @@ func (g *WatchGate) Wrap(config *rest.Config) {
 	})
 }
 
-// Close holds back all events that have not been read yet.
+// Close makes the gate hold back all events that the informers have not read yet.
 func (g *WatchGate) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,7 +51,7 @@ func (g *WatchGate) Close() {
 	}
 }
 
-// Open lets the events through.
+// Open passes on the events that were held back, and all later events.
 func (g *WatchGate) Open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,7 +75,7 @@ type gatedBody struct {
 	done chan struct{} // closed with the body
 }
 
-// Read reads from the watch, and returns what it has read once the gate is open.
+// Read reads from the watch, and returns the data once the gate is open.
 func (b *gatedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	for closed := b.gate.isClosed(); closed != nil; closed = b.gate.isClosed() {

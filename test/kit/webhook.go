@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Webhook is a validating admission webhook for everything in one namespace. It admits every
-// request until Answer sets another answer.
+// Webhook is a validating admission webhook for all writes in one namespace. It admits every
+// request until Answer sets another response.
 type Webhook struct {
 	called atomic.Bool
 	answer atomic.Pointer[func(*admission.AdmissionRequest) *metav1.Status]
@@ -63,7 +63,8 @@ func NewWebhook(t *testing.T, c client.Client, namespace string) *Webhook {
 	return webhook
 }
 
-// Answer sets the answer to each request from now on; nil, and an answer of nil, admit.
+// Answer sets the function that answers each later request. The webhook admits a request if the
+// function is nil or returns nil.
 func (w *Webhook) Answer(answer func(*admission.AdmissionRequest) *metav1.Status) {
 	if answer == nil {
 		w.answer.Store(nil)
@@ -72,7 +73,8 @@ func (w *Webhook) Answer(answer func(*admission.AdmissionRequest) *metav1.Status
 	w.answer.Store(&answer)
 }
 
-// NotFoundOf passes on the 404 of an object of that name, for which the webhook has looked.
+// NotFoundOf returns a 404 about an object of that name, as a webhook does that could not find
+// another object.
 func NotFoundOf(name string) func(*admission.AdmissionRequest) *metav1.Status {
 	return func(*admission.AdmissionRequest) *metav1.Status {
 		return &metav1.Status{

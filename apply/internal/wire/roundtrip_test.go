@@ -90,8 +90,9 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestMeasureFromFar: a measurement succeeds where the last write inside the lane and the answer each take most of ProbeTimeout.
-// No other measurement follows for 60 times as long as the answer took; after a failure one would follow in 10 s.
+// TestMeasureFromFar: a measurement succeeds if the last write inside the lane and the API server's response each
+// take most of ProbeTimeout. The next measurement starts after 60 times the duration of the response. After a failure
+// it would start in 10 s.
 func TestMeasureFromFar(t *testing.T) {
 	const trip = lanes.ProbeTimeout * 6 / 10
 	synctest.Test(t, func(t *testing.T) {

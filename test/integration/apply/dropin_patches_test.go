@@ -20,8 +20,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// The bodies below hold of a Patch of type apply by a manager's client, the spelling of most
-// controllers, and so they hold of the drop-in client.
+// Most controllers apply by a Patch of type apply. The test bodies below hold for such a Patch by
+// a manager's client, and must hold for the drop-in client as well.
 var dropInPatches = []struct {
 	what string
 	test func(*testing.T, *dropIn)
@@ -138,7 +138,7 @@ var dropInPatches = []struct {
 	}},
 }
 
-// ownPatch is a Patch as controllers write it for themselves.
+// ownPatch is an implementation of client.Patch, as some controllers have one.
 type ownPatch struct{ namespace string }
 
 // Type implements client.Patch.
@@ -163,8 +163,8 @@ func (d *dropIn) mustPatch(t *testing.T, object client.Object, opts ...client.Pa
 	}
 }
 
-// TestDropInPatchAnswers: a patch of type apply that changes nothing sends nothing, and the
-// object holds what the API server would have answered.
+// TestDropInPatchAnswers: a patch of type apply that changes nothing sends no request. Afterwards
+// the object holds the content that the API server would have returned.
 func TestDropInPatchAnswers(t *testing.T) {
 	t.Parallel()
 	ours := startDropIn(t, true, apply.Policy{})

@@ -17,8 +17,7 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// TestDropIn: what holds of client.Apply, with the default options of a manager, holds of the
-// drop-in client.
+// TestDropIn: the drop-in client behaves like client.Apply with the default options of a manager.
 func TestDropIn(t *testing.T) {
 	t.Parallel()
 	for _, arm := range []struct {

@@ -22,8 +22,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// TestFirstDayOfAnApply has the mistakes of a first day in an intent. Each error says what
-// failed, on which object and field, why, and what to do.
+// TestFirstDayOfAnApply makes common mistakes in an intent. Each error says what failed, on which
+// object and field, why, and what to do.
 func TestFirstDayOfAnApply(t *testing.T) {
 	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))
@@ -111,8 +111,8 @@ func TestFirstDayWithoutRight(t *testing.T) {
 	}
 }
 
-// TestFirstDayRetryOnConflict: client-go's RetryOnConflict takes an ownership conflict for a
-// stale write, and repeats the apply in vain.
+// TestFirstDayRetryOnConflict: client-go's RetryOnConflict treats an ownership conflict as a
+// stale write, and repeats the apply without success.
 func TestFirstDayRetryOnConflict(t *testing.T) {
 	t.Parallel()
 	c := kit.NewClient(t, kit.Server(t))

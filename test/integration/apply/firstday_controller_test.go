@@ -21,8 +21,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// TestFirstDayOfAController has the mistakes of a first day in an Emit. Each is one error in the
-// log, and nothing is applied.
+// TestFirstDayOfAController makes common mistakes in an Emit. Each mistake is logged as one
+// error, and nothing is applied.
 func TestFirstDayOfAController(t *testing.T) {
 	t.Parallel()
 	calls := 0

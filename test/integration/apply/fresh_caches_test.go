@@ -24,8 +24,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// TestForRevertsChangesOfMetadataWatch: a controller of For whose children are watched by their
-// metadata alone reverts a change by hand, although the typed informer is behind the event.
+// TestForRevertsChangesOfMetadataWatch: a controller of For with a metadata-only watch of its
+// children reverts a manual change, although the typed informer is behind the event.
 func TestForRevertsChangesOfMetadataWatch(t *testing.T) {
 	t.Parallel()
 	recorder := applytest.NewRecorder()
@@ -79,8 +79,8 @@ func TestForRevertsChangesOfMetadataWatch(t *testing.T) {
 	title("ours")
 }
 
-// TestAlsoWatched: where a cache that New cannot see is ahead of the manager's, an apply reverts
-// the change only if AlsoWatched names that cache.
+// TestAlsoWatched: New cannot detect a certain cache, which is ahead of the manager's cache. An
+// apply reverts a change only if AlsoWatched names that cache.
 func TestAlsoWatched(t *testing.T) {
 	t.Parallel()
 	for _, named := range []bool{true, false} {
@@ -122,7 +122,7 @@ func TestAlsoWatched(t *testing.T) {
 	}
 }
 
-// startCache starts a cache with an HTTP client of its own.
+// startCache starts a cache with its own HTTP client.
 func startCache(t *testing.T) cache.Cache {
 	t.Helper()
 	other, err := cache.New(kit.Server(t), cache.Options{Scheme: kit.Scheme})

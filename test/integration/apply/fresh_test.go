@@ -37,10 +37,10 @@ func laggingConfig(t *testing.T, recorder *applytest.Recorder) (*rest.Config, *k
 	return restConfig, gate
 }
 
-// TestMetadataWatchRevertsChanges: a controller that is woken by a metadata-only watch reverts
-// each change by hand, although the typed informer, which shows the object as it was applied,
-// is behind the event. Applies that nothing woke send no request. There is an object for each
-// change: a force that is undone again and again is refused for a while.
+// TestMetadataWatchRevertsChanges: a controller with a metadata-only watch reverts each manual
+// change. The typed informer is behind the event, and shows the object as it was applied. Applies
+// without a preceding event send no request. Each change has its own object, because a forced
+// field that is undone again and again is rejected for some time.
 func TestMetadataWatchRevertsChanges(t *testing.T) {
 	t.Parallel()
 	const changes = 20
@@ -95,8 +95,8 @@ func TestMetadataWatchRevertsChanges(t *testing.T) {
 	}
 }
 
-// TestOwnWritesInvalidate: after a write of the drop-in client, an apply that the cache from
-// before the write would prove to be a no-op is sent.
+// TestOwnWritesInvalidate: after a write of the drop-in client, an apply is sent, although the
+// cached object from before the write would prove that apply a no-op.
 func TestOwnWritesInvalidate(t *testing.T) {
 	t.Parallel()
 	recorder := applytest.NewRecorder()

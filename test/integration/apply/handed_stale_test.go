@@ -32,8 +32,8 @@ func (c inLine) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestStaleThenHanded: a foreign writer makes the first attempt of a call stale, and another call of the process hands
-// its object on to the second attempt. Each of the two calls increments once.
+// TestStaleThenHanded: another process makes the first attempt of a call stale, and another call of the same process
+// hands its object on to the second attempt. Each of the two calls increments the number once.
 //
 // The order is forced: the first PUT is sent when the second call waits for the lane and the foreign write has landed;
 // the PUT of the second call is sent when the first call waits for its second turn.

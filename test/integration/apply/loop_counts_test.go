@@ -77,8 +77,8 @@ func (l *loopClock) want(t *testing.T, reports int, after string) {
 	}
 }
 
-// TestLoopCounts: 30 changes within a minute are no loop and cost one request each, the 31st is
-// reported after one more request, and then nothing is reported for an hour.
+// TestLoopCounts: 30 changes within a minute are no loop, and cost one request each. The 31st
+// change is reported, and costs one more request. After that, no loop is reported for an hour.
 func TestLoopCounts(t *testing.T) {
 	t.Parallel()
 	l := newLoopClock(t)
@@ -127,8 +127,8 @@ func TestLoopIsNone(t *testing.T) {
 	l.want(t, 0, "30 changes by each of two field managers")
 }
 
-// TestLoopBesideAWriter: an intent that changes nothing is no loop, however often another
-// manager writes; without a check for steady states such an apply counts as Configured.
+// TestLoopBesideAWriter: an intent that changes nothing is no loop, however often another manager
+// writes. Without a steady-state check, such an apply has the action Configured.
 func TestLoopBesideAWriter(t *testing.T) {
 	t.Parallel()
 	l := newLoopClock(t)
@@ -150,7 +150,7 @@ func TestLoopBesideAWriter(t *testing.T) {
 	}
 }
 
-// TestLoopHides: values of a Secret are in no report.
+// TestLoopHides: no report contains the values of a Secret.
 func TestLoopHides(t *testing.T) {
 	t.Parallel()
 	l := newLoopClock(t)

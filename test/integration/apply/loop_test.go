@@ -87,9 +87,9 @@ func (w *loopWorld) page(title string) *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap("page", w.namespace).WithData(map[string]string{"title": title})
 }
 
-// alternate applies through the clients in turn, each with a title of its own, until a loop is
-// reported, and then half the limit again. A machine so slow that 31 applies take a minute
-// needs more of them.
+// alternate applies through the clients in turn, each with its own title. It continues until a
+// loop is reported, and then for half the limit again. On a machine where 31 applies take more
+// than a minute, more applies are needed.
 func (w *loopWorld) alternate(t *testing.T, apply func(i int)) {
 	t.Helper()
 	const most = 20 * loopLimit
@@ -238,7 +238,7 @@ func TestLoopWithForcedApplies(t *testing.T) {
 	w.wantReport(t, `"theirs"`, `"ours"`, "example-editor/Apply")
 }
 
-// TestLoopOfAController: a person's script removes what a controller of coapply.For applies.
+// TestLoopOfAController: a script removes a field that a controller of coapply.For applies.
 func TestLoopOfAController(t *testing.T) {
 	t.Parallel()
 	w := newLoopWorld(t)

@@ -19,8 +19,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// TestObjectsThatTheCacheDoesNotHold: an intent that has to know the object is applied with a read
-// past the cache, where a manager's cache has no informer of the kind, or none in the namespace.
+// TestObjectsThatTheCacheDoesNotHold: the manager's cache has no informer for the kind or for the
+// namespace. An intent that depends on the live object is then applied after a live read.
 func TestObjectsThatTheCacheDoesNotHold(t *testing.T) {
 	live := kit.NewClient(t, kit.Server(t))
 	namespace, other := kit.NewNamespace(t, live), kit.NewNamespace(t, live)
@@ -54,8 +54,8 @@ func TestObjectsThatTheCacheDoesNotHold(t *testing.T) {
 	}
 }
 
-// TestClientSideRateLimit: client-go's rate limiter ends a call before the deadline that the call
-// would miss. Nothing was sent, and nothing was refused.
+// TestClientSideRateLimit: client-go's rate limiter ends a call at once if the call would exceed
+// its deadline. No request is sent, and the API server refuses nothing.
 func TestClientSideRateLimit(t *testing.T) {
 	live := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, live)

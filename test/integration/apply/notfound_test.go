@@ -22,8 +22,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// The notfound_*_test.go files hold what follows from a 404 with which the API server answers a
-// write to an object that exists.
+// The notfound_*_test.go files test a 404 that the API server returns for a write to an object
+// that exists.
 
 // wantRefused checks that an error says that a write was refused, not that the object is gone.
 func wantRefused(t *testing.T, reason string, err error, parts ...string) {
@@ -169,7 +169,7 @@ func TestNotFoundOfWebhook(t *testing.T) {
 	}
 }
 
-// TestNotFoundOfWebhookThroughClient: nor does the drop-in client return a NotFound.
+// TestNotFoundOfWebhookThroughClient: the drop-in client returns no NotFound either.
 func TestNotFoundOfWebhookThroughClient(t *testing.T) {
 	e := newExisting(t)
 	mgr := newDropInManager(t, kit.Server(t))
@@ -185,7 +185,8 @@ func TestNotFoundOfWebhookThroughClient(t *testing.T) {
 	wantRefused(t, "the object", c.Apply(t.Context(), config), "references.example.com")
 }
 
-// TestNotFoundOfAbsentObject: what is gone is still gone, after one read more.
+// TestNotFoundOfAbsentObject: an object that does not exist is still reported as absent, after
+// one more read.
 func TestNotFoundOfAbsentObject(t *testing.T) {
 	e := newExisting(t)
 	absent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.deployment.Namespace, Name: "absent"}}

@@ -123,8 +123,9 @@ func (f *family) delete(t *testing.T, parent *corev1.ConfigMap) {
 	})
 }
 
-// TestPruneAdoptsWhatWeApplied: what a plain client applied under our field manager, and nobody
-// else wrote to, is the parent's: kept, pruned, and deleted with the parent.
+// TestPruneAdoptsWhatWeApplied: an object that only a plain client under our field manager wrote
+// becomes a child of the parent. The object is kept, pruned, and deleted with the parent, as
+// other children are.
 func TestPruneAdoptsWhatWeApplied(t *testing.T) {
 	t.Parallel()
 	for _, owned := range []bool{false, true} {
@@ -150,8 +151,8 @@ func TestPruneAdoptsWhatWeApplied(t *testing.T) {
 	}
 }
 
-// TestPruneLeavesTheChildOfAnotherParent: of two parents that emit one child, the second one
-// does not get it, and does not delete it.
+// TestPruneLeavesTheChildOfAnotherParent: if two parents emit the same child, the second parent
+// neither adopts nor deletes the child.
 func TestPruneLeavesTheChildOfAnotherParent(t *testing.T) {
 	t.Parallel()
 	f := newFamily(t, false, "a")
@@ -170,8 +171,8 @@ func TestPruneLeavesTheChildOfAnotherParent(t *testing.T) {
 	}
 }
 
-// TestPruneAdoptsNothingOfOthers: an object to which somebody else wrote is left alone, also by
-// a cache that does not show who; the event says why and what to do.
+// TestPruneAdoptsNothingOfOthers: an object to which somebody else wrote is not changed, even if
+// the cache does not show the other manager. The event says why, and what to do.
 func TestPruneAdoptsNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	f := newFamily(t, false)

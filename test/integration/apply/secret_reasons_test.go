@@ -16,7 +16,8 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// TestSecretRefusals: the reason why the API server refuses a Secret is shown, and no value is.
+// TestSecretRefusals: the error of a refused Secret shows the reason of the API server, and no
+// value.
 func TestSecretRefusals(t *testing.T) {
 	const password, encoded = "hunter2-password", "aHVudGVyMi1wYXNzd29yZA=="
 	c := kit.NewClient(t, kit.Server(t))

@@ -72,8 +72,8 @@ func (s *bundleStage) ready() apply.Intent {
 	return apply.Intent{Config: config, Subresource: "status"}
 }
 
-// TestSteadyConditions: a status with times is sent once. Whoever writes to the object makes the
-// Applier send the status again, once: the Go type may hide what was written to a time.
+// TestSteadyConditions: a status with times is sent once. After a write by any other writer, the status is sent once
+// more, because the Go type may not show what was written to a time.
 func TestSteadyConditions(t *testing.T) {
 	t.Parallel()
 	s := newBundleStage(t)
@@ -100,8 +100,8 @@ func TestSteadyConditionsOfOthers(t *testing.T) {
 	}
 }
 
-// TestSteadyHiddenForms: what the Go type shows alike is not alike. Each text of the same second
-// that another process of the same field manager has stored is replaced by an apply.
+// TestSteadyHiddenForms: stored times may differ although the Go type shows them as equal. Another process of the
+// same field manager stores several texts of the same second, and an apply replaces each of them.
 func TestSteadyHiddenForms(t *testing.T) {
 	t.Parallel()
 	s := newBundleStage(t)

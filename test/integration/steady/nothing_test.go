@@ -6,8 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestSteadyOwnsNothing: an intent that names the object and sets nothing is sent once. The API server keeps no entry for
-// the intent, and a cache may drop entries: only the answer proves the intent, for one version of the object.
+// TestSteadyOwnsNothing: an intent that names the object and sets no field is sent once. The API server keeps no
+// entry for such an intent, and a cache may drop entries. So only the response proves the intent, for one version of
+// the object.
 func TestSteadyOwnsNothing(t *testing.T) {
 	t.Parallel()
 	s := newBuiltinStage(t, kindOf[corev1.ConfigMap](corev1.SchemeGroupVersion))

@@ -17,8 +17,8 @@ import (
 // sampleFiles are the manifests that users are shown.
 var sampleFiles = []string{"config/samples/*.yaml", "docs/fieldowners/*.yaml", "examples/*/*.yaml"}
 
-// TestSteadySamples: no manifest, without an exception, costs a request the second time, read typed or unstructured, beside the controllers that
-// write the status.
+// TestSteadySamples: no manifest costs a request when it is applied again, by typed and by unstructured reads, while
+// the controllers write the status.
 func TestSteadySamples(t *testing.T) {
 	t.Parallel()
 	config := steadyConfig(t)

@@ -6,7 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestSteadyStringData: the API server moves stringData into data, where the check looks for the values.
+// TestSteadyStringData: the API server moves stringData into data, and the steady-state check compares the values
+// there.
 func TestSteadyStringData(t *testing.T) {
 	t.Parallel()
 	s := newBuiltinStage(t, kindOf[corev1.Secret](corev1.SchemeGroupVersion))
