@@ -95,8 +95,8 @@ func TestCompleteTwice(t *testing.T) {
 	}
 }
 
-// TestNameOfAnotherRuntime: controller-runtime knows the names of the whole process, and its
-// error advises against them.
+// TestNameOfAnotherRuntime: controller-runtime rejects a controller name that the process has
+// used before. The error of Complete says what to do, and advises against SkipNameValidation.
 func TestNameOfAnotherRuntime(t *testing.T) {
 	name := fmt.Sprint("copier-", rand.Uint64()) // the process remembers it
 	strict := controller.Options{SkipNameValidation: new(false)}

@@ -20,11 +20,12 @@ import (
 // other methods are those of the manager's client. Each write uses fieldManager as its field
 // manager, unless a client.FieldOwner names another one.
 //
-// Apply takes turns with the other writers of the process, sends nothing when nothing would
-// change, and has the policy settle conflicts. Otherwise it does what client.Apply does:
+// Apply is serialised with the other writers of the process, sends no request if nothing would
+// change, and settles conflicts by the policy. In all other respects it behaves like
+// client.Apply:
 //
-//   - The configuration holds the object afterwards. If nothing was sent, that is the cached
-//     object, without what the cache's transforms remove.
+//   - The configuration holds the object afterwards. If no request was sent, this is the cached
+//     object, without the fields that the cache's transforms remove.
 //   - client.ForceOwnership takes contested fields, whatever the policy decides.
 //   - client.FieldOwner applies under another name, with this policy.
 //   - client.DryRunAll changes nothing, and returns what Apply would return.
@@ -32,12 +33,12 @@ import (
 //     functions such as apierrors.IsConflict work. NotFound means that a live read found no
 //     object. A 404 for another reason, such as a missing subresource, is a RefusedError.
 //
-// Some configurations are accepted by the API server and would be rejected by an Applier: a
-// configuration with a resourceVersion, one that sets a status but is applied to the object
-// itself, and one without a status for the status subresource. They are sent unchanged, in the
-// object's lane. For them the policy is not used, and conflicts contain no values. A Patch of
-// type apply is also sent unchanged if it has an option that Apply lacks, such as
-// FieldValidation, or if its content names another object than the object to patch.
+// An Applier would reject some configurations that the API server accepts: a configuration with a
+// resourceVersion, an object that sets a status, and a configuration of the status subresource
+// without a status. These are sent unchanged, in the object's lane. For them the policy is not
+// used, and conflicts contain no values. A Patch of type apply is also sent unchanged if it has
+// an option that Apply lacks, such as FieldValidation. The same holds if its content names
+// another object than the object to patch.
 //
 // After each write by this client, an apply to the object is sent even if the cached object shows
 // nothing to change, until the cache shows the write.

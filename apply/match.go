@@ -8,8 +8,8 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// owned finds the fields that the API server means by the paths in its ownership conflicts. An
-// API server writes a path in its own notation. owned computes this notation once for each field
+// owned finds the fields that the API server means by the paths in its ownership conflicts. The
+// API server writes paths in its own notation. owned computes this notation once for each field
 // of an owner, not once for each conflict.
 type owned struct {
 	intent  *fieldowners.Index

@@ -31,8 +31,9 @@ import (
 // 1000m, the Go type shows 1. Such a read cannot prove that a field is unchanged. The API
 // server's response to our own write proves this instead, for the resourceVersion of the
 // response. The response also proves an intent that owns nothing, which has no managed fields
-// entry that a read could show. Such an intent is sent once more after a restart, and after each
-// write of another writer. The proof by response needs RecordExchange, or unstructured intents.
+// entry that a read could show. An intent that only a response proves is sent once more after a
+// restart, and after each write of another writer. The proof by response needs RecordExchange, or
+// unstructured intents.
 //
 // The stringData of a Secret is compared with the data into which the API server converts it. The
 // empty strategy of a Deployment or DaemonSet is compared with the API server's default.
@@ -41,9 +42,10 @@ import (
 //   - an intent with a field that the Go type of a built-in kind lacks, such as a field of a
 //     newer server, until the type is updated or the object is read as unstructured;
 //   - an intent that sets a map to {} or null, if the object has fields without an owner in that
-//     map. Examples are other defaults, the updateStrategy of a StatefulSet (its default depends
-//     on a feature gate), and the defaults of a CustomResourceDefinition;
-//   - an intent with stringData, if a key is in data as well or data is empty;
+//     map. Such fields are defaults that the check does not know. Examples are the updateStrategy
+//     of a StatefulSet, whose default depends on a feature gate, and the defaults of a
+//     CustomResourceDefinition;
+//   - an intent with stringData, if one of the keys is also in data, or if data is set and empty;
 //   - an intent that sets a status but is not sent to the status subresource.
 //
 // A proof is remembered as a few hashes. If the object has not changed since, a look-up is

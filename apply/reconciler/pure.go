@@ -8,8 +8,8 @@ import (
 )
 
 // ErrNotPure means that two calls of Emit for the same parent returned different intents. Such an
-// Emit would make each reconcile write, and each write cause another reconcile. So nothing was
-// sent.
+// Emit would make each reconcile write, and each write would cause another reconcile. So nothing
+// was sent.
 var ErrNotPure = errors.New("emit is not pure")
 
 const (
