@@ -82,8 +82,8 @@ type unstructuredConfig interface {
 	SetUnstructuredContent(content map[string]any)
 }
 
-// explain adds the API server's response to a typed error that does not wrap the response, such
-// as the error about an object with another uid. So errors.As also finds the error that
+// explain adds the API server's response to a typed error that does not wrap the response. An
+// example is the error about an object with another uid. So errors.As also finds the error that
 // client.Apply would have returned. One response is not added: a NotFound with which the API
 // server refused a write to an object that exists. With that response, the caller would conclude
 // that the object does not exist.

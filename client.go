@@ -33,15 +33,15 @@ import (
 //     functions such as apierrors.IsConflict work. NotFound means that a live read found no
 //     object. A 404 for another reason, such as a missing subresource, is a RefusedError.
 //
-// An Applier would reject some configurations that the API server accepts: a configuration with a
-// resourceVersion, an object that sets a status, and a configuration of the status subresource
-// without a status. These are sent unchanged, in the object's lane. For them the policy is not
-// used, and conflicts contain no values. A Patch of type apply is also sent unchanged if it has
-// an option that Apply lacks, such as FieldValidation. The same holds if its content names
-// another object than the object to patch.
+// An Applier would reject some configurations that the API server accepts. These are a
+// configuration with a resourceVersion, an object that sets a status, and a configuration of the
+// status subresource without a status. They are sent unchanged, in the object's lane. For them
+// the policy is not used, and conflicts contain no values. A Patch of type apply is also sent
+// unchanged if it has an option that Apply lacks, such as FieldValidation. The same holds if its
+// content names another object than the object to patch.
 //
-// After each write by this client, an apply to the object is sent even if the cached object shows
-// nothing to change, until the cache shows the write.
+// After each write by this client, the cached object may be out of date. Until the cache shows
+// the write, every apply to the object is sent.
 //
 // If the policy or the name is invalid, each Apply returns an error.
 func (rt *Runtime) Client(fieldManager string, policy apply.Policy) client.Client {

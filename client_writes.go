@@ -100,10 +100,10 @@ func (s *writesSubResource) Apply(ctx context.Context, config runtime.ApplyConfi
 	return s.writes.applied(config, s.SubResourceClient.Apply(ctx, config, opts...))
 }
 
-// wrote records a write to an object, and returns the error of the write. answer is the value
-// into which the client decoded the API server's response. answer is nil if the response has no
-// resourceVersion of the object. The resourceVersion of an object that is being deleted is not
-// recorded. The reason: the response to the removal of the last finalizer has the old
+// wrote records a write to an object, and returns the error of the write. The argument answer is
+// the value into which the client decoded the API server's response. It is nil if the response
+// has no resourceVersion of the object. The resourceVersion of an object that is being deleted is
+// not recorded. The reason: the response to the removal of the last finalizer has the old
 // resourceVersion, although the object no longer exists.
 func (c *writesClient) wrote(object, answer client.Object, err error) error {
 	kind, kindErr := c.GroupVersionKindFor(object)

@@ -20,8 +20,8 @@ import (
 // it.
 type ownerCheck struct {
 	parent schema.GroupVersionKind
-	// owned holds the kinds given to Owns: an event of such an object reaches the parent only
-	// through the owner reference. everyOwner holds those of the kinds with the option
+	// owned holds the kinds given to Owns. An event of such an object reaches the parent only
+	// through the owner reference. everyOwner holds the kinds that Owns got with the option
 	// MatchEveryOwner.
 	owned, everyOwner map[schema.GroupKind]bool
 }

@@ -38,8 +38,8 @@ var quotesNoValues = []metav1.StatusReason{
 	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable,
 }
 
-// deniedBy is the word in a message of the API server between the name of the webhook or policy
-// that denied a request and the reason.
+// deniedBy is a word in the API server's message about a denied request. The name of the webhook
+// or policy precedes the word, and the reason follows.
 const deniedBy = "denied"
 
 // quoteNoValue lists the causes of an HTTP 422 for which the API server's validation writes a

@@ -40,7 +40,7 @@ import (
 //
 // These intents are sent each time:
 //   - an intent with a field that the Go type of a built-in kind lacks, such as a field of a
-//     newer server, until the type is updated or the object is read as unstructured;
+//     newer server. An update of the Go type or an unstructured read avoids this;
 //   - an intent that sets a map to {} or null, if the object has fields without an owner in that
 //     map. Such fields are defaults that the check does not know. Examples are the updateStrategy
 //     of a StatefulSet, whose default depends on a feature gate, and the defaults of a

@@ -118,8 +118,8 @@ func (l *lane) width() int {
 }
 
 // overtaken makes the lane narrower, unless the width is already 1. At width 1 the gap between writes must not grow
-// further: a gap that doubles with every overtaken write soon exceeds the longest response time of the server, and
-// takes long to shrink.
+// further. A gap that doubles with every overtaken write soon exceeds the longest response time of the server. It
+// also takes long to shrink.
 func (l *lane) overtaken() {
 	if l.width() > 1 {
 		l.pace.slower()

@@ -35,9 +35,10 @@ func (r *Reconciler[P]) emit(ctx context.Context, parent P) (intents []apply.Int
 
 // isChild is the default of Config.Belongs. It is also true for the parent itself. For an object
 // without owners and without Prune, fields that our field manager applied prove that the object
-// is a child. They are no proof if the intent sets an owner reference: our own objects have the
-// owner reference since their creation, and adopting another object would delete that object with
-// the parent. With Prune, an object that only our field manager applied is adopted, see adopts.
+// is a child. They are no proof if the intent sets an owner reference. Our own objects have that
+// owner reference since their creation. Adding it to another object would cause that object to be
+// deleted with the parent. With Prune, an object that only our field manager applied is adopted,
+// see adopts.
 func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Intent, object client.Object) bool {
 	isParent := func(owner metav1.OwnerReference) bool { return owner.UID == parent.GetUID() }
 	applied := func(entry metav1.ManagedFieldsEntry) bool {
@@ -60,9 +61,9 @@ func (r *Reconciler[P]) isChild(ctx context.Context, parent P, intent apply.Inte
 // the object has no label of any set. The object is adopted if our field manager alone wrote the
 // object, for example by plain applies under the same name. So no other writer's content is
 // deleted with the parent. An object with a set's label belongs to another parent. If two parents
-// emit the same object, the first one adopts it. adopts checks the live object: the cached object
-// may be out of date, or may lack the managed fields entries of other managers (see
-// fieldowners.KeepOwn).
+// emit the same object, the first one adopts it. The live object is checked, because the cached
+// object may be out of date. The cached object may also lack the managed fields entries of other
+// managers (see fieldowners.KeepOwn).
 func (r *Reconciler[P]) adopts(ctx context.Context, object client.Object) bool {
 	kind, err := r.Applier.Client().GroupVersionKindFor(object)
 	if err != nil || !r.isUnclaimed(object) {

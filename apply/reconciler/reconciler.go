@@ -79,9 +79,9 @@ type Config[P client.Object] struct {
 	// If Belongs is nil, an object with owners is a child if one of its owner references has the
 	// parent's uid. An object without owners is a child in these cases. With Prune: if the object
 	// has the label of the parent's set. Without Prune: if the applier's field manager has
-	// applied to the object, and the intent sets no owner reference. In addition, Prune adopts an
-	// object without owners and without any set's label, if the live object shows that only the
-	// applier's field manager wrote it.
+	// applied to the object, and the intent sets no owner reference. Prune also adopts an object
+	// without owners and without any set's label. The condition is that, by the live object, only
+	// the applier's field manager wrote the object.
 	//
 	// A Belongs that is set is also called with the objects of intents with MustExist: if it
 	// returns false, the Outcome is Absent.

@@ -38,11 +38,12 @@ func refusalWait(since time.Duration) time.Duration {
 }
 
 // Requeue returns when to reconcile again after errors, see the package comment. If each of the
-// errors has a wait, the result is the longest wait that the server asked for, or otherwise the
-// wait after a conflict. The wait is extended at random by up to a fifth. If all errors are
-// invalid intents, Requeue returns them as a reconcile.TerminalError. In all other cases it
-// returns the joined errors, and the rate limiter decides. nil errors are ignored. All errors are
-// ignored if ctx is cancelled and one of them is context.Canceled, because the manager stops.
+// errors has a wait, the result is the longest wait that the server asked for. If the server
+// asked for none, the result is the wait after a conflict. The wait is extended at random by up
+// to a fifth. If all errors are invalid intents, Requeue returns them as a
+// reconcile.TerminalError. In all other cases it returns the joined errors, and the rate limiter
+// decides. nil errors are ignored. All errors are ignored if ctx is cancelled and one of them is
+// context.Canceled, because the manager stops.
 func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 	return requeue(ctx, true, unknown, errs...)
 }
@@ -51,8 +52,9 @@ func Requeue(ctx context.Context, errs ...error) (reconcile.Result, error) {
 // the rate limiter decides about refusals.
 const unknown = time.Duration(-1)
 
-// requeue is Requeue with two more inputs. Errors that are not new are logged at level 1. since
-// says for how long the errors have lasted, and determines the wait after a refusal.
+// requeue is Requeue with two more inputs. If isNew is false, the errors are logged at level 1.
+// The duration since says for how long the errors have lasted, and determines the wait after a
+// refusal.
 func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error) (reconcile.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {

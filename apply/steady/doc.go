@@ -16,9 +16,9 @@
 //     where the server has 1, if nobody else owns the field. So may defaults that the server
 //     adds to a value that is owned as a whole: those in the schema of a custom resource, and a
 //     few of the server's own kinds.
-//  4. A response of the API server (Read.Answer) shows what a read may not show: the stored form
-//     of each value, and that the manager owns nothing. A proof from a response holds only for
-//     the resourceVersion of the response.
+//  4. A response of the API server (Read.Answer) shows more than a read: the stored form of each
+//     value, and that the manager owns nothing. A proof from a response holds only for the
+//     resourceVersion of the response.
 //  5. The stringData of a Secret is compared with the data into which the API server converts it.
 //     The empty strategy of a Deployment or DaemonSet is compared with the default that the API
 //     server restores.

@@ -80,9 +80,10 @@ func (c *call[T]) enter(ctx context.Context) (inside context.Context, leave func
 	return inside, leave, err
 }
 
-// try makes one attempt inside the lane: it reads the object, calls mutate again, and writes.
-// stale is true only if the last write of this attempt was stale. It never depends on the text or
-// the chain of an error, because an error of mutate may wrap a stale write to another object.
+// try makes one attempt inside the lane: it reads the object, calls mutate again, and writes. The
+// result stale is true only if the last write of this attempt was stale. It never depends on the
+// text or the chain of an error, because an error of mutate may wrap a stale write to another
+// object.
 func (c *call[T]) try(ctx context.Context, this attempt) (stale bool, err error) {
 	overtaken := false
 	if handed := c.handed(ctx); handed != nil {

@@ -109,8 +109,8 @@ func (e *FinalizerRemainsError) Error() string {
 func (e *FinalizerRemainsError) Unwrap() error { return ErrFinalizerRemains }
 
 // UnknownFieldError is ErrUnknownField with the field. mutate changed or removed a list item, and
-// coapply cannot match that item with a live item, for example because the API server's schema
-// has no keys for the list.
+// coapply cannot match that item with a live item. For example, the API server's schema has no
+// keys for the list.
 type UnknownFieldError struct {
 	Object apply.ObjectRef
 	Field  string // of the live object, such as .spec.steps[1].timeout

@@ -30,9 +30,9 @@ func (c *call[T]) handed(ctx context.Context) *unstructured.Unstructured {
 }
 
 // writeUpon writes to the object that the previous call in the lane handed on. Only a write shows
-// whether this object is still current. ended is false if there is nothing to write, mutate
-// fails, the write is stale, or the object has another uid. In these cases the attempt continues
-// with a live read.
+// whether this object is still current. The result ended is false if nothing was written: mutate
+// changed nothing or failed, the write was stale, or the object has another uid. In these cases
+// the attempt continues with a live read.
 func (c *call[T]) writeUpon(ctx context.Context, this attempt, handed *unstructured.Unstructured) (ended, stale bool, err error) {
 	object, wanted, _ := c.rejudge(ctx, handed) // nothing is wanted after an error
 	if wanted == nil {

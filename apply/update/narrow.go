@@ -59,8 +59,8 @@ type narrowing struct {
 }
 
 // narrow returns the live object with the differences between before and after. Everything else
-// stays as the API server has it: fields that the Go type lacks, a quantity such as 1024Mi that
-// the Go type would write as 1Gi, and zero values that it omits or adds.
+// stays as the API server has it. This includes fields that the Go type lacks, a quantity such as
+// 1024Mi that it would write as 1Gi, and zero values that it omits or adds.
 func (n narrowing) narrow(live *unstructured.Unstructured, before, after client.Object) (*unstructured.Unstructured, error) {
 	was, err := encode(before)
 	is, err2 := encode(after)

@@ -35,8 +35,8 @@ func (p *place) String() string {
 }
 
 // unknownTo returns the place of a field that the live value has and the Go type lacks, or nil.
-// shown is the value as the Go type writes it. A field that is not in shown may still exist in
-// the Go type, which omits fields with a zero value.
+// The argument shown is the value as the Go type writes it. A field that is not in shown may
+// still exist in the Go type, which omits fields with a zero value.
 func unknownTo(at *place, live, shown any) *place {
 	switch live := live.(type) {
 	case map[string]any:
@@ -66,8 +66,8 @@ func unknownTo(at *place, live, shown any) *place {
 }
 
 // refuse rejects a write: it returns an error if one of the given live items of a list has a
-// field that the Go type lacks. why is the reason why the item cannot be matched with a live
-// item.
+// field that the Go type lacks. The argument why is the reason why the item cannot be matched
+// with a live item.
 func (n narrowing) refuse(list *place, live, shown []any, items []int, why error) error {
 	for _, j := range items {
 		var item any

@@ -36,10 +36,10 @@ type Config struct {
 	// that they never make each other's writes stale. nil makes a set for this Updater alone.
 	Lanes *lanes.Set
 	// Schemas returns the API server's schemas of a group and version, as SteadyState.Schemas of
-	// package apply does. An update needs the keys of a list from the schema if mutate changed an
-	// item whose live form the Go type does not show completely. Without the schema, the item is
-	// sent as mutate left it, or the write is rejected with ErrUnknownField. If Schemas is nil,
-	// no schema is known.
+	// package apply does. The schema has the keys of lists. An update needs these keys if mutate
+	// changed a list item whose live form the Go type does not show completely. Without the
+	// schema, the item is sent as mutate left it, or the write is rejected with ErrUnknownField.
+	// If Schemas is nil, no schema is known.
 	Schemas func(context.Context, schema.GroupVersion) (managedfields.TypeConverter, error)
 	// Metrics may be nil.
 	Metrics apply.Metrics

@@ -21,9 +21,9 @@
 //     them even if a manager claims them as a whole. See IsEverybodys.
 //  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector
 //     matches it. Other objects are skipped: a contract is about kinds, and most Deployments of a
-//     cluster belong to somebody else. A manager that owns nothing of an object has lost all its
-//     fields in two cases: its Selector matches; or it has no Selector, and another manager of
-//     the contract owns a field.
+//     cluster belong to somebody else. If a manager owns nothing of an object that its Selector
+//     matches, it has lost all its fields. A manager without a Selector has lost all its fields
+//     if another manager of the contract owns a field of the object.
 //
 // What the caller does: call Check before a process starts to write, compare the contract with
 // what is emitted (applytest.Owns), and with a cluster now and then (kubectl fieldowners audit

@@ -82,8 +82,8 @@ func partsOf(intents []apply.Intent) map[string][]byte {
 	return parts
 }
 
-// difference returns the path of the first field whose values differ. reordered is true if the
-// field is a list and both lists have the same items in different orders.
+// difference returns the path of the first field whose values differ. The result reordered is
+// true if the field is a list and only the order of its items differs.
 func difference(at fieldowners.Path, a, b any) (path fieldowners.Path, reordered bool) {
 	switch a := a.(type) {
 	case map[string]any:
