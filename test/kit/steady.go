@@ -21,9 +21,10 @@ const NarrowFinalizer = "narrow.coapply.dev/ours"
 const OurManager = "us"
 
 // NewSteadyState returns the no-op check of a process that has just started. The schemas of
-// Kubernetes' first groups are known: an apply waits for a schema no longer than a second, which
-// may be too short for a busy machine.
-func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader) *apply.SteadyState {
+// Kubernetes' first groups are known, and those of other versions: an apply waits for a schema no
+// longer than a second, which may be too short for a busy machine. The API server publishes the
+// schemas of a custom resource some time after its definition.
+func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader, others ...schema.GroupVersion) *apply.SteadyState {
 	t.Helper()
 	server, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -33,7 +34,7 @@ func NewSteadyState(t testing.TB, config *rest.Config, reader client.Reader) *ap
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, version := range []schema.GroupVersion{corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion} {
+	for _, version := range append(others, corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion) {
 		WaitFor(t, "the schema of "+version.String(), func() string {
 			if _, err := steady.Schemas(t.Context(), version); err != nil {
 				return err.Error()

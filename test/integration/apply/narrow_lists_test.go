@@ -31,7 +31,7 @@ func TestNarrowLists(t *testing.T) {
 	c := gadgets(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
 	u, err := update.New(update.Config{
-		Client: c, LiveReader: c, FieldManager: kit.OurManager, Schemas: kit.NewSteadyState(t, kit.Server(t), c).Schemas,
+		Client: c, LiveReader: c, FieldManager: kit.OurManager, Schemas: kit.NewSteadyState(t, kit.Server(t), c, gadgetGroup).Schemas,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -32,15 +32,7 @@ func TestNarrowProperty(t *testing.T) {
 	t.Parallel()
 	cases := kit.Cases(t, 160)
 	c := gadgets(t, kit.Server(t))
-	schemas := kit.NewSteadyState(t, kit.Server(t), c).Schemas
-	for _, version := range []string{"v1", "v2"} { // the API server publishes schemas some time after a definition
-		kit.WaitFor(t, "the schema of "+version, func() string {
-			if _, err := schemas(t.Context(), schema.GroupVersion{Group: "narrow.coapply.dev", Version: version}); err != nil {
-				return err.Error()
-			}
-			return ""
-		})
-	}
+	schemas := kit.NewSteadyState(t, kit.Server(t), c, gadgetGroup, schema.GroupVersion{Group: gadgetGroup.Group, Version: "v2"}).Schemas
 	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
 	var count narrowCount
 	var workers sync.WaitGroup
