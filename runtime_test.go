@@ -80,6 +80,18 @@ func TestNewTwice(t *testing.T) {
 	newRuntime(t, newManager(t, &rest.Config{Host: "https://127.0.0.1:1"})) // of another manager
 }
 
+// TestNewAgainAfterAnError: New can be called again for a manager once an option is corrected.
+func TestNewAgainAfterAnError(t *testing.T) {
+	mgr := newManager(t, &rest.Config{Host: "https://127.0.0.1:1"})
+	if _, err := coapply.New(mgr, coapply.AlsoWatched(mgr.GetCache(), &unknownObject{})); err == nil {
+		t.Error("a cache of a type outside the scheme is accepted")
+	}
+	newRuntime(t, mgr)
+}
+
+// unknownObject is of no type in the scheme.
+type unknownObject struct{ corev1.ConfigMap }
+
 // TestNewAfterStart: New rejects a manager that has already started.
 func TestNewAfterStart(t *testing.T) {
 	mgr := newManager(t, &rest.Config{Host: "https://127.0.0.1:1"})

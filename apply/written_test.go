@@ -168,3 +168,23 @@ func TestTakeBackIsAWrite(t *testing.T) {
 	wantSteady(t, a, intent, false)
 	wantSteady(t, newShopApplier(t, cache), intent, true)
 }
+
+// TestForceOfUnknownOutcome: after a forced apply whose answer was lost, no read is trusted for
+// the applies of another field manager either: the force may have taken that manager's fields.
+func TestForceOfUnknownOutcome(t *testing.T) {
+	for _, forced := range []bool{true, false} {
+		a := newShopApplier(t, &shopCache{})
+		_, call := a.begin(t.Context())
+		encoded, err := encode(Intent{Config: shop()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call.about(encoded)
+		call.sending(encoded, forced)(&RetryableError{})
+		other := call.writtenKey("")
+		other.manager = "another"
+		if trusted := a.config.Steady.written.trusts(other, "9999"); trusted == forced {
+			t.Errorf("forced %v: the read is trusted: %v", forced, trusted)
+		}
+	}
+}
