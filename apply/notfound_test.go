@@ -29,7 +29,9 @@ func TestCheckNotFoundReads(t *testing.T) {
 		{"the version is not served", notServed, false},
 	} {
 		live := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
-			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error { return test.read },
+			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+				return test.read
+			},
 		}).Build()
 		err := CheckNotFound(t.Context(), live, object, "", notServed)
 		if apierrors.IsNotFound(err) != test.absent || errors.Is(err, ErrRefused) == test.absent {
