@@ -23,7 +23,7 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Resul
 	}
 	if r.Cleanup != nil {
 		if done, err := r.Cleanup(ctx, parent); err != nil || !done {
-			return Requeue(ctx, err)
+			return r.requeueDeleted(ctx, parent, err)
 		}
 	}
 	if r.sets != nil {
@@ -32,7 +32,13 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Resul
 		}
 	}
 	_, err := update.RemoveFinalizer(ctx, r.Updater, parent, r.Finalizer)
-	return Requeue(ctx, err)
+	return r.requeueDeleted(ctx, parent, err)
+}
+
+// requeueDeleted returns when to reconcile a parent again that is being deleted.
+func (r *Reconciler[P]) requeueDeleted(ctx context.Context, parent P, errs ...error) (reconcile.Result, error) {
+	isNew, since := r.news.about(trouble{parent.GetUID(), "", "deletion"}, errs...)
+	return requeue(ctx, isNew, since, errs...)
 }
 
 func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool, result reconcile.Result, err error) {
@@ -41,11 +47,11 @@ func (r *Reconciler[P]) deleteMembers(ctx context.Context, parent P) (done bool,
 	several := (*applyset.PruneError)(nil)
 	switch {
 	case errors.As(err, &several):
-		result, err = Requeue(ctx, several.Errs...) // Requeue judges each error by itself
+		result, err = r.requeueDeleted(ctx, parent, several.Errs...) // each error is judged by itself
 	case errors.Is(err, apply.ErrUIDMismatch):
 		return false, reconcile.Result{}, nil // the parent is gone: there is no finalizer to remove
 	case err != nil:
-		result, err = Requeue(ctx, err)
+		result, err = r.requeueDeleted(ctx, parent, err)
 	case !done:
 		result.RequeueAfter = lookAgain(parent.GetDeletionTimestamp().Time)
 		logr.FromContextOrDiscard(ctx).Info("waiting for what the parent emitted to be gone",

@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -24,9 +25,13 @@ import (
 // Reconcile returns no error, because the rate limiter would retry an error.
 func TestRefusalsAreLoggedOnce(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New("no right to patch"))
-	for reason, call := range map[string]string{"a child": "apply a", "the status": "PUT status"} {
+	for reason, call := range map[string]string{"a child": "apply a", "the status": "PUT status", "the end of the finalizer": "PUT"} {
 		w := newWorld(t, withFinalizer())
 		w.fails[call] = forbidden
+		if call == "PUT" {
+			w.cached.DeletionTimestamp = new(metav1.Now())
+			w.before = w.cached.DeepCopy()
+		}
 		r, err := reconciler.New(w.config)
 		w.must(err)
 		var logged []string

@@ -3,8 +3,12 @@ package apply
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	admission "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,8 +87,12 @@ func TestNotFoundWhileDeletingMembers(t *testing.T) {
 	webhook := kit.NewWebhook(t, w, w.other)
 	webhook.Answer(kit.NotFoundOf("a"))
 	w.must(w.Delete(t.Context(), w.parent))
-	_, err = r.Reconcile(t.Context(), named)
-	wantRefused(t, "the parent's deletion", err, "references.example.com", "exists")
+	var log string
+	logged := logr.NewContext(t.Context(), funcr.New(func(_, args string) { log += args }, funcr.Options{}))
+	result, err := r.Reconcile(logged, named)
+	if err != nil || result.RequeueAfter < time.Second || !strings.Contains(log, "references.example.com") || !strings.Contains(log, "exists") {
+		t.Errorf("the parent's deletion: %+v, %v, logged %s; want a retry of a refusal", result, err, log)
+	}
 	w.must(w.Get(t.Context(), named.NamespacedName, w.parent)) // it is still there
 	webhook.Answer(nil)
 	for range 2 {
