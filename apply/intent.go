@@ -27,9 +27,10 @@ type Intent struct {
 	Config runtime.ApplyConfiguration
 
 	// MustExist is for an object that someone else creates: the intent is pinned to the uid of
-	// the object in the cache, and if there is none the Outcome is Absent. Partial intents need
-	// MustExist: the server cannot create a whole object from them, and a late apply would
-	// bring back an object that was deleted.
+	// the object in the cache. If the cache has none, it is read from the API server, and if
+	// there is none either, the Outcome is Absent. Partial intents need MustExist: the server
+	// cannot create a whole object from them, and a late apply would bring back an object that
+	// was deleted.
 	MustExist bool
 
 	// Belongs reports whether an object that exists is the caller's. If it is, the intent is
@@ -65,7 +66,8 @@ type Intent struct {
 
 	// Read is the object as the caller has just read it from its cache: typed, unstructured or,
 	// for intents of metadata alone, metadata only. The steady-state check judges by Read
-	// instead of reading the object. Read is not written to.
+	// instead of reading the object. Read is not written to. Read must be at least as new as the
+	// event that led to the apply: it is not compared with other informers of the kind.
 	Read client.Object
 
 	// Before is called when something is to be sent, before the first request, for instance to

@@ -19,8 +19,14 @@ func TestMustExist(t *testing.T) {
 	cached := cache{object: web("uid-1", "7")}
 	run(t, map[string]testCase{
 		"absent in the cache": {
-			reason: "nothing is sent",
-			intent: partial, cache: cache{}, action: apply.Absent,
+			reason: "the API server confirms it",
+			intent: partial, cache: cache{}, steps: []step{{"GET", notFound()}}, action: apply.Absent,
+		},
+		"absent in a cache that is behind": {
+			reason: "the object may be new, and nothing may lead to a further apply",
+			intent: partial, cache: cache{},
+			steps:  []step{{"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))}},
+			action: apply.Configured, attempts: 1,
 		},
 		"changed": {
 			reason: "pinned to the uid in the cache",

@@ -49,7 +49,8 @@ func TestObservation(t *testing.T) {
 		},
 		"absent": {
 			intent: apply.Intent{Config: threeReplicas(), MustExist: true},
-			want:   apply.ApplyObservation{Kind: kind, Result: "Absent", Conflicts: map[apply.Decision]int{}},
+			steps:  []step{{"GET", notFound()}},
+			want:   apply.ApplyObservation{Kind: kind, Result: "Absent", Requests: 1, Conflicts: map[apply.Decision]int{}},
 		},
 		"invalid": {
 			intent: apply.Intent{Config: appsv1ac.Deployment("", "shop")},

@@ -123,11 +123,22 @@ func (c *call) readCached(ctx context.Context) (client.Object, error) {
 		err = c.readFrom(ctx, c.reads, object)
 	}
 	if errors.Is(err, errNotCached) {
-		object = c.newLive()
-		c.exchange.Calling()
-		err = c.config.LiveReader.Get(ctx, c.ref.NamespacedName, object)
-		c.exchange.Called(err)
+		return c.readWhole(ctx)
 	}
+	return read(object, err)
+}
+
+// readWhole reads the object from the API server, also if the intent is for a subresource.
+func (c *call) readWhole(ctx context.Context) (client.Object, error) {
+	object := c.newLive()
+	c.exchange.Calling()
+	err := c.config.LiveReader.Get(ctx, c.ref.NamespacedName, object)
+	c.exchange.Called(err)
+	return read(object, err)
+}
+
+// read returns the result of a read of a whole object, errAbsent if there is none.
+func read(object client.Object, err error) (client.Object, error) {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, errAbsent

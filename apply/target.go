@@ -58,7 +58,11 @@ func (c *call) aim(ctx context.Context) error {
 	if !c.intent.MustExist && !guarded && !c.fromBirth() {
 		return nil
 	}
+	requests := c.exchange.Requests()
 	cached, err := c.cached(ctx)
+	if c.intent.MustExist && errors.Is(err, errAbsent) && c.exchange.Requests() == requests {
+		cached, err = c.readWhole(ctx) // a cache that is behind does not show a new object
+	}
 	switch {
 	case c.intent.MustExist && err == nil && !c.takes(c.intent.Intent, cached):
 		err = errAbsent

@@ -14,7 +14,8 @@
 //  2. The object passed in decides one thing: whether there is anything to write. If mutate
 //     changes nothing of a copy of it (nil and empty are the same), no request is sent and no
 //     attempt is made, so that a steady state costs nothing; what others wrote since arrives as
-//     the next event. An object from before the updater's own last write does not decide this
+//     the next event. So the object must be at least as new as the event that led to the call:
+//     it is not compared with other informers of its kind. An object from before the updater's own last write does not decide this
 //     and is read live: it may look as wanted because the cache does not have that write yet.
 //     If there is something to write, every attempt, including the first, reads live and calls
 //     mutate again. So a write costs a read and a PUT, however far the cache lags, and only the
