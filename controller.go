@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,7 +35,6 @@ type Builder[P client.Object] struct {
 	owned        []ownedKind
 	watched      []client.Object
 	metadata     []client.Object // of Owns and Watches with builder.OnlyMetadata
-	resync       time.Duration
 	steps        []func(*builder.Builder)
 }
 
@@ -54,12 +52,12 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 	return b
 }
 
-// Owns watches a kind of children: a change of an object whose controller is the parent (see
-// OwnedBy) leads to a reconcile of the parent. It does not if the last reconcile left all
-// children as emitted, and the change concerns neither a field that the field manager owns nor
-// its other owners. Each change leads to a reconcile if the kind is watched by its metadata
-// alone, or if the builder has Status or Belongs, which may read any field, unless Reading
-// names what they read. Predicates among the options replace this rule.
+// Owns watches a kind of children. A change of an object whose controller is the parent (see
+// OwnedBy) leads to a reconcile of the parent if it changes the object's generation, labels,
+// annotations, finalizers, owner references or deletion, or which fields the field manager owns.
+// A change of the status alone does so only with the option ReadsStatus. A kind without a
+// generation, such as ConfigMap, has no such distinction: each change leads to a reconcile.
+// Predicates among the options restrict this rule.
 //
 // An intent for an object of the kind needs an owner reference to the parent. One without is an
 // error of the reconcile, unless the intent has MustExist or Belongs, or Watches has the kind
@@ -69,15 +67,6 @@ func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Bui
 	if onlyMetadata(opts) {
 		b.metadata = append(b.metadata, object)
 	}
-	return b
-}
-
-// Resync reconciles each parent about once in this time, even if nothing changed: for changes
-// that no watch shows. Parents are queued one after the other, evenly over the time, behind
-// those that changed. Without Resync a parent is reconciled when something changes, and after
-// reconciler.Report.After.
-func (b *Builder[P]) Resync(every time.Duration) *Builder[P] {
-	b.resync = every
 	return b
 }
 
@@ -190,8 +179,8 @@ func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P],
 	if err := b.nameInformers(); err != nil {
 		return err
 	}
-	if err := b.wake(c, parent, r.Settled); err != nil {
-		return err
+	for _, o := range b.owned {
+		c.Owns(o.object, o.options(b.fieldManager)...)
 	}
 	for _, step := range b.steps {
 		step(c)
@@ -208,10 +197,10 @@ func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P],
 // here, and what others update is not for this controller.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
-		return relevantOr(lostRecorded(b.fieldManager), b.dependsOn...)
+		return predicate.Or(resynced, relevantOr(lostRecorded(b.fieldManager), b.dependsOn...))
 	}
 	finalizer := b.config.Finalizer
-	return predicate.Or(Relevant(b.fieldManager, b.dependsOn...), Changed(func(object client.Object) any {
+	return predicate.Or(resynced, Relevant(b.fieldManager, b.dependsOn...), Changed(func(object client.Object) any {
 		return finalizer != "" && slices.Contains(object.GetFinalizers(), finalizer)
 	}))
 }
@@ -219,66 +208,6 @@ func (b *Builder[P]) relevant() predicate.Predicate {
 // newParent returns an empty object of the parent's kind.
 func newParent[P client.Object]() client.Object {
 	return reflect.New(reflect.TypeFor[P]().Elem()).Interface().(client.Object)
-}
-
-// nameInformers names the informers that wake the controller, so that no apply is proven to be a
-// no-op by an object that is older than the event.
-func (b *Builder[P]) nameInformers() error {
-	for _, o := range b.owned {
-		if err := b.rt.watches(o.object, representationOf(o.object)); err != nil {
-			return err
-		}
-	}
-	for _, object := range b.watched {
-		if err := b.rt.watches(object, representationOf(object)); err != nil {
-			return err
-		}
-	}
-	for _, object := range b.metadata {
-		if err := b.rt.watches(object, metadataOnly); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// onlyMetadata reports whether the options of a watch have builder.OnlyMetadata.
-func onlyMetadata[O any](opts []O) bool {
-	return slices.ContainsFunc(opts, func(o O) bool { return any(o) == any(builder.OnlyMetadata) })
-}
-
-// wake adds the watches of children, and the resync.
-func (b *Builder[P]) wake(c *builder.Builder, parent client.Object, settled func(types.NamespacedName, types.UID) bool) error {
-	kind, err := b.rt.mgr.GetClient().GroupVersionKindFor(parent)
-	if err != nil {
-		return err
-	}
-	for _, o := range b.owned {
-		reads, named := o.reading()
-		if (b.config.Status != nil || b.config.Belongs != nil) && !named {
-			c.Owns(o.object, o.opts...)
-			continue
-		}
-		child, err := b.rt.mgr.GetClient().GroupVersionKindFor(o.object)
-		if err != nil {
-			return err
-		}
-		concerned := builder.WithPredicates(wakes{fieldManager: b.fieldManager, apiVersion: child.GroupVersion().String(),
-			parent: kind.GroupKind(), settled: settled, reads: reads})
-		c.Owns(o.object, append([]builder.OwnsOption{concerned}, o.opts...)...)
-	}
-	switch {
-	case b.resync < 0:
-		return fmt.Errorf("Resync(%v): give it a time above 0, or leave it out", b.resync)
-	case b.resync == 0:
-		return nil
-	}
-	parents, err := namesOf(b.rt.mgr.GetCache(), b.rt.mgr.GetScheme(), kind)
-	if err != nil {
-		return fmt.Errorf("listing parents to resync: %w", err)
-	}
-	c.WatchesRawSource(resync{parents, b.resync}.source())
-	return nil
 }
 
 // Reconciler returns the reconciler that Complete adds to the manager, for tests that call it.
@@ -320,12 +249,8 @@ func (b *Builder[P]) checked() (reconciler.Config[P], error) {
 	if err := b.check(newParent[P]()); err != nil {
 		return config, err
 	}
-	emit, err := b.tellingUnwatched()
-	if err != nil {
-		return config, err
-	}
 	owners, err := b.ownerCheck(newParent[P]())
-	config.Emit = checkingOwners(owners, emit)
+	config.Emit = checkingOwners(owners, config.Emit)
 	return config, err
 }
 

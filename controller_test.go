@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,7 +77,6 @@ func TestForIsTold(t *testing.T) {
 		{"no name", coapply.For(rt, "", emitCopy), "FieldManager: a name is needed"},
 		{"pruning without a finalizer", coapply.For(rt, "copier", emitCopy).Prune(), "Finalizer, for Prune"},
 		{"a finalizer for nothing", coapply.For(rt, "copier", emitCopy).Finalizer("example.com/x", nil), "Cleanup or Prune"},
-		{"a resync in the past", coapply.For(rt, "copier", emitCopy).Resync(-time.Minute), "Resync(-1m0s): give it a time above 0"},
 		{"a policy of no field", coapply.For(rt, "copier", emitCopy).OnConflict(apply.Policy{}.At("spec", apply.Force)), "spec"},
 	} {
 		err := test.build.Complete()

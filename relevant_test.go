@@ -19,13 +19,18 @@ func TestLostFinalizerIsRelevant(t *testing.T) {
 		}}}}
 	}
 	b := (&Builder[*appsv1.Deployment]{fieldManager: "us"}).Finalizer(ours, nil)
+	changed := func(now *appsv1.Deployment) *appsv1.Deployment {
+		now.ResourceVersion = "2"
+		return now
+	}
 	for _, test := range []struct {
 		reason   string
 		old, now *appsv1.Deployment
 		want     bool
 	}{
-		{"our finalizer is removed", parent(ours, "example.com/other"), parent("example.com/other"), true},
-		{"another finalizer is removed", parent(ours, "example.com/other"), parent(ours), false},
+		{"our finalizer is removed", parent(ours, "example.com/other"), changed(parent("example.com/other")), true},
+		{"another finalizer is removed", parent(ours, "example.com/other"), changed(parent(ours)), false},
+		{"a resync of the cache", parent(ours), parent(ours), true},
 	} {
 		if got := b.relevant().Update(event.UpdateEvent{ObjectOld: test.old, ObjectNew: test.now}); got != test.want {
 			t.Errorf("%s: relevant is %v, want %v", test.reason, got, test.want)

@@ -11,26 +11,23 @@ import (
 	"coapply.dev/apply/applyset"
 )
 
-// emit returns the intents of a parent, each with its Belongs, and reports whether Emit had set
-// a Belongs itself.
-func (r *Reconciler[P]) emit(ctx context.Context, parent P) (intents []apply.Intent, judged bool, err error) {
+// emit returns the intents of a parent, each with its Belongs.
+func (r *Reconciler[P]) emit(ctx context.Context, parent P) ([]apply.Intent, error) {
 	emission, err := r.emitPurely(parent)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	intents = slices.Clone(emission.Intents)
+	intents := slices.Clone(emission.Intents)
 	for i, intent := range intents {
 		switch {
-		case intent.Belongs != nil:
-			judged = true
-		case intent.Subresource != "":
+		case intent.Belongs != nil || intent.Subresource != "":
 		case r.Belongs != nil:
 			intents[i].Belongs = func(child client.Object) bool { return r.Belongs(parent, child) }
 		case !intent.MustExist:
 			intents[i].Belongs = func(object client.Object) bool { return r.isChild(ctx, parent, intent, object) }
 		}
 	}
-	return intents, judged, nil
+	return intents, nil
 }
 
 // isChild is the default of Config.Belongs. It is also true for the parent itself. For an object

@@ -14,28 +14,6 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// TestAsWanted: anything that is open leaves a parent unsettled.
-func TestAsWanted(t *testing.T) {
-	one := func(o apply.Outcome) Applied {
-		o.Action = apply.Configured
-		return Applied{Outcomes: []apply.Outcome{o}}
-	}
-	for reason, test := range map[string]struct {
-		applied Applied
-		want    bool
-	}{
-		"all is as wanted":                   {one(apply.Outcome{}), true},
-		"a conflict that was settled":        {one(apply.Outcome{Conflicts: []apply.Conflict{{Decision: apply.Force}}}), false},
-		"another value at the server":        {one(apply.Outcome{Differ: make([]apply.Difference, 1)}), false},
-		"managed fields that cannot be read": {one(apply.Outcome{Unread: make([]*fieldowners.EntryError, 1)}), false},
-		"a kept object":                      {Applied{Pruned: applyset.Pruned{Kept: make([]applyset.Kept, 1)}}, false},
-	} {
-		if got := test.applied.asWanted(); got != test.want {
-			t.Errorf("%s: %t", reason, got)
-		}
-	}
-}
-
 // TestIsNew: an error is new once, and again after it was gone.
 func TestIsNew(t *testing.T) {
 	n, err := newNews(), errors.New("any")

@@ -37,8 +37,6 @@ type Applied struct {
 	Outcomes []apply.Outcome // one per intent, in their order
 	Errs     []error         // non-nil errors: of emitting, of each intent, and of pruning
 	Pruned   applyset.Pruned // with Config.Prune: what became of objects that are no longer emitted
-
-	judged bool // an intent has a Belongs of its own, which may read any field
 }
 
 // Report is what a Status function wants to be written.
@@ -141,7 +139,6 @@ type Reconciler[P client.Object] struct {
 
 	sets    *applyset.Sets // nil: nothing is pruned
 	news    news
-	settled settledParents
 	checked *recent.Cache[types.UID, int]      // for each parent, how many double calls of Emit returned the same intents
 	deleted *recent.Cache[types.UID, struct{}] // parents that only the cache still has
 }
@@ -154,7 +151,7 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("reconciler: %w", err)
 	}
-	r := &Reconciler[P]{Config: config, news: newNews(), settled: newSettled(),
+	r := &Reconciler[P]{Config: config, news: newNews(),
 		checked: recent.New[types.UID, int](rememberedChecks), deleted: recent.New[types.UID, struct{}](rememberedDeleted)}
 	if !config.Prune {
 		return r, nil
@@ -169,7 +166,6 @@ func New[P client.Object](config Config[P]) (*Reconciler[P], error) {
 // Reconcile brings the children and the status of one parent up to date. See the
 // package comment for the order and for what becomes of errors.
 func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	r.settled.forget(request.NamespacedName) // before the first look at anything, so that no change from now on is missed
 	parent, err := r.read(ctx, request.NamespacedName)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
@@ -200,9 +196,6 @@ func (r *Reconciler[P]) Reconcile(ctx context.Context, request reconcile.Request
 	r.tell(parent, applied, isNew)
 	r.tellUnread(trouble{parent.GetUID(), "", "unread"}, parent, applied.Outcomes)
 	after, err := r.writeStatus(ctx, parent, applied)
-	if err == nil && applied.asWanted() {
-		r.settled.remember(request.NamespacedName, parent.GetUID())
-	}
 	unwritten, unwrittenSince := r.news.about(trouble{parent.GetUID(), statusPart, "written"}, err)
 	if err != nil {
 		applied.Errs = append(slices.Clip(applied.Errs), err)
@@ -275,11 +268,11 @@ func (r *Reconciler[P]) apply(ctx context.Context, parent P) Applied {
 	if r.sets != nil {
 		return r.applyAndPrune(ctx, parent)
 	}
-	intents, judged, err := r.emit(ctx, parent)
+	intents, err := r.emit(ctx, parent)
 	if err != nil {
 		return Applied{Errs: []error{fmt.Errorf("emitting: %w", err)}}
 	}
-	applied := Applied{judged: judged}
+	var applied Applied
 	seen := map[part]error{}
 	for _, intent := range intents {
 		outcome, err := r.applyOne(ctx, intent, seen)
@@ -321,10 +314,7 @@ func (r *Reconciler[P]) applyOne(ctx context.Context, intent apply.Intent, seen 
 
 func (r *Reconciler[P]) applyAndPrune(ctx context.Context, parent P) Applied {
 	var applied Applied
-	round := r.sets.Apply(ctx, parent, func() (intents []apply.Intent, err error) {
-		intents, applied.judged, err = r.emit(ctx, parent)
-		return intents, err
-	})
+	round := r.sets.Apply(ctx, parent, func() ([]apply.Intent, error) { return r.emit(ctx, parent) })
 	applied.Outcomes, applied.Errs = round.Outcomes, round.Errs
 	if len(applied.Errs) > 0 {
 		return applied

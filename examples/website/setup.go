@@ -35,8 +35,8 @@ func Setup(mgr ctrl.Manager) error {
 func controller(mgr ctrl.Manager, rt *coapply.Runtime) *coapply.Builder[*Website] {
 	server := server{client: mgr.GetClient(), live: mgr.GetAPIReader()}
 	return coapply.For(rt, FieldManager, emit).
-		Owns(&corev1.ConfigMap{}, coapply.Reading[*corev1.ConfigMap]()).
-		Owns(&appsv1.Deployment{}, coapply.Reading(func(d *appsv1.Deployment) any { return d.Status.ReadyReplicas })).
+		Owns(&corev1.ConfigMap{}).
+		Owns(&appsv1.Deployment{}, coapply.ReadsStatus).
 		OnConflict(policy).
 		Finalizer(Finalizer, server.cleanup).
 		Status(server.status)

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -16,87 +15,61 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/test/kit"
 )
 
-// foreign is what others do to a child that is no business of its reconciler.
-var foreign = []struct {
-	reason string
-	do     func(w *wakeWorld, name string)
-}{
-	{"a status", func(w *wakeWorld, name string) {
-		w.patch(name, "status", `{"status":{"observedGeneration":1,"conditions":[{"type":"Seen","status":"True"}]}}`)
-	}},
-	{"the same condition again", func(w *wakeWorld, name string) {
-		w.patch(name, "status", `{"status":{"conditions":[{"type":"Seen","status":"False"}]}}`)
-	}},
-	{"an annotation", func(w *wakeWorld, name string) {
-		w.patch(name, "", `{"metadata":{"annotations":{"example.com/note":"a"}}}`)
-	}},
-	{"the annotation's value", func(w *wakeWorld, name string) {
-		w.patch(name, "", `{"metadata":{"annotations":{"example.com/note":"b"}}}`)
-	}},
-	{"the annotation's end", func(w *wakeWorld, name string) {
-		w.patch(name, "", `{"metadata":{"annotations":{"example.com/note":null}}}`)
-	}},
-	{"a label and a finalizer", func(w *wakeWorld, name string) {
-		w.patch(name, "", `{"metadata":{"labels":{"team":"red"},"finalizers":["example.com/hold"]}}`)
-	}},
-	{"the finalizer's end", func(w *wakeWorld, name string) { w.patch(name, "", `{"metadata":{"finalizers":[]}}`) }},
-	{"a field of the spec", func(w *wakeWorld, name string) { w.patch(name, "", `{"spec":{"minReadySeconds":7}}`) }},
-	{"another applier's field", func(w *wakeWorld, name string) {
-		theirs := kit.Deployment(name, w.namespace, "")
-		theirs.Spec, theirs.Labels = nil, nil
-		theirs.WithAnnotations(map[string]string{"example.com/other": "x"})
-		if err := w.others.Apply(w.Context(), theirs, client.FieldOwner("other-applier")); err != nil {
-			w.Fatal(err)
-		}
-	}},
-}
-
-// TestForeignChangesDoNotWake: what others write to a child beside our fields leads to no
-// reconcile, unless Status may look at it.
-func TestForeignChangesDoNotWake(t *testing.T) {
+// TestStatusChanges: a change of a child's status leads to a reconcile if Owns has ReadsStatus.
+func TestStatusChanges(t *testing.T) {
 	t.Parallel()
-	owns := func(b *coapply.Builder[*corev1.ConfigMap]) *coapply.Builder[*corev1.ConfigMap] {
-		return b.Owns(&appsv1.Deployment{})
-	}
-	status := func(context.Context, *corev1.ConfigMap, reconciler.Applied) (reconciler.Report[*corev1.ConfigMap], error) {
-		return reconciler.Report[*corev1.ConfigMap]{}, nil
-	}
-	for _, test := range []struct {
-		reason string
-		build  func(*coapply.Builder[*corev1.ConfigMap]) *coapply.Builder[*corev1.ConfigMap]
-		wakes  bool
-	}{
-		{"no status", owns, false},
-		{"a status that reads the ready replicas", func(b *coapply.Builder[*corev1.ConfigMap]) *coapply.Builder[*corev1.ConfigMap] {
-			return b.Status(status).Owns(&appsv1.Deployment{}, coapply.Reading(func(d *appsv1.Deployment) any { return d.Status.ReadyReplicas }))
-		}, false},
-		{"a status that may read anything", func(b *coapply.Builder[*corev1.ConfigMap]) *coapply.Builder[*corev1.ConfigMap] {
-			return owns(b.Status(status))
-		}, true},
-	} {
-		t.Run(test.reason, func(t *testing.T) {
+	for _, readsStatus := range []bool{false, true} {
+		t.Run(fmt.Sprint(readsStatus), func(t *testing.T) {
 			t.Parallel()
-			w := newWakeWorld(t, apply.OnConflict(apply.Force), test.build)
+			w := newWakeWorld(t, apply.OnConflict(apply.Force), func(b *coapply.Builder[*corev1.ConfigMap]) *coapply.Builder[*corev1.ConfigMap] {
+				if readsStatus {
+					return b.Owns(&appsv1.Deployment{}, coapply.ReadsStatus)
+				}
+				return b.Owns(&appsv1.Deployment{})
+			})
 			w.parent("web")
-			for _, change := range foreign {
+			for _, status := range []string{
+				`{"status":{"observedGeneration":1,"conditions":[{"type":"Seen","status":"True"}]}}`,
+				`{"status":{"conditions":[{"type":"Seen","status":"False"}]}}`,
+				`{"status":{"replicas":1,"readyReplicas":1}}`,
+			} {
 				before := w.count("web")
-				change.do(w, "web")
+				w.patch("web", "status", status)
 				w.arrived("web")
-				if test.wakes {
-					w.wantWake("web", change.reason, before)
-					w.rest()
-					continue
+				if readsStatus {
+					w.wantWake("web", status, before)
 				}
 				w.rest()
-				if n := w.count("web") - before; n != 0 {
-					t.Errorf("%s: %d reconciles, want none", change.reason, n)
+				if n := w.count("web") - before; !readsStatus && n != 0 {
+					t.Errorf("%s: %d reconciles, want none", status, n)
 				}
 			}
 		})
+	}
+}
+
+// TestMetadataChanges: what others change of a child's metadata leads to a reconcile.
+func TestMetadataChanges(t *testing.T) {
+	t.Parallel()
+	w := newWakeWorld(t, apply.OnConflict(apply.Force), func(b *coapply.Builder[*corev1.ConfigMap]) *coapply.Builder[*corev1.ConfigMap] {
+		return b.Owns(&appsv1.Deployment{})
+	})
+	w.parent("web")
+	for _, change := range []string{
+		`{"metadata":{"annotations":{"example.com/note":"a"}}}`,
+		`{"metadata":{"annotations":{"example.com/note":null}}}`,
+		`{"metadata":{"labels":{"team":"red"}}}`,
+		`{"metadata":{"finalizers":["example.com/hold"]}}`,
+		`{"metadata":{"finalizers":[]}}`,
+		`{"spec":{"minReadySeconds":7}}`,
+	} {
+		before := w.count("web")
+		w.patch("web", "", change)
+		w.wantWake("web", change, before)
+		w.rest()
 	}
 }
 
@@ -122,26 +95,6 @@ var drift = []struct {
 	{"another value through the scale", func(w *wakeWorld, name string) { w.patch(name, "scale", `{"spec":{"replicas":8}}`) }},
 	{"another value by force", func(w *wakeWorld, name string) {
 		if err := w.others.Apply(w.Context(), kit.Replicas(name, w.namespace, 6), client.FieldOwner("taker"), client.ForceOwnership); err != nil {
-			w.Fatal(err)
-		}
-	}},
-	{"the same value by force, which shares it", func(w *wakeWorld, name string) {
-		if err := w.others.Apply(w.Context(), kit.Replicas(name, w.namespace, 3), client.FieldOwner("sharer"), client.ForceOwnership); err != nil {
-			w.Fatal(err)
-		}
-	}},
-	{"the end of sharing", func(w *wakeWorld, name string) {
-		if err := w.others.Apply(w.Context(), kit.Replicas(name, w.namespace, 3), client.FieldOwner("sharer"), client.ForceOwnership); err != nil {
-			w.Fatal(err)
-		}
-		w.arrived(name)
-		w.rest()
-		w.mu.Lock()
-		w.reconciles[name] = 0
-		w.mu.Unlock()
-		nothing := kit.Replicas(name, w.namespace, 3)
-		nothing.Spec = nil
-		if err := w.others.Apply(w.Context(), nothing, client.FieldOwner("sharer")); err != nil {
 			w.Fatal(err)
 		}
 	}},
@@ -178,9 +131,6 @@ var drift = []struct {
 			w.Fatal(err)
 		}
 	}},
-	{"what Status reads", func(w *wakeWorld, name string) {
-		w.patch(name, "status", `{"status":{"replicas":1,"readyReplicas":1}}`)
-	}},
 }
 
 // TestDriftWakes: each way in which a child comes to differ from what was applied leads to a
@@ -188,18 +138,12 @@ var drift = []struct {
 func TestDriftWakes(t *testing.T) {
 	t.Parallel()
 	w := newWakeWorld(t, apply.OnConflict(apply.Force), func(b *coapply.Builder[*corev1.ConfigMap]) *coapply.Builder[*corev1.ConfigMap] {
-		return b.Owns(&appsv1.Deployment{}, coapply.Reading(func(d *appsv1.Deployment) any { return d.Status.ReadyReplicas })).
-			Status(func(context.Context, *corev1.ConfigMap, reconciler.Applied) (reconciler.Report[*corev1.ConfigMap], error) {
-				return reconciler.Report[*corev1.ConfigMap]{}, nil
-			})
+		return b.Owns(&appsv1.Deployment{})
 	})
 	for i, test := range drift {
 		name := fmt.Sprint("web-", i)
 		w.parent(name)
 		before := w.count(name)
-		if test.reason == "the end of sharing" {
-			before = 0
-		}
 		test.do(w, name)
 		w.wantWake(name, test.reason, before)
 		kit.WaitFor(t, test.reason+" is put right", func() string {
