@@ -59,7 +59,7 @@ export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -gcflags=all=-dwarf=false
 COMPILE = GOGC=400 GOMEMLIMIT=2GiB go build -ldflags=-s
 GENERATED = api/v1alpha1/zz_generated.deepcopy.go api/v1alpha1/applyconfiguration \
 	config/crd config/rbac config/admission config/samples/kustomization.yaml config/contract.yaml \
-	config/prometheus/rules.yaml internal/controller/fights/zz_generated.rbac.go
+	config/prometheus/rules.yaml
 
 # The race detector needs cgo. Sets $race and CGO_ENABLED in the shell of a recipe.
 set_race = unset CGO_ENABLED; cc=$$(go env CC); \

@@ -35,7 +35,7 @@ func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options 
 	if err != nil {
 		result = apply.ResultOf(err)
 	}
-	c.rt.sent(options.FieldManager).ObserveApply(apply.ApplyObservation{
+	c.rt.metrics.ObserveApply(apply.ApplyObservation{
 		FieldManager: options.FieldManager, Kind: object.GroupVersionKind, Object: objectOf(intent.Config),
 		Result: result, Requests: 1, Attempts: 1, Duration: time.Since(start), Waited: waited,
 	})

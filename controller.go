@@ -57,7 +57,7 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 // annotations, finalizers, owner references or deletion, or which fields the field manager owns.
 // A change of the status alone does so only with the option ReadsStatus. A kind without a
 // generation, such as ConfigMap, has no such distinction: each change leads to a reconcile.
-// Predicates among the options restrict this rule.
+// Predicates among the options replace this rule.
 //
 // An intent for an object of the kind needs an owner reference to the parent. One without is an
 // error of the reconcile, unless the intent has MustExist or Belongs, or Watches has the kind
@@ -172,9 +172,6 @@ func (b *Builder[P]) Complete() error {
 }
 
 func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P], name string) error {
-	if err := b.rt.watchObjects(parent, b.owned); err != nil {
-		return fmt.Errorf("watching for fights: %w", err)
-	}
 	c := ctrl.NewControllerManagedBy(b.rt.mgr).For(parent, builder.WithPredicates(b.relevant()))
 	if err := b.nameInformers(); err != nil {
 		return err

@@ -27,12 +27,12 @@
 //  3. A conflict is a typed error that names the field, both values and the other owner.
 //     errors.As still finds the API server's answer in it.
 //  4. A cache that strips managed fields is refused, by an error that names the option.
-//  5. What others write to a child wakes the controller if it is drift, a change of the
-//     controller's own fields, and usually not otherwise. See Builder.Owns.
-//  6. A field that two managers take from each other again and again is not forced for a
-//     while. An event names both, as does the condition Contended of the parent, where its
-//     status.conditions are a map by type. See package contention/watch, and
-//     WithContention to configure it or leave it out.
+//  5. A change of a child leads to a reconcile if it changes more than the child's status. See
+//     Builder.Owns.
+//  6. With WithBreaker, a field that another field manager takes back again and again is not
+//     forced for some time. An event names both field managers. See package breaker.
+//  7. New starts no controller and no informer. It wraps the transport of the manager's HTTP
+//     client, to see requests and responses, and changes nothing else of the manager.
 //
 // # What the caller does
 //
@@ -43,7 +43,4 @@
 // Objects that the manager does not cache, such as those of kinds in
 // client.CacheOptions.DisableFor and unstructured ones of kinds that its scheme does not know,
 // are read with a request before each apply.
-//
-// Invalid: client.Patch with client.Apply through this client, which sends it as it is. Call
-// Apply.
 package coapply

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -20,8 +21,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/contention"
-	"coapply.dev/apply/contention/watch"
+	"coapply.dev/apply/breaker"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/apply/metrics"
 	"coapply.dev/apply/update"
@@ -29,17 +29,16 @@ import (
 )
 
 // Runtime is what the controllers of a process share: turns at objects, the check for
-// steady states, the watch for fights, and metrics. It is safe for concurrent use.
+// steady states, and metrics. It is safe for concurrent use.
 type Runtime struct {
-	mgr        ctrl.Manager
-	lanes      *lanes.Set
-	steady     *apply.SteadyState
-	watched    *watched
-	loops      *apply.Loops
-	metrics    apply.Metrics
-	contention *contention.State
-	fights     *watch.Watch // nil: fights are not detected
-	contracts  func(fieldManager string) apply.Contract
+	mgr       ctrl.Manager
+	lanes     *lanes.Set
+	steady    *apply.SteadyState
+	watched   *watched
+	loops     *apply.Loops
+	metrics   apply.Metrics
+	breaker   *breaker.Breaker // nil: every force is sent
+	contracts func(fieldManager string) apply.Contract
 
 	within func(namespace *corev1.Namespace) bool // nil: everywhere
 
@@ -65,6 +64,24 @@ func WithMetrics(counted apply.Metrics) Option {
 func WithContracts(of func(fieldManager string) apply.Contract) Option {
 	return func(rt *Runtime) error {
 		rt.contracts = of
+		return nil
+	}
+}
+
+// WithBreaker stops field managers from forcing a field that others take back again and again. Each
+// time that the Breaker opens, an event is recorded on the object, and coapply_breaker_opened_total
+// counts it in controller-runtime's registry.
+func WithBreaker(b *breaker.Breaker) Option {
+	return func(rt *Runtime) error {
+		if b == nil {
+			return errors.New("WithBreaker(nil): give it the result of breaker.New")
+		}
+		rt.breaker = b
+		b.OnOpen(rt.breakerOpened)
+		var taken prometheus.AlreadyRegisteredError
+		if err := ctrlmetrics.Registry.Register(b); err != nil && !errors.As(err, &taken) {
+			return err
+		}
 		return nil
 	}
 }
@@ -96,11 +113,7 @@ func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
 	}
-	state, err := contention.New(contention.Config{})
-	if err != nil {
-		return nil, fmt.Errorf("coapply: %w", err)
-	}
-	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, loops: apply.NewLoops(nil), contention: state, controllers: &controllers{},
+	rt := &Runtime{mgr: mgr, lanes: lanes.New(), steady: steady, watched: informers, loops: apply.NewLoops(nil), controllers: &controllers{},
 		looked: recent.New[string, struct{}](rememberedLooks), stripped: &atomic.Pointer[error]{}}
 	for _, option := range options {
 		if err = option(rt); err != nil {
@@ -111,9 +124,6 @@ func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 		if rt.metrics, err = metrics.New(ctrlmetrics.Registry); err != nil {
 			return nil, fmt.Errorf("coapply: %w", err)
 		}
-	}
-	if err = rt.watchFights(); err != nil {
-		return nil, fmt.Errorf("coapply: watching for fights: %w", err)
 	}
 	return rt, nil
 }
@@ -163,9 +173,6 @@ func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.App
 }
 
 func (rt *Runtime) applier(config apply.Config) (*apply.Applier, error) {
-	if err := rt.watchContract(config.FieldManager); err != nil {
-		return nil, fmt.Errorf("coapply: watching for fights: %w", err)
-	}
 	return apply.New(sender{Client: rt.mgr.GetClient(), rt: rt}, config)
 }
 
@@ -173,12 +180,15 @@ func (rt *Runtime) applier(config apply.Config) (*apply.Applier, error) {
 func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply.Config {
 	config := apply.Config{
 		FieldManager: fieldManager,
-		Policy:       rt.contention.Guard(fieldManager, policy),
+		Policy:       policy,
 		LiveReader:   rt.mgr.GetAPIReader(),
 		Lanes:        rt.lanes,
 		Steady:       rt.steady.ReadBy(reader{Client: rt.mgr.GetClient(), rt: rt, fieldManager: fieldManager}),
 		Loops:        rt.loops,
-		Metrics:      loopEvents{rt.sent(fieldManager), rt},
+		Metrics:      loopEvents{rt.metrics, rt},
+	}
+	if rt.breaker != nil {
+		config.Policy, config.Metrics = rt.breaker.Policy(fieldManager, policy), rt.breaker.Metrics(config.Metrics)
 	}
 	if rt.contracts != nil {
 		config.Contract = rt.contracts(fieldManager)

@@ -22,7 +22,7 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
-	"coapply.dev/apply/contention"
+	"coapply.dev/apply/breaker"
 )
 
 // world is a manager of objects in memory. What it does not override finds no server.
@@ -174,16 +174,15 @@ type counter struct {
 
 func (c *counter) ObserveApply(apply.ApplyObservation) { c.sent++ }
 
-// TestContentionSeesEveryWriter: whoever applies through a Runtime asks before it forces,
-// and its applies are observed behind the State.
-func TestContentionSeesEveryWriter(t *testing.T) {
-	state, err := contention.New(contention.Config{})
+// TestEveryApplyIsObserved: applies through an Applier and those that are sent as they are.
+func TestEveryApplyIsObserved(t *testing.T) {
+	seen := &counter{}
+	shop := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "page", UID: "1"}}
+	forces, err := breaker.New(breaker.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := &counter{}
-	shop := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "page", UID: "1"}}
-	rt := newRuntime(t, newWorld(t, shop), coapply.WithContention(state), coapply.WithMetrics(seen))
+	rt := newRuntime(t, newWorld(t, shop), coapply.WithBreaker(forces), coapply.WithMetrics(seen))
 	c := rt.Client("shop-web", apply.Policy{})
 	for _, config := range []*corev1ac.ConfigMapApplyConfiguration{
 		corev1ac.ConfigMap("page", "shop").WithData(map[string]string{"a": "1"}),
@@ -198,6 +197,6 @@ func TestContentionSeesEveryWriter(t *testing.T) {
 	}
 	config := rt.ApplierConfig("third", apply.OnConflict(apply.Force))
 	if reflect.DeepEqual(config.Policy, apply.OnConflict(apply.Force)) || config.Metrics == apply.Metrics(seen) {
-		t.Error("the State neither guards the policy nor sees what is sent")
+		t.Error("the Breaker neither guards the policy nor sees what is sent")
 	}
 }

@@ -360,9 +360,14 @@ func (c *call) observe(outcome Outcome, err error, loop *Loop) {
 		result = ResultOf(err)
 	}
 	decided := map[Decision]int{}
+	var forced []Conflict
 	for _, conflict := range outcome.Conflicts {
-		if !conflict.Remembered {
-			decided[conflict.Decision]++
+		if conflict.Remembered {
+			continue
+		}
+		decided[conflict.Decision]++
+		if err == nil && conflict.Decision == Force && !c.dryRun {
+			forced = append(forced, conflict)
 		}
 	}
 	c.metrics.ObserveApply(ApplyObservation{
@@ -373,6 +378,7 @@ func (c *call) observe(outcome Outcome, err error, loop *Loop) {
 		Requests:     outcome.Requests,
 		Attempts:     outcome.Attempts,
 		Conflicts:    decided,
+		Forced:       forced,
 		Duration:     time.Since(c.start),
 		Waited:       c.waited,
 		Loop:         loop,

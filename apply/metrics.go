@@ -29,6 +29,7 @@ type ApplyObservation struct {
 	Requests     int
 	Attempts     int
 	Conflicts    map[Decision]int // how many were decided so, without those settled in an earlier apply
+	Forced       []Conflict       // that this apply forced; empty after an error
 	Duration     time.Duration
 	Waited       time.Duration // of Duration, for the lane
 	Loop         *Loop         // nil unless this apply was found to be part of an endless loop

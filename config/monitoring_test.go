@@ -11,10 +11,9 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
-	"coapply.dev/apply/contention"
+	"coapply.dev/apply/breaker"
 	"coapply.dev/apply/metrics"
 	_ "coapply.dev/internal/controller" // controller-runtime registers its own when it is linked
-	"coapply.dev/internal/controller/fights"
 )
 
 type ruleFile struct {
@@ -97,7 +96,7 @@ func registered(t *testing.T) map[string]bool {
 	if _, err := metrics.New(ctrlmetrics.Registry); err != nil {
 		t.Fatal(err)
 	}
-	contended, err := contention.New(fights.Config())
+	forces, err := breaker.New(breaker.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +106,7 @@ func registered(t *testing.T) map[string]bool {
 	}
 	descriptions := make(chan *prometheus.Desc, 1000)
 	registry.Describe(descriptions)
-	contended.Describe(descriptions)
+	forces.Describe(descriptions)
 	close(descriptions)
 	names := map[string]bool{}
 	for description := range descriptions {

@@ -26,7 +26,7 @@ import (
 var imported = map[string]string{
 	"apply":           "coapply.dev/apply",
 	"applytest":       "coapply.dev/apply/applytest",
-	"contention":      "coapply.dev/apply/contention",
+	"breaker":         "coapply.dev/apply/breaker",
 	"lanes":           "coapply.dev/apply/lanes",
 	"ownership":       "coapply.dev/apply/ownership",
 	"applyset":        "coapply.dev/apply/applyset",
@@ -52,7 +52,6 @@ var imported = map[string]string{
 	"fieldmanagers":   "coapply.dev/internal/controller/fieldmanagers",
 	"explain":         "coapply.dev/fieldowners/explain",
 	"fieldowners":     "coapply.dev/fieldowners",
-	"fights":          "coapply.dev/fieldowners/fights",
 	"lint":            "coapply.dev/fieldowners/lint",
 	"predict":         "coapply.dev/fieldowners/predict",
 	"fmt":             "fmt",

@@ -7,8 +7,7 @@
 //
 // Questions about ownership have packages of their own, each usable alone: predict (what would
 // an apply meet?), explain (what does a conflict mean?), lint (what is likely to cause
-// trouble?), fights (who takes fields from whom again and again?), contract (who may own
-// what?), and command (the commands that a person runs). They import this package, and it
+// trouble?), contract (who may own what?), and command (the commands that a person runs). They import this package, and it
 // imports none of them.
 //
 // # Contract

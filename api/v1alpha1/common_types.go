@@ -12,11 +12,6 @@ const (
 	// ConditionReady says whether the object is as its spec wants it. kstatus, and so Helm,
 	// Flux and kapp, wait for it and for the status's observedGeneration.
 	ConditionReady = "Ready"
-	// ConditionContended is True while two field managers take a field of the object, or of
-	// something that belongs to it, from each other; while two of our own reconcilers answer
-	// each other's writes; or while somebody writes under one of our names. Absent means
-	// False.
-	ConditionContended = "Contended"
 )
 
 // Resources are the requests and limits of a container.

@@ -11,7 +11,6 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/contention"
 )
 
 // options are the flags.
@@ -19,7 +18,7 @@ type options struct {
 	kubeconfig              string
 	controllers             []string
 	replicasConflict        choice
-	fightsPerMinute         int
+	forcesPerMinute         int
 	reconciliationTimeout   time.Duration
 	concurrency             int
 	leaderElect             bool
@@ -45,9 +44,9 @@ func (o *options) flagGroups() (groups cliflag.NamedFlagSets) {
 	flags.Var(&o.replicasConflict, "replicas-conflict",
 		"what devbox-power does when someone else, a person with kubectl scale or an autoscaler, owns the replicas: "+
 			"Reject leaves them and reports the conflict, Force takes them")
-	flags.IntVar(&o.fightsPerMinute, "fights-per-minute", contention.DefaultPerMinute,
-		"how often two field managers may take a field from each other in a minute, each way counted, before it is a fight, which "+
-			"is told, and ours stops forcing the field until the other stops; 0 looks for none")
+	flags.IntVar(&o.forcesPerMinute, "forces-per-minute", 3,
+		"how often a reconciler may force a field within a minute; if the field is then taken back once more, the reconciler stops forcing "+
+			"it for a minute at first, and reports both owners; 0 never stops")
 	flags.DurationVar(&o.reconciliationTimeout, "reconciliation-timeout", time.Minute,
 		"how long one reconciliation may take before it is cancelled and tried again; above 0")
 	flags.IntVar(&o.concurrency, "max-concurrent-reconciles", 4,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,10 +20,9 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/contention"
+	"coapply.dev/apply/breaker"
 	"coapply.dev/internal/controller"
 	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/controller/setup"
 )
 
@@ -109,19 +107,16 @@ func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) 
 }
 
 func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
-	state, err := o.contention(selected)
+	forces, err := o.breaker()
 	if err != nil {
 		return err
 	}
-	rt, err := setup.NewRuntime(mgr, state)
+	rt, err := setup.NewRuntime(mgr, forces)
 	if err != nil {
 		return err
 	}
 	shared := setup.Options{Runtime: rt, Replicas: o.replicasDecision()}
 	for _, c := range selected {
-		if c.Setup == nil {
-			continue
-		}
 		if err := c.Setup(mgr, shared); err != nil {
 			return err
 		}
@@ -132,15 +127,12 @@ func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
 	)
 }
 
-// contention returns the State that detects fights; nil if fights are not to be detected.
-func (o *options) contention(selected []controller.Controller) (*contention.State, error) {
-	looks := slices.ContainsFunc(selected, func(c controller.Controller) bool { return c.Name == fightsController })
-	if !looks || o.fightsPerMinute == 0 {
+// breaker returns nil if no force is to be stopped.
+func (o *options) breaker() (*breaker.Breaker, error) {
+	if o.forcesPerMinute == 0 {
 		return nil, nil
 	}
-	config := fights.Config()
-	config.PerMinute = o.fightsPerMinute
-	return contention.New(config)
+	return breaker.New(breaker.Config{PerMinute: o.forcesPerMinute})
 }
 
 func (o *options) replicasDecision() apply.Decision {

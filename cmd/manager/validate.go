@@ -25,10 +25,8 @@ func (o *options) validate(changed func(flag string) bool) ([]controller.Control
 	switch {
 	case changed("replicas-conflict") && !has(powerController):
 		return nil, usagef("--replicas-conflict is about %s, which --controllers leaves out", powerController)
-	case changed("fights-per-minute") && !has(fightsController):
-		return nil, usagef("--fights-per-minute is about %s, which --controllers leaves out", fightsController)
-	case o.fightsPerMinute < 0:
-		return nil, usagef("--fights-per-minute must be 0 or more, not %d", o.fightsPerMinute)
+	case o.forcesPerMinute < 0:
+		return nil, usagef("--forces-per-minute must be 0 or more, not %d", o.forcesPerMinute)
 	case o.reconciliationTimeout <= 0:
 		return nil, usagef("--reconciliation-timeout must be above 0, not %v", o.reconciliationTimeout)
 	case o.concurrency < 1:
@@ -41,11 +39,8 @@ func (o *options) validate(changed func(flag string) bool) ([]controller.Control
 	return selected, nil
 }
 
-// Names of reconcilers that have flags of their own.
-const (
-	powerController  = "devbox-power"
-	fightsController = "fights"
-)
+// powerController has a flag of its own.
+const powerController = "devbox-power"
 
 // checkAddresses reports an address that cannot be listened on. Between this and the servers' start another process may
 // take the port; then starting reports it.

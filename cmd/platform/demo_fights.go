@@ -9,20 +9,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply/contention"
+	"coapply.dev/apply/breaker"
 )
 
 func (d *demonstration) fight(ctx context.Context) {
 	d.show.step("A fight, and who gives way",
-		"Somebody scales the Deployment again whenever power takes it back, as a",
-		"script or a controller would. Neither would ever stop. After a few times in",
-		"a minute power does, and says with whom it fights, for which field.")
+		"Somebody scales the Deployment again whenever power sets it back, as a",
+		"script or a controller would. Neither would ever stop. After three times",
+		"within a minute power stops, and names the field and the other owner.")
 	d.show.print("$ kubectl scale deployment/alpha --replicas=2   # whenever it is 1 again")
 	alpha := client.ObjectKey{Namespace: "default", Name: "alpha"}
 	times := d.scaleUntilContended(ctx, alpha)
 	box := await(ctx, d, alpha, "power leaves the field to the other", conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict"))
-	d.show.wrap(condition(box, v1alpha1.ConditionContended))
-	d.showEvent(ctx, contention.ReasonFight)
+	d.show.wrap(condition(box, breaker.ConditionContended))
+	d.showEvent(ctx, breaker.ReasonFight)
 	d.checkReplicas(ctx, 2, "kubectl")
 	d.show.ok("scaled %d times; the replicas are left at 2, and belong to kubectl", times)
 }
@@ -51,7 +51,7 @@ func (d *demonstration) takenBackOrContended(ctx context.Context, alpha client.O
 		if *deployment.Spec.Replicas == 1 {
 			return "", nil
 		}
-		contended = conditionIs(v1alpha1.ConditionContended, "True", contention.ReasonFight)(&box) == "" &&
+		contended = conditionIs(breaker.ConditionContended, "True", breaker.ReasonFight)(&box) == "" &&
 			conditionIs(v1alpha1.ConditionPowerApplied, "False", "OwnershipConflict")(&box) == ""
 		if contended {
 			return "", nil

@@ -5,7 +5,6 @@
 //	config/admission               the kinds of the policies
 //	config/rbac                    an admin, an editor and a viewer role for each kind
 //	config/{crd,rbac,samples}      which files kustomize installs
-//	internal/controller/fights     what the fight detector may watch and mark
 //
 // A file that a person writes as well has the generated lines between two comments.
 package main

@@ -44,7 +44,6 @@ func generate(root string) (map[string]string, error) {
 	if files["config/contract.yaml"], err = contractFile(claims); err != nil {
 		return nil, err
 	}
-	files["internal/controller/fights/zz_generated.rbac.go"] = rightsOfFights(claims, kinds)
 	var crds, plurals, roles []string
 	for _, kind := range kinds {
 		crds = append(crds, "- "+kind.file+"\n")

@@ -11,7 +11,7 @@
 //  5. Findings are in the order of rules, then managers. For malformed entries the error is
 //     that of fieldowners.Parse.
 //
-// RuleFight and RuleLoop need a watch: package fights finds them, and Check does not. They are
+// RuleFight and RuleLoop need a watch: kubectl fieldowners watch finds them, and Check does not. They are
 // here so that reports have one list of rules.
 //
 // Valid:

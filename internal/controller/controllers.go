@@ -15,9 +15,9 @@ import (
 
 // Controller is one reconciler.
 type Controller struct {
-	Name        string                                  // as --controllers names it
-	Description string                                  // one line for --help
-	Setup       func(ctrl.Manager, setup.Options) error // nil if setup.NewRuntime sets it up, given a State
+	Name        string // as --controllers names it
+	Description string // one line for --help
+	Setup       func(ctrl.Manager, setup.Options) error
 }
 
 // All returns the reconcilers in the order in which they are set up.
@@ -31,7 +31,6 @@ func All() []Controller {
 		{"nodemaintenance", "nodes cordoned and uncordoned, a few at a time", nodemaintenance.Setup},
 		{"user", "Namespace of a User with its ServiceAccount and RoleBinding, audit log", user.Setup},
 		{"license", "phase and limits of a License, quota fields of its User's Namespace, ResourceQuota", license.Setup},
-		{"fights", "who takes fields from each other: events, condition Contended, ours stop forcing", nil},
 		{"nodeset", "pods of a NodeSet, and its status", nodeset.Setup},
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
-	"coapply.dev/apply/contention"
-	"coapply.dev/internal/controller/fights"
+	"coapply.dev/apply/breaker"
 	"coapply.dev/test/kit"
 )
 
@@ -24,7 +23,7 @@ func TestForcedTenTimesASecond(t *testing.T) {
 	create := devboxes()[0]
 	w := create.begin(t, func(w *world) {
 		var err error
-		if w.Contention, err = contention.New(fights.Config()); err != nil {
+		if w.Breaker, err = breaker.New(breaker.Config{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -41,8 +40,8 @@ func TestForcedTenTimesASecond(t *testing.T) {
 		}
 	}()
 	defer func() { stop(); <-stopped }()
-	waitForCondition(t, w.Platform, &v1alpha1.Devbox{}, "x", v1alpha1.ConditionContended, metav1.ConditionTrue,
-		"OwnershipFight", ".spec.replicas of Deployment", "coapply-devbox-power/Apply", "neighbour/Apply")
+	waitForCondition(t, w.Platform, &v1alpha1.Devbox{}, "x", "Contended", metav1.ConditionTrue,
+		"OwnershipFight", ".spec.replicas of Deployment", "coapply-devbox-power", "neighbour/Apply")
 	w.patch(emptyDevbox(), `{"spec":{"image":"registry.example.com/dev:2"}}`)
 	kit.WaitFor(t, "the image lands all the same", func() string {
 		deployment := w.Platform.Get(t, "x", &appsv1.Deployment{}).(*appsv1.Deployment)

@@ -51,7 +51,7 @@ func waitForCondition(t *testing.T, p *kit.Platform, object client.Object, name,
 			conditions = object.Status.Conditions
 		}
 		is := meta.FindStatusCondition(conditions, condition)
-		if is == nil || is.Status != status || is.ObservedGeneration != object.GetGeneration() && condition != v1alpha1.ConditionContended {
+		if is == nil || is.Status != status || is.ObservedGeneration != object.GetGeneration() {
 			return is.String()
 		}
 		for _, text := range says {

@@ -17,9 +17,8 @@ import (
 	"coapply.dev"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/contention"
+	"coapply.dev/apply/breaker"
 	"coapply.dev/internal/controller"
-	"coapply.dev/internal/controller/fights"
 	"coapply.dev/internal/controller/setup"
 )
 
@@ -35,7 +34,7 @@ type Platform struct {
 	Applies   ApplyLog
 	Only      []func(ctrl.Manager, setup.Options) error // the reconcilers to run; nil are those of cmd/manager
 
-	Contention *contention.State // nil: nobody looks for fights
+	Breaker *breaker.Breaker // nil: every force is sent
 }
 
 // clusterWide are the reconcilers of kinds without a namespace: tests that run side
@@ -109,7 +108,7 @@ func (p *Platform) start(restConfig *rest.Config, replicas apply.Decision) (end 
 		return nil, err
 	}
 	options := setup.Options{Replicas: replicas}
-	if options.Runtime, err = setup.NewRuntime(mgr, p.Contention, coapply.WithMetrics(&p.Applies)); err != nil {
+	if options.Runtime, err = setup.NewRuntime(mgr, p.Breaker, coapply.WithMetrics(&p.Applies)); err != nil {
 		return nil, err
 	}
 	for _, add := range p.reconcilers() {
@@ -144,7 +143,7 @@ var sharedPlatform = sync.OnceValues(func() (*Platform, error) {
 		return nil, err
 	}
 	p := &Platform{Config: c.Config}
-	if p.Contention, err = contention.New(fights.Config()); err != nil {
+	if p.Breaker, err = breaker.New(breaker.Config{}); err != nil {
 		return nil, err
 	}
 	if p.Client, err = newClient(c.Config()); err != nil {

@@ -63,7 +63,7 @@ func TestAutoscalerScalesForced(t *testing.T) {
 	w.devbox()
 	w.uses(300)
 	w.must(w.kubectlCommand("apply", "-f", w.file("hpa.yaml", hpa)))
-	w.condition("box", v1alpha1.ConditionContended, true, ".spec.replicas", "kube-controller-manager")
+	w.condition("box", "Contended", true, ".spec.replicas", "kube-controller-manager")
 	w.replicas(3)
 	w.condition("box", v1alpha1.ConditionPowerApplied, false, "kube-controller-manager")
 	before := len(w.Writes.About("deployments/box"))
@@ -72,7 +72,7 @@ func TestAutoscalerScalesForced(t *testing.T) {
 	w.uses(500)
 	w.replicas(5)
 	w.condition("box", v1alpha1.ConditionPowerApplied, false, "kube-controller-manager")
-	w.condition("box", v1alpha1.ConditionContended, true, ".spec.replicas", "kube-controller-manager")
+	w.condition("box", "Contended", true, ".spec.replicas", "kube-controller-manager")
 	const most = 2 * 3 // of each of the autoscaler's moves: a try that is not forced, that of the trial, and one for what it read before
 	if sent := w.Writes.About("deployments/box")[before:]; len(sent) > most {
 		t.Errorf("ours wrote %d times though it had given way: %q", len(sent), sent)

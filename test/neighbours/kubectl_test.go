@@ -164,7 +164,7 @@ func TestAutoscalerForced(t *testing.T) {
 	w := newFightingWorld(t)
 	w.devbox()
 	w.must(w.kubectlCommand("autoscale", "deployment", "box", "--min", "2", "--max", "5"))
-	w.condition("box", v1alpha1.ConditionContended, true, ".spec.replicas", "kube-controller-manager")
+	w.condition("box", "Contended", true, ".spec.replicas", "kube-controller-manager")
 	w.replicas(2)
 	w.condition("box", v1alpha1.ConditionPowerApplied, false, "kube-controller-manager")
 }

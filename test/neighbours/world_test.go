@@ -19,8 +19,7 @@ import (
 
 	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/contention"
-	"coapply.dev/internal/controller/fights"
+	"coapply.dev/apply/breaker"
 	"coapply.dev/test/kit"
 )
 
@@ -48,20 +47,20 @@ func newWorld(t *testing.T, replicas apply.Decision, watched ...string) *world {
 
 var apiVersions = map[string]string{"Devbox": "platform.coapply.dev/v1alpha1", "Deployment": "apps/v1"}
 
-// newFightingWorld is one whose platform forces the replicas, and looks for fights.
+// newFightingWorld is one whose platform forces the replicas, with a Breaker.
 func newFightingWorld(t *testing.T) *world {
 	t.Helper()
-	state, err := contention.New(fights.Config())
+	forces, err := breaker.New(breaker.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startWorld(t, apply.Force, state)
+	return startWorld(t, apply.Force, forces)
 }
 
-func startWorld(t *testing.T, replicas apply.Decision, state *contention.State) *world {
+func startWorld(t *testing.T, replicas apply.Decision, forces *breaker.Breaker) *world {
 	t.Helper()
 	p := kit.NewPlatform(t)
-	p.Contention = state
+	p.Breaker = forces
 	w := &world{t: t, Platform: p, requests: &kit.RequestLog{}, kubeconfig: kit.Kubeconfig(t, p.Config()), before: map[string][]string{}}
 	counted := p.Config()
 	counted.Wrap(w.requests.Wrap)
@@ -251,7 +250,7 @@ func (w *world) condition(name, kind string, status bool, says ...string) {
 					return fmt.Sprintf("it does not say %q: %s", want, text)
 				}
 			}
-			of := c.ObservedGeneration == box.Generation || kind == v1alpha1.ConditionContended // which is of no generation
+			of := c.ObservedGeneration == box.Generation
 			if (c.Status == "True") == status && of {
 				return ""
 			}

@@ -34,6 +34,7 @@ func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.App
 	condition := deploymentCondition(v1alpha1.ConditionPowerApplied, box, applied)
 	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
 		meta.SetStatusCondition(&box.Status.Conditions, condition)
+		setup.SetContended(&box.Status.Conditions, condition.ObservedGeneration, applied)
 		return nil
 	}}, nil
 }

@@ -42,6 +42,7 @@ var devbox = contract.Contract{
 	}},
 	{Manager: DevboxPower, Kind: ours("Devbox"), Updates: []string{
 		`.status.conditions[type="PowerApplied"]`,
+		`.status.conditions[type="Contended"]`,
 	}},
 	{Manager: DevboxNetwork, Kind: ours("Devbox"), Updates: []string{
 		".status.network",

@@ -3,8 +3,8 @@
 // manager claims what it emits and nothing else (applytest.Owns). Check, which cmd/manager
 // calls before it starts, refuses two managers that claim one field.
 //
-// make generate writes what follows from it: config/contract.yaml, the kinds of the
-// admission policies, and the rights of the fight detector.
+// make generate writes what follows from it: config/contract.yaml and the kinds of the
+// admission policies.
 package fieldmanagers
 
 import (
@@ -34,13 +34,11 @@ const (
 	NodeMaintenance = "coapply-node-maintenance"
 	SlurmController = "coapply-slurm-controller"
 	NodeSet         = "coapply-nodeset"
-	Fights          = "coapply-fights"
 )
 
 // All returns the contract of the platform.
 func All() contract.Contract {
-	all := slices.Concat(devbox, license, nodeMaintenance, slurm, user)
-	return append(all, fightsOf(all)...)
+	return slices.Concat(devbox, license, nodeMaintenance, slurm, user)
 }
 
 // Contract returns the claims of one manager.

@@ -23,5 +23,6 @@ var license = contract.Contract{
 		".status.namespace",
 		`.status.conditions[type="Applied"]`,
 		`.status.conditions[type="Ready"]`,
+		`.status.conditions[type="Contended"]`,
 	}},
 }

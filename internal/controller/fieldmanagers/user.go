@@ -29,5 +29,6 @@ var user = contract.Contract{
 		".status.auditLog",
 		`.status.conditions[type="Applied"]`,
 		`.status.conditions[type="Ready"]`,
+		`.status.conditions[type="Contended"]`,
 	}},
 }

@@ -46,6 +46,7 @@ func (s status) report(ctx context.Context, license *v1alpha1.License, applied r
 			license.Status.Namespace = worth.Namespace
 			license.Status.ObservedGeneration = condition.ObservedGeneration
 			meta.SetStatusCondition(&license.Status.Conditions, condition)
+			setup.SetContended(&license.Status.Conditions, condition.ObservedGeneration, applied)
 			meta.SetStatusCondition(&license.Status.Conditions, setup.Ready(condition, string(worth.Phase), "the ResourceQuota has the limits of the current phase"))
 			return nil
 		},

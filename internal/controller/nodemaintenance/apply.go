@@ -97,7 +97,7 @@ func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name 
 	if err != nil || wanted(node, marks, work) {
 		return false, err
 	}
-	_, err = a.strict.Apply(ctx, cordon(node, work))
+	_, err = a.strict.Apply(ctx, readAs(node, cordon(node, work)))
 	return true, err
 }
 
@@ -117,7 +117,7 @@ func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, 
 		case slices.ContainsFunc(marks, mark.applied):
 			_, err = a.strict.Release(ctx, reference(node))
 		case len(free) > 0:
-			_, err = a.forWork(work).Apply(ctx, take(node, free))
+			_, err = a.forWork(work).Apply(ctx, readAs(node, take(node, free)))
 		default:
 			return wrote, held(name, marks, work.Spec.Force)
 		}
@@ -125,6 +125,13 @@ func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, 
 			return wrote, err
 		}
 	}
+}
+
+// readAs returns an intent that is judged by the node as it was read, so that no cache of nodes is
+// started.
+func readAs(node *corev1.Node, intent apply.Intent) apply.Intent {
+	intent.Read = node
+	return intent
 }
 
 func (a applying) forWork(work *v1alpha1.NodeMaintenance) *apply.Applier {

@@ -3,11 +3,14 @@
 package setup
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"coapply.dev"
 	"coapply.dev/apply"
-	"coapply.dev/apply/contention"
+	"coapply.dev/apply/breaker"
+	"coapply.dev/apply/reconciler"
 	"coapply.dev/internal/controller/fieldmanagers"
 )
 
@@ -21,8 +24,19 @@ type Options struct {
 }
 
 // NewRuntime returns the Runtime by which the reconcilers write: each takes back its own fields
-// after a wipe, and asks the State before it forces. With a nil State fights are not detected,
-// and no force is stopped.
-func NewRuntime(mgr ctrl.Manager, state *contention.State, options ...coapply.Option) (*coapply.Runtime, error) {
-	return coapply.New(mgr, append(options, coapply.WithContention(state), coapply.WithContracts(fieldmanagers.Contract))...)
+// after a wipe, and asks the Breaker before it forces. A nil Breaker stops no force.
+func NewRuntime(mgr ctrl.Manager, forces *breaker.Breaker, options ...coapply.Option) (*coapply.Runtime, error) {
+	if forces != nil {
+		options = append(options, coapply.WithBreaker(forces))
+	}
+	return coapply.New(mgr, append(options, coapply.WithContracts(fieldmanagers.Contract))...)
+}
+
+// SetContended sets the condition Contended of a parent while the Breaker stops a force of its
+// applies, and to False afterwards. A parent that was never contended gets no such condition.
+func SetContended(conditions *[]metav1.Condition, generation int64, applied reconciler.Applied) {
+	contended := breaker.Condition(generation, applied.Errs)
+	if contended.Status == metav1.ConditionTrue || meta.FindStatusCondition(*conditions, contended.Type) != nil {
+		meta.SetStatusCondition(conditions, contended)
+	}
 }

@@ -26,6 +26,7 @@ func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconci
 	return reconciler.Report[*v1alpha1.User]{Change: func(user *v1alpha1.User) error {
 		user.Status.ObservedGeneration = condition.ObservedGeneration
 		meta.SetStatusCondition(&user.Status.Conditions, condition)
+		setup.SetContended(&user.Status.Conditions, condition.ObservedGeneration, applied)
 		meta.SetStatusCondition(&user.Status.Conditions, setup.Ready(condition, "NamespaceStands", "the Namespace, its ServiceAccount and its RoleBinding are as wanted"))
 		user.Status.Namespace = ""
 		if !isThere(namespace) {

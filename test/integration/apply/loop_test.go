@@ -224,7 +224,7 @@ func TestLoopOfTwoProcesses(t *testing.T) {
 // TestLoopWithForcedApplies: an editor forces its title each time, and so do we.
 func TestLoopWithForcedApplies(t *testing.T) {
 	t.Parallel()
-	w := newLoopWorld(t, coapply.WithContention(nil)) // the breaker would stop forcing first
+	w := newLoopWorld(t)
 	runDropInManager(t, w.mgr)
 	ours := w.rt.Client("example-shop", apply.OnConflict(apply.Force))
 	w.alternate(t, func(int) {

@@ -103,7 +103,7 @@ func slims(t *testing.T) (byKeys, plain *update.Updater) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt, err := coapply.New(mgr, coapply.WithContention(nil))
+	rt, err := coapply.New(mgr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func newWakeWorld(t *testing.T, policy apply.Policy, build func(*coapply.Builder
 		o.Cache.DefaultTransform = fieldowners.KeepOwn(wakeManager)
 		o.Client = client.Options{}
 	})
-	rt, err := coapply.New(mgr, coapply.WithContention(nil))
+	rt, err := coapply.New(mgr)
 	if err != nil {
 		t.Fatal(err)
 	}

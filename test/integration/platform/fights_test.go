@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -17,41 +16,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/api/v1alpha1"
-	v1alpha1ac "coapply.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/apply/contention"
-	"coapply.dev/internal/controller/fights"
+	"coapply.dev/apply/breaker"
 	"coapply.dev/test/kit"
 )
 
-// startFights runs the reconcilers of namespaced kinds and the fight detector, with
-// short times.
-func startFights(t *testing.T) *kit.Platform {
-	t.Helper()
-	return startFightsIn(t, kit.NewNamespace(t, kit.NewClient(t, kit.Cluster(t).Config())), shortTimes)
-}
-
-var shortTimes = contention.Config{PerMinute: 3, CoolDown: time.Second, Trial: 3 * time.Second}
-
-func startFightsIn(t *testing.T, namespace string, config contention.Config) *kit.Platform {
+// startFights runs the reconcilers of namespaced kinds, which force the replicas, with a Breaker.
+func startFights(t *testing.T, config breaker.Config) *kit.Platform {
 	t.Helper()
 	restConfig := kit.Cluster(t).Config()
-	p := &kit.Platform{Client: kit.NewClient(t, restConfig), Namespace: namespace}
+	c := kit.NewClient(t, restConfig)
+	p := &kit.Platform{Client: c, Namespace: kit.NewNamespace(t, c)}
 	var err error
-	of := fights.Config()
-	config.Ours, config.HowToStop = of.Ours, of.HowToStop
-	if p.Contention, err = contention.New(config); err != nil {
+	if p.Breaker, err = breaker.New(config); err != nil {
 		t.Fatal(err)
 	}
 	p.Run(t, restConfig, apply.Force)
 	return p
 }
 
-// contended gives the condition of a Devbox, nil if it never had one.
+// contended returns the condition Contended of a Devbox, nil if there is none.
 func contended(t *testing.T, p *kit.Platform, name string) *metav1.Condition {
 	t.Helper()
 	box := p.Get(t, name, &v1alpha1.Devbox{}).(*v1alpha1.Devbox)
-	return meta.FindStatusCondition(box.Status.Conditions, v1alpha1.ConditionContended)
+	return meta.FindStatusCondition(box.Status.Conditions, breaker.ConditionContended)
 }
 
 func waitForContended(t *testing.T, p *kit.Platform, name string, status metav1.ConditionStatus, says ...string) {
@@ -151,111 +139,58 @@ func waitForReplicas(t *testing.T, p *kit.Platform, name string, want int32) {
 	})
 }
 
-// TestFight has somebody scale a Devbox that is Running by force.
+// TestFight has somebody scale a Devbox that is Running by force. The reconciler forces the
+// replicas three times, and once after each cool-down.
 func TestFight(t *testing.T) {
 	t.Parallel()
-	// Who does not try again while half-open has nothing to force any more: here that is time for a slow machine.
-	patient := contention.Config{PerMinute: 3, CoolDown: time.Second, Trial: 15 * time.Second}
-	p := startFightsIn(t, kit.NewNamespace(t, kit.NewClient(t, kit.Cluster(t).Config())), patient)
+	p := startFights(t, breaker.Config{CoolDown: 2 * time.Second})
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
 	if c := contended(t, p, "box"); c != nil {
-		t.Fatalf("before anybody fought: %v", c)
+		t.Fatalf("before anybody took the replicas: %v", c)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	stopped := make(chan struct{})
 	go func() { scaleBot(ctx, p, "box", 3); close(stopped) }()
 
-	who := []string{".spec.replicas of Deployment", "coapply-devbox-power/Apply", "kubectl-scale-bot/Update[scale]"}
-	waitForContended(t, p, "box", metav1.ConditionTrue, append(who, "OwnershipFight: ", "coapply-devbox-power does not force it")...)
-	waitForEvent(t, p, "Deployment", "box", contention.ReasonFight, append(who, "more than 3 times")...)
-	waitForEvent(t, p, "Devbox", "box", contention.ReasonFight, who...)
-	if n := forced(p); n < 2 || n > 4 {
-		t.Errorf("ours forced %d times before it stopped", n)
+	who := []string{".spec.replicas of Deployment", "coapply-devbox-power", "kubectl-scale-bot/Update[scale]"}
+	waitForContended(t, p, "box", metav1.ConditionTrue, append(who, "OwnershipFight: ", "not forced before")...)
+	waitForEvent(t, p, "Deployment", "box", breaker.ReasonFight, append(who, "3 times within a minute")...)
+	if n := forced(p); n != 3 {
+		t.Errorf("the reconciler forced the replicas %d times before it stopped, want 3", n)
 	}
-
-	p.Quiet(t, 500*time.Millisecond) // nobody tries again and again
 	waitForReplicas(t, p, "box", 3)
 
-	t.Log("the other goes on: ours tries once each time, and gives way")
-	var before int
-	began := time.Now()
-	kit.WaitFor(t, "one more try", func() string {
-		if before == 0 {
-			before = forced(p)
-		}
+	t.Log("the other goes on: one force after the cool-down")
+	kit.WaitFor(t, "one more force", func() string {
 		wake(t, p, "box")
-		if forced(p) == before {
-			return "none"
+		if n := forced(p); n < 4 {
+			return fmt.Sprint(n, " forces")
 		}
 		return ""
 	})
-	waitForEvent(t, p, "Deployment", "box", contention.ReasonFight, "taken back after one more try")
+	waitForEvent(t, p, "Deployment", "box", breaker.ReasonFight, "taken back again after a cool-down")
 	waitForReplicas(t, p, "box", 3)
-	for range 5 {
-		wake(t, p, "box")
-	}
-	if n, most := forced(p)-before, tries(time.Since(began)); n > most {
-		t.Errorf("ours forced %d times while it had to wait; the cool-downs leave room for %d", n, most)
-	}
-	waitForReplicas(t, p, "box", 3) // those of the other, who may just be about to force them again
 
 	t.Log("the other stops")
 	stop()
 	<-stopped
-	kit.WaitFor(t, "ours takes it back", func() string {
+	kit.WaitFor(t, "the reconciler sets the replicas", func() string {
 		wake(t, p, "box")
 		if n := replicas(t, p, "box"); n != 1 {
 			return fmt.Sprint(n, " replicas")
 		}
 		return ""
 	})
-	waitForContended(t, p, "box", metav1.ConditionFalse, "Calm")
-	wantMetrics(t, p, `
-		coapply_fights_total{kind="Deployment.apps",manager="coapply-devbox-power",other="kubectl-scale-bot",reason="OwnershipFight"} 1
-		coapply_fights_active{reason="OwnershipFight"} 0
-		coapply_fights_active{reason="ReconcileLoop"} 0
-		coapply_fights_active{reason="UnknownWriter"} 0
-	`)
-}
-
-// tries is how often the shortest of cool-downs, each twice as long as the one before, end in a time.
-func tries(elapsed time.Duration) int {
-	n := 1 // what ended just before
-	for coolDown := shortTimes.CoolDown; elapsed > 0; coolDown *= 2 {
-		elapsed -= coolDown
-		n++
-	}
-	return n
-}
-
-// wantMetrics compares what the detector counted.
-func wantMetrics(t *testing.T, p *kit.Platform, want string) {
-	t.Helper()
-	var text strings.Builder
-	text.WriteString("# HELP coapply_fights_active Fights and loops that go on, or whose field ours has not dared to force again.\n# TYPE coapply_fights_active gauge\n")
-	var counters []string
-	for line := range strings.Lines(want) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "coapply_fights_active") {
-			text.WriteString(line + "\n")
-		} else if line != "" {
-			counters = append(counters, line)
-		}
-	}
-	text.WriteString("# HELP coapply_fights_total Fights of two field managers for a field (OwnershipFight), pairs of ours that answer each other without end (ReconcileLoop), and managers of ours under whose name somebody else writes (UnknownWriter; other is empty), when they began.\n# TYPE coapply_fights_total counter\n")
-	text.WriteString(strings.Join(counters, "\n") + "\n")
-	if err := testutil.CollectAndCompare(p.Contention, strings.NewReader(text.String())); err != nil {
-		t.Error(err)
-	}
+	waitForContended(t, p, "box", metav1.ConditionFalse, "NotContended")
 }
 
 // TestFightWithAutoscaler has the real kube-controller-manager raise the replicas to an
 // autoscaler's minimum, for which it needs no metrics, every 15 seconds.
 func TestFightWithAutoscaler(t *testing.T) {
 	t.Parallel()
-	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Cluster(t).Config()))
-	p := startFightsIn(t, namespace, contention.Config{PerMinute: 2}) // it takes it, ours does, and it once more
+	p := startFights(t, breaker.Config{PerMinute: 1})
 	p.Create(t, "box")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
 	two := int32(2)
@@ -269,32 +204,23 @@ func TestFightWithAutoscaler(t *testing.T) {
 	if err := p.Client.Create(t.Context(), autoscaler); err != nil {
 		t.Fatal(err)
 	}
-	waitForContended(t, p, "box", metav1.ConditionTrue, ".spec.replicas", "coapply-devbox-power/Apply", "kube-controller-manager/Update[scale]")
+	waitForContended(t, p, "box", metav1.ConditionTrue, ".spec.replicas", "coapply-devbox-power", "kube-controller-manager/Update[scale]")
 	waitForReplicas(t, p, "box", 2)
-	p.Quiet(t, time.Second)
-	if n := replicas(t, p, "box"); n != 2 {
-		t.Errorf("%d replicas: the autoscaler's value did not stay", n)
-	}
 }
 
-// TestMarkLeftBehind has a manager start where another one ended in the middle of a
-// fight.
-func TestMarkLeftBehind(t *testing.T) {
+// TestContendedAfterRestart has a manager start where another one ended in the middle of a fight.
+func TestContendedAfterRestart(t *testing.T) {
 	t.Parallel()
 	c := kit.NewClient(t, kit.Cluster(t).Config())
-	namespace := kit.NewNamespace(t, c)
-	before := &kit.Platform{Client: c, Namespace: namespace}
-	before.Create(t, "box")
-	contended := metav1.Condition{Type: v1alpha1.ConditionContended, Status: metav1.ConditionTrue, Reason: contention.ReasonFight, Message: "somebody fought"}
-	config := v1alpha1ac.Devbox("box", namespace).WithStatus(v1alpha1ac.DevboxStatus().
-		WithConditions(apply.Conditions(nil, metav1.Now(), contended)...))
-	if err := c.Status().Apply(t.Context(), config, client.FieldOwner("coapply-fights")); err != nil {
+	p := &kit.Platform{Client: c, Namespace: kit.NewNamespace(t, c)}
+	p.Create(t, "box")
+	box := p.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox)
+	meta.SetStatusCondition(&box.Status.Conditions, metav1.Condition{
+		Type: breaker.ConditionContended, Status: metav1.ConditionTrue, Reason: breaker.ReasonFight, Message: "of an earlier process"})
+	if err := c.Status().Update(t.Context(), box, client.FieldOwner("coapply-devbox-power")); err != nil {
 		t.Fatal(err)
 	}
-	p := startFightsIn(t, namespace, shortTimes)
-	waitForContended(t, p, "box", metav1.ConditionFalse, "Calm")
+	p.Run(t, kit.Cluster(t).Config(), apply.Force)
+	waitForContended(t, p, "box", metav1.ConditionFalse, "NotContended")
 	waitForPhase(t, p, "box", v1alpha1.PhaseRunning)
-	kit.WaitFor(t, "every reconciler reports beside it", func() string {
-		return kit.UnlessApplied(p.Get(t, "box", &v1alpha1.Devbox{}).(*v1alpha1.Devbox))
-	})
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/fights"
 )
 
 // change is what became of one object.

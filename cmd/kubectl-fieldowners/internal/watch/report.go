@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/fights"
 )
 
 // reporter prints the changes that several watches see, one after another.

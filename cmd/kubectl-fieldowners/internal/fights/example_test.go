@@ -6,8 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/fights"
 )
 
 func ExampleDetector() {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/fights"
 )
 
 func newDetector(t *testing.T, perMinute int) *fights.Detector {

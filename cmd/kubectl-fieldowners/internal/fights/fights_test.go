@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/fights"
 )
 
 var fightStart = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)

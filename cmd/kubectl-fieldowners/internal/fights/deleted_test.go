@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/fights"
 )
 
 // stateOf reads "a=x@3 b=y@4 c/u=z@5": who owns which field of the spec, and wrote when last; /u

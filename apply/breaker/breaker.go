@@ -1,0 +1,230 @@
+// Package breaker stops a field manager from forcing a field that another field manager takes back
+// again and again.
+//
+// Two field managers that both force one field would change the field without end. A Breaker
+// counts, for each object and field, the forced applies of this process. If the field was forced
+// PerMinute times within a minute and is contested once more, the Breaker opens: the conflict is
+// rejected instead of forced, and nothing of that intent is applied. After the cool-down one force
+// is allowed. If the field is taken back within a minute after that force, the Breaker opens for
+// twice as long, up to MaxCoolDown. If the field stays, the count starts at zero.
+//
+// A Breaker watches nothing, and starts at zero when the process starts. It sees only fields that
+// this process forces by Server-Side Apply. `kubectl fieldowners watch` shows other fights.
+package breaker
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"coapply.dev/apply"
+	"coapply.dev/internal/recent"
+)
+
+// Config configures a Breaker. Zero values have defaults.
+type Config struct {
+	// PerMinute is how often a field may be forced within a minute, 3 by default. A
+	// HorizontalPodAutoscaler sets the replicas at most four times a minute.
+	PerMinute int
+	// CoolDown is how long the field is not forced at first, a minute by default. It is extended
+	// at random by up to a fifth.
+	CoolDown time.Duration
+	// MaxCoolDown limits the doubled CoolDown, 10 minutes by default.
+	MaxCoolDown time.Duration
+	// Now returns the current time, time.Now by default.
+	Now func() time.Time
+}
+
+const (
+	window    = time.Minute
+	maxFields = 4096
+)
+
+// Breaker is safe for concurrent use.
+type Breaker struct {
+	config Config
+	stops  *prometheus.CounterVec
+
+	mu     sync.Mutex
+	report func(*OpenError)
+	fields *recent.Cache[field, *forces]
+}
+
+// field is a contested field and the manager that forces it.
+type field struct {
+	object  types.UID
+	manager string
+	path    string // as the API server names it
+}
+
+// forces records the forced applies of a field.
+type forces struct {
+	times    []time.Time   // within the last minute
+	coolDown time.Duration // of the last stop; 0 before the first
+	until    time.Time     // the end of the last stop
+	counted  int           // OpenError.Times of the last stop
+	tried    time.Time     // of the force after the stop; zero before that force
+}
+
+// New returns a Breaker. The error says which setting is invalid.
+func New(config Config) (*Breaker, error) {
+	if config.PerMinute < 0 || config.CoolDown < 0 || config.MaxCoolDown < 0 {
+		return nil, fmt.Errorf("breaker: PerMinute %d, CoolDown %v and MaxCoolDown %v must not be negative",
+			config.PerMinute, config.CoolDown, config.MaxCoolDown)
+	}
+	if config.PerMinute == 0 {
+		config.PerMinute = 3
+	}
+	if config.CoolDown == 0 {
+		config.CoolDown = time.Minute
+	}
+	if config.MaxCoolDown == 0 {
+		config.MaxCoolDown = 10 * time.Minute
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	return &Breaker{config: config, fields: recent.New[field, *forces](maxFields), report: func(*OpenError) {},
+		stops: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "coapply", Name: "breaker_opened_total",
+			Help: "How often a field manager stopped forcing a field because another field manager took the field back again and again.",
+		}, []string{"field_manager", "kind"})}, nil
+}
+
+// OnOpen sets a function that is called each time the Breaker opens. It must not call the Breaker.
+func (b *Breaker) OnOpen(report func(*OpenError)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.report = report
+}
+
+// ErrOpen means that a field is not forced, because it was taken back again and again.
+var ErrOpen = errors.New("not forced")
+
+// OpenError is ErrOpen with the contested field. It is the Refused of the conflict.
+type OpenError struct {
+	FieldManager string         // that does not force the field
+	Conflict     apply.Conflict // with the field and the other owner
+	Times        int            // how often the field was taken back within a minute; 0 after a cool-down
+	Until        time.Time      // when the field may be forced again
+}
+
+func (e *OpenError) Error() string {
+	times := "again after a cool-down"
+	if e.Times > 0 {
+		times = fmt.Sprintf("%d times within a minute", e.Times)
+	}
+	return fmt.Sprintf("taken back %s: %v before %s", times, ErrOpen, e.Until.UTC().Format(time.TimeOnly+" MST"))
+}
+
+// Unwrap returns ErrOpen.
+func (e *OpenError) Unwrap() error { return ErrOpen }
+
+// Message returns what happened, on which field, and what to do.
+func (e *OpenError) Message() string {
+	return fmt.Sprintf("%s and %s set %s of %v to different values: %v by %s. "+
+		"Stop one of the two, or give the field up by the policy apply.Relinquish",
+		e.FieldManager, e.Conflict.Manager, e.Conflict.ServerPath, e.Conflict.Object, e, e.FieldManager)
+}
+
+// Policy returns a policy that asks the Breaker before each force of a field manager.
+func (b *Breaker) Policy(fieldManager string, policy apply.Policy) apply.Policy {
+	return policy.ForceUnless(func(conflict apply.Conflict) error { return b.Refuses(fieldManager, conflict) })
+}
+
+// Refuses returns an OpenError if a field manager must not force a field now.
+func (b *Breaker) Refuses(fieldManager string, conflict apply.Conflict) error {
+	if open := b.opens(fieldManager, conflict); open != nil {
+		return open
+	}
+	return nil
+}
+
+// Metrics returns a Metrics that counts forced applies, and passes all observations on.
+func (b *Breaker) Metrics(next apply.Metrics) apply.Metrics { return counting{next, b} }
+
+type counting struct {
+	apply.Metrics
+
+	breaker *Breaker
+}
+
+// ObserveApply implements apply.Metrics.
+func (m counting) ObserveApply(o apply.ApplyObservation) {
+	for _, conflict := range o.Forced {
+		m.breaker.forced(o.FieldManager, conflict)
+	}
+	m.Metrics.ObserveApply(o)
+}
+
+func keyOf(fieldManager string, conflict apply.Conflict) field {
+	return field{conflict.Object.UID, fieldManager, conflict.ServerPath}
+}
+
+// forced records that a force landed.
+func (b *Breaker) forced(fieldManager string, conflict apply.Conflict) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key, now := keyOf(fieldManager, conflict), b.config.Now()
+	f, known := b.fields.Get(key)
+	if !known {
+		f = &forces{}
+		b.fields.Put(key, f)
+	}
+	f.forget(now)
+	if f.coolDown > 0 {
+		f.tried = now
+	}
+	f.times = append(f.times, now)
+}
+
+// forget drops what is too old to count.
+func (f *forces) forget(now time.Time) {
+	for len(f.times) > 0 && now.Sub(f.times[0]) >= window {
+		f.times = f.times[1:]
+	}
+	stayed := !f.tried.IsZero() && now.Sub(f.tried) >= window
+	unused := f.tried.IsZero() && now.Sub(f.until) >= 2*f.coolDown
+	if f.coolDown > 0 && (stayed || unused) {
+		f.coolDown, f.tried = 0, time.Time{}
+	}
+}
+
+// opens returns an error if the field must not be forced. It is called for each conflict that the
+// policy forces, several times for one apply. So it counts nothing.
+func (b *Breaker) opens(fieldManager string, conflict apply.Conflict) *OpenError {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f, known := b.fields.Get(keyOf(fieldManager, conflict))
+	if !known {
+		return nil
+	}
+	now := b.config.Now()
+	if now.Before(f.until) {
+		return &OpenError{fieldManager, conflict, f.counted, f.until}
+	}
+	f.forget(now)
+	switch {
+	case !f.tried.IsZero(): // the force after the cool-down was taken back
+		f.coolDown, f.counted = min(2*f.coolDown, b.config.MaxCoolDown), 0
+	case f.coolDown == 0 && len(f.times) >= b.config.PerMinute:
+		f.coolDown, f.counted = b.config.CoolDown, len(f.times)
+	default:
+		return nil
+	}
+	f.until, f.tried = now.Add(wait.Jitter(f.coolDown, 0.2)), time.Time{}
+	open := &OpenError{fieldManager, conflict, f.counted, f.until}
+	b.stops.WithLabelValues(fieldManager, conflict.Object.GroupKind().String()).Inc()
+	b.report(open)
+	return open
+}
+
+// Describe implements prometheus.Collector.
+func (b *Breaker) Describe(to chan<- *prometheus.Desc) { b.stops.Describe(to) }
+
+// Collect implements prometheus.Collector.
+func (b *Breaker) Collect(to chan<- prometheus.Metric) { b.stops.Collect(to) }
