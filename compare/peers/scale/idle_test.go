@@ -9,8 +9,8 @@
 // Deployments rather than ConfigMaps, because they have what makes the check dear: some twenty fields of ours,
 // quantities, lists whose items have keys and defaults, and a status that others write.
 //
-// Beside it stands what the row was until coapply.For had Resync: reconcilers written by hand, with an applier each,
-// that reconcile a Deployment whenever anything of it changes, and by RequeueAfter once in Resync on average, at random.
+// Both ask by RequeueAfter to be reconciled again once in Resync on average, at random. Beside it stand reconcilers
+// written by hand, with an applier each, that reconcile a Deployment whenever anything of it changes.
 package scale
 
 import (

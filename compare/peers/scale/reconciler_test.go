@@ -19,6 +19,7 @@ import (
 	"coapply.dev"
 	"coapply.dev/apply"
 	"coapply.dev/apply/lanes"
+	applied "coapply.dev/apply/reconciler"
 	"coapply.dev/compare/workloads/deployment"
 )
 
@@ -54,11 +55,16 @@ func (m *manager) setUp(mgr ctrl.Manager) error {
 	}
 	for j := range deployment.Managers {
 		r := m.newReconciler(j)
-		if err := coapply.For(rt, deployment.Manager(j), r.emit).Named(deployment.Manager(j)).Resync(Resync).Complete(); err != nil {
+		if err := coapply.For(rt, deployment.Manager(j), r.emit).Named(deployment.Manager(j)).Status(again).Complete(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// again reconciles an object once in Resync on average, at random, and writes no status.
+func again(context.Context, *appsv1.Deployment, applied.Applied) (applied.Report[*appsv1.Deployment], error) {
+	return applied.Report[*appsv1.Deployment]{After: time.Duration(rand.ExpFloat64() * float64(Resync))}, nil
 }
 
 // emit is all that a reconciler is.
