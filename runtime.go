@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -78,11 +77,7 @@ func WithBreaker(b *breaker.Breaker) Option {
 		}
 		rt.breaker = b
 		b.OnOpen(rt.breakerOpened)
-		var taken prometheus.AlreadyRegisteredError
-		if err := ctrlmetrics.Registry.Register(b); err != nil && !errors.As(err, &taken) {
-			return err
-		}
-		return nil
+		return b.RegisterIn(ctrlmetrics.Registry)
 	}
 }
 

@@ -223,6 +223,16 @@ func (b *Breaker) opens(fieldManager string, conflict apply.Conflict) *OpenError
 	return open
 }
 
+// RegisterIn registers the Breaker's metric. A registry that has the metric of another Breaker
+// keeps that one.
+func (b *Breaker) RegisterIn(registry prometheus.Registerer) error {
+	var taken prometheus.AlreadyRegisteredError
+	if err := registry.Register(b); err != nil && !errors.As(err, &taken) {
+		return err
+	}
+	return nil
+}
+
 // Describe implements prometheus.Collector.
 func (b *Breaker) Describe(to chan<- *prometheus.Desc) { b.stops.Describe(to) }
 

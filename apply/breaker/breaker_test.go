@@ -21,7 +21,6 @@ type world struct {
 
 	now    time.Time
 	opened []*breaker.OpenError
-	ask    func() error // what the Policy answers about a force of the replicas
 	sent   apply.Metrics
 }
 
