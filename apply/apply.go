@@ -28,11 +28,11 @@ import (
 // next Apply: one request, as long as the other owners stay. The answer shows when they let go;
 // then the whole intent is sent. This needs RecordExchange, or unstructured intents. It has two
 // limits. A field that another process migrates to this manager meanwhile is missing from one
-// write, unless the object is read first: for Steady, MaxShrink, or an intent with Belongs or
+// write, unless the object is read first: for Steady, or an intent with Belongs or
 // MustExist. And if a new owner appears whom the policy rejects, that one request still applies
 // the fields that were applied before.
 //
-// The error is an *IntentError, *ShrinkError, *NotOursError, *ConflictError, *ContendedError,
+// The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError,
 // *UIDMismatchError, *RetryableError, *RefusedError, *lanes.ReentryError, the error of
 // Intent.Before, or that of the context. After a RetryableError or the end of the context the
 // intent may have landed, as the answer may have been lost. After the others nothing of it

@@ -115,13 +115,6 @@ func TestErrorsNameTheObject(t *testing.T) {
 	if !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(err.Error(), "a namespace is needed") {
 		t.Errorf("no namespace: %v", err)
 	}
-	stripped := web("uid-1", "7")
-	stripped.ManagedFields = nil
-	s = newScript(t, []step{{"GET", fail(apierrors.NewForbidden(deployments, "web", nil))}})
-	applier := s.applierOver(s.restConfig(true), apply.Config{MaxShrink: 0.5}, cache{object: stripped})
-	if _, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()}); !errors.Is(err, apply.ErrRefused) {
-		t.Errorf("nobody may look at what is ours: %v", err)
-	}
 }
 
 // TestBelongsIsGivenTheGoType, though the live read is unstructured.

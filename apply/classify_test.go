@@ -156,8 +156,6 @@ func TestErrorTexts(t *testing.T) {
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: own},
 		"ownership conflict on Deployment shop/web (status): m cannot set .a: owned by /; a retry meets the same conflict": &apply.ConflictError{
 			Object: webRef(), Subresource: "status", FieldManager: "m", Conflicts: conflicts[:1]},
-		"intent shrinks too much: m would give up 1 of its 2 fields of Deployment shop/web, above the share of 0.1: .a; complete the intent, or set MayShrink if it is meant": &apply.ShrinkError{
-			Object: webRef(), FieldManager: "m", Owned: 2, Dropped: []fieldowners.Path{fieldowners.MustParsePath(".a")}, Max: 0.1},
 		"Deployment shop/web is refused: an object of that name was there before and is someone else's; delete it, use another name, or set a Belongs that accepts it": &apply.NotOursError{Object: webRef()},
 	} {
 		if got := err.Error(); got != want {

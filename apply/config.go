@@ -3,7 +3,6 @@ package apply
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,16 +37,6 @@ type Config struct {
 	Loops *Loops
 	// Metrics may be nil.
 	Metrics Metrics
-	// Hide reports whether the values of a field are left out of what people read: errors,
-	// events, conditions and logs. nil is HiddenByDefault. Values of Secrets, and values with
-	// env, args or data below them in other kinds than ConfigMap, are hidden even if Hide
-	// returns false. Hide must be safe for concurrent use.
-	Hide func(object ObjectRef, path fieldowners.Path) bool
-	// MaxShrink guards against incomplete intents, the most common accident with Server-Side
-	// Apply: an intent that gives up more than this share (above 0, up to 1) of the fields that
-	// this manager owns of an object is refused with a ShrinkError. What the manager owns is
-	// read from the cache. 0 is no guard.
-	MaxShrink float64
 	// Contract says which fields are this manager's. Before an intent with Belongs is applied,
 	// the manager takes these fields back from the owner that the server makes up after managed
 	// fields were wiped (fieldowners.BeforeFirstApply), and from nobody else. Otherwise fields
@@ -66,9 +55,6 @@ func (c Config) validate() error {
 	if c.LiveReader == nil {
 		errs = append(errs, errors.New("LiveReader: a reader past the cache is needed, such as mgr.GetAPIReader()"))
 	}
-	if c.MaxShrink < 0 || c.MaxShrink > 1 || math.IsNaN(c.MaxShrink) {
-		errs = append(errs, fmt.Errorf("MaxShrink: %v is no share from 0 to 1", c.MaxShrink))
-	}
 	return errors.Join(append(errs, c.Policy.validate())...)
 }
 
@@ -86,7 +72,7 @@ type Applier struct {
 }
 
 // New returns an Applier that writes by c. Reads of c may come from a cache: they serve
-// MustExist, Belongs, MaxShrink and Contract.
+// MustExist, Belongs and Contract.
 func New(c client.Client, config Config) (*Applier, error) {
 	if c == nil {
 		return nil, errors.New("apply: a client is needed")

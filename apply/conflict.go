@@ -31,7 +31,7 @@ type Conflict struct {
 	// an entry is forced if the policy says so, and otherwise rejected.
 	Own bool
 
-	// Hidden reports whether String leaves both values out, see Config.Hide. The values of a
+	// Hidden reports whether String leaves both values out, see IsHidden. The values of a
 	// Secret are not in the Conflict at all.
 	Hidden bool
 
@@ -89,7 +89,7 @@ func (c *call) describeConflicts(err error, live *unstructured.Unstructured, own
 		if path, ok := owned.match(&conflict.Manager, cause.Field); ok {
 			ours, _ := owned.intent.Value(path)
 			theirs, _ := index.Value(path)
-			conflict.setPath(path, ours, theirs, c.config)
+			conflict.setPath(path, ours, theirs)
 		}
 		if c.decideOn(&conflict); !conflict.Decision.valid() {
 			return nil, fmt.Errorf("the policy's function gave %v for %s: no such decision", conflict.Decision, cause.Field)
@@ -133,10 +133,10 @@ func (c *call) decideOn(conflict *Conflict) {
 
 // setPath sets the path and both values of a conflict, and reports whether the values are equal.
 // It sets Hidden if the values must not be shown, and redacts the values of a Secret.
-func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any, config Config) (equal bool) {
+func (c *Conflict) setPath(path fieldowners.Path, ours, theirs any) (equal bool) {
 	c.Path, c.Ours, c.Theirs = path, ours, theirs
 	equal = reflect.DeepEqual(c.Ours, c.Theirs)
-	c.Hidden = config.hides(c.Object, path, c.Ours, c.Theirs)
+	c.Hidden = hides(c.Object, path, c.Ours, c.Theirs)
 	if isSecret(c.Object) {
 		c.Ours, c.Theirs = fieldowners.Hide(c.Ours), fieldowners.Hide(c.Theirs)
 	}

@@ -17,7 +17,7 @@ import (
 type Difference struct {
 	Path         fieldowners.Path
 	Wanted, Live any  // nil if there is none; those of a Secret are left out
-	Hidden       bool // String leaves both values out, see Config.Hide
+	Hidden       bool // String leaves both values out, see IsHidden
 	// By lists who else owns the field. If it is empty, admission or the server itself changed
 	// the value.
 	By []fieldowners.Manager
@@ -58,7 +58,7 @@ func (c *call) differences(sent *encodedIntent, answer *unstructured.Unstructure
 			if content.SameBytes(wanted, live) && gotypes.IsBytes(c.typeOfKind(), path) {
 				continue
 			}
-			difference := Difference{Path: path, Wanted: wanted, Live: live, Hidden: c.config.hides(c.ref, path, wanted, live)}
+			difference := Difference{Path: path, Wanted: wanted, Live: live, Hidden: hides(c.ref, path, wanted, live)}
 			if c.intent.secret() {
 				difference.Wanted, difference.Live = fieldowners.Hide(wanted), fieldowners.Hide(live)
 			}

@@ -164,3 +164,8 @@ func TestSharedAfterARequest(t *testing.T) {
 		}
 	}
 }
+
+func withBrokenEntry(name string, deployment *appsv1.Deployment) *appsv1.Deployment {
+	deployment.ManagedFields = append(deployment.ManagedFields, metav1.ManagedFieldsEntry{Manager: name})
+	return deployment
+}

@@ -53,7 +53,6 @@
 //
 //  1. Names one field manager per reconciler, and lists in an intent every field
 //     that the reconciler wants to own, each time: what is left out is given up.
-//     Config.MaxShrink guards against leaving out by accident.
 //  2. Builds intents with the constructors of apply configurations, never from
 //     typed objects (their zero values claim fields) and never from objects read.
 //  3. Waits for an object whose Outcome is Absent by watching it.

@@ -15,9 +15,6 @@ import (
 var (
 	// ErrInvalidIntent means that the intent was refused before any request.
 	ErrInvalidIntent = errors.New("invalid intent")
-	// ErrShrink means that the intent gives up more of the manager's fields than
-	// Config.MaxShrink allows. Nothing was sent.
-	ErrShrink = errors.New("intent shrinks too much")
 	// ErrConflict means that another manager owns fields that the intent sets differently, and
 	// that the policy rejects the conflict. The apply that met it changed nothing.
 	ErrConflict = errors.New("ownership conflict")
@@ -54,31 +51,6 @@ func (e *IntentError) Error() string {
 
 // Unwrap returns ErrInvalidIntent and the reason.
 func (e *IntentError) Unwrap() []error { return []error{ErrInvalidIntent, e.Err} }
-
-// ShrinkError is ErrShrink with the fields that would be given up.
-type ShrinkError struct {
-	Object       ObjectRef
-	FieldManager string
-	Owned        int                // fields that the manager owns
-	Dropped      []fieldowners.Path // those that the intent does not list
-	Max          float64            // Config.MaxShrink
-}
-
-func (e *ShrinkError) Error() string {
-	const shown = 3
-	var names []string
-	for _, path := range e.Dropped[:min(shown, len(e.Dropped))] {
-		names = append(names, path.String())
-	}
-	if more := len(e.Dropped) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Sprintf("%v: %s would give up %d of its %d fields of %v, above the share of %v: %s; complete the intent, or set MayShrink if it is meant",
-		ErrShrink, e.FieldManager, len(e.Dropped), e.Owned, e.Object, e.Max, strings.Join(names, ", "))
-}
-
-// Unwrap returns ErrShrink.
-func (e *ShrinkError) Unwrap() error { return ErrShrink }
 
 // ConflictError is ErrConflict with every conflict of the judged answer: the rejected ones, and
 // those that would have been settled.

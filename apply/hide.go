@@ -7,11 +7,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// HiddenByDefault reports whether the values of a field are left out of errors, events,
-// conditions and logs if Config.Hide is nil: all in a Secret, and in other kinds what is named
-// env, args or data, with everything below, as credentials are often there. A ConfigMap's
-// values are shown.
-func HiddenByDefault(object ObjectRef, path fieldowners.Path) bool {
+// IsHidden reports whether the values of a field are left out of errors, events, conditions and
+// logs: all in a Secret, and in other kinds what is named env, args or data, with everything
+// below, as credentials are often there. A ConfigMap's values are shown.
+func IsHidden(object ObjectRef, path fieldowners.Path) bool {
 	switch {
 	case isSecret(object):
 		return true
@@ -25,16 +24,11 @@ func isSecret(object ObjectRef) bool { return fieldowners.IsSecret(object.Group,
 
 func isDelicate(name string) bool { return slices.Contains([]string{"env", "args", "data"}, name) }
 
-// hides reports whether values of a field must not be shown: the field is hidden, or a value
-// has a field below it that is hidden by default, even if Config.Hide shows the path. A
-// ConfigMap's values are hidden by Config.Hide alone.
-func (c Config) hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
-	hides := HiddenByDefault
-	if c.Hide != nil {
-		hides = c.Hide
-	}
+// hides reports whether values of a field must not be shown: the field is hidden, or a value has a
+// hidden field below it.
+func hides(object ObjectRef, path fieldowners.Path, values ...any) bool {
 	switch {
-	case isSecret(object), hides(object, path):
+	case IsHidden(object, path):
 		return true
 	case object.Group == "" && object.Kind == "ConfigMap":
 		return false

@@ -9,9 +9,9 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-func TestHiddenByDefaultOfASecret(t *testing.T) {
+func TestIsHiddenOfASecret(t *testing.T) {
 	secret := ObjectRef{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}}
-	if !HiddenByDefault(secret, fieldowners.MustParsePath(".metadata.labels.a")) {
+	if !IsHidden(secret, fieldowners.MustParsePath(".metadata.labels.a")) {
 		t.Error("a Secret's label is shown")
 	}
 }
@@ -20,35 +20,32 @@ func TestHiddenValues(t *testing.T) {
 	kind := func(group, kind string) ObjectRef {
 		return ObjectRef{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}}
 	}
-	deployment, never := kind("apps", "Deployment"), func(ObjectRef, fieldowners.Path) bool { return false }
+	deployment := kind("apps", "Deployment")
 	container := `.spec.template.spec.containers[name="a"]`
 	for _, test := range []struct {
 		reason string
 		object ObjectRef
 		path   string
 		value  any
-		hide   func(ObjectRef, fieldowners.Path) bool
 		want   bool
 	}{
-		{"an image", deployment, container + ".image", "secret", nil, false},
-		{"a variable", deployment, container + `.env[name="P"].value`, "secret", nil, true},
-		{"arguments", deployment, container + ".args", []any{"secret"}, nil, true},
-		{"data of any kind", kind("example.com", "Vault"), ".spec.data.password", "secret", nil, true},
-		{"a list owned as a whole, with variables below", kind("example.com", "Job"), ".spec.containers", []any{map[string]any{"env": "secret"}}, nil, true},
-		{"a label that is called so", kind("example.com", "Job"), `.metadata.labels["database"]`, "secret", nil, false},
-		{"a ConfigMap", kind("", "ConfigMap"), ".data.k", "secret", nil, false},
-		{"a ConfigMap's values, whatever their names", kind("", "ConfigMap"), ".data", map[string]any{"env": "secret"}, never, false},
-		{"values of another kind of the same group", kind("", "Pod"), ".spec.containers", []any{map[string]any{"env": "secret"}}, never, true},
-		{"another group's values", kind("example.com", "ConfigMap"), ".spec.containers", []any{map[string]any{"env": "secret"}}, never, true},
-		{"a map of nothing delicate", kind("", "Pod"), ".spec.list", []any{map[string]any{"image": "secret"}}, never, false},
-		{"data of the core group", kind("", "Pod"), ".spec.data", "secret", nil, true},
-		{"another group's ConfigMap", kind("example.com", "ConfigMap"), ".data.k", "secret", nil, true},
-		{"a Secret", kind("", "Secret"), ".metadata.labels.a", "secret", nil, true},
-		{"a hook that shows", deployment, container + ".args", []any{"secret"}, never, false},
-		{"a Secret, whatever the hook says", kind("", "Secret"), ".data.k", "secret", never, true},
+		{"an image", deployment, container + ".image", "secret", false},
+		{"a variable", deployment, container + `.env[name="P"].value`, "secret", true},
+		{"arguments", deployment, container + ".args", []any{"secret"}, true},
+		{"data of any kind", kind("example.com", "Vault"), ".spec.data.password", "secret", true},
+		{"a list owned as a whole, with variables below", kind("example.com", "Job"), ".spec.containers", []any{map[string]any{"env": "secret"}}, true},
+		{"a label that is called so", kind("example.com", "Job"), `.metadata.labels["database"]`, "secret", false},
+		{"a ConfigMap", kind("", "ConfigMap"), ".data.k", "secret", false},
+		{"a ConfigMap's values, whatever their names", kind("", "ConfigMap"), ".data", map[string]any{"env": "secret"}, false},
+		{"values of another kind of the same group", kind("", "Pod"), ".spec.containers", []any{map[string]any{"env": "secret"}}, true},
+		{"another group's values", kind("example.com", "ConfigMap"), ".spec.containers", []any{map[string]any{"env": "secret"}}, true},
+		{"a map of nothing delicate", kind("", "Pod"), ".spec.list", []any{map[string]any{"image": "secret"}}, false},
+		{"data of the core group", kind("", "Pod"), ".spec.data", "secret", true},
+		{"another group's ConfigMap", kind("example.com", "ConfigMap"), ".data.k", "secret", true},
+		{"a Secret", kind("", "Secret"), ".metadata.labels.a", "secret", true},
 	} {
 		path := fieldowners.MustParsePath(test.path)
-		hidden := Config{Hide: test.hide}.hides(test.object, path, test.value)
+		hidden := hides(test.object, path, test.value)
 		conflict := Conflict{Object: test.object, Path: path, Ours: test.value, Theirs: test.value, Hidden: hidden}
 		difference := Difference{Path: path, Wanted: test.value, Live: test.value, Hidden: hidden}
 		for _, text := range []string{conflict.String(), difference.String()} {

@@ -74,9 +74,6 @@ type Intent struct {
 	// check whether the object may be taken. Apply goes on with the context that Before
 	// returns, or ends with its error. Plan does not call it.
 	Before func(ctx context.Context) (context.Context, error)
-
-	// MayShrink lets this intent give up more fields than Config.MaxShrink allows.
-	MayShrink bool
 }
 
 // encodedIntent is an intent as it is sent and compared.

@@ -28,7 +28,7 @@ type Loop struct {
 }
 
 // LoopField is a field that the last apply of a Loop changed. Values that must not be shown, see
-// Config.Hide, are replaced by fieldowners.Hidden.
+// IsHidden, are replaced by fieldowners.Hidden.
 type LoopField struct {
 	fieldowners.Change
 
@@ -196,7 +196,7 @@ func (c *call) loopOf(landed *answer) *Loop {
 }
 
 func (c *call) loopField(change fieldowners.Change, held fieldowners.Ownership) LoopField {
-	if c.config.hides(c.ref, change.Path, change.Before, change.After) {
+	if hides(c.ref, change.Path, change.Before, change.After) {
 		change.Before, change.After = fieldowners.Hide(change.Before), fieldowners.Hide(change.After)
 	}
 	return LoopField{Change: change, Owners: held.OwnersOf(change.Path)}

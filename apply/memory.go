@@ -99,7 +99,7 @@ func (c *call) recall() (known remembered, ok bool) {
 // migrated it to us. (What this Applier migrated itself is forgotten by Wrote.)
 //
 // Without a read this is not known: an intent without MustExist and Belongs, of an applier
-// without Steady and MaxShrink, is sent as it was left, and its answer shows that the field is
+// without Steady, is sent as it was left, and its answer shows that the field is
 // gone. A read would cost each of these applies a request.
 func (c *call) ownsRelinquished(object client.Object, made []concession) bool {
 	for _, entry := range readable(object.GetManagedFields()) {
@@ -236,7 +236,7 @@ func (c *call) heldAgainst(made concession, before concessions, owners []fieldow
 		conflict := Conflict{Object: c.intent.ref.as(object), Manager: owner, ServerPath: made.conflict.ServerPath}
 		ours, _ := made.conflict.Path.Value(c.intent.object)
 		theirs, _ := made.conflict.Path.Value(object.Object)
-		if equal := conflict.setPath(made.conflict.Path, ours, theirs, c.config); equal {
+		if equal := conflict.setPath(made.conflict.Path, ours, theirs); equal {
 			return nil
 		}
 		c.decideOn(&conflict)

@@ -55,8 +55,6 @@ func ResultOf(err error) string {
 		return "Success"
 	case errors.Is(err, ErrInvalidIntent):
 		return "InvalidIntent"
-	case errors.Is(err, ErrShrink):
-		return "Shrink"
 	case errors.Is(err, ErrConflict):
 		return "Conflict"
 	case errors.Is(err, ErrContended):

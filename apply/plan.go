@@ -21,7 +21,7 @@ type Plan struct {
 	// Action is what Apply would do, and "" if Apply would be refused. Unlike that of an
 	// Outcome it is exact: Configured means that a value or an owner would change.
 	Action Action
-	// Refused is the *ConflictError, *ShrinkError or *NotOursError that Apply would return.
+	// Refused is the *ConflictError or *NotOursError that Apply would return.
 	Refused error
 
 	// TakenBack lists fields that Apply would take back first, see Config.Contract. No dry run
@@ -54,13 +54,13 @@ type Dropped struct {
 func (d Dropped) String() string { return d.Path.String() + ": " + d.fate() }
 
 // Plan returns what an Apply of the intent would do, and writes nothing: it does what Apply
-// does, with the policy, MaxShrink and pins, but each write is a dry run of the server
+// does, with the policy and pins, but each write is a dry run of the server
 // (dryRun=All, including admission), whose answer is compared with the object. The plan holds
 // for the resourceVersion in Plan.Object: other managers may write before an Apply. The client
 // has to honour dry runs: the fake client of controller-runtime 0.25 ignores them when it
 // applies, and writes.
 //
-// If the policy, Config.MaxShrink or Intent.Belongs would refuse the Apply, that is no error,
+// If the policy or Intent.Belongs would refuse the Apply, that is no error,
 // but in Plan.Refused. If Apply would take fields back first, the plan has only these: see
 // Plan.TakenBack. The answer to an intent with a Body has no managed fields: owners are left
 // out of its plan, and Unchanged is about values only.
@@ -164,7 +164,7 @@ func (c *call) newPlan(before *unstructured.Unstructured) Plan {
 
 // planWithout returns the Plan of an Apply of which nothing would land.
 func (c *call) planWithout(before *unstructured.Unstructured, action Action, err error) (Plan, error) {
-	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrShrink) && !errors.Is(err, ErrNotOurs) {
+	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotOurs) {
 		return Plan{}, err
 	}
 	plan := c.newPlan(before)

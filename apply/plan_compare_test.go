@@ -144,9 +144,4 @@ func TestPlanWithoutAnObject(t *testing.T) {
 	if err != nil || plan.Action != apply.Absent || plan.Object.UID != "" {
 		t.Errorf("%+v, %v; want none to apply to", plan, err)
 	}
-	s = newScript(t, []step{{"GET", ok(ofOurs("apps/v1"))}, {"GET", ok(ofOurs("apps/v1"))}})
-	plan, err = s.planner(apply.Config{MaxShrink: 0.1}, true).Plan(t.Context(), apply.Intent{Config: threeReplicas()})
-	if err != nil || plan.Action != "" || apply.ResultOf(plan.Refused) != "Shrink" {
-		t.Errorf("%+v, %v; want it refused", plan, err)
-	}
 }

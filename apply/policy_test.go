@@ -2,7 +2,6 @@ package apply
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"testing"
 
@@ -135,8 +134,6 @@ func TestNewRefuses(t *testing.T) {
 		"long name":        {with(func(c *Config) { c.FieldManager = strings.Repeat("m", 129) }), []string{"FieldManager"}},
 		"unprintable name": {with(func(c *Config) { c.FieldManager = "a\nb" }), []string{"FieldManager"}},
 		"no live reader":   {with(func(c *Config) { c.LiveReader = nil }), []string{"LiveReader"}},
-		"share above one":  {with(func(c *Config) { c.MaxShrink = 1.5 }), []string{"MaxShrink: 1.5 is no share"}},
-		"no share":         {with(func(c *Config) { c.MaxShrink = math.NaN() }), []string{"MaxShrink: NaN is no share"}},
 		"decision":         {policy(OnConflict(7)), []string{"unknown decision 7 for every field"}},
 		"decision of rule": {policy(Policy{}.At(".spec", -1)), []string{"unknown decision -1 for .spec"}},
 		"empty path":       {policy(Policy{}.At("", Force)), []string{"empty path"}},
@@ -150,7 +147,6 @@ func TestNewRefuses(t *testing.T) {
 		"never, no path, and a rule of a manager": {policy(Policy{}.When(Match{Manager: "m"}, Force).Never("spec")), []string{`path "spec": at offset 0`}},
 		"a kind by value":                         {policy(OnConflict(Force).For(structConfig{})), []string{"structConfig is no typed apply configuration"}},
 		"never, a rule":                           {policy(Policy{}.At(".spec", Force).Never(".spec")), []string{"a rule for .spec, which is not for a policy to decide"}},
-		"negative share":                          {with(func(c *Config) { c.MaxShrink = -0.5 }), []string{"MaxShrink: -0.5 is no share"}},
 		"operation twice": {policy(Policy{}.When(Match{Operation: "Update"}, Force).When(Match{Operation: "Update"}, Share)),
 			[]string{"every field of */Update is given twice"}},
 		"broken, for a kind":  {policy(OnConflict(7).For(appsv1ac.Deployment("", ""))), []string{"unknown decision 7"}},
@@ -184,7 +180,6 @@ func TestNewRefuses(t *testing.T) {
 		t.Errorf("%v is no PathError", err)
 	}
 	for _, config := range []Config{
-		with(func(c *Config) { c.MaxShrink = 1 }),
 		policy(OnConflict(Force).When(Match{Operation: "Apply"}, Force).When(Match{Operation: "Update"}, Force)),
 		policy(OnConflict(Force).When(Match{Manager: "a"}, Force).When(Match{Manager: "b"}, Force)),
 		policy(OnConflict(Force).At(".spec", Force).Never(".status")),

@@ -59,17 +59,6 @@ func TestScaleGivesWay(t *testing.T) {
 	}
 }
 
-// TestScaleDoesNotShrink: what an earlier Scale set is no loss that Config.MaxShrink guards.
-func TestScaleDoesNotShrink(t *testing.T) {
-	cached := web("uid-1", "7")
-	cached.ManagedFields = append(cached.ManagedFields, entry(manager, "Apply", "scale", `{"f:spec":{"f:paused":{}}}`))
-	s := newScript(t, []step{{"PATCH", at("/scale", ok(scaleOf("uid-1", "8")))}})
-	applier := s.applierOver(s.restConfig(true), apply.Config{MaxShrink: 0.1}, cache{object: cached})
-	if _, err := applier.Apply(t.Context(), scaleIntent()); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestMemoryOfASharedStatus: who shares a field through a subresource is no owner to whom the
 // intent gives way.
 func TestMemoryOfASharedStatus(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +19,6 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"coapply.dev/apply"
-	"coapply.dev/fieldowners"
 )
 
 const (
@@ -131,15 +129,4 @@ func applySecret(ctx context.Context, applier *apply.Applier) (string, error) {
 		text += fmt.Sprintf("%+v", answer.ErrStatus)
 	}
 	return text, err
-}
-
-// TestHiddenConflict: what Config.Hide names is in no text of a conflict.
-func TestHiddenConflict(t *testing.T) {
-	s := newScript(t, []step{{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}})
-	config := apply.Config{Hide: func(_ apply.ObjectRef, path fieldowners.Path) bool { return path.String() == ".spec.replicas" }}
-	outcome, _ := s.applierOver(s.restConfig(true), config, nil).Apply(t.Context(), apply.Intent{Config: threeReplicas()})
-	want := []string{"Reject .spec.replicas to (hidden): owned by hpa/Update[scale] with (hidden)"}
-	if diff := cmp.Diff(want, texts(outcome.Conflicts)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }

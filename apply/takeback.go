@@ -55,11 +55,6 @@ func (c *call) takeBackOnce(ctx context.Context) (mended bool, _ error) {
 	if len(lost) == 0 {
 		return true, nil
 	}
-	if c.config.MaxShrink > 0 && !c.intent.MayShrink {
-		if err := c.guardTakingBack(live); err != nil {
-			return false, err
-		}
-	}
 	taken, err := c.move(ctx, lost, live)
 	switch {
 	case err != nil:

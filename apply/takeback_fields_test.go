@@ -27,7 +27,6 @@ func TestTakeBackWhich(t *testing.T) {
 		lost   string // fields of the made-up owner's
 		claims []string
 		intent apply.Intent
-		max    float64
 		want   []string // managed fields that are stored; nil: nothing is taken back
 		taken  string   // what the outcome names
 		err    error
@@ -38,16 +37,6 @@ func TestTakeBackWhich(t *testing.T) {
 		},
 		"what the intent gives up, too": {
 			lost: both, claims: []string{".spec"}, taken: ".spec.paused .spec.replicas", want: []string{`coapply-test/Apply ` + both, kubectls},
-		},
-		"as much as may be given up": {
-			lost: both, claims: []string{".spec"}, taken: ".spec.paused .spec.replicas", max: 0.5, want: []string{`coapply-test/Apply ` + both, kubectls},
-		},
-		"more than may be given up": {
-			lost: both, claims: []string{".spec"}, max: 0.4, err: apply.ErrShrink,
-		},
-		"more, and it is meant": {
-			lost: both, claims: []string{".spec"}, max: 0.4, intent: apply.Intent{MayShrink: true}, taken: ".spec.paused .spec.replicas",
-			want: []string{`coapply-test/Apply ` + both, kubectls},
 		},
 		"of everybody's labels those that are wanted": {
 			lost: labels, claims: []string{".metadata.labels"}, intent: apply.Intent{Config: labelled}, taken: ".metadata.labels.born",
@@ -64,7 +53,7 @@ func TestTakeBackWhich(t *testing.T) {
 				steps = steps[:1]
 			}
 			s := newScript(t, steps)
-			a := s.applierOver(s.restConfig(true), apply.Config{Contract: claims(c.claims...), MaxShrink: c.max}, cache{object: ownersMadeUp("7", c.lost)})
+			a := s.applierOver(s.restConfig(true), apply.Config{Contract: claims(c.claims...)}, cache{object: ownersMadeUp("7", c.lost)})
 			if c.intent.Belongs = isBornOurs; c.intent.Config == nil {
 				c.intent.Config = threeReplicas()
 			}
@@ -141,16 +130,6 @@ func TestTakeBackCounts(t *testing.T) {
 	outcome, err := a.Apply(t.Context(), apply.Intent{Config: threeReplicas(), Belongs: isBornOurs})
 	if !errors.Is(err, apply.ErrUIDMismatch) || outcome.Requests != 2 || outcome.Attempts != 1 {
 		t.Errorf("%+v, %v; want two requests, one attempt", outcome, err)
-	}
-}
-
-// TestTakeBackOfUnreadable: MaxShrink does not let pass what it cannot judge.
-func TestTakeBackOfUnreadable(t *testing.T) {
-	s := newScript(t, []step{{"GET", ok(withBrokenEntry(manager, wiped("7")))}})
-	a := s.applierOver(s.restConfig(true), apply.Config{Contract: claims(".spec.replicas"), MaxShrink: 0.5}, cache{object: wiped("7")})
-	_, err := a.Apply(t.Context(), apply.Intent{Config: threeReplicas(), Belongs: isBornOurs})
-	if !errors.Is(err, apply.ErrRefused) || !strings.Contains(err.Error(), "managedFields[2]") {
-		t.Error(err)
 	}
 }
 

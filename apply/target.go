@@ -52,10 +52,9 @@ func (c *call) pinnedRef() ObjectRef {
 	return ref
 }
 
-// aim does what depends on the object in the cache: MustExist, Belongs, MaxShrink and Contract.
+// aim does what depends on the object in the cache: MustExist, Belongs and Contract.
 func (c *call) aim(ctx context.Context) error {
-	guarded := c.config.MaxShrink > 0 && !c.intent.MayShrink
-	if !c.intent.MustExist && !guarded && !c.fromBirth() {
+	if !c.intent.MustExist && !c.fromBirth() {
 		return nil
 	}
 	requests := c.exchange.Requests()
@@ -71,9 +70,6 @@ func (c *call) aim(ctx context.Context) error {
 	}
 	if c.intent.MustExist && err == nil {
 		err = c.pinTo(cached)
-	}
-	if guarded && err == nil {
-		err = c.guardShrinking(ctx, cached)
 	}
 	if err == nil && c.hasContract(c.intent.Intent) && c.takes(c.intent.Intent, cached) && (len(cached.GetManagedFields()) == 0 || len(c.lost(cached)) > 0) {
 		_, err = c.takeBack(ctx)

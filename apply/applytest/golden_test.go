@@ -27,7 +27,7 @@ var updateFlag = flag.Bool("update", false, "write the golden files")
 func intents() []apply.Intent {
 	return []apply.Intent{
 		{Config: corev1ac.ConfigMap("settings", "shop").WithData(map[string]string{"b": "two\nlines\n", "a": "1"})},
-		{Config: threeReplicas(), MustExist: true, MayShrink: true},
+		{Config: threeReplicas(), MustExist: true},
 		{Config: client.ApplyConfigurationFromUnstructured(unstructuredWeb())},
 		{Config: appsv1ac.Deployment("web", "shop"), Subresource: "scale", MustExist: true,
 			Body: autoscalingv1ac.Scale().WithName("web").WithNamespace("shop").WithSpec(autoscalingv1ac.ScaleSpec().WithReplicas(2))},

@@ -73,7 +73,6 @@ func newApplier(shop cluster.Cluster) (*apply.Applier, error) {
 		FieldManager: "example-workload",
 		LiveReader:   shop.GetAPIReader(),
 		Steady:       steady, // Unchanged in a new process too, which has seen no answer yet
-		MaxShrink:    0.5,    // the guard of step 5
 	})
 }
 
@@ -107,7 +106,6 @@ func goOver(ctx context.Context, applier *apply.Applier, intent apply.Intent) er
 	if err != nil {
 		return err // call goOver again: what has moved by then does not move twice
 	}
-	intent.MayShrink = true // to see past the guard what would go
 	plan, err := applier.Plan(ctx, intent)
 	if err == nil {
 		err = errors.Join(plan.Refused, notClean(plan))
@@ -139,7 +137,6 @@ func notClean(plan apply.Plan) error {
 }
 
 func firstApply(ctx context.Context, applier *apply.Applier, intent apply.Intent) error {
-	intent.MayShrink = true
 	outcome, err := applier.Apply(ctx, intent)
 	fmt.Println(outcome.Action)
 	return err

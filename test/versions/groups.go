@@ -6,7 +6,7 @@ var groups = []group{
 	{name: "facts", pkg: "./test/integration/apply", tests: "FactsOf.*|Injected.*"},
 	{name: "decisions", pkg: "./test/integration/apply", tests: "Decisions.*|Stories|NothingIsLeftOfTheIntent|" +
 		"TwoItemsWithOneKeyInCommon|GivingWay.*|RememberingWhenTheIntentChanges|WhatWasLeftIsNoLongerValid|" +
-		"OurValueOverTheirMapIsNoConflict|MembersOfASetAreNeverInDispute|TwoFieldsOfOneName|ShrinkGuard.*|SteadyState|" +
+		"OurValueOverTheirMapIsNoConflict|MembersOfASetAreNeverInDispute|TwoFieldsOfOneName|SteadyState|" +
 		"FieldIsOursWhenTheOtherLetsGo|WrongIntents|SubresourceOfAnAbsentObject|WrongPolicies|ServerRefusals"},
 	{name: "transfers", pkg: "./test/integration/ownership", tests: ".*"},
 	{name: "steady state", pkg: "./test/integration/steady", tests: ".*"},

@@ -217,7 +217,7 @@ func TestFactsOfConfigurations(t *testing.T) {
 	f := newFacts(t)
 	f.applied("them", "a", map[string]string{"theirs": "v"})
 	config := f.configMap("a", map[string]string{"ours": "v"})
-	us, err := apply.New(f.c, apply.Config{FieldManager: "us", LiveReader: f.c, MaxShrink: 0.5})
+	us, err := apply.New(f.c, apply.Config{FieldManager: "us", LiveReader: f.c})
 	f.must(err)
 	for range 2 {
 		kit.MustApply(t, us, apply.Intent{Config: config})
@@ -236,9 +236,6 @@ func TestFactsOfConfigurations(t *testing.T) {
 	extracted, err := corev1ac.ExtractConfigMap(stripped, "us")
 	if err != nil || len(extracted.Data) > 0 {
 		t.Fatalf("extracted %v, %v; want nothing and no error", extracted.Data, err)
-	}
-	if _, err := us.Apply(t.Context(), apply.Intent{Config: extracted}); !errors.Is(err, apply.ErrShrink) {
-		t.Errorf("it would give up everything: %v, want the guard", err)
 	}
 }
 

@@ -15,7 +15,6 @@ type planCase struct {
 	scaled  []apply.Intent // by "scaler"
 	before  []apply.Intent // by "us"
 	policy  apply.Policy
-	shrink  float64
 	intent  apply.Intent
 	want    apply.Action
 	refused error
@@ -73,8 +72,6 @@ func planCases(namespace string) map[string]planCase {
 		"rejected": {reason: "no error: it is what would happen", exists: []apply.Intent{object("rejected")}, scaled: []apply.Intent{labelled("rejected", 5)},
 			intent: count("rejected", 3), refused: apply.ErrConflict,
 			says: []string{"would be refused", "Reject .spec.replicas to 3, owned by scaler/Apply with 5"}},
-		"shrinking": {reason: "the guard", exists: []apply.Intent{object("shrinking")}, before: []apply.Intent{labelled("shrinking", 3, "l", "m")},
-			shrink: 0.5, intent: labelled("shrinking", 3), refused: apply.ErrShrink, says: []string{"would be refused", "would give up 2 of its 3"}},
 		"status": {reason: "a subresource", exists: []apply.Intent{object("status")}, before: []apply.Intent{status("status", 1)}, intent: status("status", 2),
 			want: apply.Configured, says: []string{"(status): would be configured", ".status.replicas: 1 -> 2"}},
 		"scale": {reason: "a kind of its own", exists: []apply.Intent{object("scale")}, scaled: []apply.Intent{labelled("scale", 5)},

@@ -66,7 +66,7 @@ func TestPlanTellsWhatApplyDoes(t *testing.T) {
 			kit.MustApply(t, kit.NewApplier(t, c, "owner", apply.Policy{}), test.exists...)
 			kit.MustApply(t, kit.NewApplier(t, c, "scaler", apply.Policy{}), test.scaled...)
 			kit.MustApply(t, kit.NewApplier(t, c, "us", apply.Policy{}), test.before...)
-			us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Policy: test.policy, MaxShrink: test.shrink})
+			us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Policy: test.policy})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -81,35 +81,6 @@ func TestTakeBackOfWhatGaveWay(t *testing.T) {
 	}
 }
 
-// TestTakeBackOfTooMuch: an incomplete intent is refused after a wipe as before it.
-func TestTakeBackOfTooMuch(t *testing.T) {
-	c := kit.NewClient(t, kit.Server(t))
-	namespace := kit.NewNamespace(t, c)
-	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, MaxShrink: 0.5, Contract: apply.Contract{{Manager: "us", Kind: schema.GroupKind{Kind: "ConfigMap"}, Applies: []string{".data"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := map[string]string{}
-	for i := range 10 {
-		data[fmt.Sprint("k", i)] = "x"
-	}
-	if _, err := us.Apply(t.Context(), apply.Intent{Config: corev1ac.ConfigMap("a", namespace).WithData(data), Belongs: kit.BelongsAlways}); err != nil {
-		t.Fatal(err)
-	}
-	less := apply.Intent{Config: corev1ac.ConfigMap("a", namespace).WithData(map[string]string{"k0": "x"}), Belongs: kit.BelongsAlways}
-	_, err = us.Apply(t.Context(), less)
-	t.Logf("before the wipe: %v", err)
-	live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
-	wipeFields(t, c, live)
-	_, err = us.Apply(t.Context(), less)
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {
-		t.Fatal(err)
-	}
-	if shrink := (*apply.ShrinkError)(nil); !errors.As(err, &shrink) {
-		t.Errorf("after the wipe: %v; data %v", err, live.Data)
-	}
-}
-
 // TestTakeBackBesideAForgedEntry: where nothing can be taken back, what does not conflict is
 // applied all the same.
 func TestTakeBackBesideAForgedEntry(t *testing.T) {

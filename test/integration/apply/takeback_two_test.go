@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -79,7 +78,7 @@ func TestPlanOfTakingBack(t *testing.T) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { watched.next = next; return watched })
 	c := kit.NewClient(t, config)
 	namespace := kit.NewNamespace(t, c)
-	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, MaxShrink: 0.5, Contract: apply.Contract{{Manager: "us", Kind: schema.GroupKind{Kind: "ConfigMap"}, Applies: []string{".data"}}}})
+	us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Contract: apply.Contract{{Manager: "us", Kind: schema.GroupKind{Kind: "ConfigMap"}, Applies: []string{".data"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +90,7 @@ func TestPlanOfTakingBack(t *testing.T) {
 	}
 	live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
 	other := kit.NewApplier(t, c, "other", apply.Policy{})
-	wanted, tooLittle := intent(map[string]string{"a": "2", "b": "1"}), intent(map[string]string{"a": "2"})
+	wanted := intent(map[string]string{"a": "2", "b": "1"})
 	for _, made := range []bool{false, true} { // whether the server has made up the owner already
 		wipeFields(t, c, live)
 		if made {
@@ -106,10 +105,6 @@ func TestPlanOfTakingBack(t *testing.T) {
 		}
 		if len(plan.Conflicts)+len(plan.Changes)+len(plan.Taken) > 0 || !strings.Contains(plan.String(), ".data.a from before-first-apply") {
 			t.Errorf("made up: %v:\n%v", made, plan)
-		}
-		var shrinks *apply.ShrinkError
-		if plan, err := us.Plan(t.Context(), tooLittle); err != nil || !errors.As(plan.Refused, &shrinks) {
-			t.Errorf("made up: %v: an incomplete intent: %+v, %v", made, plan, err)
 		}
 		watched.watch(false)
 	}

@@ -22,15 +22,13 @@ func TestMigratedWhatGaveWay(t *testing.T) {
 	plain := kit.NewClient(t, kit.RecordedConfig(t))
 	namespace := kit.NewNamespace(t, plain)
 	for name, test := range map[string]struct {
-		intent    apply.Intent
-		maxShrink float64
-		itself    bool // migrates
+		intent apply.Intent
+		itself bool // migrates
 	}{
-		"itself":                                  {itself: true},
-		"another process, what belongs":           {intent: apply.Intent{Belongs: kit.BelongsAlways}},
-		"another process, what must exist":        {intent: apply.Intent{MustExist: true}},
-		"another process, what may not shrink":    {maxShrink: 0.9},
-		"itself, what belongs and may not shrink": {intent: apply.Intent{Belongs: kit.BelongsAlways}, maxShrink: 0.9, itself: true},
+		"itself":                           {itself: true},
+		"another process, what belongs":    {intent: apply.Intent{Belongs: kit.BelongsAlways}},
+		"another process, what must exist": {intent: apply.Intent{MustExist: true}},
+		"itself, what belongs":             {intent: apply.Intent{Belongs: kit.BelongsAlways}, itself: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := strings.NewReplacer(" ", "-", ",", "").Replace(name)
@@ -46,7 +44,7 @@ func TestMigratedWhatGaveWay(t *testing.T) {
 					return err
 				}})
 			newUs := func() *apply.Applier {
-				us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Policy: apply.OnConflict(apply.Relinquish), MaxShrink: test.maxShrink})
+				us, err := apply.New(c, apply.Config{FieldManager: "us", LiveReader: c, Policy: apply.OnConflict(apply.Relinquish)})
 				if err != nil {
 					t.Fatal(err)
 				}

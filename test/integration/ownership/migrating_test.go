@@ -83,7 +83,7 @@ func (m *migration) must(err error) {
 
 func (m *migration) applier(policy apply.Policy) *apply.Applier {
 	m.Helper()
-	applier, err := apply.New(m.c, apply.Config{FieldManager: "shop", LiveReader: m.c, Policy: policy, MaxShrink: 0.5})
+	applier, err := apply.New(m.c, apply.Config{FieldManager: "shop", LiveReader: m.c, Policy: policy})
 	m.must(err)
 	return applier
 }
@@ -156,12 +156,6 @@ func TestMigrating(t *testing.T) {
 		t.Errorf("replicas are owned by %s", owners)
 	}
 	intent := apply.Intent{Config: m.emit("v1")}
-	m.step("guarded apply", func() {
-		if _, err := applier.Apply(t.Context(), intent); !errors.Is(err, apply.ErrShrink) {
-			t.Errorf("%v; the defaults that a PUT owns are more than half of it", err)
-		}
-	})
-	intent.MayShrink = true
 	plan, err = applier.Plan(t.Context(), intent)
 	if err != nil || len(plan.Changes) != 1 || plan.Changes[0].String() != `.metadata.labels.tier: removed "front"` || len(plan.Dropped) < 10 {
 		t.Errorf("%v, %v; the plan is to tell what goes", plan, err)
@@ -198,7 +192,7 @@ func TestMigrateAfterTheFirstApply(t *testing.T) {
 	m := newMigration(t)
 	m.old("v1")
 	applier := m.applier(apply.Policy{})
-	intent := apply.Intent{Config: m.emit("v1"), MayShrink: true}
+	intent := apply.Intent{Config: m.emit("v1")}
 	m.step("first apply", m.apply(applier, intent))
 	m.step("migrate", func() { m.migrate(applier, ownership.From{Manager: "manager", Paths: emitted}) })
 	m.step("next apply", m.apply(applier, intent), `.metadata.labels.tier: removed "front"`)
@@ -216,7 +210,7 @@ func TestMigrateTakesWhatANameHoldsForOthers(t *testing.T) {
 	if owners := m.owners(".spec.replicas") + m.owners(`.metadata.annotations["example.com/backup"]`); owners != "manager/Updatemanager/Update" {
 		t.Errorf("after undo the fields are owned by %s", owners)
 	}
-	intent := apply.Intent{Config: m.emit("v1"), MayShrink: true}
+	intent := apply.Intent{Config: m.emit("v1")}
 	m.step("apply after undo", m.apply(applier, intent))
 	m.migrate(applier, ownership.From{Manager: "manager"})
 	m.step("apply after taking everything", m.apply(applier, intent),
@@ -230,7 +224,7 @@ func TestReplicasLeftOut(t *testing.T) {
 	without := func(m *migration) apply.Intent {
 		config := m.emit("v1")
 		config.Spec.Replicas = nil
-		return apply.Intent{Config: config, MayShrink: true}
+		return apply.Intent{Config: config}
 	}
 	scaled := func(m *migration) {
 		object := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: m.ref.Namespace, Name: m.ref.Name}}
@@ -256,7 +250,7 @@ func TestReplicasLeftOut(t *testing.T) {
 		m.old("v1")
 		applier := m.applier(apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Relinquish))
 		m.migrate(applier, ownership.From{Manager: "manager", Paths: emitted})
-		m.step("first apply", m.apply(applier, apply.Intent{Config: m.emit("v1"), MayShrink: true}), `.metadata.labels.tier: removed "front"`)
+		m.step("first apply", m.apply(applier, apply.Intent{Config: m.emit("v1")}), `.metadata.labels.tier: removed "front"`)
 		scaled(m)
 		m.step("apply against the autoscaler", m.apply(applier, apply.Intent{Config: m.emit("v1")}))
 		if owners := m.owners(".spec.replicas"); owners != "hpa/Update[scale]" {
@@ -270,7 +264,7 @@ func TestOldAndNewVersionSideBySide(t *testing.T) {
 	m.old("v1")
 	applier := m.applier(apply.Policy{})
 	m.migrate(applier, ownership.From{Manager: "manager", Paths: emitted})
-	kit.MustApply(t, applier, apply.Intent{Config: m.emit("v1"), MayShrink: true})
+	kit.MustApply(t, applier, apply.Intent{Config: m.emit("v1")})
 	m.step("the old version takes back without a word", func() { m.old("v0") },
 		`.metadata.labels.tier: added "front"`, `.spec.template.spec.containers[name="web"].image: "v1" -> "v0"`)
 	_, err := applier.Apply(t.Context(), apply.Intent{Config: m.emit("v1")})

@@ -139,7 +139,7 @@ func TestMigratingWithoutManagedFields(t *testing.T) {
 	applier := m.applier(apply.OnConflict(apply.Reject).When(apply.Match{Manager: "before-first-apply"}, apply.Force))
 	m.step("the rule", m.apply(applier, apply.Intent{Config: m.emit("v2")}), `.spec.template.spec.containers[name="web"].image: "v1" -> "v2"`)
 	m.migrate(applier, ownership.From{Manager: "before-first-apply", Paths: []string{".metadata.labels"}})
-	m.step("next apply", m.apply(applier, apply.Intent{Config: m.emit("v2"), MayShrink: true}), `.metadata.labels.tier: removed "front"`)
+	m.step("next apply", m.apply(applier, apply.Intent{Config: m.emit("v2")}), `.metadata.labels.tier: removed "front"`)
 }
 
 // TestLastFieldOfAContainer is the 422 that custom resources answer when the last
