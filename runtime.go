@@ -9,11 +9,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -203,15 +201,10 @@ func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 		LiveReader:   rt.mgr.GetAPIReader(),
 		FieldManager: fieldManager,
 		Lanes:        rt.lanes,
-		Backoff:      patience,
 		Schemas:      rt.steady.Schemas,
 		Metrics:      rt.metrics,
 	}
 }
-
-// patience is the backoff of Updaters. Where several processes write a status at once, the five
-// attempts of update.DefaultRetry, 10 ms apart, run out on a busy server.
-var patience = wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 1}
 
 // rememberedLooks is the number of objects for which it is remembered that their managed fields
 // are not stripped.

@@ -46,13 +46,13 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestZeroBackoffIsDefaultRetry(t *testing.T) {
+func TestZeroBackoffIsDefault(t *testing.T) {
 	s := newServer(pod())
-	for range 9 {
+	for range 12 {
 		s.puts = append(s.puts, with(staleWrite()))
 	}
 	result, err := update.Do(t.Context(), s.updaterWith(t, wait.Backoff{}), cached(t, s, pod()), label)
-	if err == nil || result.Attempts != update.DefaultRetry.Steps {
+	if err == nil || result.Attempts != update.Default.Steps {
 		t.Errorf("%d attempts, %v", result.Attempts, err)
 	}
 }

@@ -2,10 +2,8 @@
 // finalizers and a status that one writer replaces field by field:
 // get-modify-update with RetryOnConflict.
 //
-// RetryOnConflict and OnError are client-go's util/retry with a context. They distinguish a
-// stale write (the resourceVersion has changed: reading again heals it) from an ownership
-// conflict (another field manager owns the field: no retry heals it). Do, Status,
-// EnsureFinalizer and RemoveFinalizer build on them.
+// Only a stale write is retried: the resourceVersion has changed, and a new read solves that. An
+// ownership conflict, which is also HTTP 409, is not retried: another field manager owns the field.
 //
 // # Contract of the four verbs
 //

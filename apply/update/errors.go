@@ -35,7 +35,7 @@ var (
 
 // ExhaustedError is ErrExhausted with the number of attempts and the last error.
 type ExhaustedError struct {
-	Object   apply.ObjectRef // zero from RetryOnConflict and OnError, which know of no object
+	Object   apply.ObjectRef
 	Attempts int
 	Err      error
 }
@@ -50,7 +50,7 @@ func (e *ExhaustedError) Unwrap() []error { return []error{ErrExhausted, e.Err} 
 // InterruptedError means that the context ended before the first attempt, between two attempts,
 // or while one waited for the object's lane; that one does not count as an attempt.
 type InterruptedError struct {
-	Object   apply.ObjectRef // zero from RetryOnConflict and OnError, which know of no object
+	Object   apply.ObjectRef
 	Attempts int
 	Context  error // context.Canceled or context.DeadlineExceeded
 	Err      error // of the last attempt; nil when there was none

@@ -2,11 +2,9 @@ package update_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -89,31 +87,4 @@ func ExampleRemoveFinalizer() {
 	// Output:
 	// true [] <nil>
 	// false true <nil>
-}
-
-func ExampleRetryOnConflict() {
-	stale := apierrors.NewConflict(corev1.Resource("nodes"), "worker-1", errors.New("the object has been modified"))
-	attempts, err := update.RetryOnConflict(context.Background(), update.DefaultRetry, func(context.Context) error {
-		return stale // read, change and write here
-	})
-	fmt.Println(attempts, errors.Is(err, update.ErrExhausted))
-	fmt.Println(err)
-	// Output:
-	// 5 true
-	// gave up after 5 attempts: Operation cannot be fulfilled on nodes "worker-1": the object has been modified
-}
-
-func ExampleOnError() {
-	errNotYet := errors.New("not yet")
-	calls := 0
-	attempts, err := update.OnError(context.Background(), update.Immediate(10),
-		func(err error) bool { return errors.Is(err, errNotYet) },
-		func(context.Context) error {
-			if calls++; calls < 3 {
-				return errNotYet
-			}
-			return nil
-		})
-	fmt.Println(attempts, err)
-	// Output: 3 <nil>
 }

@@ -3,8 +3,6 @@ package update_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,15 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/update"
 )
 
 var errTransient = errors.New("transient")
-
-func always(error) bool { return true }
 
 // failing gives a function that fails so often, then succeeds.
 func failing(times int, with error) func(context.Context) error {
@@ -34,47 +29,8 @@ func failing(times int, with error) func(context.Context) error {
 	}
 }
 
-func TestRetryOnConflict(t *testing.T) {
-	for _, tc := range []struct {
-		name, reason string
-		fails        int
-		with         error
-		attempts     int
-		want         error // nil: success
-	}{
-		{"success", "one call is all it takes", 0, nil, 1, nil},
-		{"stale write", "reading again heals it", 3, staleWrite(), 4, nil},
-		{"wrapped stale write", "fn may say what it was doing", 1, fmt.Errorf("updating: %w", staleWrite()), 2, nil},
-		{"always stale", "the budget bounds the attempts", 99, staleWrite(), 5, update.ErrExhausted},
-		{"ownership conflict", "also a 409, but no retry heals it", 99, ownershipConflict(), 1, ownershipConflict()},
-		{"forbidden", "an error of another kind is returned at once", 99, forbidden(), 1, forbidden()},
-		{"not found", "the object is gone for good", 99, notFound(), 1, notFound()},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Log(tc.reason)
-			fails := failing(tc.fails, tc.with)
-			attempts, err := update.RetryOnConflict(t.Context(), update.Immediate(5), func(ctx context.Context) error {
-				if ctx != t.Context() {
-					t.Error("it is called with another context")
-				}
-				return fails(ctx)
-			})
-			if attempts != tc.attempts {
-				t.Errorf("attempts = %d, want %d", attempts, tc.attempts)
-			}
-			if errors.Is(tc.want, update.ErrExhausted) {
-				if !errors.Is(err, update.ErrExhausted) {
-					t.Errorf("error = %v, want ErrExhausted", err)
-				}
-			} else if fmt.Sprint(err) != fmt.Sprint(tc.want) {
-				t.Errorf("error = %v, want %v", err, tc.want)
-			}
-		})
-	}
-}
-
 func TestExhausted(t *testing.T) {
-	_, err := update.RetryOnConflict(t.Context(), update.Immediate(4), failing(99, staleWrite()))
+	_, err := update.Repeat(t.Context(), update.Immediate(4), failing(99, staleWrite()))
 	var exhausted *update.ExhaustedError
 	if !errors.As(err, &exhausted) || exhausted.Attempts != 4 || exhausted.Err == nil {
 		t.Fatalf("error = %#v, want an ExhaustedError of 4 attempts", err)
@@ -83,7 +39,7 @@ func TestExhausted(t *testing.T) {
 		t.Errorf("message %q does not say how many attempts", err)
 	}
 
-	attempts, err := update.OnError(t.Context(), wait.Backoff{}, always, failing(0, nil))
+	attempts, err := update.Repeat(t.Context(), wait.Backoff{}, failing(0, nil))
 	if attempts != 0 || !errors.Is(err, update.ErrExhausted) {
 		t.Errorf("a backoff without steps: %d attempts, %v; want none and ErrExhausted", attempts, err)
 	}
@@ -95,7 +51,7 @@ func TestWorkedExample(t *testing.T) {
 	backoff := wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.1, Steps: 10}
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		attempts, err := update.OnError(t.Context(), backoff, always, failing(9, errTransient))
+		attempts, err := update.Repeat(t.Context(), backoff, failing(9, errTransient))
 		if attempts != 10 || err != nil {
 			t.Errorf("%d attempts, %v; want 10 and success", attempts, err)
 		}
@@ -119,13 +75,11 @@ func TestReadyBackoffs(t *testing.T) {
 		{"Immediate", update.Immediate(3), []time.Duration{0, 0}},
 		{"Fixed", update.Fixed(time.Second, 3), []time.Duration{time.Second, time.Second}},
 		{"one attempt", update.Fixed(time.Second, 1), nil},
-		// The cap ends the attempts: the wait that would be 400 ms is never made.
-		{"capped", wait.Backoff{Steps: 9, Duration: 100 * ms, Factor: 2, Cap: 300 * ms}, []time.Duration{100 * ms}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls []time.Time
-				attempts, err := update.OnError(t.Context(), tc.backoff, always, func(context.Context) error {
+				attempts, err := update.Repeat(t.Context(), tc.backoff, func(context.Context) error {
 					calls = append(calls, time.Now())
 					return errTransient
 				})
@@ -147,42 +101,12 @@ func TestReadyBackoffs(t *testing.T) {
 	}
 }
 
-// OnError makes as many attempts as client-go does, at the same times.
-func TestAsClientGo(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		backoff := wait.Backoff{
-			Steps:    1 + random.IntN(8),
-			Duration: time.Duration(random.IntN(1000)) * time.Millisecond,
-			Factor:   float64(random.IntN(7)) / 2,
-			Cap:      time.Duration(random.IntN(2)*random.IntN(5000)) * time.Millisecond,
-		}
-		fails := random.IntN(9)
-		synctest.Test(t, func(t *testing.T) {
-			record := func(into *[]time.Duration) func() error {
-				fn, start := failing(fails, errTransient), time.Now()
-				return func() error {
-					*into = append(*into, time.Since(start))
-					return fn(t.Context())
-				}
-			}
-			var theirs, ours []time.Duration
-			theirErr := retry.OnError(backoff, always, record(&theirs))
-			fn := record(&ours)
-			attempts, ourErr := update.OnError(t.Context(), backoff, always, func(context.Context) error { return fn() })
-			if fmt.Sprint(theirs) != fmt.Sprint(ours) || attempts != len(theirs) || (theirErr == nil) != (ourErr == nil) {
-				t.Errorf("%+v, %d failures:\nclient-go %v, %v\nours      %v, %v", backoff, fails, theirs, theirErr, ours, ourErr)
-			}
-		})
-	}
-}
-
 func TestContextEndsDuringTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		start := time.Now()
-		attempts, err := update.RetryOnConflict(ctx, update.Fixed(time.Minute, 5), failing(99, staleWrite()))
+		attempts, err := update.Repeat(ctx, update.Fixed(time.Minute, 5), failing(99, staleWrite()))
 		if took := time.Since(start); took != 90*time.Second {
 			t.Errorf("returned after %v, want with the context", took)
 		}
@@ -204,7 +128,7 @@ func TestContextCancelledDuringTheWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
-			_, err := update.RetryOnConflict(ctx, update.Fixed(time.Hour, 2), failing(99, staleWrite()))
+			_, err := update.Repeat(ctx, update.Fixed(time.Hour, 2), failing(99, staleWrite()))
 			done <- err
 		}()
 		synctest.Wait() // until it waits for its second attempt
@@ -218,7 +142,7 @@ func TestContextCancelledDuringTheWait(t *testing.T) {
 func TestContextHasEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	attempts, err := update.RetryOnConflict(ctx, update.DefaultRetry, func(context.Context) error {
+	attempts, err := update.Repeat(ctx, update.DefaultRetry, func(context.Context) error {
 		t.Error("called although the context had ended")
 		return nil
 	})

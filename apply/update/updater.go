@@ -30,7 +30,7 @@ type Config struct {
 	// one name per reconciler.
 	FieldManager string
 	// Backoff bounds how often and how fast stale writes are retried. The zero value means
-	// DefaultRetry.
+	// Default.
 	Backoff wait.Backoff
 	// Lanes are the lanes of the process: give the same set to all updaters and appliers, so
 	// that they never make each other's writes stale. nil makes a set for this Updater alone.
@@ -80,7 +80,7 @@ func New(config Config) (*Updater, error) {
 		return nil, fmt.Errorf("update: %w", err)
 	}
 	if config.Backoff == (wait.Backoff{}) {
-		config.Backoff = DefaultRetry
+		config.Backoff = Default
 	}
 	if config.Lanes == nil {
 		config.Lanes = lanes.New()

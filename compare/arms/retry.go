@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 
 	"coapply.dev/apply"
@@ -29,10 +30,13 @@ func gmuDefaultRetry(s compare.Session) writer {
 // gmuExponential waits 100, 200 and 400 ms, and ends with the context.
 func gmuExponential(s compare.Session) writer {
 	return func(ctx context.Context, intent compare.Intent) (receipt compare.Receipt, err error) {
-		_, err = update.RetryOnConflict(ctx, update.Exponential, func(ctx context.Context) error {
+		waited := wait.ExponentialBackoffWithContext(ctx, update.Exponential, func(ctx context.Context) (done bool, _ error) {
 			receipt, err = getModifyUpdate(ctx, s, intent)
-			return err
+			return !apierrors.IsConflict(err), nil
 		})
+		if err == nil && waited != nil { // the context ended before the first attempt
+			err = waited
+		}
 		return receipt, err
 	}
 }
