@@ -114,21 +114,26 @@ type OpenError struct {
 }
 
 func (e *OpenError) Error() string {
-	times := "again after a cool-down"
-	if e.Times > 0 {
-		times = fmt.Sprintf("%d times within a minute", e.Times)
-	}
-	return fmt.Sprintf("taken back %s: %v before %s", times, ErrOpen, e.Until.UTC().Format(time.TimeOnly+" MST"))
+	return fmt.Sprintf("taken back %s, %v before %s", e.often(), ErrOpen, e.until())
 }
+
+func (e *OpenError) often() string {
+	if e.Times == 0 {
+		return "again after a pause"
+	}
+	return fmt.Sprintf("%d times within a minute", e.Times)
+}
+
+func (e *OpenError) until() string { return e.Until.UTC().Format(time.TimeOnly + " MST") }
 
 // Unwrap returns ErrOpen.
 func (e *OpenError) Unwrap() error { return ErrOpen }
 
 // Message returns what happened, on which field, and what to do.
 func (e *OpenError) Message() string {
-	return fmt.Sprintf("%s and %s set %s of %v to different values: %v by %s. "+
+	return fmt.Sprintf("%s and %s set %s of %v to different values. The field was taken back %s, so %s does not force it before %s. "+
 		"Stop one of the two, or give the field up by the policy apply.Relinquish",
-		e.FieldManager, e.Conflict.Manager, e.Conflict.ServerPath, e.Conflict.Object, e, e.FieldManager)
+		e.FieldManager, e.Conflict.Manager, e.Conflict.ServerPath, e.Conflict.Object, e.often(), e.FieldManager, e.until())
 }
 
 // Policy returns a policy that asks the Breaker before each force of a field manager.

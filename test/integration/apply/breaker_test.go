@@ -129,9 +129,19 @@ func TestBreakerOfAClient(t *testing.T) {
 			t.Fatal(i, err)
 		}
 		f.edit(t)
+		kit.WaitFor(t, "the cache has the edit", func() string {
+			var page corev1.ConfigMap
+			if err := f.mgr.GetClient().Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: "page"}, &page); err != nil {
+				return err.Error()
+			}
+			if page.Data["title"] != "theirs" {
+				return "the title is " + page.Data["title"]
+			}
+			return ""
+		})
 	}
 	err := ours.Apply(t.Context(), f.page())
-	if !errors.Is(err, apply.ErrConflict) || !strings.Contains(err.Error(), "taken back 3 times within a minute: not forced before ") || f.title(t) != "theirs" {
+	if !errors.Is(err, apply.ErrConflict) || !strings.Contains(err.Error(), "taken back 3 times within a minute, not forced before ") || f.title(t) != "theirs" {
 		t.Error(err)
 	}
 	kit.WaitFor(t, "the event", func() string { return f.told(t) })

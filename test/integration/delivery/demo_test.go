@@ -58,6 +58,7 @@ var demoVaries = []struct {
 	{regexp.MustCompile(`\b3\d{4}\b`), "NODEPORT"},
 	{regexp.MustCompile(`\d+\.\d+ s\b`), "AGE"},
 	{regexp.MustCompile(`scaled \d+ times`), "scaled N times"},
+	{regexp.MustCompile(`\d\d:\d\d:\d\d UTC`), "TIME"},
 	{regexp.MustCompile(`\d+ (intents|requests|ownership conflicts|status and|stale writes|of them)`), "N $1"},
 }
 

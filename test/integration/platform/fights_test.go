@@ -155,7 +155,7 @@ func TestFight(t *testing.T) {
 	go func() { scaleBot(ctx, p, "box", 3); close(stopped) }()
 
 	who := []string{".spec.replicas of Deployment", "coapply-devbox-power", "kubectl-scale-bot/Update[scale]"}
-	waitForContended(t, p, "box", metav1.ConditionTrue, append(who, "OwnershipFight: ", "not forced before")...)
+	waitForContended(t, p, "box", metav1.ConditionTrue, append(who, "OwnershipFight: ", "does not force it before")...)
 	waitForEvent(t, p, "Deployment", "box", breaker.ReasonFight, append(who, "3 times within a minute")...)
 	if n := forced(p); n != 3 {
 		t.Errorf("the reconciler forced the replicas %d times before it stopped, want 3", n)
@@ -170,7 +170,7 @@ func TestFight(t *testing.T) {
 		}
 		return ""
 	})
-	waitForEvent(t, p, "Deployment", "box", breaker.ReasonFight, "taken back again after a cool-down")
+	waitForEvent(t, p, "Deployment", "box", breaker.ReasonFight, "taken back again after a pause")
 	waitForReplicas(t, p, "box", 3)
 
 	t.Log("the other stops")
