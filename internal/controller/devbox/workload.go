@@ -32,7 +32,7 @@ func SetupWorkload(mgr ctrl.Manager, options setup.Options) error {
 	w := workload{client: mgr.GetClient(), live: mgr.GetAPIReader(), updater: updater}
 	return coapply.For(options.Runtime, fieldmanagers.DevboxWorkload, emitWorkload).
 		Named("devbox-workload").
-		Owns(&appsv1.Deployment{}).
+		Owns(&appsv1.Deployment{}, coapply.ReadsStatus).
 		Watches(&corev1.Pod{}, setup.Enqueue(devboxOfPod)).
 		Belongs(isDevboxes).
 		DependsOn(workloadDependsOn...).
