@@ -73,17 +73,19 @@ func TestCompareRunOutlivesItsServer(t *testing.T) {
 	renderTwice(t, dir)
 }
 
-// cutInSecondTrial waits for the first trial to be saved. The line is whole again a while later.
+// cutInSecondTrial cuts the line when the first trial is saved, and mends it when the second is.
 func cutInSecondTrial(ctx context.Context, line *cable, trials string) {
-	for ctx.Err() == nil {
-		if content, err := os.ReadFile(trials); err == nil && bytes.HasSuffix(content, []byte("\n")) {
-			break
+	saved := func(n int) {
+		for ctx.Err() == nil {
+			if content, err := os.ReadFile(trials); err == nil && bytes.Count(content, []byte("\n")) >= n {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	time.Sleep(300 * time.Millisecond) // it is prepared by then, and writes
+	saved(1)
 	line.cut()
-	time.Sleep(time.Second)
+	saved(2)
 	line.mend()
 }
 
