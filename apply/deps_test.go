@@ -31,7 +31,7 @@ func TestDependencies(t *testing.T) {
 			packages: []string{"coapply.dev/fieldowners"},
 			forbidden: []string{
 				"coapply.dev/fieldowners/predict", "coapply.dev/fieldowners/explain", "coapply.dev/fieldowners/lint",
-				"coapply.dev/cmd/kubectl-fieldowners/internal/fights", "coapply.dev/fieldowners/command",
+				"coapply.dev/fieldowners/command",
 			},
 		},
 		{

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"coapply.dev/apply"
-	"coapply.dev/fieldowners"
 )
 
 // TestForceUnless has what may be forced depend on more than the conflict.
@@ -64,19 +63,6 @@ func TestForceUnless(t *testing.T) {
 	for _, c := range asked {
 		if o := c.Object; o.String() != "Deployment shop/web" || o.UID != "uid-1" || o.ResourceVersion != "7" {
 			t.Errorf("asked about %v %s at %s, want Deployment shop/web uid-1 at 7", o, o.UID, o.ResourceVersion)
-		}
-	}
-}
-
-// TestForces: what ForceUnless says today does not count.
-func TestForces(t *testing.T) {
-	policy := apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Force).ForceUnless(func(apply.Conflict) error {
-		t.Error("it was asked")
-		return errors.New("asked")
-	})
-	for path, want := range map[string]bool{".spec.replicas": true, ".spec.paused": false} {
-		if got := policy.Forces(apply.Conflict{Path: fieldowners.MustParsePath(path)}); got != want {
-			t.Errorf("%s: %v", path, got)
 		}
 	}
 }

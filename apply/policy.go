@@ -248,10 +248,6 @@ func (p Policy) decide(conflict Conflict) Decision {
 	return settleable(decision, conflict)
 }
 
-// Forces reports whether the policy decides to force a field. ForceUnless is not asked, as its
-// answer may differ each time.
-func (p Policy) Forces(conflict Conflict) bool { return p.decide(conflict) == Force }
-
 // byRules returns the decision of the most specific rule.
 func (p Policy) byRules(conflict Conflict) Decision {
 	decision, closest := p.otherwise, rule{}

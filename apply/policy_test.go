@@ -220,18 +220,18 @@ func TestNever(t *testing.T) {
 	policy := OnConflict(Force).Func(forces).Never(".spec.replicas")
 	for server, want := range map[string]bool{".spec.replicas": false, ".spec.paused": true} {
 		conflict := Conflict{Path: fieldowners.MustParsePath(server), ServerPath: server}
-		if got := policy.Forces(conflict); got != want {
+		if got := policy.decide(conflict) == Force; got != want {
 			t.Errorf("%s is forced: %v", server, got)
 		}
 	}
 	dotted := OnConflict(Force).Func(forces).Never(`.metadata.labels["a.b"]`)
-	if dotted.Forces(at(`.metadata.labels.a.b`)) {
+	if dotted.decide(at(`.metadata.labels.a.b`)) == Force {
 		t.Error("a field that the server names as one that is never forced is forced")
 	}
-	if got := OnConflict(Force).Never(".spec").Forces(Conflict{Path: fieldowners.MustParsePath(".spec"), ServerPath: ".spec"}); got {
+	if got := OnConflict(Force).Never(".spec").decide(Conflict{Path: fieldowners.MustParsePath(".spec"), ServerPath: ".spec"}) == Force; got {
 		t.Error("without a function it is forced")
 	}
-	if got := OnConflict(Force).Never(".spec.replicas").Forces(at(".spec.paused")); !got {
+	if got := OnConflict(Force).Never(".spec.replicas").decide(at(".spec.paused")) == Force; !got {
 		t.Error("without a function another field is not forced")
 	}
 	if got := Decision(7).String(); got != "Decision(7)" {

@@ -102,10 +102,8 @@ func (b *Breaker) OnOpen(report func(*OpenError)) {
 	b.report = report
 }
 
-// ErrOpen means that a field is not forced, because it was taken back again and again.
-var ErrOpen = errors.New("not forced")
-
-// OpenError is ErrOpen with the contested field. It is the Refused of the conflict.
+// OpenError means that a field is not forced, because it was taken back again and again. It is the
+// Refused of the conflict.
 type OpenError struct {
 	FieldManager string         // that does not force the field
 	Conflict     apply.Conflict // with the field and the other owner
@@ -114,7 +112,7 @@ type OpenError struct {
 }
 
 func (e *OpenError) Error() string {
-	return fmt.Sprintf("taken back %s, %v before %s", e.often(), ErrOpen, e.until())
+	return fmt.Sprintf("taken back %s, not forced before %s", e.often(), e.until())
 }
 
 func (e *OpenError) often() string {
@@ -126,9 +124,6 @@ func (e *OpenError) often() string {
 
 func (e *OpenError) until() string { return e.Until.UTC().Format(time.TimeOnly + " MST") }
 
-// Unwrap returns ErrOpen.
-func (e *OpenError) Unwrap() error { return ErrOpen }
-
 // Message returns what happened, on which field, and what to do.
 func (e *OpenError) Message() string {
 	return fmt.Sprintf("%s and %s set %s of %v to different values. The field was taken back %s, so %s does not force it before %s. "+
@@ -138,15 +133,7 @@ func (e *OpenError) Message() string {
 
 // Policy returns a policy that asks the Breaker before each force of a field manager.
 func (b *Breaker) Policy(fieldManager string, policy apply.Policy) apply.Policy {
-	return policy.ForceUnless(func(conflict apply.Conflict) error { return b.Refuses(fieldManager, conflict) })
-}
-
-// Refuses returns an OpenError if a field manager must not force a field now.
-func (b *Breaker) Refuses(fieldManager string, conflict apply.Conflict) error {
-	if open := b.opens(fieldManager, conflict); open != nil {
-		return open
-	}
-	return nil
+	return policy.ForceUnless(func(conflict apply.Conflict) error { return b.refuses(fieldManager, conflict) })
 }
 
 // Metrics returns a Metrics that counts forced applies, and passes all observations on.
@@ -199,9 +186,9 @@ func (f *forces) forget(now time.Time) {
 	}
 }
 
-// opens returns an error if the field must not be forced. It is called for each conflict that the
-// policy forces, several times for one apply. So it counts nothing.
-func (b *Breaker) opens(fieldManager string, conflict apply.Conflict) *OpenError {
+// refuses returns an OpenError if a field manager must not force a field now. It is called for each
+// conflict that the policy forces, several times for one apply. So it counts nothing.
+func (b *Breaker) refuses(fieldManager string, conflict apply.Conflict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f, known := b.fields.Get(keyOf(fieldManager, conflict))

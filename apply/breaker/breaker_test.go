@@ -49,12 +49,12 @@ func (w *world) contest(conflict apply.Conflict) bool {
 	w.Helper()
 	var refused error
 	for range 3 {
-		refused = w.Refuses("shop-web", conflict)
+		refused = breaker.Refuses(w.Breaker, "shop-web", conflict)
 	}
 	if refused == nil {
 		w.sent.ObserveApply(apply.ApplyObservation{FieldManager: "shop-web", Forced: []apply.Conflict{conflict}})
-	} else if !errors.Is(refused, breaker.ErrOpen) {
-		w.Errorf("%v is no ErrOpen", refused)
+	} else if open := (*breaker.OpenError)(nil); !errors.As(refused, &open) {
+		w.Errorf("%v is no OpenError", refused)
 	}
 	return refused == nil
 }
@@ -106,7 +106,7 @@ func TestBreakerIsOfOneField(t *testing.T) {
 	image, another := replicas, replicas
 	image.ServerPath = ".spec.template"
 	another.Object.UID = "2"
-	if !w.contest(image) || !w.contest(another) || w.Refuses("shop-api", replicas) != nil {
+	if !w.contest(image) || !w.contest(another) || breaker.Refuses(w.Breaker, "shop-api", replicas) != nil {
 		t.Error("another field, object or manager is not forced")
 	}
 }
@@ -123,7 +123,7 @@ func TestCondition(t *testing.T) {
 	w := newWorld(t, breaker.Config{PerMinute: 1})
 	w.after(0, true, "the first")
 	conflict := replicas
-	conflict.Refused = w.Refuses("shop-web", replicas)
+	conflict.Refused = breaker.Refuses(w.Breaker, "shop-web", replicas)
 	errs := []error{errors.New("another"), &apply.ConflictError{Conflicts: []apply.Conflict{conflict}}}
 	if c := breaker.Condition(7, errs); c.Status != metav1.ConditionTrue || c.Reason != breaker.ReasonFight || c.ObservedGeneration != 7 ||
 		!strings.Contains(c.Message, "shop-web and hpa/Update set .spec.replicas") || !strings.Contains(c.Message, "does not force it before 00:01:") {

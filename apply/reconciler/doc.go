@@ -39,7 +39,8 @@
 // refusal by the API server (apply.ErrRefused) is no TerminalError. Examples are a missing right,
 // a full quota and a kind that is not installed. No event reports that an administrator has fixed
 // the cause. So the refusal is logged as an error and the apply is retried, at first after one
-// second and later each minute. This also holds while a parent is being deleted. An Emit that is not pure (ErrNotPure) is retried each minute.
+// second and later each minute. This also holds while a parent is being deleted. An Emit that is
+// not pure (ErrNotPure) is retried each minute.
 //
 // All other errors are retried by the controller's rate limiter. If a reconcile returns several
 // errors and one of them is such an error, the rate limiter decides about all of them.

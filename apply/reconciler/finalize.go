@@ -35,7 +35,7 @@ func (r *Reconciler[P]) finalize(ctx context.Context, parent P) (reconcile.Resul
 	return r.requeueDeleted(ctx, parent, err)
 }
 
-// requeueDeleted returns when to reconcile a parent again that is being deleted.
+// requeueDeleted returns the wait until the next reconcile of a parent that is being deleted.
 func (r *Reconciler[P]) requeueDeleted(ctx context.Context, parent P, errs ...error) (reconcile.Result, error) {
 	isNew, since := r.news.about(trouble{parent.GetUID(), "", "deletion"}, errs...)
 	return requeue(ctx, isNew, since, errs...)

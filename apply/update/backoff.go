@@ -11,8 +11,8 @@ import (
 // Jitter lengthens a wait by up to its share and never shortens it. A Cap also ends the
 // attempts: at the first wait that would exceed it.
 var (
-	// Default is that of an Updater whose Config has none: 10 attempts, whose waits begin at 10 to
-	// 20 ms and grow by half each time, 0.75 to 1.5 s in all. Where several processes write a
+	// Default is the backoff of an Updater whose Config has none: 10 attempts. The waits begin at
+	// 10 to 20 ms and grow by half each time, 0.75 to 1.5 s in all. Where several processes write a
 	// status at once, the 5 attempts of DefaultRetry run out on a busy server.
 	Default = wait.Backoff{Steps: 10, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 1}
 

@@ -25,9 +25,6 @@ func Cache() cache.Options {
 		// A read without an informer means that somebody forgot to set up a watch.
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform: func(object any) (any, error) {
-			if metadata, ok := object.(*metav1.PartialObjectMetadata); ok {
-				return ownersOnly(metadata, ours), nil
-			}
 			if object, ok := object.(metav1.Object); ok {
 				object.SetAnnotations(ownAnnotations(object.GetAnnotations()))
 				boundForeign(object, ours)
@@ -37,21 +34,13 @@ func Cache() cache.Options {
 	}
 }
 
-// ownersOnly returns what the fight detector needs of an object's metadata: managed fields and
-// owner references. Nothing else reads metadata alone; whole objects are cached apart.
-func ownersOnly(object *metav1.PartialObjectMetadata, ours []string) *metav1.PartialObjectMetadata {
-	object.Annotations, object.Labels, object.Finalizers = nil, nil, nil
-	boundForeign(object, ours)
-	return object
-}
-
 // maxForeign is how many bytes of others' managed fields are cached for an object: about those
 // of thirty managers of a large Deployment.
 const maxForeign = 64 << 10
 
 // boundForeign drops the largest entries of others until the rest fits maxForeign, as somebody
 // may apply under as many names as an object has room for, which is 1.5 MiB. Dropped entries
-// are not seen by the fight detector, nor reported as sharing fields.
+// are not reported as sharing fields.
 func boundForeign(object metav1.Object, ours []string) {
 	entries := object.GetManagedFields()
 	var foreign []int

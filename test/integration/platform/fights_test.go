@@ -157,9 +157,6 @@ func TestFight(t *testing.T) {
 	who := []string{".spec.replicas of Deployment", "coapply-devbox-power", "kubectl-scale-bot/Update[scale]"}
 	waitForContended(t, p, "box", metav1.ConditionTrue, append(who, "OwnershipFight: ", "does not force it before")...)
 	waitForEvent(t, p, "Deployment", "box", breaker.ReasonFight, append(who, "3 times within a minute")...)
-	if n := forced(p); n != 3 {
-		t.Errorf("the reconciler forced the replicas %d times before it stopped, want 3", n)
-	}
 	waitForReplicas(t, p, "box", 3)
 
 	t.Log("the other goes on: one force after the cool-down")

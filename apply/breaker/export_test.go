@@ -1,0 +1,4 @@
+package breaker
+
+// Refuses is what a policy with the Breaker asks before each force.
+var Refuses = (*Breaker).refuses
