@@ -28,14 +28,13 @@ import (
 // Runtime is what the controllers of a process share: turns at objects, the check for
 // steady states, and metrics. It is safe for concurrent use.
 type Runtime struct {
-	mgr       ctrl.Manager
-	lanes     *lanes.Set
-	steady    *apply.SteadyState
-	watched   *watched
-	loops     *apply.Loops
-	metrics   apply.Metrics
-	breaker   *breaker.Breaker // nil: every force is sent
-	contracts func(fieldManager string) apply.Contract
+	mgr     ctrl.Manager
+	lanes   *lanes.Set
+	steady  *apply.SteadyState
+	watched *watched
+	loops   *apply.Loops
+	metrics apply.Metrics
+	breaker *breaker.Breaker // nil: every force is sent
 
 	within func(namespace *corev1.Namespace) bool // nil: everywhere
 
@@ -52,15 +51,6 @@ type Option func(*Runtime) error
 func WithMetrics(counted apply.Metrics) Option {
 	return func(rt *Runtime) error {
 		rt.metrics = counted
-		return nil
-	}
-}
-
-// WithContracts sets the function that returns what a field manager may own, see
-// apply.Config.Contract.
-func WithContracts(of func(fieldManager string) apply.Contract) Option {
-	return func(rt *Runtime) error {
-		rt.contracts = of
 		return nil
 	}
 }
@@ -182,9 +172,6 @@ func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply
 	}
 	if rt.breaker != nil {
 		config.Policy, config.Metrics = rt.breaker.Policy(fieldManager, policy), rt.breaker.Metrics(config.Metrics)
-	}
-	if rt.contracts != nil {
-		config.Contract = rt.contracts(fieldManager)
 	}
 	return config
 }

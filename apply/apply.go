@@ -142,11 +142,8 @@ func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	if err := c.aim(ctx); err != nil {
 		return nil, c.classify(ctx, err)
 	}
-	if c.plansToTakeBack() {
-		return nothingSent(Configured), nil
-	}
 	_, err = wire.Repeat(ctx, momentaryBackoff(), c.worthRetrying, func() (err error) {
-		landed, err = c.applyOwn(ctx)
+		landed, err = c.applyInTurn(ctx)
 		return err
 	})
 	return landed, err
@@ -166,25 +163,6 @@ const retryFor = 10 * time.Second
 func (c *call) worthRetrying(err error) bool {
 	retryable, ok := errors.AsType[*RetryableError](err)
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
-}
-
-// applyOwn applies. If that fails because managed fields were wiped, it takes the lost fields
-// back and applies once more.
-func (c *call) applyOwn(ctx context.Context) (*answer, error) {
-	landed, err := c.applyInTurn(ctx)
-	if !c.lostMeanwhile(err) {
-		return landed, err
-	}
-	mended, lookErr := c.takeBack(ctx)
-	switch {
-	case lookErr != nil:
-		return nil, c.classify(ctx, lookErr)
-	case c.plansToTakeBack():
-		return nothingSent(Configured), nil
-	case mended:
-		return c.applyInTurn(ctx)
-	}
-	return landed, err
 }
 
 // applyInTurn is steps 3 to 6, each try inside the lane.

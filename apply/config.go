@@ -5,13 +5,11 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/apply/lanes"
-	"coapply.dev/fieldowners"
 	"coapply.dev/internal/recent"
 )
 
@@ -37,12 +35,6 @@ type Config struct {
 	Loops *Loops
 	// Metrics may be nil.
 	Metrics Metrics
-	// Contract says which fields are this manager's. Before an intent with Belongs is applied,
-	// the manager takes these fields back from the owner that the server makes up after managed
-	// fields were wiped (fieldowners.BeforeFirstApply), and from nobody else. Otherwise fields
-	// that the intent changes would conflict, and fields that it leaves out would stay. See
-	// Outcome.TakenBack. nil takes nothing back.
-	Contract Contract
 }
 
 func (c Config) validate() error {
@@ -67,12 +59,10 @@ type Applier struct {
 	seen    *seenVersions
 	made    *made
 	memory  *memory
-
-	contract map[schema.GroupKind][]fieldowners.Path // Config.Contract
 }
 
 // New returns an Applier that writes by c. Reads of c may come from a cache: they serve
-// MustExist, Belongs and Contract.
+// MustExist and Belongs.
 func New(c client.Client, config Config) (*Applier, error) {
 	if c == nil {
 		return nil, errors.New("apply: a client is needed")
@@ -83,12 +73,8 @@ func New(c client.Client, config Config) (*Applier, error) {
 	if config.Lanes == nil {
 		config.Lanes = lanes.New()
 	}
-	contract, err := appliedBy(config.FieldManager, config.Contract)
-	if err != nil {
-		return nil, fmt.Errorf("apply: %w", err)
-	}
 	a := &Applier{
-		contract: contract, client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c),
+		client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c),
 		seen: recent.New[seenKey, wire.Identity](seenObjects), made: recent.New[lanes.Key, madeObject](seenObjects),
 		memory: recent.New[memoryKey, remembered](rememberedObjects),
 	}

@@ -121,7 +121,7 @@ func (c *call) decideOn(conflict *Conflict) {
 		conflict.Decision = Force
 		return
 	}
-	policy := c.config.Policy
+	policy := c.policyFor(c.intent.Intent, conflict.Manager)
 	conflict.Decision = policy.decide(*conflict)
 	if conflict.Decision == Force && policy.refuses != nil {
 		conflict.Refused = policy.refuses(*conflict)
@@ -129,6 +129,18 @@ func (c *call) decideOn(conflict *Conflict) {
 	if conflict.Refused != nil || conflict.Own && (conflict.Decision == Relinquish || conflict.Decision == Share) {
 		conflict.Decision = Reject
 	}
+}
+
+// policyFor returns the policy for conflicts with an owner. The API server records the owner
+// before-first-apply for all fields of an object whose managed fields somebody has emptied. If the
+// object is ours by Intent.Belongs, a field of that owner is forced, unless a rule or the Func of
+// the policy decides otherwise: a rule that leaves .spec.replicas to an autoscaler still does so.
+func (c *call) policyFor(intent Intent, owner fieldowners.Manager) Policy {
+	policy := c.config.Policy
+	if intent.Belongs != nil && owner.Name == fieldowners.BeforeFirstApply && owner.Operation == metav1.ManagedFieldsOperationUpdate {
+		policy.otherwise = Force
+	}
+	return policy
 }
 
 // setPath sets the path and both values of a conflict, and reports whether the values are equal.

@@ -92,7 +92,7 @@ func (c *call) compare(landed *answer) {
 	}
 	if object := landed.object(); object != nil {
 		entries := landed.head().ManagedFields
-		c.outcome.Shared = c.toTell(c.sharedIn(entries, c.intent.Subresource))
+		c.outcome.Shared = c.toTell(c.intent.Intent, c.sharedIn(entries, c.intent.Subresource))
 		c.outcome.Differ = c.differences(landed.sent, object, entries)
 	}
 }

@@ -66,9 +66,6 @@ type Outcome struct {
 	// policy's rules alone: ForceUnless is not asked, and with Func Shared is empty. After a
 	// request it needs RecordExchange, or unstructured intents.
 	Shared []fieldowners.Shared
-	// TakenBack lists the manager's own fields that were taken back after managed fields were
-	// wiped; see Config.Contract.
-	TakenBack []fieldowners.Path
 
 	// Unread lists entries of the managed fields that could not be read when conflicts were
 	// judged, such as forged ones. Their fields count as nobody's, except those that the API

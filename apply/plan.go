@@ -24,10 +24,6 @@ type Plan struct {
 	// Refused is the *ConflictError or *NotOursError that Apply would return.
 	Refused error
 
-	// TakenBack lists fields that Apply would take back first, see Config.Contract. No dry run
-	// can show what Apply would change after that, so the fields below are empty then.
-	TakenBack []fieldowners.Path
-
 	Conflicts []Conflict           // with their decisions
 	Changes   []fieldowners.Change // of values, defaults of the server included
 
@@ -61,8 +57,7 @@ func (d Dropped) String() string { return d.Path.String() + ": " + d.fate() }
 // applies, and writes.
 //
 // If the policy or Intent.Belongs would refuse the Apply, that is no error,
-// but in Plan.Refused. If Apply would take fields back first, the plan has only these: see
-// Plan.TakenBack. The answer to an intent with a Body has no managed fields: owners are left
+// but in Plan.Refused. The answer to an intent with a Body has no managed fields: owners are left
 // out of its plan, and Unchanged is about values only.
 //
 // Other errors are those of Apply. A ContendedError means that the object changed during every
@@ -99,7 +94,7 @@ func (e *encodedIntent) untyped(intent Intent) Intent {
 func (c *call) plan(ctx context.Context, intent Intent) (plan Plan, err error) {
 	log := c.log
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() (err error) {
-		c.log, c.outcome.TakenBack = log, nil
+		c.log = log
 		plan, err = c.planOnce(ctx, intent)
 		return err
 	})
@@ -121,10 +116,6 @@ func (c *call) planOnce(ctx context.Context, intent Intent) (Plan, error) {
 		return c.planWithout(before, "", err)
 	case landed.action == Absent:
 		return c.planWithout(before, Absent, nil)
-	case c.plansToTakeBack() && c.ref.ResourceVersion != versionOf(before):
-		return Plan{}, &StaleWriteError{Object: c.intent.ref, Err: errors.New("it changed between two reads")}
-	case c.plansToTakeBack():
-		return c.planWithout(before, landed.action, nil)
 	}
 	after := landed.object()
 	if after == nil {
@@ -168,6 +159,6 @@ func (c *call) planWithout(before *unstructured.Unstructured, action Action, err
 		return Plan{}, err
 	}
 	plan := c.newPlan(before)
-	plan.Action, plan.Refused, plan.TakenBack = action, err, c.outcome.TakenBack
+	plan.Action, plan.Refused = action, err
 	return plan, nil
 }

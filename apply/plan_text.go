@@ -18,13 +18,6 @@ func (p Plan) String() string {
 	if p.Refused != nil {
 		text.wrap("  ", wire.OneLine(p.Refused))
 	}
-	text.section("taken back")
-	for _, path := range p.TakenBack {
-		text.item(path.String(), "from "+fieldowners.BeforeFirstApply)
-	}
-	if len(p.TakenBack) > 0 {
-		text.wrap("", "What an apply changes after that can be told only once they are taken back.")
-	}
 	text.section("conflicts")
 	for _, c := range p.Conflicts {
 		text.item(conflictItem(c))

@@ -36,11 +36,6 @@ func TestPlanString(t *testing.T) {
 				"  " + strings.Repeat("word ", 14) + "word\n  word word word word word\n",
 		},
 		{
-			"taken back first", apply.Plan{Action: apply.Configured, TakenBack: []fieldowners.Path{path(".data.a")}},
-			"Deployment shop/web: would be configured by us\ntaken back:\n  .data.a from before-first-apply\n" +
-				"What an apply changes after that can be told only once they are taken back.\n",
-		},
-		{
 			"values are cut, paths are not", apply.Plan{Action: apply.Configured, Changes: []fieldowners.Change{
 				change(`.metadata.annotations["example.com/a"]`, strings.Repeat("x", 50), strings.Repeat("y", 50)),
 				change(".spec."+strings.Repeat("p", 80), nil, int64(1)),

@@ -47,7 +47,7 @@ func (c *call) settle(ctx context.Context, refused error, settled settlement) (*
 func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := c.readLive(ctx)
 	absent := errors.Is(err, errAbsent)
-	if c.fromBirth() && (absent || err == nil) {
+	if c.intent.fromBirth() && (absent || err == nil) {
 		if err := c.judgeBirth(live); err != nil {
 			return nil, err
 		}
@@ -57,6 +57,8 @@ func (c *call) readForSettling(ctx context.Context) (*unstructured.Unstructured,
 		return nil, nil
 	case err != nil:
 		return nil, err // errAbsent included: run knows what it means
+	case !c.takes(c.intent.Intent, live): // of an intent with MustExist, as aim decides by the cached object
+		return nil, errAbsent
 	case c.target.uid != "" && c.target.uid != live.GetUID():
 		return nil, &UIDMismatchError{Object: c.pinnedRef(), Err: fmt.Errorf("the live object has uid %s", live.GetUID())}
 	case live.GetUID() == "" || live.GetResourceVersion() == "":

@@ -12,7 +12,7 @@ func (c *call) sharedIn(entries []metav1.ManagedFieldsEntry, subresource string)
 
 // toTell returns those of the shared fields that belong in Outcome.Shared. A Func of the policy
 // is not asked: there is no conflict yet.
-func (c *call) toTell(shared []fieldowners.Shared) (told []fieldowners.Shared) {
+func (c *call) toTell(intent Intent, shared []fieldowners.Shared) (told []fieldowners.Shared) {
 	if c.config.Policy.ask != nil {
 		return nil
 	}
@@ -20,7 +20,7 @@ func (c *call) toTell(shared []fieldowners.Shared) (told []fieldowners.Shared) {
 		if field.With.Name == c.config.FieldManager && field.With.Operation == metav1.ManagedFieldsOperationApply {
 			continue // ours through a subresource: the next apply takes it, see decideOn
 		}
-		if c.config.Policy.byRules(Conflict{Manager: field.With, Path: field.Path}) == Reject {
+		if c.policyFor(intent, field.With).byRules(Conflict{Manager: field.With, Path: field.Path}) == Reject {
 			told = append(told, field)
 		}
 	}

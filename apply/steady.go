@@ -166,15 +166,12 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 			return proof{}, false
 		}
 	}
-	return proof{object: refOf(c.ref, object), shared: c.toTell(before.shared)}, true
+	return proof{object: refOf(c.ref, object), shared: c.toTell(intent, before.shared)}, true
 }
 
 // holdsStill reports whether what was proven holds for another version of the object, and
 // remembers it so.
 func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) (now *proven, ok bool) {
-	if c.contract != nil && mayHaveLost(object) {
-		return nil, false
-	}
 	now, ok = c.fingerprint(object, key.Subresource, before.schema)
 	if !ok || before.onlyThis || !before.HoldsFor(now.Print) {
 		return nil, false
@@ -195,9 +192,6 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 	if object == nil || c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(c.intent.Intent, object) || !c.believes(object, c.intent.Subresource) {
 		return proof{}, false
 	}
-	if c.hasContract(c.intent.Intent) && len(c.lost(object)) > 0 {
-		return proof{}, false
-	}
 	if known, gave := c.recall(); gave {
 		return c.stillGivesWay(ctx, known, object)
 	}
@@ -211,7 +205,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 		now.onlyThis, now.shared = !exactly, shared
 		c.config.Steady.proven.Put(key, now)
 	}
-	return proof{object: refOf(c.ref, object), shared: c.toTell(shared)}, true
+	return proof{object: refOf(c.ref, object), shared: c.toTell(c.intent.Intent, shared)}, true
 }
 
 func refOf(ref ObjectRef, object client.Object) ObjectRef {

@@ -20,7 +20,7 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 		return
 	}
 	object := landed.object()
-	if object == nil || c.hasContract(c.intent.Intent) && len(c.lost(object)) > 0 {
+	if object == nil {
 		return
 	}
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}

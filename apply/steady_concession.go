@@ -45,7 +45,7 @@ func (c *call) stillGivesWay(ctx context.Context, known remembered, object clien
 		c.rememberAs(held.concessions, object.GetUID()) // another owner has joined: reported once
 	}
 	return proof{
-		object: refOf(c.ref, object), shared: c.toTell(c.sharedIn(object.GetManagedFields(), c.intent.Subresource)), conflicts: conflicts, unread: held.unread,
+		object: refOf(c.ref, object), shared: c.toTell(c.intent.Intent, c.sharedIn(object.GetManagedFields(), c.intent.Subresource)), conflicts: conflicts, unread: held.unread,
 	}, true
 }
 

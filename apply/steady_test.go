@@ -12,11 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/fieldowners"
 )
 
 // TestSteady takes what was proven, changes the object, and asks again: the process that
@@ -132,27 +130,6 @@ func TestSteadyIntent(t *testing.T) {
 
 func isAnybodys(client.Object) bool { return true }
 func isNobodys(client.Object) bool  { return false }
-
-// TestSteadyContract: what was taken from us by a wipe of managed fields is taken back, though
-// we own it as well by now.
-func TestSteadyContract(t *testing.T) {
-	for _, c := range []struct {
-		intent Intent
-		steady bool
-	}{{Intent{Config: shop()}, true}, {Intent{Config: shop(), Belongs: isAnybodys}, false}} {
-		cache := &shopCache{}
-		a := newShopApplier(t, cache)
-		a.contract = map[schema.GroupKind][]fieldowners.Path{shopKind.GroupKind(): {fieldowners.MustParsePath(".spec.revisionHistoryLimit")}}
-		cache.deployment = applied(t, a)
-		wantSteady(t, a, c.intent, true)
-		wiped := cache.deployment.DeepCopy()
-		wiped.ResourceVersion = "1001"
-		wiped.ManagedFields[0] = metav1.ManagedFieldsEntry{Manager: fieldowners.BeforeFirstApply, Operation: metav1.ManagedFieldsOperationUpdate,
-			APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:revisionHistoryLimit":{}}}`)}
-		cache.deployment = wiped
-		wantSteady(t, a, c.intent, c.steady)
-	}
-}
 
 // TestSteadyLeavesTheCacheAlone: what is read without a copy is not written to, and it is read once.
 func TestSteadyLeavesTheCacheAlone(t *testing.T) {

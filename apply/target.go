@@ -52,9 +52,9 @@ func (c *call) pinnedRef() ObjectRef {
 	return ref
 }
 
-// aim does what depends on the object in the cache: MustExist, Belongs and Contract.
+// aim does what depends on the object in the cache: MustExist and Belongs.
 func (c *call) aim(ctx context.Context) error {
-	if !c.intent.MustExist && !c.fromBirth() {
+	if !c.intent.MustExist && !c.intent.fromBirth() {
 		return nil
 	}
 	requests := c.exchange.Requests()
@@ -65,14 +65,11 @@ func (c *call) aim(ctx context.Context) error {
 	switch {
 	case c.intent.MustExist && err == nil && !c.takes(c.intent.Intent, cached):
 		err = errAbsent
-	case c.fromBirth() && (err == nil || errors.Is(err, errAbsent)):
+	case c.intent.fromBirth() && (err == nil || errors.Is(err, errAbsent)):
 		c.expect(cached)
 	}
 	if c.intent.MustExist && err == nil {
 		err = c.pinTo(cached)
-	}
-	if err == nil && c.hasContract(c.intent.Intent) && c.takes(c.intent.Intent, cached) && (len(cached.GetManagedFields()) == 0 || len(c.lost(cached)) > 0) {
-		_, err = c.takeBack(ctx)
 	}
 	if !c.intent.MustExist && errors.Is(err, errAbsent) {
 		return nil
@@ -106,7 +103,7 @@ func (c *call) pinTo(object client.Object) error {
 }
 
 // fromBirth reports whether the object is created exclusively, or is the caller's by Belongs.
-func (c *call) fromBirth() bool { return c.intent.Belongs != nil && !c.intent.MustExist }
+func (i Intent) fromBirth() bool { return i.Belongs != nil && !i.MustExist }
 
 // expect sets the target by the object in the cache; cached is nil if the cache has none. An
 // object that the cache does not have yet may be one that this Applier made a moment ago.
@@ -127,7 +124,7 @@ func (c *call) expect(cached client.Object) {
 // unexpected reports whether an apply that was refused, and not for an ownership conflict, shows
 // that the object is not the expected one.
 func (c *call) unexpected(refused error) bool {
-	return c.fromBirth() && (c.target.absent || c.target.found) &&
+	return c.intent.fromBirth() && (c.target.absent || c.target.found) &&
 		(IsStaleWrite(refused) || wire.IsImmutableUID(refused))
 }
 
@@ -190,7 +187,7 @@ func (a *Applier) madeLately(ref ObjectRef) (uid types.UID, ok bool) {
 }
 
 func (c *call) madeIt() {
-	if c.fromBirth() && !c.dryRun && c.ref.UID != "" {
+	if c.intent.fromBirth() && !c.dryRun && c.ref.UID != "" {
 		c.made.Put(c.ref.Key(), madeObject{c.ref.UID, time.Now()})
 	}
 }

@@ -68,6 +68,30 @@ func TestBirth(t *testing.T) {
 			steps:  []step{{"GET", ok(bornOurs("uid-1", "7"))}, {"PATCH uid=uid-1", ok(bornOurs("uid-1", "8"))}},
 			action: apply.Configured, attempts: 1,
 		},
+		"before-first-apply owns the field": {
+			reason: "the object is ours, so its field is forced, judged and pinned as any force",
+			intent: intent, cache: cache{object: bornOurs("uid-1", "7")},
+			steps: []step{
+				{"PATCH uid=uid-1", conflict(phantomReplicas)}, {"GET", ok(bornOurs("uid-1", "7"))},
+				{"PATCH uid=uid-1", conflict(phantomReplicas)}, {"PATCH uid=uid-1 resourceVersion=7 force", ok(bornOurs("uid-1", "8"))},
+			},
+			action: apply.Configured, attempts: 3,
+			conflicts: []string{"Force .spec.replicas to 3: owned by before-first-apply/Update with 5"},
+		},
+		"before-first-apply owns a field that a rule rejects": {
+			reason: "a rule is more specific than that the object is ours",
+			intent: intent, cache: cache{object: bornOurs("uid-1", "7")},
+			policy: apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Reject),
+			steps:  []step{{"PATCH uid=uid-1", conflict(phantomReplicas)}, {"GET", ok(bornOurs("uid-1", "7"))}},
+			err:    apply.ErrConflict, attempts: 1,
+			conflicts: []string{"Reject .spec.replicas to 3: owned by before-first-apply/Update with 5"},
+		},
+		"before-first-apply owns the field of an object that is not ours": {
+			reason: "the policy is not asked",
+			intent: intent, cache: cache{object: bornOurs("uid-1", "7")},
+			steps: []step{{"PATCH uid=uid-1", conflict(phantomReplicas)}, {"GET", ok(web("uid-1", "8"))}},
+			err:   apply.ErrNotOurs, attempts: 1,
+		},
 		"somebody else's in the cache": {
 			reason: "nothing is sent but a read",
 			intent: intent, cache: cache{object: web("uid-2", "7")}, steps: []step{{"GET", ok(web("uid-2", "7"))}},

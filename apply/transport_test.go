@@ -94,9 +94,6 @@ func (s *script) describe(request *http.Request) (string, error) {
 	s.mu.Lock()
 	s.bodies = append(s.bodies, string(raw))
 	s.mu.Unlock()
-	if request.Header.Get("Content-Type") == "application/json-patch+json" {
-		return describeRewrite(request, raw)
-	}
 	var body metav1.PartialObjectMetadata
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return request.Method, err

@@ -8,14 +8,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"coapply.dev/fieldowners"
 )
 
 // TestOwnWrites: no object is believed that was read before our own last write to it.
@@ -134,39 +132,6 @@ func TestLandedWriteIsBelieved(t *testing.T) {
 	}
 	a.client, object.ResourceVersion, cache.deployment = refusing, "2000", object
 	wantSteady(t, a, Intent{Config: shop()}, true)
-}
-
-// TestTakeBackIsAWrite: if no answer came to it, an object that was read before is not believed.
-func TestTakeBackIsAWrite(t *testing.T) {
-	cache, intent := &shopCache{}, Intent{Config: shop(), Belongs: isAnybodys}
-	a := newShopApplier(t, cache)
-	a.contract = map[schema.GroupKind][]fieldowners.Path{shopKind.GroupKind(): {fieldowners.MustParsePath(".spec.revisionHistoryLimit")}}
-	whole := applied(t, a)
-	wiped := whole.DeepCopy()
-	wiped.ManagedFields[0] = metav1.ManagedFieldsEntry{Manager: fieldowners.BeforeFirstApply, Operation: metav1.ManagedFieldsOperationUpdate,
-		APIVersion: "apps/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:revisionHistoryLimit":{}}}`)}
-	cache.deployment = wiped
-	lost := interceptor.NewClient(a.client.(client.WithWatch), interceptor.Funcs{
-		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-			switch into := object.(type) {
-			case *unstructured.Unstructured:
-				*into = unstructuredOf(t, wiped)
-			case *appsv1.Deployment:
-				wiped.DeepCopyInto(into)
-			}
-			return nil
-		},
-		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-			return apierrors.NewTimeoutError("no answer", 0)
-		},
-	})
-	a.client, a.config.LiveReader = lost, lost
-	if outcome, err := a.Apply(t.Context(), intent); !errors.Is(err, ErrRetryable) {
-		t.Fatalf("%+v, %v", outcome, err)
-	}
-	cache.deployment = whole
-	wantSteady(t, a, intent, false)
-	wantSteady(t, newShopApplier(t, cache), intent, true)
 }
 
 // TestForceOfUnknownOutcome: after a forced apply whose answer was lost, no read is trusted for

@@ -3,7 +3,6 @@ package reconciler
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -72,7 +71,6 @@ func TestWhatIsTold(t *testing.T) {
 		{"our own", conflicts(apply.Configured, apply.Conflict{Decision: apply.Force, Own: true}), 0},
 		{"kept", kept(false), 1},
 		{"kept as before", kept(true), 0},
-		{"taken back", func() { r.tell(parent, Applied{Outcomes: []apply.Outcome{{TakenBack: paths(1)}}}, true) }, 1},
 		{"unreadable", unread, 1},
 		{"unreadable still", unread, 0},
 	} {
@@ -83,9 +81,6 @@ func TestWhatIsTold(t *testing.T) {
 		for len(recorder.Events) > 0 {
 			<-recorder.Events
 		}
-	}
-	if got := takenBack(apply.Outcome{TakenBack: paths(2)}); !strings.HasPrefix(got, "took back .x0, .x1 of ") {
-		t.Error(got)
 	}
 	r.Events, r.news = nil, newNews()
 	unread() // to nobody

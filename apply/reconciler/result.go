@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
-	"coapply.dev/fieldowners"
 )
 
 // conflictRetry is how long a rejected conflict waits if no watch reports that the other owner
@@ -141,7 +140,7 @@ func terminating(err error) bool {
 }
 
 // tell records events about conflicts, rejected and settled, about objects that are someone
-// else's, fields that were taken back, and what was pruned or kept. Rejected conflicts, objects
+// else's, and what was pruned or kept. Rejected conflicts, objects
 // of others and kept objects are not repeated while they stay the same.
 func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 	if r.Events == nil {
@@ -158,9 +157,6 @@ func (r *Reconciler[P]) tell(parent P, applied Applied, isNew bool) {
 		}
 	}
 	for _, outcome := range applied.Outcomes {
-		if len(outcome.TakenBack) > 0 {
-			Event(r.Events, parent, corev1.EventTypeNormal, "OwnershipRestored", takenBack(outcome))
-		}
 		if outcome.Action == "" {
 			continue
 		}
@@ -234,13 +230,6 @@ func tellSettled(recorder events.EventRecorder, parent client.Object, conflicts 
 		}
 		Event(recorder, parent, corev1.EventTypeNormal, done.reason, note)
 	}
-}
-
-// takenBack returns the note on fields that were taken back, and why they had no owner of their
-// own.
-func takenBack(outcome apply.Outcome) string {
-	return fmt.Sprintf("took back %s of %v: its managed fields had been wiped, and the API server had made up the owner %s",
-		joined(outcome.TakenBack), outcome.Object, fieldowners.BeforeFirstApply)
 }
 
 // noteLimit is the events API's limit of a note, in bytes.

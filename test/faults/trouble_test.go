@@ -248,7 +248,7 @@ func TestWipedAgainAndAgain(t *testing.T) {
 				if i == times/2 {
 					s.does.do(w)
 				}
-				kit.Absence(t, 100*time.Millisecond, "the platform to take back")
+				kit.Absence(t, 100*time.Millisecond, "the platform to apply again")
 			}
 			w.endsAs(&s, c)
 			t.Logf("counted: managed fields wiped %d times: %d requests", times, len(w.wire.Requests()))

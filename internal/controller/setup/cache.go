@@ -17,10 +17,8 @@ import (
 // decides how large the rest is. Nothing that we write comes from the cache: applies send what
 // is emitted, and updates read live.
 func Cache() cache.Options {
-	// With the owner that the server makes up after managed fields were wiped: its fields are
-	// taken back.
 	ours := fieldmanagers.All().Managers()
-	keepOwn := fieldowners.KeepOwn(append(slices.Clone(ours), fieldowners.BeforeFirstApply)...)
+	keepOwn := fieldowners.KeepOwn(ours...)
 	return cache.Options{
 		// A read without an informer means that somebody forgot to set up a watch.
 		ReaderFailOnMissingInformer: true,

@@ -11,7 +11,6 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/breaker"
 	"coapply.dev/apply/reconciler"
-	"coapply.dev/internal/controller/fieldmanagers"
 )
 
 // Options are common to all reconcilers.
@@ -23,13 +22,13 @@ type Options struct {
 	Replicas apply.Decision
 }
 
-// NewRuntime returns the Runtime by which the reconcilers write: each takes back its own fields
-// after a wipe, and asks the Breaker before it forces. A nil Breaker stops no force.
+// NewRuntime returns the Runtime by which the reconcilers write. Each reconciler asks the Breaker
+// before it forces a field. A nil Breaker stops no force.
 func NewRuntime(mgr ctrl.Manager, forces *breaker.Breaker, options ...coapply.Option) (*coapply.Runtime, error) {
 	if forces != nil {
 		options = append(options, coapply.WithBreaker(forces))
 	}
-	return coapply.New(mgr, append(options, coapply.WithContracts(fieldmanagers.Contract))...)
+	return coapply.New(mgr, options...)
 }
 
 // SetContended sets the condition Contended of a parent while the Breaker stops a force of its
