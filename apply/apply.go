@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -24,22 +25,19 @@ import (
 // were read. So a field that somebody takes in between is never forced. What fails for the moment
 // is tried three times.
 //
-// The Applier remembers the fields in which an intent gave way, and sends the rest of it at the
-// next Apply: one request, as long as the other owners stay. The answer shows when they let go;
-// then the whole intent is sent. This needs RecordExchange, or unstructured intents. It has two
-// limits. A field that another process migrates to this manager meanwhile is missing from one
-// write, unless the object is read first: for Steady, or an intent with Belongs or
-// MustExist. And if a new owner appears whom the policy rejects, that one request still applies
-// the fields that were applied before.
+// In which fields the intent gives way follows from the object each time. With Steady, or an
+// intent with MustExist or Belongs, that is the object in the cache: what is left of the intent is
+// sent in one request, pinned to the resourceVersion of that object, or in none if nothing would
+// change. Otherwise the object is read first if the last Apply gave way: two requests. When the
+// other owners let go, the whole intent is sent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError,
 // *UIDMismatchError, *RetryableError, *RefusedError, *lanes.ReentryError, the error of
 // Intent.Before, or that of the context. After a RetryableError or the end of the context the
 // intent may have landed, as the answer may have been lost. After the others nothing of it
-// landed, with three exceptions: what was left of an intent that gave way before may have
-// landed, if others took or let go of fields in the meantime; so may a try whose answer was
-// lost, if a later try of the same call met another error; and if the server dropped the status
-// (see Intent.Subresource), the rest has landed. Repeating an Apply is safe.
+// landed, with two exceptions: a try whose answer was lost may have landed, if a later try of
+// the same call met another error; and if the server dropped the status (see
+// Intent.Subresource), the rest has landed. Repeating an Apply is safe.
 func (a *Applier) Apply(ctx context.Context, intent Intent) (Outcome, error) {
 	ctx, call := a.begin(ctx)
 	landed, err := call.run(ctx, intent)
@@ -80,6 +78,7 @@ func (c *call) run(ctx context.Context, intent Intent) (*answer, error) {
 		return nil, err
 	}
 	if proof, ok := c.becomesSteady(ctx, key); ok {
+		proof.conflicts = c.report(proof.conflicts)
 		return c.unchanged(proof), nil
 	}
 	ctx, err := c.before(ctx)
@@ -170,13 +169,17 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 	var settled settlement
 	settling := false
 	exhausted, err := wire.Tries(ctx, IsStaleWrite, func() error {
+		settling = settling || c.target.doubtful || c.gaveWay()
 		enter := c.join
-		if settling || c.target.doubtful || c.target.absent { // a read comes first, or whoever is first creates it
+		if settling || c.target.absent { // a read comes first, or whoever is first creates it
 			enter = c.enter
 		}
 		return c.inside(ctx, enter, func(ctx context.Context) (err error) {
 			c.lookBefore(ctx)
-			landed, settled, err = c.try(ctx, settled, settling)
+			var now settlement
+			if landed, now, err = c.try(ctx, settling); err == nil || len(now.conflicts)+len(now.unread) > 0 {
+				settled = now // else what was judged before is told
+			}
 			settling = true
 			return err
 		})
@@ -187,6 +190,10 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 		return nil, &ContendedError{Object: c.ref, Attempts: c.outcome.Attempts, Conflicts: settled.conflicts, Err: err}
 	case err != nil:
 		return nil, err
+	}
+	c.outcome.Conflicts = c.report(settled.conflicts)
+	if isNew := func(conflict Conflict) bool { return !conflict.Remembered }; slices.ContainsFunc(settled.conflicts, isNew) {
+		c.log.Info("took fields from other managers, or left them", "conflicts", texts(settled.conflicts))
 	}
 	return landed, nil
 }
@@ -235,15 +242,13 @@ func (c *call) alone(ctx context.Context) error {
 	return lanes.Alone(ctx)
 }
 
-// try sends the intent, which is step 4, and settles its conflicts, or goes on settling
-// from where an earlier try got. A stale write is returned for another try.
-func (c *call) try(ctx context.Context, settled settlement, settling bool) (landed *answer, _ settlement, err error) {
-	if settling = settling || c.target.doubtful; !settling {
-		if landed, known, ok, err := c.sendRemembered(ctx); ok {
-			return landed, known, c.explain(ctx, err)
-		}
-		landed, err = c.send(ctx, request{form: c.intent, pin: c.target.pin()})
-		if settling = IsOwnershipConflict(err) || c.unexpected(err); !settling && IsStaleWrite(err) {
+// try sends the intent, which is step 4, and settles its conflicts. A stale write is returned for
+// another try.
+func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled settlement, err error) {
+	if !settling {
+		landed, settled, err = c.sendFirst(ctx)
+		stale := len(settled.made) > 0 && IsStaleWrite(err) // the cache was behind
+		if settling = IsOwnershipConflict(err) || c.unexpected(err) || stale; !settling && IsStaleWrite(err) {
 			lanes.Overtaken(ctx)
 		}
 	}
@@ -251,16 +256,22 @@ func (c *call) try(ctx context.Context, settled settlement, settling bool) (land
 		if err := c.alone(ctx); err != nil {
 			return nil, settled, err
 		}
-		landed, settled, err = c.settle(ctx, err, settled)
+		if landed, settled, err = c.settle(ctx, err, settled); IsStaleWrite(err) {
+			return nil, settled, err
+		}
 	}
-	switch {
-	case settling && IsStaleWrite(err):
-		return nil, settled, err
-	case err != nil:
-		return nil, settled, c.explain(ctx, err)
+	return landed, settled, c.explain(ctx, err)
+}
+
+// sendFirst sends the intent, or what is left of it if the object that Apply has read shows that
+// it has to give way.
+func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlement, err error) {
+	if read, made := c.foreseeRead(ctx); len(made.made) > 0 {
+		landed, err = c.sendConceding(ctx, read, made, true)
+		return landed, settlement{concessions: made, conflicts: made.conflicts()}, err
 	}
-	c.remember(settled, landed)
-	return landed, settled, nil
+	landed, err = c.send(ctx, request{form: c.intent, pin: c.target.pin()})
+	return landed, settlement{}, err
 }
 
 // classify is step 5. It keeps the absence of the object apart from what the server
@@ -284,6 +295,9 @@ func (c *call) classify(ctx context.Context, err error) error {
 // that no longer exists, which only a live read shows, or a race inside the server, which
 // passes.
 func (c *call) explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	classified := c.classify(ctx, err)
 	if !IsStaleWrite(classified) {
 		return classified

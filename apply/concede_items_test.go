@@ -43,14 +43,14 @@ func TestItemsOfOursStay(t *testing.T) {
 			entry(manager, "Apply", "", `{`+path+ours+`}}}}}`))
 		return d
 	}
-	for reason, test := range map[string]struct{ theirs, ours, sent string }{
-		"nobody else owns the item": {`{"f:image":{}}`, `{".":{},"f:name":{},"f:image":{}}`, `{"template":{"spec":{"containers":[{"name":"web"}]}}}`},
-		"we do not own it":          {`{"f:image":{}}`, `{"f:name":{}}`, `null`},
-		"only another one owns it":  {`{".":{},"f:image":{}}`, `{"f:name":{}}`, `null`},
+	for reason, test := range map[string]struct{ theirs, ours, sent, pin string }{
+		"nobody else owns the item": {`{"f:image":{}}`, `{".":{},"f:name":{},"f:image":{}}`, `{"template":{"spec":{"containers":[{"name":"web"}]}}}`, " resourceVersion=7"}, // we own the image, too
+		"we do not own it":          {`{"f:image":{}}`, `{"f:name":{}}`, `null`, ""},
+		"only another one owns it":  {`{".":{},"f:image":{}}`, `{"f:name":{}}`, `null`, ""},
 	} {
 		s := newScript(t, []step{
-			{"PATCH", conflict(image)}, {"GET", ok(live(test.theirs, test.ours))}, {"PATCH uid=uid-1", ok(live(test.theirs, test.ours))},
-			{"PATCH uid=uid-1", ok(live(test.theirs, test.ours))},
+			{"PATCH", conflict(image)}, {"GET", ok(live(test.theirs, test.ours))}, {"PATCH uid=uid-1" + test.pin, ok(live(test.theirs, test.ours))},
+			{"GET", ok(live(test.theirs, test.ours))}, {"PATCH uid=uid-1" + test.pin, ok(live(test.theirs, test.ours))},
 		})
 		applier := s.applier(relinquish, nil)
 		config := appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().
@@ -62,7 +62,7 @@ func TestItemsOfOursStay(t *testing.T) {
 			}
 		}
 		if s.bodies[2] != s.bodies[1] {
-			t.Errorf("%s: sent %s, and from memory %s", reason, s.bodies[1], s.bodies[2])
+			t.Errorf("%s: sent %s, and then %s", reason, s.bodies[1], s.bodies[2])
 		}
 		var sent struct{ Spec any }
 		if err := json.Unmarshal([]byte(s.bodies[1]), &sent); err != nil {

@@ -64,9 +64,9 @@ func TestConcede(t *testing.T) {
 			steps: []step{
 				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
 				{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(ownersHidden(web("uid-1", "8")))},
-				{"PATCH uid=uid-1", ok(web("uid-1", "9"))},
+				{"PATCH", conflict(hpaReplicas)}, {"PATCH uid=uid-1", ok(web("uid-1", "9"))},
 			},
-			attempts: 3, action: apply.Configured, conflicts: []string{sharedReplicas},
+			attempts: 4, action: apply.Configured, conflicts: []string{sharedReplicas},
 		},
 		"force the one and relinquish the other": {
 			reason: "what is left is judged before it is forced",
@@ -85,11 +85,10 @@ func TestConcede(t *testing.T) {
 			intent: apply.Intent{Config: replicasAndPause()},
 			steps: []step{
 				{"PATCH", conflict(kubectlPause)}, {"GET", ok(web("uid-1", "7"))},
-				{"PATCH", conflict(hpaReplicas, kubectlPause)},
 				{"PATCH uid=uid-1", conflict(kubectlPause)},
 				{"PATCH uid=uid-1 resourceVersion=7 force", ok(web("uid-1", "8"))},
 			},
-			attempts: 4, action: apply.Configured, conflicts: []string{forcedPause, relinquishedReplicas},
+			attempts: 3, action: apply.Configured, conflicts: []string{forcedPause, relinquishedReplicas},
 		},
 		"one of two is rejected": {
 			reason:   "then nothing lands",
@@ -125,7 +124,7 @@ func TestConcede(t *testing.T) {
 			intent: apply.Intent{Config: threeReplicas(), MustExist: true},
 			cache:  cache{object: web("uid-1", "6")},
 			steps: []step{
-				{"PATCH uid=uid-1", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
+				{"PATCH uid=uid-1 resourceVersion=6", stale()}, {"GET", ok(web("uid-1", "7"))},
 				{"PATCH uid=uid-1", stale()}, {"GET", notFound()},
 			},
 			attempts: 2, action: apply.Absent,
@@ -164,15 +163,6 @@ func TestConcede(t *testing.T) {
 			},
 			attempts: 2, err: apply.ErrRefused,
 			conflicts: []string{`Relinquish .spec.template.spec.containers[name="side"].image to "ours": owned by kubectl/Apply with "theirs"`},
-		},
-		"owners that the object does not show, and then no owner": {
-			reason: "what was judged is told beside an answer that cannot be",
-			policy: relinquish,
-			steps: []step{
-				{"PATCH", conflict(hpaReplicas)}, {"GET", ok(ofOthers("uid-1", "7"))}, {"PATCH", conflict(cause(".spec.replicas", "somebody"))},
-			},
-			attempts: 2, err: apply.ErrRefused,
-			conflicts: []string{"Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with null"},
 		},
 		"a value that is not there": {
 			reason: "hpa owns the field and the object has no value: there is none to adopt",

@@ -52,13 +52,13 @@ func (c Config) validate() error {
 
 // Applier applies intents under one field manager. It is safe for concurrent use.
 type Applier struct {
-	client  client.Client
-	config  Config
-	metrics Metrics
-	reads   *cacheReads // of the client
-	seen    *seenVersions
-	made    *made
-	memory  *memory
+	client   client.Client
+	config   Config
+	metrics  Metrics
+	reads    *cacheReads // of the client
+	seen     *seenVersions
+	made     *made
+	reported *reported
 }
 
 // New returns an Applier that writes by c. Reads of c may come from a cache: they serve
@@ -76,7 +76,7 @@ func New(c client.Client, config Config) (*Applier, error) {
 	a := &Applier{
 		client: c, config: config, metrics: config.Metrics, reads: newCacheReads(c),
 		seen: recent.New[seenKey, wire.Identity](seenObjects), made: recent.New[lanes.Key, madeObject](seenObjects),
-		memory: recent.New[memoryKey, remembered](rememberedObjects),
+		reported: recent.New[reportedKey, []uint64](reportedObjects),
 	}
 	if a.metrics == nil {
 		a.metrics = NoMetrics{}

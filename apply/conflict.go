@@ -38,8 +38,8 @@ type Conflict struct {
 	// Refused is why the field was not forced, as Policy.ForceUnless returned it.
 	Refused error
 
-	// Remembered reports whether the conflict with this owner was settled in an earlier apply,
-	// without a request in this one. Nobody need be told again.
+	// Remembered reports whether the last Apply of an intent for the object gave way in the same
+	// conflict. Nobody need be told again.
 	Remembered bool
 }
 

@@ -102,7 +102,7 @@
 //
 // The eight steps of an apply are in apply.go, in order. What each takes and returns is
 // beside it: target.go is what a call knows of its object, steady.go returns a proof (by
-// package steady), request.go takes a request and returns an answer, settle.go,
-// concession.go and memory.go take and return a settlement. Each other verb has a file
+// package steady), request.go takes a request and returns an answer, concede.go returns what
+// the intent gives way in, settle.go takes and returns a settlement. Each other verb has a file
 // of its own.
 package apply

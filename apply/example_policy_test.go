@@ -40,7 +40,7 @@ func ExampleApplier_Apply_relinquish() {
 	ours := entry("example-workload", "Apply", "", `{"f:spec":{"f:minReadySeconds":{}}}`)
 	applier := exampleApplier(apply.OnConflict(apply.Reject).At(".spec.replicas", apply.Relinquish), []answer{
 		conflict(hpaReplicas), ok(exampleObject("7", 5, hpa)), ok(exampleObject("8", 5, hpa, ours)), // the first
-		ok(exampleObject("8", 5, hpa, ours)), // the second
+		ok(exampleObject("8", 5, hpa, ours)), ok(exampleObject("8", 5, hpa, ours)), // the second
 	})
 
 	for range 2 {
@@ -56,7 +56,7 @@ func ExampleApplier_Apply_relinquish() {
 	// Output:
 	// Configured 3 <nil>
 	// Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with 5 false
-	// Unchanged 1 <nil>
+	// Unchanged 2 <nil>
 	// Relinquish .spec.replicas to 3: owned by hpa/Update[scale] with 5 true
 }
 

@@ -43,9 +43,6 @@ func contested(n int) (*call, *unstructured.Unstructured, error) {
 // reject does what a Reject decision does between the API server's response and the returned
 // error.
 func reject(c *call, live *unstructured.Unstructured, refused error) (int, error) {
-	if namesUnread(refused, live.GetManagedFields()) {
-		return 0, fmt.Errorf("the owner cannot be read")
-	}
 	ownership, _ := fieldowners.ParseReadable(live.GetManagedFields())
 	found, err := c.describeConflicts(refused, live, ownership)
 	found = merge(found, found)

@@ -2,7 +2,6 @@ package apply_test
 
 import (
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,34 +112,13 @@ func TestItemGivenUp(t *testing.T) {
 	})
 }
 
-// What is sent from memory gives up nothing that the last form of it had.
-func TestItemKeptFromMemory(t *testing.T) {
-	s := newScript(t, []step{
-		{"PATCH", conflict(sideImage)}, {"GET", ok(sideCar("7", wholeItem, itemOfOur))},
-		{"PATCH uid=uid-1", ok(sideCar("8", wholeItem, itemOfOur))},
-		// Unseen by us, kubectl lets go of all but the image.
-		{"PATCH uid=uid-1", ok(sideCar("9", `{"f:image":{}}`, `{".":{},"f:name":{}}`))},
-	})
-	applier := s.applier(relinquish, nil)
-	for _, more := range []bool{true, false} {
-		if _, err := applier.Apply(t.Context(), sideIntent(more)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !strings.Contains(lastBody(s), "side") {
-		t.Errorf("the item is given up on an old look at its owners: %s", lastBody(s))
-	}
-}
-
-// What is sent from memory keeps an item that we alone owned. Once others own it too, it is given
-// up as by an applier that remembers nothing.
-func TestItemGivenUpAfterMemory(t *testing.T) {
+// TestItemGivenUpLater: an item that we alone owned is kept. Once others own it too, it is given up.
+func TestItemGivenUpLater(t *testing.T) {
 	const image, emptyItem = `{"f:image":{}}`, `{".":{},"f:name":{}}`
 	s := newScript(t, []step{
 		{"PATCH", conflict(sideImage)}, {"GET", ok(sideCar("7", image, emptyItem))},
 		{"PATCH uid=uid-1", ok(sideCar("8", image, emptyItem))},
-		{"PATCH uid=uid-1", ok(sideCar("9", wholeItem, emptyItem))},
-		{"PATCH", conflict(sideImage)}, {"GET", ok(sideCar("9", wholeItem, emptyItem))},
+		{"GET", ok(sideCar("9", wholeItem, emptyItem))},
 		{"PATCH uid=uid-1 resourceVersion=9", ok(sideCar("10", wholeItem, "{}"))},
 	})
 	applier := s.applier(relinquish, nil)
@@ -154,30 +132,12 @@ func TestItemGivenUpAfterMemory(t *testing.T) {
 	}
 }
 
-// An apply whose first request changed something is not Unchanged, whatever
-// becomes of the others.
-func TestChangedBeforeARetry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript(t, []step{
-			{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}, {"PATCH uid=uid-1", ok(web("uid-1", "8"))},
-			{"PATCH uid=uid-1", ok(letGo(web("uid-1", "9")))}, {"PATCH", breaks(io.ErrUnexpectedEOF)}, {"PATCH", ok(web("uid-1", "9"))},
-		})
-		applier := s.applier(relinquish, nil)
-		if _, err := applier.Apply(t.Context(), apply.Intent{Config: threeReplicas()}); err != nil {
-			t.Fatal(err)
-		}
-		intent := apply.Intent{Config: threeReplicas().WithLabels(map[string]string{"new": "label"})}
-		if outcome, err := applier.Apply(t.Context(), intent); err != nil || outcome.Action != apply.Configured {
-			t.Errorf("%s, %v; want Configured", outcome.Action, err)
-		}
-	})
-}
-
-// Who joins the owners is news, and no memory.
+// Who joins the owners is news.
 func TestOwnerThatJoins(t *testing.T) {
 	s := newScript(t, []step{
 		{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))},
-		{"PATCH uid=uid-1", ok(web("uid-1", "8"))}, {"PATCH uid=uid-1", ok(coOwned("vpa", web("uid-1", "9")))},
+		{"PATCH uid=uid-1", ok(web("uid-1", "8"))},
+		{"GET", ok(coOwned("vpa", web("uid-1", "9")))}, {"PATCH uid=uid-1", ok(coOwned("vpa", web("uid-1", "9")))},
 	})
 	applier := s.applier(share, nil)
 	for _, want := range []map[string]bool{{"hpa": false}, {"hpa": true, "vpa": false}} {

@@ -289,7 +289,8 @@ func mayLieBelow(serverPath, prefix string) bool {
 	return rest == "" || rest[0] == '.' || rest[0] == '['
 }
 
-// dependsOnOwner reports whether another owner of the same field may lead to another decision.
-func (p Policy) dependsOnOwner() bool {
-	return p.ask != nil || p.refuses != nil || slices.ContainsFunc(p.rules, func(r rule) bool { return r.Manager != "" || r.Operation != "" })
+// mayGiveWay reports whether the policy may relinquish or share a field.
+func (p Policy) mayGiveWay() bool {
+	gives := func(d Decision) bool { return d == Relinquish || d == Share }
+	return p.ask != nil || gives(p.otherwise) || slices.ContainsFunc(p.rules, func(r rule) bool { return gives(r.decision) })
 }

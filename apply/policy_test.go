@@ -194,25 +194,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestPolicyThatDependsOnOwners: only the very same intent is sent as it was left before.
-func TestPolicyThatDependsOnOwners(t *testing.T) {
-	for reason, c := range map[string]struct {
-		policy Policy
-		want   bool
-	}{
-		"a decision for all": {OnConflict(Force), false},
-		"a path":             {OnConflict(Force).At(".spec", Reject), false},
-		"a manager":          {OnConflict(Force).When(Match{Manager: "m"}, Reject), true},
-		"an operation":       {OnConflict(Force).When(Match{Operation: "Update"}, Reject), true},
-		"a function":         {OnConflict(Force).Func(ask), true},
-		"a question":         {OnConflict(Force).ForceUnless(refusesNothing), true},
-	} {
-		if got := c.policy.dependsOnOwner(); got != c.want {
-			t.Errorf("%s: %v", reason, got)
-		}
-	}
-}
-
 // TestNever: a field that no policy decides about is not taken by a function either, and a
 // rule for it is an error.
 func TestNever(t *testing.T) {

@@ -31,8 +31,8 @@ func TestScaleGivesWay(t *testing.T) {
 		"shared":       {share, nil, `"replicas":5`, sharedReplicas},
 		"shared, and moved on": {share, []step{
 			refused, {"GET", at("/scale", ok(scaleOf("uid-1", "7")))}, {"PATCH uid=uid-1", at("/scale", conflict(hpaReplicas))},
-			{"GET", at("/scale", ok(moved))}, left,
-		}, `"replicas":6`, sharedReplicas},
+			{"GET", at("/scale", ok(moved))}, refused, left,
+		}, `"replicas":6`, "Share .spec.replicas to 3: owned by hpa/Update[scale] with 6"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			round := []step{refused, {"GET", at("/scale", ok(scaleOf("uid-1", "7")))}, left}
@@ -59,9 +59,9 @@ func TestScaleGivesWay(t *testing.T) {
 	}
 }
 
-// TestMemoryOfASharedStatus: who shares a field through a subresource is no owner to whom the
+// TestSharedStatus: who shares a field through a subresource is no owner to whom the
 // intent gives way.
-func TestMemoryOfASharedStatus(t *testing.T) {
+func TestSharedStatus(t *testing.T) {
 	status := func(version string, own bool) *appsv1.Deployment {
 		d := web("uid-1", version)
 		d.Status.Replicas = 5
@@ -74,7 +74,7 @@ func TestMemoryOfASharedStatus(t *testing.T) {
 	named := conflict(cause(".status.replicas", `"hpa" with subresource "status" using apps/v1`))
 	s := newScript(t, []step{
 		{"PATCH", at("/status", named)}, {"GET", ok(status("7", false))}, {"PATCH uid=uid-1", at("/status", ok(status("8", true)))},
-		{"PATCH uid=uid-1", at("/status", ok(status("8", true)))},
+		{"GET", ok(status("8", true))}, {"PATCH uid=uid-1", at("/status", ok(status("8", true)))},
 	})
 	applier := s.applier(share, nil)
 	for range 2 {

@@ -126,7 +126,7 @@ func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) 
 type proof struct {
 	object    ObjectRef
 	shared    []fieldowners.Shared // as Outcome.Shared
-	conflicts []Conflict           // in which the intent gives way, as it did before
+	conflicts []Conflict           // in which the intent gives way
 	unread    []*fieldowners.EntryError
 }
 
@@ -192,11 +192,11 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 	if object == nil || c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(c.intent.Intent, object) || !c.believes(object, c.intent.Subresource) {
 		return proof{}, false
 	}
-	if known, gave := c.recall(); gave {
-		return c.stillGivesWay(ctx, known, object)
-	}
 	exactly, by, err := c.prove(ctx, c.intent, object)
 	if err != nil {
+		if found, ok := c.stillGivesWay(ctx, object); ok {
+			return found, true
+		}
 		c.log.V(1).Info("not steady", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}

@@ -61,7 +61,7 @@ func BenchmarkSteadyGivesWay(b *testing.B) {
 	a := newShopApplier(b, cache)
 	cache.deployment = applied(b, a)
 	intent := fiveReplicas()
-	giveWay(b, a, intent, cache.deployment)
+	giveWay(a)
 	b.ReportAllocs()
 	for b.Loop() {
 		if outcome, err := a.Apply(b.Context(), intent); err != nil || outcome.Requests > 0 {

@@ -16,7 +16,6 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/internal/content"
 	"coapply.dev/fieldowners"
 	"coapply.dev/internal/recent"
 )
@@ -29,7 +28,7 @@ func TestSteadyGaveWay(t *testing.T) {
 	cache.deployment = applied(t, a)
 	intent := fiveReplicas()
 	wantSteady(t, a, intent, false)
-	giveWay(t, a, intent, cache.deployment)
+	giveWay(a)
 
 	want := func(what string, remembered ...bool) {
 		t.Helper()
@@ -43,6 +42,7 @@ func TestSteadyGaveWay(t *testing.T) {
 			}
 		}
 	}
+	want("the first time", false)
 	want("the owner stays", true)
 	joined := cache.deployment.DeepCopy()
 	joined.ResourceVersion = "1001"
@@ -63,30 +63,10 @@ func fiveReplicas() Intent {
 	return Intent{Config: wanted}
 }
 
-// giveWay makes the applier remember that the intent left the replicas to the autoscaler.
-func giveWay(t testing.TB, a *Applier, intent Intent, object client.Object) {
-	t.Helper()
+// giveWay makes the applier give way, and forget that the test's server never answers.
+func giveWay(a *Applier) {
 	a.config.Policy = OnConflict(Relinquish)
-	encoded, err := encode(intent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, err := content.Copy(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, c := a.begin(t.Context())
-	c.about(encoded)
-	gave := concessions{}.concede(Conflict{
-		Manager: fieldowners.Manager{Name: "autoscaler", Operation: metav1.ManagedFieldsOperationApply},
-		Path:    fieldowners.MustParsePath(".spec.replicas"), ServerPath: ".spec.replicas", Decision: Relinquish,
-	}, encoded, live)
-	settled, still := c.stillCalledFor(settlement{concessions: gave}, live)
-	if !still {
-		t.Fatal("the replicas are not the autoscaler's")
-	}
-	c.rememberAs(settled.concessions, live.GetUID())
-	a.config.Steady.written = &ledger{records: recent.New[writtenKey, written](1)} // the test's server never answers
+	a.config.Steady.written = &ledger{records: recent.New[writtenKey, written](1)}
 }
 
 // TestSteadyGivesWayNoMore: what is left of the intent is sent once something has changed.
@@ -96,20 +76,19 @@ func TestSteadyGivesWayNoMore(t *testing.T) {
 		says   string // in the log
 	}{
 		"a value of ours":   {func(d *appsv1.Deployment) { d.Labels["tier"] = "other" }, "its values are not those of the intent"},
-		"made anew":         {func(d *appsv1.Deployment) { d.UID = "another" }, ""},
-		"the owner lets go": {func(d *appsv1.Deployment) { d.ManagedFields = d.ManagedFields[1:] }, "others own these fields now"},
+		"the owner lets go": {func(d *appsv1.Deployment) { d.ManagedFields = d.ManagedFields[1:] }, "its values are not those of the intent"},
 		"no managed fields": {func(d *appsv1.Deployment) { d.ManagedFields = nil }, ""},
 		"a later entry of the owner without the field": {func(d *appsv1.Deployment) {
 			again := d.ManagedFields[0]
 			again.FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{}}}`)
 			d.ManagedFields = append(d.ManagedFields, again)
-		}, "others own these fields now"},
+		}, "its values are not those of the intent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := &shopCache{}
 			a := newShopApplier(t, cache)
 			cache.deployment = applied(t, a)
-			giveWay(t, a, fiveReplicas(), cache.deployment)
+			giveWay(a)
 			wantSteady(t, a, fiveReplicas(), true)
 			cache.deployment = cache.deployment.DeepCopy()
 			cache.deployment.ResourceVersion = "1001"
@@ -140,7 +119,7 @@ func TestSteadyGivesWayEmptyList(t *testing.T) {
 		disown(&entries[2], `"f:terminationGracePeriodSeconds":{}`, `"f:terminationGracePeriodSeconds":{},"f:`+field+`":{}`)
 		read.SetManagedFields(entries)
 		intent := Intent{Config: client.ApplyConfigurationFromUnstructured(wanted), Read: &read}
-		giveWay(t, a, intent, &read)
+		giveWay(a)
 		wantSteady(t, a, intent, steady)
 	}
 }

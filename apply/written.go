@@ -146,10 +146,8 @@ func (s *SteadyState) WroteAll(kind schema.GroupKind, namespace string) {
 
 // Wrote tells the Applier that an object was or is about to be written to under its field
 // manager by other means than Apply, such as a transfer of fields or a delete. Until the next
-// answer to an apply to the object, nothing that is remembered of it is used, and the
-// steady-state check trusts no read of it.
+// answer to an apply to the object, the steady-state check trusts no read of it.
 func (a *Applier) Wrote(object ObjectRef) {
-	a.forgetObject(object) // what was left of an intent may leave out what is ours by then
 	if s := a.config.Steady; s != nil {
 		object.ResourceVersion = ""
 		s.Wrote(object)

@@ -24,13 +24,14 @@ import (
 func TestTransferredFieldsAreSent(t *testing.T) {
 	theirs := entry("autoscaler", "Apply", "", `{"f:spec":{"f:replicas":{}}}`)
 	ours := entry(manager, "Apply", "", `{"f:spec":{"f:paused":{}}}`)
+	both := entry(manager, "Apply", "", `{"f:spec":{"f:paused":{},"f:replicas":{}}}`)
 	var bodies []string
 	script := []answer{
 		answers.Conflict(answers.Cause(".spec.replicas", `"autoscaler"`)), // the whole intent
 		ok(exampleObject("7", 5, theirs)),                                 // read
 		ok(exampleObject("8", 5, theirs, ours)),                           // what is left of it
 		ok(exampleObject("8", 5, theirs, ours)), stores("9"),              // the transfer
-		ok(exampleObject("10", 3)), // and the intent again
+		ok(exampleObject("9", 5, both)), ok(exampleObject("10", 3)), // and the intent again
 	}
 	server := roundTripper(func(r *http.Request) (*http.Response, error) {
 		if len(bodies) == len(script) {

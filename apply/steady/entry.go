@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
@@ -52,6 +53,20 @@ func fieldsOf(applied *typed.TypedValue) (*fieldpath.Set, error) {
 		return nil, err
 	}
 	return set.Difference(neverOwned), nil
+}
+
+// Entry returns the managed fields entry that the server would record for what is applied, without
+// its time.
+func (r Request) Entry(schemas managedfields.TypeConverter) (metav1.ManagedFieldsEntry, error) {
+	_, set, err := r.typed(schemas)
+	if err != nil {
+		return metav1.ManagedFieldsEntry{}, err
+	}
+	raw, err := set.ToJSON()
+	return metav1.ManagedFieldsEntry{
+		Manager: r.Manager, Operation: metav1.ManagedFieldsOperationApply, Subresource: r.Subresource,
+		APIVersion: r.Kind.GroupVersion().String(), FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(raw)),
+	}, err
 }
 
 // neverOwned are the fields that the server removes from every set.

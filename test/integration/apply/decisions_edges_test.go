@@ -26,7 +26,7 @@ func TestNothingIsLeftOfTheIntent(t *testing.T) {
 		s.Apply("other", texts[0])
 		applier := kit.NewApplier(t, c, "us", apply.OnConflict(apply.Relinquish))
 		before := s.Live().GetResourceVersion()
-		for _, sends := range []string{sendsThree, sendsOne, sendsOne} {
+		for _, sends := range []string{sendsThree, sendsTwo, sendsTwo} {
 			watch.take()
 			_, err := applier.Apply(t.Context(), apply.Intent{Config: s.Config(texts[1])})
 			if sent := watch.take(); err != nil || sent != sends || s.Live().GetResourceVersion() != before {

@@ -63,7 +63,7 @@ func ask(t *testing.T, kind, base string, policy apply.Policy, series []asked) *
 
 const disputed = `{spec: {title: theirs, free: {a: theirs}}}`
 
-func TestRememberingWhenTheIntentChanges(t *testing.T) {
+func TestGivingWayWhenTheIntentChanges(t *testing.T) {
 	const title, key, port = ".spec.title", ".spec.free.a", ".spec.port"
 	byAnybody := apply.OnConflict(apply.Relinquish)
 	bySomebody := byAnybody.When(apply.Match{Manager: "x"}, apply.Reject)
@@ -74,21 +74,21 @@ func TestRememberingWhenTheIntentChanges(t *testing.T) {
 	}{
 		{"another field of the intent changes", byAnybody, []asked{
 			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "what gave way still does", ours: `{spec: {title: ours, port: 2}}`, sends: sendsOne, found: []string{title + " other Relinquish remembered"}, leaves: []string{port}},
+			{reason: "what gave way still does", ours: `{spec: {title: ours, port: 2}}`, sends: sendsTwo, found: []string{title + " other Relinquish remembered"}, leaves: []string{port}},
 		}},
-		{"the decision depends on the owner: a changed intent is not risked", bySomebody, []asked{
+		{"the decision depends on the owner", bySomebody, []asked{
 			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "the same", ours: `{spec: {title: ours, port: 1}}`, sends: sendsOne, found: []string{title + " other Relinquish remembered"}, leaves: []string{port}},
-			{reason: "another", ours: `{spec: {title: ours, port: 2}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "the same", ours: `{spec: {title: ours, port: 1}}`, sends: sendsTwo, found: []string{title + " other Relinquish remembered"}, leaves: []string{port}},
+			{reason: "another", ours: `{spec: {title: ours, port: 2}}`, sends: sendsTwo, found: []string{title + " other Relinquish remembered"}, leaves: []string{port}},
 		}},
 		{"the field is not wanted any more", byAnybody, []asked{
 			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "nothing conflicts", ours: `{spec: {port: 1}}`, sends: sendsOne, leaves: []string{port}},
-			{reason: "wanted again: what was known is forgotten", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
+			{reason: "nothing conflicts", ours: `{spec: {port: 1}}`, sends: sendsTwo, leaves: []string{port}},
+			{reason: "wanted again", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
 		}},
 		{"one of two is not wanted any more", byAnybody, []asked{
 			{reason: "both are found", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: sendsThree, found: []string{key + " other Relinquish", title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "the other one is remembered", ours: `{spec: {free: {a: ours}, port: 1}}`, sends: sendsOne, found: []string{key + " other Relinquish remembered"}, leaves: []string{port}},
+			{reason: "the other one is remembered", ours: `{spec: {free: {a: ours}, port: 1}}`, sends: sendsTwo, found: []string{key + " other Relinquish remembered"}, leaves: []string{port}},
 		}},
 		{"the intent comes to their value", byAnybody, []asked{
 			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
@@ -97,18 +97,18 @@ func TestRememberingWhenTheIntentChanges(t *testing.T) {
 		}},
 		{"a new conflict comes with the intent", byAnybody, []asked{
 			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "found", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: "PATCH 409, " + sendsThree, found: []string{key + " other Relinquish", title + " other Relinquish"}, leaves: []string{port}},
-			{reason: "both are remembered", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: sendsOne, found: []string{key + " other Relinquish remembered", title + " other Relinquish remembered"}, leaves: []string{port}},
+			{reason: "found", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: sendsTwo, found: []string{key + " other Relinquish", title + " other Relinquish remembered"}, leaves: []string{port}},
+			{reason: "both are remembered", ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: sendsTwo, found: []string{key + " other Relinquish remembered", title + " other Relinquish remembered"}, leaves: []string{port}},
 			{
 				reason: "one of two lets go", happens: func(s *kit.Stage) { s.Apply("other", `{spec: {title: theirs}}`) },
-				ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: "PATCH 200, " + sendsThree,
-				found: []string{title + " other Relinquish"}, leaves: []string{port, key},
+				ours: `{spec: {title: ours, free: {a: ours}, port: 1}}`, sends: sendsTwo,
+				found: []string{title + " other Relinquish remembered"}, leaves: []string{port, key},
 			},
 		}},
 		{"a shared field follows a change of the intent", apply.OnConflict(apply.Share), []asked{
 			{reason: "found", ours: `{spec: {title: ours, port: 1}}`, sends: sendsThree, found: []string{title + " other Share"}, leaves: []string{port, title}},
-			{reason: "another value of ours", ours: `{spec: {title: more, port: 1}}`, sends: sendsOne, found: []string{title + " other Share remembered"}, leaves: []string{port, title}},
-			{reason: "not wanted any more", ours: `{spec: {port: 1}}`, sends: sendsOne, leaves: []string{port}},
+			{reason: "another value of ours", ours: `{spec: {title: more, port: 1}}`, sends: sendsTwo, found: []string{title + " other Share remembered"}, leaves: []string{port, title}},
+			{reason: "not wanted any more", ours: `{spec: {port: 1}}`, sends: sendsTwo, leaves: []string{port}},
 		}},
 	} {
 		t.Run(test.reason, func(t *testing.T) {

@@ -7,16 +7,16 @@ import (
 	"coapply.dev/test/kit"
 )
 
-// TestWhatWasLeftIsNoLongerValid: another manager took away what the remembered
-// form stands on. It is refused, the whole intent is not.
+// TestWhatWasLeftIsNoLongerValid: another manager took away what the rest of the intent stands on.
+// Then the whole of it is sent.
 func TestWhatWasLeftIsNoLongerValid(t *testing.T) {
 	const ours = `{spec: {template: {spec: {containers: [{name: side, image: ours, tty: true}]}}}}`
 	const side = `.spec.template.spec.containers[name="side"]`
 	s := ask(t, "Deployment", `{spec: {template: {spec: {containers: [{name: side, image: theirs}]}}}}`, apply.OnConflict(apply.Relinquish), []asked{
 		{reason: "found", ours: ours, sends: sendsThree, found: []string{side + ".image other Relinquish"}, leaves: []string{side + ".name", side + ".tty"}},
-		{reason: "remembered", ours: ours, sends: sendsOne, found: []string{side + ".image other Relinquish remembered"}, leaves: []string{side + ".name", side + ".tty"}},
+		{reason: "remembered", ours: ours, sends: sendsTwo, found: []string{side + ".image other Relinquish remembered"}, leaves: []string{side + ".name", side + ".tty"}},
 		{
-			reason: "someone removes the container", ours: ours, sends: "PATCH 422, PATCH 200",
+			reason: "someone removes the container", ours: ours, sends: sendsTwo,
 			happens: func(s *kit.Stage) {
 				object := s.Live()
 				containers, _ := s.Value(".spec.template.spec.containers").([]any)

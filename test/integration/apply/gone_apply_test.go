@@ -132,9 +132,9 @@ type remembering string
 
 const (
 	nothing remembering = ""
-	stayed  remembering = ", remembered"
-	letGo   remembering = ", remembered, let go since"
-	taken   remembering = ", remembered, taken since"
+	stayed  remembering = ", again"
+	letGo   remembering = ", again, let go since"
+	taken   remembering = ", again, taken since"
 )
 
 // applying gives the call of Apply. The client's cache may be outdated.
@@ -162,37 +162,39 @@ func (g *gone) applying(d decisions, before remembering, cached bool, mean func(
 	return func(ctx context.Context) (string, error) { return worded(applier.Apply(ctx, intent)) }
 }
 
-// TestGoneDuringApply has each decision, found anew and remembered.
+// TestGoneDuringApply has each decision, the first time and again.
 func TestGoneDuringApply(t *testing.T) {
 	var cases []goneCase
 	for _, row := range []struct {
-		name     string
-		d        decisions
-		before   remembering
-		requests int // of an intent that knows its object
+		name   string
+		d      decisions
+		before remembering
+		// requests of an intent that does not have to exist, of one that has, and with an outdated cache
+		byName, mustExist, outdated int
 	}{
-		{"Reject", reject, nothing, 2},
-		{"Force", force, nothing, 4},
-		{"Relinquish", relinquish, nothing, 3},
-		{"Relinquish", relinquish, stayed, 1},
-		{"Relinquish", relinquish, letGo, 2},
-		{"Relinquish", relinquish, taken, 1},
-		{"Share", share, nothing, 3},
-		{"Share", share, stayed, 1},
-		{"Share", share, letGo, 2},
-		{"Share", share, taken, 4},
-		{"mixed", mixed, nothing, 4},
-		{"mixed", mixed, stayed, 1},
-		{"mixed", mixed, letGo, 2},
-		{"mixed", mixed, taken, 5},
+		{"Reject", reject, nothing, 2, 3, 2},
+		{"Force", force, nothing, 4, 5, 4},
+		{"Relinquish", relinquish, nothing, 3, 2, 1},
+		{"Relinquish", relinquish, stayed, 2, 2, 3},
+		{"Relinquish", relinquish, letGo, 2, 2, 3},
+		{"Relinquish", relinquish, taken, 2, 2, 3},
+		{"Share", share, nothing, 3, 2, 1},
+		{"Share", share, stayed, 2, 2, 3},
+		{"Share", share, letGo, 2, 2, 3},
+		{"Share", share, taken, 2, 2, 3},
+		{"mixed", mixed, nothing, 4, 5, 4},
+		{"mixed", mixed, stayed, 2, 2, 3},
+		{"mixed", mixed, letGo, 2, 2, 3},
+		{"mixed", mixed, taken, 3, 5, 4},
 	} {
-		cases = append(cases, meanings(row.name+string(row.before), row.requests, row.d, row.before)...)
+		cases = append(cases, meanings(row.name+string(row.before), [3]int{row.byName, row.mustExist, row.outdated}, row.d, row.before)...)
 	}
 	runGone(t, cases)
 }
 
-// meanings are the ways in which an intent says which object it means.
-func meanings(name string, requests int, d decisions, before remembering) []goneCase {
+// meanings are the ways in which an intent says which object it means, with the requests of a call
+// by name, of one whose object must exist, and of one with an outdated cache.
+func meanings(name string, requests [3]int, d decisions, before remembering) []goneCase {
 	mismatch, absent := []string{"UIDMismatch"}, []string{"Absent"}
 	ofOurs := func(cached bool, mean func(*gone, *apply.Intent)) func(*gone) goneCall {
 		return func(g *gone) goneCall {
@@ -203,22 +205,22 @@ func meanings(name string, requests int, d decisions, before remembering) []gone
 	cases := []goneCase{{
 		name:     name + ", by name",
 		prepare:  ofOurs(false, func(*gone, *apply.Intent) {}),
-		requests: requests, byName: true,
+		requests: requests[0], byName: true,
 		deleted: []string{"Created", "Configured"}, created: createdWhole, met: d.metStranger,
 	}, {
 		name:     name + ", by uid",
 		prepare:  ofOurs(false, func(g *gone, intent *apply.Intent) { intent.Config = g.ourConfig().WithUID(g.object.GetUID()) }),
-		requests: requests,
+		requests: requests[0],
 		deleted:  mismatch, recreated: mismatch,
 	}, {
 		name:     name + ", must exist",
 		prepare:  ofOurs(false, mustExist),
-		requests: requests + 1, picks: 1,
+		requests: requests[1], picks: 1,
 		deleted: absent, recreated: mismatch, met: d.metStranger,
 	}, {
 		name:     name + ", must exist, outdated cache",
 		prepare:  ofOurs(true, mustExist),
-		requests: requests,
+		requests: requests[2],
 		deleted:  absent, recreated: mismatch,
 	}}
 	for i := range cases {

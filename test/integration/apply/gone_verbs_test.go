@@ -197,7 +197,7 @@ func TestGoneAfterLostAnswer(t *testing.T) {
 	var cases []goneCase
 	const requests = 4 // without a loss; the second one is a read, which client-go repeats
 	for _, loss := range []struct{ loses, more int }{{1, 1}, {3, 3}, {requests, 3}} {
-		for _, test := range meanings(fmt.Sprintf("Apply, answer %d lost", loss.loses), requests+loss.more, mixed, nothing) {
+		for _, test := range meanings(fmt.Sprintf("Apply, answer %d lost", loss.loses), [3]int{requests + loss.more, requests + loss.more + 1, requests + loss.more}, mixed, nothing) {
 			// For an intent that must exist the request before the others is the one that
 			// finds it.
 			test.loses = loss.loses + test.picks

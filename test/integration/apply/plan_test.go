@@ -233,8 +233,8 @@ func TestPlanOfAnObjectThatMoves(t *testing.T) {
 	}
 }
 
-// TestPlanLeavesTheMemory plans between two applies that give way.
-func TestPlanLeavesTheMemory(t *testing.T) {
+// TestPlanBetweenApplies plans between two applies that give way.
+func TestPlanBetweenApplies(t *testing.T) {
 	c := kit.NewClient(t, kit.Server(t))
 	namespace := kit.NewNamespace(t, c)
 	kit.MustApply(t, kit.NewApplier(t, c, "owner", apply.Policy{}), apply.Intent{Config: corev1ac.ConfigMap("a", namespace).
@@ -247,7 +247,7 @@ func TestPlanLeavesTheMemory(t *testing.T) {
 		t.Errorf("planned %v, %v; want Unchanged with what is relinquished", plan, err)
 	}
 	outcome, err := us.Apply(t.Context(), intent)
-	if err != nil || outcome.Requests != 1 || outcome.Action != apply.Unchanged {
-		t.Errorf("%+v, %v; want one request", outcome, err)
+	if err != nil || outcome.Attempts != 1 || outcome.Action != apply.Unchanged || !outcome.Conflicts[0].Remembered {
+		t.Errorf("%+v, %v; want one apply", outcome, err)
 	}
 }

@@ -26,9 +26,8 @@ func (s *script) withDryRuns(config apply.Config) *apply.Applier {
 	return s.applierOver(rest, config, nil)
 }
 
-// TestPlanAndMemory: a plan shows each conflict, whatever an Apply remembers, and leaves what
-// that remembers as it is.
-func TestPlanAndMemory(t *testing.T) {
+// TestPlanAfterGivingWay: a plan shows each conflict, whatever an Apply has reported.
+func TestPlanAfterGivingWay(t *testing.T) {
 	read, refused := step{"GET", ok(web("uid-1", "8"))}, step{"PATCH", conflict(hpaReplicas)}
 	left := step{"PATCH uid=uid-1", ok(web("uid-1", "8"))}
 	both := step{"PATCH", conflict(hpaReplicas, kubectlPause)}
@@ -42,7 +41,7 @@ func TestPlanAndMemory(t *testing.T) {
 	}{
 		"after an Apply": {
 			threeReplicas(), []bool{applies, plans, applies},
-			append(gaveWay(), read, refused, read, left, left), []string{relinquishedReplicas},
+			append(gaveWay(), read, refused, read, left, read, left), []string{relinquishedReplicas},
 		},
 		"before the first Apply": {
 			threeReplicas(), []bool{plans, applies},
@@ -50,7 +49,7 @@ func TestPlanAndMemory(t *testing.T) {
 		},
 		"of what is rejected": {
 			replicasAndPause(), []bool{applies, plans, applies},
-			append(gaveWay(), read, both, read, left), []string{"Reject .spec.paused to false: owned by kubectl/Apply with true", relinquishedReplicas},
+			append(gaveWay(), read, both, read, read, left), []string{"Reject .spec.paused to false: owned by kubectl/Apply with true", relinquishedReplicas},
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
