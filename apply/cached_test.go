@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"coapply.dev/apply/steady"
+	"coapply.dev/apply/internal/steady"
 	"coapply.dev/internal/recent"
 )
 

@@ -189,7 +189,7 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 	if givesUp || made.emptied(left) && !left.sentWhole() {
 		return proof{}, false
 	}
-	if _, _, err := c.prove(ctx, left, object); err != nil {
+	if _, err := c.prove(ctx, left, object); err != nil {
 		c.log.V(1).Info("not steady, it gives way", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}

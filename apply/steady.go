@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/schemas"
-	"coapply.dev/apply/steady"
+	"coapply.dev/apply/internal/steady"
 	"coapply.dev/fieldowners"
 	"coapply.dev/internal/recent"
 )
@@ -60,8 +60,6 @@ import (
 type SteadyState struct {
 	reads   *cacheReads
 	schemas *schemas.Set
-	keys    steady.Keys
-	prints  *steady.Prints
 	proven  *recent.Cache[steady.Key, *proven]
 	written *ledger
 }
@@ -73,9 +71,8 @@ const rememberedIntents = 1 << 16
 type proven struct {
 	*steady.Print
 
-	onlyThis bool // the proof does not extend to other versions of the object
-	schema   *schemas.Known
-	shared   []fieldowners.Shared // with others
+	schema *schemas.Known
+	shared []fieldowners.Shared // with others
 }
 
 // NewSteadyState returns a SteadyState. The reader is a cache: mgr.GetCache(), or a client that
@@ -103,8 +100,6 @@ func NewSteadyState(reader client.Reader, server openapi.Client) (*SteadyState, 
 	return &SteadyState{
 		reads:   newCacheReads(reader),
 		schemas: schemas.New(server),
-		keys:    steady.NewKeys(),
-		prints:  steady.NewPrints(),
 		proven:  recent.New[steady.Key, *proven](rememberedIntents),
 		written: &ledger{records: recent.New[writtenKey, written](rememberedIntents)},
 	}, nil
@@ -140,7 +135,7 @@ func (c *call) maySkip(intent Intent) bool {
 // steadyKey returns the key under which the check remembers the intent; zero if it does not.
 func (c *call) steadyKey(intent Intent) (key steady.Key) {
 	if c.maySkip(intent) {
-		key, _ = c.config.Steady.keys.Of(intent.Config, c.config.FieldManager, intent.Subresource)
+		key, _ = steady.KeyOf(intent.Config, c.config.FieldManager, intent.Subresource)
 	}
 	return key
 }
@@ -172,13 +167,15 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 // holdsStill reports whether what was proven holds for another version of the object, and
 // remembers it so.
 func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) (now *proven, ok bool) {
-	now, ok = c.fingerprint(object, key.Subresource, before.schema)
-	if !ok || before.onlyThis || !before.HoldsFor(now.Print) {
+	read, err := c.asRead(object)
+	if err != nil {
 		return nil, false
 	}
-	if now.shared = before.shared; !now.SameOwners(before.Print) {
-		now.shared = c.sharedIn(object.GetManagedFields(), key.Subresource)
+	now = &proven{Print: c.asApplied(nil, key.Subresource).PrintOf(read), schema: before.schema}
+	if !before.HoldsFor(now.Print) {
+		return nil, false
 	}
+	now.shared = c.sharedIn(object.GetManagedFields(), key.Subresource)
 	c.config.Steady.proven.Put(key, now)
 	return now, true
 }
@@ -192,7 +189,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 	if object == nil || c.target.uid != "" && c.target.uid != object.GetUID() || !c.takes(c.intent.Intent, object) || !c.believes(object, c.intent.Subresource) {
 		return proof{}, false
 	}
-	exactly, by, err := c.prove(ctx, c.intent, object)
+	now, err := c.prove(ctx, c.intent, object)
 	if err != nil {
 		if found, ok := c.stillGivesWay(ctx, object); ok {
 			return found, true
@@ -200,12 +197,8 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 		c.log.V(1).Info("not steady", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
-	shared := c.sharedIn(object.GetManagedFields(), c.intent.Subresource)
-	if now, ok := c.fingerprint(object, c.intent.Subresource, by); ok {
-		now.onlyThis, now.shared = !exactly, shared
-		c.config.Steady.proven.Put(key, now)
-	}
-	return proof{object: refOf(c.ref, object), shared: c.toTell(c.intent.Intent, shared)}, true
+	c.config.Steady.proven.Put(key, now)
+	return proof{object: refOf(c.ref, object), shared: c.toTell(c.intent.Intent, now.shared)}, true
 }
 
 func refOf(ref ObjectRef, object client.Object) ObjectRef {
@@ -266,36 +259,28 @@ func (c *call) asRead(object client.Object) (steady.Read, error) {
 	return steady.Read{Object: object, Kind: kind}, err
 }
 
-// prove proves, by the server's schemas, that applying form would not change the object.
-// exactly reports that no value differs even in form; err says what is not proven.
-func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Object) (exactly bool, by *schemas.Known, err error) {
+// prove proves, by the server's schemas, that applying form would not change the object. The
+// error says what is not proven.
+func (c *call) prove(ctx context.Context, form *encodedIntent, object client.Object) (*proven, error) {
 	read, err := c.asRead(object)
 	if err != nil {
-		return false, nil, err
+		return nil, err
 	}
 	return c.proveBy(ctx, form, read)
 }
 
-func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Read) (exactly bool, by *schemas.Known, err error) {
+func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Read) (*proven, error) {
 	request := c.asApplied(form.object, form.Subresource)
 	if err := request.Compare(read); err != nil { // before a schema is fetched
-		return false, nil, err
+		return nil, err
 	}
-	by, err = c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
+	by, err := c.config.Steady.schemas.Of(ctx, c.ref.GroupVersion())
 	if err != nil {
-		return false, nil, err
+		return nil, err
 	}
-	exactly, err = request.Prove(read, by.Converter)
-	return exactly, by, err
-}
-
-// fingerprint returns the print of an object; ok is false if the object does not show what the
-// proof depends on.
-func (c *call) fingerprint(object client.Object, subresource string, by *schemas.Known) (now *proven, ok bool) {
-	read, err := c.asRead(object)
+	found, err := request.Prove(read, by.Converter)
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
-	found, ok := c.config.Steady.prints.Of(c.asApplied(nil, subresource), read, by.Converter)
-	return &proven{Print: found, schema: by}, ok
+	return &proven{Print: found, schema: by, shared: c.sharedIn(read.GetManagedFields(), form.Subresource)}, nil
 }

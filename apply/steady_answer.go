@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/apply/internal/gotypes"
-	"coapply.dev/apply/steady"
+	"coapply.dev/apply/internal/steady"
 )
 
 // steadyByAnswer uses the API server's response to a write as a proof that applying the intent
@@ -24,15 +24,12 @@ func (c *call) steadyByAnswer(ctx context.Context, key steady.Key, landed *answe
 		return
 	}
 	read := steady.Read{Object: object, Kind: object.GroupVersionKind(), Answer: true}
-	_, by, err := c.proveBy(ctx, c.intent, read)
+	now, err := c.proveBy(ctx, c.intent, read)
 	if err != nil {
 		c.log.V(1).Info("not steady by the answer", "because", c.intent.whyNot(err))
 		return
 	}
-	c.config.Steady.proven.Put(key, &proven{
-		Print:    c.asApplied(nil, c.intent.Subresource).PrintOfVersion(read),
-		onlyThis: true, schema: by, shared: c.sharedIn(object.GetManagedFields(), c.intent.Subresource),
-	})
+	c.config.Steady.proven.Put(key, now)
 }
 
 // readsMayHide reports whether a read into the client's Go type may fail to show a value as it is

@@ -5,7 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"coapply.dev/apply/steady"
+	"coapply.dev/apply/internal/steady"
 	"coapply.dev/internal/recent"
 )
 
@@ -16,7 +16,7 @@ func BenchmarkSteady(b *testing.B) {
 	cache.deployment = applied(b, a)
 	versions := [2]*appsv1.Deployment{cache.deployment, cache.deployment.DeepCopy()}
 	versions[1].ResourceVersion, versions[1].Status.Replicas = "1001", 3
-	key, ok := a.config.Steady.keys.Of(shop(), "shop", "")
+	key, ok := steady.KeyOf(shop(), "shop", "")
 	if !ok {
 		b.Fatal("no key")
 	}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/schemas"
-	"coapply.dev/apply/steady"
+	"coapply.dev/apply/internal/steady"
 	"coapply.dev/internal/recent"
 )
 
@@ -124,7 +124,7 @@ func TestSteadySecret(t *testing.T) {
 	if _, err := a.Apply(ctx, Intent{Config: shop().WithLabels(map[string]string{"a": "b"})}); err == nil {
 		t.Error("it was to be sent")
 	}
-	if all := strings.Join(log, "\n"); !strings.Contains(all, `"because"="its values are not those of the intent"`) {
+	if all := strings.Join(log, "\n"); !strings.Contains(all, `"because"="the manager does not own exactly the fields of the intent"`) {
 		t.Errorf("of a Deployment the reason is told: %s", all)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 
-	"coapply.dev/apply/steady"
+	"coapply.dev/apply/internal/steady"
 	"coapply.dev/internal/recent"
 )
 

@@ -30,7 +30,6 @@ var imported = map[string]string{
 	"lanes":           "coapply.dev/apply/lanes",
 	"ownership":       "coapply.dev/apply/ownership",
 	"applyset":        "coapply.dev/apply/applyset",
-	"steady":          "coapply.dev/apply/steady",
 	"appsv1":          "k8s.io/api/apps/v1",
 	"appsv1ac":        "k8s.io/client-go/applyconfigurations/apps/v1",
 	"autoscalingv1ac": "k8s.io/client-go/applyconfigurations/autoscaling/v1",

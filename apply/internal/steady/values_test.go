@@ -1,29 +1,11 @@
 package steady
 
 import (
-	"hash/maphash"
-	"math"
 	"testing"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
-
-// TestWholeValues: values of two kinds have two hashes.
-func TestWholeValues(t *testing.T) {
-	seen := map[uint64]any{}
-	h := valueHash{seed: maphash.MakeSeed()}
-	for _, of := range []any{
-		nil, false, true, int64(0), int64(1), 0.5, 1.5, math.SmallestNonzeroFloat64, "", "1", "true",
-		[]any{}, []any{nil}, []any{""}, map[string]any{}, map[string]any{"": nil}, map[string]any{"a": "b"}, map[string]any{"b": "a"},
-	} {
-		sum := h.whole(value.NewValueInterface(of))
-		if other, twice := seen[sum]; twice {
-			t.Errorf("%#v and %#v have one hash", of, other)
-		}
-		seen[sum] = of
-	}
-}
 
 // TestIsElement has the steps of a path that lead to items of lists.
 func TestIsElement(t *testing.T) {

@@ -18,15 +18,15 @@ import (
 // compares values as they are sent.
 func (r Request) proveForms(wanted *typed.TypedValue, set *fieldpath.Set, live *typed.TypedValue, changes *typed.Comparison, read Read) error {
 	if changes.IsSame() || !changes.Removed.Empty() { // only the order differs, or something would be removed
-		return fmt.Errorf("it would change: %s", changes)
+		return fmt.Errorf("the apply would change: %s", changes)
 	}
 	normal, dropped, ok := r.normalForm(wanted, set)
 	if !ok || !dropped.Difference(changes.Added).Empty() || !heldIn(live.AsValue(), dropped) {
-		return fmt.Errorf("it would change: %s", changes)
+		return fmt.Errorf("the apply would change: %s", changes)
 	}
 	if normal != nil {
 		if merged, err := live.Merge(normal); err != nil || !value.Equals(merged.AsValue(), live.AsValue()) {
-			return fmt.Errorf("it would change: %s", changes)
+			return fmt.Errorf("the apply would change: %s", changes)
 		}
 	}
 	differing := changes.Modified.Union(changes.Added)

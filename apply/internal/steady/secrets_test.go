@@ -25,7 +25,7 @@ func TestProveStringData(t *testing.T) {
 		"no value":                 {prove(one, "data: {b: dHdv}"), "would change"},
 		"not moved":                {prove(one, one), "would change"},
 		"with data":                {prove(two, "data: {a: b25l, b: dHdv}"), "exactly"},
-		"with other data":          {prove(two, "data: {a: b25l, b: b25l}"), "not those of the intent"},
+		"with other data":          {prove(two, "data: {a: b25l, b: b25l}"), "would change"},
 		"with empty data":          {prove(one+"\ndata: {}", "data: {a: b25l}"), "its data is empty"},
 		"with the same key":        {prove(one+"\ndata: {a: b25l}", "data: {a: b25l}"), "that the data has too"},
 		"empty":                    {prove("stringData: {}", "data: {a: b25l}"), "exactly"},

@@ -32,7 +32,7 @@ func TestProveEntries(t *testing.T) {
 		"emptied by null":                 {prove(strategy("null"), toStrategy), nobodyOwns},
 		"emptied of items":                {prove(web("{containers: null}"), container("image: a")), nobodyOwns},
 		"emptied of items of others":      {prove(web("{containers: null}"), container("image: a")).sharedBy(fieldsOfContainer(`"f:name":{},"f:image":{}`)), proven},
-		"emptied of nothing, null before": {prove(strategy("{}"), deploymentOf("spec: {}")), "it would change"},
+		"emptied of nothing, null before": {prove(strategy("{}"), deploymentOf("spec: {}")), "the apply would change"},
 	} {
 		t.Run(name, func(t *testing.T) { c.wants(t, c.want) })
 	}
@@ -53,34 +53,6 @@ func withoutFields(at int) func([]metav1.ManagedFieldsEntry) []metav1.ManagedFie
 	return func(all []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 		all[at].FieldsV1 = nil
 		return all
-	}
-}
-
-// TestSameOwners: times are no owners.
-func TestSameOwners(t *testing.T) {
-	prints := NewPrints()
-	entry := entryOf("shop", "v1", `{"f:data":{}}`)
-	of := func(change func(*metav1.ManagedFieldsEntry)) *Print {
-		changed := entry
-		change(&changed)
-		return &Print{owners: prints.ownersIn([]metav1.ManagedFieldsEntry{changed})}
-	}
-	before := of(func(*metav1.ManagedFieldsEntry) {})
-	for name, c := range map[string]struct {
-		change func(*metav1.ManagedFieldsEntry)
-		same   bool
-	}{
-		"a time":        {func(e *metav1.ManagedFieldsEntry) { e.Time = &metav1.Time{} }, true},
-		"a manager":     {func(e *metav1.ManagedFieldsEntry) { e.Manager = "other" }, false},
-		"an operation":  {func(e *metav1.ManagedFieldsEntry) { e.Operation = metav1.ManagedFieldsOperationUpdate }, false},
-		"a subresource": {func(e *metav1.ManagedFieldsEntry) { e.Subresource = "status" }, false},
-		"a version":     {func(e *metav1.ManagedFieldsEntry) { e.APIVersion = "v2" }, false},
-		"fields":        {func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = metav1.NewFieldsV1(`{"f:spec":{}}`) }, false},
-		"no fields":     {func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = nil }, false},
-	} {
-		if got := before.SameOwners(of(c.change)); got != c.same {
-			t.Errorf("%s: %v", name, got)
-		}
 	}
 }
 

@@ -22,9 +22,9 @@
 //  5. The stringData of a Secret is compared with the data into which the API server converts it.
 //     The empty strategy of a Deployment or DaemonSet is compared with the default that the API
 //     server restores.
-//  6. Keys returns different keys for applies of different content. Prints returns hashes of
-//     what the proof depends on: our entry, and the values that it owns. A proof for one
-//     version of an object holds for another with the same Print, if the proof was exact.
+//  6. KeyOf returns different keys for intents whose JSON differs. A Print hashes what the proof
+//     depends on: the manager's entry, and the values that it owns. A proof for one version of
+//     an object holds for another version with the same Print, if the proof was exact.
 //  7. What the server does beyond Server-Side Apply, such as mutating admission, is not
 //     considered.
 //

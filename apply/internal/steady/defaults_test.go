@@ -149,7 +149,7 @@ func TestProveDefaults(t *testing.T) {
 	}
 	const (
 		proven, exactly = "", "exactly"
-		change          = "it would change"
+		change          = "the apply would change"
 		rules           = "resourceRules: [{apiGroups: [a], apiVersions: [v1], operations: [CREATE], resources: [x]}]"
 		rulesOf         = "resourceRules: [{apiGroups: [a], apiVersions: [v1], operations: [CREATE], resources: [x], scope: "
 		matching        = "matchPolicy: Equivalent, namespaceSelector: {}, objectSelector: {}"
@@ -207,7 +207,7 @@ func TestProveNewerStruct(t *testing.T) {
 	read().wants(t, "exactly")
 	other := read()
 	other.read.Object.(*storagev1.CSINode).Spec.Drivers[0].NodeID = "y" //nolint:forcetypeassert // see above
-	other.wants(t, "it would change")
+	other.wants(t, "the apply would change")
 }
 
 // TestProveEmptyDefaults: the API server restores the default of an empty map, and removes all other fields without

@@ -3,6 +3,7 @@ package steady
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,15 +16,26 @@ import (
 	"coapply.dev/apply/internal/content"
 )
 
-// Prove returns nil if the apply would change nothing, and otherwise an error that says what it
-// would change, or why that is not known. exactly reports whether the values are the same in
-// form as well.
+// Prove returns a Print of the object if the apply would change nothing. Otherwise the error says
+// what the apply would change, or why that is not known.
 //
 // It does what the API server does (structured-merge-diff's Updater.Apply), by the same library
 // and the server's own schemas: the request's field set replaces that of our entry, and what is
 // applied is merged into the object. If the set is the same and the merge changes nothing,
 // nothing can be in conflict, and nothing is given up.
-func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly bool, err error) {
+func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (*Print, error) {
+	exactly, err := r.prove(read, schemas)
+	switch {
+	case err != nil:
+		return nil, err
+	case exactly && !read.Answer:
+		return r.PrintOf(read), nil
+	}
+	return r.printOfVersion(read), nil
+}
+
+// prove also reports whether the values are exactly those of the intent, in the same form.
+func (r Request) prove(read Read, schemas managedfields.TypeConverter) (exactly bool, err error) {
 	entry, held, err := r.compare(read)
 	if err != nil {
 		return false, err
@@ -37,7 +49,7 @@ func (r Request) Prove(read Read, schemas managedfields.TypeConverter) (exactly 
 		return false, err
 	}
 	if !owned.Equals(set) {
-		return false, errors.New("its fields are not those that we own")
+		return false, errors.New("the manager does not own exactly the fields of the intent")
 	}
 	if r.setsStringData() {
 		if r, err = r.withoutStringData(read); err != nil {
@@ -82,7 +94,7 @@ func (r Request) typed(schemas managedfields.TypeConverter) (wanted *typed.Typed
 // that the schema does not have: it is left out.
 func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.TypedValue, error) {
 	live, err := typed.AsTyped(held, wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
-	if _, raw := r.Object.(runtime.Unstructured); err == nil || raw {
+	if _, raw := r.Object.(runtime.Unstructured); err == nil || raw || !held.IsMap() {
 		return live, err
 	}
 	atom, _ := wanted.Schema().Resolve(wanted.TypeRef()) // a map, as what is wanted is valid
@@ -96,14 +108,13 @@ func (r Read) asStored(held value.Value, wanted *typed.TypedValue) (*typed.Typed
 	return typed.AsTyped(value.NewValueInterface(known), wanted.Schema(), wanted.TypeRef(), typed.AllowDuplicates)
 }
 
-// Compare returns an error if it is known without a schema that the proof fails.
+// Compare is the part of the proof that needs no schema.
 func (r Request) Compare(read Read) error {
 	_, _, err := r.compare(read)
 	return err
 }
 
-// compare is the part of the proof that needs no schema. It returns our entry, and the content
-// of the object.
+// compare returns the manager's entry, and the content of the object.
 func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held value.Value, err error) {
 	if r.Manager == "kubectl" {
 		return nil, nil, errors.New("the server writes kubectl's own annotation, too")
@@ -119,9 +130,6 @@ func (r Request) compare(read Read) (entry *metav1.ManagedFieldsEntry, held valu
 	}
 	if held, err = r.contentOf(read); err != nil {
 		return nil, nil, err
-	}
-	if differs(r.Config, held) {
-		return nil, nil, errors.New("its values are not those of the intent")
 	}
 	return entry, held, nil
 }
@@ -180,23 +188,12 @@ func allOwned(below []fieldpath.Path, live *typed.TypedValue, read Read) bool {
 	return all
 }
 
-// valueAt returns the value to which a path leads, or nil.
-func valueAt(of value.Value, path fieldpath.Path) value.Value {
-	for _, element := range path {
-		of, _, _ = elementOf(of, element)
-	}
-	return of
-}
-
-// holds returns the number of items of a map or a list; 1 for a scalar, and 0 for null and nil.
-func holds(of value.Value) int {
-	switch {
-	case of == nil || of.IsNull():
-		return 0
-	case of.IsMap():
-		return of.AsMap().Length()
-	case of.IsList():
-		return of.AsList().Length()
-	}
-	return 1
+// hasEmptyItem reports whether a value is a list with an item that sets nothing, so that its
+// keys are defaults: the server adds and drops such an item by turns.
+func hasEmptyItem(content any) bool {
+	list, _ := content.([]any)
+	return slices.ContainsFunc(list, func(item any) bool {
+		fields, ok := item.(map[string]any)
+		return ok && len(fields) == 0
+	})
 }

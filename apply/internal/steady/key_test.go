@@ -17,7 +17,6 @@ import (
 
 // TestKeyOf: the same content has the same key, other content has another.
 func TestKeyOf(t *testing.T) {
-	keys := NewKeys()
 	container := func(d *appsv1ac.DeploymentApplyConfiguration) *corev1ac.ContainerApplyConfiguration {
 		return &d.Spec.Template.Spec.Containers[0]
 	}
@@ -49,7 +48,7 @@ func TestKeyOf(t *testing.T) {
 	for name, change := range changes {
 		config := samples.Shop()
 		change(config)
-		key, ok := keys.Of(config, "shop", "")
+		key, ok := KeyOf(config, "shop", "")
 		if other, twice := seen[key]; twice || !ok {
 			t.Errorf("%s and %q have one key: %v", name, other, ok)
 		}
@@ -62,28 +61,25 @@ func TestKeyOf(t *testing.T) {
 		if err := json.Unmarshal(raw, again); err != nil {
 			t.Fatal(err)
 		}
-		if same, ok := keys.Of(again, "shop", ""); !ok || same != key {
+		if same, ok := KeyOf(again, "shop", ""); !ok || same != key {
 			t.Errorf("%s: another key for the same content", name)
 		}
-		if other, ok := keys.Of(config, "shop", "status"); !ok || other == key {
+		if other, ok := KeyOf(config, "shop", "status"); !ok || other == key {
 			t.Errorf("%s: one key for two subresources", name)
 		}
 	}
 	for _, config := range []runtime.ApplyConfiguration{nil, (*appsv1ac.DeploymentApplyConfiguration)(nil), client.ApplyConfigurationFromUnstructured(nil)} {
-		if _, ok := keys.Of(config, "shop", ""); ok {
+		if _, ok := KeyOf(config, "shop", ""); ok {
 			t.Errorf("a key for %T", config)
 		}
 	}
 	raw := &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "b"}}}
-	first, ok := keys.Of(client.ApplyConfigurationFromUnstructured(raw), "shop", "")
-	if _, ok := keys.Of(samples.Shop(), "shop", ""); !ok { // its bytes are not left in front of others
-		t.Error("no key")
-	}
-	if again, ok := keys.Of(client.ApplyConfigurationFromUnstructured(raw), "shop", ""); !ok || again != first {
+	first, ok := KeyOf(client.ApplyConfigurationFromUnstructured(raw), "shop", "")
+	if again, ok := KeyOf(client.ApplyConfigurationFromUnstructured(raw), "shop", ""); !ok || again != first {
 		t.Error("unstructured: two keys for one content")
 	}
 	raw.Object["data"] = map[string]any{"a": "c"}
-	if second, ok2 := keys.Of(client.ApplyConfigurationFromUnstructured(raw), "shop", ""); !ok || !ok2 || first == second {
+	if second, ok2 := KeyOf(client.ApplyConfigurationFromUnstructured(raw), "shop", ""); !ok || !ok2 || first == second {
 		t.Error("unstructured: one key for two contents")
 	}
 }

@@ -101,7 +101,7 @@ func (p *proofCase) asks(change func(*Request)) *proofCase {
 // wants holds that it is proven ("", or "exactly"), or why it is not.
 func (p *proofCase) wants(t *testing.T, want string) {
 	t.Helper()
-	exact, err := p.request.Prove(p.read, p.schemas)
+	exact, err := p.request.prove(p.read, p.schemas)
 	switch {
 	case want == "", want == "exactly":
 		if err != nil || exact != (want == "exactly") {
@@ -141,7 +141,7 @@ func TestProve(t *testing.T) {
 	prove := func(config string, live ...string) *proofCase { return newProof(t, apps, config, live...) }
 	const (
 		proven, exactly = "", "exactly"
-		change          = "it would change"
+		change          = "the apply would change"
 		notOurs         = "one entry of ours"
 		hidden          = "may not show all"
 	)
@@ -165,9 +165,9 @@ func TestProve(t *testing.T) {
 		"an empty map":              {prove(deploymentOf("spec: {strategy: {}}")), exactly},
 		"by kubectl":                {prove(container("image: a")).asks(asKubectl), "kubectl"},
 		"another value":             {prove(container("image: a"), container("image: b")), change},
-		"another value, on top":     {prove(web("{hostname: a}"), web("{hostname: b}")), "not those of the intent"},
-		"another field":             {prove(container("image: a")).entries(owning(t, fewer)), "not those that we own"},
-		"a field that we gave up":   {prove(container("image: a")).entries(owning(t, more)), "not those that we own"},
+		"another value, on top":     {prove(web("{hostname: a}"), web("{hostname: b}")), "would change"},
+		"another field":             {prove(container("image: a")).entries(owning(t, fewer)), "does not own exactly"},
+		"a field that we gave up":   {prove(container("image: a")).entries(owning(t, more)), "does not own exactly"},
 		"two entries":               {prove(container("image: a")).entries(twice), notOurs},
 		"no entry":                  {prove(container("image: a")).entries(none), notOurs},
 		"another version of ours":   {prove(container("image: a")).entries(ofVersion("apps/v1beta1")), notOurs},
@@ -196,7 +196,7 @@ func TestProve(t *testing.T) {
 
 		"newer: as it is":              {newProof(t, newer, web("{newer: 1}")), exactly},
 		"newer: set":                   {newProof(t, newer, web("{newer: 1}"), web("{hostPID: true}")), change},
-		"newer: changed":               {newProof(t, newer, web("{newer: 1}"), web("{newer: 2}")), "not those of the intent"},
+		"newer: changed":               {newProof(t, newer, web("{newer: 1}"), web("{newer: 2}")), "would change"},
 		"newer: a zero":                {newProof(t, newer, web("{newer: 0}"), web("{hostPID: true}")), change},
 		"newer: set in an item":        {newProof(t, newer, container("env: [{name: a, newer: 1}]"), container("env: [{name: a}]")), change},
 		"newer: in one of an atomic":   {newProof(t, newer, tolerates("{key: a, newer: 1}"), tolerates("{key: a}")), change},

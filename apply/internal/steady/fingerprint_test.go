@@ -1,7 +1,6 @@
 package steady
 
 import (
-	"hash/maphash"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
 // TestFingerprint: that of another object is another one where what we own has another
@@ -19,11 +17,7 @@ func TestFingerprint(t *testing.T) {
 	schemas := schemasOf(t, serverModels(t, "apis/apps/v1"))
 	base := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, finalizers: [a.b/c, a.b/d], labels: {app: web}}\n" +
 		"spec: {minReadySeconds: 1, template: {spec: {containers: [{name: a, args: [-a, -b]}, {name: b, tty: true}], nodeSelector: {k: v, l: w}}}}\n"
-	prints := NewPrints()
-	before, ok := fingerprintOf(t, prints, newProof(t, schemas, base))
-	if !ok {
-		t.Fatal("it has none")
-	}
+	before := newProof(t, schemas, base).print()
 	for name, c := range map[string]struct {
 		path  []string
 		value any
@@ -52,8 +46,7 @@ func TestFingerprint(t *testing.T) {
 		if err := unstructured.SetNestedField(raw, c.value, c.path...); err != nil {
 			t.Fatal(name, err)
 		}
-		now, ok := fingerprintOf(t, prints, changed)
-		if same := ok && before.HoldsFor(now); same != c.same {
+		if same := before.HoldsFor(changed.print()); same != c.same {
 			t.Errorf("%s: the same %v, want %v", name, same, c.same)
 		}
 	}
@@ -67,53 +60,40 @@ func item(pairs ...any) map[string]any {
 	return fields
 }
 
-func fingerprintOf(t *testing.T, prints *Prints, p *proofCase) (*Print, bool) {
-	t.Helper()
-	first, ok := prints.Of(p.request, p.read, p.schemas)
-	again, ok2 := prints.Of(p.request, p.read, p.schemas)
-	if ok != ok2 || ok && !reflect.DeepEqual(first, again) {
-		t.Errorf("asked twice: %v, %v, %v, %v", first, ok, again, ok2)
-	}
-	return first, ok
-}
+func (p *proofCase) print() *Print { return p.request.PrintOf(p.read) }
 
-// TestNoFingerprint: what was proven by another read is not seen by this one.
+// TestNoFingerprint: a Print holds for no other version if an owned value is not there.
 func TestNoFingerprint(t *testing.T) {
-	newer, gadgets := schemasOf(t, newerModels(t)), gadgetSchemas(t)
-	atomic := func() *proofCase { return newProof(t, newer, tolerates("{key: a}"), tolerates("{key: a, newer: 1}")) }
+	gadgets := gadgetSchemas(t)
 	quantity := func() *proofCase { return newProof(t, gadgets, gadgetOf("{size: '1'}")) }
 	nothing := newProof(t, gadgets, "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: web, namespace: shop}\n")
 	nothing.read.Kind.Kind = "Other"
-	prints := NewPrints()
 	for name, c := range map[string]struct {
 		*proofCase
 
 		want bool
 	}{
-		"an atomic with a newer":   {atomic(), true},
-		"typed: that hides it":     {atomic().readAs(t, &appsv1.Deployment{}), false},
-		"a quantity":               {quantity(), true},
-		"typed: that hides a form": {quantity().readAs(t, &gadget{}), false},
-		"typed: that shows it":     {newProof(t, gadgets, gadgetOf("{name: a}")).readAs(t, &gadget{}), true},
-		"a field is not there":     {newProof(t, gadgets, gadgetOf("{name: a, depth: 1}"), gadgetOf("{name: a}")), false},
-		"nor is what holds it":     {newProof(t, gadgets, gadgetOf("{tree: {}, table: {a: {}}}"), gadgetOf("{tree: {}}")), false},
-		"metadata alone":           {quantity().readAs(t, &metav1.PartialObjectMetadata{}), false},
-		"of another kind":          {quantity().asks(func(r *Request) { r.Kind.Version = "v1"; r.Kind.Kind = "Other" }), false},
-		"without an entry":         {quantity().entries(none), false},
-		"with two":                 {quantity().entries(twice), false},
-		"with one that is broken":  {quantity().entries(brokenBehind), false},
-		"with one of no fields":    {quantity().entries(withoutFields(1)), false},
-		"read as another kind":     {nothing, false},
-		"an item is not there":     {newProof(t, gadgets, gadgetOf("{parts: [{name: a}]}"), gadgetOf("{parts: [{name: b}]}")), false},
-		"a text is not there":      {newProof(t, gadgets, gadgetOf("{name: a, port: 1}"), gadgetOf("{port: 1}")), false},
-		"nor before what is":       {newProof(t, gadgets, gadgetOf("{blob: a, labels: {a: b}}"), gadgetOf("{labels: {a: b}}")), false},
-		"a text for a list":        {newProof(t, gadgets, gadgetOf("{parts: [{name: a}]}"), gadgetOf("{parts: a}")), false},
-		"a member is not there":    {newProof(t, gadgets, withFinalizer("[a.b/c]"), withFinalizer("[a.b/d]")), false},
-		"a text for a set":         {newProof(t, gadgets, withFinalizer("[a.b/c]"), withFinalizer("a.b/c")), false},
-		"a text for a map":         {newProof(t, gadgets, gadgetOf("{labels: {a: b}}"), gadgetOf("{labels: a}")), false},
+		"a quantity":              {quantity(), true},
+		"typed: that shows it":    {newProof(t, gadgets, gadgetOf("{name: a}")).readAs(t, &gadget{}), true},
+		"a field is not there":    {newProof(t, gadgets, gadgetOf("{name: a, depth: 1}"), gadgetOf("{name: a}")), false},
+		"nor is what holds it":    {newProof(t, gadgets, gadgetOf("{tree: {}, table: {a: {}}}"), gadgetOf("{tree: {}}")), false},
+		"metadata alone":          {quantity().readAs(t, &metav1.PartialObjectMetadata{}), false},
+		"of another kind":         {quantity().asks(func(r *Request) { r.Kind.Version = "v1"; r.Kind.Kind = "Other" }), false},
+		"without an entry":        {quantity().entries(none), false},
+		"with two":                {quantity().entries(twice), false},
+		"with one that is broken": {quantity().entries(brokenBehind), false},
+		"with one of no fields":   {quantity().entries(withoutFields(1)), false},
+		"read as another kind":    {nothing, false},
+		"an item is not there":    {newProof(t, gadgets, gadgetOf("{parts: [{name: a}]}"), gadgetOf("{parts: [{name: b}]}")), false},
+		"a text is not there":     {newProof(t, gadgets, gadgetOf("{name: a, port: 1}"), gadgetOf("{port: 1}")), false},
+		"nor before what is":      {newProof(t, gadgets, gadgetOf("{blob: a, labels: {a: b}}"), gadgetOf("{labels: {a: b}}")), false},
+		"a text for a list":       {newProof(t, gadgets, gadgetOf("{parts: [{name: a}]}"), gadgetOf("{parts: a}")), false},
+		"a member is not there":   {newProof(t, gadgets, withFinalizer("[a.b/c]"), withFinalizer("[a.b/d]")), false},
+		"a text for a set":        {newProof(t, gadgets, withFinalizer("[a.b/c]"), withFinalizer("a.b/c")), false},
+		"a text for a map":        {newProof(t, gadgets, gadgetOf("{labels: {a: b}}"), gadgetOf("{labels: a}")), false},
 	} {
-		if _, ok := fingerprintOf(t, prints, c.proofCase); ok != c.want {
-			t.Errorf("%s: %v", name, ok)
+		if found := c.print(); found.HoldsFor(c.print()) != c.want {
+			t.Errorf("%s: %+v", name, found)
 		}
 	}
 }
@@ -126,42 +106,6 @@ func withFinalizer(by string) string {
 func brokenBehind(all []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	all[1].FieldsV1 = metav1.NewFieldsV1(strings.TrimSuffix(all[1].FieldsV1.GetRawString(), "}") + `,"i:x":{}}`)
 	return all
-}
-
-// TestFingerprintSchemas: a set is looked at again by other schemas.
-func TestFingerprintSchemas(t *testing.T) {
-	prints := NewPrints()
-	for _, c := range []struct {
-		schemas managedfields.TypeConverter
-		want    bool
-	}{
-		{schemasOf(t, serverModels(t, "apis/apps/v1")), true},
-		{schemasOf(t, newerModels(t)), false},
-	} {
-		if _, ok := fingerprintOf(t, prints, newProof(t, c.schemas, tolerates("{key: a}")).readAs(t, &appsv1.Deployment{})); ok != c.want {
-			t.Errorf("it is %v", ok)
-		}
-	}
-}
-
-// TestHugeEntry: the memory is bounded in bytes as well.
-func TestHugeEntry(t *testing.T) {
-	prints, p := NewPrints(), newProof(t, gadgetSchemas(t), gadgetOf("{name: a}")).readAs(t, &gadget{}) // which keeps spaces
-	for size, remembered := range map[int]bool{0: true, rememberedSetSize: true, rememberedSetSize + 1: false} {
-		raw := ""
-		p.entries(func(all []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-			raw = strings.TrimSpace(all[1].FieldsV1.GetRawString())
-			raw += strings.Repeat(" ", max(0, size-len(raw)))
-			all[1].FieldsV1 = metav1.NewFieldsV1(raw)
-			return all
-		})
-		if _, ok := prints.Of(p.request, p.read, p.schemas); !ok {
-			t.Errorf("%d bytes: it has none", size)
-		}
-		if _, ok := prints.sets.Get(maphash.String(prints.seed, raw)); ok != remembered {
-			t.Errorf("%d bytes: remembered %v", size, ok)
-		}
-	}
 }
 
 func TestProven(t *testing.T) {
@@ -182,6 +126,8 @@ func TestProven(t *testing.T) {
 		"the same":      {Print{entry: 1, values: 1}, Print{entry: 1, values: 1}, true},
 		"another entry": {Print{entry: 1, values: 1}, Print{entry: 2, values: 1}, false},
 		"other values":  {Print{entry: 1, values: 1}, Print{entry: 1, values: 2}, false},
+		"another type":  {Print{entry: 1, values: 1}, Print{entry: 1, values: 1, goType: reflect.TypeFor[int]()}, false},
+		"one version":   {Print{}, Print{}, false},
 	} {
 		if got := c.before.HoldsFor(&c.now); got != c.want {
 			t.Errorf("%s: %v", name, got)

@@ -14,8 +14,8 @@ func TestProveByAnswer(t *testing.T) {
 	}{
 		"owns nothing":            {nothing().answered(), "exactly"},
 		"owns nothing, by a read": {nothing(), "one entry of ours"},
-		"sets something":          {newProof(t, apps, container("image: a")).entries(none).answered(), "not those that we own"},
-		"owns something":          {newProof(t, apps, container("image: a")).asks(setsNothing).answered(), "not those that we own"},
+		"sets something":          {newProof(t, apps, container("image: a")).entries(none).answered(), "does not own exactly"},
+		"owns something":          {newProof(t, apps, container("image: a")).asks(setsNothing).answered(), "does not own exactly"},
 		"in another version":      {newProof(t, apps, container("image: a")).entries(ofVersion("apps/v1beta1")).asks(setsNothing).answered(), "one entry of ours"},
 		"as it is":                {newProof(t, apps, container("image: a")).answered(), "exactly"},
 	} {

@@ -1,0 +1,105 @@
+package steady
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"reflect"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// Print identifies an object for which an intent was proven to change nothing.
+type Print struct {
+	Name            types.NamespacedName
+	UID             types.UID
+	ResourceVersion string
+
+	kind   unique.Handle[schema.GroupVersionKind]
+	goType reflect.Type // of the object that was read
+	entry  uint64       // hash of the manager's managed fields entry; 0 if the Print is that of one version
+	values uint64       // hash of the values that the entry owns
+}
+
+// Kind returns the kind of the object.
+func (p *Print) Kind() schema.GroupVersionKind { return p.kind.Value() }
+
+// IsOf reports whether read is the object of the proof, and has the uid to which the intent is
+// pinned, if any.
+func (p *Print) IsOf(read client.Object, pinned types.UID) bool {
+	return read.GetUID() == p.UID && (pinned == "" || pinned == p.UID)
+}
+
+// HoldsFor reports whether the proof for one version of an object holds for another version.
+func (p *Print) HoldsFor(now *Print) bool {
+	return p.entry != 0 && now.entry == p.entry && now.values == p.values && now.goType == p.goType
+}
+
+// printOfVersion returns a Print for a proof that holds only for the resourceVersion of the read
+// object.
+func (r Request) printOfVersion(read Read) *Print {
+	return &Print{
+		kind:            unique.Make(r.Kind),
+		Name:            client.ObjectKeyFromObject(read),
+		UID:             read.GetUID(),
+		ResourceVersion: read.GetResourceVersion(),
+		goType:          reflect.TypeOf(read.Object),
+	}
+}
+
+var seed = maphash.MakeSeed()
+
+// PrintOf returns a Print for an exact proof, which also holds for other versions of the object
+// if the manager's entry and the values that it owns are the same. If the object lacks one of
+// these values, the Print is that of one version.
+func (r Request) PrintOf(read Read) *Print {
+	found := r.printOfVersion(read)
+	entry := r.ownEntry(read)
+	if entry == nil {
+		return found
+	}
+	set, err := parseFields(entry)
+	if err != nil {
+		return found
+	}
+	content, err := r.contentOf(read)
+	if err != nil {
+		return found
+	}
+	var hash maphash.Hash
+	hash.SetSeed(seed)
+	if hashOwned(&hash, set, content) {
+		found.entry, found.values = maphash.Bytes(seed, entry.FieldsV1.GetRawBytes()), hash.Sum64()
+	}
+	return found
+}
+
+// hashOwned hashes the values of a set: its leaves, and the values that are owned as a whole. It
+// also hashes the index of each list item, as another order of the items is a change. It returns
+// false if one of the values is missing.
+func hashOwned(hash *maphash.Hash, set *fieldpath.Set, of value.Value) bool {
+	found := true
+	set.Members.Iterate(func(element fieldpath.PathElement) {
+		if _, above := set.Children.Get(element); above {
+			return
+		}
+		at, index, ok := elementOf(of, element)
+		if found = found && ok; found {
+			encoded, err := json.Marshal(at.Unstructured())
+			_, _ = fmt.Fprintf(hash, "%d %s\n", index, encoded)
+			found = err == nil
+		}
+	})
+	set.Children.Iterate(func(element fieldpath.PathElement) {
+		below, _ := set.Children.Get(element)
+		at, index, _ := elementOf(of, element)
+		_, _ = fmt.Fprintf(hash, "%d\n", index)
+		found = found && hashOwned(hash, below, at)
+	})
+	return found
+}
