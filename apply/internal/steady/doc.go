@@ -30,7 +30,7 @@
 //
 // Valid:
 //
-//	exactly, err := steady.Request{
+//	print, err := steady.Request{
 //		Manager: "shop", Kind: kind, Config: content, GoType: reflect.TypeFor[appsv1.Deployment](),
 //	}.Prove(steady.Read{Object: cached, Kind: kind}, schemas)
 //
