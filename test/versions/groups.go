@@ -5,7 +5,7 @@ package main
 var groups = []group{
 	{name: "facts", pkg: "./test/integration/apply", tests: "FactsOf.*|Injected.*"},
 	{name: "decisions", pkg: "./test/integration/apply", tests: "Decisions.*|Stories|NothingIsLeftOfTheIntent|" +
-		"TwoItemsWithOneKeyInCommon|GivingWay.*|RememberingWhenTheIntentChanges|WhatWasLeftIsNoLongerValid|" +
+		"TwoItemsWithOneKeyInCommon|GivingWay.*|WhatWasLeftIsNoLongerValid|" +
 		"OurValueOverTheirMapIsNoConflict|MembersOfASetAreNeverInDispute|TwoFieldsOfOneName|SteadyState|" +
 		"FieldIsOursWhenTheOtherLetsGo|WrongIntents|SubresourceOfAnAbsentObject|WrongPolicies|ServerRefusals"},
 	{name: "transfers", pkg: "./test/integration/ownership", tests: ".*"},
