@@ -49,7 +49,7 @@ func TestDependencies(t *testing.T) {
 			field:    "Deps",
 			packages: library,
 			forbidden: []string{
-				"coapply.dev/internal/controller", "coapply.dev/internal/localcluster", "coapply.dev/compare", "coapply.dev/cmd", "coapply.dev/api", "coapply.dev/test",
+				"coapply.dev/internal/localcluster", "coapply.dev/compare", "coapply.dev/cmd", "coapply.dev/platform", "coapply.dev/test",
 			},
 		},
 		{

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"coapply.dev/api/v1alpha1"
-	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
 // sizePolicy is about the size of metadata, the others about our field managers' names.

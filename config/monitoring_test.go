@@ -13,7 +13,7 @@ import (
 
 	"coapply.dev/apply/breaker"
 	"coapply.dev/apply/metrics"
-	_ "coapply.dev/internal/controller" // controller-runtime registers its own when it is linked
+	_ "coapply.dev/platform/controllers" // controller-runtime registers its own when it is linked
 )
 
 type ruleFile struct {

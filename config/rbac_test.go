@@ -14,7 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
 // kinds are those of config/crd.
@@ -137,7 +137,7 @@ func resourcesOf(rule rbacv1.PolicyRule) []string {
 	return resources
 }
 
-// TestTheManagerMayWriteWhatIsClaimed holds the markers in internal/controller to the
+// TestTheManagerMayWriteWhatIsClaimed holds the markers in platform/controllers to the
 // contract.
 func TestTheManagerMayWriteWhatIsClaimed(t *testing.T) {
 	allowed := map[string]bool{}

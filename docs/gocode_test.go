@@ -41,14 +41,14 @@ var imported = map[string]string{
 	"client":          "sigs.k8s.io/controller-runtime/pkg/client",
 	"context":         "context",
 	"contract":        "coapply.dev/fieldowners/contract",
-	"controller":      "coapply.dev/internal/controller",
+	"controllers":     "coapply.dev/platform/controllers",
 	"corev1":          "k8s.io/api/core/v1",
 	"corev1ac":        "k8s.io/client-go/applyconfigurations/core/v1",
 	"command":         "coapply.dev/fieldowners/command",
 	"ctrl":            "sigs.k8s.io/controller-runtime",
 	"discovery":       "k8s.io/client-go/discovery",
 	"errors":          "errors",
-	"fieldmanagers":   "coapply.dev/internal/controller/fieldmanagers",
+	"fieldmanagers":   "coapply.dev/platform/controllers/fieldmanagers",
 	"explain":         "coapply.dev/fieldowners/explain",
 	"fieldowners":     "coapply.dev/fieldowners",
 	"lint":            "coapply.dev/fieldowners/lint",
@@ -68,8 +68,8 @@ var imported = map[string]string{
 	"strings":         "strings",
 	"types":           "k8s.io/apimachinery/pkg/types",
 	"update":          "coapply.dev/apply/update",
-	"v1alpha1":        "coapply.dev/api/v1alpha1",
-	"v1alpha1ac":      "coapply.dev/api/v1alpha1/applyconfiguration/api/v1alpha1",
+	"v1alpha1":        "coapply.dev/platform/api/v1alpha1",
+	"v1alpha1ac":      "coapply.dev/platform/api/v1alpha1/applyconfiguration/api/v1alpha1",
 }
 
 // TestGoBlocks type-checks the Go blocks of each document, all of them together

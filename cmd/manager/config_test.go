@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
-	"coapply.dev/api/v1alpha1"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 // readConfig reads one object of config/, refusing unknown fields.

@@ -1,4 +1,4 @@
-// Command manager runs the reconcilers of internal/controller against a cluster.
+// Command manager runs the reconcilers of platform/controllers against a cluster.
 //
 // A start goes through these steps, each with its own file, and ends at the first
 // that fails with one line on stderr:

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"coapply.dev/internal/controller"
+	"coapply.dev/platform/controllers"
 )
 
 const examples = `  # On a workstation, against the cluster of the current kubeconfig
@@ -29,7 +29,7 @@ const examples = `  # On a workstation, against the cluster of the current kubec
 func longHelp() string {
 	var b strings.Builder
 	b.WriteString("Run the reconcilers of the coapply example platform until SIGINT or SIGTERM.\n\nReconcilers:\n")
-	for _, c := range controller.All() {
+	for _, c := range controllers.All() {
 		fmt.Fprintf(&b, "  %-16s %s\n", c.Name, c.Description)
 	}
 	b.WriteString(`

@@ -68,7 +68,7 @@ func TestImages(t *testing.T) {
 // module's own packages are in it.
 func TestImageContext(t *testing.T) {
 	ignored := readRoot(t, ".dockerignore")
-	for _, folder := range []string{"api", "apply", "cmd", "fieldowners", "internal", "go.mod", "go.sum"} {
+	for _, folder := range []string{"platform", "apply", "cmd", "fieldowners", "internal", "go.mod", "go.sum"} {
 		if !strings.Contains(ignored, "\n!"+folder+"\n") {
 			t.Errorf(".dockerignore leaves %s out", folder)
 		}

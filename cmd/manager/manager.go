@@ -18,19 +18,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/breaker"
-	"coapply.dev/internal/controller"
-	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/setup"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers"
+	"coapply.dev/platform/controllers/fieldmanagers"
+	"coapply.dev/platform/controllers/setup"
 )
 
 // leaderElectionID names the Lease. Replicas of two versions must agree on it.
 const leaderElectionID = "coapply-manager.coapply.dev"
 
 // serve checks and runs until the context ends or something fails.
-func (o *options) serve(ctx context.Context, selected []controller.Controller, stderr io.Writer) error {
+func (o *options) serve(ctx context.Context, selected []controllers.Controller, stderr io.Writer) error {
 	if err := errors.Join(fieldmanagers.Check(fieldmanagers.All()), o.checkAddresses(ctx)); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (o *options) managerOptions(scheme *runtime.Scheme, leaseNamespace string) 
 	}
 }
 
-func (o *options) setUp(mgr *tracked, selected []controller.Controller) error {
+func (o *options) setUp(mgr *tracked, selected []controllers.Controller) error {
 	forces, err := o.breaker()
 	if err != nil {
 		return err

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 
-	"coapply.dev/internal/controller"
 	"coapply.dev/internal/nearest"
+	"coapply.dev/platform/controllers"
 )
 
 const allControllers = "*"
 
-// selectControllers returns the named reconcilers in the order of controller.All.
-func selectControllers(names []string) ([]controller.Controller, error) {
+// selectControllers returns the named reconcilers in the order of controllers.All.
+func selectControllers(names []string) ([]controllers.Controller, error) {
 	known, wanted := controllerNames(), map[string]bool{}
 	for _, name := range names {
 		name = strings.TrimSpace(name)
@@ -20,7 +20,7 @@ func selectControllers(names []string) ([]controller.Controller, error) {
 		}
 		wanted[name] = true
 	}
-	selected := slices.DeleteFunc(controller.All(), func(c controller.Controller) bool {
+	selected := slices.DeleteFunc(controllers.All(), func(c controllers.Controller) bool {
 		return !wanted[allControllers] && !wanted[c.Name]
 	})
 	if len(selected) == 0 {
@@ -38,7 +38,7 @@ func unknownController(name string) error {
 
 func controllerNames() []string {
 	var names []string
-	for _, c := range controller.All() {
+	for _, c := range controllers.All() {
 		names = append(names, c.Name)
 	}
 	return names

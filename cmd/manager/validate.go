@@ -9,18 +9,18 @@ import (
 	"slices"
 	"syscall"
 
-	"coapply.dev/internal/controller"
+	"coapply.dev/platform/controllers"
 )
 
 // validate reports what is wrong with the flags as given, without asking the
 // machine or the cluster, and otherwise the reconcilers to run.
-func (o *options) validate(changed func(flag string) bool) ([]controller.Controller, error) {
+func (o *options) validate(changed func(flag string) bool) ([]controllers.Controller, error) {
 	selected, err := selectControllers(o.controllers)
 	if err != nil {
 		return nil, err
 	}
 	has := func(name string) bool {
-		return slices.ContainsFunc(selected, func(c controller.Controller) bool { return c.Name == name })
+		return slices.ContainsFunc(selected, func(c controllers.Controller) bool { return c.Name == name })
 	}
 	switch {
 	case changed("replicas-conflict") && !has(powerController):

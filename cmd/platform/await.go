@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 // await reads an object until missing returns "" for it. Each read is into a new object, as

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/internal/localcluster"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 // demonstration is the state of the demo.

@@ -14,11 +14,11 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/controller/devbox"
-	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/devbox"
+	"coapply.dev/platform/controllers/fieldmanagers"
 )
 
 func (d *demonstration) showOwners(ctx context.Context) {

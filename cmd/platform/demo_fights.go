@@ -8,8 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/breaker"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 func (d *demonstration) fight(ctx context.Context) {

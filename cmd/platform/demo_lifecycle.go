@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
-	"coapply.dev/internal/controller/devbox"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/devbox"
 )
 
 func (d *demonstration) stopAndRun(ctx context.Context) {

@@ -14,9 +14,9 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/internal/localcluster"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 const (

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/compare"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 // session is the clients of one trial. A field manager has a connection of its own, as a controller's process has. Their

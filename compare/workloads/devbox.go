@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/compare"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 // devboxStatus is the status of a Devbox, of which each reconciler writes its part.

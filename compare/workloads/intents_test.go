@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/compare"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 func stageOf(p compare.Parameters) compare.Stage {

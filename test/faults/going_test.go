@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/internal/localcluster"
+	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/test/kit"
 )
 

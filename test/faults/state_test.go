@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/user"
+	"coapply.dev/platform/controllers/fieldmanagers"
+	"coapply.dev/platform/controllers/user"
 	"coapply.dev/test/kit"
 )
 

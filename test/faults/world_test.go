@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/user"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/user"
 	"coapply.dev/test/kit"
 )
 

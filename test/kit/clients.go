@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/examples/website"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 // Scheme knows the built-in kinds, CRDs, our kinds, and those of the examples.

@@ -18,8 +18,8 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/breaker"
-	"coapply.dev/internal/controller"
-	"coapply.dev/internal/controller/setup"
+	"coapply.dev/platform/controllers"
+	"coapply.dev/platform/controllers/setup"
 )
 
 // Platform is the reconcilers of cmd/manager in this process, with every write of
@@ -127,7 +127,7 @@ func (p *Platform) reconcilers() (all []func(ctrl.Manager, setup.Options) error)
 	if p.Only != nil {
 		return p.Only
 	}
-	for _, c := range controller.All() {
+	for _, c := range controllers.All() {
 		if c.Setup != nil && (p.Namespace == "" || !slices.Contains(clusterWide, c.Name)) {
 			all = append(all, c.Setup)
 		}

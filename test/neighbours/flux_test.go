@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
-// flux applies as kustomize-controller does, with the options that it sets (internal/controller, at 00ed487).
+// flux applies as kustomize-controller does, with the options that it sets (platform/controllers, at 00ed487).
 type flux struct {
 	*world
 	manager *ssa.ResourceManager

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"testing"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/test/kit"
 )
 

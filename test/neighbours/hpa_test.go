@@ -3,9 +3,9 @@ package neighbours
 import (
 	"testing"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/platform/api/v1alpha1"
 )
 
 //nolint:misspell // behavior is the name of a field

@@ -10,9 +10,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/test/kit"
 )
 

@@ -22,11 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller"
-	"coapply.dev/internal/controller/setup"
 	"coapply.dev/internal/localcluster"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers"
+	"coapply.dev/platform/controllers/setup"
 )
 
 const space = "kstatus"
@@ -177,7 +177,7 @@ func runReconcilers(t *testing.T, cluster *localcluster.Cluster) {
 	if options.Runtime, err = setup.NewRuntime(mgr, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, each := range controller.All() {
+	for _, each := range controllers.All() {
 		if each.Setup == nil { // the Runtime does it
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 	"coapply.dev/apply/applytest"
 	"coapply.dev/apply/ownership"
 	"coapply.dev/apply/update"
-	"coapply.dev/internal/controller/setup"
+	"coapply.dev/platform/controllers/setup"
 	"coapply.dev/test/kit"
 )
 

@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
-	"coapply.dev/internal/controller"
 	"coapply.dev/internal/localcluster"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers"
 	"coapply.dev/test/kit"
 )
 
@@ -220,7 +220,7 @@ func checkLog(t *testing.T, p *kit.Process) {
 			t.Errorf("the manager lacks a right: %s", line)
 		}
 	}
-	for _, c := range controller.All() {
+	for _, c := range controllers.All() {
 		if !strings.Contains(log, fmt.Sprintf(`"msg":"Starting workers","controller":%q`, c.Name)) {
 			t.Errorf("no workers of %s were started", c.Name)
 		}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
-	"coapply.dev/internal/controller"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers"
 	"coapply.dev/test/kit"
 )
 
@@ -86,7 +86,7 @@ func (i *installation) specs(t *testing.T) map[types.UID]any {
 // one does, and then nothing.
 func (i *installation) sideBySide(t *testing.T) {
 	var old, canary []string
-	for _, c := range controller.All() {
+	for _, c := range controllers.All() {
 		if c.Name == "devbox-network" {
 			canary = append(canary, c.Name)
 		} else {

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
+	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/test/kit"
 )
 

@@ -14,11 +14,11 @@ import (
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply/reconciler"
-	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/license"
-	"coapply.dev/internal/controller/user"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/fieldmanagers"
+	"coapply.dev/platform/controllers/license"
+	"coapply.dev/platform/controllers/user"
 	"coapply.dev/test/kit"
 )
 

@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
-	"coapply.dev/internal/controller/devbox"
-	"coapply.dev/internal/controller/nodeset"
-	"coapply.dev/internal/controller/slurmcontroller"
-	"coapply.dev/internal/controller/user"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/devbox"
+	"coapply.dev/platform/controllers/nodeset"
+	"coapply.dev/platform/controllers/slurmcontroller"
+	"coapply.dev/platform/controllers/user"
 	"coapply.dev/test/kit"
 )
 

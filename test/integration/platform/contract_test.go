@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"coapply.dev/api/v1alpha1"
+	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/test/kit"
 )
 

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/devbox"
-	"coapply.dev/internal/controller/fieldmanagers"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/devbox"
+	"coapply.dev/platform/controllers/fieldmanagers"
 	"coapply.dev/test/kit"
 )
 

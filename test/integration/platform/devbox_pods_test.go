@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/devbox"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/devbox"
 	"coapply.dev/test/kit"
 )
 

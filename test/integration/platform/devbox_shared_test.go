@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/test/kit"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/devbox"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/devbox"
 	"coapply.dev/test/kit"
 )
 

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
-	"coapply.dev/internal/controller/nodemaintenance"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/nodemaintenance"
 	"coapply.dev/test/kit"
 )
 

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/nodemaintenance"
-	"coapply.dev/internal/controller/setup"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/fieldmanagers"
+	"coapply.dev/platform/controllers/nodemaintenance"
+	"coapply.dev/platform/controllers/setup"
 	"coapply.dev/test/kit"
 )
 

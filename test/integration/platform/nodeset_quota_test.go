@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
+	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/test/kit"
 )
 

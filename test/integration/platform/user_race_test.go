@@ -13,12 +13,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
 	"coapply.dev/apply"
-	"coapply.dev/internal/controller/fieldmanagers"
-	"coapply.dev/internal/controller/license"
-	"coapply.dev/internal/controller/setup"
-	"coapply.dev/internal/controller/user"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/fieldmanagers"
+	"coapply.dev/platform/controllers/license"
+	"coapply.dev/platform/controllers/setup"
+	"coapply.dev/platform/controllers/user"
 	"coapply.dev/test/kit"
 )
 

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/api/v1alpha1"
-	"coapply.dev/internal/controller/license"
-	"coapply.dev/internal/controller/user"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/license"
+	"coapply.dev/platform/controllers/user"
 	"coapply.dev/test/kit"
 )
 

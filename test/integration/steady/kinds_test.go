@@ -9,7 +9,7 @@ import (
 	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
-	platformv1alpha1ac "coapply.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	platformv1alpha1ac "coapply.dev/platform/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"coapply.dev/test/kit/model"
 )
 

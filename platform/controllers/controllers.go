@@ -1,0 +1,36 @@
+// Package controllers lists the reconcilers that cmd/manager can run.
+package controllers
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"coapply.dev/platform/controllers/devbox"
+	"coapply.dev/platform/controllers/license"
+	"coapply.dev/platform/controllers/nodemaintenance"
+	"coapply.dev/platform/controllers/nodeset"
+	"coapply.dev/platform/controllers/setup"
+	"coapply.dev/platform/controllers/slurmcontroller"
+	"coapply.dev/platform/controllers/user"
+)
+
+// Controller is one reconciler.
+type Controller struct {
+	Name        string // as --controllers names it
+	Description string // one line for --help
+	Setup       func(ctrl.Manager, setup.Options) error
+}
+
+// All returns the reconcilers in the order in which they are set up.
+func All() []Controller {
+	return []Controller{
+		{"devbox-workload", "Deployment of a Devbox, its pods' end, phase and lastContainerStatus", devbox.SetupWorkload},
+		{"devbox-power", "replicas of a Devbox's Deployment, from spec.state", devbox.SetupPower},
+		{"devbox-network", "Service of a Devbox, status.network", devbox.SetupNetwork},
+		{"devbox-content", "content that a Devbox starts from, status.contentID", devbox.SetupContent},
+		{"slurmcontroller", "StatefulSet and Service of a SlurmController, and its status", slurmcontroller.Setup},
+		{"nodemaintenance", "nodes cordoned and uncordoned, a few at a time", nodemaintenance.Setup},
+		{"user", "Namespace of a User with its ServiceAccount and RoleBinding, audit log", user.Setup},
+		{"license", "phase and limits of a License, quota fields of its User's Namespace, ResourceQuota", license.Setup},
+		{"nodeset", "pods of a NodeSet, and its status", nodeset.Setup},
+	}
+}

@@ -1,0 +1,90 @@
+package devbox
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/fieldmanagers"
+	"coapply.dev/platform/controllers/setup"
+)
+
+// SetupNetwork adds the reconciler that owns a Devbox's Service and
+// status.network.
+func SetupNetwork(mgr ctrl.Manager, options setup.Options) error {
+	return coapply.For(options.Runtime, fieldmanagers.DevboxNetwork, emitNetwork).
+		Named("devbox-network").
+		Owns(&corev1.Service{}).
+		Belongs(isDevboxes).
+		Status(network{mgr.GetClient(), mgr.GetAPIReader()}.status).
+		Complete()
+}
+
+type network struct {
+	client client.Client
+	live   client.Reader
+}
+
+// status reports the Service, or deletes it if none is wanted; the deletion leads to another
+// reconcile, which reports that it is gone.
+func (n network) status(ctx context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
+	condition := reconciler.Condition(v1alpha1.ConditionNetworkApplied, box.Generation, applied)
+	var service corev1.Service
+	err := n.client.Get(ctx, client.ObjectKeyFromObject(box), &service)
+	if client.IgnoreNotFound(err) != nil {
+		return reconciler.Report[*v1alpha1.Devbox]{}, err
+	}
+	var report reconciler.Report[*v1alpha1.Devbox]
+	var reached *v1alpha1.DevboxNetworkStatus
+	none := box.Spec.Network.Type == v1alpha1.NetworkNone
+	switch ours := err == nil && metav1.IsControlledBy(&service, box); {
+	case ours:
+		reached = networkStatus(&service)
+	case none:
+		reached = &v1alpha1.DevboxNetworkStatus{Type: v1alpha1.NetworkNone}
+	}
+	if none && reached.Type != v1alpha1.NetworkNone {
+		condition.Status, condition.Reason = metav1.ConditionUnknown, "Deleting"
+		condition.Message = "waiting for the Service to be gone"
+		report.Then = func(ctx context.Context) error { return n.remove(ctx, box, &service) }
+	}
+	report.Change = func(box *v1alpha1.Devbox) error {
+		box.Status.Network = reached.DeepCopy()
+		meta.SetStatusCondition(&box.Status.Conditions, condition)
+		return nil
+	}
+	return report, nil
+}
+
+// remove deletes the Service at the uid and resourceVersion that were read: if somebody has
+// changed it since, such as by taking it from the Devbox, another reconcile decides once the
+// cache has the change. Nothing is deleted if the Devbox has changed since, as it may want the
+// Service again.
+func (n network) remove(ctx context.Context, box *v1alpha1.Devbox, service *corev1.Service) error {
+	var now v1alpha1.Devbox // stays empty if the Devbox is gone
+	if err := n.live.Get(ctx, client.ObjectKeyFromObject(box), &now); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if now.UID != box.UID || now.Generation != box.Generation || service.DeletionTimestamp != nil {
+		return nil
+	}
+	_, err := setup.DeleteAsRead(ctx, n.client, n.live, service)
+	return err
+}
+
+func networkStatus(service *corev1.Service) *v1alpha1.DevboxNetworkStatus {
+	status := &v1alpha1.DevboxNetworkStatus{Type: v1alpha1.NetworkType(service.Spec.Type)}
+	for _, port := range service.Spec.Ports {
+		if port.Name == ContainerName {
+			status.NodePort = port.NodePort
+		}
+	}
+	return status
+}

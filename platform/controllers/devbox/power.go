@@ -1,0 +1,40 @@
+package devbox
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"coapply.dev"
+	"coapply.dev/apply"
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/fieldmanagers"
+	"coapply.dev/platform/controllers/setup"
+)
+
+// SetupPower adds the reconciler that owns the replicas of a Devbox's Deployment.
+func SetupPower(_ ctrl.Manager, options setup.Options) error {
+	return coapply.For(options.Runtime, fieldmanagers.DevboxPower, emitPower).
+		Named("devbox-power").
+		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, coapply.ControllerChanged(),
+			coapply.BesidesStatus(func(d *appsv1.Deployment) any { return d.Status })))).
+		OnConflict(apply.OnConflict(apply.Reject).At(".spec.replicas", options.Replicas)).
+		Belongs(isDevboxes).
+		Status(powerStatus).
+		Complete()
+}
+
+func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {
+	condition := deploymentCondition(v1alpha1.ConditionPowerApplied, box, applied)
+	return reconciler.Report[*v1alpha1.Devbox]{Change: func(box *v1alpha1.Devbox) error {
+		meta.SetStatusCondition(&box.Status.Conditions, condition)
+		setup.SetContended(&box.Status.Conditions, condition.ObservedGeneration, applied)
+		return nil
+	}}, nil
+}

@@ -1,0 +1,108 @@
+package license
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"coapply.dev"
+	"coapply.dev/apply"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/fieldmanagers"
+	"coapply.dev/platform/controllers/setup"
+	"coapply.dev/platform/controllers/user"
+)
+
+// Setup adds the reconciler of Licenses.
+func Setup(mgr ctrl.Manager, options setup.Options) error {
+	rt := options.Runtime.Within(func(namespace *corev1.Namespace) bool { return user.Owns(namespace) })
+	applier, err := rt.Applier(fieldmanagers.License, policy())
+	if err != nil {
+		return fmt.Errorf("license: %w", err)
+	}
+	toLicense := setup.Enqueue(user.Named) // the License has the User's name
+	return coapply.For(rt, fieldmanagers.License, emit).
+		Named("license").
+		Watches(&v1alpha1.User{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(namespaceChanged())).
+		Watches(&corev1.Namespace{}, toLicense, builder.WithPredicates(namespaceDrifted())).
+		Watches(&corev1.ResourceQuota{}, toLicense, builder.WithPredicates(quotaDrifted())).
+		// After an error the rate limiter decides when to reconcile again: at most this long
+		// after a license begins or ends.
+		WithOptions(controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+			5*time.Millisecond, time.Minute)}).
+		OnConflict(policy()).
+		Belongs(func(_ *v1alpha1.License, object client.Object) bool { return belongs(object) }).
+		DependsOn(dependsOn...).
+		Finalizer(Finalizer, cleanup{mgr.GetClient(), mgr.GetAPIReader(), applier}.run).
+		Status(status{mgr.GetClient(), time.Now, mgr.GetEventRecorder(fieldmanagers.License)}.report).
+		Complete()
+}
+
+// policy takes limits back; other conflicts are rejected.
+func policy() apply.Policy {
+	return apply.OnConflict(apply.Reject).
+		At(".spec.hard", apply.Force).
+		At(".spec.scopeSelector", apply.Force).
+		At(`.metadata.labels["`+Label+`"]`, apply.Force).
+		At(`.metadata.annotations["`+LimitsAnnotation+`"]`, apply.Force)
+}
+
+// belongs reports whether an object is one that the License may apply to: the User's
+// Namespace, or the License's own quota. One with scopes, which cannot change, was made by
+// somebody else: it would limit some pods only.
+func belongs(object client.Object) bool {
+	quota, ok := object.(*corev1.ResourceQuota)
+	if !ok {
+		return user.Owns(object)
+	}
+	return len(quota.Spec.Scopes) == 0 && setup.Belongs(object, kind, user.Of(object), user.OwnerLabel)
+}
+
+// dependsOn is what of its status a License emits from.
+var dependsOn = []func(*v1alpha1.License) any{
+	func(l *v1alpha1.License) any { return l.Status.Phase },
+	func(l *v1alpha1.License) any { return l.Status.Limits },
+	func(l *v1alpha1.License) any { return l.Status.Namespace },
+}
+
+// namespaceChanged lets through that a User's Namespace is there or no more.
+func namespaceChanged() predicate.Predicate {
+	return coapply.Changed(func(object client.Object) any {
+		if user, ok := object.(*v1alpha1.User); ok {
+			return user.Status.Namespace
+		}
+		return nil
+	})
+}
+
+// namespaceDrifted lets through what the License owns of a Namespace, and who owns it.
+func namespaceDrifted() predicate.Predicate {
+	return predicate.Or(
+		coapply.BesidesStatus(func(namespace *corev1.Namespace) any { return namespace.Status }),
+		coapply.Changed(func(object client.Object) any {
+			return [2]string{object.GetLabels()[Label], object.GetAnnotations()[LimitsAnnotation]}
+		}))
+}
+
+// quotaDrifted keeps to the License's own quota, and leaves out its status, which
+// changes with every pod.
+func quotaDrifted() predicate.Predicate {
+	ours := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetName() == Quota })
+	besides := coapply.BesidesStatus(func(quota *corev1.ResourceQuota) any { return quota.Status })
+	return predicate.And(ours, predicate.Or(besides, coapply.Changed(func(object client.Object) any {
+		quota, ok := object.(*corev1.ResourceQuota)
+		if !ok {
+			return nil
+		}
+		return []any{quota.Spec, quota.Labels, quota.OwnerReferences}
+	})))
+}

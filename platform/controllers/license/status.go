@@ -1,0 +1,106 @@
+package license
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/setup"
+	"coapply.dev/platform/controllers/user"
+)
+
+type status struct {
+	client client.Reader
+	now    func() time.Time
+	events events.EventRecorder
+}
+
+// report computes phase and limits as of now, from which the next reconcile emits, and asks for
+// a reconcile when they change.
+func (s status) report(ctx context.Context, license *v1alpha1.License, applied reconciler.Applied) (reconciler.Report[*v1alpha1.License], error) {
+	namespace, err := s.namespace(ctx, license)
+	if err != nil {
+		return reconciler.Report[*v1alpha1.License]{}, err
+	}
+	phase, after := phaseAt(s.now(), license.Spec)
+	worth := v1alpha1.LicenseStatus{
+		Phase:     phase,
+		Limits:    limitsIn(phase, license.Spec),
+		Namespace: namespace,
+	}
+	condition := conditionOf(license, worth, applied)
+	changes := false // whether the write that landed, the last one, changed the phase
+	return reconciler.Report[*v1alpha1.License]{
+		Change: func(license *v1alpha1.License) error {
+			changes = license.Status.Phase != worth.Phase
+			license.Status.Phase = worth.Phase
+			license.Status.Limits = worth.Limits.DeepCopy()
+			license.Status.Namespace = worth.Namespace
+			license.Status.ObservedGeneration = condition.ObservedGeneration
+			meta.SetStatusCondition(&license.Status.Conditions, condition)
+			setup.SetContended(&license.Status.Conditions, condition.ObservedGeneration, applied)
+			meta.SetStatusCondition(&license.Status.Conditions, setup.Ready(condition, string(worth.Phase), "the ResourceQuota has the limits of the current phase"))
+			return nil
+		},
+		Then: func(context.Context) error {
+			if changes {
+				s.tell(license, worth)
+			}
+			return nil
+		},
+		After: after,
+	}, nil
+}
+
+// tell records an event of the phase that began. If the manager dies just before, there is
+// no event, and the status has the phase.
+func (s status) tell(license *v1alpha1.License, worth v1alpha1.LicenseStatus) {
+	eventType := corev1.EventTypeNormal
+	if worth.Phase == v1alpha1.LicenseExpired {
+		eventType = corev1.EventTypeWarning
+	}
+	limits := text(worth.Limits)
+	if limits == "" {
+		limits = "none"
+	}
+	reconciler.Event(s.events, license, eventType, string(worth.Phase), "limits are now "+limits)
+}
+
+// namespace returns the Namespace in the User's status, or "". A name that is not the User's
+// own was written there by somebody else, and is ignored.
+func (s status) namespace(ctx context.Context, license *v1alpha1.License) (string, error) {
+	var holder v1alpha1.User
+	err := s.client.Get(ctx, client.ObjectKey{Name: license.Name}, &holder)
+	if err != nil || holder.Status.Namespace != user.NamespaceOf(license.Name) {
+		return "", client.IgnoreNotFound(err)
+	}
+	return holder.Status.Namespace, nil
+}
+
+// conditionOf returns the condition of what was emitted, unless that was nothing or is out of
+// date by now.
+func conditionOf(license *v1alpha1.License, worth v1alpha1.LicenseStatus, applied reconciler.Applied) metav1.Condition {
+	condition := reconciler.Condition(v1alpha1.ConditionApplied, license.Generation, applied)
+	emitted := v1alpha1.LicenseStatus{
+		Phase: license.Status.Phase, Limits: license.Status.Limits, Namespace: license.Status.Namespace,
+	}
+	switch {
+	case worth.Namespace == "":
+		condition.Status = metav1.ConditionUnknown
+		condition.Reason = "NoNamespace"
+		condition.Message = "waiting for the User of this name to have its Namespace"
+	case !equality.Semantic.DeepEqual(emitted, worth):
+		condition.Status = metav1.ConditionUnknown
+		condition.Reason = "Changing"
+		condition.Message = "the phase or its limits have changed; the ResourceQuota is changed next"
+	}
+	return condition
+}

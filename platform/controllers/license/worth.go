@@ -1,0 +1,38 @@
+package license
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"coapply.dev/platform/api/v1alpha1"
+)
+
+// phaseAt returns the phase of a License at a time, and after how long it changes; 0 means
+// never. The License is valid at notBefore, and no longer at notAfter.
+func phaseAt(now time.Time, spec v1alpha1.LicenseSpec) (v1alpha1.LicensePhase, time.Duration) {
+	switch {
+	case spec.NotAfter != nil && !now.Before(spec.NotAfter.Time):
+		return v1alpha1.LicenseExpired, 0
+	case spec.NotBefore != nil && now.Before(spec.NotBefore.Time):
+		return v1alpha1.LicensePending, spec.NotBefore.Sub(now)
+	case spec.NotAfter != nil:
+		return v1alpha1.LicenseActive, spec.NotAfter.Sub(now)
+	}
+	return v1alpha1.LicenseActive, 0
+}
+
+// limitsIn returns the limits that apply in a phase. Outside of Active no pod may be
+// created; the spec's other limits stay, so that the end of a license does not lift them.
+func limitsIn(phase v1alpha1.LicensePhase, spec v1alpha1.LicenseSpec) corev1.ResourceList {
+	limits := spec.Limits.DeepCopy()
+	if phase == v1alpha1.LicenseActive {
+		return limits
+	}
+	if limits == nil {
+		limits = corev1.ResourceList{}
+	}
+	limits[corev1.ResourcePods] = resource.MustParse("0")
+	return limits
+}

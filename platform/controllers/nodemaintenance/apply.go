@@ -1,0 +1,165 @@
+package nodemaintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/fieldmanagers"
+)
+
+var errNotFound = errors.New("not found")
+
+// applying writes by Server-Side Apply, which concurrent writes do not disturb: it succeeds,
+// meets an error that retrying does not heal, or ends with the node's deadline.
+type applying struct {
+	live client.Reader
+	// Both apply the same. force takes the cordon of others.
+	strict, force *apply.Applier
+}
+
+// policies returns the policies of the two appliers. Fields that we wrote by strategy Update
+// are forced.
+func policies() (strict, force apply.Policy) {
+	strict = apply.OnConflict(apply.Reject).When(apply.Match{
+		Manager:   fieldmanagers.NodeMaintenance,
+		Operation: metav1.ManagedFieldsOperationUpdate,
+	}, apply.Force)
+	return strict, strict.At(".spec.unschedulable", apply.Force)
+}
+
+func retryBackoff() wait.Backoff {
+	return wait.Backoff{Steps: 10, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 5 * time.Second}
+}
+
+// do tries until the node is done, or an error cannot pass. No attempt begins after last.
+func (a applying) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, last time.Time) outcome {
+	log := logr.FromContextOrDiscard(ctx).WithValues("node", name)
+	var done outcome
+	for backoff := retryBackoff(); ; {
+		wrote, err := a.try(ctx, work, name)
+		if wrote || err != nil {
+			done.attempts++
+		}
+		switch {
+		case err == nil, !timeIsUp(ctx, err):
+			done.err = err
+		case done.err == nil: // otherwise the error of before says more
+			done.err = fmt.Errorf("no answer: %w", ctx.Err())
+		}
+		if done.final = ctx.Err() == nil && !mayPass(err); done.final || err == nil {
+			return done
+		}
+		delay := backoff.Step()
+		if asked, ok := errors.AsType[*apply.RetryableError](err); ok {
+			delay = max(delay, asked.After)
+		}
+		log.Info("attempt failed", "warning", true, "attempt", done.attempts, "error", err.Error(), "next", delay)
+		if pause(ctx, min(delay, time.Until(last))); ctx.Err() != nil || !time.Now().Before(last) {
+			return done
+		}
+	}
+}
+
+// timeIsUp reports whether the deadline ended an attempt.
+func timeIsUp(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
+}
+
+// pause waits, at most until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// try is one attempt. It reports whether anything was to be written.
+func (a applying) try(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
+	if work.Spec.Action == v1alpha1.Uncordon {
+		return a.uncordon(ctx, work, name)
+	}
+	node, marks, err := a.look(ctx, name)
+	if err != nil || wanted(node, marks, work) {
+		return false, err
+	}
+	_, err = a.strict.Apply(ctx, readAs(node, cordon(node, work)))
+	return true, err
+}
+
+// uncordon gives up what we applied, takes further marks if it may and gives them up as well,
+// and after each step looks what is left.
+func (a applying) uncordon(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) (wrote bool, err error) {
+	const steps = 3
+	for step := 0; ; step++ {
+		node, marks, err := a.look(ctx, name)
+		if err != nil || len(marks) == 0 {
+			return wrote, err
+		}
+		free := slices.DeleteFunc(slices.Clone(marks), func(m mark) bool { return !m.mayTake(work.Spec.Force) })
+		switch {
+		case step == steps:
+			return wrote, held(name, marks, work.Spec.Force)
+		case slices.ContainsFunc(marks, mark.applied):
+			_, err = a.strict.Release(ctx, reference(node))
+		case len(free) > 0:
+			_, err = a.forWork(work).Apply(ctx, readAs(node, take(node, free)))
+		default:
+			return wrote, held(name, marks, work.Spec.Force)
+		}
+		if wrote = true; err != nil {
+			return wrote, err
+		}
+	}
+}
+
+// readAs returns an intent that is judged by the node as it was read, so that no cache of nodes is
+// started.
+func readAs(node *corev1.Node, intent apply.Intent) apply.Intent {
+	intent.Read = node
+	return intent
+}
+
+func (a applying) forWork(work *v1alpha1.NodeMaintenance) *apply.Applier {
+	if work.Spec.Force {
+		return a.force
+	}
+	return a.strict
+}
+
+func (a applying) look(ctx context.Context, name string) (*corev1.Node, []mark, error) {
+	node := &corev1.Node{}
+	err := a.live.Get(ctx, client.ObjectKey{Name: name}, node)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil, errNotFound
+	case err != nil:
+		node.Name = name
+		return nil, nil, apply.Classify(ctx, reference(node), err)
+	}
+	marks, err := marksOf(node)
+	return node, marks, err
+}
+
+func reference(node *corev1.Node) apply.ObjectRef {
+	return apply.ObjectRef{
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node"),
+		NamespacedName:   types.NamespacedName{Name: node.Name},
+		UID:              node.UID,
+		ResourceVersion:  node.ResourceVersion,
+	}
+}

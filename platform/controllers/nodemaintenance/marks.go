@@ -1,0 +1,124 @@
+package nodemaintenance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"coapply.dev/apply"
+	"coapply.dev/fieldowners"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/fieldmanagers"
+)
+
+// mark is what a maintenance leaves on a node: spec.unschedulable, or one of our annotations.
+type mark struct {
+	annotation string // "" is spec.unschedulable
+	owners     []fieldowners.Manager
+}
+
+// marksOf returns the marks on a node. An unschedulable: false that we own, which is left if a
+// cordon was taken and not released, shows only in the managed fields.
+func marksOf(node *corev1.Node) ([]mark, error) {
+	ownership, unread := fieldowners.ParseReadable(node.ManagedFields)
+	for _, entry := range unread {
+		if entry.Manager == fieldmanagers.NodeMaintenance {
+			return nil, fmt.Errorf("the managed fields of node %s: %w", node.Name, entry)
+		}
+	}
+	var marks []mark
+	for _, annotation := range []string{"", Annotation, ReasonAnnotation} {
+		m := mark{annotation: annotation}
+		m.owners = ownership.OwnersOf(m.path())
+		_, stands := node.Annotations[annotation]
+		if stands || annotation == "" && node.Spec.Unschedulable || m.applied() {
+			marks = append(marks, m)
+		}
+	}
+	return marks, nil
+}
+
+func (m mark) path() fieldowners.Path {
+	if m.annotation == "" {
+		return fieldowners.MustParsePath(".spec.unschedulable")
+	}
+	return fieldowners.MustParsePath(fmt.Sprintf(".metadata.annotations[%q]", m.annotation))
+}
+
+// applied reports whether we own the mark by Apply: a release gives it up.
+func (m mark) applied() bool {
+	return slices.ContainsFunc(m.owners, func(owner fieldowners.Manager) bool {
+		return owner.Name == fieldmanagers.NodeMaintenance && owner.Operation == metav1.ManagedFieldsOperationApply
+	})
+}
+
+// foreign returns the owners other than our field manager, by either operation.
+func (m mark) foreign() []string {
+	var names []string
+	for _, owner := range m.owners {
+		if owner.Name != fieldmanagers.NodeMaintenance {
+			names = append(names, owner.String())
+		}
+	}
+	return names
+}
+
+// mayTake reports whether an Uncordon may take the mark in order to remove it: a mark that
+// nobody else owns (nobody at all, or we ourselves, by strategy Update), and with force the
+// cordon of others.
+func (m mark) mayTake(force bool) bool {
+	return len(m.foreign()) == 0 || force && m.annotation == ""
+}
+
+// wanted reports whether a node is cordoned as the work wants it, and by us, so that an
+// Uncordon has something to give up.
+func wanted(node *corev1.Node, marks []mark, work *v1alpha1.NodeMaintenance) bool {
+	return node.Spec.Unschedulable &&
+		node.Annotations[Annotation] == work.Name &&
+		node.Annotations[ReasonAnnotation] == work.Spec.Reason &&
+		!slices.ContainsFunc(marks, func(m mark) bool { return !m.applied() })
+}
+
+// heldError is an ownership conflict: others own marks that an Uncordon is to remove.
+type heldError struct {
+	node  string
+	marks []mark
+	again bool // these owners are new: trying again may help
+}
+
+func (e *heldError) Error() string {
+	var parts []string
+	for _, m := range e.marks {
+		what, owners := "cannot remove "+m.path().String(), strings.Join(m.foreign(), ", ")
+		if m.annotation == "" {
+			what = "cannot set " + m.path().String() + " to false"
+		}
+		if owners == "" {
+			owners = fieldmanagers.NodeMaintenance + ", for another NodeMaintenance"
+		}
+		parts = append(parts, what+": owned by "+owners)
+	}
+	return fmt.Sprintf("%v on Node %s: %s %s", apply.ErrConflict, e.node, fieldmanagers.NodeMaintenance, strings.Join(parts, "; "))
+}
+
+// Unwrap returns apply.ErrConflict.
+func (e *heldError) Unwrap() error { return apply.ErrConflict }
+
+// held returns the error about marks that an Uncordon could not remove.
+func held(node string, marks []mark, force bool) error {
+	kept := slices.DeleteFunc(slices.Clone(marks), func(m mark) bool { return m.mayTake(force) })
+	if len(kept) == 0 {
+		return &heldError{node: node, marks: marks, again: true}
+	}
+	return &heldError{node: node, marks: kept}
+}
+
+// mayPass reports whether another attempt may succeed after this error.
+func mayPass(err error) bool {
+	h, isHeld := errors.AsType[*heldError](err)
+	return isHeld && h.again || errors.Is(err, apply.ErrRetryable) || errors.Is(err, apply.ErrContended)
+}

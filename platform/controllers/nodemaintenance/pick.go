@@ -1,0 +1,59 @@
+package nodemaintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/platform/api/v1alpha1"
+)
+
+// refusal is why work can never begin, as its spec does not change.
+type refusal struct{ reason, message string }
+
+func (r *refusal) Error() string { return r.message }
+
+// pick returns the change of the status that begins the work, with the nodes that there are
+// now.
+func (r *Reconciler) pick(ctx context.Context, work *v1alpha1.NodeMaintenance) (func(*v1alpha1.NodeMaintenance) error, error) {
+	nodes := work.Spec.Nodes
+	var err error
+	if work.Spec.NodeSelector != nil {
+		nodes, err = r.matching(ctx, work.Spec.NodeSelector.LabelSelector())
+	}
+	now := time.Now()
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		return func(work *v1alpha1.NodeMaintenance) error { refuse(work, *refused, now); return nil }, nil
+	}
+	return func(work *v1alpha1.NodeMaintenance) error { begin(work, nodes, now); return nil }, err
+}
+
+// matching returns the names of the nodes, sorted, at most one more than allowed.
+func (r *Reconciler) matching(ctx context.Context, labels *metav1.LabelSelector) ([]string, error) {
+	selector, err := metav1.LabelSelectorAsSelector(labels)
+	if err != nil {
+		return nil, &refusal{invalidSelector, "spec.nodeSelector: " + err.Error()}
+	}
+	var list metav1.PartialObjectMetadataList
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	err = r.live.List(ctx, &list, client.MatchingLabelsSelector{Selector: selector}, client.Limit(v1alpha1.MaxNodes+1))
+	if err != nil {
+		return nil, fmt.Errorf("listing the nodes: %w", err)
+	}
+	if len(list.Items) > v1alpha1.MaxNodes {
+		return nil, &refusal{tooManyNodes, fmt.Sprintf(
+			"more than %d nodes match, and none was written to: narrow spec.nodeSelector", v1alpha1.MaxNodes)}
+	}
+	var names []string
+	for _, node := range list.Items {
+		names = append(names, node.Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}

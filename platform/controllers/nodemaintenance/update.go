@@ -1,0 +1,103 @@
+package nodemaintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply"
+	"coapply.dev/apply/update"
+	"coapply.dev/platform/api/v1alpha1"
+)
+
+// updating is the fallback: get-modify-update, with update.Exponential. Only stale
+// writes are retried, and a node that is rewritten without a pause fails after four
+// attempts. It takes fields from their owners without a conflict.
+type updating struct {
+	live    client.Reader
+	updater *update.Updater
+}
+
+// do begins with the node's name alone, so that the first attempt reads live as well.
+func (u updating) do(ctx context.Context, work *v1alpha1.NodeMaintenance, name string) outcome {
+	result, err := update.Do(ctx, u.updater, emptyNode(name), func(node *unstructured.Unstructured) error {
+		return modify(node, work)
+	})
+	done := outcome{attempts: result.Attempts, err: err, final: true}
+	interrupted := (*update.InterruptedError)(nil)
+	switch {
+	case err == nil && !result.Changed && result.StaleWrites == 0:
+		done.attempts = 0
+	case apierrors.IsNotFound(err):
+		done.err = errNotFound
+	case errors.As(err, &interrupted), err != nil && ctx.Err() != nil:
+		done.final = false
+	case errors.Is(err, apply.ErrRetryable):
+		return u.lookUp(ctx, work, name, done)
+	}
+	return done
+}
+
+// lookUp finds out whether a write whose answer was lost has landed. It reads until there is an
+// answer or the time is up; then another wave looks.
+func (u updating) lookUp(ctx context.Context, work *v1alpha1.NodeMaintenance, name string, done outcome) outcome {
+	for backoff := retryBackoff(); ; {
+		node := emptyNode(name)
+		err := u.live.Get(ctx, client.ObjectKey{Name: name}, node)
+		switch {
+		case apierrors.IsNotFound(err):
+			done.err = errNotFound
+			return done
+		case err == nil:
+			wanted := node.DeepCopy()
+			if modify(wanted, work) == nil && equality.Semantic.DeepEqual(node, wanted) {
+				done.err = nil
+			}
+			return done
+		}
+		if pause(ctx, backoff.Step()); ctx.Err() != nil {
+			done.final = false
+			return done
+		}
+	}
+}
+
+func emptyNode(name string) *unstructured.Unstructured {
+	node := &unstructured.Unstructured{}
+	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+	node.SetName(name)
+	return node
+}
+
+// modify makes the node as the work wants it. It is idempotent, and changes nothing on a node
+// that is as it should be.
+func modify(node *unstructured.Unstructured, work *v1alpha1.NodeMaintenance) error {
+	wanted := map[string]string{}
+	if work.Spec.Action == v1alpha1.Cordon {
+		wanted[Annotation], wanted[ReasonAnnotation] = work.Name, work.Spec.Reason
+		if err := unstructured.SetNestedField(node.Object, true, "spec", "unschedulable"); err != nil {
+			return fmt.Errorf("spec: %w", err)
+		}
+	} else {
+		unstructured.RemoveNestedField(node.Object, "spec", "unschedulable")
+	}
+	annotations := node.GetAnnotations()
+	for _, name := range []string{Annotation, ReasonAnnotation} {
+		if wanted[name] == "" {
+			delete(annotations, name)
+			continue
+		}
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[name] = wanted[name]
+	}
+	node.SetAnnotations(annotations)
+	return nil
+}

@@ -1,0 +1,66 @@
+package user
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	"coapply.dev/apply"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/setup"
+)
+
+// emit returns the intents of the Namespace and, once it exists, of the objects in it.
+func emit(user *v1alpha1.User) ([]apply.Intent, error) {
+	intents := []apply.Intent{{Config: namespace(user)}}
+	if namespaceStands(user) {
+		intents = append(intents, apply.Intent{Config: account(user)}, apply.Intent{Config: binding(user)})
+	}
+	return intents, nil
+}
+
+// namespaceStands reports whether the status names the User's own Namespace. Somebody else may
+// have written another one: as all Users have one field manager, objects emitted into another
+// User's Namespace would not conflict with those in it.
+func namespaceStands(user *v1alpha1.User) bool {
+	return user.Status.Namespace == NamespaceOf(user.Name)
+}
+
+func namespace(user *v1alpha1.User) *corev1ac.NamespaceApplyConfiguration {
+	namespace := corev1ac.Namespace(NamespaceOf(user.Name)).
+		WithLabels(labels(user)).
+		// Pods of a person must not reach their node.
+		WithLabels(map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}).
+		WithOwnerReferences(setup.OwnedBy(kind, user))
+	if user.Spec.DisplayName != "" {
+		namespace.WithAnnotations(map[string]string{DisplayNameAnnotation: user.Spec.DisplayName})
+	}
+	return namespace
+}
+
+// account returns the ServiceAccount. It is for the person, not for pods, so its token is not
+// mounted.
+func account(user *v1alpha1.User) *corev1ac.ServiceAccountApplyConfiguration {
+	return corev1ac.ServiceAccount(Account, user.Status.Namespace).
+		WithLabels(labels(user)).
+		WithOwnerReferences(setup.OwnedBy(kind, user)).
+		WithAutomountServiceAccountToken(false)
+}
+
+func binding(user *v1alpha1.User) *rbacv1ac.RoleBindingApplyConfiguration {
+	return rbacv1ac.RoleBinding(Account, user.Status.Namespace).
+		WithLabels(labels(user)).
+		WithOwnerReferences(setup.OwnedBy(kind, user)).
+		WithRoleRef(rbacv1ac.RoleRef().
+			WithAPIGroup(rbacv1.GroupName).
+			WithKind("ClusterRole").
+			WithName(Role)).
+		WithSubjects(rbacv1ac.Subject().
+			WithKind(rbacv1.ServiceAccountKind).
+			WithName(Account).
+			WithNamespace(user.Status.Namespace))
+}
+
+func labels(user *v1alpha1.User) map[string]string {
+	return map[string]string{OwnerLabel: user.Name, "app.kubernetes.io/managed-by": "coapply"}
+}

@@ -1,0 +1,72 @@
+package user
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"coapply.dev/apply/reconciler"
+	"coapply.dev/platform/api/v1alpha1"
+	"coapply.dev/platform/controllers/setup"
+)
+
+type status struct{ client client.Reader }
+
+// report reports the Namespace. The creation time of the first one is kept, even if the cache
+// is behind, as the change is made to the live User.
+func (s status) report(ctx context.Context, user *v1alpha1.User, applied reconciler.Applied) (reconciler.Report[*v1alpha1.User], error) {
+	namespace, err := s.namespace(ctx, user)
+	if err != nil {
+		return reconciler.Report[*v1alpha1.User]{}, err
+	}
+	condition := conditionOf(user, namespace, applied)
+	return reconciler.Report[*v1alpha1.User]{Change: func(user *v1alpha1.User) error {
+		user.Status.ObservedGeneration = condition.ObservedGeneration
+		meta.SetStatusCondition(&user.Status.Conditions, condition)
+		setup.SetContended(&user.Status.Conditions, condition.ObservedGeneration, applied)
+		meta.SetStatusCondition(&user.Status.Conditions, setup.Ready(condition, "NamespaceStands", "the Namespace, its ServiceAccount and its RoleBinding are as wanted"))
+		user.Status.Namespace = ""
+		if !isThere(namespace) {
+			return nil
+		}
+		user.Status.Namespace = namespace.Name
+		if user.Status.AuditLog.CreateTime == nil {
+			user.Status.AuditLog.CreateTime = namespace.CreationTimestamp.DeepCopy()
+		}
+		return nil
+	}}, nil
+}
+
+// namespace returns the User's own Namespace; nil if there is none.
+func (s status) namespace(ctx context.Context, user *v1alpha1.User) (*corev1.Namespace, error) {
+	var namespace corev1.Namespace
+	err := s.client.Get(ctx, client.ObjectKey{Name: NamespaceOf(user.Name)}, &namespace)
+	if err == nil && Owns(&namespace) {
+		return &namespace, nil
+	}
+	return nil, client.IgnoreNotFound(err)
+}
+
+func isThere(namespace *corev1.Namespace) bool {
+	return namespace != nil && namespace.DeletionTimestamp == nil
+}
+
+// conditionOf returns the condition of what was emitted, unless the state of the Namespace
+// contradicts it.
+func conditionOf(user *v1alpha1.User, namespace *corev1.Namespace, applied reconciler.Applied) metav1.Condition {
+	condition := reconciler.Condition(v1alpha1.ConditionApplied, user.Generation, applied)
+	switch {
+	case namespace != nil && !isThere(namespace):
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = "NamespaceTerminating"
+		condition.Message = "the Namespace is being deleted; a new one is made when it is gone"
+	case condition.Status == metav1.ConditionTrue && !namespaceStands(user):
+		condition.Status = metav1.ConditionUnknown
+		condition.Reason = "NamespaceOnly"
+		condition.Message = "the Namespace exists; its ServiceAccount and its RoleBinding are made next"
+	}
+	return condition
+}
