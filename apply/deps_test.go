@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The layers of docs/architecture.md, held from below: what a package compiles is
+// The layers of docs/design/architecture.md, held from below: what a package compiles is
 // what a user of the library compiles and what a change can break.
 func TestDependencies(t *testing.T) {
 	below := []string{"coapply.dev/apply/...", "coapply.dev/fieldowners/..."}

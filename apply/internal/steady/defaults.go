@@ -91,7 +91,7 @@ func (c *completion) defaultOf(of schema.TypeRef, field schema.StructField) (val
 
 // serverDefaults are the defaults of types in atomic lists and structs, by the names of the
 // types in the server's schemas. A default of a v1 type does not change, and these are as old
-// as the type: see docs/decisions/0054. An intent with a default that is missing here is sent
+// as the type: see docs/design/decisions/0054. An intent with a default that is missing here is sent
 // each time.
 var serverDefaults = map[string]map[string]any{
 	"io.k8s.api.admissionregistration.v1.MatchResources": {

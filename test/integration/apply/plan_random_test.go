@@ -54,7 +54,7 @@ func TestPlanOfRandomIntents(t *testing.T) {
 		actions[plan.Action]++
 	}
 	t.Log(actions, bumps, "of them Unchanged with another version")
-	if bumps > 3 { // the server does it now and then, see docs/decisions/0005
+	if bumps > 3 { // the server does it now and then, see docs/design/decisions/0005
 		t.Errorf("%d applies that were planned to be Unchanged gave another version", bumps)
 	}
 	if actions[apply.Unchanged] == 0 || actions[apply.Configured] == 0 {
