@@ -23,13 +23,13 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
-- name: dev.coapply.api.v1alpha1.AuditLog
+- name: dev.coapply.platform.api.v1alpha1.AuditLog
   map:
     fields:
     - name: createTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
-- name: dev.coapply.api.v1alpha1.Devbox
+- name: dev.coapply.platform.api.v1alpha1.Devbox
   map:
     fields:
     - name: apiVersion
@@ -43,13 +43,13 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
     - name: spec
       type:
-        namedType: dev.coapply.api.v1alpha1.DevboxSpec
+        namedType: dev.coapply.platform.api.v1alpha1.DevboxSpec
     - name: status
       type:
-        namedType: dev.coapply.api.v1alpha1.DevboxStatus
+        namedType: dev.coapply.platform.api.v1alpha1.DevboxStatus
       default:
         observedGeneration: -1
-- name: dev.coapply.api.v1alpha1.DevboxNetwork
+- name: dev.coapply.platform.api.v1alpha1.DevboxNetwork
   map:
     fields:
     - name: port
@@ -58,9 +58,9 @@ var schemaYAML = typed.YAMLObject(`types:
       default: 22
     - name: type
       type:
-        namedType: dev.coapply.api.v1alpha1.NetworkType
+        namedType: dev.coapply.platform.api.v1alpha1.NetworkType
       default: ClusterIP
-- name: dev.coapply.api.v1alpha1.DevboxNetworkStatus
+- name: dev.coapply.platform.api.v1alpha1.DevboxNetworkStatus
   map:
     fields:
     - name: nodePort
@@ -68,10 +68,10 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
     - name: type
       type:
-        namedType: dev.coapply.api.v1alpha1.NetworkType
-- name: dev.coapply.api.v1alpha1.DevboxPhase
+        namedType: dev.coapply.platform.api.v1alpha1.NetworkType
+- name: dev.coapply.platform.api.v1alpha1.DevboxPhase
   scalar: string
-- name: dev.coapply.api.v1alpha1.DevboxSpec
+- name: dev.coapply.platform.api.v1alpha1.DevboxSpec
   map:
     fields:
     - name: image
@@ -79,18 +79,18 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: network
       type:
-        namedType: dev.coapply.api.v1alpha1.DevboxNetwork
+        namedType: dev.coapply.platform.api.v1alpha1.DevboxNetwork
       default: {}
     - name: resources
       type:
-        namedType: dev.coapply.api.v1alpha1.Resources
+        namedType: dev.coapply.platform.api.v1alpha1.Resources
     - name: state
       type:
-        namedType: dev.coapply.api.v1alpha1.DevboxState
+        namedType: dev.coapply.platform.api.v1alpha1.DevboxState
       default: Running
-- name: dev.coapply.api.v1alpha1.DevboxState
+- name: dev.coapply.platform.api.v1alpha1.DevboxState
   scalar: string
-- name: dev.coapply.api.v1alpha1.DevboxStatus
+- name: dev.coapply.platform.api.v1alpha1.DevboxStatus
   map:
     fields:
     - name: conditions
@@ -112,16 +112,16 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: network
       type:
-        namedType: dev.coapply.api.v1alpha1.DevboxNetworkStatus
+        namedType: dev.coapply.platform.api.v1alpha1.DevboxNetworkStatus
     - name: observedGeneration
       type:
         scalar: numeric
     - name: phase
       type:
-        namedType: dev.coapply.api.v1alpha1.DevboxPhase
-- name: dev.coapply.api.v1alpha1.LabelValue
+        namedType: dev.coapply.platform.api.v1alpha1.DevboxPhase
+- name: dev.coapply.platform.api.v1alpha1.LabelValue
   scalar: string
-- name: dev.coapply.api.v1alpha1.License
+- name: dev.coapply.platform.api.v1alpha1.License
   map:
     fields:
     - name: apiVersion
@@ -135,15 +135,15 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
     - name: spec
       type:
-        namedType: dev.coapply.api.v1alpha1.LicenseSpec
+        namedType: dev.coapply.platform.api.v1alpha1.LicenseSpec
     - name: status
       type:
-        namedType: dev.coapply.api.v1alpha1.LicenseStatus
+        namedType: dev.coapply.platform.api.v1alpha1.LicenseStatus
       default:
         observedGeneration: -1
-- name: dev.coapply.api.v1alpha1.LicensePhase
+- name: dev.coapply.platform.api.v1alpha1.LicensePhase
   scalar: string
-- name: dev.coapply.api.v1alpha1.LicenseSpec
+- name: dev.coapply.platform.api.v1alpha1.LicenseSpec
   map:
     fields:
     - name: limits
@@ -155,7 +155,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: notBefore
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
-- name: dev.coapply.api.v1alpha1.LicenseStatus
+- name: dev.coapply.platform.api.v1alpha1.LicenseStatus
   map:
     fields:
     - name: conditions
@@ -177,12 +177,12 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
     - name: phase
       type:
-        namedType: dev.coapply.api.v1alpha1.LicensePhase
-- name: dev.coapply.api.v1alpha1.MaintenanceAction
+        namedType: dev.coapply.platform.api.v1alpha1.LicensePhase
+- name: dev.coapply.platform.api.v1alpha1.MaintenanceAction
   scalar: string
-- name: dev.coapply.api.v1alpha1.NetworkType
+- name: dev.coapply.platform.api.v1alpha1.NetworkType
   scalar: string
-- name: dev.coapply.api.v1alpha1.NodeMaintenance
+- name: dev.coapply.platform.api.v1alpha1.NodeMaintenance
   map:
     fields:
     - name: apiVersion
@@ -196,18 +196,18 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
     - name: spec
       type:
-        namedType: dev.coapply.api.v1alpha1.NodeMaintenanceSpec
+        namedType: dev.coapply.platform.api.v1alpha1.NodeMaintenanceSpec
     - name: status
       type:
-        namedType: dev.coapply.api.v1alpha1.NodeMaintenanceStatus
+        namedType: dev.coapply.platform.api.v1alpha1.NodeMaintenanceStatus
       default:
         observedGeneration: -1
-- name: dev.coapply.api.v1alpha1.NodeMaintenanceSpec
+- name: dev.coapply.platform.api.v1alpha1.NodeMaintenanceSpec
   map:
     fields:
     - name: action
       type:
-        namedType: dev.coapply.api.v1alpha1.MaintenanceAction
+        namedType: dev.coapply.platform.api.v1alpha1.MaintenanceAction
     - name: concurrency
       type:
         scalar: numeric
@@ -221,7 +221,7 @@ var schemaYAML = typed.YAMLObject(`types:
       default: 30
     - name: nodeSelector
       type:
-        namedType: dev.coapply.api.v1alpha1.NodeSelector
+        namedType: dev.coapply.platform.api.v1alpha1.NodeSelector
     - name: nodes
       type:
         list:
@@ -233,9 +233,9 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: strategy
       type:
-        namedType: dev.coapply.api.v1alpha1.WriteStrategy
+        namedType: dev.coapply.platform.api.v1alpha1.WriteStrategy
       default: Apply
-- name: dev.coapply.api.v1alpha1.NodeMaintenanceStatus
+- name: dev.coapply.platform.api.v1alpha1.NodeMaintenanceStatus
   map:
     fields:
     - name: completionTime
@@ -256,7 +256,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: dev.coapply.api.v1alpha1.NodeStatus
+            namedType: dev.coapply.platform.api.v1alpha1.NodeStatus
           elementRelationship: associative
           keys:
           - name
@@ -272,24 +272,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: total
       type:
         scalar: numeric
-- name: dev.coapply.api.v1alpha1.NodeResult
+- name: dev.coapply.platform.api.v1alpha1.NodeResult
   scalar: string
-- name: dev.coapply.api.v1alpha1.NodeSelector
+- name: dev.coapply.platform.api.v1alpha1.NodeSelector
   map:
     fields:
     - name: matchExpressions
       type:
         list:
           elementType:
-            namedType: dev.coapply.api.v1alpha1.NodeSelectorRequirement
+            namedType: dev.coapply.platform.api.v1alpha1.NodeSelectorRequirement
           elementRelationship: atomic
     - name: matchLabels
       type:
         map:
           elementType:
-            namedType: dev.coapply.api.v1alpha1.LabelValue
+            namedType: dev.coapply.platform.api.v1alpha1.LabelValue
     elementRelationship: atomic
-- name: dev.coapply.api.v1alpha1.NodeSelectorRequirement
+- name: dev.coapply.platform.api.v1alpha1.NodeSelectorRequirement
   map:
     fields:
     - name: key
@@ -302,9 +302,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: dev.coapply.api.v1alpha1.LabelValue
+            namedType: dev.coapply.platform.api.v1alpha1.LabelValue
           elementRelationship: atomic
-- name: dev.coapply.api.v1alpha1.NodeSet
+- name: dev.coapply.platform.api.v1alpha1.NodeSet
   map:
     fields:
     - name: apiVersion
@@ -318,13 +318,13 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
     - name: spec
       type:
-        namedType: dev.coapply.api.v1alpha1.NodeSetSpec
+        namedType: dev.coapply.platform.api.v1alpha1.NodeSetSpec
     - name: status
       type:
-        namedType: dev.coapply.api.v1alpha1.NodeSetStatus
+        namedType: dev.coapply.platform.api.v1alpha1.NodeSetStatus
       default:
         observedGeneration: -1
-- name: dev.coapply.api.v1alpha1.NodeSetSpec
+- name: dev.coapply.platform.api.v1alpha1.NodeSetSpec
   map:
     fields:
     - name: controllerName
@@ -343,8 +343,8 @@ var schemaYAML = typed.YAMLObject(`types:
       default: 1
     - name: resources
       type:
-        namedType: dev.coapply.api.v1alpha1.Resources
-- name: dev.coapply.api.v1alpha1.NodeSetStatus
+        namedType: dev.coapply.platform.api.v1alpha1.Resources
+- name: dev.coapply.platform.api.v1alpha1.NodeSetStatus
   map:
     fields:
     - name: conditions
@@ -376,7 +376,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: updatedReplicas
       type:
         scalar: numeric
-- name: dev.coapply.api.v1alpha1.NodeStatus
+- name: dev.coapply.platform.api.v1alpha1.NodeStatus
   map:
     fields:
     - name: attempts
@@ -390,11 +390,11 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: result
       type:
-        namedType: dev.coapply.api.v1alpha1.NodeResult
+        namedType: dev.coapply.platform.api.v1alpha1.NodeResult
     - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
-- name: dev.coapply.api.v1alpha1.Resources
+- name: dev.coapply.platform.api.v1alpha1.Resources
   map:
     fields:
     - name: limits
@@ -403,7 +403,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: requests
       type:
         namedType: io.k8s.api.core.v1.ResourceList
-- name: dev.coapply.api.v1alpha1.SlurmController
+- name: dev.coapply.platform.api.v1alpha1.SlurmController
   map:
     fields:
     - name: apiVersion
@@ -417,13 +417,13 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
     - name: spec
       type:
-        namedType: dev.coapply.api.v1alpha1.SlurmControllerSpec
+        namedType: dev.coapply.platform.api.v1alpha1.SlurmControllerSpec
     - name: status
       type:
-        namedType: dev.coapply.api.v1alpha1.SlurmControllerStatus
+        namedType: dev.coapply.platform.api.v1alpha1.SlurmControllerStatus
       default:
         observedGeneration: -1
-- name: dev.coapply.api.v1alpha1.SlurmControllerSpec
+- name: dev.coapply.platform.api.v1alpha1.SlurmControllerSpec
   map:
     fields:
     - name: image
@@ -435,8 +435,8 @@ var schemaYAML = typed.YAMLObject(`types:
       default: 6817
     - name: resources
       type:
-        namedType: dev.coapply.api.v1alpha1.Resources
-- name: dev.coapply.api.v1alpha1.SlurmControllerStatus
+        namedType: dev.coapply.platform.api.v1alpha1.Resources
+- name: dev.coapply.platform.api.v1alpha1.SlurmControllerStatus
   map:
     fields:
     - name: conditions
@@ -453,7 +453,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: serviceName
       type:
         scalar: string
-- name: dev.coapply.api.v1alpha1.User
+- name: dev.coapply.platform.api.v1alpha1.User
   map:
     fields:
     - name: apiVersion
@@ -467,24 +467,24 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
     - name: spec
       type:
-        namedType: dev.coapply.api.v1alpha1.UserSpec
+        namedType: dev.coapply.platform.api.v1alpha1.UserSpec
     - name: status
       type:
-        namedType: dev.coapply.api.v1alpha1.UserStatus
+        namedType: dev.coapply.platform.api.v1alpha1.UserStatus
       default:
         observedGeneration: -1
-- name: dev.coapply.api.v1alpha1.UserSpec
+- name: dev.coapply.platform.api.v1alpha1.UserSpec
   map:
     fields:
     - name: displayName
       type:
         scalar: string
-- name: dev.coapply.api.v1alpha1.UserStatus
+- name: dev.coapply.platform.api.v1alpha1.UserStatus
   map:
     fields:
     - name: auditLog
       type:
-        namedType: dev.coapply.api.v1alpha1.AuditLog
+        namedType: dev.coapply.platform.api.v1alpha1.AuditLog
     - name: conditions
       type:
         list:
@@ -499,7 +499,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
-- name: dev.coapply.api.v1alpha1.WriteStrategy
+- name: dev.coapply.platform.api.v1alpha1.WriteStrategy
   scalar: string
 - name: io.k8s.api.core.v1.ContainerState
   map:

@@ -45,7 +45,7 @@ func Devbox(name, namespace string) *DevboxApplyConfiguration {
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractDevboxFrom(devbox *apiv1alpha1.Devbox, fieldManager string, subresource string) (*DevboxApplyConfiguration, error) {
 	b := &DevboxApplyConfiguration{}
-	err := managedfields.ExtractInto(devbox, internal.Parser().Type("dev.coapply.api.v1alpha1.Devbox"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(devbox, internal.Parser().Type("dev.coapply.platform.api.v1alpha1.Devbox"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}

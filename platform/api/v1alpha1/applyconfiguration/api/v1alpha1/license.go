@@ -44,7 +44,7 @@ func License(name string) *LicenseApplyConfiguration {
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractLicenseFrom(license *apiv1alpha1.License, fieldManager string, subresource string) (*LicenseApplyConfiguration, error) {
 	b := &LicenseApplyConfiguration{}
-	err := managedfields.ExtractInto(license, internal.Parser().Type("dev.coapply.api.v1alpha1.License"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(license, internal.Parser().Type("dev.coapply.platform.api.v1alpha1.License"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}

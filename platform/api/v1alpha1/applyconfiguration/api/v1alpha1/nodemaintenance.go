@@ -43,7 +43,7 @@ func NodeMaintenance(name string) *NodeMaintenanceApplyConfiguration {
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractNodeMaintenanceFrom(nodeMaintenance *apiv1alpha1.NodeMaintenance, fieldManager string, subresource string) (*NodeMaintenanceApplyConfiguration, error) {
 	b := &NodeMaintenanceApplyConfiguration{}
-	err := managedfields.ExtractInto(nodeMaintenance, internal.Parser().Type("dev.coapply.api.v1alpha1.NodeMaintenance"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(nodeMaintenance, internal.Parser().Type("dev.coapply.platform.api.v1alpha1.NodeMaintenance"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func NodeSet(name, namespace string) *NodeSetApplyConfiguration {
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractNodeSetFrom(nodeSet *apiv1alpha1.NodeSet, fieldManager string, subresource string) (*NodeSetApplyConfiguration, error) {
 	b := &NodeSetApplyConfiguration{}
-	err := managedfields.ExtractInto(nodeSet, internal.Parser().Type("dev.coapply.api.v1alpha1.NodeSet"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(nodeSet, internal.Parser().Type("dev.coapply.platform.api.v1alpha1.NodeSet"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}

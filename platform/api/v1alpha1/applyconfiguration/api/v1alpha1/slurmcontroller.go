@@ -45,7 +45,7 @@ func SlurmController(name, namespace string) *SlurmControllerApplyConfiguration 
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractSlurmControllerFrom(slurmController *apiv1alpha1.SlurmController, fieldManager string, subresource string) (*SlurmControllerApplyConfiguration, error) {
 	b := &SlurmControllerApplyConfiguration{}
-	err := managedfields.ExtractInto(slurmController, internal.Parser().Type("dev.coapply.api.v1alpha1.SlurmController"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(slurmController, internal.Parser().Type("dev.coapply.platform.api.v1alpha1.SlurmController"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func User(name string) *UserApplyConfiguration {
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractUserFrom(user *apiv1alpha1.User, fieldManager string, subresource string) (*UserApplyConfiguration, error) {
 	b := &UserApplyConfiguration{}
-	err := managedfields.ExtractInto(user, internal.Parser().Type("dev.coapply.api.v1alpha1.User"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(user, internal.Parser().Type("dev.coapply.platform.api.v1alpha1.User"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}
