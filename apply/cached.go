@@ -14,12 +14,12 @@ import (
 	"coapply.dev/apply/internal/wire"
 )
 
-// cacheReads reads a cache without being held up by it. An informer whose list or watch is
-// refused never gets its objects, and a read from it lasts as long as the context. Here it
-// lasts a second; later reads of the kind wait 20 ms, and one a minute waits a second again.
+// cacheReads reads a cache with a time limit. An informer whose list or watch is refused never has
+// its objects, and a read from the informer lasts as long as the context. Here such a read lasts a
+// second, and the cache is not asked for objects of the kind for a minute.
 type cacheReads struct {
 	reader client.Reader
-	failed *sync.Map // schema.GroupVersionKind to *failedReads
+	failed *sync.Map // from schema.GroupVersionKind to the time.Time of the next read
 }
 
 func newCacheReads(reader client.Reader) *cacheReads { return &cacheReads{reader, &sync.Map{}} }
@@ -27,21 +27,15 @@ func newCacheReads(reader client.Reader) *cacheReads { return &cacheReads{reader
 // by returns the same reads, through another reader.
 func (r *cacheReads) by(reader client.Reader) *cacheReads { return &cacheReads{reader, r.failed} }
 
-type failedReads struct {
-	mu   sync.Mutex
-	next time.Time // when a read may wait for a second again
-}
-
 const (
-	readPatience = time.Second
-	briefly      = 20 * time.Millisecond
-	readRetry    = time.Minute
+	readTimeout = time.Second
+	readRetry   = time.Minute
 )
 
 // errNotCached says that the cache does not give objects of a kind.
 var errNotCached = errors.New("the cache does not give objects of this kind")
 
-// stuck reports whether the kind could not be read the last time.
+// stuck reports whether the last read of the kind failed.
 func (r *cacheReads) stuck(kind schema.GroupVersionKind) bool {
 	_, stuck := r.failed.Load(kind)
 	return stuck
@@ -49,13 +43,16 @@ func (r *cacheReads) stuck(kind schema.GroupVersionKind) bool {
 
 // readFrom reads the object of the call, or returns errNotCached.
 func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Object, options ...client.GetOption) error {
-	kind, timeout := c.ref.GroupVersionKind, readPatience
-	before, stuck := reads.failed.Load(kind)
-	if stuck && !before.(*failedReads).mayWait() {
-		timeout = briefly // an informer that has its objects gives them at once
+	kind := c.ref.GroupVersionKind
+	next, stuck := reads.failed.Load(kind)
+	if stuck {
+		if at, _ := next.(time.Time); time.Now().Before(at) {
+			return errNotCached
+		}
+		reads.failed.Store(kind, time.Now().Add(readRetry)) // other calls do not wait meanwhile
 	}
-	reading := withPatience(ctx, timeout)
-	defer reading.end()
+	reading, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	err := reads.reader.Get(reading, c.ref.NamespacedName, object, options...)
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
@@ -72,9 +69,10 @@ func (c *call) readFrom(ctx context.Context, reads *cacheReads, object client.Ob
 	case !apierrors.IsTimeout(err) && !apierrors.IsForbidden(err): // a read that waits for a write of ours, or is slow
 		return errNotCached
 	}
-	if _, told := reads.failed.LoadOrStore(kind, &failedReads{next: time.Now().Add(readRetry)}); !told {
+	if _, told := reads.failed.LoadOrStore(kind, time.Now().Add(readRetry)); !told {
 		logr.FromContextOrDiscard(ctx).Error(err, "the cache does not give objects of this kind: are get, list and watch granted, "+
-			"in all namespaces unless the cache has fewer? Until it does, each intent of the kind is sent, and what must exist or must be the caller's own is read live",
+			"in all namespaces unless the cache has fewer? The cache is asked again every minute. Until it answers, each intent of the kind is sent, "+
+			"and an object that must exist or must be the caller's own is read live",
 			"resource", c.resource())
 	}
 	return errNotCached
@@ -95,16 +93,4 @@ func (c *call) resource() string {
 		return c.ref.GroupKind().String()
 	}
 	return mapping.Resource.GroupResource().String()
-}
-
-// mayWait reports whether this read may wait for a second, as one a minute may.
-func (f *failedReads) mayWait() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := time.Now()
-	if now.Before(f.next) {
-		return false
-	}
-	f.next = now.Add(readRetry)
-	return true
 }

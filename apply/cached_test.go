@@ -72,10 +72,10 @@ func (m *missingRights) wantSent(n, waits int) {
 		if !errors.Is(err, errSent) || outcome.Attempts != 1 {
 			m.Errorf("%+v, %v; want it sent", outcome, err)
 		}
-		if waited >= readPatience {
+		if waited >= readTimeout {
 			waits--
 		}
-		if waited > readPatience {
+		if waited > readTimeout {
 			m.Errorf("it waited for %v", waited)
 		}
 	}
@@ -94,7 +94,7 @@ func (m *missingRights) wantToldOnce() {
 }
 
 // TestMissingRights: a cache that does not answer holds up one apply in a minute for a
-// second, is told of once, and is of use again as soon as it has its objects.
+// second, is told of once, and is of use again a minute after that read.
 func TestMissingRights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache := &unsynced{}
@@ -106,6 +106,7 @@ func TestMissingRights(t *testing.T) {
 		m.wantToldOnce()
 		cache.deployment = applied(t, a)
 		cache.synced = true
+		time.Sleep(readRetry)
 		if outcome, waited, err := m.apply(Intent{Config: shop()}); err != nil || outcome.Action != Unchanged || waited > 0 {
 			t.Errorf("%+v after %v, %v", outcome, waited, err)
 		}
@@ -114,6 +115,7 @@ func TestMissingRights(t *testing.T) {
 		m.log, cache.synced = nil, false                            // a right is taken away
 		m.wantSent(10, 1)
 		m.wantToldOnce()
+		time.Sleep(readRetry)
 		cache.err = apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web")
 		m.wantSent(1, 0)
 		m.log, cache.err = nil, nil // the cache had answered: there is no such object
@@ -146,7 +148,7 @@ func TestMissingRightsOfOne(t *testing.T) {
 					t.Error("there is nothing to see")
 				}
 			}
-			if waited := time.Since(start); waited != readPatience+9*briefly {
+			if waited := time.Since(start); waited != readTimeout {
 				t.Errorf("kind %d held up its callers for %v", i, waited)
 			}
 		}
@@ -170,7 +172,7 @@ func TestMissingRightToGet(t *testing.T) {
 func TestMissingRightsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newUnknowingApplier(t, &unsynced{})
-		ctx, cancel := context.WithTimeout(t.Context(), readPatience/2)
+		ctx, cancel := context.WithTimeout(t.Context(), readTimeout/2)
 		defer cancel()
 		if _, err := a.Apply(ctx, Intent{Config: shop()}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
@@ -218,7 +220,7 @@ func TestMissingRightsMustExist(t *testing.T) {
 				if !errors.Is(err, errSent) || pinned != i+1 {
 					t.Errorf("%+v, %v; want it pinned and sent", outcome, err)
 				}
-				if first := i == 0; waited != briefly && !first || first && waited != readPatience {
+				if first := i == 0; waited != 0 && !first || first && waited != readTimeout {
 					t.Errorf("apply %d waited for %v", i, waited)
 				}
 			}

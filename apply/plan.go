@@ -46,9 +46,6 @@ type Dropped struct {
 	Owners []fieldowners.Manager // who still owns the field
 }
 
-// String returns the field and what becomes of its value, on one line.
-func (d Dropped) String() string { return d.Path.String() + ": " + d.fate() }
-
 // Plan returns what an Apply of the intent would do, and writes nothing: it does what Apply
 // does, with the policy and pins, but each write is a dry run of the server
 // (dryRun=All, including admission), whose answer is compared with the object. The plan holds

@@ -1,59 +1,47 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
-	"coapply.dev/internal/wrap"
 )
 
-// String returns the plan for a terminal of 80 columns: what Apply would do, then a line for
-// each field under a heading. Long values are cut off; paths are not.
+// String returns what Apply would do, and then one line for each field, under headings. Long values
+// are cut off.
 func (p Plan) String() string {
-	var text planText
-	text.wrap("", p.title())
+	lines := []string{p.title()}
 	if p.Refused != nil {
-		text.wrap("  ", wire.OneLine(p.Refused))
+		lines = append(lines, "  "+wire.OneLine(p.Refused))
 	}
-	text.section("conflicts")
-	for _, c := range p.Conflicts {
-		text.item(conflictItem(c))
-	}
-	text.section("changes")
-	for _, c := range p.Changes {
-		text.item(c.Path.String()+":", changeText(c))
-	}
-	text.section("taken")
-	for _, m := range p.Taken {
-		text.item(m.Path.String(), "from "+m.From.String())
-	}
-	text.section("shared")
-	for _, o := range p.Shared {
-		text.item(o.Path.String(), "with "+o.Manager.String())
-	}
-	text.section("gained")
-	if p.Action == Created && len(p.Gained) > 0 { // the changes say it all
-		text.item(fmt.Sprintf("%d fields", len(p.Gained)), "")
-	} else {
-		for _, path := range p.Gained {
-			text.item(path.String(), "")
+	section := func(heading string, items []string) {
+		if len(items) > 0 {
+			lines = append(lines, heading+":", "  "+strings.Join(items, "\n  "))
 		}
 	}
-	text.section("dropped")
-	for _, d := range p.Dropped {
-		text.item(d.Path.String(), d.fate())
+	section("conflicts", textsOf(p.Conflicts, conflictText))
+	section("changes", textsOf(p.Changes, func(c fieldowners.Change) string { return c.Path.String() + ": " + changeText(c) }))
+	section("taken", textsOf(p.Taken, func(m fieldowners.Moved) string { return fmt.Sprintf("%s from %s", m.Path, m.From) }))
+	section("shared", textsOf(p.Shared, func(o fieldowners.Owned) string { return fmt.Sprintf("%s with %s", o.Path, o.Manager) }))
+	if p.Action == Created && len(p.Gained) > 0 { // the changes list the fields
+		section("gained", []string{fmt.Sprintf("%d fields", len(p.Gained))})
+	} else {
+		section("gained", textsOf(p.Gained, fieldowners.Path.String))
 	}
-	text.section("other managers")
-	for _, o := range p.others(p.Ownership.Lost) {
-		text.item(o.Path.String(), "lost by "+o.Manager.String())
+	section("dropped", textsOf(p.Dropped, func(d Dropped) string { return d.Path.String() + " " + d.fate() }))
+	section("other managers", append(
+		textsOf(p.others(p.Ownership.Lost), func(o fieldowners.Owned) string { return fmt.Sprintf("%s lost by %s", o.Path, o.Manager) }),
+		textsOf(p.others(p.Ownership.Gained), func(o fieldowners.Owned) string { return fmt.Sprintf("%s gained by %s", o.Path, o.Manager) })...))
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func textsOf[T any](items []T, text func(T) string) (all []string) {
+	for _, item := range items {
+		all = append(all, text(item))
 	}
-	for _, o := range p.others(p.Ownership.Gained) {
-		text.item(o.Path.String(), "gained by "+o.Manager.String())
-	}
-	return text.String()
+	return all
 }
 
 func (p Plan) title() string {
@@ -66,13 +54,13 @@ func (p Plan) title() string {
 		return fmt.Sprintf("%s: an apply by %s would be refused", subject, p.FieldManager)
 	case p.Action == Absent:
 		return fmt.Sprintf("%s: there is none for %s to apply to", subject, p.FieldManager)
-	case p.Action == "": // what comes with an error
+	case p.Action == "": // the Plan that is returned with an error
 		return strings.TrimPrefix(subject+": nothing was planned", ": ")
 	}
 	return fmt.Sprintf("%s: would be %s by %s", subject, strings.ToLower(string(p.Action)), p.FieldManager)
 }
 
-// others returns all but our own fields, which have headings of their own.
+// others returns the fields of other managers. Our own fields have headings of their own.
 func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	for _, o := range all {
 		if o.Manager.Name != p.FieldManager || o.Manager.Operation != "Apply" || o.Manager.Subresource != p.Subresource {
@@ -82,86 +70,45 @@ func (p Plan) others(all []fieldowners.Owned) (rest []fieldowners.Owned) {
 	return rest
 }
 
-func conflictItem(c Conflict) (head, tail string) {
+func conflictText(c Conflict) string {
 	if c.Path.IsRoot() {
-		return fmt.Sprintf("%v %s", c.Decision, c.ServerPath), "owned by " + c.owner()
+		return fmt.Sprintf("%v %s owned by %s", c.Decision, c.ServerPath, c.owner())
 	}
-	return fmt.Sprintf("%v %v", c.Decision, c.Path),
-		fmt.Sprintf("to %s, owned by %s with %s", briefUnless(c.Hidden, c.Ours), c.owner(), briefUnless(c.Hidden, c.Theirs))
+	return fmt.Sprintf("%v %v to %s, owned by %s with %s", c.Decision, c.Path,
+		brief(showUnless(c.Hidden, c.Ours)), c.owner(), brief(showUnless(c.Hidden, c.Theirs)))
 }
 
 func changeText(c fieldowners.Change) string {
+	before, after := brief(fieldowners.FormatValue(c.Before)), brief(fieldowners.FormatValue(c.After))
 	switch {
 	case !c.Existed:
-		return "added " + brief(c.After)
+		return "added " + after
 	case !c.Exists:
-		return "removed " + brief(c.Before)
+		return "removed " + before
 	}
-	return brief(c.Before) + " -> " + brief(c.After)
+	return before + " -> " + after
 }
+
+// String returns the field and what becomes of its value, on one line.
+func (d Dropped) String() string { return d.Path.String() + ": " + d.fate() }
 
 // fate returns what becomes of the field and its value, in words.
 func (d Dropped) fate() string {
-	var owners []string
-	for _, m := range d.Owners {
-		owners = append(owners, m.String())
-	}
-	if len(owners) == 0 {
-		owners = []string{"nobody"}
-	}
+	owners := cmp.Or(namesOf(d.Owners), "nobody")
 	switch {
 	case d.Existed && !d.Exists:
-		return "goes with its value " + brief(d.Before)
+		return "goes with its value " + brief(fieldowners.FormatValue(d.Before))
 	case d.Stays:
-		return "stays, owned by " + strings.Join(owners, ", ")
+		return "stays, owned by " + owners
 	}
-	return changeText(d.Change) + ", owned by " + strings.Join(owners, ", ")
+	return changeText(d.Change) + ", owned by " + owners
 }
 
-// briefUnless returns a value short enough for two on a line, or the mark of a hidden value.
-func briefUnless(isHidden bool, v any) string {
-	if isHidden {
-		return brief(fieldowners.Hide(v))
-	}
-	return brief(v)
-}
-
-func brief(v any) string {
+// brief cuts off a value, so that two values fit on a line.
+func brief(value string) string {
 	const limit = 33
-	text := []rune(fieldowners.FormatValue(v))
-	if len(text) > limit {
+	if text := []rune(value); len(text) > limit {
 		return string(text[:limit]) + "…"
 	}
-	return string(text)
-}
-
-// planText writes lines of at most 80 columns, unless a word is longer.
-type planText struct {
-	strings.Builder
-
-	heading string // to be written before the next item
-}
-
-const columns = 80
-
-func (t *planText) section(name string) { t.heading = name }
-
-// item writes one line, or the tail on lines of its own.
-func (t *planText) item(head, tail string) {
-	if t.heading != "" {
-		t.WriteString(t.heading + ":\n")
-		t.heading = ""
-	}
-	line := "  " + strings.TrimSpace(head+" "+tail)
-	if tail == "" || utf8.RuneCountInString(line) <= columns {
-		t.WriteString(line + "\n")
-		return
-	}
-	t.WriteString("  " + head + "\n")
-	t.wrap("      ", tail)
-}
-
-// wrap writes a text, broken into lines at its spaces.
-func (t *planText) wrap(indent, text string) {
-	t.WriteString(wrap.Words(strings.Split(text, " "), columns, indent, indent, "") + "\n")
+	return value
 }

@@ -81,7 +81,7 @@ type proven struct {
 // cache, with a request for each apply, unless client.CacheOptions.Unstructured is set.) Like
 // any read of that cache this starts an informer if there is none, which needs list and watch,
 // unless cache.Options.ReaderFailOnMissingInformer is set. If the cache does not answer within
-// a second, the intent is sent, as are all of its kind until the cache answers, and the log
+// a second, all intents of the kind are sent, the cache is asked again every minute, and the log
 // says once which right may be missing.
 //
 // The server is discoveryClient.OpenAPIV3(). The schema of a group and version is fetched once,

@@ -109,11 +109,6 @@ func checkPlan(t *testing.T, test planCase, plan apply.Plan) {
 			t.Errorf("the text lacks %q:\n%s", part, text)
 		}
 	}
-	for line := range strings.Lines(text) {
-		if len([]rune(line)) > 81 && strings.Contains(strings.TrimSpace(line), " ") { // a path is not cut
-			t.Errorf("too wide: %s", line)
-		}
-	}
 }
 
 // counted are changes that no plan tells of.
