@@ -6,48 +6,24 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
-
-	"coapply.dev/apply/internal/wire"
 )
 
-// refIn reads from the fields of a configuration which object it is for, in a hundredth of the
-// time that encoding takes. It returns false for a configuration that is not valid, or whose
-// JSON may differ from its fields.
+// refIn reads from the fields of a generated configuration which object it is for, in a hundredth of
+// the time that encoding takes. It returns false for another configuration, and for one that is not
+// valid.
 func refIn(configuration runtime.ApplyConfiguration) (ObjectRef, bool) {
-	if kind, metadata, ok := generatedFields(configuration); ok {
-		if metadata == nil || metadata.ResourceVersion != nil {
-			return ObjectRef{}, false
-		}
-		return validRef(ptr.Deref(kind.APIVersion, ""), ptr.Deref(kind.Kind, ""), ptr.Deref(metadata.Namespace, ""),
-			ptr.Deref(metadata.Name, ""), ptr.Deref(metadata.UID, ""))
-	}
-	content := looseContent(configuration)
-	metadata, _ := content["metadata"].(map[string]any)
-	if refuseServerFields(metadata) != nil {
+	kind, metadata, ok := generatedFields(configuration)
+	if !ok || metadata == nil || metadata.ResourceVersion != nil {
 		return ObjectRef{}, false
 	}
-	for _, name := range []string{"namespace", "uid"} { // of another type they might encode as texts
-		if value, has := metadata[name]; has {
-			if _, isText := value.(string); !isText {
-				return ObjectRef{}, false
-			}
-		}
-	}
-	object := unstructured.Unstructured{Object: content}
-	return validRef(object.GetAPIVersion(), object.GetKind(), object.GetNamespace(), object.GetName(), object.GetUID())
-}
-
-// validRef is refTo, and also refuses strings that JSON would write differently.
-func validRef(apiVersion, kind, namespace, name string, uid types.UID) (ObjectRef, bool) {
-	ref, err := refTo(apiVersion, kind, namespace, name, uid)
-	return ref, err == nil && utf8.ValidString(kind) && utf8.ValidString(namespace) && utf8.ValidString(name) && utf8.ValidString(string(uid))
+	ref, err := refTo(ptr.Deref(kind.APIVersion, ""), ptr.Deref(kind.Kind, ""), ptr.Deref(metadata.Namespace, ""),
+		ptr.Deref(metadata.Name, ""), ptr.Deref(metadata.UID, ""))
+	return ref, err == nil
 }
 
 // OwnerReferences returns the owner references that the intent sets. A returned error is an
@@ -59,24 +35,18 @@ func (i Intent) OwnerReferences() ([]metav1ac.OwnerReferenceApplyConfiguration, 
 		}
 		return metadata.OwnerReferences, nil
 	}
-	metadata, ok := looseContent(i.Config)["metadata"].(map[string]any)
-	if !ok {
-		encoded, err := encode(Intent{Config: i.Config})
-		if err != nil {
-			return nil, err
-		}
-		metadata, _, _ = unstructured.NestedMap(encoded.object, "metadata")
-	}
-	if metadata["ownerReferences"] == nil {
-		return nil, nil
+	encoded, err := encode(Intent{Config: i.Config})
+	if err != nil {
+		return nil, err
 	}
 	var owners []metav1ac.OwnerReferenceApplyConfiguration
-	text, err := json.Marshal(metadata["ownerReferences"])
+	set, _, _ := unstructured.NestedFieldNoCopy(encoded.object, "metadata", "ownerReferences")
+	text, err := json.Marshal(set)
 	if err == nil {
 		err = json.Unmarshal(text, &owners)
 	}
 	if err != nil {
-		return nil, &IntentError{Err: fmt.Errorf("metadata.ownerReferences: %w", err)}
+		return nil, &IntentError{Object: encoded.ref, Err: fmt.Errorf("metadata.ownerReferences: %w", err)}
 	}
 	return owners, nil
 }
@@ -102,15 +72,6 @@ var (
 	kindFields     = reflect.TypeFor[metav1ac.TypeMetaApplyConfiguration]()
 	metadataFields = reflect.TypeFor[*metav1ac.ObjectMetaApplyConfiguration]()
 )
-
-// looseContent returns the content of an unstructured configuration, and nil of another one.
-func looseContent(configuration runtime.ApplyConfiguration) map[string]any {
-	holder, isLoose := configuration.(wire.Unstructured)
-	if config := reflect.ValueOf(configuration); !isLoose || config.Kind() != reflect.Pointer || config.IsNil() || wire.HoldsNothing(config.Elem()) {
-		return nil
-	}
-	return holder.UnstructuredContent()
-}
 
 // WithLabel returns the intent with one more label, in a copy of its configuration that has the
 // same type. The error is an *IntentError if the intent sets the label already or cannot be

@@ -46,14 +46,14 @@ func differing(name string, first, second []byte) string {
 	}
 	var a, b any
 	_, _ = json.Unmarshal(first, &a), json.Unmarshal(second, &b) // json.Marshal has written both
-	if reflect.DeepEqual(a, b) {
+	changes := fieldowners.Changes(a, b)
+	switch {
+	case len(changes) == 0:
 		return ""
+	case reordered(changes[0]):
+		return fmt.Sprintf("two calls for the same parent returned the items of the list %s of %s in another order; sort the list: %s", changes[0].Path, name, remedy)
 	}
-	path, reordered := difference(fieldowners.Path{}, a, b)
-	if reordered {
-		return fmt.Sprintf("two calls for the same parent returned the items of the list %s of %s in another order; sort the list: %s", path, name, remedy)
-	}
-	return fmt.Sprintf("two calls for the same parent returned different values of %s of %s; %s", path, name, remedy)
+	return fmt.Sprintf("two calls for the same parent returned different values of %s of %s; %s", changes[0].Path, name, remedy)
 }
 
 // partsOf returns the JSON of the content of each intent. The key is the object's name, followed
@@ -82,47 +82,13 @@ func partsOf(intents []apply.Intent) map[string][]byte {
 	return parts
 }
 
-// difference returns the path of the first field whose values differ. The result reordered is
-// true if the field is a list and only the order of its items differs.
-func difference(at fieldowners.Path, a, b any) (path fieldowners.Path, reordered bool) {
-	switch a := a.(type) {
-	case map[string]any:
-		if b, ok := b.(map[string]any); ok {
-			return differenceOfMaps(at, a, b)
-		}
-	case []any:
-		if b, ok := b.([]any); ok && len(a) == len(b) {
-			return differenceOfLists(at, a, b)
-		}
+// reordered reports whether both values are lists with the same items.
+func reordered(change fieldowners.Change) bool {
+	a, isList := change.Before.([]any)
+	b, isToo := change.After.([]any)
+	if !isList || !isToo || len(a) != len(b) {
+		return false
 	}
-	return at, false
-}
-
-func differenceOfMaps(at fieldowners.Path, a, b map[string]any) (fieldowners.Path, bool) {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !reflect.DeepEqual(a[name], b[name]) {
-			text, _ := json.Marshal(name)
-			return difference(below(at, "["+string(text)+"]"), a[name], b[name])
-		}
-	}
-	return at, false
-}
-
-func differenceOfLists(at fieldowners.Path, a, b []any) (fieldowners.Path, bool) {
-	if sameItems(a, b) {
-		return at, true
-	}
-	i := 0
-	for reflect.DeepEqual(a[i], b[i]) {
-		i++
-	}
-	return difference(below(at, fmt.Sprintf("[%d]", i)), a[i], b[i])
-}
-
-// sameItems reports whether two lists of the same length have the same items.
-func sameItems(a, b []any) bool {
 	left := slices.Clone(b)
 	for _, item := range a {
 		i := slices.IndexFunc(left, func(other any) bool { return reflect.DeepEqual(item, other) })
@@ -132,13 +98,4 @@ func sameItems(a, b []any) bool {
 		left = slices.Delete(left, i, i+1)
 	}
 	return true
-}
-
-// below returns the path extended by one step in path notation. If the step cannot be parsed,
-// below returns the path unchanged.
-func below(path fieldowners.Path, step string) fieldowners.Path {
-	if longer, err := fieldowners.ParsePath(path.String() + step); err == nil {
-		return longer
-	}
-	return path
 }
