@@ -24,9 +24,6 @@ type Metrics struct {
 	updateDuration *prometheus.HistogramVec
 	staleWrites    *prometheus.CounterVec
 	laneWaits      *prometheus.HistogramVec
-
-	appliesFound found[applySeries]
-	updatesFound found[updateSeries]
 }
 
 var _ apply.Metrics = (*Metrics)(nil)
@@ -123,26 +120,26 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 
 // ObserveApply implements apply.Metrics.
 func (m *Metrics) ObserveApply(o apply.ApplyObservation) {
-	series := m.appliesOf(labels{fieldManager: o.FieldManager, kind: o.Kind.GroupKind(), result: o.Result})
-	series.total.Inc()
-	series.requests.Add(float64(o.Requests))
-	series.attempts.Observe(float64(o.Attempts))
-	series.duration.Observe(o.Duration.Seconds())
-	series.wait.Observe(o.Waited.Seconds())
+	manager, kind := o.FieldManager, o.Kind.GroupKind().String()
+	m.applies.WithLabelValues(manager, kind, o.Result).Inc()
+	m.applyRequests.WithLabelValues(manager, kind).Add(float64(o.Requests))
+	m.applyAttempts.WithLabelValues(manager, kind).Observe(float64(o.Attempts))
+	m.applyDuration.WithLabelValues(manager, kind, o.Result).Observe(o.Duration.Seconds())
+	m.laneWaits.WithLabelValues(manager, kind).Observe(o.Waited.Seconds())
 	for decision, n := range o.Conflicts {
-		m.conflicts.WithLabelValues(o.FieldManager, o.Kind.GroupKind().String(), decision.String()).Add(float64(n))
+		m.conflicts.WithLabelValues(manager, kind, decision.String()).Add(float64(n))
 	}
 	if o.Loop != nil {
-		m.loops.WithLabelValues(o.FieldManager, o.Kind.GroupKind().String()).Inc()
+		m.loops.WithLabelValues(manager, kind).Inc()
 	}
 }
 
 // ObserveUpdate implements apply.Metrics.
 func (m *Metrics) ObserveUpdate(o apply.UpdateObservation) {
-	series := m.updatesOf(labels{o.FieldManager, o.Kind.GroupKind(), o.Verb, o.Result})
-	series.total.Inc()
-	series.attempts.Observe(float64(o.Attempts))
-	series.duration.Observe(o.Duration.Seconds())
-	series.stale.Add(float64(o.StaleWrites))
-	series.wait.Observe(o.Waited.Seconds())
+	manager, kind := o.FieldManager, o.Kind.GroupKind().String()
+	m.updates.WithLabelValues(manager, kind, o.Verb, o.Result).Inc()
+	m.staleWrites.WithLabelValues(manager, kind, o.Verb).Add(float64(o.StaleWrites))
+	m.updateAttempts.WithLabelValues(manager, kind, o.Verb).Observe(float64(o.Attempts))
+	m.updateDuration.WithLabelValues(manager, kind, o.Verb, o.Result).Observe(o.Duration.Seconds())
+	m.laneWaits.WithLabelValues(manager, kind).Observe(o.Waited.Seconds())
 }

@@ -191,17 +191,6 @@ func TestNewBesideOthersOfThatName(t *testing.T) {
 	}
 }
 
-// TestObservationsAreCheap: series are looked up once, whatever is observed in between.
-func TestObservationsAreCheap(t *testing.T) {
-	_, m := observed(t)
-	one := apply.UpdateObservation{FieldManager: "power", Kind: deployment, Verb: "Do", Result: "Success", Attempts: 1}
-	other := one
-	other.Verb = "Status"
-	if got := testing.AllocsPerRun(100, func() { m.ObserveUpdate(one); m.ObserveUpdate(other) }); got > 0 {
-		t.Errorf("%v allocations for two observations", got)
-	}
-}
-
 func TestConcurrentUse(t *testing.T) {
 	registry, m := observed(t)
 	var wg sync.WaitGroup
