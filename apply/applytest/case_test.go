@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,8 +42,13 @@ func threeReplicas() *appsv1ac.DeploymentApplyConfiguration {
 	return appsv1ac.Deployment("web", "shop").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(3))
 }
 
-// pinnedReplicas are meant for web and no later object of its name.
-func pinnedReplicas() *appsv1ac.DeploymentApplyConfiguration { return threeReplicas().WithUID("uid-1") }
+func unstructuredWeb() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "web", "namespace": "shop"},
+		"spec":     map[string]any{"replicas": int64(4)},
+	}}
+}
 
 func newApplier(t testing.TB, c client.Client, policy apply.Policy) *apply.Applier {
 	t.Helper()
@@ -53,22 +59,12 @@ func newApplier(t testing.TB, c client.Client, policy apply.Policy) *apply.Appli
 	return applier
 }
 
-func live(t testing.TB, c client.Reader) *appsv1.Deployment {
-	t.Helper()
-	object := &appsv1.Deployment{}
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, object); err != nil {
-		t.Fatal(err)
-	}
-	return object
-}
-
 // testingT is a test whose failures are looked at, with its own end.
 type testingT struct {
 	testing.TB
 
 	failures []string
 	logs     []string
-	ends     []func()
 	helpers  int
 }
 
@@ -86,17 +82,14 @@ func (t *testingT) Name() string {
 	}
 	return t.TB.Name()
 }
-func (t *testingT) Cleanup(end func()) { t.ends = append(t.ends, end) }
 
-// stopped is what Fatalf panics with.
-type stopped string
+const owner = client.FieldOwner("test")
 
-func (t *testingT) Fatal(args ...any)                 { panic(stopped(fmt.Sprint(args...))) }
-func (t *testingT) Fatalf(format string, args ...any) { panic(stopped(fmt.Sprintf(format, args...))) }
-
-// end runs what was to run at the end.
-func (t *testingT) end() {
-	for _, end := range t.ends {
-		end()
+func live(t testing.TB, c client.Reader) *appsv1.Deployment {
+	t.Helper()
+	object := &appsv1.Deployment{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, object); err != nil {
+		t.Fatal(err)
 	}
+	return object
 }

@@ -2,6 +2,7 @@ package applytest_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -80,7 +81,7 @@ func TestFakeClientGivesNoUID(t *testing.T) {
 	_, released := newApplier(t, c, apply.Policy{}).Release(t.Context(), made.Object)
 	_, renamed := ownership.Rename(t.Context(), other, made.Object, ownership.From{Manager: "test"})
 	for verb, err := range map[string]error{"Force": forced, "Release": released, "Rename": renamed} {
-		if !errors.Is(err, apply.ErrRefused) && !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(message(err), "uid") {
+		if !errors.Is(err, apply.ErrRefused) && !errors.Is(err, apply.ErrInvalidIntent) || !strings.Contains(fmt.Sprint(err), "uid") {
 			t.Errorf("%s: %v, want refused for want of a uid", verb, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package applytest
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,19 +13,15 @@ import (
 	"coapply.dev/apply"
 )
 
-// UpdateVariable is the environment variable that makes Golden write its files:
-//
-//	APPLYTEST_UPDATE=1 go test ./...
-//
-// A boolean flag -update that the test's own package defines does the same. This package
-// defines no flag itself: that would panic in tests that define it too, and go test ./...
-// -update fails in packages without the flag.
-const UpdateVariable = "APPLYTEST_UPDATE"
+// updateVariable is the environment variable that makes Golden write its files.
+const updateVariable = "APPLYTEST_UPDATE"
 
 // Golden compares the intents, such as those of a pure Emit, with a golden file: one YAML
 // document each, in the order given, below a comment with the intent's other fields (MustExist
-// and so on). The path is relative to the folder of the test; see UpdateVariable for how to
-// write the file. Without intents the file is a comment that says so.
+// and so on). The path is relative to the folder of the test. Without intents the file is a comment
+// that says so. With the environment variable APPLYTEST_UPDATE=1, Golden writes the file:
+//
+//	APPLYTEST_UPDATE=1 go test ./...
 //
 // Intents that apply refuses before any request (no name, managedFields, …) fail the test and
 // are never written. Zero values from a typed object look like values that are meant: read what
@@ -63,49 +58,25 @@ func Golden(t testing.TB, file string, intents ...apply.Intent) {
 			file, howToWrite(t), got)
 	default:
 		t.Errorf("the intents differ from %s (-want +got):\n%s\nIf they are as they should be, write the file with:\n\n\t%s",
-			file, difference(string(want), got), howToWrite(t))
+			file, cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")), howToWrite(t))
 	}
-}
-
-// difference returns the difference by lines: cmp.Diff would quote texts that have few lines in
-// common.
-func difference(want, got string) string {
-	diff := cmp.Diff(want, got)
-	if strings.Contains(diff, `"""`) {
-		return diff
-	}
-	var all strings.Builder
-	for _, side := range []struct{ sign, text string }{{"-", want}, {"+", got}} {
-		for line := range strings.Lines(side.text) {
-			fmt.Fprintf(&all, "%s %s\n", side.sign, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	return all.String()
 }
 
 func howToWrite(t testing.TB) string {
-	return fmt.Sprintf("%s=1 go test -run '%s' .", UpdateVariable, t.Name())
+	return fmt.Sprintf("%s=1 go test -run '%s' .", updateVariable, t.Name())
 }
 
 // updating reports whether the golden files are to be written.
 func updating() (bool, error) {
-	if value := os.Getenv(UpdateVariable); value != "" {
-		update, err := strconv.ParseBool(value)
-		if err != nil {
-			err = fmt.Errorf("%s=%q: want 1 to write the golden files, or 0", UpdateVariable, value)
-		}
-		return update, err
-	}
-	defined := flag.Lookup("update")
-	if defined == nil {
+	value := os.Getenv(updateVariable)
+	if value == "" {
 		return false, nil
 	}
-	getter, ok := defined.Value.(flag.Getter)
-	if !ok {
-		return false, nil // a flag of another meaning
+	update, err := strconv.ParseBool(value)
+	if err != nil {
+		err = fmt.Errorf("%s=%q: want 1 to write the golden files, or 0", updateVariable, value)
 	}
-	update, _ := getter.Get().(bool)
-	return update, nil
+	return update, err
 }
 
 func writeFile(file, content string) error {

@@ -1,7 +1,6 @@
 package applytest_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,9 +18,8 @@ import (
 	"coapply.dev/apply/applytest"
 )
 
-// A test that has its own -update and imports this package runs at all, and the
-// flag writes the files.
-var updateFlag = flag.Bool("update", false, "write the golden files")
+// update makes Golden write its files.
+const update = "APPLYTEST_UPDATE"
 
 // intents say everything that an intent can.
 func intents() []apply.Intent {
@@ -66,7 +64,7 @@ func TestGoldenDiffers(t *testing.T) {
 	changed[1].MustExist = false
 	got := golden(t, kept(t, "intents.yaml"), changed...).failures
 	for _, want := range []string{
-		"intents.yaml (-want +got)", "# MustExist: true", "identical lines", "APPLYTEST_UPDATE=1 go test -run 'TestGoldenDiffers' .",
+		"intents.yaml (-want +got)", "# MustExist: true", "APPLYTEST_UPDATE=1 go test -run 'TestGoldenDiffers' .",
 	} {
 		if len(got) != 1 || !strings.Contains(got[0], want) {
 			t.Errorf("%q, want one failure with %q", got, want)
@@ -77,26 +75,8 @@ func TestGoldenDiffers(t *testing.T) {
 	}
 }
 
-// Texts that share nothing are shown in lines all the same.
-func TestGoldenDiffersInAll(t *testing.T) {
-	for _, tc := range []struct {
-		intents []apply.Intent
-		file    string
-		want    string
-	}{
-		{intents()[:1], "none.yaml", "- # no intents\n+ apiVersion: v1\n+ data:\n+   a: \"1\"\n"},
-		{nil, "intents.yaml", "    two\n"},
-		{nil, "sleeping.yaml", "\n+ # no intents\n"},
-	} {
-		got := golden(t, kept(t, tc.file), tc.intents...).failures
-		if len(got) != 1 || !strings.Contains(got[0], tc.want) {
-			t.Errorf("%q, want lines as in %q", got, tc.want)
-		}
-	}
-}
-
 func TestGoldenNeedsAFile(t *testing.T) {
-	t.Setenv(applytest.UpdateVariable, "1")
+	t.Setenv(update, "1")
 	if got := golden(t, "", intents()...).failures; len(got) != 1 || !strings.Contains(got[0], "needs the path of a file") {
 		t.Errorf("%q", got)
 	}
@@ -118,43 +98,33 @@ func TestGoldenMissing(t *testing.T) {
 }
 
 func TestGoldenIsWritten(t *testing.T) {
-	for name, ask := range map[string]func(*testing.T){
-		"by the variable": func(t *testing.T) { t.Setenv(applytest.UpdateVariable, "1") },
-		"by the flag": func(t *testing.T) {
-			*updateFlag = true
-			t.Cleanup(func() { *updateFlag = false })
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ask(t)
-			file := filepath.Join(t.TempDir(), "new", "one.yaml")
-			first := golden(t, file, intents()...)
-			if diff := cmp.Diff([]string{"wrote " + file}, append(first.logs, first.failures...)); diff != "" {
-				t.Errorf("first (-want +got):\n%s", diff)
-			}
-			if again := golden(t, file, intents()...); len(again.logs)+len(again.failures) > 0 {
-				t.Errorf("again: %q %q", again.logs, again.failures)
-			}
-			if got := golden(t, file, intents()[0]).failures; len(got) > 0 {
-				t.Errorf("another content: %q", got)
-			}
-			t.Setenv(applytest.UpdateVariable, "0")
-			if got := golden(t, file, intents()[0]).failures; len(got) > 0 {
-				t.Errorf("what was written is not what is compared: %q", got)
-			}
-			if got := golden(t, file).failures; len(got) != 1 {
-				t.Errorf("0 has to win over the flag: %q", got)
-			}
-		})
+	t.Setenv(update, "1")
+	file := filepath.Join(t.TempDir(), "new", "one.yaml")
+	first := golden(t, file, intents()...)
+	if diff := cmp.Diff([]string{"wrote " + file}, append(first.logs, first.failures...)); diff != "" {
+		t.Errorf("first (-want +got):\n%s", diff)
+	}
+	if again := golden(t, file, intents()...); len(again.logs)+len(again.failures) > 0 {
+		t.Errorf("again: %q %q", again.logs, again.failures)
+	}
+	if got := golden(t, file, intents()[0]).failures; len(got) > 0 {
+		t.Errorf("another content: %q", got)
+	}
+	t.Setenv(update, "0")
+	if got := golden(t, file, intents()[0]).failures; len(got) > 0 {
+		t.Errorf("what was written is not what is compared: %q", got)
+	}
+	if got := golden(t, file).failures; len(got) != 1 {
+		t.Errorf("nothing is written with 0: %q", got)
 	}
 }
 
 func TestGoldenCannotBeWritten(t *testing.T) {
-	t.Setenv(applytest.UpdateVariable, "yes please")
+	t.Setenv(update, "yes please")
 	if got := golden(t, kept(t, "intents.yaml"), intents()...).failures; len(got) != 1 || !strings.Contains(got[0], `"yes please": want 1`) {
 		t.Errorf("a value of no meaning: %q", got)
 	}
-	t.Setenv(applytest.UpdateVariable, "true")
+	t.Setenv(update, "true")
 	file := filepath.Join("golden_test.go", "one.yaml")
 	if got := golden(t, file, intents()...).failures; len(got) != 1 {
 		t.Errorf("below a file: %q", got)
@@ -171,40 +141,19 @@ func TestGoldenCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestFlagOfAnotherMeaning: without a flag -update, or with one that is not boolean, nothing is
-// written.
-func TestFlagOfAnotherMeaning(t *testing.T) {
-	all := flag.CommandLine
-	defer func() { flag.CommandLine = all }()
-	for reason, flags := range map[string]func(*flag.FlagSet){
-		"none":       func(*flag.FlagSet) {},
-		"a text":     func(f *flag.FlagSet) { f.String("update", "true", "") },
-		"a function": func(f *flag.FlagSet) { f.Func("update", "", func(string) error { return nil }) },
-	} {
-		flag.CommandLine = flag.NewFlagSet("", flag.ContinueOnError)
-		flags(flag.CommandLine)
-		file := filepath.Join(t.TempDir(), "one.yaml")
-		if got := golden(t, file, intents()...); len(got.failures) != 1 || len(got.logs) > 0 {
-			t.Errorf("%s: %q %q", reason, got.failures, got.logs)
-		}
-	}
-}
-
 // TestFailuresAreTheCallers: a failure is reported at the line of the test that called.
 func TestFailuresAreTheCallers(t *testing.T) {
 	inner := &testingT{TB: t}
 	applytest.Golden(inner, "")
 	applytest.Owns(inner, nil, fromYAML)
-	applytest.Inject(inner, fakeClient())
-	inner.end()
-	if inner.helpers != 4 {
-		t.Errorf("%d functions are helpers, want Golden, Owns, Inject and its end", inner.helpers)
+	if inner.helpers != 2 {
+		t.Errorf("%d functions are helpers, want Golden and Owns", inner.helpers)
 	}
 }
 
 // What apply refuses is not written.
 func TestGoldenRefuses(t *testing.T) {
-	t.Setenv(applytest.UpdateVariable, "1")
+	t.Setenv(update, "1")
 	managed := unstructuredWeb()
 	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply"}})
 	for reason, tc := range map[string]struct {

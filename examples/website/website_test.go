@@ -6,6 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,7 +19,6 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply/applytest"
-	"coapply.dev/fieldowners"
 )
 
 func sample() *Website {
@@ -39,10 +40,12 @@ func TestEmit(t *testing.T) {
 // TestConflictIsTold has somebody else own the image.
 func TestConflictIsTold(t *testing.T) {
 	site := sample()
-	c := applytest.Inject(t, fakeClient(t, site), applytest.Fault{
-		Call:   applytest.Call{Verb: applytest.VerbApply, Kind: "Deployment"},
-		Answer: applytest.OwnershipConflict(fieldowners.Manager{Name: "image-updater"}, `.spec.template.spec.containers[name="web"].image`),
-	})
+	c := fakeClient(t, site)
+	rival := appsv1ac.Deployment(childName(site.Name), site.Namespace).WithSpec(appsv1ac.DeploymentSpec().WithTemplate(corev1ac.PodTemplateSpec().
+		WithSpec(corev1ac.PodSpec().WithContainers(corev1ac.Container().WithName("web").WithImage("registry.example.com/web:2")))))
+	if err := c.Apply(t.Context(), rival, client.FieldOwner("image-updater")); err != nil {
+		t.Fatal(err)
+	}
 	mgr := newManager(t, c)
 	rt, err := coapply.New(mgr)
 	if err != nil {

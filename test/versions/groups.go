@@ -3,7 +3,7 @@ package main
 // groups are what is run on each version of Kubernetes: what rests on how its API server applies, owns, validates and
 // admits. A test belongs to a group if all of its name after "Test" matches.
 var groups = []group{
-	{name: "facts", pkg: "./test/integration/apply", tests: "FactsOf.*|Injected.*"},
+	{name: "facts", pkg: "./test/integration/apply", tests: "FactsOf.*"},
 	{name: "decisions", pkg: "./test/integration/apply", tests: "Decisions.*|Stories|NothingIsLeftOfTheIntent|" +
 		"TwoItemsWithOneKeyInCommon|GivingWay.*|WhatWasLeftIsNoLongerValid|" +
 		"OurValueOverTheirMapIsNoConflict|MembersOfASetAreNeverInDispute|TwoFieldsOfOneName|SteadyState|" +

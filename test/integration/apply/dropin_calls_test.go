@@ -15,11 +15,10 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
-func (d *dropIn) applies() int { return d.recorder.Count(applytest.Request{Verb: applytest.VerbApply}) }
+func (d *dropIn) applies() int { return d.recorder.Count(kit.Request{Verb: "apply"}) }
 
 // settle applies until nothing is sent: the schemas are fetched meanwhile.
 func (d *dropIn) settle(t *testing.T, config func() runtime.ApplyConfiguration) {

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -158,6 +157,6 @@ func (m *mirror) count() int {
 
 // writes returns the number of requests to apply the child, and to update the parent's status.
 func (m *mirror) writes() (applies, updates int) {
-	return m.recorder.Count(applytest.Request{Verb: applytest.VerbApply, Resource: "statefulsets.apps"}),
-		m.recorder.Count(applytest.Request{Verb: applytest.VerbUpdate, Resource: "deployments.apps", Subresource: "status"})
+	return m.recorder.Count(kit.Request{Verb: "apply", Resource: "statefulsets"}),
+		m.recorder.Count(kit.Request{Verb: "update", Resource: "deployments", Subresource: "status"})
 }

@@ -15,7 +15,6 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
-	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -29,14 +28,14 @@ type dropIn struct {
 	mgr       ctrl.Manager  // of the controller
 	live      client.Client // another writer, past every cache
 	namespace string
-	recorder  *applytest.Recorder // of the controller's process
+	recorder  *kit.Recorder // of the controller's process
 }
 
 // startDropIn runs a manager. ours gives the drop-in client instead of client.Apply's.
 func startDropIn(t *testing.T, ours bool, policy apply.Policy, changes ...func(*ctrl.Options)) *dropIn {
 	t.Helper()
 	restConfig := kit.Server(t)
-	d := &dropIn{live: kit.NewClient(t, restConfig), recorder: applytest.NewRecorder()}
+	d := &dropIn{live: kit.NewClient(t, restConfig), recorder: &kit.Recorder{}}
 	d.namespace = kit.NewNamespace(t, d.live)
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.Wrap(d.recorder.Wrap)

@@ -17,7 +17,6 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
-	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -45,7 +44,7 @@ func TestFirstDayOfAController(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := kit.NewClient(t, kit.Server(t))
 			namespace := kit.NewNamespace(t, c)
-			recorder := applytest.NewRecorder()
+			recorder := &kit.Recorder{}
 			restConfig := rest.CopyConfig(kit.Server(t))
 			restConfig.Wrap(recorder.Wrap)
 			logged := make(chan string, 1000)
@@ -76,7 +75,7 @@ func TestFirstDayOfAController(t *testing.T) {
 			if line := <-logged; !strings.Contains(line, test.want) {
 				t.Errorf("logged %s, want %q", line, test.want)
 			}
-			if n := recorder.Count(applytest.Request{Verb: applytest.VerbApply}); n != 0 {
+			if n := recorder.Count(kit.Request{Verb: "apply"}); n != 0 {
 				t.Errorf("%d applies were sent, want none", n)
 			}
 		})

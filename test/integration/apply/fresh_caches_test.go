@@ -20,7 +20,6 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
-	"coapply.dev/apply/applytest"
 	"coapply.dev/test/kit"
 )
 
@@ -28,7 +27,7 @@ import (
 // children reverts a manual change, although the typed informer is behind the event.
 func TestForRevertsChangesOfMetadataWatch(t *testing.T) {
 	t.Parallel()
-	recorder := applytest.NewRecorder()
+	recorder := &kit.Recorder{}
 	restConfig, gate := laggingConfig(t, recorder)
 	live := kit.NewClient(t, kit.Server(t))
 	d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: recorder}
@@ -84,9 +83,9 @@ func TestForRevertsChangesOfMetadataWatch(t *testing.T) {
 func TestAlsoWatched(t *testing.T) {
 	t.Parallel()
 	for _, named := range []bool{true, false} {
-		restConfig, gate := laggingConfig(t, applytest.NewRecorder())
+		restConfig, gate := laggingConfig(t, &kit.Recorder{})
 		live := kit.NewClient(t, kit.Server(t))
-		d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: applytest.NewRecorder()}
+		d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: &kit.Recorder{}}
 		restConfig.Wrap(d.recorder.Wrap)
 		other := startCache(t)
 		mgr := newDropInManager(t, restConfig)
@@ -152,7 +151,7 @@ func TestInformerOfAnotherVersion(t *testing.T) {
 	gate.Wrap(restConfig)
 	t.Cleanup(gate.Open)
 	live := kit.NewClient(t, kit.Server(t))
-	d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: applytest.NewRecorder()}
+	d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: &kit.Recorder{}}
 	restConfig.Wrap(d.recorder.Wrap)
 	mgr := newDropInManager(t, restConfig)
 	rt, err := coapply.New(mgr)

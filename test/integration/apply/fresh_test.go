@@ -20,14 +20,13 @@ import (
 
 	"coapply.dev"
 	"coapply.dev/apply"
-	"coapply.dev/apply/applytest"
 	"coapply.dev/apply/update"
 	"coapply.dev/test/kit"
 )
 
 // laggingConfig returns a configuration of a manager whose typed informer of ConfigMaps is
 // behind the API server while the gate is closed. Informers of metadata are never behind.
-func laggingConfig(t *testing.T, recorder *applytest.Recorder) (*rest.Config, *kit.WatchGate) {
+func laggingConfig(t *testing.T, recorder *kit.Recorder) (*rest.Config, *kit.WatchGate) {
 	t.Helper()
 	gate := &kit.WatchGate{Holds: func(r *http.Request) bool { return kit.IsWatch(r, "configmaps") && !kit.IsMetadataWatch(r) }}
 	restConfig := rest.CopyConfig(kit.Server(t))
@@ -44,7 +43,7 @@ func laggingConfig(t *testing.T, recorder *applytest.Recorder) (*rest.Config, *k
 func TestMetadataWatchRevertsChanges(t *testing.T) {
 	t.Parallel()
 	const changes = 20
-	recorder := applytest.NewRecorder()
+	recorder := &kit.Recorder{}
 	restConfig, gate := laggingConfig(t, recorder)
 	live := kit.NewClient(t, kit.Server(t))
 	d := &dropIn{live: live, namespace: kit.NewNamespace(t, live), recorder: recorder}
@@ -99,7 +98,7 @@ func TestMetadataWatchRevertsChanges(t *testing.T) {
 // cached object from before the write would prove that apply a no-op.
 func TestOwnWritesInvalidate(t *testing.T) {
 	t.Parallel()
-	recorder := applytest.NewRecorder()
+	recorder := &kit.Recorder{}
 	restConfig, gate := laggingConfig(t, recorder)
 	live := kit.NewClient(t, kit.Server(t))
 	mgr := newDropInManager(t, restConfig)
@@ -170,7 +169,7 @@ func updateData(ctx context.Context, rt *coapply.Runtime, page *corev1.ConfigMap
 // TestOwnStatusWritesInvalidate is the same for writes to the status.
 func TestOwnStatusWritesInvalidate(t *testing.T) {
 	t.Parallel()
-	recorder := applytest.NewRecorder()
+	recorder := &kit.Recorder{}
 	gate := &kit.WatchGate{Holds: func(r *http.Request) bool { return kit.IsWatch(r, "deployments") }}
 	restConfig := rest.CopyConfig(kit.Server(t))
 	gate.Wrap(restConfig)

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"coapply.dev/apply/applytest"
 	after "coapply.dev/examples/dropin/after"
 	before "coapply.dev/examples/dropin/before"
 	"coapply.dev/test/kit"
@@ -47,7 +46,7 @@ func TestAdoptingChangesNothing(t *testing.T) {
 		return deployment.Spec.Template.Spec.Containers[0].Image
 	}
 	run := func(program func(context.Context, *rest.Config, ctrl.Options) error) (applies func() int, stop func()) {
-		recorder := applytest.NewRecorder()
+		recorder := &kit.Recorder{}
 		restConfig := rest.CopyConfig(kit.Server(t))
 		restConfig.Wrap(recorder.Wrap)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -59,7 +58,7 @@ func TestAdoptingChangesNothing(t *testing.T) {
 				Controller: config.Controller{SkipNameValidation: new(true)},
 			})
 		}()
-		return func() int { return recorder.Count(applytest.Request{Verb: applytest.VerbApply}) }, func() {
+		return func() int { return recorder.Count(kit.Request{Verb: "apply"}) }, func() {
 			cancel()
 			if err := <-done; err != nil {
 				t.Errorf("the program ended with %v", err)

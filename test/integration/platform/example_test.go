@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"coapply.dev/apply/applytest"
 	"coapply.dev/examples/website"
 	"coapply.dev/test/kit"
 )
@@ -47,7 +46,7 @@ func TestWebsite(t *testing.T) {
 
 type websiteWorld struct {
 	client   client.Client
-	recorder *applytest.Recorder // of the program's requests
+	recorder *kit.Recorder // of the program's requests
 	key      client.ObjectKey
 	child    client.ObjectKey
 }
@@ -62,7 +61,7 @@ func startWebsite(t *testing.T) *websiteWorld {
 	c := kit.NewClient(t, restConfig)
 	namespace := kit.NewNamespace(t, c)
 	w := &websiteWorld{
-		client: c, recorder: applytest.NewRecorder(),
+		client: c, recorder: &kit.Recorder{},
 		key:   client.ObjectKey{Namespace: namespace, Name: "home"},
 		child: client.ObjectKey{Namespace: namespace, Name: "home-website"},
 	}
@@ -173,7 +172,7 @@ var waitFor = kit.WaitFor
 
 // countUnchanged wakes the reconciler of a settled Website, by an annotation that the
 // reconciler knows, and counts what it sends.
-func countUnchanged(t *testing.T, c client.Client, recorder *applytest.Recorder, site *website.Website) {
+func countUnchanged(t *testing.T, c client.Client, recorder *kit.Recorder, site *website.Website) {
 	t.Helper()
 	recorder.Reset()
 	before := counterOf(t, "controller_runtime_reconcile_total", "website")

@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"coapply.dev/apply/applytest"
 	"coapply.dev/fieldowners"
 	"coapply.dev/test/kit"
 )
@@ -50,7 +49,7 @@ func TestFieldownersCorpus(t *testing.T) {
 			object := w.play(script)
 			normalise(t, object)
 			golden := filepath.Join(fieldownersData, "objects", name+".yaml")
-			if update := os.Getenv(applytest.UpdateVariable); update == "1" {
+			if update := os.Getenv("APPLYTEST_UPDATE"); update == "1" {
 				w.must(writeYAML(golden, object))
 				return
 			}
