@@ -115,7 +115,7 @@ fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict, narrow writes
 		echo "$$target of $${file%/*}"; \
 		go test -run '^$$' -fuzz "^$$target$$" -fuzztime '$(FOR)' "$${file%/*}" || exit 1; done || exit 1; done
 
-mutants: go ## Change the code here and there, and list what no test notices: FOR=10m, PACKAGES=./fieldowners/lint
+mutants: go ## Change the code here and there, and list what no test notices: FOR=10m, PACKAGES=./cmd/kubectl-fieldowners/lint
 	go run ./test/mutants -for '$(FOR)' -with '$(WITH)' $(PACKAGES)
 
 scale: control-plane ## Measure the platform with 1,000 Devboxes, 200 Users and 500 pods of a NodeSet: docs/scale.md

@@ -159,7 +159,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-var isMake = regexp.MustCompile(`^make( [a-z-]+)( ARGS='[^']*'| FOR=[0-9]+[hm]| SEED=[0-9]+| (PACKAGES|WITH)=[./a-z]+)*$`)
+var isMake = regexp.MustCompile(`^make( [a-z-]+)( ARGS='[^']*'| FOR=[0-9]+[hm]| SEED=[0-9]+| (PACKAGES|WITH)=[./a-z-]+)*$`)
 
 func checkTargets(t *testing.T, d document, b block) {
 	t.Helper()

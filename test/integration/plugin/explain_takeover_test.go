@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"coapply.dev/apply"
-	"coapply.dev/fieldowners/explain"
+	"coapply.dev/cmd/kubectl-fieldowners/explain"
 	"coapply.dev/test/kit"
 )
 

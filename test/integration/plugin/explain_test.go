@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"coapply.dev/fieldowners/explain"
+	"coapply.dev/cmd/kubectl-fieldowners/explain"
 	"coapply.dev/test/kit"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
-	"coapply.dev/fieldowners/lint"
+	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/test/kit"
 )
 

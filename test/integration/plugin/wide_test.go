@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"coapply.dev/apply"
-	"coapply.dev/fieldowners/lint"
+	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/test/kit"
 )

@@ -16,10 +16,10 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
+	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/contract"
-	"coapply.dev/fieldowners/lint"
 )
 
 type auditor struct {
@@ -169,7 +169,7 @@ func (a *auditor) readFiles() error {
 		if len(whole) >= small { // otherwise the size is not judged
 			facts.ObjectBytes = len(whole)
 		}
-		a.add(owneraudit.Object{Ref: ownerview.RefOf(content), Labels: labelsOf(content), ManagedFields: entries, Unread: unread, Facts: facts})
+		a.add(owneraudit.Object{Ref: view.RefOf(content), Labels: labelsOf(content), ManagedFields: entries, Unread: unread, Facts: facts})
 		return nil
 	})
 }
@@ -209,7 +209,7 @@ func (a *auditor) holdContract() error {
 			fmt.Fprintf(a.ErrOut, "error: and %d more\n", len(wrong)-maxMistakes)
 			break
 		}
-		fmt.Fprintln(a.ErrOut, ownerview.Visible(fmt.Sprintf("error: %s, %v", source, err)))
+		fmt.Fprintln(a.ErrOut, view.Visible(fmt.Sprintf("error: %s, %v", source, err)))
 	}
 	return console.ErrSaid
 }

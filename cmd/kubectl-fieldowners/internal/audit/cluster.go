@@ -19,9 +19,9 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/watch"
-	"coapply.dev/fieldowners/lint"
+	"coapply.dev/cmd/kubectl-fieldowners/lint"
 )
 
 // readCluster reads kind after kind. A kind that the server refuses is reported as a problem,
@@ -128,7 +128,7 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 	snapshot, err := listPages(ctx, target.In(r.client), r.Selection, func(page *metav1.PartialObjectMetadataList) error {
 		for _, m := range page.Items {
 			r.add(owneraudit.Object{
-				Ref:           ownerview.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},
+				Ref:           view.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},
 				Labels:        m.Labels,
 				ManagedFields: m.ManagedFields,
 				Facts:         facts,

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/watch"
+	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
-	"coapply.dev/fieldowners/lint"
 )
 
 // maxFound is how many findings of --for are kept.
@@ -18,8 +18,8 @@ const maxFound = 10_000
 
 // seen keeps the fights and loops that --for finds, which no list of objects shows.
 type seen struct {
-	order []ownerview.Ref
-	found map[ownerview.Ref][]lint.Finding
+	order []view.Ref
+	found map[view.Ref][]lint.Finding
 	count int
 }
 
@@ -33,7 +33,7 @@ func (r *cluster) look(ctx context.Context, kinds []kind) error {
 	for _, kind := range kinds {
 		targets = append(targets, r.target(kind))
 	}
-	seen := seen{found: map[ownerview.Ref][]lint.Finding{}}
+	seen := seen{found: map[view.Ref][]lint.Finding{}}
 	var problems []error
 	var err error
 	ended := make(chan struct{})
@@ -51,7 +51,7 @@ func (r *cluster) look(ctx context.Context, kinds []kind) error {
 
 // note records a fight or a loop, each once.
 func (l *seen) note(e watch.Event) {
-	ref := ownerview.Ref{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, UID: e.UID}
+	ref := view.Ref{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, UID: e.UID}
 	f := lint.Finding{Rule: lint.Rule(e.Type), Message: e.Message, Remedy: "kubectl fieldowners watch " + command.Placeholder}
 	for _, m := range e.Managers {
 		f.Managers = append(f.Managers, fieldowners.Manager{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource})

@@ -9,8 +9,8 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/page"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners/contract"
 )
 
@@ -18,7 +18,7 @@ import (
 func (a *auditor) note(r owneraudit.Report) {
 	_, width := console.TerminalOf(a.ErrOut)
 	for _, problem := range r.Problems { // a problem may name all kinds
-		fmt.Fprintln(a.ErrOut, ownerview.Wrap("error: "+ownerview.Visible(problem), "", width))
+		fmt.Fprintln(a.ErrOut, view.Wrap("error: "+view.Visible(problem), "", width))
 	}
 	if more := r.ProblemCount - len(r.Problems); more > 0 {
 		fmt.Fprintf(a.ErrOut, "error: and %d more\n", more)
@@ -65,7 +65,7 @@ func absentOnes(r owneraudit.Report) string {
 func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
 	switch a.output {
 	case "html":
-		return ownerpage.Audit(a.Out, a.About(cmd, a.Source, reading), r)
+		return page.Audit(a.Out, a.About(cmd, a.Source, reading), r)
 	case "sarif":
 		return a.PrintSarif(sarifOf(r, a.contract))
 	case "table", "wide":

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 // progress shows on one line of a terminal how far an audit is. A bar would need a total, which the
@@ -56,7 +56,7 @@ func (p *progress) look(lookFor time.Duration, ended <-chan struct{}) {
 func (p *progress) looking(left time.Duration) {
 	if p.out != nil {
 		line := fmt.Sprintf("watching %d kinds for fights: %v left", p.kinds, max(0, left.Round(time.Second)))
-		p.out.Show(ownerview.Shorten(line, p.width-1))
+		p.out.Show(view.Shorten(line, p.width-1))
 	}
 }
 
@@ -65,8 +65,8 @@ func (p *progress) say(text string) {
 		return
 	}
 	p.lastSaid = time.Now()
-	line := fmt.Sprintf("reading %s%s (kind %d of %d)", ownerview.Safe(p.kind), text, p.number, p.kinds)
-	p.out.Show(ownerview.Shorten(line, p.width-1))
+	line := fmt.Sprintf("reading %s%s (kind %d of %d)", view.Safe(p.kind), text, p.number, p.kinds)
+	p.out.Show(view.Shorten(line, p.width-1))
 }
 
 // end removes the line.

@@ -15,8 +15,8 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/schemas"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners/predict"
 )
 
@@ -213,5 +213,5 @@ func nameOf(object map[string]any) string {
 	if o.GetName() == "" {
 		return ""
 	}
-	return ownerview.Safe(o.GetKind()+" "+o.GetName()) + ": "
+	return view.Safe(o.GetKind()+" "+o.GetName()) + ": "
 }

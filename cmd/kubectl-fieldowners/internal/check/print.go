@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -50,7 +50,7 @@ func (c *command) print(items []result) error {
 	}
 	for _, item := range items {
 		if item.crowd != "" {
-			fmt.Fprintf(c.ErrOut, "warning: %s: %s\n", ownerview.Safe(item.Kind+" "+item.Name), item.crowd)
+			fmt.Fprintf(c.ErrOut, "warning: %s: %s\n", view.Safe(item.Kind+" "+item.Name), item.crowd)
 		}
 	}
 	switch {
@@ -67,7 +67,7 @@ func (c *command) print(items []result) error {
 // text prints the result of one object for people.
 func (c *command) text(item result) {
 	palette := c.Screen(false).Palette
-	object := ownerview.Ref{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}
+	object := view.Ref{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}
 	verdict := "no conflict"
 	switch {
 	case len(item.Refused) > 0:
@@ -82,12 +82,12 @@ func (c *command) text(item result) {
 	}
 	fmt.Fprintln(c.Out, palette.Strong(object.String()+": "+verdict))
 	for _, r := range item.Refused {
-		fmt.Fprintf(c.Out, "  %s:%d: %s: %s\n", ownerview.Safe(item.File), r.Line, ownerview.Safe(r.Path), r.Reason)
+		fmt.Fprintf(c.Out, "  %s:%d: %s: %s\n", view.Safe(item.File), r.Line, view.Safe(r.Path), r.Reason)
 	}
 	for _, conflict := range item.Conflicts {
-		fmt.Fprintf(c.Out, "  %s:%d: %s\n", ownerview.Safe(item.File), conflict.Line, ownerview.Safe(conflict.Path))
+		fmt.Fprintf(c.Out, "  %s:%d: %s\n", view.Safe(item.File), conflict.Line, view.Safe(conflict.Path))
 		fmt.Fprintf(c.Out, "      %s wants %s, %s has %s\n",
-			ownerview.Safe(c.manager), short(conflict.Ours), conflict.Owner.String(), short(conflict.Theirs))
+			view.Safe(c.manager), short(conflict.Ours), conflict.Owner.String(), short(conflict.Theirs))
 	}
 	if c.asksServer() && len(item.Conflicts) > 0 {
 		fmt.Fprintln(c.Out, "  (of a conflicting apply the API server tells nothing else)")
@@ -96,7 +96,7 @@ func (c *command) text(item result) {
 	c.section("given up, as the file does not list it", texts(item.Dropped, dropped.String))
 	c.section("changes", texts(item.Changes, change.String))
 	if t := item.Takeover; t != nil {
-		c.section(t.String(), texts(t.Removes, ownerview.Safe))
+		c.section(t.String(), texts(t.Removes, view.Safe))
 	}
 	c.section("not certain", texts(item.Unsure, doubt.open))
 }
@@ -121,7 +121,7 @@ func texts[T any](all []T, text func(T) string) (lines []string) {
 	return lines
 }
 
-func (s shared) String() string { return ownerview.Safe(s.Path) + " with " + s.Owner.String() }
+func (s shared) String() string { return view.Safe(s.Path) + " with " + s.Owner.String() }
 
 func (d dropped) String() string {
 	fate := "stays on the object"
@@ -134,11 +134,11 @@ func (d dropped) String() string {
 			fate += " " + owner.String()
 		}
 	}
-	return ownerview.Safe(d.Path) + " " + fate
+	return view.Safe(d.Path) + " " + fate
 }
 
 func (c change) String() string {
-	return fmt.Sprintf("%s: %s -> %s", ownerview.Safe(c.Path), short(c.Before), short(c.After))
+	return fmt.Sprintf("%s: %s -> %s", view.Safe(c.Path), short(c.Before), short(c.After))
 }
 
 // sharing returns the text of a doubt about whether a field is shared as a whole.
@@ -146,19 +146,19 @@ func (d doubt) sharing() string {
 	if !d.Sharing {
 		return ""
 	}
-	return ownerview.Safe(d.Path) + ", or keys of it, perhaps: " + ownerview.Safe(d.Reason)
+	return view.Safe(d.Path) + ", or keys of it, perhaps: " + view.Safe(d.Reason)
 }
 
 // open returns the text of any other doubt.
 func (d doubt) open() string {
-	what := ownerview.Safe(d.Path)
+	what := view.Safe(d.Path)
 	switch {
 	case d.Sharing:
 		return ""
 	case d.Path == "":
 		what = "the object itself"
 	}
-	return fmt.Sprintf("%s (line %d): %s", what, d.Line, ownerview.Safe(d.Reason))
+	return fmt.Sprintf("%s (line %d): %s", what, d.Line, view.Safe(d.Reason))
 }
 
 // short returns a value on one short line.
@@ -166,5 +166,5 @@ func short(v any) string {
 	if v == nil {
 		return "nothing"
 	}
-	return ownerview.CutOff(fieldowners.FormatValue(v), 60)
+	return view.CutOff(fieldowners.FormatValue(v), 60)
 }

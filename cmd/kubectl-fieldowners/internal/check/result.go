@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
+	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/lint"
 	"coapply.dev/fieldowners/predict"
 )
 
@@ -55,23 +55,23 @@ type refusal struct {
 }
 
 type conflict struct {
-	Path       string              `json:"path"`
-	ServerPath string              `json:"serverPath"`
-	Line       int                 `json:"line"`
-	Owner      ownerview.OwnerItem `json:"owner"`
-	Ours       any                 `json:"ours"`
-	Theirs     any                 `json:"theirs"`
+	Path       string         `json:"path"`
+	ServerPath string         `json:"serverPath"`
+	Line       int            `json:"line"`
+	Owner      view.OwnerItem `json:"owner"`
+	Ours       any            `json:"ours"`
+	Theirs     any            `json:"theirs"`
 }
 
 type shared struct {
-	Path  string              `json:"path"`
-	Owner ownerview.OwnerItem `json:"owner"`
+	Path  string         `json:"path"`
+	Owner view.OwnerItem `json:"owner"`
 }
 
 type dropped struct {
-	Path    string                `json:"path"`
-	Removed bool                  `json:"removed"` // the value goes, or the server's default takes its place
-	KeptBy  []ownerview.OwnerItem `json:"keptBy"`
+	Path    string           `json:"path"`
+	Removed bool             `json:"removed"` // the value goes, or the server's default takes its place
+	KeptBy  []view.OwnerItem `json:"keptBy"`
 }
 
 type change struct {
@@ -89,14 +89,14 @@ type doubt struct {
 }
 
 func newResult(of objects.Item, live map[string]any) result {
-	ref := ownerview.RefOf(of.Content)
+	ref := view.RefOf(of.Content)
 	item := result{
 		File: of.File, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name,
 		Conflicts: []conflict{}, Shared: []shared{}, Dropped: []dropped{}, Changes: []change{}, Unsure: []doubt{},
 	}
 	var ownership fieldowners.Ownership
 	if live != nil {
-		o := ownerview.New(live)
+		o := view.New(live)
 		item.Namespace, ownership, item.crowd = o.Namespace, o.Ownership, crowdOf(live)
 	}
 	item.Takeover = takeoverOf(ownership, of.Content)
@@ -119,7 +119,7 @@ func crowdOf(live map[string]any) string {
 }
 
 func (i *result) conflict(path fieldowners.Path, serverPath string, owner fieldowners.Manager, ours, theirs any) {
-	i.Conflicts = append(i.Conflicts, conflict{path.String(), serverPath, i.lines.of(path), ownerview.Owner(owner), ours, theirs})
+	i.Conflicts = append(i.Conflicts, conflict{path.String(), serverPath, i.lines.of(path), view.Owner(owner), ours, theirs})
 }
 
 // predicted fills in what Predict found.
@@ -129,13 +129,13 @@ func (i *result) predicted(p predict.Prediction) {
 		i.conflict(c.Path, c.Path.ServerString(), c.Owner, c.Ours, c.Theirs)
 	}
 	for _, o := range p.Shared {
-		i.Shared = append(i.Shared, shared{o.Path.String(), ownerview.Owner(o.Manager)})
+		i.Shared = append(i.Shared, shared{o.Path.String(), view.Owner(o.Manager)})
 	}
 	for _, c := range p.Changes {
 		i.Changes = append(i.Changes, change{c.Path.String(), c.Before, c.After})
 	}
 	for _, d := range p.Dropped {
-		i.Dropped = append(i.Dropped, dropped{d.Path.String(), d.Removed, ownerview.OwnersOf(d.KeptBy)})
+		i.Dropped = append(i.Dropped, dropped{d.Path.String(), d.Removed, view.OwnersOf(d.KeptBy)})
 	}
 	for _, d := range p.Unsure {
 		i.Unsure = append(i.Unsure, doubt{d.Path.String(), i.lines.of(d.Path), d.Reason, d.Sharing})
@@ -157,8 +157,8 @@ func (i *result) doubt(path fieldowners.Path, reason string) {
 // written by client-side apply, and applies the file once more, which removes what the file
 // does not list. Other clients do not do this.
 type takeover struct {
-	From    []ownerview.OwnerItem `json:"from"`
-	Removes []string              `json:"removes"` // paths, owned by nobody else
+	From    []view.OwnerItem `json:"from"`
+	Removes []string         `json:"removes"` // paths, owned by nobody else
 }
 
 // String returns what kubectl would remove, and the owners of these fields.
@@ -178,7 +178,7 @@ func takeoverOf(live fieldowners.Ownership, intent map[string]any) *takeover {
 		if entry.Operation != metav1.ManagedFieldsOperationUpdate || entry.Subresource != "" || !entry.Owns(fieldowners.LastAppliedPath) {
 			continue
 		}
-		found.From = append(found.From, ownerview.Owner(entry.Manager))
+		found.From = append(found.From, view.Owner(entry.Manager))
 		for _, path := range entry.Leaves() {
 			if _, listed := path.Nearest(intent); !listed && !path.Equal(fieldowners.LastAppliedPath) && len(live.OwnersOf(path)) == 1 {
 				found.Removes = append(found.Removes, path.String())

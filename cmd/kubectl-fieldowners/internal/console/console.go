@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 // Name is the command by which people call the plugin.
@@ -88,7 +88,7 @@ func OneLine(err error) string {
 	if !strings.HasPrefix(text, "error: ") && !strings.HasPrefix(text, "Error from server") && !strings.HasPrefix(text, "The connection") {
 		text = "error: " + text
 	}
-	return ownerview.Visible(strings.Join(strings.Fields(text), " "))
+	return view.Visible(strings.Join(strings.Fields(text), " "))
 }
 
 // Say prints an error on stderr, if there is one, and reports whether there is.

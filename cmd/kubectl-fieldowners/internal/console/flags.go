@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/internal/flagerror"
 )
 
@@ -95,7 +95,7 @@ func CheckManager(cmd *cobra.Command, flag, name string) error {
 		return UsageError(cmd, "--%s: the name of a field manager is needed", flag)
 	}
 	if parts := printedForm.FindStringSubmatch(name); parts != nil {
-		return UsageError(cmd, "--%s is %s: the operation is no part of the name, write %s", flag, ownerview.Safe(name), ownerview.Safe(parts[1]))
+		return UsageError(cmd, "--%s is %s: the operation is no part of the name, write %s", flag, view.Safe(name), view.Safe(parts[1]))
 	}
 	if invalid := validation.ValidateFieldManager(name, field.NewPath("--"+flag)); len(invalid) > 0 {
 		return UsageError(cmd, "%w", invalid.ToAggregate())

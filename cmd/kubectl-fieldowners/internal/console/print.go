@@ -12,17 +12,17 @@ import (
 
 	"golang.org/x/term"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 // Screen returns how to print: within the width of a terminal and in colour, or complete and
 // plain for a program.
-func (c *Console) Screen(noHeaders bool) ownerview.Screen {
+func (c *Console) Screen(noHeaders bool) view.Screen {
 	terminal, width := TerminalOf(c.Out)
-	s := ownerview.Screen{Width: width, Now: time.Now(), NoHeaders: noHeaders}
+	s := view.Screen{Width: width, Now: time.Now(), NoHeaders: noHeaders}
 	noColor := os.Getenv("NO_COLOR") != "" // https://no-color.org
 	colours := c.Color == "always" || c.Color == "auto" && terminal && !noColor && os.Getenv("TERM") != "dumb"
-	s.Palette = ownerview.Palette(colours)
+	s.Palette = view.Palette(colours)
 	return s
 }
 
@@ -61,9 +61,9 @@ func (c *Console) Structured(output string, content any) error {
 func Encode(output string, content any) ([]byte, error) {
 	switch output {
 	case "json":
-		return ownerview.IndentedJSON(content)
+		return view.IndentedJSON(content)
 	case "yaml":
-		return ownerview.YAML(content)
+		return view.YAML(content)
 	}
 	return nil, nil
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubectl/pkg/util/completion"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/page"
 )
 
 // Selection says which objects of the cluster a command reads.
@@ -75,8 +75,8 @@ func (r *Reader) CompleteObjects(cmd *cobra.Command) {
 }
 
 // About returns what a page says about itself: when it was made, by which version, and of what.
-func (r *Reader) About(cmd *cobra.Command, from Source, incomplete error) ownerpage.About {
-	about := ownerpage.About{
+func (r *Reader) About(cmd *cobra.Command, from Source, incomplete error) page.About {
+	about := page.About{
 		Version: console.Version(), Time: time.Now(), Narrowed: narrowed(cmd), Incomplete: incomplete, Files: len(from.Files) > 0,
 	}
 	if !about.Files {

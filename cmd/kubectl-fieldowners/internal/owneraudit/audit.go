@@ -21,14 +21,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
+	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/lint"
 )
 
 // Object is what an audit needs of an object.
 type Object struct {
-	ownerview.Ref
+	view.Ref
 
 	Labels        map[string]string // matched with the selectors of a contract
 	ManagedFields []metav1.ManagedFieldsEntry
@@ -90,7 +90,7 @@ func (a *Audit) Add(o Object) (found bool) {
 	return len(findings)+len(byContract) > 0
 }
 
-func (a *Audit) absent(object ownerview.Ref) {
+func (a *Audit) absent(object view.Ref) {
 	a.report.ManagedFieldsAbsent++
 	if len(a.report.AbsentExamples) < MaxExamples {
 		a.report.AbsentExamples = append(a.report.AbsentExamples, object)
@@ -114,7 +114,7 @@ func (a *Audit) readable(o Object) []metav1.ManagedFieldsEntry {
 func (a *Audit) Problem(err error) {
 	a.report.ProblemCount++
 	if len(a.report.Problems) < MaxProblems {
-		a.report.Problems = append(a.report.Problems, ownerview.Safe(err.Error()))
+		a.report.Problems = append(a.report.Problems, view.Safe(err.Error()))
 	}
 }
 
@@ -142,17 +142,17 @@ type findingKey struct {
 
 // Found counts findings that were made elsewhere. Pass all findings of an object in one call,
 // so that it counts once.
-func (a *Audit) Found(object ownerview.Ref, findings []lint.Finding) {
+func (a *Audit) Found(object view.Ref, findings []lint.Finding) {
 	a.countFindings(object, findings, false)
 }
 
 // countFindings counts an object once for each rule, manager and remedy.
-func (a *Audit) countFindings(object ownerview.Ref, findings []lint.Finding, byContract bool) {
+func (a *Audit) countFindings(object view.Ref, findings []lint.Finding, byContract bool) {
 	counted := map[findingKey]bool{}
 	for _, f := range findings {
 		key := findingKey{rule: f.Rule, remedy: f.Remedy, contract: byContract}
 		if len(f.Managers) > 0 {
-			key.manager = ownerview.Owner(f.Managers[0])
+			key.manager = view.Owner(f.Managers[0])
 		}
 		if counted[key] {
 			continue
@@ -192,7 +192,7 @@ func (a *Audit) Report(complete bool) Report {
 	})
 	report.Overlaps = a.sortedOverlaps()
 	report.Contract = a.held.report()
-	report.AbsentExamples = append([]ownerview.Ref{}, report.AbsentExamples...)
+	report.AbsentExamples = append([]view.Ref{}, report.AbsentExamples...)
 	report.Lists = append([]List{}, report.Lists...)
 	report.Problems = append([]string{}, report.Problems...)
 	return report

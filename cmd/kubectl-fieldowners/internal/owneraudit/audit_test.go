@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 var written = metav1.NewTime(time.Date(2026, 3, 2, 8, 11, 9, 0, time.UTC))
@@ -26,7 +26,7 @@ func entry(manager, fields string) metav1.ManagedFieldsEntry {
 
 func deployment(name string, entries ...metav1.ManagedFieldsEntry) owneraudit.Object {
 	return owneraudit.Object{
-		Ref:           ownerview.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name},
+		Ref:           view.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name},
 		ManagedFields: entries,
 	}
 }

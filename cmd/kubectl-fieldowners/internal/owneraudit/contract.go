@@ -6,10 +6,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
 	"coapply.dev/fieldowners/contract"
-	"coapply.dev/fieldowners/lint"
 )
 
 // Contract is the part of a report about the contract with which the objects were compared;

@@ -9,14 +9,14 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 // shownOverlaps is how many pairs of managers a table shows, unless it is wide.
 const shownOverlaps = 20
 
 // Print writes a report for people to read: managers, findings, overlaps.
-func Print(w io.Writer, r Report, screen ownerview.Screen, wide bool) {
+func Print(w io.Writer, r Report, screen view.Screen, wide bool) {
 	if len(r.Managers) == 0 {
 		return
 	}
@@ -26,7 +26,7 @@ func Print(w io.Writer, r Report, screen ownerview.Screen, wide bool) {
 	printOverlaps(w, r.Overlaps, screen, wide)
 }
 
-func printManagers(w io.Writer, managers []ManagerRow, screen ownerview.Screen, wide bool) {
+func printManagers(w io.Writer, managers []ManagerRow, screen view.Screen, wide bool) {
 	header := []string{"MANAGER", "OPERATION", "SUBRESOURCE", "OBJECTS", "FIELDS", "SHARED", "LAST WRITE", "BYTES"}
 	if wide {
 		header = append(header, "KINDS", "APIVERSIONS")
@@ -38,11 +38,11 @@ func printManagers(w io.Writer, managers []ManagerRow, screen ownerview.Screen, 
 			last = *m.LastWrite
 		}
 		row := []string{
-			ownerview.Safe(m.Name), ownerview.Safe(string(m.Operation)), ownerview.Safe(m.Subresource), strconv.Itoa(m.Objects),
-			strconv.Itoa(m.Fields), strconv.Itoa(m.Shared), ownerview.Age(last, screen.Now), strconv.Itoa(m.Bytes),
+			view.Safe(m.Name), view.Safe(string(m.Operation)), view.Safe(m.Subresource), strconv.Itoa(m.Objects),
+			strconv.Itoa(m.Fields), strconv.Itoa(m.Shared), view.Age(last, screen.Now), strconv.Itoa(m.Bytes),
 		}
 		if wide {
-			row = append(row, kindsText(m.Kinds), ownerview.Safe(strings.Join(m.APIVersions, ",")))
+			row = append(row, kindsText(m.Kinds), view.Safe(strings.Join(m.APIVersions, ",")))
 		}
 		rows = append(rows, row)
 	}
@@ -57,7 +57,7 @@ func printManagers(w io.Writer, managers []ManagerRow, screen ownerview.Screen, 
 }
 
 // stackManagers writes the rows of the wide table below each other.
-func stackManagers(w io.Writer, managers []ManagerRow, rows [][]string, screen ownerview.Screen) {
+func stackManagers(w io.Writer, managers []ManagerRow, rows [][]string, screen view.Screen) {
 	for i, m := range managers {
 		fmt.Fprintln(w, m.Manager.String())
 		say(w, screen, "%s, %s, %d shared, %s, last write: %s", english.Plural(m.Objects, "object", ""), english.Plural(m.Fields, "field", ""), m.Shared, english.Plural(m.Bytes, "byte", ""), rows[i][6])
@@ -67,8 +67,8 @@ func stackManagers(w io.Writer, managers []ManagerRow, rows [][]string, screen o
 }
 
 // say writes a sentence under a heading.
-func say(w io.Writer, screen ownerview.Screen, format string, args ...any) {
-	fmt.Fprintln(w, ownerview.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
+func say(w io.Writer, screen view.Screen, format string, args ...any) {
+	fmt.Fprintln(w, view.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
 }
 
 // spaced returns a list with spaces after its commas, so that lines can break there.
@@ -88,12 +88,12 @@ func joined(header []string, rows [][]string, managers []ManagerRow) (newHeader 
 func kindsText(kinds []Kind) string {
 	var texts []string
 	for _, k := range kinds {
-		texts = append(texts, ownerview.Safe(fmt.Sprintf("%s:%d", k.Kind, k.Objects)))
+		texts = append(texts, view.Safe(fmt.Sprintf("%s:%d", k.Kind, k.Objects)))
 	}
 	return strings.Join(texts, ",")
 }
 
-func printFindings(w io.Writer, findings []Finding, screen ownerview.Screen) {
+func printFindings(w io.Writer, findings []Finding, screen view.Screen) {
 	for _, f := range findings {
 		about := ""
 		if f.Manager != nil {
@@ -101,17 +101,17 @@ func printFindings(w io.Writer, findings []Finding, screen ownerview.Screen) {
 		}
 		fmt.Fprintf(w, "\n%s: %s%s\n", f.Rule, about, english.Plural(f.Objects, "object", ""))
 		for _, example := range f.Examples {
-			say(w, screen, "%s: %s", example.Ref, ownerview.Safe(example.Message))
+			say(w, screen, "%s: %s", example.Ref, view.Safe(example.Message))
 		}
 		if more := f.Objects - len(f.Examples); more > 0 {
 			fmt.Fprintf(w, "  and %d more\n", more)
 		}
-		say(w, screen, "what to do: %s", ownerview.Safe(f.ToDo()))
+		say(w, screen, "what to do: %s", view.Safe(f.ToDo()))
 	}
 }
 
 // printContract prints what the contract allows and no manager owned.
-func printContract(w io.Writer, c *Contract, screen ownerview.Screen, wide bool) {
+func printContract(w io.Writer, c *Contract, screen view.Screen, wide bool) {
 	if c == nil || len(c.Unowned) == 0 {
 		return
 	}
@@ -123,12 +123,12 @@ func printContract(w io.Writer, c *Contract, screen ownerview.Screen, wide bool)
 	fmt.Fprintln(w, "\nNot owned by the manager that may, on any object here:")
 	var rows [][]string
 	for _, u := range c.Unowned {
-		rows = append(rows, []string{ownerview.Safe(u.Manager), string(u.Operation), ownerview.Safe(u.Kind), ownerview.Safe(u.Path)})
+		rows = append(rows, []string{view.Safe(u.Manager), string(u.Operation), view.Safe(u.Kind), view.Safe(u.Path)})
 	}
 	screen.Table(w, []string{"MANAGER", "OPERATION", "KIND", "PATH"}, rows)
 }
 
-func printOverlaps(w io.Writer, overlaps []Overlap, screen ownerview.Screen, wide bool) {
+func printOverlaps(w io.Writer, overlaps []Overlap, screen view.Screen, wide bool) {
 	if len(overlaps) == 0 {
 		return
 	}
@@ -142,7 +142,7 @@ func printOverlaps(w io.Writer, overlaps []Overlap, screen ownerview.Screen, wid
 		}
 		rows = append(rows, []string{
 			o.Managers[0].String(), o.Managers[1].String(), strconv.Itoa(o.Fields), strconv.Itoa(o.Objects),
-			ownerview.Safe(o.Path) + " of " + ownerview.Safe(o.Example.String()),
+			view.Safe(o.Path) + " of " + view.Safe(o.Example.String()),
 		})
 	}
 	header := []string{"MANAGER", "AND", "FIELDS", "OBJECTS", "EXAMPLE"}
@@ -163,7 +163,7 @@ func printOverlaps(w io.Writer, overlaps []Overlap, screen ownerview.Screen, wid
 }
 
 // stackOverlaps writes the rows of the wide table below each other.
-func stackOverlaps(w io.Writer, rows [][]string, screen ownerview.Screen) {
+func stackOverlaps(w io.Writer, rows [][]string, screen view.Screen) {
 	for _, row := range rows {
 		fmt.Fprintln(w, row[0]+" and")
 		fmt.Fprintln(w, row[1])

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners/command"
 )
 
@@ -18,8 +18,8 @@ type Report struct {
 	Objects  int  `json:"objects"`
 	Bytes    int  `json:"bytes"` // of managedFields, as JSON
 	// ManagedFieldsAbsent counts objects without managed fields, whose owners are not known.
-	ManagedFieldsAbsent int             `json:"managedFieldsAbsent"`
-	AbsentExamples      []ownerview.Ref `json:"absentExamples"` // the first MaxExamples of them
+	ManagedFieldsAbsent int        `json:"managedFieldsAbsent"`
+	AbsentExamples      []view.Ref `json:"absentExamples"` // the first MaxExamples of them
 
 	Managers []ManagerRow `json:"managers"` // those with most objects first
 	Findings []Finding    `json:"findings"` // in the order of rules, then of objects
@@ -34,7 +34,7 @@ type Report struct {
 }
 
 // Manager identifies a field manager in the report, without the apiVersions of its entries.
-type Manager = ownerview.OwnerItem
+type Manager = view.OwnerItem
 
 // ManagerRow is one manager on all objects.
 type ManagerRow struct {
@@ -77,7 +77,7 @@ func (f Finding) ToDo() string {
 
 // Example is one object of a finding, and what was found there.
 type Example struct {
-	ownerview.Ref
+	view.Ref
 
 	Message string `json:"message"`
 }
@@ -86,12 +86,12 @@ type Example struct {
 // the other's. If one of them applies another value, it conflicts; if one updates a field, it
 // takes the field. Where that is likely, there is a Finding as well.
 type Overlap struct {
-	Managers   [2]Manager    `json:"managers"`
-	Fields     int           `json:"fields"`
-	Objects    int           `json:"objects"`
-	Example    ownerview.Ref `json:"example"`
-	Path       string        `json:"path"` // a field of the example
-	ServerPath string        `json:"serverPath"`
+	Managers   [2]Manager `json:"managers"`
+	Fields     int        `json:"fields"`
+	Objects    int        `json:"objects"`
+	Example    view.Ref   `json:"example"`
+	Path       string     `json:"path"` // a field of the example
+	ServerPath string     `json:"serverPath"`
 }
 
 // List is one kind that was read.

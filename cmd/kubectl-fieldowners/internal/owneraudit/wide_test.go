@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 // TestWideFits: a screen without room for the columns of -o wide shows the same below each
@@ -19,11 +19,11 @@ func TestWideFits(t *testing.T) {
 	report := owneraudit.Report{
 		Managers: []owneraudit.ManagerRow{{Manager: long, Objects: 27, Fields: 1, Kinds: kinds, APIVersions: []string{"a/v1", "b/v1"}}},
 		Overlaps: []owneraudit.Overlap{{Managers: [2]owneraudit.Manager{long, long}, Fields: 1, Objects: 27, Path: path,
-			Example: ownerview.Ref{Kind: "CustomResourceDefinition", Name: "website"}}},
+			Example: view.Ref{Kind: "CustomResourceDefinition", Name: "website"}}},
 	}
 	for _, width := range []int{0, 80, 160, 300} {
 		var out bytes.Buffer
-		owneraudit.Print(&out, report, ownerview.Screen{Width: width}, true)
+		owneraudit.Print(&out, report, view.Screen{Width: width}, true)
 		for line := range strings.Lines(out.String()) {
 			if line = strings.TrimSuffix(line, "\n"); width > 0 && utf8.RuneCountInString(line) > width {
 				t.Errorf("wider than %d: %s", width, line)

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"coapply.dev/cmd/kubectl-fieldowners/explain"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/explain"
 )
 
 func (e *explainCommand) objectsIn(file string) ([]map[string]any, error) {
@@ -29,10 +29,10 @@ func (e *explainCommand) objectsOf(x explain.Explanation) (live, intent map[stri
 		return nil, nil, err
 	}
 	if live != nil {
-		o := ownerview.New(live)
+		o := view.New(live)
 		if o.Absent && o.UID == "" { // the cluster's has one
 			return nil, nil, fmt.Errorf("--live %s: %s is no live object, as it has no metadata.uid: save the live one by kubectl get %s -o yaml --show-managed-fields; what was applied is --intent",
-				ownerview.Safe(e.live), o, o.Target())
+				view.Safe(e.live), o, o.Target())
 		}
 		if o.Absent {
 			tell(e.ErrOut, o)
@@ -72,13 +72,13 @@ func (e *explainCommand) only(file string, all, candidates []map[string]any) (ma
 	case len(all) == 0:
 		return nil, nil
 	case len(candidates) == 0 && e.answers > 1:
-		fmt.Fprintf(e.ErrOut, "warning: %s: no object in it has the fields of one of the answers\n", ownerview.Safe(file))
+		fmt.Fprintf(e.ErrOut, "warning: %s: no object in it has the fields of one of the answers\n", view.Safe(file))
 		return nil, nil
 	case len(candidates) == 0:
 		return nil, fmt.Errorf("%s: none of its %d objects has the fields in conflict: give the file that was applied", file, len(all))
 	case len(candidates) > 1:
 		fmt.Fprintf(e.ErrOut, "warning: %s: %s and %s both have the fields in conflict, so their values are not shown: give a file with the object alone\n",
-			ownerview.Safe(file), ownerview.New(candidates[0]), ownerview.New(candidates[1]))
+			view.Safe(file), view.New(candidates[0]), view.New(candidates[1]))
 		return nil, nil
 	}
 	return candidates[0], nil

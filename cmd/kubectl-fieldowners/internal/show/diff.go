@@ -10,7 +10,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -18,7 +18,7 @@ type diffCommand struct {
 	*objects.Reader
 
 	output string
-	screen ownerview.Screen
+	screen view.Screen
 }
 
 // NewDiff returns the command diff.
@@ -61,7 +61,7 @@ func (d *diffCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	var after []*ownerview.Object
+	var after []*view.Object
 	if len(args) == 2 {
 		after, err = d.version(args[1])
 	} else {
@@ -76,13 +76,13 @@ func (d *diffCommand) run(cmd *cobra.Command, args []string) error {
 var typeAndName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]*/[A-Za-z0-9][A-Za-z0-9.:-]*$`)
 
 // version returns the objects of a file or of the cluster.
-func (d *diffCommand) version(name string) ([]*ownerview.Object, error) {
-	var all []*ownerview.Object
+func (d *diffCommand) version(name string) ([]*view.Object, error) {
+	var all []*view.Object
 	var unreadable error
 	_, notThere := os.Stat(name)
 	live := name != "-" && notThere != nil && typeAndName.MatchString(name)
 	add := func(content map[string]any) {
-		o := ownerview.New(content)
+		o := view.New(content)
 		if o.Live = live; !tell(d.ErrOut, o) { // a part of an object would look like a difference
 			unreadable = console.ErrSaid
 		}
@@ -101,8 +101,8 @@ func (d *diffCommand) version(name string) ([]*ownerview.Object, error) {
 }
 
 // liveOf returns the live versions of saved objects, without those that are gone.
-func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, error) {
-	var live []*ownerview.Object
+func (d *diffCommand) liveOf(saved []*view.Object) ([]*view.Object, error) {
+	var live []*view.Object
 	for _, o := range saved {
 		content, err := d.Counterpart(o.GVK(), o.Namespace, o.Name)
 		if err != nil {
@@ -111,7 +111,7 @@ func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, er
 		if content == nil {
 			continue
 		}
-		now := ownerview.New(content)
+		now := view.New(content)
 		if now.Live = true; !tell(d.ErrOut, now) {
 			return nil, console.ErrSaid
 		}
@@ -123,12 +123,12 @@ func (d *diffCommand) liveOf(saved []*ownerview.Object) ([]*ownerview.Object, er
 
 // compared is one object in two versions; nil if it does not exist in one.
 type compared struct {
-	before, after *ownerview.Object
+	before, after *view.Object
 }
 
 // pair returns the two versions of each object. If there is one object on each side, these are
 // a pair whatever their names.
-func pair(before, after []*ownerview.Object) []compared {
+func pair(before, after []*view.Object) []compared {
 	if len(before) == 1 && len(after) == 1 {
 		return []compared{{before[0], after[0]}}
 	}
@@ -136,7 +136,7 @@ func pair(before, after []*ownerview.Object) []compared {
 		schema.GroupKind
 		namespace, name string
 	}
-	keyOf := func(o *ownerview.Object) key { return key{o.GVK().GroupKind(), o.Namespace, o.Name} }
+	keyOf := func(o *view.Object) key { return key{o.GVK().GroupKind(), o.Namespace, o.Name} }
 	var pairs []compared
 	places := map[key]int{}
 	for _, o := range before {
@@ -154,14 +154,14 @@ func pair(before, after []*ownerview.Object) []compared {
 }
 
 func (d *diffCommand) print(pairs []compared) error {
-	list := ownerview.List[ownerview.DiffItem]{Items: []ownerview.DiffItem{}}
+	list := view.List[view.DiffItem]{Items: []view.DiffItem{}}
 	for _, c := range pairs {
 		before, after := ownersOf(c.before), ownersOf(c.after)
 		difference := fieldowners.Diff(before, after)
 		if difference.IsEmpty() && (c.before == nil) == (c.after == nil) {
 			continue
 		}
-		item := ownerview.NewDiffItem(c.before, c.after, difference)
+		item := view.NewDiffItem(c.before, c.after, difference)
 		list.Items = append(list.Items, item)
 		if d.output == "text" {
 			d.screen.Difference(d.Out, item)
@@ -177,7 +177,7 @@ func (d *diffCommand) print(pairs []compared) error {
 	return nil
 }
 
-func ownersOf(o *ownerview.Object) fieldowners.Ownership {
+func ownersOf(o *view.Object) fieldowners.Ownership {
 	if o == nil {
 		return fieldowners.Ownership{}
 	}

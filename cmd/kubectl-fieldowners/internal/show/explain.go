@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"coapply.dev/cmd/kubectl-fieldowners/explain"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
-	"coapply.dev/fieldowners/explain"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 type explainCommand struct {
@@ -75,7 +75,7 @@ func (e *explainCommand) run(cmd *cobra.Command) error {
 		explanations, err = explain.Each(answer, e.objectsOf)
 	}
 	if err != nil {
-		return errors.New(ownerview.Safe(err.Error()))
+		return errors.New(view.Safe(err.Error()))
 	}
 	return e.print(explanations)
 }
@@ -116,16 +116,16 @@ type explainItem struct {
 
 // explainConflict is one field with one of its owners. Values of Secrets are hidden.
 type explainConflict struct {
-	Path       string              `json:"path"` // empty: only the server's string is known
-	ServerPath string              `json:"serverPath"`
-	Owner      ownerview.OwnerItem `json:"owner"`
-	Ours       *any                `json:"ours,omitempty"` // only where it is known
-	Theirs     *any                `json:"theirs,omitempty"`
+	Path       string         `json:"path"` // empty: only the server's string is known
+	ServerPath string         `json:"serverPath"`
+	Owner      view.OwnerItem `json:"owner"`
+	Ours       *any           `json:"ours,omitempty"` // only where it is known
+	Theirs     *any           `json:"theirs,omitempty"`
 }
 
 func (e *explainCommand) print(explanations []explain.Explanation) error {
 	if e.output != "text" {
-		list := ownerview.List[explainItem]{Items: []explainItem{}}
+		list := view.List[explainItem]{Items: []explainItem{}}
 		for _, x := range explanations {
 			list.Items = append(list.Items, newExplainItem(x))
 		}
@@ -150,7 +150,7 @@ func newExplainItem(x explain.Explanation) explainItem {
 		Group: x.Object.Group, Kind: x.Object.Kind, Namespace: x.Object.Namespace, Name: x.Object.Name, Look: x.Look, Ways: x.Ways,
 	}
 	for _, c := range x.Conflicts {
-		conflict := explainConflict{Path: c.Path.String(), ServerPath: c.ServerPath, Owner: ownerview.Owner(c.Owner)}
+		conflict := explainConflict{Path: c.Path.String(), ServerPath: c.ServerPath, Owner: view.Owner(c.Owner)}
 		if c.OursKnown {
 			conflict.Ours = new(c.Ours)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -22,7 +22,7 @@ type getCommand struct {
 	output    string
 	noHeaders bool
 	path      string
-	filter    ownerview.Filter
+	filter    view.Filter
 }
 
 // NewGet returns the command get.
@@ -67,7 +67,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	printer := g.newPrinter()
 	read := func(object map[string]any) {
-		o := ownerview.New(object)
+		o := view.New(object)
 		o.Live = len(g.Files) == 0
 		printer.print(o)
 	}
@@ -104,9 +104,9 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) error {
 
 // tell writes what must not be missed about an object, for every output format, and reports
 // whether all of its owners are known.
-func tell(w io.Writer, o *ownerview.Object) (complete bool) {
+func tell(w io.Writer, o *view.Object) (complete bool) {
 	for _, err := range o.Unread {
-		fmt.Fprintf(w, "error: %s: %s\n", o, ownerview.Safe(err.Error()))
+		fmt.Fprintf(w, "error: %s: %s\n", o, view.Safe(err.Error()))
 	}
 	if o.Deep {
 		fmt.Fprintf(w, "warning: %s: nested deeper than %d levels: what lies below is shown as one value\n", o, fieldowners.MaxDepth)

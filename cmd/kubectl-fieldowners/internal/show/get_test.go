@@ -20,8 +20,8 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/page"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 func file(t *testing.T, content string) string {
@@ -81,11 +81,11 @@ func TestPageIsBounded(t *testing.T) {
 	many, _ := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": raw(configMaps(30, 1000, ""))})
 	for _, test := range []struct{ content, page, stderr string }{
 		{string(many), "11 objects</strong> left out", "warning: a page has 20000 lines at most, so 11 objects are left out"},
-		{configMaps(1, ownerpage.MaxLines+5, "")[0], "more lines: narrow", ""},
+		{configMaps(1, page.MaxLines+5, "")[0], "more lines: narrow", ""},
 	} {
-		page, stderr := got(t, "-f", file(t, test.content), "-o", "html")
-		page = strings.ReplaceAll(page, "objects left out.</strong>", "objects</strong> left out")
-		if lines := strings.Count(page, "<code><span>"); lines > ownerpage.MaxLines || lines < 15000 || !strings.Contains(page, test.page) || !strings.HasPrefix(stderr, test.stderr) {
+		html, stderr := got(t, "-f", file(t, test.content), "-o", "html")
+		html = strings.ReplaceAll(html, "objects left out.</strong>", "objects</strong> left out")
+		if lines := strings.Count(html, "<code><span>"); lines > page.MaxLines || lines < 15000 || !strings.Contains(html, test.page) || !strings.HasPrefix(stderr, test.stderr) {
 			t.Errorf("%d lines, stderr %q, want %q and %q", lines, stderr, test.page, test.stderr)
 		}
 	}
@@ -131,7 +131,7 @@ func (m *measured) Write(text []byte) (int, error) {
 
 // TestItemsAsAWhole prints items one by one as they were printed in one list.
 func TestItemsAsAWhole(t *testing.T) {
-	items := []ownerview.Item{}
+	items := []view.Item{}
 	for i := range 3 {
 		for _, output := range []string{"json", "yaml"} {
 			var whole, single bytes.Buffer
@@ -143,7 +143,7 @@ func TestItemsAsAWhole(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := errors.Join(w.end(), c.Structured(output, ownerview.List[ownerview.Item]{Items: items})); err != nil {
+			if err := errors.Join(w.end(), c.Structured(output, view.List[view.Item]{Items: items})); err != nil {
 				t.Fatal(err)
 			}
 			var want, got any
@@ -154,7 +154,7 @@ func TestItemsAsAWhole(t *testing.T) {
 				t.Errorf("%d items, %s (-whole +one by one):\n%s\n%s", i, output, diff, single.String())
 			}
 		}
-		items = append(items, ownerview.Item{Ref: ownerview.Ref{Name: fmt.Sprint("a<&>\u202e", i)}, Managers: []ownerview.ManagerItem{}, Errors: []string{"x\ny"}})
+		items = append(items, view.Item{Ref: view.Ref{Name: fmt.Sprint("a<&>\u202e", i)}, Managers: []view.ManagerItem{}, Errors: []string{"x\ny"}})
 	}
 }
 
@@ -184,7 +184,7 @@ func TestWideIsWhole(t *testing.T) {
 		var out bytes.Buffer
 		g := &getCommand{Reader: &objects.Reader{Console: &console.Console{}}, output: "wide"}
 		g.Out = &out
-		p := &getPrinter{getCommand: g, screen: ownerview.Screen{Width: test.width}, objects: 1}
+		p := &getPrinter{getCommand: g, screen: view.Screen{Width: test.width}, objects: 1}
 		for _, path := range test.paths {
 			p.rows = append(p.rows, row(path, `"`+strings.Repeat("long and ", 6)+`wide"`))
 		}
@@ -214,7 +214,7 @@ func TestStackedObjects(t *testing.T) {
 	var out bytes.Buffer
 	g := &getCommand{Reader: &objects.Reader{Console: &console.Console{}}, output: "wide"}
 	g.Out = &out
-	p := &getPrinter{getCommand: g, screen: ownerview.Screen{Width: 40}, objects: 2}
+	p := &getPrinter{getCommand: g, screen: view.Screen{Width: 40}, objects: 2}
 	p.rows = [][]string{
 		{"shop", "configmap/a", ".data.x", "one", "Apply", "", "v1", "3d", `"x"`},
 		{"shop", "configmap/a", ".data.x", "two", "Apply", "", "v1", "3d", `"x"`},

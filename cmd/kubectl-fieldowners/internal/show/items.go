@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 // itemWriter prints a list as Console.Structured would, one item at a time.
@@ -15,7 +15,7 @@ type itemWriter struct {
 	items  int
 }
 
-type itemList = ownerview.List[any]
+type itemList = view.List[any]
 
 // frame returns what stands around the items of a list.
 func (w *itemWriter) frame() (head, between, tail string) {

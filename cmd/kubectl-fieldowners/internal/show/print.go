@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerpage"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/page"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/schemas"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -21,7 +21,7 @@ import (
 type getPrinter struct {
 	*getCommand
 
-	screen     ownerview.Screen
+	screen     view.Screen
 	objects    int
 	shown      int
 	incomplete bool
@@ -32,7 +32,7 @@ type getPrinter struct {
 	items      itemWriter
 	failed     error      // an item could not be printed
 	rows       [][]string // of a table, with namespace and object first
-	pages      []ownerpage.Shown
+	pages      []page.Shown
 	lines      int // of the pages
 	leftOut    int // objects for which a page has no room
 }
@@ -44,7 +44,7 @@ func (g *getCommand) newPrinter() *getPrinter {
 	}
 }
 
-func (p *getPrinter) print(o *ownerview.Object) {
+func (p *getPrinter) print(o *view.Object) {
 	p.objects++
 	if !tell(p.ErrOut, o) {
 		p.incomplete = true
@@ -52,7 +52,7 @@ func (p *getPrinter) print(o *ownerview.Object) {
 	filter := p.filter
 	for _, entry := range o.Ownership.Entries() {
 		if len(p.managers) <= hinted {
-			p.managers[ownerview.Safe(entry.Name)] = true
+			p.managers[view.Safe(entry.Name)] = true
 		}
 	}
 	paths, noPath := o.Find(p.path)
@@ -69,7 +69,7 @@ func (p *getPrinter) print(o *ownerview.Object) {
 }
 
 // shows prints the object, and reports whether there was anything to show.
-func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
+func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 	switch p.output {
 	case "tree":
 		var text bytes.Buffer
@@ -83,7 +83,7 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 	case "table", "wide":
 		rows := p.screen.Rows(o, filter, p.output == "wide")
 		for _, row := range rows {
-			p.rows = append(p.rows, append([]string{ownerview.Safe(o.Namespace), o.Resource()}, row...))
+			p.rows = append(p.rows, append([]string{view.Safe(o.Namespace), o.Resource()}, row...))
 		}
 		return len(rows) > 0
 	case "name":
@@ -96,11 +96,11 @@ func (p *getPrinter) shows(o *ownerview.Object, filter ownerview.Filter) bool {
 		if !filter.IsEmpty() && len(lines)+len(missing) == 0 {
 			return false
 		}
-		if p.lines += len(lines) + len(missing); p.lines > ownerpage.MaxLines && len(p.pages) > 0 {
+		if p.lines += len(lines) + len(missing); p.lines > page.MaxLines && len(p.pages) > 0 {
 			p.leftOut++
 			return true
 		}
-		p.pages = append(p.pages, ownerpage.Shown{Object: o, Filter: filter})
+		p.pages = append(p.pages, page.Shown{Object: o, Filter: filter})
 	default:
 		item := o.Item(filter)
 		if p.failed == nil && (filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 || item.ManagedFieldsAbsent) {
@@ -128,9 +128,9 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 		}
 		about := p.About(cmd, p.Source, reading)
 		if about.ObjectsLeftOut = p.leftOut; p.leftOut > 0 {
-			fmt.Fprintf(p.ErrOut, "warning: a page has %d lines at most, so %d objects are left out: name fewer, or narrow them by --path or --manager\n", ownerpage.MaxLines, p.leftOut)
+			fmt.Fprintf(p.ErrOut, "warning: a page has %d lines at most, so %d objects are left out: name fewer, or narrow them by --path or --manager\n", page.MaxLines, p.leftOut)
 		}
-		return ownerpage.Objects(p.Out, about, p.pages)
+		return page.Objects(p.Out, about, p.pages)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (p *getPrinter) noSuchField() error {
 func (p *getPrinter) hint() string {
 	switch {
 	case p.path != "" && !p.pathSeen:
-		return ": no object has a field " + ownerview.Safe(p.path)
+		return ": no object has a field " + view.Safe(p.path)
 	case len(p.filter.Managers) > 0 && len(p.managers) > 0:
 		names := slices.Sorted(maps.Keys(p.managers))
 		more := ""
@@ -205,7 +205,7 @@ const hinted = 10
 // table prints one table, with the objects' names if there are several, and their namespaces if
 // these differ.
 func (p *getPrinter) table() {
-	header, rows, left := append([]string{"NAMESPACE", "OBJECT"}, ownerview.Header(p.output == "wide")...), p.rows, 0
+	header, rows, left := append([]string{"NAMESPACE", "OBJECT"}, view.Header(p.output == "wide")...), p.rows, 0
 	switch {
 	case p.objects <= 1:
 		left = 2
@@ -247,6 +247,6 @@ func (p *getPrinter) stack(rows [][]string, left int) {
 			owner += "[" + row[3] + "]"
 		}
 		parts := slices.DeleteFunc([]string{owner, row[4], row[5]}, func(part string) bool { return part == "" })
-		fmt.Fprintln(p.Out, ownerview.Wrap(strings.Join(parts, ", ")+": "+row[6], indent+"  ", p.screen.Width))
+		fmt.Fprintln(p.Out, view.Wrap(strings.Join(parts, ", ")+": "+row[6], indent+"  ", p.screen.Width))
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"coapply.dev/apply/ownership"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -110,7 +110,7 @@ func (m *migrateCommand) validate(args []string) (from []ownership.From, err err
 
 func (m *migrateCommand) canonicalPaths() (texts []string, err error) {
 	for _, text := range m.paths {
-		path, err := ownerview.ParsePath(text)
+		path, err := view.ParsePath(text)
 		switch {
 		case err != nil:
 			return nil, console.UsageError(m.cmd, "--path: %w", err)
@@ -139,7 +139,7 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 	}
 	for _, none := range shown.Unmatched() {
 		none = strings.NewReplacer("use Rename", "use --operation Apply", "use Migrate", "use --operation Update").Replace(none)
-		fmt.Fprintf(m.ErrOut, "warning: %v: %s\n", object, ownerview.Safe(none))
+		fmt.Fprintf(m.ErrOut, "warning: %v: %s\n", object, view.Safe(none))
 	}
 	m.showTransfer(object, shown)
 	saved := newUndoFile(m.verb, object)
@@ -185,12 +185,12 @@ func (e *engine) showTransfer(object apply.ObjectRef, t *ownership.Transfer) {
 	if len(kept) > 0 {
 		title += fmt.Sprintf(", %d to stay", len(kept))
 	}
-	fmt.Fprintln(e.Out, e.Screen(false).Palette.Strong(ownerview.Safe(title)))
+	fmt.Fprintln(e.Out, e.Screen(false).Palette.Strong(view.Safe(title)))
 	heading := ""
 	under := func(text string) {
 		if text != heading {
 			heading = text
-			fmt.Fprintln(e.Out, "  "+ownerview.Safe(text)+":")
+			fmt.Fprintln(e.Out, "  "+view.Safe(text)+":")
 		}
 	}
 	for _, move := range moves {
@@ -219,12 +219,12 @@ const (
 
 // item prints a line below a heading; what is too long for one goes on below it.
 func (e *engine) item(head, tail string) {
-	head, tail = ownerview.Safe(head), ownerview.Safe(tail)
+	head, tail = view.Safe(head), view.Safe(tail)
 	line := strings.TrimRight(indent+head+" "+tail, " ")
 	if tail == "" || utf8.RuneCountInString(line) <= columns {
 		fmt.Fprintln(e.Out, line)
 		return
 	}
 	fmt.Fprintln(e.Out, indent+head)
-	fmt.Fprintln(e.Out, ownerview.Wrap(tail, indent+"  ", columns))
+	fmt.Fprintln(e.Out, view.Wrap(tail, indent+"  ", columns))
 }

@@ -14,7 +14,7 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -111,22 +111,22 @@ func (r *releaseCommand) give(ctx context.Context, object apply.ObjectRef, bound
 // show prints what goes and what stays, and on stderr what must not be missed.
 func (r *releaseCommand) show(looked lookedAt) {
 	if len(looked.parts) == 0 {
-		fmt.Fprintln(r.Out, ownerview.Safe(fmt.Sprintf("%v: nothing to give up: %s applied nothing here", looked.object, r.manager)))
+		fmt.Fprintln(r.Out, view.Safe(fmt.Sprintf("%v: nothing to give up: %s applied nothing here", looked.object, r.manager)))
 	}
 	for _, part := range looked.parts {
 		r.showPart(looked, part)
 		for _, path := range part.missing {
 			fmt.Fprintf(r.ErrOut, "warning: %v: %s owns %s, which the object does not have: an undo cannot bring it back\n",
-				looked.object, ownerview.Safe(r.manager), ownerview.Safe(path.String()))
+				looked.object, view.Safe(r.manager), view.Safe(path.String()))
 		}
 	}
 	if looked.isAll() {
 		fmt.Fprintf(r.ErrOut, "warning: %v: %s is the only recorded owner: at the next apply, that of an undo too, the rest counts as owned by before-first-apply\n",
-			looked.object, ownerview.Safe(r.manager))
+			looked.object, view.Safe(r.manager))
 	}
 	if updated := r.ownedByUpdate(looked); updated > 0 {
 		fmt.Fprintf(r.ErrOut, "warning: %v: release does not give up %s that %s owns by Update; to give that up too, run kubectl fieldowners migrate --from %[3]s --to %[3]s first\n",
-			looked.object, fields(updated), ownerview.Safe(r.manager))
+			looked.object, fields(updated), view.Safe(r.manager))
 	}
 }
 
@@ -157,7 +157,7 @@ func (r *releaseCommand) showPart(looked lookedAt, p part) {
 		subject += " (" + p.subresource + ")"
 	}
 	title := fmt.Sprintf("%s: %s to give up, %d to go, %d to stay", subject, fields(len(p.plan.Dropped)), len(goes), len(stays))
-	fmt.Fprintln(r.Out, r.Screen(false).Palette.Strong(ownerview.Safe(title)))
+	fmt.Fprintln(r.Out, r.Screen(false).Palette.Strong(view.Safe(title)))
 	r.section("go from the object", goes)
 	r.section("stay", stays)
 	r.section("change with them", beside)

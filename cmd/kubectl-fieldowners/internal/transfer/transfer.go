@@ -22,7 +22,7 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
 )
@@ -104,7 +104,7 @@ func (e *engine) carryOut(ctx context.Context, c change) (found bool, err error)
 	if said == "" {
 		return false, err
 	}
-	fmt.Fprintf(e.Out, "%v: %s; to undo it:\n  %s\n", c.object, said, ownerview.Safe(undo))
+	fmt.Fprintf(e.Out, "%v: %s; to undo it:\n  %s\n", c.object, said, view.Safe(undo))
 	if len(c.undo.GivenUp) > 0 && fieldowners.IsSecret(c.object.Group, c.object.Kind) {
 		fmt.Fprintln(e.ErrOut, "warning: the undo file holds values of the Secret: delete it when it is not needed any more")
 	}

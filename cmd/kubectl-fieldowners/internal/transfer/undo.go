@@ -21,7 +21,7 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -29,7 +29,7 @@ import (
 // be added, none is renamed, removed or given another meaning.
 type undoFile struct {
 	Undoes  string                 `json:"undoes"` // "migrate" or "release"
-	Object  ownerview.Ref          `json:"object"`
+	Object  view.Ref               `json:"object"`
 	Moved   []fieldowners.Handover `json:"moved,omitempty"`   // by migrate
 	Manager string                 `json:"manager,omitempty"` // of what release gave up
 	GivenUp []undoConfig           `json:"givenUp,omitempty"` // by release
@@ -44,12 +44,12 @@ type undoConfig struct {
 
 func newUndoFile(verb string, object apply.ObjectRef) undoFile {
 	version, kind := object.ToAPIVersionAndKind()
-	return undoFile{Undoes: verb, Object: ownerview.Ref{
+	return undoFile{Undoes: verb, Object: view.Ref{
 		APIVersion: version, Kind: kind, Namespace: object.Namespace, Name: object.Name, UID: string(object.UID),
 	}}
 }
 
-func refOf(o ownerview.Ref) apply.ObjectRef {
+func refOf(o view.Ref) apply.ObjectRef {
 	return apply.ObjectRef{
 		GroupVersionKind: o.GVK(),
 		NamespacedName:   types.NamespacedName{Namespace: o.Namespace, Name: o.Name},

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -33,11 +33,11 @@ type Event struct {
 	FromResourceVersion string `json:"fromResourceVersion,omitempty"`
 	ResourceVersion     string `json:"resourceVersion,omitempty"`
 
-	Path       string                `json:"path,omitempty"`
-	ServerPath string                `json:"serverPath,omitempty"`
-	From       *ownerview.OwnerItem  `json:"from,omitempty"`
-	To         *ownerview.OwnerItem  `json:"to,omitempty"`
-	Managers   []ownerview.OwnerItem `json:"managers,omitempty"`
+	Path       string           `json:"path,omitempty"`
+	ServerPath string           `json:"serverPath,omitempty"`
+	From       *view.OwnerItem  `json:"from,omitempty"`
+	To         *view.OwnerItem  `json:"to,omitempty"`
+	Managers   []view.OwnerItem `json:"managers,omitempty"`
 
 	Times int        `json:"times,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
@@ -83,19 +83,19 @@ func (e Event) at(path fieldowners.Path) Event {
 // moves returns an event for each field of a difference, in the order of paths.
 func (s change) moves(d fieldowners.Difference) []Event {
 	var events []Event
-	add := func(kind string, path fieldowners.Path, from, to *ownerview.OwnerItem) {
+	add := func(kind string, path fieldowners.Path, from, to *view.OwnerItem) {
 		e := s.event(kind).at(path)
 		e.From, e.To = from, to
 		events = append(events, e)
 	}
 	for _, m := range d.Moved {
-		add("moved", m.Path, new(ownerview.Owner(m.From)), new(ownerview.Owner(m.To)))
+		add("moved", m.Path, new(view.Owner(m.From)), new(view.Owner(m.To)))
 	}
 	for _, o := range d.Lost {
-		add("lost", o.Path, new(ownerview.Owner(o.Manager)), nil)
+		add("lost", o.Path, new(view.Owner(o.Manager)), nil)
 	}
 	for _, o := range d.Gained {
-		add("gained", o.Path, nil, new(ownerview.Owner(o.Manager)))
+		add("gained", o.Path, nil, new(view.Owner(o.Manager)))
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return a.Field.Compare(b.Field) })
 	return events
@@ -105,7 +105,7 @@ func (s change) fight(f fights.Fight) Event {
 	e := s.event("fight").at(f.Path)
 	for _, m := range []fieldowners.Manager{f.A, f.B} {
 		if m != (fieldowners.Manager{}) { // it may not be known who deleted a field
-			e.Managers = append(e.Managers, ownerview.Owner(m))
+			e.Managers = append(e.Managers, view.Owner(m))
 		}
 	}
 	e.Times, e.Since, e.Message = f.Times, new(f.Since.UTC()), f.Message()
@@ -117,9 +117,9 @@ func (s change) loop(l fights.Loop[fieldowners.Manager]) Event {
 	var texts []string
 	for _, m := range []fieldowners.Manager{l.InA, l.InB} {
 		fields := s.after.fieldsOf(m)
-		e.Managers = append(e.Managers, ownerview.Owner(m))
+		e.Managers = append(e.Managers, view.Owner(m))
 		e.Fields = append(e.Fields, fields)
-		texts = append(texts, ownerview.Owner(m).String()+" ("+ownerview.Safe(strings.Join(fields, ", "))+")")
+		texts = append(texts, view.Owner(m).String()+" ("+view.Safe(strings.Join(fields, ", "))+")")
 	}
 	e.Times = l.Times
 	e.Message = fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may answer the other",
@@ -133,7 +133,7 @@ func (w watched) fieldsOf(m fieldowners.Manager) []string {
 	const shown = 3
 	fields := []string{}
 	for _, entry := range w.ownership.Entries() {
-		if ownerview.Owner(entry.Manager) != ownerview.Owner(m) {
+		if view.Owner(entry.Manager) != view.Owner(m) {
 			continue
 		}
 		for _, path := range entry.Leaves() {
@@ -168,22 +168,22 @@ func (s change) written(writers []fieldowners.Manager) time.Time {
 }
 
 // owners returns the owners of fields for which asked is true, each manager once.
-func (w watched) owners(asked func(fieldowners.Manager, fieldowners.Path) bool) []ownerview.OwnerItem {
-	var found []ownerview.OwnerItem
+func (w watched) owners(asked func(fieldowners.Manager, fieldowners.Path) bool) []view.OwnerItem {
+	var found []view.OwnerItem
 	for _, entry := range w.ownership.Entries() {
-		item := ownerview.Owner(entry.Manager)
+		item := view.Owner(entry.Manager)
 		if !slices.Contains(found, item) && slices.ContainsFunc(entry.Leaves(), func(p fieldowners.Path) bool { return asked(entry.Manager, p) }) {
 			found = append(found, item)
 		}
 	}
-	slices.SortFunc(found, ownerview.OwnerItem.Compare)
+	slices.SortFunc(found, view.OwnerItem.Compare)
 	return found
 }
 
 // text returns the event as a line for people.
 func (e Event) text() string {
 	line := e.Time.Format(time.RFC3339) + " " + e.object
-	path := ownerview.Safe(e.Path)
+	path := view.Safe(e.Path)
 	switch e.Type {
 	case "moved":
 		line += " " + path + ": " + e.From.String() + " -> " + e.To.String()
@@ -195,9 +195,9 @@ func (e Event) text() string {
 		line += ": " + e.Type + ", owned by " + namesOf(e.Managers)
 	case "fight":
 		return fmt.Sprintf("%s FIGHT %s %s: %s, since %s",
-			e.Time.Format(time.RFC3339), e.object, path, ownerview.Safe(e.Message), e.Since.Format(time.RFC3339))
+			e.Time.Format(time.RFC3339), e.object, path, view.Safe(e.Message), e.Since.Format(time.RFC3339))
 	case "loop":
-		return fmt.Sprintf("%s LOOP %s: %s", e.Time.Format(time.RFC3339), e.object, ownerview.Safe(e.Message))
+		return fmt.Sprintf("%s LOOP %s: %s", e.Time.Format(time.RFC3339), e.object, view.Safe(e.Message))
 	default:
 		line += ": " + e.Type
 	}
@@ -207,7 +207,7 @@ func (e Event) text() string {
 	return line
 }
 
-func namesOf(owners []ownerview.OwnerItem) string {
+func namesOf(owners []view.OwnerItem) string {
 	if len(owners) == 0 {
 		return "nobody"
 	}

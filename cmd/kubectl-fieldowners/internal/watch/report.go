@@ -11,7 +11,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -117,12 +117,12 @@ func (r *reporter) asks(m fieldowners.Manager, path fieldowners.Path) bool {
 
 func (r *reporter) asksFor(e Event) bool {
 	all := e.Managers
-	for _, m := range []*ownerview.OwnerItem{e.From, e.To} {
+	for _, m := range []*view.OwnerItem{e.From, e.To} {
 		if m != nil {
 			all = append(all, *m)
 		}
 	}
-	return slices.ContainsFunc(all, func(m ownerview.OwnerItem) bool {
+	return slices.ContainsFunc(all, func(m view.OwnerItem) bool {
 		return r.asks(fieldowners.Manager{Name: m.Name}, e.Field)
 	})
 }
@@ -146,12 +146,12 @@ func (r *reporter) interrupted(t Target, from string, since time.Time, to string
 func (r *reporter) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintln(r.errOut, ownerview.Safe(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")))
+	fmt.Fprintln(r.errOut, view.Safe(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")))
 }
 
 // unread prints, once, what cannot be read of an object.
 func (r *reporter) unread(object string, err error) {
-	text := fmt.Sprintf("error: %s: %s", object, ownerview.Safe(err.Error()))
+	text := fmt.Sprintf("error: %s: %s", object, view.Safe(err.Error()))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed = true
@@ -202,7 +202,7 @@ func (r *reporter) print(events []Event) error {
 			lines.WriteByte('\n')
 			continue
 		}
-		line, err := ownerview.JSON(e)
+		line, err := view.JSON(e)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/metadata"
 
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 // Target is what one watch shows: the objects of a type, or one of them.
@@ -89,10 +89,10 @@ func (t Target) String() string {
 	if t.Namespace != "" {
 		text += " in namespace " + t.Namespace
 	}
-	return ownerview.Safe(text)
+	return view.Safe(text)
 }
 
 // object returns the name of one object of the target in sentences.
 func (t Target) object(w watched) string {
-	return ownerview.Ref{Kind: t.Kind.Kind, Namespace: w.namespace, Name: w.name}.String()
+	return view.Ref{Kind: t.Kind.Kind, Namespace: w.namespace, Name: w.name}.String()
 }

@@ -15,7 +15,7 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/ownerview"
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 type command struct {
@@ -103,7 +103,7 @@ func (w *command) validate(cmd *cobra.Command, args []string) (*reporter, error)
 	case w.timeout < 0:
 		return nil, console.UsageError(cmd, "--timeout is %v, want a time to come, or 0 for never", w.timeout)
 	}
-	path, err := ownerview.ParsePath(w.path)
+	path, err := view.ParsePath(w.path)
 	if err != nil {
 		return nil, console.UsageError(cmd, "--path: %w", err)
 	}

@@ -1,0 +1,73 @@
+package explain_test
+
+import (
+	"fmt"
+
+	"coapply.dev/cmd/kubectl-fieldowners/explain"
+)
+
+func ExampleAnswer() {
+	printed := `error: Apply failed with 2 conflicts: conflicts with "kubectl-edit" using apps/v1:
+- .metadata.annotations.example.com/team
+conflicts with "hpa" with subresource "scale" using apps/v1:
+- .spec.replicas
+Please review the fields above--they currently have other managers. Here
+are the ways you can resolve this warning:
+`
+	live := map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{
+			"name": "web", "namespace": "shop",
+			"annotations": map[string]any{"example.com/team": "ops"},
+		},
+		"spec": map[string]any{"replicas": int64(4)},
+	}
+	explanations, err := explain.Answer([]byte(printed), live, nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(explanations[0])
+	// Output:
+	// 2 conflicts on Deployment shop/web
+	//   .metadata.annotations["example.com/team"]
+	//     owner  kubectl-edit/Update, apps/v1
+	//     live   "ops"
+	//   .spec.replicas
+	//     owner  hpa/Update[scale], apps/v1
+	//     live   4
+	//
+	// Look first
+	//     kubectl fieldowners get deployment.apps/web --namespace shop
+	//
+	// 1. Force: make it yours
+	//    Your values land. The command takes every field in conflict, the policy those
+	//    that it names. kubectl-edit/Update, hpa/Update[scale]: the next write of
+	//    another value takes the field back, without a conflict.
+	//       kubectl apply --server-side --force-conflicts --field-manager MANAGER \
+	//         -f FILE
+	//       apply.OnConflict(apply.Reject).
+	//         At(`.metadata.annotations["example.com/team"]`, apply.Force).
+	//         At(".spec.replicas", apply.Force)
+	//
+	// 2. Stop wanting it: leave it out
+	//    Take the fields out of the file and apply again. The rest of the file lands;
+	//    these keep the live values and stay with their owners. If you co-owned them,
+	//    you do not any more.
+	//       kubectl apply --server-side --field-manager MANAGER -f FILE
+	//       apply.OnConflict(apply.Reject).
+	//         At(`.metadata.annotations["example.com/team"]`, apply.Relinquish).
+	//         At(".spec.replicas", apply.Relinquish)
+	//
+	// 3. Share it: take over the live value
+	//    Set the fields to the live values in the file and apply again. You own them
+	//    together, and they stay yours when the other owner lets go.
+	//    kubectl-edit/Update, hpa/Update[scale]: the next write of another value takes
+	//    the field from you, without a conflict.
+	//       kubectl apply --server-side --field-manager MANAGER -f FILE
+	//       apply.OnConflict(apply.Reject).
+	//         At(`.metadata.annotations["example.com/team"]`, apply.Share).
+	//         At(".spec.replicas", apply.Share)
+	//
+	// MANAGER is the field manager that met the conflict, kubectl if none was named,
+	// and FILE what it applied. The Go expressions are policies of coapply.dev/apply.
+}

@@ -1,0 +1,60 @@
+package page
+
+import (
+	"io"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
+)
+
+// maxRows is how many rows of a table are shown. The rest is in -o json.
+const maxRows = 500
+
+// auditData is the report as the page shows it.
+type auditData struct {
+	head
+	owneraudit.Report
+
+	Rules []rule
+}
+
+// rule has the findings of one rule. The remedy is empty if they have different ones.
+type rule struct {
+	Name, Remedy string
+	Findings     []owneraudit.Finding
+}
+
+// Audit writes a page of an audit.
+func Audit(w io.Writer, about About, report owneraudit.Report) error {
+	return auditTemplate.Execute(w, auditData{
+		head:   head{About: about, Kicker: "Who writes which fields", Title: "Audit of " + plural(report.Objects, "object")},
+		Report: report,
+		Rules:  rulesOf(report.Findings[:min(len(report.Findings), maxRows)]),
+	})
+}
+
+// Bar returns the bar of a manager's fields, those that it shares last, in proportion to the
+// manager with most fields.
+func (d auditData) Bar(row owneraudit.ManagerRow) (b bar) {
+	for _, m := range d.Managers {
+		b.total = max(b.total, m.Fields)
+	}
+	b.add(row.Fields-row.Shared, segment{Look: "k0"})
+	b.add(row.Shared, segment{Look: "k0 many"})
+	return b
+}
+
+// rulesOf groups findings, which come in the order of their rules.
+func rulesOf(findings []owneraudit.Finding) []rule {
+	var rules []rule
+	for _, f := range findings {
+		if len(rules) == 0 || rules[len(rules)-1].Name != f.Rule {
+			rules = append(rules, rule{Name: f.Rule, Remedy: f.ToDo()})
+		}
+		last := &rules[len(rules)-1]
+		if last.Remedy != f.ToDo() {
+			last.Remedy = ""
+		}
+		last.Findings = append(last.Findings, f)
+	}
+	return rules
+}

@@ -1,0 +1,107 @@
+package page
+
+import (
+	"fmt"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
+)
+
+// manager is a row of the legend.
+type manager struct {
+	badge
+	view.ManagerItem
+
+	Written, Age string // empty if the time is not recorded
+
+	Again  bool // a row above is of the same manager, in another apiVersion
+	Alone  int
+	Shared int
+	Share  bar
+}
+
+// managersOf returns the rows, with bars in proportion to the longest.
+func managersOf(known badges, about About, items []view.ManagerItem, s shares) []manager {
+	var rows []manager
+	seen := map[view.OwnerItem]bool{}
+	longest := 0
+	for _, item := range items {
+		owner := item.OwnerItem
+		longest = max(longest, s.alone[owner]+s.shared[owner])
+	}
+	for _, item := range items {
+		owner := item.OwnerItem
+		row := manager{
+			badge: known.of(owner), ManagerItem: item, Again: seen[owner],
+			Alone: s.alone[owner], Shared: s.shared[owner], Share: bar{total: longest},
+		}
+		row.Name, row.Subresource = safe(item.Name), safe(item.Subresource)
+		row.APIVersion = safe(item.APIVersion)
+		if item.Time != nil {
+			row.Written, row.Age = about.Stamp(*item.Time), about.Age(*item.Time)
+		}
+		row.Share.add(row.Alone, segment{Look: row.Look()})
+		row.Share.add(row.Shared, segment{Look: row.Look() + " many"})
+		seen[owner] = true
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// bar returns a bar with the shares of all managers.
+func (s shares) bar(managers []manager) bar {
+	b := bar{total: s.Total}
+	for _, m := range managers {
+		if m.Again {
+			continue
+		}
+		b.add(m.Alone, segment{Look: m.Look(), Letters: m.Letters, Title: fmt.Sprintf("%s: %s alone", m.Name, plural(m.Alone, "field"))})
+	}
+	b.add(s.Shared, segment{Look: "many", Title: plural(s.Shared, "shared field")})
+	b.add(s.Nobody, segment{Look: "nobody", Letters: "–", Title: plural(s.Nobody, "field") + " of nobody"})
+	return b
+}
+
+const (
+	colours = 7 // of Okabe and Ito's palette, in page.css; black and white are the text's
+	// maxHighlighted is how many managers of a page the legend can highlight: each takes a rule
+	// in the page's style.
+	maxHighlighted = 40
+)
+
+// badge marks a manager on the whole page, by unique letters, and by a colour, which may
+// repeat.
+type badge struct {
+	Letters string
+	index   int
+}
+
+// Look returns the classes of its colour, and of its shape from the second round on.
+func (b badge) Look() string {
+	look := fmt.Sprintf("k%d", b.index%colours)
+	if b.index >= colours {
+		look += " round"
+	}
+	return look
+}
+
+// Class returns the class of what the manager owns.
+func (b badge) Class() string { return fmt.Sprint(b.index) }
+
+// badges has the badges of a page's managers, in the order in which they appear.
+type badges map[view.OwnerItem]badge
+
+func (b badges) of(m view.OwnerItem) badge {
+	if _, has := b[m]; !has {
+		b[m] = badge{Letters: letters(len(b)), index: len(b)}
+	}
+	return b[m]
+}
+
+// letters returns A to Z, then AA, AB and so on.
+func letters(i int) string {
+	text := string(rune('A' + i%26))
+	if i >= 26 {
+		return letters(i/26-1) + text
+	}
+	return text
+}

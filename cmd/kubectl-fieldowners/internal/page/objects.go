@@ -1,0 +1,126 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
+	"coapply.dev/fieldowners"
+)
+
+// Shown is an object, with the filter for what is shown of it.
+type Shown struct {
+	*view.Object
+
+	Filter view.Filter
+}
+
+type objectsData struct {
+	head
+
+	Objects []section
+}
+
+// Objects writes a page of objects, with a table of contents if there are several.
+func Objects(w io.Writer, about About, objects []Shown) error {
+	data := objectsData{head: head{About: about, Kicker: "Who owns which field", Title: plural(len(objects), "object")}}
+	known := badges{}
+	for i, o := range objects {
+		data.Objects = append(data.Objects, newSection(known, about, i+1, o))
+	}
+	if len(objects) == 1 {
+		data.Title, data.Objects[0].Sole = data.Objects[0].Name, true
+	}
+	return objectsTemplate.Execute(w, data)
+}
+
+// section is one object on the page.
+type section struct {
+	ID, Name, APIVersion, UID, ResourceVersion string
+
+	Sole     bool // the only object: the page's title has its name
+	Absent   bool
+	Live     bool
+	Errors   []string // of entries that could not be read
+	Shares   shares
+	Bar      bar
+	Managers []manager
+	Lines    []line
+	More     int    // number of lines for which the page has no room
+	Column   string // the class that says where owners begin
+	Shared   []field
+	Unowned  []field
+	Missing  []field
+}
+
+// field is a field in a list below the object.
+type field struct {
+	Path   string
+	Owners []chip
+}
+
+// chip is an owner beside a field.
+type chip struct {
+	badge
+
+	Name   string
+	Exists bool // only of the existence of a map, a list or a list item
+}
+
+func newSection(known badges, about About, number int, o Shown) section {
+	all := o.Item(view.Filter{})
+	s := section{
+		ID: fmt.Sprintf("object-%d", number), Name: cut(o.String()), APIVersion: safe(all.APIVersion),
+		UID: safe(o.UID), ResourceVersion: safe(o.ResourceVersion),
+		Absent: o.Absent, Live: o.Live, Shares: sharesOf(all.Fields),
+	}
+	for _, err := range o.Unread {
+		s.Errors = append(s.Errors, text(err.Error()))
+	}
+	names := namesOf(known, o)
+	s.Managers = managersOf(known, about, all.Managers, s.Shares)
+	s.Bar = s.Shares.bar(s.Managers)
+	for _, f := range o.Item(o.Filter).Fields {
+		switch {
+		case len(f.Owners) == 0:
+			s.Unowned = append(s.Unowned, field{Path: text(f.Path)})
+		case len(f.Owners) > 1 && !f.Existence:
+			s.Shared = append(s.Shared, field{text(f.Path), names.of(f.Owners, false)})
+		}
+	}
+	lines, missing := o.Lines(o.Filter)
+	s.More = max(len(lines)-MaxLines, 0)
+	lines = lines[:len(lines)-s.More]
+	s.Lines, s.Column = linesOf(names, lines)
+	for _, f := range missing {
+		s.Missing = append(s.Missing, field{text(f.Path.String()), names.managers(slices.Concat(f.Owners, f.Whole), false)})
+	}
+	return s
+}
+
+// names are the chips of an object's managers.
+type names map[view.OwnerItem]chip
+
+func namesOf(known badges, o Shown) names {
+	n := names{}
+	for _, entry := range o.Ownership.Entries() {
+		m := view.Owner(entry.Manager)
+		n[m] = chip{badge: known.of(m), Name: cut(o.Label(entry.Manager))}
+	}
+	return n
+}
+
+func (n names) of(owners []view.OwnerItem, exists bool) []chip {
+	var chips []chip
+	for _, m := range owners {
+		c := n[m]
+		c.Exists = exists
+		chips = append(chips, c)
+	}
+	return chips
+}
+
+func (n names) managers(managers []fieldowners.Manager, exists bool) []chip {
+	return n.of(view.OwnersOf(managers), exists)
+}

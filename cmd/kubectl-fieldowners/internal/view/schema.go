@@ -1,0 +1,143 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/command"
+)
+
+// List is what -o json and -o yaml print. It is stable, as its items are: fields may be added,
+// none is renamed, removed or given another meaning.
+type List[T any] struct {
+	Items []T `json:"items"`
+}
+
+// Ref names an object.
+type Ref struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+}
+
+// RefOf returns the name of an unstructured object.
+func RefOf(content map[string]any) Ref {
+	o := unstructured.Unstructured{Object: content}
+	return Ref{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName(), string(o.GetUID())}
+}
+
+// GVK returns the kind with its group and version.
+func (r Ref) GVK() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
+}
+
+// Resource returns the object as -o name does: deployment.apps/web.
+func (r Ref) Resource() string {
+	kind := strings.ToLower(r.Kind)
+	if group := r.GVK().Group; group != "" {
+		kind += "." + group
+	}
+	return Safe(kind + "/" + r.Name)
+}
+
+// Target returns the object as kubectl's arguments.
+func (r Ref) Target() string {
+	return command.Subject{Group: r.GVK().Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}.Target()
+}
+
+// String returns kind, namespace and name, unable to steer a terminal.
+func (r Ref) String() string {
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + r.Name
+	}
+	return Safe(r.Kind + " " + name)
+}
+
+// Item is one object.
+type Item struct {
+	Ref
+
+	Managers []ManagerItem `json:"managers"`
+	Fields   []FieldItem   `json:"fields"`
+	// ManagedFieldsAbsent reports whether there are no managed fields, so that owners are not
+	// known.
+	ManagedFieldsAbsent bool `json:"managedFieldsAbsent,omitempty"`
+	// Errors are about entries that could not be read; the fields are then incomplete.
+	Errors []string `json:"errors,omitempty"`
+}
+
+// ManagerItem is one manager of an object.
+type ManagerItem struct {
+	OwnerItem
+
+	APIVersion string     `json:"apiVersion"`
+	Time       *time.Time `json:"time"`   // null: not recorded
+	Fields     int        `json:"fields"` // those without fields of its own below them
+}
+
+// FieldItem is one field that somebody owns, or a value that nobody owns.
+type FieldItem struct {
+	Path       string      `json:"path"`
+	ServerPath string      `json:"serverPath"`
+	Owners     []OwnerItem `json:"owners"` // empty: nobody
+	// Existence reports whether the owners own only the existence of the map, the list or the
+	// list item, and fields below it.
+	Existence bool `json:"existence,omitempty"`
+}
+
+// OwnerItem is one owner of a field.
+type OwnerItem struct {
+	Name        string                            `json:"name"`
+	Operation   metav1.ManagedFieldsOperationType `json:"operation"`
+	Subresource string                            `json:"subresource"`
+}
+
+// String returns the manager as fieldowners.Manager does, in a form that cannot control a
+// terminal.
+func (o OwnerItem) String() string {
+	return Safe(fieldowners.Manager{Name: o.Name, Operation: o.Operation, Subresource: o.Subresource}.String())
+}
+
+// Compare orders owners by name, then by operation and subresource.
+func (o OwnerItem) Compare(other OwnerItem) int {
+	return cmp.Or(cmp.Compare(o.Name, other.Name), cmp.Compare(o.Operation, other.Operation), cmp.Compare(o.Subresource, other.Subresource))
+}
+
+// Item returns the object for programs, narrowed by the filter.
+func (o *Object) Item(filter Filter) Item {
+	item := Item{
+		Ref: o.Ref, ManagedFieldsAbsent: o.Absent, Managers: []ManagerItem{}, Fields: []FieldItem{},
+	}
+	for _, err := range o.Unread {
+		item.Errors = append(item.Errors, err.Error())
+	}
+	for _, entry := range o.Ownership.Entries() {
+		m := ManagerItem{OwnerItem: Owner(entry.Manager), APIVersion: entry.APIVersion, Fields: len(entry.Leaves())}
+		if !entry.Time.IsZero() {
+			m.Time = new(entry.Time.UTC())
+		}
+		item.Managers = append(item.Managers, m)
+	}
+	if o.Absent { // the owners are not known
+		return item
+	}
+	for _, field := range held(filter.Fields(o)) {
+		item.Fields = append(item.Fields, fieldItem(field))
+	}
+	return item
+}
+
+func fieldItem(field fieldowners.Field) FieldItem {
+	owners := OwnersOf(slices.Concat(field.Owners, field.Whole))
+	return FieldItem{field.Path.String(), field.Path.ServerString(), owners, isExistence(field)}
+}

@@ -1,0 +1,171 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"coapply.dev/fieldowners"
+)
+
+// gap is the distance between columns, as in kubectl's tables.
+const gap = 3
+
+// Align pads the cells of a table, and returns a line for each row. No cell has a tab.
+func Align(rows [][]string) []string {
+	var text strings.Builder
+	columns := tabwriter.NewWriter(&text, 0, 0, gap, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(columns, strings.Join(row, "\t"))
+	}
+	_ = columns.Flush() // to memory
+	lines := strings.Split(text.String(), "\n")[:len(rows)]
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return lines
+}
+
+// Header returns the names of the columns of Rows.
+func Header(wide bool) []string {
+	header := []string{"FIELD", "MANAGER", "OPERATION", "SUBRESOURCE"}
+	if wide {
+		header = append(header, "APIVERSION", "AGE", "VALUE")
+	}
+	return header
+}
+
+// Rows returns a row for each field that the filter selects and each of its owners.
+func (s Screen) Rows(o *Object, filter Filter, wide bool) [][]string {
+	if o.Absent { // the owners are not known
+		return nil
+	}
+	var rows [][]string
+	for _, field := range held(filter.Fields(o)) {
+		owners := slices.Concat(field.Owners, field.Whole)
+		if len(owners) == 0 {
+			owners = []fieldowners.Manager{{Name: "<nobody>"}}
+		}
+		for _, m := range owners {
+			row := []string{Safe(field.Path.String()), Safe(m.Name), Safe(string(m.Operation)), Safe(m.Subresource)}
+			if wide {
+				age := ""
+				if m.Operation != "" {
+					age = Age(m.Time, s.Now)
+				}
+				row = append(row, Safe(m.APIVersion), age, valueText(field))
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// Table writes rows below a header, within the screen: if it is too narrow, the widest columns
+// are shortened.
+func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
+	all := s.narrowed(append([][]string{header}, rows...))
+	for i, text := range Align(all) {
+		switch {
+		case i > 0:
+			fmt.Fprintln(w, text)
+		case !s.NoHeaders:
+			fmt.Fprintln(w, s.Palette.Strong(text))
+		}
+	}
+}
+
+// Wide writes a table without cutting cells, as kubectl does. If the screen is too narrow, the
+// last column is cut if cutLast is true; otherwise stacked writes the rows instead, without
+// columns.
+func (s Screen) Wide(w io.Writer, header []string, rows [][]string, cutLast bool, stacked func()) {
+	all := append([][]string{header}, rows...)
+	widths, total := measure(all)
+	if s.Width == 0 || total <= s.Width {
+		s.Table(w, header, rows)
+		return
+	}
+	last := len(widths) - 1
+	room := widths[last] - (total - s.Width)
+	if !cutLast || room < narrowest {
+		stacked()
+		return
+	}
+	for _, row := range all {
+		row[last] = CutOff(row[last], room)
+	}
+	s.Table(w, header, rows)
+}
+
+// held returns the fields without those that repeat others: parents without owners of their
+// own, and fields that belong to the owners of a listed field above.
+func held(fields []fieldowners.Field) []fieldowners.Field {
+	var kept, above []fieldowners.Field
+	for _, f := range fields {
+		for len(above) > 0 && !f.Path.HasPrefix(above[len(above)-1].Path) {
+			above = above[:len(above)-1]
+		}
+		repeats := len(f.Owners) == 0 && (len(f.Whole) == 0 || len(above) > 0)
+		if f.Server || repeats && !f.IsUnowned() {
+			continue
+		}
+		kept, above = append(kept, f), append(above, f)
+	}
+	return kept
+}
+
+// narrowest is the least width to which a column of text is shortened.
+const narrowest = 16
+
+// narrowed returns rows with shortened cells in the widest columns, so that the table fits the
+// screen.
+func (s Screen) narrowed(rows [][]string) [][]string {
+	widths, total := measure(rows)
+	if s.Width == 0 || total <= s.Width {
+		return rows
+	}
+	for ; total > s.Width; total-- {
+		widest := slices.Index(widths, slices.Max(widths))
+		if widths[widest] <= narrowest {
+			break
+		}
+		widths[widest]--
+	}
+	narrowed := make([][]string, len(rows))
+	for i, row := range rows {
+		for at, cell := range row {
+			narrowed[i] = append(narrowed[i], Shorten(cell, widths[at]))
+		}
+	}
+	return narrowed
+}
+
+// measure returns the widths of a table's columns and of the whole.
+func measure(rows [][]string) (widths []int, total int) {
+	widths = make([]int, len(rows[0]))
+	total = gap * (len(widths) - 1)
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+		total += widths[i]
+	}
+	return widths, total
+}
+
+// valueText returns a field's value on one short line.
+func valueText(field fieldowners.Field) string {
+	if !field.Exists {
+		return "<not in the object as read>"
+	}
+	switch v := field.Value.(type) {
+	case map[string]any:
+		return fmt.Sprintf("{%d}", len(v))
+	case []any:
+		return fmt.Sprintf("[%d]", len(v))
+	}
+	return CutOff(fieldowners.FormatValue(field.Value), 60)
+}

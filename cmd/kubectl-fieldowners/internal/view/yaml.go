@@ -1,0 +1,181 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"coapply.dev/fieldowners"
+)
+
+// yamlWriter writes fields as YAML in which a comment may stand behind every line that
+// shows a field.
+type yamlWriter struct {
+	lines   []Line
+	missing []fieldowners.Field // owned, and not in the object
+}
+
+// write adds a field and what is below it. lead comes before its first line, and the others are
+// indented.
+func (w *yamlWriter) write(field *shown, lead string, indent int) {
+	steps, below := field.Path.Elements(), w.content(field)
+	name := steps[len(steps)-1].Field
+	if name != nil {
+		lead = w.key(*name, lead, indent)
+	} else {
+		lead += "-"
+	}
+	switch first := len(w.lines); {
+	case len(below) == 0:
+		w.leaf(field, lead+" ", indent)
+	case name == nil:
+		w.all(below, lead+" ", indent+2)
+		if w.lines[first].item == nil {
+			w.lines[first].item = field
+		}
+	default:
+		w.lines = append(w.lines, Line{Text: lead, lead: len(lead), field: field})
+		if _, isList := field.Value.([]any); !isList {
+			indent += 2
+		}
+		w.all(below, strings.Repeat(" ", indent), indent)
+	}
+}
+
+func (w *yamlWriter) all(fields []*shown, lead string, indent int) {
+	for _, field := range fields {
+		w.write(field, lead, indent)
+		lead = strings.Repeat(" ", indent)
+	}
+}
+
+// content returns what to write below a field: all that the object has there if the filter
+// selected the field alone. It adds fields that the object does not have to missing.
+func (w *yamlWriter) content(field *shown) (below []*shown) {
+	for i := range field.below {
+		switch child := &field.below[i]; {
+		case child.hasLine():
+			below = append(below, child)
+		case child.Exists:
+			w.content(child)
+		default:
+			w.lose(child.Field)
+		}
+	}
+	if len(below) > 0 || !field.hasLine() {
+		return below
+	}
+	for _, child := range field.Fields {
+		if child.Exists {
+			below = append(below, &shown{Field: child})
+		}
+	}
+	return below
+}
+
+// hasLine reports whether the object has a field that the filter selected.
+func (s *shown) hasLine() bool {
+	return s.Exists && (s.matches || len(s.below) == 0 || slices.ContainsFunc(s.below, func(b shown) bool { return b.hasLine() }))
+}
+
+func (w *yamlWriter) lose(field fieldowners.Field) {
+	for lost := range field.All() {
+		if len(lost.Owners) > 0 {
+			w.missing = append(w.missing, lost)
+		}
+	}
+}
+
+// maxKey is the length up to which a key is on one line with its value: YAML parsers accept
+// 1024 characters.
+const maxKey = 1000
+
+// key returns the text before a value. A key that is too long gets a line of its own.
+func (w *yamlWriter) key(name, lead string, indent int) string {
+	key := onOneLine(name)
+	if len(key) > maxKey {
+		w.lines = append(w.lines, Line{Text: lead + "? " + key, block: true})
+		lead, key = strings.Repeat(" ", indent), ""
+	}
+	return lead + key + ":"
+}
+
+// leaf adds a value without fields of its own. Content below MaxDepth is on one line.
+func (w *yamlWriter) leaf(field *shown, lead string, indent int) {
+	text := scalar(field.Value)
+	first, rest, several := strings.Cut(text, "\n")
+	l := Line{Text: lead + first, lead: len(lead), field: field, block: several}
+	if value, is := field.Value.(string); is && !several {
+		l.value = &value
+	}
+	w.lines = append(w.lines, l)
+	if !several {
+		return
+	}
+	for text := range strings.SplitSeq(rest, "\n") {
+		if text != "" {
+			text = strings.Repeat(" ", indent) + text
+		}
+		w.lines = append(w.lines, Line{Text: text, lead: indent + 2, block: true})
+	}
+}
+
+// scalar returns a value as YAML: on one line, or as a block whose lines are indented by two
+// columns. The quoting is the library's, except for characters that it leaves unescaped, and
+// for blocks that begin with a tab, which parsers refuse.
+func scalar(v any) string {
+	text, is := v.(string)
+	if !is || !utf8.ValidString(text) || strings.HasPrefix(strings.TrimLeft(text, "\n "), "\t") {
+		return inJSON(v)
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode([]any{v}); err != nil || bytes.ContainsFunc(out.Bytes(), hides) {
+		return inJSON(v)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(out.String(), "- "), "\n")
+}
+
+func onOneLine(text string) string {
+	if encoded := scalar(text); !strings.Contains(encoded, "\n") {
+		return encoded
+	}
+	return inJSON(text)
+}
+
+// inJSON returns a value as JSON, which is YAML as well.
+func inJSON(v any) string {
+	encoded, err := json.Marshal(v)
+	if err != nil { // it was read from JSON or YAML
+		return "# " + Safe(err.Error())
+	}
+	return escaped(string(encoded), escapeOfYAML)
+}
+
+// fit returns the line for a screen, still as YAML: of what is too wide, a text is cut.
+func (l Line) fit(width int) string {
+	switch {
+	case width == 0 || utf8.RuneCountInString(l.Text) <= width:
+	case l.block && l.field == nil && l.lead > 0:
+		return CutOff(l.Text, max(width, l.lead+1))
+	case l.value != nil:
+		return l.Text[:l.lead] + shortened(*l.value, width-utf8.RuneCountInString(l.Text[:l.lead]))
+	}
+	return l.Text
+}
+
+// shortened returns the beginning of a text, encoded within this many columns.
+func shortened(text string, columns int) string {
+	runes := []rune(text)
+	for n := min(len(runes), columns); n > 0; n-- {
+		if cut := onOneLine(string(runes[:n]) + "…"); utf8.RuneCountInString(cut) <= columns {
+			return cut
+		}
+	}
+	return "…"
+}
