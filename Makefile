@@ -109,7 +109,7 @@ versions: go ## Run the same tests on each version of Kubernetes and compare (bu
 	go run ./test/versions -kubernetes '$(K8S)' -only '$(ONLY)' -log bin/versions.log
 
 fuzz: FOR = 1m
-fuzz: go ## Run each fuzz target for FOR=1m: parsers, Predict, narrow writes
+fuzz: go ## Run each fuzz target for FOR=1m: parsers, narrow writes
 	@grep -rl '^func Fuzz' --include='*_test.go' . | while IFS= read -r file; do \
 		sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' "$$file" | while IFS= read -r target; do \
 		echo "$$target of $${file%/*}"; \

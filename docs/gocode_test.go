@@ -52,7 +52,6 @@ var imported = map[string]string{
 	"explain":         "coapply.dev/cmd/kubectl-fieldowners/explain",
 	"fieldowners":     "coapply.dev/fieldowners",
 	"lint":            "coapply.dev/cmd/kubectl-fieldowners/lint",
-	"predict":         "coapply.dev/fieldowners/predict",
 	"fmt":             "fmt",
 	"history":         "coapply.dev/compare/history",
 	"json":            "encoding/json",

@@ -5,10 +5,8 @@
 // (KEP-555, Server-Side Apply); malformed input is an error that says where, never a partial
 // result.
 //
-// Questions about ownership have packages of their own, each usable alone: predict (what would
-// an apply meet?), explain (what does a conflict mean?), lint (what is likely to cause
-// trouble?), contract (who may own what?), and command (the commands that a person runs). They import this package, and it
-// imports none of them.
+// Package contract says who may own what, and package command writes the commands that a person
+// runs. They import this package.
 //
 // # Contract
 //

@@ -22,7 +22,7 @@ const (
 var flagGroups = map[string][]string{
 	groupObjects: {"filename", "selector", "field-selector", "all-namespaces", "namespace"},
 	groupFields:  {"path", "manager", "operation", "shared", "unowned"},
-	groupOutput:  {"output", "no-headers", "color", "sarif", "help"},
+	groupOutput:  {"output", "no-headers", "color", "help"},
 }
 
 // describeFlags makes --help of a command and of those below it list our own flags by group,

@@ -5,9 +5,7 @@
 //	kubectl fieldowners audit -A
 //	kubectl fieldowners check -f web.yaml --field-manager ci
 //
-// Every command reads files as well as a cluster. Exit codes are those of kubectl diff: 0 if
-// nothing was found, 1 if something was, 2 for an error; and 3 if check found nothing but is
-// not certain.
+// Exit codes are those of kubectl diff: 0 if nothing was found, 1 if something was, 2 for an error.
 package main
 
 import (

@@ -30,8 +30,7 @@ Names of field managers are not authenticated: any user who may change an object
 do so under any name, and may rewrite managedFields. Read them as a label, not as
 evidence.
 
-Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error; and 3
-where check is not certain.`
+Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 	root.Example = `  kubectl fieldowners deployment/web                           # the object with its owners
   kubectl fieldowners deployment/web --path .spec.replicas     # who owns this field?
   kubectl fieldowners audit -A                                 # who writes to this cluster?

@@ -11,9 +11,6 @@
 //  5. Findings are in the order of rules, then managers. For malformed entries the error is
 //     that of fieldowners.Parse.
 //
-// RuleFight and RuleLoop need a watch: kubectl fieldowners watch finds them, and Check does not. They are
-// here so that reports have one list of rules.
-//
 // Valid:
 //
 //	findings, err := lint.Check(deployment.GetManagedFields(), lint.Facts{})

@@ -44,11 +44,6 @@ const (
 	RuleManyManagers Rule = "many-managers"
 	// RuleLargeManagedFields: more than half of the object is managed fields.
 	RuleLargeManagedFields Rule = "large-managed-fields"
-	// RuleFight: two managers take a field from each other, or set and delete it in turn. Check
-	// finds neither this nor RuleLoop: that takes a watch (kubectl fieldowners watch).
-	RuleFight Rule = "fight"
-	// RuleLoop: two managers write in turn, and take nothing from each other.
-	RuleLoop Rule = "loop"
 )
 
 // Finding is one thing about an object's managed fields that will surprise somebody.

@@ -1,18 +1,14 @@
 package plugin
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"coapply.dev/test/kit"
 )
@@ -47,47 +43,37 @@ spec:
   - {port: 443, name: tls, targetPort: 8443}
 `
 
-// TestCheck: a prediction, and what the API server says, by the real kubectl. The
-// intent leaves out the protocol of its ports, which is part of their key.
+// TestCheck checks a file with a conflict, a shared and a changed field. The intent leaves out the
+// protocol of its ports, which is part of their key.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
 	service := strings.ReplaceAll(checkedService, "NAMESPACE", namespace)
 	appliedFile(t, "first", service)
-	wanted := writtenFile(t, "wanted.yaml", strings.Replace(strings.Replace(service, "8443", "9443", 1), "team: a", "team: b", 1))
+	wanted := writtenFile(t, "wanted.yaml", strings.Replace(strings.Replace(service, "8443", "9443", 1), "team: a", "team: b, new: c", 1))
 
-	for _, asked := range [][]string{nil, {"--dry-run=server"}} {
-		stdout, stderr, code := plugin(t, append([]string{"check", "-f", wanted, "--field-manager", "second", "-o", "json"}, asked...)...)
-		var list struct {
-			Items []struct {
-				Conflicts []struct {
-					Path   string
-					Line   int
-					Owner  struct{ Name string }
-					Theirs any
-				}
-				Unsure []struct{ Sharing bool }
-			}
-		}
-		if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != 1 || len(list.Items) != 1 {
-			t.Fatalf("%v: exit code %d, %v\n%s%s", asked, code, err, stdout, stderr)
-		}
-		var got []string
-		for _, c := range list.Items[0].Conflicts {
-			if c.Owner.Name != "first" || c.Line < 4 {
-				t.Errorf("%v: %+v", asked, c)
-			}
-			got = append(got, c.Path)
-		}
-		want := `.metadata.labels.team .spec.ports[port=443,protocol="TCP"].targetPort`
-		if strings.Join(got, " ") != want || slices.ContainsFunc(list.Items[0].Unsure, func(u struct{ Sharing bool }) bool { return !u.Sharing }) {
-			t.Errorf("%v: conflicts %v, want %s; unsure %v", asked, got, want, list.Items[0].Unsure)
-		}
-		// The owner itself meets no conflict.
-		stdout, stderr, code = plugin(t, append([]string{"check", "-f", wanted, "--field-manager", "first"}, asked...)...)
-		if code != 0 || !strings.Contains(stdout, "no conflict") || stderr != "" {
-			t.Errorf("%v: exit code %d\n%s%s", asked, code, stdout, stderr)
-		}
+	stdout, stderr, code := plugin(t, "check", "-f", wanted, "--field-manager", "second")
+	want := `Service NAMESPACE/web: 2 conflicts
+  FILE:4: .metadata.labels.team
+      second wants "b", first/Apply has "a"
+  FILE:9: .spec.ports[port=443,protocol="TCP"].targetPort
+      second wants 9443, first/Apply has 8443
+  becomes shared:
+    .spec.ports[port=80,protocol="TCP"].name with first/Apply
+    .spec.ports[port=80,protocol="TCP"].port with first/Apply
+    .spec.ports[port=443,protocol="TCP"].name with first/Apply
+    .spec.ports[port=443,protocol="TCP"].port with first/Apply
+    .spec.selector with first/Apply
+  changes:
+    .metadata.labels.new: nothing -> "c"
+`
+	if got := strings.NewReplacer(namespace, "NAMESPACE", wanted, "FILE").Replace(stdout); code != 1 || got != want || stderr != "" {
+		t.Errorf("exit code %d\n%s\n%s", code, cmp.Diff(want, got), stderr)
+	}
+	// The owner itself meets no conflict.
+	stdout, stderr, code = plugin(t, "check", "-f", wanted, "--field-manager", "first", "-o", "json")
+	if code != 0 || !strings.Contains(stdout, `"conflicts": []`) || !strings.Contains(stdout, `"after": 9443`) || stderr != "" {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 
 	var live corev1.Service
@@ -104,63 +90,14 @@ func TestCheckIsRefused(t *testing.T) {
 	for _, test := range []struct{ reason, content, wants string }{
 		{"a kind that the server does not know", `{apiVersion: example.com/v1, kind: Nonsense, metadata: {name: a}}`, "the API server has no kind Nonsense in example.com/v1"},
 		{"a field that the kind does not have", `{apiVersion: v1, kind: ConfigMap, metadata: {name: check-refused}, dota: {a: b}}`, "dota"},
+		{"a kind that is misspelt", `{apiVersion: apps/v1, kind: Deploymnt, metadata: {name: web}}`, "did you mean Deployment in apps/v1?"},
+		{"no name", `{apiVersion: v1, kind: ConfigMap, data: {a: b}}`, "metadata.name is missing"},
+		{"a value of a Secret", `{apiVersion: v1, kind: Secret, metadata: {name: check-refused}, stringData: {password: 12345678}}`, "the server's message is hidden"},
 		{"a namespace that does not exist", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}, data: {a: b}}`, "nowhere"},
 	} {
-		stdout, stderr, code := plugin(t, "check", "--dry-run=server", "-f", writtenFile(t, "wrong.yaml", test.content), "--field-manager", "ci")
-		if code != 2 || !strings.HasPrefix(stderr, "error: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, test.wants) {
+		stdout, stderr, code := plugin(t, "check", "-f", writtenFile(t, "wrong.yaml", test.content), "--field-manager", "ci")
+		if code != 2 || !strings.HasPrefix(stderr, "error: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, test.wants) || strings.Contains(stdout+stderr, "12345678") {
 			t.Errorf("%s: exit code %d\n%s%s", test.reason, code, stdout, stderr)
-		}
-	}
-}
-
-// TestCheckLooksFieldsUp holds what is looked up in the API server's schemas against
-// what the server itself says of the same file.
-func TestCheckLooksFieldsUp(t *testing.T) {
-	t.Parallel()
-	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
-	deployment := func(spec string) string {
-		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: looked-up, namespace: " + namespace + "}\nspec:\n  selector: {matchLabels: {a: b}}\n" +
-			"  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i, resources: {limits: {cpu: 1, memory: 1Gi}}, ports: [{containerPort: 80}]}]}}\n" + spec
-	}
-	group := strings.TrimPrefix(namespace, "test-") + ".example.com"
-	custom := func(spec string) string {
-		return "{apiVersion: " + group + "/v1, kind: Widget, metadata: {name: looked-up, namespace: " + namespace + "}, spec: " + spec + "}"
-	}
-	crd := kit.Widgets(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Widget"})
-	crd.Spec.Versions[0].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"size": {Type: "integer"}, "any": {Type: "object", XPreserveUnknownFields: new(true)},
-		}},
-	}}
-	if _, err := kit.InstallCRDs(kit.Server(t), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
-		t.Fatal(err)
-	}
-	known := writtenFile(t, "known.yaml", custom("{size: 1}"))
-	kit.WaitFor(t, "the schema of the custom resource", func() string {
-		stdout, stderr, code := plugin(t, "check", "-f", known, "--field-manager", "ci")
-		if code == 0 {
-			return ""
-		}
-		return stdout + stderr
-	})
-	for _, test := range []struct{ reason, content, wants string }{
-		{"all is there", deployment("  replicas: 3\n"), ""},
-		{"a misspelt field", deployment("  replicaz: 3\n"), "wrong.yaml:7: .spec.replicaz: there is no such field"},
-		{"two of them", deployment("  replicaz: 3\n  pausd: true\n"), ".spec.pausd: there is no such field\n  FOLDER/wrong.yaml:7: .spec.replicaz: there is no such field"},
-		{"a wrong type", deployment("  replicas: many\n"), "wrong.yaml:7: .spec.replicas: expected numeric"},
-		{"in a list", deployment("  strategy: {type: Recreate, rollingUpdat: {}}\n"), ".spec.strategy.rollingUpdat: there is no such field"},
-		{"in an associative list", strings.Replace(deployment(""), "image: i", "imagee: i", 1), `.spec.template.spec.containers[name="c"].imagee`},
-		{"the key of a map", `{apiVersion: v1, kind: ConfigMap, metadata: {name: looked-up, namespace: ` + namespace + `, labels: {x: z}}, data: {replicaz: "3"}}`, ""},
-		{"a value of a Secret", `{apiVersion: v1, kind: Secret, metadata: {name: looked-up, namespace: ` + namespace + `}, stringData: {password: 12345678}}`, ".stringData.password: expected string"},
-		{"of a custom resource", custom("{size: 1, sise: 2}"), ".spec.sise: there is no such field"},
-		{"of a custom resource, where any field may be", custom("{size: 1, any: {sise: 2}}"), ""},
-	} {
-		file := writtenFile(t, "wrong.yaml", test.content)
-		_, said, asked := plugin(t, "check", "--dry-run=server", "-f", file, "--field-manager", "ci")
-		stdout, stderr, code := plugin(t, "check", "-f", file, "--field-manager", "ci")
-		stdout = strings.ReplaceAll(stdout, filepath.Dir(file), "FOLDER")
-		if code != asked || (code == 2) != (test.wants != "") || !strings.Contains(stdout, test.wants) || strings.Contains(stdout+stderr, "12345678") {
-			t.Errorf("%s: exit code %d, by the server %d, want %q\n%s%s%s", test.reason, code, asked, test.wants, stdout, stderr, said)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -122,54 +121,4 @@ func TestWatchIsQuietOfOneWriter(t *testing.T) {
 			t.Errorf("told of one that writes often: %+v", e)
 		}
 	}
-}
-
-// TestAuditFor audits while managers alternate, and while nobody does.
-func TestAuditFor(t *testing.T) {
-	type report struct {
-		Complete bool
-		Findings []struct {
-			Rule, Remedy string
-			Objects      int
-			Manager      struct{ Name string }
-			Examples     []struct{ Name, Message string }
-		}
-	}
-	run := func(t *testing.T, namespace string, seconds int) (r report, code int) {
-		stdout, stderr, code := kit.OutputOf(t, kit.KubectlCommand(t, kit.Server(t), "fieldowners", "audit", "configmaps,secrets", "-n", namespace,
-			"--for", fmt.Sprint(seconds, "s"), "-o", "json"))
-		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
-			t.Errorf("exit code %d, stderr %q: %v", code, stderr, err)
-		}
-		return r, code
-	}
-	for _, test := range turnCases {
-		t.Run(test.reason, func(t *testing.T) {
-			t.Parallel()
-			namespace := turnsObject(t)
-			ended := make(chan struct{})
-			var got report
-			var code int
-			go func() { defer close(ended); got, code = run(t, namespace, 20) }()
-			waitTurns(t, namespace, test.a, test.b, 0, func() bool {
-				select {
-				case <-ended:
-					return true
-				default:
-					return false
-				}
-			})
-			rule, _, _ := strings.Cut(test.want, " ")
-			if code != 1 || !got.Complete || len(got.Findings) != 1 || got.Findings[0].Rule != rule ||
-				got.Findings[0].Manager.Name != "a" || got.Findings[0].Objects != 1 || got.Findings[0].Examples[0].Name != "shop" {
-				t.Errorf("exit code %d: %+v", code, got)
-			}
-		})
-	}
-	t.Run("nobody", func(t *testing.T) {
-		t.Parallel()
-		if got, code := run(t, turnsObject(t), 1); code != 0 || !got.Complete || len(got.Findings) != 0 {
-			t.Errorf("exit code %d: %+v", code, got)
-		}
-	})
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,7 +27,6 @@ type auditor struct {
 
 	output    string
 	noHeaders bool
-	lookFor   time.Duration
 	contract  string
 
 	audit *owneraudit.Audit
@@ -62,13 +60,6 @@ manager that wrote by Update and one that applies is (shared-by-update).
 -o wide has the kinds and API versions of each manager. A terminal that is too narrow
 for its columns shows a manager on a line of its own, and below it what it has.
 
-With --for it then watches the same kinds for a while, which no list can replace, and
-adds fights and loops, as kubectl fieldowners watch knows them: managers that take a
-field from each other, or set and delete it in turn, more than five times, or write in
-turn ten times each, for which 30s is enough as a rule. What is kept of objects that
-change meanwhile is bounded: 10,000 of each kind. With -o name such an object may be
-named twice.
-
 With --contract it also compares every object with what each field manager may own, as
 the file says (docs/contracts.md has its form), and finds outside-contract: a manager
 owns what the contract does not give it, or gives to another; and wide-update: by an
@@ -81,7 +72,6 @@ Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
   kubectl fieldowners audit -A                    # the whole cluster
   kubectl fieldowners audit deployments,pods -A -l team=shop -o wide
   kubectl fieldowners audit deployments -o name   # those with findings
-  kubectl fieldowners audit deployments -A --for 30s   # and who fights meanwhile
   kubectl fieldowners audit -A -o html > audit.html
   kubectl fieldowners audit -A --contract contract.yaml   # and who owns what they may not
   kubectl get all -o yaml --show-managed-fields | kubectl fieldowners audit -f -`,
@@ -89,9 +79,8 @@ Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	console.OneOf(cmd, flags, &a.output, "output", "o", "", "table", "wide", "json", "yaml", "name", "html", "sarif")
+	console.OneOf(cmd, flags, &a.output, "output", "o", "", "table", "wide", "json", "yaml", "name", "html")
 	flags.BoolVar(&a.noHeaders, "no-headers", false, "leave out the headers of tables")
-	flags.DurationVar(&a.lookFor, "for", 0, "watch for this `time` as well, such as 30s, and find managers that fight")
 	flags.StringVar(&a.contract, "contract", "", "compare the objects with the contract in this `file`, - for stdin")
 	console.Complete(cmd, "contract", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
 	a.Source.AddFlags(cmd)
@@ -111,10 +100,6 @@ func (a *auditor) validate(cmd *cobra.Command, args []string) error {
 	switch {
 	case a.contract == "-" && slices.Contains(a.Files, "-"):
 		return console.UsageError(cmd, "--contract and -f both read stdin: put one of them into a file")
-	case a.lookFor < 0:
-		return console.UsageError(cmd, "--for is %v, want a time to come, such as 30s", a.lookFor)
-	case len(a.Files) > 0 && a.lookFor > 0:
-		return console.UsageError(cmd, "--for watches a cluster, -f reads files")
 	}
 	return nil
 }

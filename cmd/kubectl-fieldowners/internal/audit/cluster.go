@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,7 +19,6 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/owneraudit"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/watch"
 	"coapply.dev/cmd/kubectl-fieldowners/lint"
 )
 
@@ -56,10 +54,7 @@ func (a *auditor) readCluster(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}
-	if a.lookFor == 0 {
-		return nil
-	}
-	return r.look(ctx, slices.DeleteFunc(kinds, func(k kind) bool { return slices.Contains(r.refused, k.String()) }))
+	return nil
 }
 
 // cluster reads the kinds of a cluster for an audit.
@@ -111,21 +106,15 @@ func (a *auditor) newCluster(args []string) (*cluster, []kind, error) {
 	return r, kinds, err
 }
 
-// target returns which objects of a kind the audit is about.
-func (r *cluster) target(kind kind) watch.Target {
-	t := watch.Target{Resource: kind.GroupVersionResource, Kind: kind.kind, Labels: r.Labels, Fields: r.Fields}
-	if kind.namespaced && !r.AllNamespaces {
-		t.Namespace = r.namespace
-	}
-	return t
-}
-
 func (r *cluster) read(ctx context.Context, kind kind) error {
 	apiVersion, name := kind.kind.ToAPIVersionAndKind()
 	before := r.audit.Objects()
-	target := r.target(kind)
+	namespace := ""
+	if kind.namespaced && !r.AllNamespaces {
+		namespace = r.namespace
+	}
 	facts := lint.Facts{Served: r.versions(name)}
-	snapshot, err := listPages(ctx, target.In(r.client), r.Selection, func(page *metav1.PartialObjectMetadataList) error {
+	snapshot, err := listPages(ctx, r.client.Resource(kind.GroupVersionResource).Namespace(namespace), r.Selection, func(page *metav1.PartialObjectMetadataList) error {
 		for _, m := range page.Items {
 			r.add(owneraudit.Object{
 				Ref:           view.Ref{APIVersion: apiVersion, Kind: name, Namespace: m.Namespace, Name: m.Name, UID: string(m.UID)},
@@ -138,7 +127,7 @@ func (r *cluster) read(ctx context.Context, kind kind) error {
 		return ctx.Err()
 	})
 	listed := owneraudit.List{
-		Resource: kind.String(), Namespace: target.Namespace, Objects: r.audit.Objects() - before, Snapshot: snapshot && err == nil,
+		Resource: kind.String(), Namespace: namespace, Objects: r.audit.Objects() - before, Snapshot: snapshot && err == nil,
 	}
 	if err != nil {
 		listed.Error = err.Error()

@@ -38,28 +38,6 @@ func (p *progress) page(objects int, remaining *int64) {
 	p.say(text)
 }
 
-// look shows each second how much longer the kinds are watched, until ended is closed.
-func (p *progress) look(lookFor time.Duration, ended <-chan struct{}) {
-	second := time.NewTicker(time.Second)
-	defer second.Stop()
-	for end := time.Now().Add(lookFor); ; {
-		p.looking(time.Until(end))
-		select {
-		case <-ended:
-			return
-		case <-second.C:
-		}
-	}
-}
-
-// looking shows how much longer the kinds are watched.
-func (p *progress) looking(left time.Duration) {
-	if p.out != nil {
-		line := fmt.Sprintf("watching %d kinds for fights: %v left", p.kinds, max(0, left.Round(time.Second)))
-		p.out.Show(view.Shorten(line, p.width-1))
-	}
-}
-
 func (p *progress) say(text string) {
 	if p.out == nil || time.Since(p.lastSaid) < saySeldom {
 		return

@@ -20,13 +20,12 @@ func TestWarningsOnLinesOfTheirOwn(t *testing.T) {
 	progress.begin("endpoints")
 	warnings.HandleWarningHeader(299, "", "v1 Endpoints is deprecated")
 	fmt.Fprintln(stderr, "error: x")
-	progress.looking(time.Second)
+	progress.lastSaid = time.Time{}
+	progress.begin("pods")
 	warnings.HandleWarningHeader(299, "", "v1 Endpoints is deprecated")
-	progress.looking(0)
 	progress.end()
 	const want = "reading endpoints (kind 1 of 2)" + console.ClearLine + "Warning: v1 Endpoints is deprecated\nerror: x\n" +
-		"watching 2 kinds for fights: 1s left" + console.ClearLine + "Warning: v1 Endpoints is deprecated\n" +
-		"watching 2 kinds for fights: 0s left" + console.ClearLine
+		"reading pods (kind 2 of 2)" + console.ClearLine + "Warning: v1 Endpoints is deprecated\n"
 	if got := terminal.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -1,4 +1,5 @@
-// Package check is the command check: it predicts what an apply of files would do.
+// Package check is the command check: it asks the API server by a dry run what an apply of files
+// would do.
 package check
 
 import (
@@ -6,105 +7,81 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/schemas"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
-	"coapply.dev/fieldowners/predict"
 )
 
 type command struct {
 	*objects.Reader
 
 	files       []string
-	live        []string
 	manager     string
 	subresource string
-	dryRun      string
 	output      string
-	sarif       bool
-	saved       []map[string]any // of --live
-	client      client.Client    // for --dry-run=server
-	schemas     schemas.Server
+	client      client.Client
 }
 
 // New returns the command check.
 func New(p *objects.Reader) *cobra.Command {
-	c := &command{Reader: p, output: "text", dryRun: "none"}
+	c := &command{Reader: p, output: "text"}
 	cmd := &cobra.Command{
 		Use:   "check -f FILE --field-manager MANAGER",
 		Short: "Tell which fields of a file would conflict, before it is applied: a gate for CI",
-		Long: `Tell what a server-side apply of a file would meet, before it is applied: which fields
-conflict, with whom and with which values; which would be shared, and which the
-manager would give up because the file lists them no longer. Nothing is written.
+		Long: `Ask the API server by a dry run what a server-side apply of a file would do: which
+fields conflict, with whom and with which values; which would be shared, changed, or
+given up because the file no longer lists them. Nothing is written. It needs the right
+to patch.
 
-It predicts from the managed fields of the live objects, and looks the fields up in the
-API server's schemas. These do not tell everything: what they leave open is said to be
-not certain, and not guessed. Required fields, names and values are not checked.
---dry-run=server asks the API server instead, with validation and admission; that needs
-the right to patch.
-
-Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server would refuse the
-file; 3 no conflict as far as can be told, but something is not certain.`,
+Exit codes: 0 no conflict; 1 conflicts; 2 an error, or the API server refuses the file.`,
 		Example: `  kubectl fieldowners check -f web.yaml --field-manager ci
-  kubectl kustomize . | kubectl fieldowners check -f - --field-manager ci --dry-run=server
-  kubectl fieldowners check -f web.yaml --field-manager ci --live saved.yaml   # no cluster
-  kubectl fieldowners check -f web.yaml --field-manager ci --sarif > check.sarif`,
+  kubectl kustomize . | kubectl fieldowners check -f - --field-manager ci
+  kubectl fieldowners check -f web.yaml --field-manager ci -o json`,
 		Args: console.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&c.files, "filename", "f", nil, "`files` to be applied, - for stdin")
 	flags.StringVar(&c.manager, "field-manager", "", "`name` under which they would be applied")
-	flags.StringSliceVar(&c.live, "live", nil, "`files` with the live objects, saved with --show-managed-fields, instead of a cluster")
 	flags.StringVar(&c.subresource, "subresource", "", "the `subresource` they would be applied to, such as status")
-	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml", "sarif")
-	flags.BoolVar(&c.sarif, "sarif", false, "the same as -o sarif: SARIF 2.1.0, for what shows findings beside the code")
-	console.OneOf(cmd, flags, &c.dryRun, "dry-run", "", `"server" asks the API server by a dry run, "none" predicts`, "none", "server")
+	console.OneOf(cmd, flags, &c.output, "output", "o", "", "text", "json", "yaml")
 	return cmd
 }
 
 func (c *command) run(cmd *cobra.Command) error {
-	if err := c.validate(cmd); err != nil {
+	err := c.validate(cmd)
+	if err == nil {
+		c.client, err = c.Connect()
+	}
+	if err != nil {
 		return err
-	}
-	if c.sarif {
-		c.output = "sarif"
-	}
-	var err error
-	if c.saved, err = c.ReadAll(c.live...); err != nil {
-		return err
-	}
-	switch {
-	case c.asksServer():
-		if c.client, err = c.Connect(); err != nil {
-			return err
-		}
-	case len(c.live) == 0:
-		c.schemas = schemas.OfServer(c.Reader)
 	}
 	items, failed, err := c.checkFiles(cmd.Context())
 	if err == nil {
-		err = c.lookForNamespaces(items)
-	}
-	if err == nil {
 		err = c.print(items)
 	}
-	if failed && (err == nil || errors.Is(err, console.ErrFound) || errors.Is(err, console.ErrUnsure)) {
+	if failed && (err == nil || errors.Is(err, console.ErrFound)) {
 		err = console.ErrSaid
 	}
 	return err
 }
 
-// asksServer reports whether the check is a dry run of the API server.
-func (c *command) asksServer() bool { return c.dryRun == "server" }
+func (c *command) validate(cmd *cobra.Command) error {
+	switch {
+	case len(c.files) == 0:
+		return console.UsageError(cmd, "which file would be applied? Name it by -f")
+	case c.manager == "":
+		return console.UsageError(cmd, "who would apply it? Name the field manager by --field-manager (kubectl apply --server-side is %q unless told otherwise)", "kubectl")
+	}
+	return console.CheckManager(cmd, "field-manager", c.manager)
+}
 
 // checkFiles checks object by object. If one cannot be checked, the reason is printed on
 // stderr, and the others are checked.
@@ -127,84 +104,45 @@ func (c *command) checkFiles(ctx context.Context) (items []result, failed bool, 
 	return items, failed, err
 }
 
-func (c *command) validate(cmd *cobra.Command) error {
-	switch {
-	case len(c.files) == 0:
-		return console.UsageError(cmd, "which file would be applied? Name it by -f")
-	case c.manager == "":
-		return console.UsageError(cmd, "who would apply it? Name the field manager by --field-manager (kubectl apply --server-side is %q unless told otherwise)", "kubectl")
-	case c.asksServer() && len(c.live) > 0:
-		return console.UsageError(cmd, "--dry-run=server asks the API server, so --live has no part in it")
-	case slices.Contains(c.files, "-") && slices.Contains(c.live, "-"):
-		return console.UsageError(cmd, "stdin can be either -f or --live")
-	case c.sarif && cmd.Flags().Changed("output") && c.output != "sarif":
-		return console.UsageError(cmd, "--sarif is -o sarif: it cannot be -o %s as well", c.output)
-	}
-	return console.CheckManager(cmd, "field-manager", c.manager)
-}
-
-// check returns what an apply of one object would do.
+// check returns what an apply of one object would do. The plan of a forced apply shows everything
+// else beside the conflicts, of which the API server says nothing when it rejects an apply.
 func (c *command) check(ctx context.Context, item objects.Item) (result, error) {
-	intent := item.Content
-	if nameOf(intent) == "" {
+	if nameOf(item.Content) == "" {
 		return result{}, errors.New("metadata.name is missing")
 	}
-	if c.asksServer() {
-		return c.checkByServer(ctx, item)
+	wanted := (&unstructured.Unstructured{Object: item.Content}).DeepCopy()
+	if err := c.completeNamespace(wanted); err != nil {
+		return result{}, err
 	}
-	live, err := c.liveOf(intent)
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(wanted.GroupVersionKind())
+	err := c.client.Get(ctx, client.ObjectKeyFromObject(wanted), live)
+	if client.IgnoreNotFound(err) != nil {
+		return result{}, err
+	}
+	if err != nil {
+		live.Object = nil
+	}
+	applier, err := apply.New(c.client, apply.Config{FieldManager: c.manager, LiveReader: c.client, Policy: apply.OnConflict(apply.Force)})
 	if err != nil {
 		return result{}, err
 	}
-	prediction, err := predict.Apply(live, intent, c.manager, c.subresource)
-	if errors.Is(err, predict.ErrNoManagedFields) {
-		return result{}, c.noManagedFields()
-	}
-	if err != nil {
+	plan, err := applier.Plan(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(wanted), Subresource: c.subresource})
+	if err = errors.Join(err, plan.Refused); err != nil {
 		return result{}, err
 	}
-	found := newResult(item, live)
-	if c.lookUp(&found, intent, live); len(found.Refused) == 0 {
-		found.predicted(prediction)
-	}
-	return found, nil
+	return newResult(item, live.Object, plan), nil
 }
 
-func (c *command) noManagedFields() error {
-	if len(c.live) == 0 {
-		return errors.New("managedFields absent: the API server has none of the live object; --dry-run=server asks it what an apply would do")
+// completeNamespace sets the namespace of an object that has none to that of the command line.
+func (c *command) completeNamespace(wanted *unstructured.Unstructured) error {
+	mapping, err := c.KindMapping(wanted.GroupVersionKind())
+	if err != nil || mapping.Scope.Name() != meta.RESTScopeNameNamespace || wanted.GetNamespace() != "" {
+		return err
 	}
-	return errors.New("managedFields absent from the live object: ask with --show-managed-fields")
-}
-
-// liveOf returns the live object, from the cluster or from --live; nil if there is none.
-func (c *command) liveOf(intent map[string]any) (map[string]any, error) {
-	wanted := unstructured.Unstructured{Object: intent}
-	if len(c.live) == 0 {
-		return c.Counterpart(wanted.GroupVersionKind(), wanted.GetNamespace(), wanted.GetName())
-	}
-	namespace, enforced, err := c.Namespace()
-	if err != nil {
-		return nil, err
-	}
-	if wanted.GetNamespace() == "" && enforced {
-		wanted = *wanted.DeepCopy()
-		wanted.SetNamespace(namespace)
-	}
-	var found []map[string]any
-	for _, object := range c.saved {
-		if objects.Same(wanted.Object, object) {
-			found = append(found, object)
-		}
-	}
-	switch len(found) {
-	case 0:
-		fmt.Fprintf(c.ErrOut, "warning: %s --live has no such object, so it would be created\n", strings.TrimSuffix(nameOf(intent), " "))
-		return nil, nil
-	case 1:
-		return found[0], nil
-	}
-	return nil, fmt.Errorf("--live has %d of that kind and name: tell which by -n", len(found))
+	namespace, _, err := c.Namespace()
+	wanted.SetNamespace(namespace)
+	return err
 }
 
 // nameOf returns kind and name, for the beginning of a message; "" without a name.

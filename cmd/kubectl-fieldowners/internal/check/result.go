@@ -6,18 +6,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/fieldowners"
-	"coapply.dev/fieldowners/predict"
 )
 
 // list is what check -o json and -o yaml print. It is stable: fields may be
 // added, none is renamed, removed or given another meaning.
 type list struct {
 	FieldManager string   `json:"fieldManager"`
-	Server       bool     `json:"server"` // asked by a dry run, not predicted
 	Items        []result `json:"items"`
 }
 
@@ -34,24 +33,12 @@ type result struct {
 	Shared     []shared   `json:"shared"`
 	Dropped    []dropped  `json:"dropped"`
 	Changes    []change   `json:"changes"` // of fields that nobody else owns
-	Unsure     []doubt    `json:"unsure"`
-
-	// Refused lists fields that the kind does not have, or that have a wrong type: the API
-	// server would refuse the whole object, and the rest of the result is empty.
-	Refused []refusal `json:"refused,omitempty"`
 
 	// Takeover is what kubectl apply would do beside the apply.
 	Takeover *takeover `json:"kubectlTakesOver,omitempty"`
 
 	// crowd is lint's message about an object with many managers.
 	crowd string
-	lines fieldLines
-}
-
-type refusal struct {
-	Path   string `json:"path"`
-	Line   int    `json:"line"`
-	Reason string `json:"reason"`
 }
 
 type conflict struct {
@@ -80,28 +67,39 @@ type change struct {
 	After  any    `json:"after"`
 }
 
-type doubt struct {
-	Path   string `json:"path"`
-	Line   int    `json:"line"`
-	Reason string `json:"reason"`
-	// Sharing reports whether only the sharing of the field is open.
-	Sharing bool `json:"sharing,omitempty"`
-}
-
-func newResult(of objects.Item, live map[string]any) result {
+// newResult returns the result of a plan. live is nil if the object does not exist.
+func newResult(of objects.Item, live map[string]any, plan apply.Plan) result {
 	ref := view.RefOf(of.Content)
 	item := result{
-		File: of.File, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name,
-		Conflicts: []conflict{}, Shared: []shared{}, Dropped: []dropped{}, Changes: []change{}, Unsure: []doubt{},
+		File: of.File, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: plan.Object.Namespace, Name: ref.Name, Creates: plan.Action == apply.Created,
+		Conflicts: []conflict{}, Shared: []shared{}, Dropped: []dropped{}, Changes: []change{},
 	}
 	var ownership fieldowners.Ownership
 	if live != nil {
-		o := view.New(live)
-		item.Namespace, ownership, item.crowd = o.Namespace, o.Ownership, crowdOf(live)
+		ownership, item.crowd = view.New(live).Ownership, crowdOf(live)
 	}
 	item.Takeover = takeoverOf(ownership, of.Content)
-	item.lines = newFieldLines(of, ownership.Join(of.Content))
-	item.Line = item.lines.first
+	lines := newFieldLines(of, ownership.Join(of.Content))
+	item.Line = lines.first
+	for _, c := range plan.Conflicts {
+		item.Conflicts = append(item.Conflicts, conflict{c.Path.String(), c.ServerPath, lines.of(c.Path), view.Owner(c.Manager), c.Ours, c.Theirs})
+	}
+	isConflict := func(path fieldowners.Path) bool {
+		return slices.ContainsFunc(plan.Conflicts, func(c apply.Conflict) bool { return !c.Path.IsRoot() && path.HasPrefix(c.Path) })
+	}
+	for _, o := range plan.Shared {
+		if !isConflict(o.Path) {
+			item.Shared = append(item.Shared, shared{o.Path.String(), view.Owner(o.Manager)})
+		}
+	}
+	for _, c := range plan.Changes {
+		if !item.Creates && !isConflict(c.Path) {
+			item.Changes = append(item.Changes, change{c.Path.String(), c.Before, c.After})
+		}
+	}
+	for _, d := range plan.Dropped {
+		item.Dropped = append(item.Dropped, dropped{d.Path.String(), !d.Stays, view.OwnersOf(d.Owners)})
+	}
 	return item
 }
 
@@ -116,40 +114,6 @@ func crowdOf(live map[string]any) string {
 		}
 	}
 	return ""
-}
-
-func (i *result) conflict(path fieldowners.Path, serverPath string, owner fieldowners.Manager, ours, theirs any) {
-	i.Conflicts = append(i.Conflicts, conflict{path.String(), serverPath, i.lines.of(path), view.Owner(owner), ours, theirs})
-}
-
-// predicted fills in what Predict found.
-func (i *result) predicted(p predict.Prediction) {
-	i.Creates = p.Creates
-	for _, c := range p.Conflicts {
-		i.conflict(c.Path, c.Path.ServerString(), c.Owner, c.Ours, c.Theirs)
-	}
-	for _, o := range p.Shared {
-		i.Shared = append(i.Shared, shared{o.Path.String(), view.Owner(o.Manager)})
-	}
-	for _, c := range p.Changes {
-		i.Changes = append(i.Changes, change{c.Path.String(), c.Before, c.After})
-	}
-	for _, d := range p.Dropped {
-		i.Dropped = append(i.Dropped, dropped{d.Path.String(), d.Removed, view.OwnersOf(d.KeptBy)})
-	}
-	for _, d := range p.Unsure {
-		i.Unsure = append(i.Unsure, doubt{d.Path.String(), i.lines.of(d.Path), d.Reason, d.Sharing})
-	}
-}
-
-// refuse records that the API server would refuse the object, so that nothing else comes of it.
-func (i *result) refuse(path fieldowners.Path, reason string) {
-	i.Refused = append(i.Refused, refusal{path.String(), i.lines.of(path), reason})
-	i.Creates, i.Changes, i.Unsure = false, []change{}, []doubt{}
-}
-
-func (i *result) doubt(path fieldowners.Path, reason string) {
-	i.Unsure = append(i.Unsure, doubt{Path: path.String(), Line: i.lines.of(path), Reason: reason})
 }
 
 // takeover is what kubectl apply --server-side does beside the apply, whatever its field

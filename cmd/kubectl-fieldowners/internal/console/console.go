@@ -21,21 +21,17 @@ import (
 // Name is the command by which people call the plugin.
 const Name = "kubectl fieldowners"
 
-// The exit codes of kubectl diff, one of our own, and a shell's for an interrupt.
+// The exit codes of kubectl diff, and a shell's for an interrupt.
 const (
 	exitNothing     = 0
 	exitFound       = 1
 	exitError       = 2
-	exitUnsure      = 3
 	exitInterrupted = 130
 )
 
 var (
 	// ErrFound is returned by a command that has printed findings.
 	ErrFound = errors.New("found")
-	// ErrUnsure is returned by a command that found nothing but is not certain, and has printed
-	// why.
-	ErrUnsure = errors.New("not certain")
 	// ErrSaid is returned by a command that has printed on stderr what went wrong.
 	ErrSaid = errors.New("said")
 )
@@ -55,7 +51,7 @@ func Run(ctx context.Context, newRoot func(genericiooptions.IOStreams) *cobra.Co
 	root := newRoot(genericiooptions.IOStreams{In: stdin, Out: out, ErrOut: stderr})
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	err := root.ExecuteContext(ctx)
-	if out.err != nil && (err == nil || errors.Is(err, ErrFound) || errors.Is(err, ErrUnsure)) {
+	if out.err != nil && (err == nil || errors.Is(err, ErrFound)) {
 		err = fmt.Errorf("what was found could not be written: %w", out.err)
 	}
 	return exitCode(ctx, err, stderr)
@@ -67,8 +63,6 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 		return exitNothing
 	case errors.Is(err, ErrFound):
 		return exitFound
-	case errors.Is(err, ErrUnsure):
-		return exitUnsure
 	case errors.Is(err, ErrSaid):
 		return exitError
 	case ctx.Err() != nil:

@@ -140,12 +140,6 @@ type findingKey struct {
 	contract bool
 }
 
-// Found counts findings that were made elsewhere. Pass all findings of an object in one call,
-// so that it counts once.
-func (a *Audit) Found(object view.Ref, findings []lint.Finding) {
-	a.countFindings(object, findings, false)
-}
-
 // countFindings counts an object once for each rule, manager and remedy.
 func (a *Audit) countFindings(object view.Ref, findings []lint.Finding, byContract bool) {
 	counted := map[findingKey]bool{}

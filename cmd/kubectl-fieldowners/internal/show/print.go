@@ -12,7 +12,6 @@ import (
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/page"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/schemas"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
@@ -158,20 +157,20 @@ func (p *getPrinter) noSuchField() error {
 	if p.pathSeen {
 		return nil
 	}
-	var server schemas.Server
+	var server serverSchemas
 	if len(p.Files) == 0 {
-		server = schemas.OfServer(p.Reader)
+		server = schemasOf(p.Reader)
 	}
 	var wrong []error
 	for kind, path := range p.kinds {
-		known := server.Of(kind.GroupVersion())
+		known := server.of(kind.GroupVersion())
 		if known == nil {
-			known = schemas.BuiltIn(kind)
+			known = builtInSchemas(kind)
 		}
 		if known == nil {
 			return nil
 		}
-		err := schemas.CheckPath(known, kind, path)
+		err := checkPath(known, kind, path)
 		if err == nil {
 			return nil
 		}

@@ -28,9 +28,6 @@ type follower struct {
 	Target
 	client metadata.ResourceInterface
 	report *reporter
-	// sparse makes the follower keep only objects that change, and at most maxSparse of them.
-	// The first change of each is not examined.
-	sparse bool
 
 	known   map[types.NamespacedName]watched
 	version string        // up to which everything was seen
@@ -48,9 +45,6 @@ type watched struct {
 	ownership       fieldowners.Ownership
 }
 
-// maxSparse bounds the objects of one target that a sparse follower keeps.
-const maxSparse = 10_000
-
 // listTimeout bounds one page; the API server gives up after a minute itself.
 const listTimeout = 90 * time.Second
 
@@ -67,9 +61,7 @@ func (f *follower) follow(ctx context.Context) error {
 		return fmt.Errorf("%s: objects of this type cannot be watched: the API server gives them no resourceVersion", f)
 	}
 	f.known, f.version, f.seen, f.behind = known, version, time.Now(), nil
-	if !f.sparse {
-		f.report.say("watching %s, objects now: %d", f, len(known))
-	}
+	f.report.say("watching %s, objects now: %d", f, len(known))
 	for {
 		if err := f.watch(ctx); !isGone(err) {
 			return err
@@ -119,7 +111,7 @@ func (f *follower) see(event watch.EventType, object *metav1.PartialObjectMetada
 		if step.before != nil {
 			step.before.version = after.version
 		}
-	} else if step.before != nil || !f.sparse || len(f.known) < maxSparse {
+	} else {
 		f.known[key] = after
 		step.after = &after
 	}
@@ -176,16 +168,10 @@ func (f *follower) list(ctx context.Context) (known map[types.NamespacedName]wat
 func (f *follower) pages(ctx context.Context) (known map[types.NamespacedName]watched, version string, err error) {
 	known = map[types.NamespacedName]watched{}
 	options := f.options(metav1.ListOptions{Limit: objects.PageSize})
-	if f.sparse {
-		options.Limit = 1 // only the version is needed
-	}
 	for {
 		page, err := f.page(ctx, options)
 		if err != nil {
 			return nil, "", err
-		}
-		if f.sparse {
-			return known, page.ResourceVersion, nil
 		}
 		for i := range page.Items {
 			object := &page.Items[i]

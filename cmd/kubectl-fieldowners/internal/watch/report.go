@@ -27,7 +27,6 @@ type reporter struct {
 	mu     sync.Mutex
 	fights *fights.Detector
 	loops  *fights.Loops[fieldowners.Manager]
-	found  func(Event) // called with events instead of printing them
 	fought bool
 	failed bool            // something could not be read
 	told   map[string]bool // what was reported of that
@@ -189,12 +188,6 @@ func (r *reporter) result() error {
 }
 
 func (r *reporter) print(events []Event) error {
-	if r.found != nil {
-		for _, e := range events {
-			r.found(e)
-		}
-		return nil
-	}
 	var lines strings.Builder
 	for _, e := range events {
 		if !r.json {

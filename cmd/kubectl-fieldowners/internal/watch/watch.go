@@ -1,12 +1,10 @@
 // Package watch is the command watch, which shows live which fields change owners, and which
-// managers fight. The command audit uses it for --for.
+// managers fight.
 package watch
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -146,38 +144,14 @@ func (w *command) run(cmd *cobra.Command, args []string) error {
 func follow(ctx context.Context, client metadata.Interface, targets []Target, report *reporter) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	followAll(targets, client, follower{report: report}, func(f *follower) { end(f.follow(ctx)) })
-	return context.Cause(ctx)
-}
-
-// followAll has a follower of each target follow it, as the first one does, until all have ended.
-func followAll(targets []Target, client metadata.Interface, first follower, follow func(*follower)) {
 	var all sync.WaitGroup
 	for _, target := range targets {
-		f := first
-		f.Target, f.client = target, target.In(client)
+		f := &follower{Target: target, client: target.In(client), report: report}
 		all.Go(func() {
-			follow(&f)
-			f.report.ended(f.behind)
+			end(f.follow(ctx))
+			report.ended(f.behind)
 		})
 	}
 	all.Wait()
-}
-
-// Look watches targets until the context ends, and calls found with each fight and loop, one at
-// a time. It keeps only objects that change, a bounded number of them, and does not examine the
-// first change of each. It returns the error that kept it from seeing more, and leaves no
-// goroutine behind.
-func Look(ctx context.Context, client metadata.Interface, targets []Target, errOut io.Writer, found func(Event)) (problems []error, err error) {
-	report, err := newReporter(fightsPerMinute, io.Discard, errOut)
-	if err != nil {
-		return nil, err
-	}
-	report.onlyFights, report.found = true, found
-	followAll(targets, client, follower{report: report, sparse: true}, func(f *follower) {
-		if err := f.follow(ctx); ctx.Err() == nil {
-			f.behind = fmt.Errorf("%s cannot be watched: %w", f, err)
-		}
-	})
-	return report.behind, nil
+	return context.Cause(ctx)
 }

@@ -1,6 +1,4 @@
-// Package schemas has the schemas of kinds: the API server's own, and those of the Kubernetes that
-// the plugin was built with.
-package schemas
+package show
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,24 +10,24 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 )
 
-// Server has the API server's own schemas, from /openapi/v3, which it uses for applies. Its zero
+// serverSchemas has the API server's own schemas, from /openapi/v3, which it uses for applies. Its zero
 // value has none.
-type Server struct {
+type serverSchemas struct {
 	root  openapi3.Root                                       // nil: it cannot be asked
 	known map[schema.GroupVersion]managedfields.TypeConverter // nil: there is none
 }
 
-// OfServer returns the schemas of the server, each of which is asked for when it is needed.
-func OfServer(r *objects.Reader) Server {
-	s := Server{known: map[schema.GroupVersion]managedfields.TypeConverter{}}
+// schemasOf returns the schemas of the server, each of which is asked for when it is needed.
+func schemasOf(r *objects.Reader) serverSchemas {
+	s := serverSchemas{known: map[schema.GroupVersion]managedfields.TypeConverter{}}
 	if client, err := r.Config.ToDiscoveryClient(); err == nil {
 		s.root = openapi3.NewRoot(client.OpenAPIV3())
 	}
 	return s
 }
 
-// Of returns the schemas of a version, nil if there are none.
-func (s Server) Of(version schema.GroupVersion) managedfields.TypeConverter {
+// of returns the schemas of a version, nil if there are none.
+func (s serverSchemas) of(version schema.GroupVersion) managedfields.TypeConverter {
 	known, asked := s.known[version]
 	if asked || s.root == nil {
 		return known
@@ -41,9 +39,9 @@ func (s Server) Of(version schema.GroupVersion) managedfields.TypeConverter {
 	return known
 }
 
-// BuiltIn returns the schemas of the Kubernetes that the plugin was built with, nil if it does
+// builtInSchemas returns the schemas of the Kubernetes that the plugin was built with, nil if it does
 // not have the kind.
-func BuiltIn(kind schema.GroupVersionKind) managedfields.TypeConverter {
+func builtInSchemas(kind schema.GroupVersionKind) managedfields.TypeConverter {
 	if _, known := scheme.Scheme.AllKnownTypes()[kind]; !known {
 		return nil
 	}

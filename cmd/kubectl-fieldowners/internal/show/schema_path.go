@@ -1,4 +1,4 @@
-package schemas
+package show
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"coapply.dev/internal/nearest"
 )
 
-// CheckPath returns an error if the objects of a kind cannot have a field, with the name that may
+// checkPath returns an error if the objects of a kind cannot have a field, with the name that may
 // be meant. It returns nil if the schemas do not tell.
-func CheckPath(of managedfields.TypeConverter, kind schema.GroupVersionKind, path fieldowners.Path) error {
+func checkPath(of managedfields.TypeConverter, kind schema.GroupVersionKind, path fieldowners.Path) error {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(kind)
 	typed, err := of.ObjectToTyped(empty)
