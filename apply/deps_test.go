@@ -26,9 +26,9 @@ func TestDependencies(t *testing.T) {
 			forbidden: []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "coapply.dev/apply"},
 		},
 		{
-			reason:   "fieldowners is what its folders stand on",
-			field:    "Deps",
-			packages: []string{"coapply.dev/fieldowners"},
+			reason:    "fieldowners is what its folders stand on",
+			field:     "Deps",
+			packages:  []string{"coapply.dev/fieldowners"},
 			forbidden: []string{"coapply.dev/fieldowners/contract", "coapply.dev/fieldowners/command"},
 		},
 		{
