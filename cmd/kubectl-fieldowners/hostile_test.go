@@ -51,7 +51,6 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	live := write("live", hostileObject("1", ""))
 	odd := write("odd", hostileObject("1", unreadable()))
 	intent := write("intent", fmt.Sprintf(`{"apiVersion": "v1", "kind": %[1]s, "metadata": {"name": %[1]s, "namespace": %[1]s}, "data": {%[1]s: "2"}}`, quoted))
-	moved := write("moved", strings.Replace(hostileObject("1", ""), `"other"`, `"another"`, 1))
 	broken := write("broken", steers+": [")
 	contract := write("contract", fmt.Sprintf(`{"managers": {%[1]s: {%[1]s: {"applies": [%[1]s]}}}}`, quoted))
 	answer := write("answer", `error: Apply failed with 1 conflict: conflict with "`+steers+`": .data.`+steers)
@@ -59,8 +58,6 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	for command, arguments := range map[string][][]string{
 		"get":     {{"-f", live}, {"-f", odd}},
 		"audit":   {{"-f", odd}},
-		"check":   {{"-f", intent, "--live", live, "--field-manager", "us" + steers}},
-		"diff":    {{live, moved}},
 		"explain": {{"-f", answer, "--live", live, "--intent", intent}},
 	} {
 		for _, output := range outputsOf(t, command) {

@@ -23,16 +23,9 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	root.Short = "Who owns which field of an object, and who will be in conflict"
 	root.Long = `Who owns which field of an object, who will be in conflict, and what to do about it.
 
-It reads metadata.managedFields, in which the API server records the field managers
-of every object (Server-Side Apply). Without a command it is "get".
-
-Names of field managers are not authenticated: any user who may change an object may
-do so under any name, and may rewrite managedFields. Read them as a label, not as
-evidence.
-
+Names of field managers are not authenticated: read them as labels, not as evidence.
 Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 	root.Example = `  kubectl fieldowners deployment/web                           # the object with its owners
-  kubectl fieldowners deployment/web --path .spec.replicas     # who owns this field?
   kubectl fieldowners audit -A                                 # who writes to this cluster?
   kubectl fieldowners check -f web.yaml --field-manager ci     # would this apply conflict?`
 	root.SuggestionsMinimumDistance = 2
@@ -46,9 +39,9 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 	p.AddFlags(root)
 	describeFlags(root)
 	console.OneOf(root, root.PersistentFlags(), &p.Color, "color", "",
-		`"auto", "always" or "never"; auto colours on a terminal unless NO_COLOR is set`, "auto", "always", "never")
+		"colours: auto, always or never", "auto", "always", "never")
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { p.EndWith(cmd.Context()) }
-	root.AddCommand(show.NewGet(p), audit.New(p), check.New(p), show.NewDiff(p), show.NewExplain(p), watch.New(p), transfer.NewMigrate(p), transfer.NewRelease(p), newVersion(p))
+	root.AddCommand(show.NewGet(p), audit.New(p), check.New(p), show.NewExplain(p), watch.New(p), transfer.NewMigrate(p), transfer.NewRelease(p), newVersion(p))
 	get := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		err := get(cmd, args)
@@ -58,11 +51,6 @@ Exit codes are those of kubectl diff: 0 nothing found, 1 findings, 2 an error.`
 			}
 		}
 		return err
-	}
-	for _, cmd := range root.Commands() {
-		if cmd.Name() != "version" {
-			cmd.Long += "\n\nNames of field managers are not authenticated: read them as labels, not as evidence."
-		}
 	}
 	return root
 }

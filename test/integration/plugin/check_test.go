@@ -102,25 +102,6 @@ func TestCheckIsRefused(t *testing.T) {
 	}
 }
 
-// TestDiffWithTheLiveObject compares a saved version with what came of it.
-func TestDiffWithTheLiveObject(t *testing.T) {
-	t.Parallel()
-	namespace := kit.NewNamespace(t, kit.NewClient(t, kit.Server(t)))
-	appliedFile(t, "first", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: `+namespace+`}, data: {a: "1", b: "1"}}`)
-	saved, _, _ := kit.OutputOf(t, kit.KubectlCommand(t, kit.Server(t), "-n", namespace, "get", "configmap", "a", "-o", "yaml", "--show-managed-fields"))
-	before := writtenFile(t, "before.yaml", saved)
-	if stdout, stderr, code := plugin(t, "diff", before); code != 0 || stdout != "" {
-		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
-	}
-	appliedFile(t, "second", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: `+namespace+`}, data: {a: "2"}}`, "--force-conflicts")
-	for _, args := range [][]string{{before}, {before, "configmap/a", "-n", namespace}} {
-		stdout, stderr, code := plugin(t, append([]string{"diff"}, args...)...)
-		if want := "ConfigMap " + namespace + "/a\n  .data.a: first/Apply -> second/Apply\n"; code != 1 || stdout != want {
-			t.Errorf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
-		}
-	}
-}
-
 // TestGetFromTheCluster asks for several kinds and for what is not there.
 func TestGetFromTheCluster(t *testing.T) {
 	t.Parallel()

@@ -38,42 +38,14 @@ func New(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [TYPE ... | -f FILE]",
 		Short: "Show who writes to many objects, and what is wrong with their managed fields",
-		Long: `Show which managers write to the objects of a kind, a namespace or a cluster, what is
-wrong with their managed fields and what to do about it, and which managers own fields
-together.
-
-Without TYPE it reads every kind that can be listed and patched, but for events: those
-of the namespace, or with -A of the whole cluster. A kind that may not be read is told
-on stderr, the others count, and the exit code is 2.
-
-A cluster is asked for metadata only, page by page: the data of a Secret is never sent
-(but in the annotation in which kubectl apply keeps a copy, which is not shown). Memory
-does not grow with the number of objects, but files are read whole. Files hold whole
-objects: only there can "managedFields larger than half of the object" be judged, for
-objects of 4 KiB and more, but not whether an API version is still served.
-
-FIELDS are those that a manager names nothing below. SHARED of them have other owners
-too: all of them set the same value. Who sets another one by Apply is then in conflict;
-who does by Update takes the field. Sharing alone is no finding; sharing between a
-manager that wrote by Update and one that applies is (shared-by-update).
-
--o wide has the kinds and API versions of each manager. A terminal that is too narrow
-for its columns shows a manager on a line of its own, and below it what it has.
-
-With --contract it also compares every object with what each field manager may own, as
-the file says (docs/contracts.md has its form), and finds outside-contract: a manager
-owns what the contract does not give it, or gives to another; and wide-update: by an
-update, content. Objects to which no manager of the contract writes are not compared,
-unless its selector matches their labels.
-A path that its manager owns nowhere is told, and is no finding.
+		Long: `Show which managers write to many objects, what is wrong with their managed fields and
+what to do about it. Without TYPE it reads every kind that can be listed and patched,
+except events. It asks a cluster for metadata only.
 
 Exit codes: 0 no findings, 1 findings, 2 not everything could be read.`,
-		Example: `  kubectl fieldowners audit                       # all kinds of the namespace
-  kubectl fieldowners audit -A                    # the whole cluster
-  kubectl fieldowners audit deployments,pods -A -l team=shop -o wide
-  kubectl fieldowners audit deployments -o name   # those with findings
-  kubectl fieldowners audit -A -o html > audit.html
-  kubectl fieldowners audit -A --contract contract.yaml   # and who owns what they may not
+		Example: `  kubectl fieldowners audit -A                           # the whole cluster
+  kubectl fieldowners audit deployments,pods -l team=shop -o wide
+  kubectl fieldowners audit -A --contract contract.yaml  # who owns what they may not
   kubectl get all -o yaml --show-managed-fields | kubectl fieldowners audit -f -`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },

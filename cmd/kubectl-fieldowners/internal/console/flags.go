@@ -17,9 +17,6 @@ import (
 	"coapply.dev/internal/flagerror"
 )
 
-// ExamplePath is the example in --help of a path through a list.
-const ExamplePath = `'.spec.template.spec.containers[name="web"].image'`
-
 // UsageError returns an error that says what is wrong with the command line, and where to read
 // more.
 func UsageError(cmd *cobra.Command, format string, args ...any) error {

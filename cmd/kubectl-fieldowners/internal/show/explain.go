@@ -28,18 +28,9 @@ func NewExplain(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [-f FILE]",
 		Short: "Explain the conflicts that an apply met, and the three ways out",
-		Long: `Explain the conflicts that an apply met: who owns which field, and the three ways out
-(force it, stop wanting it, share it) as commands, as policies in Go, and with what
-follows from each.
-
-It reads what kubectl apply --server-side printed, the API server's Status as JSON or
-YAML, or a line of a log that quotes either, from stdin or a file. No cluster is asked.
-
-The API server's own names of fields are ambiguous, and it tells no values. --live (the
-object, with --show-managed-fields) and --intent (what was applied) tell both. kubectl
-does not name the object: of several in a file, the one is meant that has the fields.
---live tells as well whether kubectl apply would take the object over from client-side
-apply, and delete what the file does not list; without it, only an owner's name does.
+		Long: `Explain the conflicts that an apply met: who owns which field, and the three ways out as
+commands and as policies in Go. It reads what kubectl apply --server-side printed, the
+API server's Status, or a line of a log that quotes either. No cluster is asked.
 
 Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
 		Example: `  kubectl apply --server-side -f web.yaml 2>&1 | kubectl fieldowners explain --intent web.yaml

@@ -31,19 +31,12 @@ func NewGet(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get (TYPE/NAME ... | TYPE [NAME ...] | -f FILE)",
 		Short: "Show objects with the owners of each field (the default command)",
-		Long: `Show objects with the owners of each field.
-
-The tree is the object as YAML, with the owners of each field as a comment behind it,
-by which operation they wrote, and how long ago: several names own the field together;
-(names) in parentheses own that a map, a list or a list item exists; nobody stands
-where the API server recorded no owner, as for its own defaults. Fields without a
-comment are kept by the API server itself. On a narrow terminal the names stand alone.
-
-Files are read as they are, without a cluster. Save them with --show-managed-fields.`,
+		Long: `Show objects as YAML, each field with its owners and how they wrote. Several names own
+the field together; names in parentheses own only the existence of a map, list or item;
+nobody means that the API server recorded no owner.`,
 		Example: `  kubectl fieldowners deployment/web
   kubectl fieldowners deployment/web --path .spec.replicas -o table
   kubectl fieldowners deployments --manager helm --operation Update -o name -A
-  kubectl fieldowners deployment/web -o html > web.html
   kubectl get deployment web -o yaml --show-managed-fields | kubectl fieldowners -f -`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return g.run(cmd, args) },
@@ -51,7 +44,7 @@ Files are read as they are, without a cluster. Save them with --show-managed-fie
 	flags := cmd.Flags()
 	console.OneOf(cmd, flags, &g.output, "output", "o", "", "tree", "table", "wide", "json", "yaml", "name", "html")
 	flags.BoolVar(&g.noHeaders, "no-headers", false, "leave out the legend, or the header of a table")
-	flags.StringVar(&g.path, "path", "", "only this `field` and what is below it, such as .spec.replicas or "+console.ExamplePath)
+	flags.StringVar(&g.path, "path", "", "only this `field` and what is below it, such as .spec.replicas")
 	flags.StringSliceVar(&g.filter.Managers, "manager", nil, "only fields owned by one of these field `managers`")
 	console.OneOf(cmd, flags, &g.filter.Operation, "operation", "", "only fields owned by `Apply` or Update", "Apply", "Update")
 	flags.BoolVar(&g.filter.Shared, "shared", false, "only fields with several owners")

@@ -36,25 +36,9 @@ func NewMigrate(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate (TYPE/NAME ... --from MANAGER --to MANAGER | --undo FILE)",
 		Short: "Move fields from one manager to another, without a change of values",
-		Long: `Move fields from the managers named by --from to the Apply entry of --to, those of the
-status to its entry of the status. What was written by kubectl scale goes with the
-rest, or the next apply of --to would conflict with --to itself. No value changes.
-
-It is for a writer that goes over from kubectl apply or from updates to Server-Side
-Apply (--operation Update, the default), and to rename a manager, to merge several or
-to split one by --path (--operation Apply). With one name for --from and --to,
---operation Apply moves what it applied through a subresource such as scale to its
-entry of the object. The former manager must not write any more. Fields that --to does
-not list in its next apply are deleted then; --path moves no others.
-
-Without --yes it shows what would move, and writes nothing. With --yes it first saves
-a file that undoes it, then moves everything in one write that is bound to the
-resourceVersion: if others wrote meanwhile and something else would move than was
-shown, nothing moves.
-
-The undo file is JSON: {"undoes":"migrate", "object":{"apiVersion","kind","namespace",
-"name","uid"}, "moved":[{"path", "from":{"name","operation","subresource",
-"apiVersion","time"}, "to":{...}, "fromKeeps", "toOwned"}]}.
+		Long: `Move fields from the managers named by --from to the Apply entry of --to. No value
+changes. Fields that --to does not list in its next apply are deleted then. Without
+--yes it only shows what would move; with --yes it first saves a file that undoes it.
 
 Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error.`,
 		Example: `  kubectl fieldowners migrate deployment/web --from kubectl-client-side-apply --to ci

@@ -30,20 +30,9 @@ func NewRelease(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release (TYPE/NAME ... --field-manager MANAGER | --undo FILE)",
 		Short: "Give up every field that a manager applied",
-		Long: `Give up every field that a manager owns by Apply, of the object and of each of its
-subresources. What it owns alone goes from the object, or makes room for the server's
-default; what others own as well stays with them. What it owns by Update stays.
-
-Without --yes it asks the API server by a dry run and shows what would go and what
-would stay; nothing is written. With --yes it first saves a file that undoes it, then
-writes, bound to the uid and to the resourceVersion that was shown.
-
-The undo file is JSON: {"undoes":"release", "object":{"apiVersion","kind","namespace",
-"name","uid"}, "manager", "givenUp":[{"subresource", "configuration"}]}, with an apply
-configuration for the object and for each subresource. It holds values, those of a
-Secret too: it is readable by you alone. --undo applies them, without force. A replica
-count that was applied through the scale subresource keeps its value, and there is no
-undo of who owned it.
+		Long: `Give up every field that a manager owns by Apply. What it owns alone is deleted from the
+object; what others own as well stays. Without --yes it only shows what would happen;
+with --yes it first saves a file that undoes it.
 
 Exit codes: 0 nothing to give up, or done; 1 there is something; 2 an error.`,
 		Example: `  kubectl fieldowners release deployment/web --field-manager ci

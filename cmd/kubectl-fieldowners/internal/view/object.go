@@ -7,6 +7,8 @@
 package view
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -90,4 +92,20 @@ func withoutSecrets(kind schema.GroupVersionKind, content map[string]any) map[st
 	}
 	fieldowners.LastAppliedPath.Set(shown, hidden)
 	return shown
+}
+
+// Owner returns a manager as an owner of fields.
+func Owner(m fieldowners.Manager) OwnerItem {
+	return OwnerItem{Name: m.Name, Operation: m.Operation, Subresource: m.Subresource}
+}
+
+// OwnersOf returns managers as owners of fields, each once, whatever the apiVersions of its entries.
+func OwnersOf(managers []fieldowners.Manager) []OwnerItem {
+	owners := []OwnerItem{}
+	for _, m := range managers {
+		if owner := Owner(m); !slices.Contains(owners, owner) {
+			owners = append(owners, owner)
+		}
+	}
+	return owners
 }

@@ -34,54 +34,19 @@ func New(p *objects.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch (TYPE/NAME ... | TYPE [NAME ...])",
 		Short: "Show fields changing owners as it happens, and managers that fight",
-		Long: `Show fields changing owners as it happens, and managers that fight.
+		Long: `Show fields changing owners as it happens. FIGHT marks two managers that take a field
+from each other again and again; LOOP marks two managers that write in turn, ten times
+each in a minute, and take nothing from each other.
 
-A line says that a field moved from one manager to another, or that one gained it
-beside others or from nobody, or lost it to nobody; objects that come and go have a
-line too. With -l or --field-selector an object may also enter or leave the selection.
-
-FIGHT marks two managers that took a field from each other more than
---fights-per-minute times in a minute, directly or by way of a third, or of which one
-sets a field again and again and another one deletes it. Managed fields name who
-deletes only if it writes something else as well.
-
-LOOP marks two managers that wrote in turn, each within two seconds of the other, ten
-times each in a minute, and took nothing from each other: each may answer what the
-other wrote. Writes of statuses are not counted.
-
-A fight or loop that goes on is told of once a minute. Writers that share one name,
-operation and subresource are one manager: a fight among them does not show.
-
-Nothing is missed when the connection breaks: the watch goes on where it was. Only
-where the API server has forgotten what came since (410 Gone), what is shown is the
-sum of what came, marked so, and a line on stderr says from when to when.
-
-Only metadata is read. With -o json each line is one object:
-  time, type        moved, gained, lost, created, deleted, entered, left, fight,
-                    loop or interrupted; time is the API server's where it records one
-  apiVersion, kind, namespace, name, uid, resourceVersion
-  path, serverPath  of moved, gained, lost and fight
-  from, to          of moved, lost (from) and gained (to): name, operation, subresource
-  managers          of created and entered: all owners; of fight and loop: the two,
-                    or the one who is named
-  times, since      of fight: moves in a minute, and the first of them; times of
-                    loop: turns in a minute
-  fields            of loop: a few fields of each of the managers
-  sum               true: what came in between is not known
-  fromResourceVersion, since    of interrupted: what was seen last, and when
-Fields may be added; none is renamed, removed or given another meaning.
-
-It ends by Ctrl-C (exit code 130), or after --timeout: 0, or 1 if there was a
-fight or a loop.`,
-		Example: `  kubectl fieldowners watch deployment/web
-  kubectl fieldowners watch deployments,statefulsets -A --only-fights
+It ends by Ctrl-C (exit code 130), or after --timeout: 0, or 1 after a fight or loop.`,
+		Example: `  kubectl fieldowners watch deployments,statefulsets -A --only-fights
   kubectl fieldowners watch deployment/web --path .spec.replicas --timeout 5m`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return w.run(cmd, args) },
 	}
 	flags := cmd.Flags()
 	console.OneOf(cmd, flags, &w.output, "output", "o", "", "text", "json")
-	flags.StringVar(&w.path, "path", "", "only this `field` and what is below it, such as .spec.replicas or "+console.ExamplePath)
+	flags.StringVar(&w.path, "path", "", "only this `field` and what is below it, such as .spec.replicas")
 	flags.StringSliceVar(&w.managers, "manager", nil, "only what one of these field `managers` gains or loses")
 	flags.IntVar(&w.perMinute, "fights-per-minute", fightsPerMinute, "more moves of a field between two managers than this are a fight")
 	flags.BoolVar(&w.onlyFights, "only-fights", false, "only fights and loops")
