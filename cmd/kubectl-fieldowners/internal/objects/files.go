@@ -39,9 +39,8 @@ type Document struct {
 }
 
 // ReadFiles reads the objects of files, "-" for stdin: YAML with any number of documents, JSON,
-// and Lists, whose items are passed on one by one. One document is in memory at a time, and one
-// of its items as an object. Errors name file and line, and quote nothing of the content, which
-// may be a Secret.
+// and Lists, whose items are passed on one by one. One document is in memory at a time. Errors name
+// file and line, and quote nothing of the content, which may be a Secret.
 func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 	for _, path := range paths {
 		file, content, err := r.open(path)
@@ -73,9 +72,6 @@ func (r *Reader) readDocument(d Document, each func(Item) error) (found bool, er
 			return err
 		}
 		return each(Item{d, places, source, object})
-	}
-	if list, is := d.list(); is {
-		return true, list.each(source, one)
 	}
 	object, err := decode(d.File, d.Line, d.Text)
 	if object == nil || err != nil {

@@ -6,14 +6,11 @@ package objects
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
@@ -137,38 +134,6 @@ func (r *Reader) ReadCluster(args []string, s Selection, each func(object map[st
 		}
 		return err
 	})
-}
-
-// Counterpart returns the live object with the kind, namespace and name of an object in a file;
-// nil if it does not exist. An empty namespace means that of the command line.
-func (r *Reader) Counterpart(kind schema.GroupVersionKind, own, name string) (map[string]any, error) {
-	namespace, enforced, err := r.Namespace()
-	if err != nil {
-		return nil, err
-	}
-	if own != "" && enforced && own != namespace {
-		return nil, fmt.Errorf("the namespace from the file, %q, is not that of the command line, %q", own, namespace)
-	}
-	if _, err := r.KindMapping(kind); err != nil {
-		return nil, err
-	}
-	builder, err := r.Builder(Selection{})
-	if err != nil {
-		return nil, err
-	}
-	if own != "" {
-		builder.NamespaceParam(own)
-	}
-	infos, err := builder.ResourceNames(kind.Kind+"."+kind.Version+"."+kind.Group, name).Do().Infos()
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case len(infos) != 1:
-		return nil, fmt.Errorf("%d objects of kind %s and name %s", len(infos), kind.Kind, name)
-	}
-	return contentOf(infos[0]), nil
 }
 
 // Same reports whether two contents are of the same object: with its kind, its name and, if

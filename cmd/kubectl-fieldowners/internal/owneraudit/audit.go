@@ -44,11 +44,6 @@ type Audit struct {
 	overlaps map[[2]Manager]*Overlap
 
 	held *held // nil without a contract
-
-	// Of the object that is being added:
-	holders []*managerTally // its managers, each once
-	scan    scan
-	pairs   map[holderPair]int
 }
 
 // New returns an Audit without objects.
@@ -57,7 +52,6 @@ func New() *Audit {
 		managers: map[Manager]*managerTally{},
 		findings: map[findingKey]*Finding{},
 		overlaps: map[[2]Manager]*Overlap{},
-		pairs:    map[holderPair]int{},
 	}
 }
 

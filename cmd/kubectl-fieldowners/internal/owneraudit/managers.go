@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
 )
 
@@ -15,15 +16,12 @@ type managerTally struct {
 	row      ManagerRow
 	kinds    map[Kind]int // by the kind without its count
 	versions map[string]bool
-
-	object int // the last object for which it was counted, by Report.Objects
-	number int // of that object's holders
+	object   int // the last object for which it was counted, by Report.Objects
 }
 
-// countEntries counts objects and bytes of the managers, and scans their fields.
+// countEntries counts objects and bytes of the managers.
 func (a *Audit) countEntries(o Object) {
 	kind := Kind{APIVersion: o.APIVersion, Kind: o.Kind}
-	a.holders, a.scan.found = a.holders[:0], a.scan.found[:0]
 	for i := range o.ManagedFields {
 		entry := &o.ManagedFields[i]
 		size := sizeOf(entry)
@@ -39,14 +37,12 @@ func (a *Audit) countEntries(o Object) {
 			tally.versions[entry.APIVersion] = true
 		}
 		if tally.object != a.report.Objects { // otherwise a second entry on this object
-			tally.object, tally.number = a.report.Objects, len(a.holders)
-			a.holders = append(a.holders, tally)
+			tally.object = a.report.Objects
 			tally.row.Objects++
 			if _, known := tally.kinds[kind]; known || len(tally.kinds) < maxKinds {
 				tally.kinds[kind]++
 			}
 		}
-		a.scan.add(entry.FieldsV1.GetRawBytes(), tally.number)
 	}
 }
 
@@ -95,114 +91,88 @@ func (a *Audit) rows() []ManagerRow {
 	return rows
 }
 
-// holderPair is two holders of one object, by their numbers.
-type holderPair struct{ first, second int }
-
-// countFields counts the fields that were scanned of one object, by manager and by
-// pair of managers.
-func (a *Audit) countFields(o Object) {
-	fields := a.scan.found
-	slices.SortFunc(fields, func(a, b scanned) int { return cmp.Or(cmp.Compare(a.path, b.path), a.holder-b.holder) })
-	clear(a.pairs)
-	for len(fields) > 0 {
-		n := 1
-		for n < len(fields) && fields[n].path == fields[0].path {
-			n++
-		}
-		a.countField(fields[:n])
-		fields = fields[n:]
-	}
-	for _, pair := range slices.SortedFunc(maps.Keys(a.pairs), func(a, b holderPair) int {
-		return cmp.Or(a.first-b.first, a.second-b.second)
-	}) {
-		a.countOverlap(o, pair, a.pairs[pair])
-	}
+// ownedField is a field of one object with the managers that name it.
+type ownedField struct {
+	path           fieldowners.Path
+	owners, leaves []Manager // all, and those that name nothing below the field
 }
 
-// countField counts one field for all its owners. If all own only its existence and fields
-// below it, it is not counted.
-func (a *Audit) countField(field []scanned) {
-	owners := field[:0]
-	isLeaf := false
-	for _, f := range field {
-		isLeaf = isLeaf || f.leaf
-		if last := len(owners) - 1; last >= 0 && owners[last].holder == f.holder { // its entry in another apiVersion
-			owners[last].leaf = owners[last].leaf || f.leaf
+// fieldsOf returns the fields of an object that a manager names without anything below them.
+func (a *Audit) fieldsOf(o Object) (fields []*ownedField) {
+	ownership, _ := fieldowners.ParseReadable(o.ManagedFields)
+	known := map[string]*ownedField{}
+	add := func(to *[]Manager, m Manager) {
+		if !slices.Contains(*to, m) { // else by its entry in another apiVersion
+			*to = append(*to, m)
+		}
+	}
+	for _, entry := range ownership.Entries() {
+		manager := view.Owner(entry.Manager)
+		if a.managers[manager] == nil { // too many managers
 			continue
 		}
-		owners = append(owners, f)
+		for _, path := range entry.Fields() {
+			field := known[path.String()]
+			if field == nil {
+				field = &ownedField{path: path}
+				known[path.String()], fields = field, append(fields, field)
+			}
+			add(&field.owners, manager)
+		}
+		for _, path := range entry.Leaves() {
+			add(&known[path.String()].leaves, manager)
+		}
 	}
-	if !isLeaf {
-		return
-	}
-	for _, owner := range owners {
-		if owner.leaf {
-			row := &a.holders[owner.holder].row
+	fields = slices.DeleteFunc(fields, func(f *ownedField) bool { return len(f.leaves) == 0 })
+	slices.SortFunc(fields, func(a, b *ownedField) int { return a.path.Compare(b.path) })
+	return fields
+}
+
+// countFields counts the fields of one object, by manager and by pair of managers.
+func (a *Audit) countFields(o Object) {
+	shared := map[[2]Manager][]fieldowners.Path{}
+	for _, field := range a.fieldsOf(o) {
+		for _, manager := range field.leaves {
+			row := &a.managers[manager].row
 			row.Fields++
-			if len(owners) > 1 {
+			if len(field.owners) > 1 {
 				row.Shared++
 			}
 		}
-	}
-	if len(owners) > MaxOwners {
-		a.report.LeftOut.CrowdedFields++
-		owners = owners[:MaxOwners]
-	}
-	for i, first := range owners {
-		for _, second := range owners[i+1:] {
-			a.pairs[holderPair{first.holder, second.holder}]++
+		if len(field.owners) > MaxOwners {
+			a.report.LeftOut.CrowdedFields++
+			field.owners = field.owners[:MaxOwners]
+		}
+		for i, first := range field.owners {
+			for _, second := range field.owners[i+1:] {
+				pair := [2]Manager{first, second}
+				if first.Compare(second) > 0 {
+					pair[0], pair[1] = second, first
+				}
+				shared[pair] = append(shared[pair], field.path)
+			}
 		}
 	}
+	for _, pair := range slices.SortedFunc(maps.Keys(shared), comparePairs) {
+		a.countOverlap(o, pair, shared[pair])
+	}
 }
+
+func comparePairs(a, b [2]Manager) int { return cmp.Or(a[0].Compare(b[0]), a[1].Compare(b[1])) }
 
 // countOverlap counts the fields that two managers share on one object.
-func (a *Audit) countOverlap(o Object, pair holderPair, fields int) {
-	key := [2]Manager{a.holders[pair.first].row.Manager, a.holders[pair.second].row.Manager}
-	if key[0].Compare(key[1]) > 0 {
-		key[0], key[1] = key[1], key[0]
-	}
-	overlap := a.overlaps[key]
+func (a *Audit) countOverlap(o Object, pair [2]Manager, fields []fieldowners.Path) {
+	overlap := a.overlaps[pair]
 	switch {
 	case overlap == nil && len(a.overlaps) >= MaxOverlaps:
-		a.report.LeftOut.Overlaps += fields
+		a.report.LeftOut.Overlaps += len(fields)
 		return
 	case overlap == nil:
-		path := sharedPath(o, key)
-		overlap = &Overlap{Managers: key, Example: o.Ref, Path: path.String(), ServerPath: path.ServerString()}
-		a.overlaps[key] = overlap
+		overlap = &Overlap{Managers: pair, Example: o.Ref, Path: fields[0].String(), ServerPath: fields[0].ServerString()}
+		a.overlaps[pair] = overlap
 	}
-	overlap.Fields += fields
+	overlap.Fields += len(fields)
 	overlap.Objects++
-}
-
-// sharedPath returns the first field, in the order of paths, that both managers own.
-func sharedPath(o Object, managers [2]Manager) fieldowners.Path {
-	var all [2][]fieldowners.Entry
-	for _, raw := range o.ManagedFields {
-		i := slices.Index(managers[:], Manager{Name: raw.Manager, Operation: raw.Operation, Subresource: raw.Subresource})
-		if i < 0 {
-			continue
-		}
-		if entry, err := fieldowners.Parse([]metav1.ManagedFieldsEntry{raw}); err == nil { // it was parsed before
-			all[i] = append(all[i], entry.Entries()...)
-		}
-	}
-	var shared []fieldowners.Path
-	for _, one := range all[0] {
-		for _, other := range all[1] {
-			shared = append(shared, ownedBy(one, other)...)
-			shared = append(shared, ownedBy(other, one)...)
-		}
-	}
-	if len(shared) == 0 { // two paths with the same hash
-		return fieldowners.Path{}
-	}
-	return slices.MinFunc(shared, fieldowners.Path.Compare)
-}
-
-// ownedBy returns the leaves of one entry that another one names.
-func ownedBy(one, other fieldowners.Entry) []fieldowners.Path {
-	return slices.DeleteFunc(one.Leaves(), func(path fieldowners.Path) bool { return !other.Owns(path) })
 }
 
 // sortedOverlaps returns the pairs, those with most fields first.

@@ -47,7 +47,7 @@ func printManagers(w io.Writer, managers []ManagerRow, screen view.Screen, wide 
 		rows = append(rows, row)
 	}
 	if wide {
-		screen.Wide(w, header, rows, false, func() { stackManagers(w, managers, rows, screen) })
+		screen.Wide(w, header, rows)
 		return
 	}
 	if screen.Width > 0 && screen.Width < roomy {
@@ -56,23 +56,10 @@ func printManagers(w io.Writer, managers []ManagerRow, screen view.Screen, wide 
 	screen.Table(w, header, rows)
 }
 
-// stackManagers writes the rows of the wide table below each other.
-func stackManagers(w io.Writer, managers []ManagerRow, rows [][]string, screen view.Screen) {
-	for i, m := range managers {
-		fmt.Fprintln(w, m.Manager.String())
-		say(w, screen, "%s, %s, %d shared, %s, last write: %s", english.Plural(m.Objects, "object", ""), english.Plural(m.Fields, "field", ""), m.Shared, english.Plural(m.Bytes, "byte", ""), rows[i][6])
-		say(w, screen, "kinds: %s", spaced(rows[i][8]))
-		say(w, screen, "API versions: %s", spaced(rows[i][9]))
-	}
-}
-
 // say writes a sentence under a heading.
 func say(w io.Writer, screen view.Screen, format string, args ...any) {
 	fmt.Fprintln(w, view.Wrap(fmt.Sprintf(format, args...), "  ", screen.Width))
 }
-
-// spaced returns a list with spaces after its commas, so that lines can break there.
-func spaced(list string) string { return strings.ReplaceAll(list, ",", ", ") }
 
 // roomy is the width from which a manager has three columns.
 const roomy = 100
@@ -153,20 +140,11 @@ func printOverlaps(w io.Writer, overlaps []Overlap, screen view.Screen, wide boo
 		}
 	}
 	if wide {
-		screen.Wide(w, header, rows, false, func() { stackOverlaps(w, rows, screen) })
+		screen.Wide(w, header, rows)
 	} else {
 		screen.Table(w, header, rows)
 	}
 	if more := len(overlaps) - len(rows); more > 0 {
 		fmt.Fprintf(w, "and %d more pairs (-o wide)\n", more)
-	}
-}
-
-// stackOverlaps writes the rows of the wide table below each other.
-func stackOverlaps(w io.Writer, rows [][]string, screen view.Screen) {
-	for _, row := range rows {
-		fmt.Fprintln(w, row[0]+" and")
-		fmt.Fprintln(w, row[1])
-		say(w, screen, "fields: %s, objects: %s, such as %s", row[2], row[3], row[4])
 	}
 }

@@ -3,25 +3,18 @@ package show
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/yaml"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/page"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
 func file(t *testing.T, content string) string {
@@ -96,149 +89,4 @@ func raw(items []string) (all []json.RawMessage) {
 		all = append(all, json.RawMessage(item))
 	}
 	return all
-}
-
-// TestGetMemory holds what a long list takes while it is printed to a few times its size.
-func TestGetMemory(t *testing.T) {
-	content, _ := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": raw(configMaps(1000, 20, strings.Repeat(" text", 20)))})
-	path := file(t, string(content))
-	for _, output := range []string{"tree", "json", "yaml"} {
-		before := liveHeap()
-		out := &measured{}
-		if code := console.Run(t.Context(), newRoot, []string{"-f", path, "-o", output}, nil, out, io.Discard); code != 0 {
-			t.Fatalf("exit code %d", code)
-		}
-		if used, most := out.peak-min(before, out.peak), uint64(5*len(content)); used > most {
-			t.Errorf("-o %s: %d KiB for a list of %d KiB", output, used>>10, len(content)>>10)
-		}
-	}
-}
-
-// measured asks for the live heap after each megabyte.
-type measured struct {
-	bytes int
-	peak  uint64
-}
-
-func (m *measured) Write(text []byte) (int, error) {
-	const every = 1 << 20
-	if before := m.bytes / every; m.bytes == 0 || (m.bytes+len(text))/every > before {
-		m.peak = max(m.peak, liveHeap())
-	}
-	m.bytes += len(text)
-	return len(text), nil
-}
-
-// TestItemsAsAWhole prints items one by one as they were printed in one list.
-func TestItemsAsAWhole(t *testing.T) {
-	items := []view.Item{}
-	for i := range 3 {
-		for _, output := range []string{"json", "yaml"} {
-			var whole, single bytes.Buffer
-			c := &console.Console{}
-			c.Out = &whole
-			w := itemWriter{out: &single, output: output}
-			for _, item := range items {
-				if err := w.add(item); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := errors.Join(w.end(), c.Structured(output, view.List[view.Item]{Items: items})); err != nil {
-				t.Fatal(err)
-			}
-			var want, got any
-			if err := errors.Join(yaml.Unmarshal(whole.Bytes(), &want), yaml.Unmarshal(single.Bytes(), &got)); err != nil {
-				t.Errorf("%d items, %s: %v in\n%s", i, output, err, single.String())
-			}
-			if diff := cmp.Diff(want, got); diff != "" || output == "json" && whole.String() != single.String() {
-				t.Errorf("%d items, %s (-whole +one by one):\n%s\n%s", i, output, diff, single.String())
-			}
-		}
-		items = append(items, view.Item{Ref: view.Ref{Name: fmt.Sprint("a<&>\u202e", i)}, Managers: []view.ManagerItem{}, Errors: []string{"x\ny"}})
-	}
-}
-
-// TestWideIsWhole has a path that is nearly as wide as the screen, and one that is wider. None is
-// cut, and nothing else is wider than the screen.
-func TestWideIsWhole(t *testing.T) {
-	const (
-		short  = `.spec.replicas`
-		medium = `.spec.template.spec.containers[name="web"].env[name="A"].value`
-		long   = `.spec.template.spec.containers[name="web"].env[name="A_NAME"].valueFrom.fieldRef.fieldPath`
-	)
-	row := func(path, value string) []string {
-		return []string{"shop", "deployment.apps/web", path, "kubectl-client-side-apply", "Update", "scale", "apps/v1", "3d", value}
-	}
-	for _, test := range []struct {
-		width int
-		paths []string
-		table bool
-	}{
-		{0, []string{short, medium, long}, true},
-		{200, []string{short, medium, long}, true},
-		{160, []string{short, medium}, true}, // the value gives way
-		{160, []string{short, medium, long}, false},
-		{80, []string{short, medium}, false},
-		{80, []string{short, medium, long}, false},
-	} {
-		var out bytes.Buffer
-		g := &getCommand{Reader: &objects.Reader{Console: &console.Console{}}, output: "wide"}
-		g.Out = &out
-		p := &getPrinter{getCommand: g, screen: view.Screen{Width: test.width}, objects: 1}
-		for _, path := range test.paths {
-			p.rows = append(p.rows, row(path, `"`+strings.Repeat("long and ", 6)+`wide"`))
-		}
-		p.table()
-		if table := strings.HasPrefix(out.String(), "FIELD "); table != test.table {
-			t.Errorf("%d columns: a table is %v, want %v:\n%s", test.width, table, test.table, out.String())
-		}
-		for line := range strings.Lines(out.String()) {
-			line = strings.TrimSuffix(line, "\n")
-			if test.width > 0 && utf8.RuneCountInString(line) > test.width && line != long {
-				t.Errorf("wider than %d: %s", test.width, line)
-			}
-		}
-		for _, path := range test.paths {
-			if !strings.Contains(out.String(), path+" ") && !strings.Contains(out.String(), path+"\n") {
-				t.Errorf("%d columns: %s is cut in\n%s", test.width, path, out.String())
-			}
-		}
-		if !test.table && !strings.Contains(out.String(), "\n  kubectl-client-side-apply/Update[scale], apps/v1, 3d: \"long and") {
-			t.Errorf("%d columns: no owner below a field in\n%s", test.width, out.String())
-		}
-	}
-}
-
-// TestStackedObjects: where there are several, each stands above its fields.
-func TestStackedObjects(t *testing.T) {
-	var out bytes.Buffer
-	g := &getCommand{Reader: &objects.Reader{Console: &console.Console{}}, output: "wide"}
-	g.Out = &out
-	p := &getPrinter{getCommand: g, screen: view.Screen{Width: 40}, objects: 2}
-	p.rows = [][]string{
-		{"shop", "configmap/a", ".data.x", "one", "Apply", "", "v1", "3d", `"x"`},
-		{"shop", "configmap/a", ".data.x", "two", "Apply", "", "v1", "3d", `"x"`},
-		{"shop", "configmap/b", ".data.x", "<nobody>", "", "", "", "", `"x"`},
-	}
-	p.table()
-	const want = `configmap/a
-  .data.x
-    one/Apply, v1, 3d: "x"
-    two/Apply, v1, 3d: "x"
-configmap/b
-  .data.x
-    <nobody>: "x"
-`
-	if got := out.String(); got != want {
-		t.Errorf("it prints\n%s", got)
-	}
-}
-
-// liveHeap is what is still in use after a collection.
-func liveHeap() uint64 {
-	runtime.GC()
-	runtime.GC() // sync.Pools are emptied by the second
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.HeapAlloc
 }

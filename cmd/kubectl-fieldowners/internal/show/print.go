@@ -28,8 +28,7 @@ type getPrinter struct {
 	pathSeen   bool                                         // an object has the field of --path
 	kinds      map[schema.GroupVersionKind]fieldowners.Path // of the objects, with the path that --path is
 	managers   map[string]bool
-	items      itemWriter
-	failed     error      // an item could not be printed
+	items      []view.Item
 	rows       [][]string // of a table, with namespace and object first
 	pages      []page.Shown
 	lines      int // of the pages
@@ -38,7 +37,7 @@ type getPrinter struct {
 
 func (g *getCommand) newPrinter() *getPrinter {
 	return &getPrinter{
-		getCommand: g, screen: g.Screen(g.noHeaders), items: itemWriter{out: g.Out, output: g.output}, managers: map[string]bool{},
+		getCommand: g, screen: g.Screen(g.noHeaders), managers: map[string]bool{},
 		kinds: map[schema.GroupVersionKind]fieldowners.Path{},
 	}
 }
@@ -102,8 +101,8 @@ func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 		p.pages = append(p.pages, page.Shown{Object: o, Filter: filter})
 	default:
 		item := o.Item(filter)
-		if p.failed == nil && (filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 || item.ManagedFieldsAbsent) {
-			p.failed = p.items.add(item)
+		if filter.IsEmpty() || len(item.Fields) > 0 || len(item.Errors) > 0 || item.ManagedFieldsAbsent {
+			p.items = append(p.items, item)
 		}
 		return len(item.Fields) > 0
 	}
@@ -115,10 +114,7 @@ func (p *getPrinter) shows(o *view.Object, filter view.Filter) bool {
 func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 	switch p.output {
 	case "json", "yaml":
-		if p.failed != nil {
-			return p.failed
-		}
-		return p.items.end()
+		return p.Structured(p.output, view.List[view.Item]{Items: append([]view.Item{}, p.items...)})
 	case "table", "wide":
 		p.table()
 	case "html":
@@ -218,34 +214,8 @@ func (p *getPrinter) table() {
 	switch {
 	case len(rows) == 0:
 	case p.output == "wide":
-		p.screen.Wide(p.Out, header, rows, true, func() { p.stack(rows, left) })
+		p.screen.Wide(p.Out, header, rows)
 	default:
 		p.screen.Table(p.Out, header, rows)
-	}
-}
-
-// stack prints the cells of a wide table's rows below each other: the object if there are
-// several, the field, its owner. left is how many columns the rows lack at their beginning.
-func (p *getPrinter) stack(rows [][]string, left int) {
-	indent, object, path := "", "", ""
-	for _, row := range rows {
-		if at := strings.TrimSpace(strings.Join(row[:2-left], " ")); at != object {
-			indent, object, path = "  ", at, ""
-			fmt.Fprintln(p.Out, at)
-		}
-		row = row[2-left:]
-		if row[0] != path {
-			path = row[0]
-			fmt.Fprintln(p.Out, indent+path)
-		}
-		owner := row[1]
-		if row[2] != "" {
-			owner += "/" + row[2]
-		}
-		if row[3] != "" {
-			owner += "[" + row[3] + "]"
-		}
-		parts := slices.DeleteFunc([]string{owner, row[4], row[5]}, func(part string) bool { return part == "" })
-		fmt.Fprintln(p.Out, view.Wrap(strings.Join(parts, ", ")+": "+row[6], indent+"  ", p.screen.Width))
 	}
 }

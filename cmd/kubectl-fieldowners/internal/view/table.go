@@ -78,25 +78,9 @@ func (s Screen) Table(w io.Writer, header []string, rows [][]string) {
 	}
 }
 
-// Wide writes a table without cutting cells, as kubectl does. If the screen is too narrow, the
-// last column is cut if cutLast is true; otherwise stacked writes the rows instead, without
-// columns.
-func (s Screen) Wide(w io.Writer, header []string, rows [][]string, cutLast bool, stacked func()) {
-	all := append([][]string{header}, rows...)
-	widths, total := measure(all)
-	if s.Width == 0 || total <= s.Width {
-		s.Table(w, header, rows)
-		return
-	}
-	last := len(widths) - 1
-	room := widths[last] - (total - s.Width)
-	if !cutLast || room < narrowest {
-		stacked()
-		return
-	}
-	for _, row := range all {
-		row[last] = CutOff(row[last], room)
-	}
+// Wide writes a table without cutting cells, as kubectl does, whatever the width of the screen.
+func (s Screen) Wide(w io.Writer, header []string, rows [][]string) {
+	s.Width = 0
 	s.Table(w, header, rows)
 }
 
