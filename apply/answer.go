@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"coapply.dev/apply/internal/wire"
+	"coapply.dev/fieldowners"
 	"coapply.dev/internal/recent"
 )
 
@@ -113,4 +114,30 @@ func (a *Applier) seenBefore(ref ObjectRef) bool {
 	before, _ := a.seen.Get(key)
 	a.seen.Put(key, now)
 	return before == now && now.ResourceVersion != ""
+}
+
+// RecordExchange lets appliers read from the HTTP exchange what the client's
+// answer does not say: how many requests went out, client-go's own retries
+// included, and whether the object was created or left unchanged. Wrap the
+// rest.Config with it before any client is made from it:
+//
+//	cfg.Wrap(apply.RecordExchange)
+//
+// Without RecordExchange an Outcome counts calls of the client instead of requests and is
+// Configured where it might be Created or Unchanged, and the writes of a process to one object
+// go one at a time, however far the API server is: RecordExchange also measures the round trip,
+// by a GET of /livez now and then while applies wait for each other. Only requests of an
+// Applier are recorded.
+func RecordExchange(next http.RoundTripper) http.RoundTripper { return wire.RecordExchange(next) }
+
+// readable returns who owns what, without entries of others that cannot be read, as anybody can
+// forge them. An entry of our own that cannot be read is an error.
+func (a *Applier) readable(entries []metav1.ManagedFieldsEntry) (fieldowners.Ownership, error) {
+	ownership, unread := fieldowners.ParseReadable(entries)
+	for _, entry := range unread {
+		if entry.Manager == a.config.FieldManager {
+			return fieldowners.Ownership{}, entry
+		}
+	}
+	return ownership, nil
 }

@@ -1,10 +1,14 @@
 package apply
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
@@ -192,3 +196,114 @@ func (e *NotOursError) Error() string {
 
 // Unwrap returns ErrNotOurs and ErrRefused.
 func (e *NotOursError) Unwrap() []error { return []error{ErrNotOurs, ErrRefused} }
+
+// IsOwnershipConflict reports whether an error is an ownership conflict, as opposed to a stale
+// write. Both are HTTP 409 with reason Conflict, and apierrors.IsConflict is true for both;
+// only an ownership conflict has causes of type FieldManagerConflict. For an error of another
+// class that wraps such an answer, as a ContendedError may, it is false.
+func IsOwnershipConflict(err error) bool {
+	return errors.Is(err, ErrConflict) || !hasClass(err) && len(wire.ConflictCauses(err)) > 0
+}
+
+// IsStaleWrite reports whether a write failed because the object is no longer at the
+// resourceVersion that it carried. The server answers a uid precondition on an absent object in
+// the same way: only a live read tells the two apart. For an error of another class that wraps
+// such an answer, as a UIDMismatchError may, it is false: writing again does not heal it.
+func IsStaleWrite(err error) bool {
+	if hasClass(err) {
+		return ResultOf(err) == "StaleWrite"
+	}
+	return apierrors.IsConflict(err) && len(wire.ConflictCauses(err)) == 0
+}
+
+// hasClass reports whether an error is one of this package's typed errors.
+func hasClass(err error) bool {
+	switch ResultOf(err) {
+	case "Error", "Cancelled", "Success":
+		return false
+	}
+	return true
+}
+
+// Classify wraps the error of a write into the typed error of its class: StaleWriteError,
+// UIDMismatchError, RetryableError or RefusedError. Ownership conflicts, errors already
+// classified and the end of the context stay as they are. The context is the one that the write
+// was sent with: while that has not ended, a context error is a timeout of the client's own,
+// and retryable.
+//
+// The values of Secrets are hidden: the server's message about one is left out where it may
+// quote them.
+func Classify(ctx context.Context, object ObjectRef, err error) error {
+	switch {
+	case ResultOf(err) == "Cancelled" && ctx.Err() == nil:
+		return &RetryableError{Object: object, Err: err}
+	case ResultOf(err) != "Error":
+		return err
+	}
+	err = withoutValues(object, err)
+	switch {
+	case IsOwnershipConflict(err):
+		return err
+	case IsStaleWrite(err):
+		return &StaleWriteError{Object: object, Err: err}
+	case wire.IsImmutableUID(err):
+		return &UIDMismatchError{Object: object, Err: err}
+	}
+	if after, retryable := wire.RetryAfter(err); retryable {
+		return &RetryableError{Object: object, After: after, Err: err}
+	}
+	return &RefusedError{Object: object, Err: err}
+}
+
+// CheckNotFound returns the error of a write, checked by a live read if it is a NotFound. The 404
+// of a write does not say that the object is gone: the API server also answers 404 if the kind
+// has no such subresource, and if an admission webhook passes on a NotFound of its own. Other
+// errors are returned as they are, without a read.
+//
+//   - If the object does not exist, the error is returned as it is.
+//   - If another object has the name, and the reference has a uid, it is a *UIDMismatchError.
+//   - If the object exists, it is a *RefusedError that is no NotFound. So it is if the read does
+//     not tell, because the API server does not serve the kind in this version any more.
+//   - If the read fails otherwise, it is the error of the read, in its class (see Classify).
+//
+// The reader reads past the cache. The subresource is the one that was written to; "" is the
+// object itself.
+func CheckNotFound(ctx context.Context, live client.Reader, object ObjectRef, subresource string, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	found := wire.Named(object.GroupVersionKind, object.NamespacedName)
+	readErr := live.Get(ctx, object.NamespacedName, found)
+	switch {
+	case wire.IsAbsent(readErr, object.Name):
+		return err
+	case apierrors.IsNotFound(readErr): // of something else than the object
+		return &RefusedError{Object: object, Err: errors.New("the API server answered 404 to a write, and to the read of the object: " +
+			"it may not serve the kind in this version any more, or the namespace is gone: " + wire.OneLine(readErr))}
+	case readErr != nil:
+		return Classify(ctx, object, fmt.Errorf("the API server answered 404 to a write; reading whether the object exists: %w", readErr))
+	case object.UID != "" && object.UID != found.GetUID():
+		return &UIDMismatchError{Object: object, Err: fmt.Errorf("the live object has uid %s", found.GetUID())}
+	}
+	return &RefusedError{Object: object, Err: notAbsent(subresource, withoutValues(object, err))}
+}
+
+// notAbsent does not wrap the answer: whoever asks for a NotFound would take the object for gone.
+func notAbsent(subresource string, answer error) error {
+	cause := "an admission webhook may have answered NotFound"
+	if subresource != "" {
+		cause = fmt.Sprintf("its kind may have no subresource %q, which a CustomResourceDefinition declares in spec.versions[].subresources.%[1]s, or %s",
+			subresource, cause)
+	}
+	return errors.New("the API server answered 404, and the object exists: " + cause + ": " + wire.OneLine(answer))
+}
+
+// checkNotFound is CheckNotFound for a request of this call to the object or a subresource of it.
+func (c *call) checkNotFound(ctx context.Context, subresource string, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	c.exchange.Calling()
+	defer c.exchange.Called(nil)
+	return CheckNotFound(ctx, c.config.LiveReader, c.pinnedRef(), subresource, err)
+}

@@ -1,9 +1,18 @@
 package apply
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"coapply.dev/apply/internal/content"
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/fieldowners"
 )
 
@@ -52,4 +61,95 @@ func showUnless(isHidden bool, value any) string {
 		value = fieldowners.Hide(value)
 	}
 	return fieldowners.FormatValue(value)
+}
+
+// secret reports whether the intent is for a Secret, whose values must not be shown.
+func (e *encodedIntent) secret() bool {
+	return isSecret(e.ref)
+}
+
+// whyNot returns the text of an error of ours, or for a Secret, whose values it may quote, the
+// mark of a hidden value.
+func (e *encodedIntent) whyNot(err error) string {
+	if e.secret() {
+		return string(fieldowners.Hidden)
+	}
+	return fmt.Sprint(err)
+}
+
+// quotesNoValues are the reasons whose messages the API server makes from names alone. Other
+// messages, such as those of validation, may quote what was sent, as may a denial by admission,
+// which may have any reason.
+var quotesNoValues = []metav1.StatusReason{
+	metav1.StatusReasonConflict, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
+	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonTooManyRequests,
+	metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout, metav1.StatusReasonServiceUnavailable,
+}
+
+// deniedBy is a word in the API server's message about a denied request. The name of the webhook
+// or policy precedes the word, and the reason follows.
+const deniedBy = "denied"
+
+// quoteNoValue lists the causes of an HTTP 422 for which the API server's validation writes a
+// message without the value.
+var quoteNoValue = []metav1.CauseType{
+	metav1.CauseTypeFieldValueRequired, metav1.CauseType(field.ErrorTypeForbidden),
+	metav1.CauseType(field.ErrorTypeTooLong), metav1.CauseType(field.ErrorTypeTooMany),
+}
+
+// afterValue lists endings of other validation messages: the message quotes the value first, and
+// then has this ending.
+var afterValue = []string{": field is immutable"}
+
+// denier matches the name of the webhook or the admission policy that denied a request, as the
+// API server writes it. It also matches in a message from which the values were removed before.
+var denier = regexp.MustCompile(`^(?:secrets "[^"]*" is forbidden: |HTTP \d+ \w* ?)?(admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') $`)
+
+// whyInvalid returns the message of a cause without the value. It returns Hidden if the message
+// may quote the value.
+func whyInvalid(cause metav1.StatusCause) string {
+	if slices.Contains(quoteNoValue, cause.Type) {
+		return cause.Message
+	}
+	for _, ending := range afterValue {
+		if strings.HasSuffix(cause.Message, ending) {
+			return string(fieldowners.Hidden) + ending
+		}
+	}
+	return string(fieldowners.Hidden)
+}
+
+// withoutValues returns the error of a write to a Secret. Text of the API server that may quote
+// values is removed. The status code and the reason stay the same.
+func withoutValues(object ObjectRef, err error) error {
+	var answer *apierrors.StatusError
+	if !isSecret(object) || !errors.As(err, &answer) {
+		return err
+	}
+	by, _, denied := strings.Cut(answer.ErrStatus.Message, deniedBy) // the name of the webhook or admission policy comes first
+	if !denied && slices.Contains(quotesNoValues, answer.ErrStatus.Reason) {
+		return err
+	}
+	status := answer.ErrStatus.DeepCopy()
+	status.Message = strings.TrimSpace(fmt.Sprintf("HTTP %d %s%s", status.Code, status.Reason, wire.RefusedBy500(*status)))
+	if named := denier.FindStringSubmatch(by); denied && named != nil {
+		status.Message += " " + named[1] + " denied the request"
+	}
+	if status.Details != nil {
+		var fields []string
+		for i := range status.Details.Causes {
+			cause := &status.Details.Causes[i]
+			where := cause.Field
+			if cause.Message = string(fieldowners.Hidden); !denied {
+				cause.Message = whyInvalid(answer.ErrStatus.Details.Causes[i])
+			}
+			if cause.Message != string(fieldowners.Hidden) {
+				where += ": " + cause.Message
+			}
+			fields = append(fields, where)
+		}
+		status.Message += " " + strings.Join(fields, ", ")
+	}
+	status.Message = strings.TrimSpace(status.Message) + " (the server's message is hidden, it may quote values)"
+	return &apierrors.StatusError{ErrStatus: *status}
 }

@@ -3,8 +3,6 @@ package fieldowners
 import (
 	"strings"
 	"testing"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestCacheCounts holds what is kept, and how much of it is counted.
@@ -31,27 +29,5 @@ func TestCacheCounts(t *testing.T) {
 	}
 	if len(c.young) != 2 || len(c.old) != 0 {
 		t.Errorf("%d in a generation that is just full, %d before it", len(c.young), len(c.old))
-	}
-}
-
-// TestApartIsNotParsed: KeepOwn drops entries of others by their outermost names, which is what makes it cheap.
-func TestApartIsNotParsed(t *testing.T) {
-	entries := []metav1.ManagedFieldsEntry{
-		cached("us", `{"f:spec":{"f:apart":{}}}`), cached("us", `{"f:metadata":{"f:apart":{"f:status":{}}}}`),
-		cached("them", `{"f:status":{"f:spec":{"f:apart":{}}},"f:other":{"f:metadata":{}}}`),
-		cached("them", `{"f:status":{"k:{\"f:spec\":\"}\"}":{"f:apart":{}}},"f:last":{}}`),
-		cached("them", ` {"f:status":{"f:apart":{}}}`), cached("them", ""),
-	}
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: entries}}
-	if _, err := KeepOwn("us")(object); err != nil {
-		t.Fatal(err)
-	}
-	for i, apart := range []bool{2: true, 3: true, 4: false, 5: false} {
-		if text := entries[i].FieldsV1.GetRawBytes(); apart && parsed.find(text) != nil {
-			t.Errorf("parsed: %s", text)
-		}
-	}
-	if kept := object.ManagedFields; len(kept) != 3 {
-		t.Errorf("%d are kept, want ours and the one that cannot be read: %v", len(kept), kept)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
 // KeepOwn returns a transform for a cache (cache.TransformFunc of client-go,
@@ -130,7 +131,7 @@ func keepSharing[T any](entries []T, keep []bool, read func(T) metav1.ManagedFie
 			ours = append(ours, read(entry))
 		}
 	}
-	shared := newSharing(ours)
+	shared := &sharing{ours: ours}
 	for i, entry := range entries {
 		if !keep[i] && shared.with(read(entry)) {
 			keep[i] = true
@@ -138,4 +139,69 @@ func keepSharing[T any](entries []T, keep []bool, read func(T) metav1.ManagedFie
 		}
 	}
 	return added
+}
+
+// sharing decides which entries share a field with ours.
+type sharing struct {
+	ours []metav1.ManagedFieldsEntry
+	sets []*fieldpath.Set
+}
+
+// with reports whether an entry shares a field with one of ours, or cannot be judged.
+func (s *sharing) with(theirs metav1.ManagedFieldsEntry) bool {
+	for _, our := range s.ours {
+		if our.APIVersion != theirs.APIVersion {
+			return true // the same field may have another name in that version
+		}
+	}
+	entry, err := parseEntry(theirs)
+	if err != nil || !s.parse() {
+		return true
+	}
+	return slices.ContainsFunc(s.sets, func(our *fieldpath.Set) bool { return overlap(our, entry.fields) })
+}
+
+// parse reads our own entries, once. It returns false if one of them is malformed.
+func (s *sharing) parse() bool {
+	for len(s.sets) < len(s.ours) {
+		entry, err := parseEntry(s.ours[len(s.sets)])
+		if err != nil {
+			return false
+		}
+		s.sets = append(s.sets, entry.fields)
+	}
+	return true
+}
+
+// overlap reports whether both sets have the same field, or one has a field as a whole of which
+// the other has a part: a field without fields of the set below it means all below.
+func overlap(a, b *fieldpath.Set) bool {
+	return covers(a, b) || covers(b, a) || deeper(a, b)
+}
+
+// covers is overlap for one level.
+func covers(a, b *fieldpath.Set) (found bool) {
+	a.Members.Iterate(func(name fieldpath.PathElement) {
+		if found || b.Members.Has(name) {
+			found = true
+			return
+		}
+		_, parts := a.Children.Get(name)
+		_, theirs := b.Children.Get(name)
+		found = theirs && !parts
+	})
+	return found
+}
+
+func deeper(a, b *fieldpath.Set) (found bool) {
+	a.Children.Iterate(func(name fieldpath.PathElement) {
+		if found {
+			return
+		}
+		if below, ok := b.Children.Get(name); ok {
+			own, _ := a.Children.Get(name)
+			found = overlap(own, below)
+		}
+	})
+	return found
 }

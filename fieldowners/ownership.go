@@ -1,9 +1,11 @@
 package fieldowners
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
@@ -165,4 +167,57 @@ func parseEntry(raw metav1.ManagedFieldsEntry) (Entry, error) {
 	var err error
 	entry.fields, err = parsed.parse(raw.FieldsV1.GetRawBytes())
 	return entry, err
+}
+
+// EntriesOf returns the managed fields of an unstructured object that can be read, and what is
+// wrong with each other entry. It reads one by one: Unstructured.GetManagedFields returns nothing
+// where one is malformed.
+func EntriesOf(object map[string]any) (entries []metav1.ManagedFieldsEntry, unread []error) {
+	metadata, _ := object["metadata"].(map[string]any)
+	list, isList := metadata["managedFields"].([]any)
+	if !isList && metadata["managedFields"] != nil {
+		return nil, []error{errors.New("metadata.managedFields is no list of entries")}
+	}
+	for i, raw := range list {
+		entry, err := readEntry(raw)
+		if err != nil {
+			fields, _ := raw.(map[string]any)
+			name, _ := fields["manager"].(string)
+			unread = append(unread, &EntryError{Index: i, Manager: name, Err: err})
+			continue
+		}
+		entries = append(entries, entry)
+	}
+	return entries, unread
+}
+
+func readEntry(raw any) (entry metav1.ManagedFieldsEntry, err error) {
+	text, err := json.Marshal(raw)
+	if err != nil { // it was read from neither JSON nor YAML
+		return entry, err
+	}
+	err = json.Unmarshal(text, &entry)
+	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is {
+		return entry, errors.New(strings.Trim(wrong.Field+" is a "+wrong.Value+", which it cannot be", " "))
+	}
+	if err == nil {
+		_, err = parseEntry(entry)
+	}
+	return entry, err
+}
+
+// Writers returns the managers that wrote between two states of an object: their entry has a
+// new time or new fields. Managed fields do not show a manager that only deleted a field, nor
+// the second write in a second if it changed no owner.
+func Writers(before, after Ownership) []Manager {
+	was := byWriter(before)
+	var writers []Manager
+	for who, entry := range byWriter(after) {
+		known, ok := was[who]
+		if !ok || !known.Time.Equal(entry.Time) || !entry.fields.Difference(known.fields).Empty() {
+			writers = append(writers, entry.Manager)
+		}
+	}
+	slices.SortFunc(writers, Manager.Compare)
+	return writers
 }

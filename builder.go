@@ -1,0 +1,191 @@
+package coapply
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// controllers lists the controllers that For has added to the manager of a Runtime.
+type controllers struct {
+	mu    sync.Mutex
+	added []addedController
+}
+
+type addedController struct{ fieldManager, name string }
+
+// add adds a controller. It returns an error if another controller has the same field manager or
+// the same name.
+func (c *controllers) add(one addedController) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, other := range c.added {
+		switch {
+		case other.fieldManager == one.fieldManager:
+			return fmt.Errorf("the controller %q applies under this field manager already: two controllers under one field manager "+
+				"remove each other's fields, again and again; give each controller a field manager of its own", other.name)
+		case other.name == one.name:
+			return fmt.Errorf("the controller of the field manager %q has the name %q already: give this controller another name with Named",
+				other.fieldManager, one.name)
+		}
+	}
+	c.added = append(c.added, one)
+	return nil
+}
+
+// remove removes a controller that could not be added to the manager.
+func (c *controllers) remove(one addedController) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.added = slices.DeleteFunc(c.added, func(other addedController) bool { return other == one })
+}
+
+// check returns an error for each mistake in the builder's kinds and policy.
+func (b *Builder[P]) check(parent client.Object) error {
+	return errors.Join(b.checkOwned(parent), b.checkPolicy())
+}
+
+func (b *Builder[P]) checkOwned(parent client.Object) error {
+	kind, err := b.kindOf(parent)
+	if err != nil {
+		return err
+	}
+	owned := map[schema.GroupKind]bool{}
+	for _, o := range b.owned {
+		child, err := b.kindOf(o.object)
+		switch {
+		case err != nil:
+			return err
+		case child.GroupKind() == kind.GroupKind():
+			return fmt.Errorf("Owns(%T): %s is the kind of the parent, which is watched already; leave this Owns out", o.object, child.GroupKind())
+		case owned[child.GroupKind()]:
+			return fmt.Errorf("Owns(%T): %s is owned twice, which would queue the parent twice for each change; give both options to one Owns",
+				o.object, child.GroupKind())
+		}
+		owned[child.GroupKind()] = true
+	}
+	return nil
+}
+
+// checkPolicy returns an error for a path of the policy that no kind of the manager's scheme has.
+// Emit may return kinds that the builder does not know. So checkPolicy accepts a path of any kind
+// in the scheme. If a watched kind has no Go type, checkPolicy accepts every path.
+func (b *Builder[P]) checkPolicy() error {
+	scheme := b.rt.mgr.GetScheme()
+	objects := append([]client.Object{}, b.watched...)
+	for _, o := range b.owned {
+		objects = append(objects, o.object)
+	}
+	for _, object := range objects {
+		if kind, err := b.kindOf(object); err != nil || !scheme.Recognizes(kind) { //nolint:misspell // the method's name
+			return err
+		}
+	}
+	var types []reflect.Type
+	for _, t := range scheme.AllKnownTypes() {
+		if reflect.PointerTo(t).Implements(reflect.TypeFor[client.Object]()) {
+			types = append(types, t)
+		}
+	}
+	if err := b.policy.CheckPaths(types...); err != nil {
+		return fmt.Errorf("%w; correct the path. If a kind outside of the manager's scheme has it, register the kind in the scheme", err)
+	}
+	return nil
+}
+
+// kindOf returns the kind of an object that was given to the builder.
+func (b *Builder[P]) kindOf(object client.Object) (schema.GroupVersionKind, error) {
+	return apiutil.GVKForObject(object, b.rt.mgr.GetScheme())
+}
+
+// ReadsStatus is an option of Builder.Owns: Status or Belongs read the status of the children of
+// that kind, so each change of a child leads to a reconcile of the parent.
+var ReadsStatus builder.OwnsOption = readsStatus{}
+
+type readsStatus struct{}
+
+// ApplyToOwns implements builder.OwnsOption. Builder.Complete looks for the option itself.
+func (readsStatus) ApplyToOwns(*builder.OwnsInput) {}
+
+// ownedKind is a kind of children.
+type ownedKind struct {
+	object client.Object
+	opts   []builder.OwnsOption
+}
+
+// options returns the options for controller-runtime's builder.
+func (o ownedKind) options(fieldManager string) []builder.OwnsOption {
+	if slices.Contains(o.opts, ReadsStatus) {
+		return o.opts
+	}
+	return append([]builder.OwnsOption{builder.WithPredicates(childChanged(fieldManager))}, o.opts...)
+}
+
+// childChanged returns the predicate for changes of a child that lead to a reconcile of its parent:
+// changes of everything but the status, and of what the field manager owns. A child without a
+// generation, such as a ConfigMap, passes with each change.
+func childChanged(fieldManager string) predicate.Predicate {
+	return predicate.Or(
+		predicate.GenerationChangedPredicate{}, // the spec and the deletion
+		writtenWithoutGeneration,
+		predicate.LabelChangedPredicate{},
+		predicate.AnnotationChangedPredicate{},
+		Changed(func(child client.Object) any { return child.GetFinalizers() }),
+		Changed(func(child client.Object) any { return child.GetOwnerReferences() }),
+		Changed(func(child client.Object) any { return child.GetUID() }),
+		ownEntriesChanged(fieldManager),
+	)
+}
+
+// ownEntriesChanged passes an update that changes which fields a field manager owns.
+func ownEntriesChanged(fieldManager string) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !slices.EqualFunc(entriesOf(fieldManager, e.ObjectOld), entriesOf(fieldManager, e.ObjectNew), sameFields)
+	}}
+}
+
+func sameFields(a, b metav1.ManagedFieldsEntry) bool {
+	return a.APIVersion == b.APIVersion && a.Operation == b.Operation && a.Subresource == b.Subresource &&
+		a.FieldsV1.GetRawString() == b.FieldsV1.GetRawString()
+}
+
+// resynced passes the updates without a change that the cache sends every cache.Options.SyncPeriod.
+var resynced = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+}}
+
+// nameInformers names the informers that lead to reconciles, so that no apply is proven to be a
+// no-op by an object that is older than the event.
+func (b *Builder[P]) nameInformers() error {
+	for _, o := range b.owned {
+		if err := b.rt.watches(o.object, representationOf(o.object)); err != nil {
+			return err
+		}
+	}
+	for _, object := range b.watched {
+		if err := b.rt.watches(object, representationOf(object)); err != nil {
+			return err
+		}
+	}
+	for _, object := range b.metadata {
+		if err := b.rt.watches(object, metadataOnly); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyMetadata reports whether the options of a watch have builder.OnlyMetadata.
+func onlyMetadata[O any](opts []O) bool {
+	return slices.ContainsFunc(opts, func(o O) bool { return any(o) == any(builder.OnlyMetadata) })
+}
