@@ -37,7 +37,7 @@ ALL ?=
 # Of make neighbours: how long nothing moves after the last thing that a user did.
 REST ?= 60s
 
-# Of make versions: groups of test/versions/groups.go; none are all.
+# Of make versions: groups of test/cmd/versions/groups.go; none are all.
 ONLY ?=
 
 # How long make soak takes, and make mutants at most.
@@ -80,20 +80,20 @@ run: build ## Keep the same platform running, for kubectl, until Ctrl-C; options
 	bin/platform run $(ARGS)
 
 test: control-plane test-unit ## Run all tests but those of make soak, with the same random cases each time
-	go run ./test/kit/share sh -c '(cd compare && $(SERVED) $(COMPARED:%=./%/...)) & $(SERVED) ./test/integration/...; status=$$?; wait $$! && exit $$status'
+	go run ./test/cmd/share sh -c '(cd compare && $(SERVED) $(COMPARED:%=./%/...)) & $(SERVED) ./test/integration/...; status=$$?; wait $$! && exit $$status'
 
 test-unit: go ## Run the tests that need no control plane
 	@$(set_race); set -x; go test -short $$race -timeout 10m $(RACED) && export CGO_ENABLED=0 && \
 		go test -short -timeout 10m $(UNRACED) && cd compare && go test -short -timeout 10m $(UNRACED)
 
 test-integration: control-plane ## Run the tests against a real control plane
-	go run ./test/kit/share $(SERVED) ./test/integration/...
+	go run ./test/cmd/share $(SERVED) ./test/integration/...
 
 test-compare: control-plane ## Run the benchmark's tests that need a control plane, or the docs
-	cd compare && go run coapply.dev/test/kit/share $(SERVED) $(COMPARED:%=./%/...)
+	cd compare && go run coapply.dev/test/cmd/share $(SERVED) $(COMPARED:%=./%/...)
 
 soak: control-plane ## Run for FOR=10m what make test leaves out, with -race and random seeds: many cases, scale, kills, upgrades
-	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/kit/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race
+	@$(set_race); set -x; CGO_ENABLED=0 go run ./test/cmd/soak -for '$(FOR)' -seed '$(SEED)' -step '$(STEP)' $$race
 
 faults: control-plane ## Have each write and read of each reconciler fail in each way, kill servers, and 1,000 random runs (long: an hour or more)
 	@mkdir -p bin; cd test/faults && { go test -timeout 3h -count 1 -parallel 14 -v . >../../bin/faults.log 2>&1; status=$$?; \
@@ -106,7 +106,7 @@ neighbours: control-plane ## Run kubectl, the autoscaler and Flux's apply beside
 
 versions: go ## Run the same tests on each version of Kubernetes and compare (builds them first): K8S=1.36.3, ONLY=decisions,platform
 	@mkdir -p bin
-	go run ./test/versions -kubernetes '$(K8S)' -only '$(ONLY)' -log bin/versions.log
+	go run ./test/cmd/versions -kubernetes '$(K8S)' -only '$(ONLY)' -log bin/versions.log
 
 fuzz: FOR = 1m
 fuzz: go ## Run each fuzz target for FOR=1m: parsers, narrow writes
@@ -116,10 +116,25 @@ fuzz: go ## Run each fuzz target for FOR=1m: parsers, narrow writes
 		go test -run '^$$' -fuzz "^$$target$$" -fuzztime '$(FOR)' "$${file%/*}" || exit 1; done || exit 1; done
 
 mutants: go ## Change the code here and there, and list what no test notices: FOR=10m, PACKAGES=./cmd/kubectl-fieldowners/lint
-	go run ./test/mutants -for '$(FOR)' -with '$(WITH)' $(PACKAGES)
+	go run ./test/cmd/mutants -for '$(FOR)' -with '$(WITH)' $(PACKAGES)
 
 scale: control-plane ## Measure the platform with 1,000 Devboxes, 200 Users and 500 pods of a NodeSet: docs/scale.md
 	COAPPLY_SCALE=full go test -timeout 60m -count 1 -v -run '^TestScale$$' ./test/integration/platform
+
+# Lines of Go without tests and generated code, and exported functions, types and methods of the public packages.
+lines = git ls-files -- $(1) | grep '\.go$$' | grep -v -e _test.go -e zz_generated -e /applyconfiguration/ | xargs cat | wc -l
+PUBLIC = $$(go list ./... | grep -v -e /internal -e /cmd -e /test/ -e /platform -e /docs -e /config -e /examples)
+
+size: go ## Print the lines of each part and the size of the API, and fail above the budgets
+	@fail=0; row() { printf '%-32s %6d of %6d\n' "$$1" "$$2" "$$3"; [ "$$2" -le "$$3" ] || { fail=1; over="$$over $$1,"; }; }; \
+	row 'core' $$($(call lines,':(glob)*.go' apply fieldowners)) 18500; \
+	row 'plugin' $$($(call lines,cmd/kubectl-fieldowners)) 7500; \
+	row 'platform and cmd/manager' $$($(call lines,platform cmd/manager)) 5700; \
+	row 'internal and cmd/platform' $$($(call lines,internal cmd/platform)) 3200; \
+	row 'all but compare and test' $$($(call lines,':!compare' ':!test')) 36000; \
+	api=0; for package in $(PUBLIC); do names=$$(go doc -short $$package | sed -nE 's/^type ([A-Z][A-Za-z0-9]*).*/\1/p'); \
+	api=$$((api + $$(go doc -short $$package | grep -cE '^(func|type)') + $$(for name in $$names; do go doc -short $$package.$$name; done | grep -cE '^func'))); done; \
+	row 'exported names' $$api 300; [ $$fail = 0 ] || { echo "above the budget:$${over%,}"; exit 1; }
 
 lint: bin/.dev-tools ## Run golangci-lint (the first time builds it: minutes)
 	bin/golangci-lint run --allow-parallel-runners ./...
@@ -207,4 +222,4 @@ bin/.dev-tools: tools/dev/go.mod tools/dev/go.sum | go
 go:
 	@command -v go >/dev/null || { echo 'make: go is not on the PATH: install Go 1.26 or later' >&2; exit 1; }
 
-.PHONY: help demo run test test-unit test-integration test-compare soak faults neighbours versions fuzz mutants scale lint verify generate bench bench-functions compare build build-installer krew clean control-plane go
+.PHONY: help demo run test test-unit test-integration test-compare soak faults neighbours versions fuzz mutants scale size lint verify generate bench bench-functions compare build build-installer krew clean control-plane go

@@ -63,7 +63,7 @@ func absentOnes(r owneraudit.Report) string {
 func (a *auditor) print(cmd *cobra.Command, r owneraudit.Report, reading error) error {
 	switch a.output {
 	case "html":
-		return page.Audit(a.Out, a.About(cmd, a.Source, reading), r)
+		return page.Audit(a.Out, page.NewAbout(a.Reader, cmd, a.Source, reading), r)
 	case "table", "wide":
 		owneraudit.Print(a.Out, r, a.Screen(a.noHeaders), a.output == "wide")
 	}

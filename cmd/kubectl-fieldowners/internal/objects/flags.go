@@ -1,17 +1,11 @@
 package objects
 
 import (
-	"slices"
-	"strings"
-	"time"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/completion"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/page"
 )
 
 // Selection says which objects of the cluster a command reads.
@@ -72,61 +66,4 @@ func (r *Reader) AddFlags(root *cobra.Command) {
 // executable kubectl_complete-fieldowners for it, which lies beside ours.
 func (r *Reader) CompleteObjects(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = completion.ResourceTypeAndNameCompletionFunc(cmdutil.NewFactory(r.Config))
-}
-
-// About returns what a page says about itself: when it was made, by which version, and of what.
-func (r *Reader) About(cmd *cobra.Command, from Source, incomplete error) page.About {
-	about := page.About{
-		Version: console.Version(), Time: time.Now(), Narrowed: narrowed(cmd), Incomplete: incomplete, Files: len(from.Files) > 0,
-	}
-	if !about.Files {
-		about.Source = r.cluster(from)
-		return about
-	}
-	names := slices.Clone(from.Files)
-	for i := range names {
-		if names[i] == "-" {
-			names[i] = "stdin"
-		}
-	}
-	about.Source = strings.Join(names, ", ")
-	return about
-}
-
-// cluster returns the name of the cluster in the kubeconfig, and the namespace.
-func (r *Reader) cluster(from Source) string {
-	text := "cluster"
-	context := *r.Config.Context
-	if raw, err := r.Config.ToRawKubeConfigLoader().RawConfig(); err == nil && context == "" {
-		context = raw.CurrentContext
-	}
-	if context != "" {
-		text += " of the context " + context
-	}
-	if from.AllNamespaces {
-		return text + ", all namespaces"
-	}
-	if namespace, _, err := r.Namespace(); err == nil {
-		text += ", namespace " + namespace
-	}
-	return text
-}
-
-// narrowing are the flags that leave out fields or objects.
-var narrowing = []string{"path", "manager", "operation", "shared", "unowned", "selector", "field-selector"}
-
-// narrowed returns the narrowing flags of the command line, to write them on the page.
-func narrowed(cmd *cobra.Command) string {
-	var given []string
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if !slices.Contains(narrowing, flag.Name) {
-			return
-		}
-		text := "--" + flag.Name
-		if flag.Value.Type() != "bool" {
-			text += "=" + strings.Trim(flag.Value.String(), "[]")
-		}
-		given = append(given, text)
-	})
-	return strings.Join(given, " ")
 }

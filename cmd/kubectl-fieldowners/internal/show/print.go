@@ -121,7 +121,7 @@ func (p *getPrinter) close(cmd *cobra.Command, reading error) error {
 		if reading != nil && p.objects == 0 { // there is nothing to print but the error
 			return nil
 		}
-		about := p.About(cmd, p.Source, reading)
+		about := page.NewAbout(p.Reader, cmd, p.Source, reading)
 		if about.ObjectsLeftOut = p.leftOut; p.leftOut > 0 {
 			fmt.Fprintf(p.ErrOut, "warning: a page has %d lines at most, so %d objects are left out: name fewer, or narrow them by --path or --manager\n", page.MaxLines, p.leftOut)
 		}

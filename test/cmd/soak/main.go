@@ -2,7 +2,7 @@
 // random cases, and whatever takes minutes or a control plane of its own. It takes the steps in an order that the seed
 // says, again and again with new seeds, and ends the one that runs when the time is over; that one has not failed.
 //
-//	go run ./test/kit/soak -for 10m -race
+//	go run ./test/cmd/soak -for 10m -race
 package main
 
 import (

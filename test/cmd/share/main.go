@@ -2,7 +2,7 @@
 // cluster: it starts both, names them in the environment and stops them when the command has ended. Without it each
 // package starts those that its tests need. Within another share it runs the command alone.
 //
-//	go run ./test/kit/share go test ./test/integration/...
+//	go run ./test/cmd/share go test ./test/integration/...
 package main
 
 import (

@@ -118,7 +118,7 @@ func TestChosen(t *testing.T) {
 func TestGroupsNameTests(t *testing.T) {
 	function := regexp.MustCompile(`(?m)^func Test(\w+)\(t `)
 	for _, g := range groups {
-		files, err := filepath.Glob(filepath.Join("..", "..", g.pkg, "*_test.go"))
+		files, err := filepath.Glob(filepath.Join("..", "..", "..", g.pkg, "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", g.pkg, len(files), err)
 		}

@@ -2,7 +2,7 @@
 // table of what passed, and each test whose result is not the same on all. It fails if a test fails that groups.go does
 // not expect to, or if one that it expects to fail does not.
 //
-//	go run ./test/versions -kubernetes 1.36.3,1.37.2 -only decisions,transfers
+//	go run ./test/cmd/versions -kubernetes 1.36.3,1.37.2 -only decisions,transfers
 package main
 
 import (
@@ -66,7 +66,7 @@ func run() int {
 	}
 	if wrong > 0 {
 		fmt.Fprintf(os.Stderr, "versions: %d results are not expected; what the tests printed is in %s, and what Kubernetes "+
-			"does otherwise belongs in test/versions/groups.go, with the reason\n", wrong, *logFile)
+			"does otherwise belongs in test/cmd/versions/groups.go, with the reason\n", wrong, *logFile)
 		return 1
 	}
 	return 0

@@ -5,8 +5,8 @@
 // All mutants of a package are compiled at once, each behind a switch in the environment, and a mutant is met only
 // with the tests that reach it. So a mutant costs milliseconds, not a build.
 //
-//	go run ./test/mutants -for 10m ./fieldowners/...
-//	go run ./test/mutants -with ./apply ./apply/internal/...
+//	go run ./test/cmd/mutants -for 10m ./fieldowners/...
+//	go run ./test/cmd/mutants -with ./apply ./apply/internal/...
 //
 // Existing tools were tried: gremlins 0.6 counts what does not compile as noticed, knows neither removed statements nor
 // returned values, and links the tests again for each mutant.
@@ -32,7 +32,7 @@ func run() int {
 	patience := flag.Duration("for", 10*time.Minute, "start no mutant after this time")
 	seed := flag.Uint64("seed", 1, "of the order in which mutants are taken")
 	with := flag.String("with", "", "packages, separated by commas, whose tests are run as well")
-	list := flag.String("known", "test/mutants/known.txt", "survivors that are right, each with its reason")
+	list := flag.String("known", "test/cmd/mutants/known.txt", "survivors that are right, each with its reason")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
