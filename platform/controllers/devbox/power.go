@@ -12,6 +12,7 @@ import (
 	"coapply.dev"
 	"coapply.dev/apply"
 	"coapply.dev/apply/reconciler"
+	"coapply.dev/fieldowners"
 	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/platform/controllers/fieldmanagers"
 	"coapply.dev/platform/controllers/setup"
@@ -24,10 +25,18 @@ func SetupPower(_ ctrl.Manager, options setup.Options) error {
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, coapply.ControllerChanged(),
 			coapply.BesidesStatus(func(d *appsv1.Deployment) any { return d.Status })))).
-		OnConflict(apply.OnConflict(apply.Reject).At(".spec.replicas", options.Replicas)).
+		OnConflict(replicasPolicy(options.Replicas)).
 		Belongs(isDevboxes).
 		Status(powerStatus).
 		Complete()
+}
+
+// replicasPolicy returns the policy for conflicts over the replicas. After somebody has emptied the
+// managed fields, the owner before-first-apply stands for no other writer, so its replicas are forced.
+func replicasPolicy(decision apply.Decision) apply.Policy {
+	const replicas = ".spec.replicas"
+	return apply.OnConflict(apply.Reject).At(replicas, decision).
+		When(apply.Match{Path: replicas, Manager: fieldowners.BeforeFirstApply}, apply.Force)
 }
 
 func powerStatus(_ context.Context, box *v1alpha1.Devbox, applied reconciler.Applied) (reconciler.Report[*v1alpha1.Devbox], error) {

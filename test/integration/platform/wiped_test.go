@@ -44,10 +44,20 @@ func wantKept(t *testing.T, p *kit.Platform, object client.Object) {
 }
 
 // TestWipedDevbox: somebody empties the managed fields of a Devbox's Deployment and changes the
-// Devbox. The changed values are applied, and each field has its owner again.
+// Devbox. The changed values are applied, and each field has its owner again, also the replicas,
+// whatever the platform decides about conflicts with other owners of the replicas.
 func TestWipedDevbox(t *testing.T) {
 	t.Parallel()
-	p := kit.StartPlatform(t, apply.Force)
+	for _, replicas := range []apply.Decision{apply.Force, apply.Reject} {
+		t.Run(replicas.String(), func(t *testing.T) {
+			t.Parallel()
+			wipedDevbox(t, kit.StartPlatform(t, replicas))
+		})
+	}
+}
+
+func wipedDevbox(t *testing.T, p *kit.Platform) {
+	t.Helper()
 	p.Create(t, "box", func(b *v1alpha1.Devbox) {
 		b.Spec.Network.Type = v1alpha1.NetworkNodePort
 		b.Spec.Resources.Requests = corev1.ResourceList{"cpu": kit.Quantity("10m"), "memory": kit.Quantity("1Mi")}

@@ -69,8 +69,7 @@ func (a *auditor) validate(cmd *cobra.Command, args []string) error {
 	if err := a.Check(cmd, args); err != nil {
 		return err
 	}
-	switch {
-	case a.contract == "-" && slices.Contains(a.Files, "-"):
+	if a.contract == "-" && slices.Contains(a.Files, "-") {
 		return console.UsageError(cmd, "--contract and -f both read stdin: put one of them into a file")
 	}
 	return nil

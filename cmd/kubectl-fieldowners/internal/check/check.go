@@ -128,7 +128,7 @@ func (c *command) check(ctx context.Context, item objects.Item) (result, error) 
 		return result{}, err
 	}
 	plan, err := applier.Plan(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(wanted), Subresource: c.subresource})
-	if err = errors.Join(err, plan.Refused); err != nil {
+	if err := errors.Join(err, plan.Refused); err != nil {
 		return result{}, err
 	}
 	return newResult(item, live.Object, plan), nil
