@@ -32,9 +32,8 @@ import (
 // other owners let go, the whole intent is sent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError,
-// *UIDMismatchError, *RetryableError, *RefusedError, *lanes.ReentryError, the error of
-// Intent.Before, or that of the context. After a RetryableError or the end of the context the
-// intent may have landed, as the answer may have been lost. After the others nothing of it
+// *UIDMismatchError, *RetryableError, *RefusedError, *lanes.ReentryError, or that of the context.
+// After a RetryableError or the end of the context the intent may have landed, as the answer may have been lost. After the others nothing of it
 // landed, with two exceptions: a try whose answer was lost may have landed, if a later try of
 // the same call met another error; and if the server dropped the status (see
 // Intent.Subresource), the rest has landed. Repeating an Apply is safe.
@@ -127,12 +126,12 @@ func (c *call) unchanged(by proof) *answer {
 	return nothingSent(Unchanged)
 }
 
-// before calls Intent.Before, which may still refuse.
+// before calls the function of wire.BeforeSending, which may still refuse the intent.
 func (c *call) before(ctx context.Context) (context.Context, error) {
-	if c.intent.Before == nil || c.dryRun {
+	if c.dryRun {
 		return ctx, nil
 	}
-	return c.intent.Before(ctx)
+	return wire.Before(ctx)
 }
 
 // write is steps 3 to 7, and what of step 2 concerns a write: it pins the write by the object

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/internal/wire"
 )
 
 // TestBefore is called once before the first request, and may refuse.
@@ -22,26 +23,26 @@ func TestBefore(t *testing.T) {
 	before := func(err error) func(context.Context) (context.Context, error) {
 		return func(ctx context.Context) (context.Context, error) { called++; return ctx, err }
 	}
-	intent := apply.Intent{Config: threeReplicas(), Before: before(refused)}
-	if _, err := newScript(t, nil).applier(force, nil).Apply(t.Context(), intent); !errors.Is(err, refused) || called != 1 {
+	intent := apply.Intent{Config: threeReplicas()}
+	refuse := wire.BeforeSending(t.Context(), before(refused))
+	if _, err := newScript(t, nil).applier(force, nil).Apply(refuse, intent); !errors.Is(err, refused) || called != 1 {
 		t.Errorf("%v, called %d times; nothing may be sent", err, called)
 	}
 	s := newScript(t, []step{{"GET", notFound()}, {"PATCH", ok(ownedWith("uid-9", "", 3))}})
-	if _, err := s.planner(apply.Config{}, true).Plan(t.Context(), intent); err != nil || called != 1 {
+	if _, err := s.planner(apply.Config{}, true).Plan(refuse, intent); err != nil || called != 1 {
 		t.Errorf("a plan: %v, called %d times", err, called)
 	}
-	intent.Before = before(nil)
 	s = newScript(t, []step{
 		{"PATCH", conflict(hpaReplicas)}, {"GET", ok(web("uid-1", "7"))}, {"PATCH", conflict(hpaReplicas)},
 		{"PATCH uid=uid-1 resourceVersion=7 force", ok(web("uid-1", "8"))},
 	})
-	if _, err := s.applier(force, nil).Apply(t.Context(), intent); err != nil || called != 2 {
+	if _, err := s.applier(force, nil).Apply(wire.BeforeSending(t.Context(), before(nil)), intent); err != nil || called != 2 {
 		t.Errorf("%v, called %d times, want once more", err, called)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	intent.Before = func(context.Context) (context.Context, error) { return ended, nil }
-	if _, err := newScript(t, nil).applier(force, nil).Apply(t.Context(), intent); !errors.Is(err, context.Canceled) {
+	other := wire.BeforeSending(t.Context(), func(context.Context) (context.Context, error) { return ended, nil })
+	if _, err := newScript(t, nil).applier(force, nil).Apply(other, intent); !errors.Is(err, context.Canceled) {
 		t.Errorf("it goes on with another context: %v", err)
 	}
 }

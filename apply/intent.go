@@ -2,7 +2,6 @@ package apply
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -69,11 +68,6 @@ type Intent struct {
 	// instead of reading the object. Read is not written to. Read must be at least as new as the
 	// event that led to the apply: it is not compared with other informers of the kind.
 	Read client.Object
-
-	// Before is called when something is to be sent, before the first request, for instance to
-	// check whether the object may be taken. Apply goes on with the context that Before
-	// returns, or ends with its error. Plan does not call it.
-	Before func(ctx context.Context) (context.Context, error)
 }
 
 // encodedIntent is an intent as it is sent and compared.

@@ -133,8 +133,11 @@ func (c *call) writtenKey(subresource string) writtenKey {
 // Wrote records a write of this process to an object that no Applier made, such as an update, or
 // a delete. A proof then needs a read that is at least as new as the object's resourceVersion.
 // Where that is empty, because the object was deleted or the outcome of the write is not known,
-// the next apply to the object is sent.
+// the next apply to the object is sent. For a nil SteadyState, Wrote does nothing.
 func (s *SteadyState) Wrote(object ObjectRef) {
+	if s == nil {
+		return
+	}
 	s.written.wrote(writtenKey{kind: object.GroupKind(), name: object.NamespacedName}, object.ResourceVersion)
 }
 
@@ -142,16 +145,6 @@ func (s *SteadyState) Wrote(object ObjectRef) {
 // whole cluster. The next apply to each of them is sent.
 func (s *SteadyState) WroteAll(kind schema.GroupKind, namespace string) {
 	s.written.wroteAll(kind, namespace)
-}
-
-// Wrote tells the Applier that an object was or is about to be written to under its field
-// manager by other means than Apply, such as a transfer of fields or a delete. Until the next
-// answer to an apply to the object, the steady-state check trusts no read of it.
-func (a *Applier) Wrote(object ObjectRef) {
-	if s := a.config.Steady; s != nil {
-		object.ResourceVersion = ""
-		s.Wrote(object)
-	}
 }
 
 // believes reports whether the object read includes the writes of this process: a proof about

@@ -99,7 +99,7 @@ func TestOtherWrites(t *testing.T) {
 	ref := ObjectRef{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), UID: "ab8ef7f6-2d0c-4d4e-b2ab-fdf7bf4d2b35"}
 	ref.Namespace, ref.Name = "shop", "web"
 	for name, write := range map[string]func(*Applier){
-		"by other means": func(a *Applier) { a.Wrote(ref) },
+		"by other means": func(a *Applier) { a.config.Steady.Wrote(ref) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := &shopCache{}

@@ -80,7 +80,9 @@ func (p *pruning) delete(ctx context.Context, ref apply.ObjectRef) {
 func (p *pruning) deleteAt(ctx context.Context, ref apply.ObjectRef) error {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	object.SetGroupVersionKind(ref.GroupVersionKind)
-	p.sets.members.Wrote(ref) // it may be emitted again at once
+	gone := ref
+	gone.ResourceVersion = ""
+	p.sets.members.Config().Steady.Wrote(gone) // it may be emitted again at once
 	err := p.sets.members.Client().Delete(ctx, object,
 		client.Preconditions{UID: &ref.UID, ResourceVersion: &ref.ResourceVersion},
 		client.PropagationPolicy(metav1.DeletePropagationBackground),

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"coapply.dev/apply"
+	"coapply.dev/apply/internal/wire"
 	"coapply.dev/apply/lanes"
 )
 
@@ -110,13 +111,13 @@ func (r *Round) applyMember(ctx context.Context, one preparedIntent) (apply.Outc
 			leave()
 		}
 	}()
-	one.Before = func(ctx context.Context) (inside context.Context, err error) {
+	ctx = wire.BeforeSending(ctx, func(ctx context.Context) (inside context.Context, err error) {
 		inside, leave, err = r.sets.holding.Enter(ctx, one.object.Key())
 		if err == nil {
 			err = r.hold(inside, one.object)
 		}
 		return inside, err
-	}
+	})
 	outcome, err := r.sets.members.Apply(ctx, one.Intent)
 	if err != nil {
 		r.sets.holders.Remove(one.object.Key()) // it is not known whether the object has the label

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
@@ -55,7 +56,7 @@ func (r *Round) write(ctx context.Context, to record) error {
 	config.SetUID(r.parent.UID)
 	config.SetLabels(to.labels())
 	config.SetAnnotations(to.annotations())
-	if err := r.send(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(config)}); err != nil {
+	if err := r.send(ctx, config); err != nil {
 		return err
 	}
 	r.recorded = to
@@ -67,20 +68,32 @@ func (r *Round) write(ctx context.Context, to record) error {
 // else's: it is pinned to the version that was read, and the version in its answer is then the
 // expected one. If the parent has changed, the record is written all the same, and no version
 // is known: this round deletes nothing.
-func (r *Round) send(ctx context.Context, intent apply.Intent) error {
+func (r *Round) send(ctx context.Context, config *unstructured.Unstructured) error {
 	if r.generation == 0 && r.version != "" {
-		outcome, err := r.sets.parents.ApplyAt(ctx, intent, r.version)
-		if err == nil {
-			r.version = outcome.Object.ResourceVersion
-			return nil
-		}
-		r.version = ""
-		if errors.Is(err, apply.ErrRefused) {
+		err := r.sendPinned(ctx, config.DeepCopy())
+		if err == nil || errors.Is(err, apply.ErrRefused) {
 			return err
 		}
 	}
-	_, err := r.sets.parents.Apply(ctx, intent)
+	_, err := r.sets.parents.Apply(ctx, apply.Intent{Config: client.ApplyConfigurationFromUnstructured(config)})
 	return err
+}
+
+// sendPinned applies to the parent once, at the version that was read.
+func (r *Round) sendPinned(ctx context.Context, config *unstructured.Unstructured) error {
+	ctx, leave, err := r.sets.parents.Config().Lanes.Enter(ctx, r.parent.Key())
+	defer leave()
+	if err != nil {
+		return err
+	}
+	config.SetResourceVersion(r.version)
+	r.version = ""
+	err = r.sets.parents.Client().Apply(ctx, client.ApplyConfigurationFromUnstructured(config), client.FieldOwner(r.sets.parents.FieldManager()))
+	if err != nil {
+		return apply.Classify(ctx, r.parent, err)
+	}
+	r.version = config.GetResourceVersion() // of the answer
+	return nil
 }
 
 // readParent reads the parent past the cache, and returns an error if it is gone.

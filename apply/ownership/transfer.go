@@ -163,7 +163,9 @@ func (t *Transfer) write(ctx context.Context, state *found) (undo *Transfer, err
 	if err := state.Rehearse(ctx, t.applier.Client(), t.applier.FieldManager(), after); err != nil {
 		return nil, t.classify(ctx, err)
 	}
-	t.applier.Wrote(t.object)
+	moving := t.object
+	moving.ResourceVersion = "" // not known until the answer
+	t.applier.Config().Steady.Wrote(moving)
 	err = state.Store(ctx, t.applier.Client(), t.applier.FieldManager(), after)
 	if err == nil {
 		return undo, nil

@@ -45,3 +45,20 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+type beforeKey struct{}
+
+// BeforeSending returns a context for one Apply. If the Applier has anything to send, it calls
+// before, once, before its first request. The Apply goes on with the context that before returns,
+// or ends with its error.
+func BeforeSending(ctx context.Context, before func(context.Context) (context.Context, error)) context.Context {
+	return context.WithValue(ctx, beforeKey{}, before)
+}
+
+// Before calls the function of BeforeSending, if there is one.
+func Before(ctx context.Context) (context.Context, error) {
+	if before, ok := ctx.Value(beforeKey{}).(func(context.Context) (context.Context, error)); ok {
+		return before(ctx)
+	}
+	return ctx, nil
+}
