@@ -36,7 +36,7 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 		w.must(err)
 		var logged []string
 		ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) {
-			if strings.Contains(args, "not applied") {
+			if strings.Contains(args, "could not be reconciled") {
 				logged = append(logged, args)
 			}
 		}, funcr.Options{}))

@@ -76,11 +76,11 @@ func requeue(ctx context.Context, isNew bool, since time.Duration, errs ...error
 	log := logr.FromContextOrDiscard(ctx)
 	switch {
 	case !isNew:
-		log.V(1).Info(notApplied(errs), "error", err.Error(), "retryAfter", after)
+		log.V(1).Info(notReconciled(errs), "error", err.Error(), "retryAfter", after)
 	case waits.severe:
-		log.Error(err, notApplied(errs), "retryAfter", after)
+		log.Error(err, notReconciled(errs), "retryAfter", after)
 	default:
-		log.Info(notApplied(errs), "error", err.Error(), "retryAfter", after)
+		log.Info(notReconciled(errs), "error", err.Error(), "retryAfter", after)
 	}
 	return reconcile.Result{RequeueAfter: after}, nil
 }
@@ -119,8 +119,9 @@ func (w *waits) longest() time.Duration {
 	return cmp.Or(w.asked, w.refusal, w.conflict)
 }
 
-// notApplied returns a text with the number of errors, each of which is about an object.
-func notApplied(errs []error) string {
+// notReconciled returns a text with the number of errors, each of which is about an object that could
+// not be applied, or not be deleted.
+func notReconciled(errs []error) string {
 	n := 0
 	for _, err := range errs {
 		if err != nil {
@@ -128,9 +129,9 @@ func notApplied(errs []error) string {
 		}
 	}
 	if n == 1 {
-		return "1 object was not applied"
+		return "1 object could not be reconciled"
 	}
-	return fmt.Sprintf("%d objects were not applied", n)
+	return fmt.Sprintf("%d objects could not be reconciled", n)
 }
 
 // terminating reports whether the error is that of a Namespace that is being deleted and takes

@@ -68,18 +68,18 @@ func TestRequeue(t *testing.T) {
 			if after := result.RequeueAfter; after < test.after || after > test.after*6/5 {
 				t.Errorf("after %v, want %v", after, test.after)
 			}
-			if logged := strings.Contains(log.String(), " not applied"); logged != (test.err == nil) {
+			if logged := strings.Contains(log.String(), " could not be reconciled"); logged != (test.err == nil) {
 				t.Errorf("what is no error of the reconcile is in the log, and what is one is not twice: %s", log.String())
 			}
 		})
 	}
 }
 
-// What is logged has the number of what was not applied; an error that is nil is none.
+// What is logged has the number of errors; an error that is nil is none.
 func TestRequeueCounts(t *testing.T) {
 	for says, errs := range map[string][]error{
-		`"1 object was not applied"`:   {nil, &apply.ConflictError{}},
-		`"2 objects were not applied"`: {&apply.ConflictError{}, nil, &apply.ConflictError{}},
+		`"1 object could not be reconciled"`:  {nil, &apply.ConflictError{}},
+		`"2 objects could not be reconciled"`: {&apply.ConflictError{}, nil, &apply.ConflictError{}},
 	} {
 		var log strings.Builder
 		ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
@@ -150,7 +150,7 @@ func TestConflictThatStays(t *testing.T) {
 	w.must(err)
 	logged := 0
 	ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) {
-		if strings.Contains(args, "not applied") {
+		if strings.Contains(args, "could not be reconciled") {
 			logged++
 		}
 	}, funcr.Options{}))
