@@ -16,20 +16,21 @@ import (
 	"coapply.dev/apply/lanes"
 )
 
-// Apply brings the object to the intent. If Config.Steady proves that nothing would change,
-// nothing is sent. Otherwise the intent is sent unforced, and the policy settles its conflicts
-// field by field, see Decision. If one is rejected, nothing is changed. Relinquished fields are
-// left out of what is sent, and shared ones get the live value. If the remaining conflicts are to
-// be forced, the object is read, the intent is applied once more without force, and the conflicts
-// of that answer are judged; only then is it forced, pinned to the uid and resourceVersion that
-// were read. So a field that somebody takes in between is never forced. What fails for the moment
-// is tried three times.
+// Apply applies the intent to its object. If Config.Steady proves that nothing would change, no
+// request is sent. Otherwise the intent is sent unforced, and the policy decides its conflicts
+// field by field, see Decision. If the policy rejects a conflict, the object does not change.
+// Relinquished fields are left out of the request, and shared fields get the live value. If the
+// policy forces the remaining conflicts, Apply reads the object, applies the intent once more
+// without force, and judges the conflicts of that response. Only then does Apply force the
+// intent, pinned to the uid and resourceVersion that were read. So a field that another manager
+// takes in between is never forced. Transient errors are retried, up to three attempts in all.
 //
-// In which fields the intent gives way follows from the object each time. With Steady, or an
-// intent with MustExist or Belongs, that is the object in the cache: what is left of the intent is
-// sent in one request, pinned to the resourceVersion of that object, or in none if nothing would
-// change. Otherwise the object is read first if the last Apply gave way: two requests. When the
-// other owners let go, the whole intent is sent.
+// The relinquished and shared fields follow from the object each time. With Steady, or an intent
+// with MustExist or Belongs, Apply looks at the cached object. It sends the rest of the intent in
+// one request, pinned to the resourceVersion of the cached object, or sends nothing if nothing
+// would change. Otherwise, if the last Apply relinquished or shared a field, Apply reads the
+// object first: two requests. When the other owners no longer own the fields, the whole intent
+// is sent.
 //
 // The error is an *IntentError, *NotOursError, *ConflictError, *ContendedError,
 // *UIDMismatchError, *RetryableError, *RefusedError, *lanes.ReentryError, or that of the context.
@@ -134,8 +135,8 @@ func (c *call) before(ctx context.Context) (context.Context, error) {
 	return wire.Before(ctx)
 }
 
-// write is steps 3 to 7, and what of step 2 concerns a write: it pins the write by the object
-// in the cache, and tries again what fails for the moment.
+// write is steps 3 to 7, and the part of step 2 that concerns a write: it pins the write to the
+// cached object, and retries transient errors.
 func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	if err := c.aim(ctx); err != nil {
 		return nil, c.classify(ctx, err)
@@ -147,7 +148,7 @@ func (c *call) write(ctx context.Context) (landed *answer, err error) {
 	return landed, err
 }
 
-// momentaryBackoff returns the tries of step 7, which retryFor bounds too.
+// momentaryBackoff returns the attempts of step 7, which retryFor bounds as well.
 func momentaryBackoff() wait.Backoff {
 	return wait.Backoff{Steps: 3, Duration: 100 * time.Millisecond, Factor: 4, Jitter: 0.5}
 }
@@ -156,8 +157,8 @@ func momentaryBackoff() wait.Backoff {
 // where they hold up nothing else.
 const retryFor = 10 * time.Second
 
-// worthRetrying reports whether an error may pass within a moment. Where the server is too
-// busy, or says how long to wait, client-go has tried ten times already.
+// worthRetrying reports whether an error is transient. If the API server is too busy, or named a
+// time to wait, client-go has retried ten times already.
 func (c *call) worthRetrying(err error) bool {
 	retryable, ok := errors.AsType[*RetryableError](err)
 	return ok && retryable.After == 0 && !apierrors.IsTooManyRequests(err) && time.Since(c.start) < retryFor
@@ -273,8 +274,7 @@ func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlemen
 	return landed, settlement{}, err
 }
 
-// classify is step 5. It keeps the absence of the object apart from what the server
-// refuses.
+// classify is step 5. It tells an absent object from a request that the API server refuses.
 func (c *call) classify(ctx context.Context, err error) error {
 	through := c.intent.Subresource
 	switch {
@@ -314,7 +314,7 @@ func (c *call) explain(ctx context.Context, err error) error {
 	return &RetryableError{Object: c.ref, Err: err}
 }
 
-// errAbsent says that there is no object to apply to.
+// errAbsent means that there is no object to apply to.
 var errAbsent = errors.New("the object does not exist")
 
 // absentOr turns errAbsent into its meaning: Absent for an object that must exist or whose

@@ -6,41 +6,40 @@
 //
 // # What the package promises
 //
-//  1. An intent is sent unforced first. What another manager owns and sets
-//     differently is a Conflict, with both values and the other owner, and the
-//     Policy decides it field by field. The zero Policy rejects.
-//  2. Reject lets nothing of the intent land. Force takes the fields that were
-//     judged and no others, whatever other managers write meanwhile; when they write
-//     too often the error is a ContendedError and nothing was forced. Relinquish
-//     leaves the field to its owner, Share co-owns it with the owner's value; the
-//     rest of the intent lands, and nobody loses a field by it.
-//  3. An object that was deleted is never brought back by an intent that is pinned
-//     to a uid or has MustExist, nor by what is left of an intent after it gave way,
-//     nor by Release.
-//  4. An object that somebody else made is not adopted by an intent with Belongs,
-//     whenever it appears.
+//  1. An intent is sent unforced first. If another manager owns a field with another
+//     value, the field is in conflict. A Conflict has both values and the other owner,
+//     and the Policy decides it field by field. The zero Policy rejects.
+//  2. Reject: no field of the intent is applied. Force takes the fields that were judged
+//     and no others, whatever other managers write meanwhile. If they write too often,
+//     the error is a ContendedError and nothing was forced. Relinquish leaves the field to
+//     its owner, and Share co-owns the field with the owner's value. The rest of the
+//     intent is applied, and no other manager loses a field.
+//  3. A deleted object is never created again by an intent that is pinned to a uid or has
+//     MustExist, by an intent with relinquished or shared fields, or by Release.
+//  4. An intent with Belongs never adopts an object that somebody else created, even if
+//     the object is created at the same moment.
 //  5. The caller's configuration is never written to.
-//  6. Each class of failure has one typed error, see errors.go. An ownership
-//     conflict is never retried, and never taken for a stale write, though both
-//     are HTTP 409. What fails for the moment is tried three times.
+//  6. Each class of failure has one typed error, see errors.go. An ownership conflict is
+//     never retried, and never mistaken for a stale write, although both are HTTP 409.
+//     Transient errors are retried, up to three attempts in all.
 //
 // # Many writers of one object
 //
-// The API server repeats a Server-Side Apply that another write overtakes, internally and
-// without a limit: with many writers it is busy with repetitions. Lanes let the writers of one
-// process take turns instead. Give one set, by Config.Lanes of this package and of
-// apply/update, to all of them:
+// If another write changes the object during a Server-Side Apply, the API server repeats the
+// apply internally and without a limit. With many writers the API server is busy with such
+// repetitions. Lanes serialise the writers of one process per object instead. Give one set to all
+// of them, by Config.Lanes of this package and of apply/update:
 //
 //	lanes := lanes.New() // one a process
 //
-// The lane is held from the first request of a try to its last, not while the call
-// backs off. Where the network is slow, applies that need no read are under way together,
-// as many as keep the server busy and never two of one field manager; that takes
-// RecordExchange. Every intent is sent; none is merged with another one or dropped.
+// A call holds the lane from the first request of an attempt to the last, and not during a
+// back-off. On a slow network, applies that need no read run at the same time: as many as keep the
+// API server busy, and never two of one field manager. This needs RecordExchange. Every intent is
+// sent; no intent is merged with another one or dropped.
 //
 // # Intents that change nothing
 //
-// Most reconciles have nothing to change, and need no request to know it. Give all
+// Most reconciles have nothing to change. SteadyState finds this out without a request. Give all
 // appliers of a process one SteadyState, by Config.Steady:
 //
 //	steady, err := apply.NewSteadyState(mgr.GetCache(), discoveryClient.OpenAPIV3())
@@ -71,17 +70,17 @@
 //		MustExist: true,
 //	})
 //
-// Invalid: retry.RetryOnConflict around Apply. It takes an ownership conflict,
-// which lasts until someone gives way, for a stale write and burns its attempts on
-// it.
+// Invalid: retry.RetryOnConflict around Apply. RetryOnConflict mistakes an ownership conflict,
+// which lasts until one manager stops wanting the field, for a stale write, and uses up its
+// attempts.
 //
-// Invalid: two appliers under one field manager. Each gives up what only the other
-// one lists.
+// Invalid: two appliers under one field manager. Each removes the fields that only the other
+// applier lists.
 //
 // # The verbs
 //
-//   - Applier.Apply brings an object to an intent, and Applier.Plan shows what that
-//     would change, take and drop.
+//   - Applier.Apply applies an intent, and Applier.Plan shows what Apply would change,
+//     take and drop.
 //   - Applier.Release gives up every field that the manager applied.
 //   - Package ownership moves fields to the manager, from managers that wrote by
 //     Update or by Apply, and back.
@@ -100,9 +99,8 @@
 //
 // # Where to find what
 //
-// The eight steps of an apply are in apply.go, in order. What each takes and returns is
-// beside it: target.go is what a call knows of its object, steady.go returns a proof (by
-// package steady), request.go takes a request and returns an answer, concede.go returns what
-// the intent gives way in, settle.go takes and returns a settlement. Each other verb has a file
-// of its own.
+// The eight steps of an apply are in apply.go, in order. target.go has what a call knows about its
+// object, steady.go the proof that nothing would change (by package steady), request.go the
+// requests, concede.go the relinquished and shared fields, and settle.go the settlement of
+// conflicts. Each other verb has a file of its own.
 package apply

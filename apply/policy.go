@@ -19,20 +19,20 @@ import (
 type Decision int
 
 const (
-	// Reject lets nothing of the intent land; Apply returns a ConflictError. It is
-	// the zero value.
+	// Reject applies no field of the intent; Apply returns a ConflictError. Reject is the zero
+	// value.
 	Reject Decision = iota
 	// Force takes the field from its other owner. It takes the fields that were
 	// judged and no others, see Applier.Apply.
 	Force
-	// Relinquish stops wanting the field: it is left out of what is sent, with parents that
-	// would be empty, and the rest lands. When the other owner lets go, the next Apply takes
-	// the field.
+	// Relinquish leaves the field out of the request, with parents that would be empty, and
+	// applies the rest. When the other owner no longer owns the field, the next Apply sets the
+	// field.
 	Relinquish
-	// Share adopts the live value and owns the field together with its other owner.
-	// The other one's next change of it is an ownership conflict for them if they
-	// apply, and takes the field from us if they update. When the other owner lets
-	// go, the next Apply sets our value.
+	// Share sends the live value, and owns the field together with the other owner. If the
+	// other owner later applies another value, it gets an ownership conflict. If it updates the
+	// value, it takes the field. When the other owner no longer owns the field, the next Apply
+	// sets the value of the intent.
 	Share
 )
 
@@ -50,8 +50,8 @@ func (d Decision) String() string {
 	return fmt.Sprintf("Decision(%d)", int(d))
 }
 
-// Match selects the conflicts of a rule. An empty field matches all; at least one has to be
-// set.
+// Match selects the conflicts of a rule. A field that is empty matches everything. At least one
+// field must be set.
 type Match struct {
 	// Path is a field, with everything below it, in the notation of fieldowners.ParsePath. An
 	// item of a list is named by all of its keys, such as [containerPort=80,protocol="TCP"]: a

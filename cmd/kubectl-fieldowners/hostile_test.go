@@ -134,8 +134,8 @@ func TestFilesThatGrow(t *testing.T) {
 		path := file(t, test.content)
 		live := file(t, nested(1))
 		for _, args := range [][]string{
-			{"get", "-f", path}, {"audit", "-f", path}, {"diff", path, path}, {"check", "-f", path, "--live", live, "--field-manager", "m"},
-			{"check", "-f", live, "--live", path, "--field-manager", "m"}, {"explain", "-f", path}, {"audit", "-f", live, "--contract", path},
+			{"get", "-f", path}, {"audit", "-f", path},
+			{"explain", "-f", path}, {"explain", "-f", live, "--live", path}, {"audit", "-f", live, "--contract", path},
 		} {
 			var out, errOut bytes.Buffer
 			code := run(t.Context(), args, strings.NewReader(""), &out, &errOut)

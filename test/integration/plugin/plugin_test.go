@@ -40,7 +40,7 @@ func TestPluginComplete(t *testing.T) {
 		want   []string
 		not    string
 	}{
-		{"commands", "", []string{"audit", "check", "diff", "explain", "get", "migrate", "release", "version", "watch"}, "__complete"},
+		{"commands", "", []string{"audit", "check", "explain", "get", "migrate", "release", "version", "watch"}, "__complete"},
 		{"commands that begin so", "wa", []string{"watch"}, "get"},
 		{"types", "get namesp", []string{"namespaces"}, "pods"},
 		{"objects behind their type", "get namespace/def", []string{"namespace/default"}, "namespace/kube-system"},
