@@ -20,8 +20,7 @@
 //  3. Output order is stable.
 //  4. Absence of managed fields means unknown, not unowned: they may have been
 //     stripped on the way.
-//  5. Join returns the fields of an object with their owners. Parse parses equal FieldsV1 once:
-//     they share one set, which nothing changes.
+//  5. Join returns the fields of an object with their owners.
 //  6. PathOf, Path.FieldPath, EntryOf and Entry.Set convert from and to structured-merge-diff
 //     v4. Paths are copied; a set is not, and must not be changed.
 //  7. Diff compares two ownerships, Changes two objects; neither needs a schema: list items are

@@ -20,7 +20,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, fields []byte) {
-		ownership, err := Parse([]metav1.ManagedFieldsEntry{cached("m", string(fields))})
+		ownership, err := Parse([]metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(fields))}})
 		if err != nil {
 			if ownership.entries != nil || strings.Contains(err.Error(), "\n") {
 				t.Fatalf("%v with %v", ownership, err)

@@ -1,13 +1,11 @@
 package fieldowners
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v4/fieldpath"
 )
 
@@ -33,112 +31,32 @@ import (
 // left: a partial list erases the other entries on the server.
 func KeepOwn(managers ...string) func(object any) (any, error) {
 	managers = slices.Clone(managers)
-	own := func(manager string) bool { return slices.Contains(managers, manager) }
 	return func(object any) (any, error) {
-		if fields, ok := object.(*unstructured.Unstructured); ok {
-			keepOwnUnstructured(fields, own)
-			return object, nil
-		}
 		if v := reflect.ValueOf(object); v.Kind() == reflect.Pointer && v.IsNil() {
 			return object, nil
 		}
 		if accessor, err := meta.Accessor(object); err == nil {
-			keepOwnTyped(accessor, own)
+			entries := accessor.GetManagedFields()
+			if kept := keepOwn(entries, managers); len(kept) < len(entries) {
+				accessor.SetManagedFields(kept)
+			}
 		}
 		return object, nil
 	}
 }
 
-func keepOwnTyped(object metav1.Object, own func(manager string) bool) {
-	entries := object.GetManagedFields()
-	kept := keepOwn(entries,
-		func(entry metav1.ManagedFieldsEntry) bool { return own(entry.Manager) },
-		func(entry metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry { return entry })
-	if len(kept) < len(entries) {
-		object.SetManagedFields(kept)
-	}
-}
-
-// keepOwnUnstructured keeps entries in their unstructured form, malformed ones included. They
-// are converted to typed entries only if sharing has to be judged, as that costs more than all
-// else.
-func keepOwnUnstructured(object *unstructured.Unstructured, own func(manager string) bool) {
-	if object == nil {
-		return
-	}
-	metadata, _ := object.Object["metadata"].(map[string]any)
-	entries, _ := metadata["managedFields"].([]any)
-	kept := keepOwn(entries, func(entry any) bool {
-		fields, _ := entry.(map[string]any)
-		manager, _ := fields["manager"].(string)
-		return own(manager)
-	}, typedEntry)
-	switch {
-	case len(kept) == len(entries):
-	case len(kept) == 0:
-		delete(metadata, "managedFields")
-	default:
-		metadata["managedFields"] = kept
-	}
-}
-
-// typedEntry returns the parts of an entry that are needed to judge what it shares.
-func typedEntry(entry any) metav1.ManagedFieldsEntry {
-	fields, _ := entry.(map[string]any)
-	var typed metav1.ManagedFieldsEntry
-	typed.APIVersion, _ = fields["apiVersion"].(string)
-	typed.FieldsType, _ = fields["fieldsType"].(string)
-	raw, _ := json.Marshal(fields["fieldsV1"]) // what was read as JSON can be written as JSON
-	typed.FieldsV1 = metav1.NewFieldsV1(string(raw))
-	return typed
-}
-
-// keepOwn returns the entries to keep: in a new slice, so that the memory of the others is
-// freed; entries itself if all are kept; nil if none is. read is called only if some entries
-// are ours and some are not.
-func keepOwn[T any](entries []T, own func(T) bool, read func(T) metav1.ManagedFieldsEntry) []T {
-	keep := make([]bool, len(entries))
-	n := 0
-	for i, entry := range entries {
-		if keep[i] = own(entry); keep[i] {
-			n++
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	if n < len(entries) {
-		n += keepSharing(entries, keep, read)
-	}
-	if n == len(entries) {
-		return entries
-	}
-	kept := make([]T, 0, n)
-	for i, entry := range entries {
-		if keep[i] {
+// keepOwn returns the entries of these managers, and the entries of others that share a field with
+// them, in a new slice.
+func keepOwn(entries []metav1.ManagedFieldsEntry, managers []string) (kept []metav1.ManagedFieldsEntry) {
+	isOwn := func(entry metav1.ManagedFieldsEntry) bool { return slices.Contains(managers, entry.Manager) }
+	others := func(entry metav1.ManagedFieldsEntry) bool { return !isOwn(entry) }
+	shared := &sharing{ours: slices.DeleteFunc(slices.Clone(entries), others)}
+	for _, entry := range entries {
+		if isOwn(entry) || shared.with(entry) {
 			kept = append(kept, entry)
 		}
 	}
 	return kept
-}
-
-// keepSharing marks in keep the entries that share a field with those kept already, and returns
-// how many it added.
-func keepSharing[T any](entries []T, keep []bool, read func(T) metav1.ManagedFieldsEntry) (added int) {
-	ours := make([]metav1.ManagedFieldsEntry, 0, len(entries))
-	for i, entry := range entries {
-		if keep[i] {
-			ours = append(ours, read(entry))
-		}
-	}
-	shared := &sharing{ours: ours}
-	for i, entry := range entries {
-		if !keep[i] && shared.with(read(entry)) {
-			keep[i] = true
-			added++
-		}
-	}
-	return added
 }
 
 // sharing decides which entries share a field with ours.
@@ -149,6 +67,9 @@ type sharing struct {
 
 // with reports whether an entry shares a field with one of ours, or cannot be judged.
 func (s *sharing) with(theirs metav1.ManagedFieldsEntry) bool {
+	if len(s.ours) == 0 {
+		return false
+	}
 	for _, our := range s.ours {
 		if our.APIVersion != theirs.APIVersion {
 			return true // the same field may have another name in that version

@@ -61,11 +61,8 @@ func TestKeepOwnReleases(t *testing.T) {
 	if _, err := transform(&object); err != nil {
 		t.Fatal(err)
 	}
-	if cap(object.ManagedFields) != 1 || len(ownership(t, before...).Entries()) != 3 {
-		t.Errorf("capacity %d, before %v", cap(object.ManagedFields), before)
-	}
-	if n := testing.AllocsPerRun(10, func() { _, _ = transform(&object) }); n > 0 {
-		t.Errorf("%v allocations where there is nothing to drop", n)
+	if len(object.ManagedFields) != 1 || len(ownership(t, before...).Entries()) != 3 {
+		t.Errorf("%v, before %v", object.ManagedFields, before)
 	}
 }
 
@@ -80,12 +77,6 @@ func TestKeepOwnUnstructured(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, object.Object); diff != "" {
 		t.Errorf("malformed entries (-want +got):\n%s", diff)
-	}
-	if _, err := fieldowners.KeepOwn()(object); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]any{"metadata": map[string]any{}}, object.Object); diff != "" {
-		t.Errorf("none left (-want +got):\n%s", diff)
 	}
 }
 

@@ -165,7 +165,7 @@ func parseEntry(raw metav1.ManagedFieldsEntry) (Entry, error) {
 		return Entry{}, errors.New("fieldsV1 is missing")
 	}
 	var err error
-	entry.fields, err = parsed.parse(raw.FieldsV1.GetRawBytes())
+	entry.fields, err = decodeFields(string(raw.FieldsV1.GetRawBytes()))
 	return entry, err
 }
 
