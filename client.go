@@ -129,8 +129,8 @@ func absent(object apply.ObjectRef, answer error) error {
 	return &apply.RefusedError{Object: object, Err: answer}
 }
 
-// dryRun asks the server what the apply would do. If it would conflict, Plan asks the policy as
-// well, which takes a read of the object.
+// dryRun applies with a dry run. If the apply would conflict, Plan also asks the policy, for which it
+// reads the object.
 func (c *applyingClient) dryRun(ctx context.Context, applier *apply.Applier, intent apply.Intent, options client.ApplyOptions) error {
 	refused := c.send(ctx, intent, options)
 	if !apply.IsOwnershipConflict(refused) {
@@ -157,7 +157,7 @@ type writer struct {
 	err     error
 }
 
-// writer returns the Applier of a key. There is one for each, as it remembers what gave way.
+// writer returns the Applier of a key. Each key has one Applier.
 func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,8 +175,7 @@ func (c *applyingClient) writer(key writerKey) (*apply.Applier, error) {
 	return w.applier, w.err
 }
 
-// send sends a configuration as it is, in the object's lane. A dry run changes nothing and
-// waits for nobody.
+// send sends a configuration unchanged, in the lane of the object. A dry run is not serialised.
 func (c *applyingClient) send(ctx context.Context, intent apply.Intent, options client.ApplyOptions) error {
 	object := objectOf(intent.Config)
 	if len(options.DryRun) > 0 {

@@ -38,9 +38,9 @@ type Builder[P client.Object] struct {
 	steps        []func(*builder.Builder)
 }
 
-// For returns a Builder for the controller of a kind. emit returns the intents that an object
-// of the kind, the parent, calls for, from the parent alone: see reconciler.Config.Emit. P is
-// the Go type of the kind.
+// For returns a Builder for the controller of a kind. emit computes the intents of an object of
+// the kind, the parent, from the parent alone: see reconciler.Config.Emit. P is the Go type of the
+// kind.
 func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) ([]apply.Intent, error)) *Builder[P] {
 	b := &Builder[P]{rt: rt, fieldManager: fieldManager}
 	if emit != nil {
@@ -59,9 +59,9 @@ func For[P client.Object](rt *Runtime, fieldManager string, emit func(parent P) 
 // generation, such as ConfigMap, has no such distinction: each change leads to a reconcile.
 // Predicates among the options replace this rule.
 //
-// An intent for an object of the kind needs an owner reference to the parent. One without is an
-// error of the reconcile, unless the intent has MustExist or Belongs, or Watches has the kind
-// too. A kind is given to Owns once, and is not the parent's.
+// An intent for an object of the kind needs an owner reference to the parent. An intent without
+// that reference is an error of the reconcile, unless the intent has MustExist or Belongs, or
+// Watches has the kind too. A kind is given to Owns at most once, and is not the kind of the parent.
 func (b *Builder[P]) Owns(object client.Object, opts ...builder.OwnsOption) *Builder[P] {
 	b.owned = append(b.owned, ownedKind{object, opts})
 	if onlyMetadata(opts) {
@@ -80,9 +80,9 @@ func (b *Builder[P]) Watches(object client.Object, to handler.EventHandler, opts
 	return b
 }
 
-// OnConflict sets the policy for conflicts of what is emitted. Without it each conflict is
-// rejected, and reported in the status, in an event and in the log. A path that no kind of the
-// manager's scheme has is an error of Complete.
+// OnConflict sets the policy for conflicts of the emitted intents. Without OnConflict each conflict
+// is rejected, and reported in the status, in an event and in the log. If the policy has a path
+// that no kind of the manager's scheme has, Complete returns an error.
 func (b *Builder[P]) OnConflict(policy apply.Policy) *Builder[P] {
 	b.policy = policy
 	return b
@@ -97,37 +97,38 @@ func (b *Builder[P]) Status(
 	return b
 }
 
-// Finalizer adds a finalizer to each parent before anything is applied. For a parent that is
-// being deleted cleanup is called until it returns done; then the finalizer is removed. cleanup
-// may be nil with Prune.
+// Finalizer adds a finalizer to each parent before any intent is applied. For a parent that is being
+// deleted, cleanup is called until it returns done. Then the finalizer is removed. With Prune,
+// cleanup may be nil.
 func (b *Builder[P]) Finalizer(name string, cleanup func(ctx context.Context, parent P) (done bool, err error)) *Builder[P] {
 	b.config.Finalizer, b.config.Cleanup = name, cleanup
 	return b
 }
 
-// Prune deletes what a parent emitted before and no longer emits, and all that it emitted
-// before the parent itself is deleted, in every namespace. It needs a Finalizer. See
-// reconciler.Config.Prune.
+// Prune deletes the objects that a parent emitted before and no longer emits. Before a parent is
+// deleted, Prune deletes all objects that the parent emitted, in every namespace. Prune needs a
+// Finalizer. See reconciler.Config.Prune.
 func (b *Builder[P]) Prune() *Builder[P] {
 	b.config.Prune = true
 	return b
 }
 
-// Belongs sets the function that reports whether an object that exists already is the parent's.
-// See reconciler.Config.Belongs for the rule without it, by owner references above all.
+// Belongs sets the function that reports whether an existing object is a child of the parent. See
+// reconciler.Config.Belongs for the default, which mainly uses owner references.
 func (b *Builder[P]) Belongs(belongs func(parent P, child client.Object) bool) *Builder[P] {
 	b.config.Belongs = belongs
 	return b
 }
 
-// Gone sets a function that is called for a parent that does not exist any more.
+// Gone sets a function that is called for a parent that no longer exists.
 func (b *Builder[P]) Gone(gone func(ctx context.Context, parent types.NamespacedName) error) *Builder[P] {
 	b.config.Gone = gone
 	return b
 }
 
-// DependsOn names what emit and Status read of a parent's status or metadata: its change leads
-// to a reconcile, as do those that Relevant lists.
+// DependsOn sets a function that returns the values that emit and Status read from the parent's
+// status or metadata. A change of these values leads to a reconcile, as do the changes that Relevant
+// lists.
 func (b *Builder[P]) DependsOn(fields ...func(parent P) any) *Builder[P] {
 	b.dependsOn = append(b.dependsOn, fields...)
 	return b
@@ -189,9 +190,9 @@ func (b *Builder[P]) complete(parent client.Object, r *reconciler.Reconciler[P],
 	return nil
 }
 
-// relevant is the predicate for changes of the parent. A cache with fieldowners.KeepOwn may hold
-// a parent without managed fields: without Status and Finalizer nothing of the parent is updated
-// here, and what others update is not for this controller.
+// relevant returns the predicate for changes of the parent. A cache with fieldowners.KeepOwn may hold
+// a parent without managed fields. Without Status and Finalizer this controller never updates the
+// parent, so updates by others are irrelevant.
 func (b *Builder[P]) relevant() predicate.Predicate {
 	if b.config.Status == nil && b.config.Finalizer == "" {
 		return predicate.Or(resynced, relevantOr(lostRecorded(b.fieldManager), b.dependsOn...))
@@ -235,9 +236,8 @@ func (b *Builder[P]) reconciler() (*reconciler.Reconciler[P], error) {
 	return r, b.wrap(err)
 }
 
-// checked returns the Config with an Emit whose intents are checked, or what is wrong with the
-// builder. An Emit that is missing and a parent's type that is no pointer are left to
-// reconciler.New.
+// checked returns the Config with an Emit whose intents are checked, or an error about the builder.
+// reconciler.New reports a missing Emit and a parent's type that is no pointer.
 func (b *Builder[P]) checked() (reconciler.Config[P], error) {
 	config := b.config
 	if config.Emit == nil || reflect.TypeFor[P]().Kind() != reflect.Pointer {
@@ -258,12 +258,12 @@ func (b *Builder[P]) wrap(err error) error {
 	return nil
 }
 
-// OwnedBy returns an owner reference that makes the parent the controller of an object, so that
-// the object is deleted with the parent, and Owns maps it to the parent. emit has to put it
-// into the configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)). The kind is the
-// parent's. The object is in the parent's namespace, unless the parent has none: For refuses
-// an owner reference across namespaces, and one from an object without a namespace to a parent
-// that has one. Prune with a Finalizer deletes such objects.
+// OwnedBy returns an owner reference that makes the parent the controller of an object. The object is
+// then deleted with the parent, and Owns maps the object to the parent. emit has to put the owner
+// reference into the configuration: WithOwnerReferences(coapply.OwnedBy(shop, kind)), where kind is
+// the kind of the parent. The object must be in the namespace of the parent, unless the parent is
+// cluster-scoped. For rejects other owner references to the parent. For such objects use Prune with a
+// Finalizer.
 func OwnedBy(parent metav1.Object, kind schema.GroupVersionKind) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(kind.GroupVersion().String()).

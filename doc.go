@@ -1,16 +1,16 @@
-// Package coapply is the front door: it finds in a controller-runtime manager what the packages
-// below it need, and sets up the controllers of a process.
+// Package coapply sets up the controllers of a process that write by Server-Side Apply, on a
+// controller-runtime manager. It is the entry point of the module.
 //
-// Once a process, before the manager starts:
+// Call New once in a process, before the manager starts:
 //
 //	rt, err := coapply.New(mgr)
 //
-// A controller that exists gets another client.Client, and stays as it is:
+// An existing controller only needs another client.Client:
 //
 //	c := rt.Client("shop-web", apply.OnConflict(apply.Reject))
 //	err = c.Apply(ctx, deployment)
 //
-// A new one is a pure function from its parent to what the parent calls for:
+// A new controller is a pure function from a parent object to the intents for its children:
 //
 //	err = coapply.For(rt, "shop-web", emit). // func(*Shop) ([]apply.Intent, error)
 //		Owns(&appsv1.Deployment{}).
@@ -19,11 +19,11 @@
 //
 // # What the package promises
 //
-//  1. Applies by a Client, an Applier or a controller of a Runtime, and writes by its Updaters,
-//     take turns at their object, so that the writes of one process do not make the API server
-//     repeat each other.
-//  2. Nothing is sent if it is proven that nothing would change, from the manager's cache and
-//     with the server's own schemas.
+//  1. The writes of one process to one object are serialised: applies by a Client, an Applier or
+//     a controller of a Runtime, and writes by its Updaters. So these writes never make the API
+//     server repeat another write of the process.
+//  2. No request is sent if the manager's cache and the API server's schemas prove that nothing
+//     would change.
 //  3. A conflict is a typed error that names the field, both values and the other owner.
 //     errors.As still finds the API server's answer in it.
 //  4. A cache that strips managed fields is refused, by an error that names the option.
@@ -37,8 +37,9 @@
 // # What the caller does
 //
 //  1. Calls New before the manager is started, and once: each Runtime has turns of its own.
-//  2. Names one field manager per controller. Two under one name undo each other.
-//  3. Watches what it applies to, as any controller does.
+//  2. Names one field manager per controller. Two controllers that share a field manager remove
+//     each other's fields.
+//  3. Watches the objects that it applies to, as any controller does.
 //
 // Objects that the manager does not cache, such as those of kinds in
 // client.CacheOptions.DisableFor and unstructured ones of kinds that its scheme does not know,

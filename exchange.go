@@ -14,8 +14,8 @@ import (
 	"coapply.dev/apply"
 )
 
-// exchange is what one call of the drop-in client has found out about the object. client.Apply
-// writes the answer into the caller's configuration, and an Applier does not.
+// exchange holds the object as one call of the drop-in client has seen it. client.Apply writes the
+// response into the caller's configuration, and an Applier does not.
 type exchange struct {
 	cached client.Object              // as the cache has it; it may be the cache's own
 	answer runtime.ApplyConfiguration // as the server answered the last apply
@@ -76,7 +76,7 @@ func (e *exchange) writeTo(config runtime.ApplyConfiguration) error {
 	return nil
 }
 
-// unstructuredConfig is implemented by what client.ApplyConfigurationFromUnstructured returns.
+// unstructuredConfig is implemented by the results of client.ApplyConfigurationFromUnstructured.
 type unstructuredConfig interface {
 	UnstructuredContent() map[string]any
 	SetUnstructuredContent(content map[string]any)

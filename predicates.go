@@ -16,10 +16,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// Relevant returns a predicate for the changes of a parent on which a controller acts: the spec
-// (and deletion), the pause, fields of the status or finalizers that others took from its field
-// manager, and the fields that are given, such as one of the status from which it emits. For a
-// kind without a generation, such as ConfigMap, it passes every change. For uses it.
+// Relevant returns a predicate for the relevant changes of a parent. These are changes of the spec,
+// the deletion, the pause annotation, status fields or finalizers that others took from the field
+// manager, and changes of the given fields, such as a status field that emit reads. For a kind
+// without a generation, such as ConfigMap, every change passes. The Builder uses this predicate.
 func Relevant[P client.Object](fieldManager string, fields ...func(P) any) predicate.Predicate {
 	return relevantOr(Lost(fieldManager), fields...)
 }
@@ -103,10 +103,10 @@ func lost(before, after []metav1.ManagedFieldsEntry) bool {
 	return err != nil || len(fieldowners.Diff(was, is).Lost) > 0
 }
 
-// BesidesStatus returns a predicate that passes writes that left the status as it was, also
-// those that changed managed fields alone: in a cache without them, only the resourceVersion
-// shows such a write. If two writes are seen as one, as after a broken watch, one of them may
-// be missed.
+// BesidesStatus returns a predicate that passes each write that did not change the status, also a
+// write that changed only managed fields. (In a cache without managed fields, only the
+// resourceVersion shows such a write.) After a broken watch two writes may arrive as one event, and
+// one of them may be missed.
 func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(T)
@@ -116,8 +116,8 @@ func BesidesStatus[T client.Object](status func(T) any) predicate.Predicate {
 	}}
 }
 
-// ControllerChanged returns a predicate that passes an update after which an object has another
-// controller, or none, which does not change its generation.
+// ControllerChanged returns a predicate that passes an update after which the object has another
+// controller owner reference, or none. Such an update does not change the generation.
 func ControllerChanged() predicate.Predicate {
 	return Changed(func(object client.Object) any { return metav1.GetControllerOf(object) })
 }

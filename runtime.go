@@ -26,8 +26,8 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// Runtime is what the controllers of a process share: turns at objects, the check for
-// steady states, and metrics. It is safe for concurrent use.
+// Runtime holds what the controllers of a process share: the lanes, in which writes to one object
+// are serialised, the no-op check, and the metrics. It is safe for concurrent use.
 type Runtime struct {
 	mgr     ctrl.Manager
 	lanes   *lanes.Set
@@ -71,8 +71,8 @@ func WithBreaker(b *breaker.Breaker) Option {
 }
 
 // New returns the Runtime of a manager that is not started yet. It registers metrics in
-// controller-runtime's registry, which the Runtime of a second manager shares. A second Runtime
-// for one manager is an error: its controllers would not take turns with those of the first.
+// controller-runtime's registry. The Runtime of a second manager shares these metrics. A second
+// Runtime for one manager is an error, because the writes of the two would not be serialised.
 func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	if mgr == nil {
 		return nil, errors.New("coapply: a manager is needed")
@@ -91,8 +91,8 @@ func New(mgr ctrl.Manager, options ...Option) (_ *Runtime, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("coapply: a client for the API server's schemas: %w", err)
 	}
-	// The manager's client and not its cache: the client reads kinds that are not to be cached
-	// past the cache, and waits for our own writes if it was told to.
+	// The manager's client and not its cache: the client reads uncached kinds from the API server,
+	// and waits for our own writes if it is configured to.
 	steady, err := apply.NewSteadyState(mgr.GetClient(), server.OpenAPIV3())
 	if err != nil {
 		return nil, fmt.Errorf("coapply: %w", err)
@@ -151,7 +151,7 @@ func recordExchanges(c *http.Client, informers *watched) {
 	c.Transport = watchRecorder{next, informers}
 }
 
-// Applier returns an Applier that shares the Runtime's lanes and check for steady states.
+// Applier returns an Applier that shares the lanes and the no-op check of the Runtime.
 func (rt *Runtime) Applier(fieldManager string, policy apply.Policy) (*apply.Applier, error) {
 	return rt.applier(rt.ApplierConfig(fieldManager, policy))
 }
@@ -177,7 +177,7 @@ func (rt *Runtime) ApplierConfig(fieldManager string, policy apply.Policy) apply
 	return config
 }
 
-// Updater returns an Updater, for statuses and finalizers, that shares the Runtime's lanes.
+// Updater returns an Updater, for statuses and finalizers, that shares the lanes of the Runtime.
 func (rt *Runtime) Updater(fieldManager string) (*update.Updater, error) {
 	return update.New(rt.UpdaterConfig(fieldManager))
 }
@@ -198,9 +198,9 @@ func (rt *Runtime) UpdaterConfig(fieldManager string) update.Config {
 // are not stripped.
 const rememberedLooks = 1024
 
-// lookForStripped finds out whether the cache strips managed fields, by an object without any
-// that has ours at the server, at the same resourceVersion: a manager does not show the options
-// of its cache.
+// lookForStripped detects a cache that strips managed fields: the cached object has none, and the live
+// object at the same resourceVersion has an entry of this field manager. The manager does not show the
+// options of its cache.
 func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cached client.Object) {
 	if len(cached.GetManagedFields()) > 0 || rt.refusal() != nil {
 		return
@@ -229,7 +229,7 @@ func (rt *Runtime) lookForStripped(ctx context.Context, fieldManager string, cac
 	}
 }
 
-// refusal returns why nothing is sent, or nil.
+// refusal returns the error that prevents every request, or nil.
 func (rt *Runtime) refusal() error {
 	if err := rt.stripped.Load(); err != nil {
 		return *err
@@ -238,11 +238,10 @@ func (rt *Runtime) refusal() error {
 }
 
 // Within returns the same Runtime, limited to applies in Namespaces for which may returns true.
-// Without it, an apply in somebody else's Namespace succeeds: where there is no such object yet,
-// nobody owns a field of it, and nothing conflicts. Within reads Namespaces from
-// the manager's cache, so the manager must be allowed to watch them. Nothing is applied in a
-// Namespace that does not exist or is being deleted. Updates, and objects without a namespace,
-// are not limited.
+// Without Within, an apply of a new object in somebody else's Namespace succeeds, because nobody owns
+// a field of the object yet. Within reads Namespaces from the manager's cache, so the manager needs
+// the right to watch Namespaces. Nothing is applied in a Namespace that does not exist or is being
+// deleted. Updates, and cluster-scoped objects, are not limited.
 func (rt *Runtime) Within(may func(namespace *corev1.Namespace) bool) *Runtime {
 	limited := *rt
 	limited.within = may

@@ -263,8 +263,8 @@ func (c *call) try(ctx context.Context, settling bool) (landed *answer, settled 
 	return landed, settled, c.explain(ctx, err)
 }
 
-// sendFirst sends the intent, or what is left of it if the object that Apply has read shows that
-// it has to give way.
+// sendFirst sends the intent. If the object that Apply has read shows conflicts that the policy
+// relinquishes or shares, sendFirst sends the rest of the intent.
 func (c *call) sendFirst(ctx context.Context) (landed *answer, settled settlement, err error) {
 	if read, made := c.foreseeRead(ctx); len(made.made) > 0 {
 		landed, err = c.sendConceding(ctx, read, made, true)

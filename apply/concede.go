@@ -20,10 +20,10 @@ import (
 	"coapply.dev/internal/recent"
 )
 
-// concession is a field in which an intent gives way to its other owner.
+// concession is a field that an intent relinquishes, or shares with its other owner.
 type concession struct {
 	conflict Conflict         // relinquished or shared, with its values
-	at       fieldowners.Path // the part of the intent that gives way
+	at       fieldowners.Path // the part of the intent that is left out or gets the live value
 	adopted  any              // the live value of a shared field
 	leaveOut bool
 }
@@ -72,7 +72,7 @@ func (c *call) foresee(ctx context.Context, object *unstructured.Unstructured) (
 			switch c.decideOn(&conflict); conflict.Decision {
 			case Relinquish, Share:
 				found.made = append(found.made, newConcession(conflict, path, object))
-			case Force: // that owner is not asked, if the field gives way to another one
+			case Force: // the field may still be relinquished to another owner
 			default:
 				return c.noneBy(ownership), unread
 			}
@@ -159,9 +159,9 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 	return read, found
 }
 
-// mayWantTheSame reports whether the intent may set a field that gave way to the value that it
-// has. A custom resource keeps a value as it was sent, 0.5 for instance, and a typed object that
-// was read from it has 500m.
+// mayWantTheSame reports whether the intent may set a conceded field to its live value. A custom
+// resource keeps a value as it was sent, 0.5 for instance, and a typed object that was read from it
+// has 500m.
 func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
 	goType := reflect.TypeOf(object).Elem()
 	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent || gotypes.IsServersOwn(c.ref.GroupVersionKind, goType) {
@@ -190,7 +190,7 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 		return proof{}, false
 	}
 	if _, err := c.prove(ctx, left, object); err != nil {
-		c.log.V(1).Info("not steady, it gives way", "because", c.intent.whyNot(err))
+		c.log.V(1).Info("not steady, with concessions", "because", c.intent.whyNot(err))
 		return proof{}, false
 	}
 	_, unread := fieldowners.ParseReadable(read.GetManagedFields())
@@ -200,8 +200,8 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 	}, true
 }
 
-// isEmptyList reports whether a value is an empty list. If a parent of it gives way, what is
-// left differs with it and without it.
+// isEmptyList reports whether a value is an empty list. If a parent of the list is conceded, the rest
+// of the intent differs with the list and without it.
 func isEmptyList(content any) bool {
 	list, ok := content.([]any)
 	return ok && len(list) == 0
@@ -244,7 +244,7 @@ func newConcession(conflict Conflict, at fieldowners.Path, live *unstructured.Un
 	}
 }
 
-// has reports whether the intent gives way in this conflict.
+// has reports whether there is a concession for a conflict.
 func (all concessions) has(conflict Conflict) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool { return made.conflict.sameField(conflict) })
 }
@@ -275,7 +275,7 @@ func (all concessions) form(intent *encodedIntent) (left *encodedIntent, givesUp
 	return intent.with(object), givesUp
 }
 
-// emptied reports whether a parent of what gives way is empty in what is left of the intent.
+// emptied reports whether the rest of the intent has an empty parent of a conceded field.
 func (all concessions) emptied(left *encodedIntent) bool {
 	return slices.ContainsFunc(all.made, func(made concession) bool {
 		for parent := made.at.Parent(); !parent.IsRoot(); parent = parent.Parent() {
@@ -297,7 +297,7 @@ func (all concessions) conflicts() []Conflict {
 	return conflicts
 }
 
-// reported has hashes of the conflicts in which an intent for an object gave way the last time.
+// reported holds hashes of the concessions of the last Apply to an object.
 type reported = recent.Cache[reportedKey, []uint64]
 
 type reportedKey struct {
@@ -318,8 +318,8 @@ var reportedSeed = maphash.MakeSeed()
 
 func (c *call) reportedKey() reportedKey { return reportedKey{c.ref.Key(), c.intent.Subresource} }
 
-// gaveWay reports whether the last Apply gave way, and the object is to be read live to see in
-// what this one has to.
+// gaveWay reports whether the last Apply made concessions, so that this one reads the object first to
+// see whether they are still necessary.
 func (c *call) gaveWay() bool {
 	_, gave := c.reported.Get(c.reportedKey())
 	return gave && !c.dryRun && c.mayGiveWay() && !c.mayForesee()

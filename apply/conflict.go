@@ -38,8 +38,8 @@ type Conflict struct {
 	// Refused is why the field was not forced, as Policy.ForceUnless returned it.
 	Refused error
 
-	// Remembered reports whether the last Apply of an intent for the object gave way in the same
-	// conflict. Nobody need be told again.
+	// Remembered reports whether the last Apply of an intent for the object relinquished or shared
+	// the same field. The conflict need not be reported again.
 	Remembered bool
 }
 
@@ -112,9 +112,9 @@ func (c *call) readableOwners(live *unstructured.Unstructured) (fieldowners.Owne
 	return ownership, unread
 }
 
-// decideOn sets the policy's decision. The intent never gives way to another entry of our own
-// name, and a field that such an entry applied through a subresource is forced by an apply of
-// the object.
+// decideOn sets the policy's decision. A field is never relinquished to another entry of our own
+// field manager. If such an entry applied the field through a subresource, an apply of the object
+// forces the field.
 func (c *call) decideOn(conflict *Conflict) {
 	conflict.Own = conflict.Manager.Name == c.config.FieldManager
 	if conflict.Own && conflict.Manager.Operation == metav1.ManagedFieldsOperationApply && c.intent.Subresource == "" {

@@ -53,8 +53,8 @@ func (e *encodedIntent) fresh(p pin) (runtime.ApplyConfiguration, error) {
 	return config, nil
 }
 
-// sentWhole reports whether what is left of an intent is sent as it is. Where a field gave way,
-// its parent may be empty, and a typed configuration leaves out an empty map.
+// sentWhole reports whether the rest of an intent is sent unchanged. The parent of a relinquished field
+// may be empty, and a typed configuration omits an empty map.
 func (e *encodedIntent) sentWhole() bool {
 	if e.kind == nil {
 		return true

@@ -58,9 +58,10 @@ type Intent struct {
 	Subresource string
 
 	// Body is sent if the subresource has a kind of its own, such as autoscalingv1ac.Scale()
-	// for "scale". Config then only names the object. The answer has no managed fields, so
-	// fields that gave way are not remembered. (Kubernetes 1.36 and 1.37 answer 500 to an apply
-	// of another scale to a custom resource; apply the replica field to the object itself.)
+	// for "scale". Config then only names the object. The response has no managed fields. So an
+	// intent that relinquishes or shares the field takes three requests each time. (Kubernetes 1.36
+	// and 1.37 answer 500 to an apply of a changed scale to a custom resource; apply the replica
+	// field to the object itself.)
 	Body runtime.ApplyConfiguration
 
 	// Read is the object as the caller has just read it from its cache: typed, unstructured or,

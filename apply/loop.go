@@ -99,7 +99,7 @@ func (l Loop) advice() string {
 		return "Another process applies under this name, or this process applies both. " +
 			"Give each writer a field manager of its own, and apply the same intent as long as its input is the same"
 	case len(theirs) > 0:
-		return namesOf(theirs) + " changes the value back after each apply: stop one of the two, or give way by apply.Relinquish"
+		return namesOf(theirs) + " changes the value back after each apply: stop one of the two, or relinquish the field by apply.Relinquish"
 	case len(l.Others) > 0:
 		return "Another writer removes the value after each apply; the other managers of the object are " + namesOf(l.Others) + ": stop one of the two"
 	}

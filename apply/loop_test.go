@@ -34,7 +34,7 @@ func TestLoopText(t *testing.T) {
 				`Give each writer a field manager of its own, and apply the same intent as long as its input is the same`},
 		{"another manager, and many fields", Loop{Fields: append(append(title(manager("other")), gone...), append(gone, gone...)...)},
 			`.data.title from "a" (owned by other/Apply) to "b", .data.title from absent to "b", .data.title from absent to "b", and 1 more. ` +
-				`other/Apply changes the value back after each apply: stop one of the two, or give way by apply.Relinquish`},
+				`other/Apply changes the value back after each apply: stop one of the two, or relinquish the field by apply.Relinquish`},
 		{"an editor that owns other fields", Loop{Fields: gone, Others: []fieldowners.Manager{manager("a"), manager("a"), manager("b"), manager("c"), manager("d")}},
 			`.data.title from absent to "b". Another writer removes the value after each apply; ` +
 				`the other managers of the object are a/Apply, b/Apply, c/Apply, and 1 more: stop one of the two`},

@@ -69,8 +69,8 @@ type Match struct {
 //
 // A field may have several other owners, each with its own decision. One Reject rejects the
 // intent. Otherwise one Relinquish relinquishes the field, one Share shares it, and it is
-// forced if all decisions are Force. Of a field that gave way, the Outcome lists only the
-// conflicts with owners to whom it gave way.
+// forced if all decisions are Force. For a relinquished or shared field, the Outcome lists only the
+// conflicts with the owners for which the policy decided so.
 type Policy struct {
 	otherwise Decision
 	rules     []rule

@@ -13,10 +13,10 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// settlement is how far the conflicts of an intent are settled. Each step takes one and returns
-// the next.
+// settlement holds the conflicts of an intent that are decided so far. Each step takes a settlement
+// and returns the next one.
 type settlement struct {
-	concessions // fields in which the intent gives way
+	concessions // fields that the intent relinquishes or shares
 
 	conflicts []Conflict                // settled or rejected, with their decisions
 	unread    []*fieldowners.EntryError // of the last object that conflicts were judged by
@@ -32,7 +32,7 @@ type settlement struct {
 // and 900 the others).
 func (c *call) settle(ctx context.Context, refused error, before settlement) (landed *answer, settled settlement, err error) {
 	live, err := c.readForSettling(ctx)
-	if err == nil && live != nil { // else nothing is left to give way to
+	if err == nil && live != nil { // otherwise there is no other owner
 		settled, err = c.startFrom(ctx, live, refused, before)
 	}
 	if err != nil {
@@ -85,8 +85,8 @@ func (c *call) startFrom(ctx context.Context, live *unstructured.Unstructured, r
 	return settled, nil
 }
 
-// letGo reports whether the object shows that the other owner of a conflict has let go, or that
-// there is no conflict any more.
+// letGo reports whether the object shows that the other owner of a conflict no longer owns the field,
+// or that both values are equal now.
 func (s settlement) letGo(conflict Conflict, live *unstructured.Unstructured) bool {
 	ownership, _ := fieldowners.ParseReadable(live.GetManagedFields())
 	isUnread := func(entry *fieldowners.EntryError) bool { return entry.Manager == conflict.Manager.Name }
@@ -142,8 +142,8 @@ func (c *call) sendConceding(ctx context.Context, read *unstructured.Unstructure
 	return nil, c.explain(ctx, err)
 }
 
-// judgeConflicts returns the conflicts of an answer with the policy's decisions, and adds them to what
-// was settled. It returns a ConflictError if the policy rejects one of them.
+// judgeConflicts returns the conflicts of an answer with the policy's decisions, and adds them to the
+// settlement. If the policy rejects one of them, the error is a ConflictError.
 func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, settled settlement) (found []Conflict, _ settlement, err error) {
 	ownership, unread := c.readableOwners(live)
 	settled.unread = unread
@@ -159,8 +159,8 @@ func (c *call) judgeConflicts(refused error, live *unstructured.Unstructured, se
 	return found, settled, nil
 }
 
-// decide judges the conflicts of an answer. conceded reports whether the intent has to give way
-// in more fields than before.
+// decide judges the conflicts of an answer. conceded reports whether the intent relinquishes or shares
+// more fields than before.
 func (c *call) decide(refused error, live *unstructured.Unstructured, settled settlement) (_ settlement, conceded bool, err error) {
 	found, settled, err := c.judgeConflicts(refused, live, settled)
 	if err != nil {

@@ -124,7 +124,7 @@ func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) 
 type proof struct {
 	object    ObjectRef
 	shared    []fieldowners.Shared // as Outcome.Shared
-	conflicts []Conflict           // in which the intent gives way
+	conflicts []Conflict           // that the policy relinquishes or shares
 	unread    []*fieldowners.EntryError
 }
 

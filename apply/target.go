@@ -27,7 +27,7 @@ import (
 // object exists. ("0" means no resourceVersion.)
 const neverWritten = "1"
 
-// target is what a call knows of the object that it writes to.
+// target holds what a call knows about the object to which it writes.
 type target struct {
 	uid      types.UID     // to which writes are pinned; "" pins them to none
 	found    bool          // the uid was found for Intent.Belongs, and not given by the caller
@@ -81,8 +81,7 @@ func (c *call) aim(ctx context.Context) error {
 	return err
 }
 
-// cached returns the object as the steady-state check has read it, or reads it by the client.
-// recall uses the same object.
+// cached returns the object that the no-op check has read, or reads the object by the client.
 func (c *call) cached(ctx context.Context) (client.Object, error) {
 	if c.target.read != nil {
 		return c.target.read, nil
@@ -169,7 +168,7 @@ func belongs(ask func(client.Object) bool, object client.Object, empty func() cl
 	return ask(object)
 }
 
-// made remembers for a moment the uids of objects that were applied with Belongs: the cache may
+// made holds, for a moment, the uids of objects that were applied with Belongs: the cache may
 // not have them yet.
 type made = recent.Cache[lanes.Key, madeObject]
 

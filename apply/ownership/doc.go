@@ -4,8 +4,9 @@
 //
 // # What the package promises
 //
-//  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer: Moves
-//     is what its Do moves, Unmoved what stays and why, Unmatched what was not found.
+//  1. Migrate, Rename and Undo write nothing. They read the object and return a Transfer. Its
+//     Moves are the fields that Do moves, Unmoved the fields that stay and the reasons, and
+//     Unmatched the managers and paths that were not found.
 //  2. Do is one write, pinned to the uid and resourceVersion that were read. It overwrites no
 //     concurrent write, and does not touch an object that was deleted or recreated.
 //  3. Do moves what Moves returns. After a concurrent write it reads again, and returns a
@@ -18,10 +19,10 @@
 //
 // # What the caller does
 //
-//  1. Stops the former manager, or has it leave out what moves: otherwise its next write
+//  1. Stops the former manager, or makes it leave out the moved fields. Otherwise its next write
 //     makes it an owner again.
-//  2. Shows the Transfer to somebody, or checks its Unmoved and Unmatched, before Do.
-//  3. Applies an intent that has all fields that moved: what it leaves out is deleted.
+//  2. Shows the Transfer to a person, or checks its Unmoved and Unmatched, before Do.
+//  3. Applies an intent with all moved fields. The API server deletes the other ones.
 //
 // Valid, everything below .spec that a former version wrote by Update:
 //

@@ -1,6 +1,6 @@
-// Package update is the fallback for what Server-Side Apply does not fit,
-// finalizers and a status that one writer replaces field by field:
-// get-modify-update with RetryOnConflict.
+// Package update is the fallback for writes that do not fit Server-Side Apply: finalizers, and a
+// status that several writers change field by field. It uses get-modify-update with retries after
+// stale writes.
 //
 // Only a stale write is retried: the resourceVersion has changed, and a new read solves that. An
 // ownership conflict, which is also HTTP 409, is not retried: another field manager owns the field.
@@ -10,11 +10,11 @@
 //  1. The object passed in is never written to: it may be the cache's own. The object after the
 //     call is in the Result.
 //  2. The object passed in decides one thing: whether there is anything to write. If mutate
-//     changes nothing of a copy of it (nil and empty are the same), no request is sent and no
-//     attempt is made, so that a steady state costs nothing; what others wrote since arrives as
-//     the next event. So the object must be at least as new as the event that led to the call:
-//     it is not compared with other informers of its kind. An object from before the updater's own last write does not decide this
-//     and is read live: it may look as wanted because the cache does not have that write yet.
+//     changes nothing of a copy of the object (nil and empty are the same), no request is sent
+//     and no attempt is made. Later writes by others arrive as the next event. So the object must
+//     be at least as new as the event that led to the call: it is not compared with other
+//     informers of its kind. An object from before the updater's own last write decides nothing,
+//     because the cache does not have that write yet. Then the object is read live.
 //     If there is something to write, every attempt, including the first, reads live and calls
 //     mutate again. So a write costs a read and a PUT, however far the cache lags, and only the
 //     read if somebody else has made the change meanwhile. If calls wait for each other, the
