@@ -62,8 +62,8 @@ func TestSelectorIsChecked(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		"managers:\n  a:\n    Node:\n      applies: [.spec]\n      selector: {a: b}\n": `line 5: contract: "a", Node, selector: want a label selector, such as app=shop`,
-		"managers:\n  a:\n    Node:\n      applies: [.spec]\n      selector: app in\n": `line 3: contract: "a", Node: the selector "app in": `,
+		"managers:\n  a:\n    Node:\n      applies: [.spec]\n      selector: {a: b}\n": `contract: json: cannot unmarshal object into Go struct field claimDocument.managers.selector of type string`,
+		"managers:\n  a:\n    Node:\n      applies: [.spec]\n      selector: app in\n": `contract: "a", Node: the selector "app in": `,
 	} {
 		if _, err := contract.Read(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)

@@ -137,11 +137,7 @@ func labelsOf(content map[string]any) map[string]string {
 // small is the size below which objects are usually mostly managed fields, which does no harm.
 const small = 4 << 10
 
-// maxMistakes is how many mistakes of a contract are printed.
-const maxMistakes = 20
-
-// holdContract reads --contract, and makes the audit compare objects with it. Mistakes in the
-// file are printed on stderr, each with its line.
+// holdContract reads --contract, and makes the audit compare objects with it.
 func (a *auditor) holdContract() error {
 	if a.contract == "" {
 		return nil
@@ -151,21 +147,10 @@ func (a *auditor) holdContract() error {
 		return err
 	}
 	read, err := contract.Read(bytes.NewReader(content))
-	if err == nil {
-		comparer, err := contract.NewComparer(read)
-		a.audit.Compare(comparer)
-		return err
+	if err != nil {
+		return fmt.Errorf("%s: %s", source, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	wrong := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		wrong = joined.Unwrap()
-	}
-	for i, err := range wrong {
-		if i == maxMistakes {
-			fmt.Fprintf(a.ErrOut, "error: and %d more\n", len(wrong)-maxMistakes)
-			break
-		}
-		fmt.Fprintln(a.ErrOut, view.Visible(fmt.Sprintf("error: %s, %v", source, err)))
-	}
-	return console.ErrSaid
+	comparer, err := contract.NewComparer(read)
+	a.audit.Compare(comparer)
+	return err
 }

@@ -1,0 +1,94 @@
+package contract
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"coapply.dev/fieldowners"
+)
+
+// document is a contract in YAML: the claims by field manager, and then by kind.
+type document struct {
+	Managers map[string]map[string]claimDocument `json:"managers"`
+}
+
+type claimDocument struct {
+	Applies  []string          `json:"applies,omitempty"`
+	Updates  []string          `json:"updates,omitempty"`
+	Shared   map[string]string `json:"shared,omitempty"`
+	Selector string            `json:"selector,omitempty"`
+}
+
+// Read reads a contract in the form that Write writes. Unknown keys and keys that occur twice are
+// errors, and so is everything that Check rejects. The error joins all of them.
+func Read(r io.Reader) (Contract, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(text, []byte("\n---")) {
+		return nil, errors.New("contract: a second document; a contract is one document")
+	}
+	encoded, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, fmt.Errorf("contract: %w", err)
+	}
+	var read document
+	wrong, err := json.UnmarshalStrict(encoded, &read)
+	if err = errors.Join(append(wrong, err)...); err != nil {
+		return nil, fmt.Errorf("contract: %w; a contract has the key managers, and a claim has applies, updates, shared and selector", err)
+	}
+	var c Contract
+	for _, manager := range slices.Sorted(maps.Keys(read.Managers)) {
+		kinds := read.Managers[manager]
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			claim := kinds[kind]
+			c = append(c, Claim{Manager: manager, Kind: schema.ParseGroupKind(kind),
+				Applies: claim.Applies, Updates: claim.Updates, Shared: claim.Shared, Selector: claim.Selector})
+		}
+	}
+	if len(c) == 0 {
+		return nil, errors.New("contract: no field manager below the key managers")
+	}
+	if err := Check(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Write writes a contract as YAML, sorted by manager, kind and path. It returns the error of
+// Check.
+func Write(w io.Writer, c Contract) error {
+	if err := Check(c); err != nil {
+		return err
+	}
+	written := document{Managers: map[string]map[string]claimDocument{}}
+	for _, claim := range c {
+		if written.Managers[claim.Manager] == nil {
+			written.Managers[claim.Manager] = map[string]claimDocument{}
+		}
+		written.Managers[claim.Manager][claim.Kind.String()] = claimDocument{
+			Applies: sorted(claim.Applies), Updates: sorted(claim.Updates), Shared: claim.Shared, Selector: claim.Selector,
+		}
+	}
+	text, err := yaml.Marshal(written)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	return err
+}
+
+// sorted returns paths in the order of fieldowners.Path.Compare.
+func sorted(paths []string) []string {
+	return slices.SortedFunc(slices.Values(paths), func(a, b string) int {
+		return fieldowners.MustParsePath(a).Compare(fieldowners.MustParsePath(b)) // Check has parsed them
+	})
+}
