@@ -122,7 +122,7 @@ func ControllerChanged() predicate.Predicate {
 	return Changed(func(object client.Object) any { return metav1.GetControllerOf(object) })
 }
 
-// ReasonLoop is the reason of the event about an endless loop, see apply.Loop. The event is about
+// ReasonLoop is the reason of the event about an endless loop, see apply.Loops. The event is about
 // the object that the applies of one field manager change again and again.
 const ReasonLoop = "ApplyLoop"
 
@@ -136,8 +136,8 @@ type loopEvents struct {
 
 // ObserveApply implements apply.Metrics.
 func (m loopEvents) ObserveApply(o apply.ApplyObservation) {
-	if o.Loop != nil {
-		m.rt.warn(o.Object, ReasonLoop, o.Loop.String())
+	if o.Loop != "" {
+		m.rt.warn(o.Object, ReasonLoop, o.Loop)
 	}
 	m.Metrics.ObserveApply(o)
 }

@@ -57,7 +57,6 @@ type call struct {
 	intent   *encodedIntent // as the caller gave it
 	ref      ObjectRef      // to the object, as last read or answered
 	target   target         // what writes are pinned to
-	suspect  *suspect       // nil unless a change by this call would be reported as a loop
 	outcome  Outcome        // so far
 }
 
@@ -175,7 +174,6 @@ func (c *call) applyInTurn(ctx context.Context) (landed *answer, err error) {
 			enter = c.enter
 		}
 		return c.inside(ctx, enter, func(ctx context.Context) (err error) {
-			c.lookBefore(ctx)
 			var now settlement
 			if landed, now, err = c.try(ctx, settling); err == nil || len(now.conflicts)+len(now.unread) > 0 {
 				settled = now // else what was judged before is told
@@ -345,7 +343,7 @@ func (c *call) end(landed *answer, err error) (Outcome, error) {
 	return outcome, err
 }
 
-func (c *call) observe(outcome Outcome, err error, loop *Loop) {
+func (c *call) observe(outcome Outcome, err error, loop string) {
 	result := string(outcome.Action)
 	if err != nil {
 		result = ResultOf(err)

@@ -119,7 +119,7 @@ type ApplyObservation struct {
 	Forced       []Conflict       // that this apply forced; empty after an error
 	Duration     time.Duration
 	Waited       time.Duration // of Duration, for the lane
-	Loop         *Loop         // nil unless this apply was found to be part of an endless loop
+	Loop         string        // a message if this apply was found to be part of an endless loop, see Loops
 }
 
 // UpdateObservation describes one get-modify-update call.

@@ -2,52 +2,92 @@ package apply
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 )
 
+// loopCounter counts changes by a clock that the test moves.
+type loopCounter struct {
+	now   time.Time
+	loops *Loops
+}
+
+func newLoopCounter() *loopCounter {
+	c := &loopCounter{now: time.Unix(1_000_000, 0)}
+	c.loops = NewLoops(func() time.Time { return c.now })
+	return c
+}
+
+// change counts changes with a time between them, and returns the number of reports.
+func (c *loopCounter) change(manager string, times int, between time.Duration) (reports int) {
+	for range times {
+		c.now = c.now.Add(between)
+		if c.loops.changed(loopKey{lanes.Key{}, manager}, c.now.Truncate(time.Second)) {
+			reports++
+		}
+	}
+	return reports
+}
+
+func TestLoopCounts(t *testing.T) {
+	c := newLoopCounter()
+	for _, step := range []struct {
+		reason        string
+		times, report int
+		between, then time.Duration
+	}{
+		{"30 changes within a minute", 30, 0, time.Second, 0},
+		{"the next change", 1, 1, time.Second, 0},
+		{"changes within an hour", 60, 0, time.Second, time.Hour},
+		{"30 changes after an hour", 30, 0, time.Second, 0},
+		{"the next change after an hour", 1, 1, time.Second, 2 * time.Hour},
+		{"a change every two seconds", 60, 0, 2 * time.Second, time.Minute},
+		{"31 changes within a second", 31, 1, time.Millisecond, 0},
+	} {
+		if got := c.change("example-shop", step.times, step.between); got != step.report {
+			t.Errorf("%s: %d reports; want %d", step.reason, got, step.report)
+		}
+		c.now = c.now.Add(step.then)
+	}
+}
+
+func TestLoopsAreByFieldManager(t *testing.T) {
+	c := newLoopCounter()
+	for range 30 {
+		if c.change("example-shop", 1, time.Millisecond)+c.change("example-footer", 1, time.Millisecond) > 0 {
+			t.Fatal("30 changes by each of two field managers are a loop")
+		}
+	}
+}
+
 func TestLoopText(t *testing.T) {
-	manager := func(name string) fieldowners.Manager {
-		return fieldowners.Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply}
+	object := ObjectRef{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		NamespacedName: types.NamespacedName{Namespace: "web", Name: "page"}}
+	managers := func(names ...string) (all []fieldowners.Manager) {
+		for _, name := range names {
+			all = append(all, fieldowners.Manager{Name: name, Operation: metav1.ManagedFieldsOperationApply})
+		}
+		return all
 	}
-	title := func(owners ...fieldowners.Manager) []LoopField {
-		path := fieldowners.MustParsePath(".data.title")
-		return []LoopField{{fieldowners.Change{Path: path, Before: "a", After: "b", Existed: true, Exists: true}, owners}}
-	}
-	gone := []LoopField{{Change: fieldowners.Change{Path: fieldowners.MustParsePath(".data.title"), After: "b", Exists: true}}}
-	const begin = `the field manager "shop" changed ConfigMap web/page more than 30 times within a minute; the last apply changed `
+	const begin = `the field manager "shop" changed ConfigMap web/page more than 30 times within a minute. ` +
+		"Another writer undoes each change, or two writers apply different values under this name. "
+	const end = ". kubectl fieldowners watch shows who changes which field"
 	for _, test := range []struct {
-		reason string
-		loop   Loop
+		others []fieldowners.Manager
 		want   string
 	}{
-		{"one process", Loop{Fields: title(manager("shop")), Alone: true},
-			`.data.title from "a" (owned by shop/Apply) to "b". Nobody else wrote in between: this process applies both under this name. ` +
-				`Give each controller a field manager of its own, and apply the same intent as long as its input is the same. ` +
-				`If neither value is in an intent, an admission webhook sets the field`},
-		{"two processes", Loop{Fields: title(manager("shop"))},
-			`.data.title from "a" (owned by shop/Apply) to "b". Another process applies under this name, or this process applies both. ` +
-				`Give each writer a field manager of its own, and apply the same intent as long as its input is the same`},
-		{"another manager, and many fields", Loop{Fields: append(append(title(manager("other")), gone...), append(gone, gone...)...)},
-			`.data.title from "a" (owned by other/Apply) to "b", .data.title from absent to "b", .data.title from absent to "b", and 1 more. ` +
-				`other/Apply changes the value back after each apply: stop one of the two, or relinquish the field by apply.Relinquish`},
-		{"an editor that owns other fields", Loop{Fields: gone, Others: []fieldowners.Manager{manager("a"), manager("a"), manager("b"), manager("c"), manager("d")}},
-			`.data.title from absent to "b". Another writer removes the value after each apply; ` +
-				`the other managers of the object are a/Apply, b/Apply, c/Apply, and 1 more: stop one of the two`},
-		{"an editor that owns nothing", Loop{Fields: gone},
-			`.data.title from absent to "b". Another writer, which owns nothing of the object, removes the value after each apply: stop one of the two`},
-		{"deletions", Loop{Recreated: true},
-			`the object from absent to what the intent lists. Somebody deletes the object after each apply: stop the one or the other`},
+		{nil, "No other field manager owns a field of the object"},
+		{managers("b", "a", "b"), "The other field managers of the object are b/Apply, a/Apply"},
+		{managers("a", "b", "c", "d", "e"), "The other field managers of the object are a/Apply, b/Apply, c/Apply, and 2 more"},
 	} {
-		test.loop.FieldManager = "shop"
-		test.loop.Object = ObjectRef{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
-			NamespacedName: types.NamespacedName{Namespace: "web", Name: "page"}}
-		if got := test.loop.String(); got != begin+test.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", test.reason, got, begin+test.want)
+		if got := loopText("shop", object, test.others); got != begin+test.want+end {
+			t.Errorf("got\n%s\nwant\n%s", got, begin+test.want+end)
 		}
 	}
 }

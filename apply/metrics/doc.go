@@ -21,7 +21,7 @@
 //
 // An apply that needs no request is observed with 0 attempts. Conflicts are ownership
 // conflicts, by what was decided; a conflict that was settled with the same owner in an earlier
-// apply is not counted again. A resourceVersion mismatch is a stale write. A loop is an apply.Loop.
+// apply is not counted again. A resourceVersion mismatch is a stale write. A loop is what apply.Loops detects.
 // The lane wait is that for the object's lane over all tries of a call, and
 // part of the duration.
 //

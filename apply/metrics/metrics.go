@@ -129,7 +129,7 @@ func (m *Metrics) ObserveApply(o apply.ApplyObservation) {
 	for decision, n := range o.Conflicts {
 		m.conflicts.WithLabelValues(manager, kind, decision.String()).Add(float64(n))
 	}
-	if o.Loop != nil {
+	if o.Loop != "" {
 		m.loops.WithLabelValues(manager, kind).Inc()
 	}
 }

@@ -43,7 +43,7 @@ func observed(t *testing.T) (*prometheus.Registry, *metrics.Metrics) {
 	})
 	m.ObserveApply(apply.ApplyObservation{
 		FieldManager: "power", Kind: deployment, Result: "Conflict", Requests: 3, Attempts: 2,
-		Conflicts: map[apply.Decision]int{apply.Reject: 2, apply.Force: 1}, Duration: 20 * time.Millisecond, Loop: &apply.Loop{},
+		Conflicts: map[apply.Decision]int{apply.Reject: 2, apply.Force: 1}, Duration: 20 * time.Millisecond, Loop: "a loop",
 	})
 	m.ObserveUpdate(apply.UpdateObservation{
 		FieldManager: "power", Kind: pod, Verb: "RemoveFinalizer", Result: "Success",
