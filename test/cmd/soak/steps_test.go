@@ -14,7 +14,7 @@ func TestStepsNameDirectories(t *testing.T) {
 			if !strings.HasPrefix(argument, ".") {
 				continue
 			}
-			directory := filepath.Join("../../..", s.module, strings.TrimSuffix(argument, "..."))
+			directory := filepath.Join("..", "..", "..", s.module, strings.TrimSuffix(argument, "..."))
 			if _, err := os.Stat(directory); err != nil {
 				t.Errorf("%s: %v", s.name, err)
 			}
