@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply/internal/content"
-	"coapply.dev/apply/internal/gotypes"
 	"coapply.dev/apply/lanes"
 	"coapply.dev/fieldowners"
 	"coapply.dev/internal/recent"
@@ -161,13 +160,12 @@ func (c *call) foreseeRead(ctx context.Context) (*unstructured.Unstructured, con
 
 // mayWantTheSame reports whether the intent may set a conceded field to its live value. A custom
 // resource keeps a value as it was sent, 0.5 for instance, and a typed object that was read from it
-// has 500m.
+// has 500m. The Go type of a built-in kind may lack a field that a newer API server has.
 func (c *call) mayWantTheSame(held concessions, object client.Object) bool {
-	goType := reflect.TypeOf(object).Elem()
-	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent || gotypes.IsServersOwn(c.ref.GroupVersionKind, goType) {
+	if _, asSent := object.(runtime.Unstructured); len(held.made) == 0 || asSent {
 		return false
 	}
-	own := reflect.New(goType).Interface()
+	own := reflect.New(reflect.TypeOf(object).Elem()).Interface()
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(c.intent.object, own) != nil {
 		return true
 	}
