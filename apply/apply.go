@@ -122,7 +122,7 @@ func (c *call) about(intent *encodedIntent) {
 // unchanged ends a call at step 2.
 func (c *call) unchanged(by proof) *answer {
 	c.ref = by.object
-	c.outcome.Shared, c.outcome.Conflicts, c.outcome.Unread = by.shared, by.conflicts, by.unread
+	c.outcome.Conflicts, c.outcome.Unread = by.conflicts, by.unread
 	return nothingSent(Unchanged)
 }
 

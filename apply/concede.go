@@ -192,10 +192,7 @@ func (c *call) stillGivesWay(ctx context.Context, object client.Object) (found p
 		return proof{}, false
 	}
 	_, unread := fieldowners.ParseReadable(read.GetManagedFields())
-	return proof{
-		object: refOf(c.ref, object), shared: c.toTell(c.intent.Intent, c.sharedIn(object.GetManagedFields(), c.intent.Subresource)),
-		conflicts: made.conflicts(), unread: unread,
-	}, true
+	return proof{object: refOf(c.ref, object), conflicts: made.conflicts(), unread: unread}, true
 }
 
 // isEmptyList reports whether a value is an empty list. If a parent of the list is conceded, the rest

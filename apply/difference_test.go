@@ -137,34 +137,6 @@ func TestDiffersNotOfABody(t *testing.T) {
 	}
 }
 
-// TestSharedAfterARequest lists who owns at the wanted value what the intent sets as well.
-func TestSharedAfterARequest(t *testing.T) {
-	by := func(other metav1.ManagedFieldsEntry) *appsv1.Deployment {
-		answer := differing(`{"f:spec":{"f:replicas":{},"f:paused":{}}}`, other)
-		answer.Spec.Replicas = new(int32(3))
-		return answer
-	}
-	hpa := by(entry("hpa", "Update", "scale", `{"f:spec":{"f:replicas":{}}}`))
-	for reason, c := range map[string]struct {
-		policy apply.Policy
-		answer *appsv1.Deployment
-		want   int
-	}{
-		"rejected":             {apply.Policy{}, hpa, 1},
-		"by another's Apply":   {apply.Policy{}, by(entry("hpa", "Apply", "", `{"f:spec":{"f:replicas":{}}}`)), 1},
-		"ours by Update":       {apply.Policy{}, by(entry(manager, "Update", "", `{"f:spec":{"f:replicas":{}}}`)), 1},
-		"ours through a scale": {apply.Policy{}, by(entry(manager, "Apply", "scale", `{"f:spec":{"f:replicas":{}}}`)), 0},
-		"never in the way":     {force, hpa, 0},
-		"a function":           {apply.Policy{}.Func(func(apply.Conflict) (apply.Decision, bool) { return apply.Reject, true }), hpa, 0},
-	} {
-		s := newScript(t, []step{{"PATCH", ok(c.answer)}})
-		outcome, err := s.applier(c.policy, nil).Apply(t.Context(), apply.Intent{Config: replicasAndPause()})
-		if err != nil || len(outcome.Shared) != c.want {
-			t.Errorf("%s: %v, %v; want %d", reason, outcome.Shared, err, c.want)
-		}
-	}
-}
-
 func withBrokenEntry(name string, deployment *appsv1.Deployment) *appsv1.Deployment {
 	deployment.ManagedFields = append(deployment.ManagedFields, metav1.ManagedFieldsEntry{Manager: name})
 	return deployment

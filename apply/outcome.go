@@ -68,12 +68,6 @@ type Outcome struct {
 	// instance because admission rewrites them. Such an intent is sent each time. Differ needs
 	// RecordExchange, or unstructured intents.
 	Differ []Difference
-	// Shared lists the fields of the intent that others own as well, with the same value, and
-	// that would be rejected conflicts if the intent wanted another value. It follows from the
-	// policy's rules alone: ForceUnless is not asked, and with Func Shared is empty. After a
-	// request it needs RecordExchange, or unstructured intents.
-	Shared []fieldowners.Shared
-
 	// Unread lists entries of the managed fields that could not be read when conflicts were
 	// judged, such as forged ones. Their fields count as nobody's, except those that the API
 	// server names in a conflict.
@@ -153,15 +147,13 @@ func (c *call) typeOfKind() reflect.Type {
 	return goType
 }
 
-// compare sets Outcome.Shared and Outcome.Differ from the answer of an apply that landed.
+// compare sets Outcome.Differ from the answer of an apply that landed.
 func (c *call) compare(landed *answer) {
 	if c.intent.hasBody() {
 		return
 	}
 	if object := landed.object(); object != nil {
-		entries := landed.head().ManagedFields
-		c.outcome.Shared = c.toTell(c.intent.Intent, c.sharedIn(entries, c.intent.Subresource))
-		c.outcome.Differ = c.differences(landed.sent, object, entries)
+		c.outcome.Differ = c.differences(landed.sent, object, landed.head().ManagedFields)
 	}
 }
 
@@ -174,27 +166,6 @@ func readable(entries []metav1.ManagedFieldsEntry) (all []fieldowners.Entry) {
 		}
 	}
 	return all
-}
-
-func (c *call) sharedIn(entries []metav1.ManagedFieldsEntry, subresource string) []fieldowners.Shared {
-	return fieldowners.SharedBy(entries, c.config.FieldManager, subresource)
-}
-
-// toTell returns those of the shared fields that belong in Outcome.Shared. A Func of the policy
-// is not asked: there is no conflict yet.
-func (c *call) toTell(intent Intent, shared []fieldowners.Shared) (told []fieldowners.Shared) {
-	if c.config.Policy.ask != nil {
-		return nil
-	}
-	for _, field := range shared {
-		if field.With.Name == c.config.FieldManager && field.With.Operation == metav1.ManagedFieldsOperationApply {
-			continue // ours through a subresource: the next apply takes it, see decideOn
-		}
-		if c.policyFor(intent, field.With).byRules(Conflict{Manager: field.With, Path: field.Path}) == Reject {
-			told = append(told, field)
-		}
-	}
-	return told
 }
 
 // Conditions returns the conditions for a status intent: those wanted, each with the

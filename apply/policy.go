@@ -135,8 +135,7 @@ func (p Policy) When(match Match, decision Decision) Policy {
 // the rules decide. Its answer must depend on the conflict alone, as it is called more than
 // once for the same one. A Conflict whose Path is the root could not be matched to a field (see
 // Conflict.ServerPath) and can only be rejected or forced. The values of Secrets are not in the
-// Conflict. An unknown decision makes Apply fail with a RefusedError. With Func, Outcome.Shared
-// is empty.
+// Conflict. An unknown decision makes Apply fail with a RefusedError.
 func (p Policy) Func(decide func(Conflict) (Decision, bool)) Policy {
 	switch {
 	case decide == nil:

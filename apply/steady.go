@@ -75,7 +75,6 @@ type proven struct {
 	*steady.Print
 
 	schema *schemas.Known
-	shared []fieldowners.Shared // with others
 }
 
 // NewSteadyState returns a SteadyState. The reader is a cache: mgr.GetCache(), or a client that
@@ -123,8 +122,7 @@ func (s *SteadyState) Schemas(ctx context.Context, version schema.GroupVersion) 
 // proof means that applying the intent would change nothing.
 type proof struct {
 	object    ObjectRef
-	shared    []fieldowners.Shared // as Outcome.Shared
-	conflicts []Conflict           // that the policy relinquishes or shares
+	conflicts []Conflict // that the policy relinquishes or shares
 	unread    []*fieldowners.EntryError
 }
 
@@ -164,7 +162,7 @@ func (c *call) stillSteady(ctx context.Context, key steady.Key, intent Intent) (
 			return proof{}, false
 		}
 	}
-	return proof{object: refOf(c.ref, object), shared: c.toTell(intent, before.shared)}, true
+	return proof{object: refOf(c.ref, object)}, true
 }
 
 // holdsStill reports whether what was proven holds for another version of the object, and
@@ -178,7 +176,6 @@ func (c *call) holdsStill(key steady.Key, before *proven, object client.Object) 
 	if !before.HoldsFor(now.Print) {
 		return nil, false
 	}
-	now.shared = c.sharedIn(object.GetManagedFields(), key.Subresource)
 	c.config.Steady.proven.Put(key, now)
 	return now, true
 }
@@ -201,7 +198,7 @@ func (c *call) becomesSteady(ctx context.Context, key steady.Key) (found proof, 
 		return proof{}, false
 	}
 	c.config.Steady.proven.Put(key, now)
-	return proof{object: refOf(c.ref, object), shared: c.toTell(c.intent.Intent, now.shared)}, true
+	return proof{object: refOf(c.ref, object)}, true
 }
 
 func refOf(ref ObjectRef, object client.Object) ObjectRef {
@@ -285,7 +282,7 @@ func (c *call) proveBy(ctx context.Context, form *encodedIntent, read steady.Rea
 	if err != nil {
 		return nil, err
 	}
-	return &proven{Print: found, schema: by, shared: c.sharedIn(read.GetManagedFields(), form.Subresource)}, nil
+	return &proven{Print: found, schema: by}, nil
 }
 
 // steadyByAnswer uses the API server's response to a write as a proof that applying the intent

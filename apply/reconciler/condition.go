@@ -28,16 +28,13 @@ const (
 	// ReasonLeftToOthers: everything was applied, except fields that were relinquished or
 	// shared.
 	ReasonLeftToOthers = "LeftToOthers"
-	// ReasonShared: everything was applied, and others own a field as well, so that another
-	// value would be rejected. The message says how to end that.
-	ReasonShared = "Shared"
 )
 
 // Condition returns a condition of the parent's status that says what became of an emission:
 // True if every intent was applied, Unknown while an object is waited for, otherwise False,
 // with a reason from a fixed set and a message that stays the same while the cause does. If it
-// is True, the message names fields that have another value at the server, that were left to
-// others, or that others share. Set it with meta.SetStatusCondition, which keeps
+// is True, the message names fields that have another value at the server or that were left to
+// others. Set it with meta.SetStatusCondition, which keeps
 // lastTransitionTime while the status does not change.
 func Condition(conditionType string, generation int64, applied Applied) metav1.Condition {
 	condition := metav1.Condition{
@@ -60,6 +57,35 @@ func Condition(conditionType string, generation int64, applied Applied) metav1.C
 		}
 	}
 	return condition
+}
+
+// landed returns reason and message of a condition about intents that were all applied, for
+// fields that have another value at the server or that were left to others.
+func landed(outcomes []apply.Outcome) (reason, message string) {
+	var differ, left []string
+	for _, outcome := range outcomes {
+		for _, field := range outcome.Differ {
+			differ = append(differ, fmt.Sprintf("of %v %v", outcome.Object, field))
+		}
+		for _, conflict := range outcome.Conflicts {
+			switch conflict.Decision {
+			case apply.Relinquish:
+				left = append(left, fmt.Sprintf("%s of %v is left to %v", conflict.Path, outcome.Object, conflict.Manager))
+			case apply.Share:
+				left = append(left, fmt.Sprintf("%s of %v has the value of %v, and is shared with it", conflict.Path, outcome.Object, conflict.Manager))
+			}
+		}
+	}
+	reason, message = "Applied", "everything is applied"
+	if len(left) > 0 {
+		reason = ReasonLeftToOthers
+		message = "applied, but for fields that are left to others"
+	}
+	if len(differ) > 0 {
+		reason = ReasonNotAsWanted
+		message = "applied, but some fields are not as wanted"
+	}
+	return reason, truncated(strings.Join(slices.Concat([]string{message}, differ, left), "; "))
 }
 
 func reason(err error, each []error) string {
@@ -92,7 +118,7 @@ func messageOf(err error) string {
 	case errors.As(err, &contended):
 		return fmt.Sprintf("%v is changed by others all the time", contended.Object)
 	case errors.As(err, &conflict):
-		return strings.Join(append([]string{err.Error()}, wayOut(conflict)...), "; ")
+		return strings.Join(append([]string{err.Error()}, remedies(conflict)...), "; ")
 	}
 	return err.Error()
 }

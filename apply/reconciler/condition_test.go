@@ -29,7 +29,7 @@ func TestCondition(t *testing.T) {
 	}
 	contended := func(n int) error { return &apply.ContendedError{Attempts: n} }
 	kubectl := fieldowners.Manager{Name: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale"}
-	ci, us := fieldowners.Manager{Name: "ci", Operation: metav1.ManagedFieldsOperationApply}, fieldowners.Manager{Name: "us", Operation: metav1.ManagedFieldsOperationApply}
+	ci := fieldowners.Manager{Name: "ci", Operation: metav1.ManagedFieldsOperationApply}
 	replicas, paused := fieldowners.MustParsePath(".spec.replicas"), fieldowners.MustParsePath(".spec.paused")
 	owned := func(by fieldowners.Manager, paths ...fieldowners.Path) error {
 		conflict := &apply.ConflictError{Object: web, FieldManager: "us"}
@@ -53,14 +53,6 @@ func TestCondition(t *testing.T) {
 			{Path: replicas, Manager: kubectl, Decision: apply.Relinquish, Remembered: true},
 			{Path: replicas, Manager: kubectl, Decision: apply.Force}}}}},
 			"True LeftToOthers applied, but for fields that are left to others; .spec.replicas of Deployment shop/web is left to kubectl/Update[scale]"},
-		"shared": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Unchanged, Shared: []fieldowners.Shared{
-			{Path: replicas, By: us, With: kubectl}}}}},
-			"True Shared everything is applied; .spec.replicas of Deployment shop/web is shared with kubectl/Update[scale], so that another value will be rejected; " +
-				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},
-		"several are shared": {reconciler.Applied{Outcomes: []apply.Outcome{{Object: web, Action: apply.Unchanged, Shared: []fieldowners.Shared{
-			{Path: replicas, By: us, With: kubectl}, {Path: paused, By: us, With: kubectl}}}}},
-			"True Shared everything is applied; .spec.replicas, .spec.paused of Deployment shop/web are shared with kubectl/Update[scale], so that another value will be rejected; " +
-				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --path .spec.paused --yes"},
 		"an Update owner": {reconciler.Applied{Errs: []error{owned(kubectl, replicas)}},
 			"False OwnershipConflict ownership conflict on Deployment shop/web: us cannot set .spec.replicas to 1: owned by kubectl/Update[scale] with 2; a retry meets the same conflict; " +
 				"if kubectl does not write there any more: kubectl fieldowners migrate deployment.apps/web --namespace shop --from kubectl --to us --path .spec.replicas --yes"},

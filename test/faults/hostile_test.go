@@ -96,7 +96,7 @@ func TestForgedManagers(t *testing.T) {
 	if want := forgers - forgers/3 - 1; forged != want {
 		t.Errorf("the API server keeps %d of the forged managers, want %d", forged, want)
 	}
-	waitForCondition(t, p, &v1alpha1.Devbox{}, "x", v1alpha1.ConditionWorkloadApplied, metav1.ConditionTrue, "Shared", "forged-1/Apply")
+	waitForCondition(t, p, &v1alpha1.Devbox{}, "x", v1alpha1.ConditionWorkloadApplied, metav1.ConditionTrue, "Applied", "")
 	p.Quiet(t, quiet)
 	if after := len(p.Writes.About("/deployments/x")); after > before {
 		t.Errorf("%d writes to a Deployment that is as wanted", after-before)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"coapply.dev/apply"
-	"coapply.dev/apply/reconciler"
 	"coapply.dev/platform/api/v1alpha1"
 	"coapply.dev/test/kit"
 )
@@ -72,7 +71,7 @@ func TestKubectlScalesAndStops(t *testing.T) {
 				w.scale("3", "kubectl/Update[scale]")
 				w.condition("box", v1alpha1.ConditionPowerApplied, false, ".spec.replicas", "kubectl")
 				w.scale("1", "coapply-devbox-power/Apply", "kubectl/Update[scale]")
-				w.condition("box", v1alpha1.ConditionPowerApplied, true, reconciler.ReasonShared)
+				w.condition("box", v1alpha1.ConditionPowerApplied, true)
 			} else {
 				w.scale("3", "coapply-devbox-power/Apply")
 			}

@@ -216,7 +216,7 @@ func (w *websiteWorld) conflict(t *testing.T) {
 		t.Errorf("the image is %s; Reject leaves what the other owner wants", got)
 	}
 	w.patch(t, &appsv1.Deployment{}, "kubectl-set", fmt.Sprintf(image, "nginx:1.29"))
-	w.waitForApplied(t, "Shared", 2) // both want that image now
+	w.waitForApplied(t, "Applied", 2) // both want that image now
 }
 
 func (w *websiteWorld) deletion(t *testing.T) {
