@@ -49,7 +49,7 @@ func TestPluginComplete(t *testing.T) {
 		{"objects of migrate", "migrate namespace/def", []string{"namespace/default"}, "namespace/kube-system"},
 		{"values of a flag", "get -o ", []string{"tree", "table", "wide", "json", "yaml", "name", "html"}, "namespaces"},
 		{"values of another flag", "get --color=", []string{"always", "auto", "never"}, "tree"},
-		{"flags", "release --undo", []string{"--undo", "--undo-file"}, "--yes"},
+		{"flags", "migrate --undo", []string{"--undo", "--undo-file"}, "--yes"},
 		{"a connection flag", "get pods --namespace kube-s", []string{"kube-system"}, "default"},
 	} {
 		t.Run(test.reason, func(t *testing.T) {

@@ -1,7 +1,9 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,11 +30,13 @@ type migrateCommand struct {
 	to        string
 	operation metav1.ManagedFieldsOperationType
 	paths     []string
+	undo      string
+	undoFile  string
 }
 
 // NewMigrate returns the command migrate.
 func NewMigrate(p *objects.Reader) *cobra.Command {
-	m := &migrateCommand{engine: engine{Reader: p, verb: "migrate"}, operation: metav1.ManagedFieldsOperationUpdate}
+	m := &migrateCommand{engine: engine{Reader: p}, operation: metav1.ManagedFieldsOperationUpdate}
 	cmd := &cobra.Command{
 		Use:   "migrate (TYPE/NAME ... --from MANAGER --to MANAGER | --undo FILE)",
 		Short: "Move fields from one manager to another, without a change of values",
@@ -53,17 +57,25 @@ Exit codes: 0 nothing to move, or done; 1 there is something to move; 2 an error
 	flags.StringVar(&m.to, "to", "", "`manager` that is to have them, by Apply")
 	console.OneOf(cmd, flags, &m.operation, "operation", "", "how --from owns them: `Update` or Apply", "Update", "Apply")
 	flags.StringArrayVar(&m.paths, "path", nil, "only this `field` and what is below it; may be given several times")
+	flags.StringVar(&m.undo, "undo", "", "take back what was done, from the `file` that was saved then")
+	flags.StringVar(&m.undoFile, "undo-file", "", "`file` to save the undo in (default undo-migrate-KIND-NAME-RESOURCEVERSION.json)")
 	m.addFlags(cmd)
 	return cmd
 }
 
-func (m *migrateCommand) run(args []string) error {
+func (m *migrateCommand) run(args []string) (err error) {
 	ctx := m.cmd.Context()
-	var from []ownership.From
-	return m.engine.run(ctx, args, func() (err error) {
-		from, err = m.validate(args)
+	if m.cmd.Flags().Changed("undo") {
+		return m.runUndo(ctx, args)
+	}
+	from, err := m.validate(args)
+	if err != nil {
 		return err
-	}, func(object apply.ObjectRef) (bool, error) { return m.migrate(ctx, object, from) })
+	}
+	if m.client, err = m.Connect(); err != nil {
+		return err
+	}
+	return m.eachNamed(ctx, args, func(object apply.ObjectRef) (bool, error) { return m.migrate(ctx, object, from) })
 }
 
 func (m *migrateCommand) validate(args []string) (from []ownership.From, err error) {
@@ -75,6 +87,9 @@ func (m *migrateCommand) validate(args []string) (from []ownership.From, err err
 	}
 	if len(m.from) == 0 {
 		return nil, console.UsageError(m.cmd, "--from is missing: name the field managers whose fields are to move")
+	}
+	if m.undoFile != "" && len(args) > 1 {
+		return nil, console.UsageError(m.cmd, "--undo-file is for one object: each has a file of its own")
 	}
 	paths, err := m.canonicalPaths()
 	if err != nil {
@@ -126,21 +141,27 @@ func (m *migrateCommand) migrate(ctx context.Context, object apply.ObjectRef, fr
 		fmt.Fprintf(m.ErrOut, "warning: %v: %s\n", object, view.Safe(none))
 	}
 	m.showTransfer(object, shown)
-	saved := newUndoFile(m.verb, object)
-	saved.Moved = shown.Moves()
-	return m.carryOut(ctx, change{object, len(saved.Moved), saved, func(ctx context.Context, file, undo string) (string, error) {
-		back, err := shown.Do(ctx)
-		switch {
-		case err != nil && back == nil:
-			return "", unwritten{err}
-		case err != nil:
-			return "", fmt.Errorf("it may have moved: look again; to undo it then: %s (%w)", undo, err)
-		}
-		if err := correct(file, saved, back); err != nil {
-			return "", fmt.Errorf("%v: moved, but its undo file could not be brought up to date: %w", object, err)
-		}
-		return fields(len(saved.Moved)) + " moved", nil
-	}})
+	moves := shown.Moves()
+	if len(moves) == 0 || !m.yes {
+		return m.dryRun(len(moves)), nil
+	}
+	file, saved := cmp.Or(m.undoFile, undoPath(object)), newUndoFile(object, moves)
+	if err := saved.save(file); err != nil {
+		return false, err
+	}
+	undo := commandLine(m.cmd, "--undo", file, "--yes")
+	back, err := shown.Do(ctx)
+	switch {
+	case err != nil && back == nil: // nothing was written
+		return false, errors.Join(err, os.Remove(filepath.Clean(file)))
+	case err != nil:
+		return false, fmt.Errorf("it may have moved: look again; to undo it then: %s (%w)", undo, err)
+	}
+	if err := correct(file, saved, back); err != nil {
+		return false, fmt.Errorf("%v: moved, but its undo file could not be brought up to date: %w", object, err)
+	}
+	fmt.Fprintf(m.Out, "%v: %s moved; to undo it:\n  %s\n", object, fields(len(moves)), view.Safe(undo))
+	return false, nil
 }
 
 // correct rewrites the undo file, as the receiver may have begun to own some of the fields

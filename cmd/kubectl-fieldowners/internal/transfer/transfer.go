@@ -1,17 +1,13 @@
-// Package transfer has the commands that change managed fields: release, which gives fields up,
-// migrate, which moves them, and the undo of both.
+// Package transfer has the commands that change managed fields: release, which gives fields up, and
+// migrate, which moves them, with its undo.
 //
-// All of them show first and write with --yes. Before they write they save a file that undoes
-// what they do, and the write is pinned to the state that they have shown.
+// Both show first and write with --yes. Before migrate writes, it saves a file that undoes the write,
+// which is pinned to the state that was shown.
 package transfer
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,93 +18,23 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
-	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
-	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
 )
 
-// engine is what the commands that change managed fields share: they show first, write with
-// --yes after saving a file that undoes the write, and undo it with --undo.
+// engine is what the commands that change managed fields share: they show first, and write with
+// --yes.
 type engine struct {
 	*objects.Reader
 
-	cmd      *cobra.Command
-	verb     string // as the undo file names it
-	yes      bool
-	undo     string
-	undoFile string
-	client   client.WithWatch
+	cmd    *cobra.Command
+	yes    bool
+	client client.WithWatch
 }
 
 func (e *engine) addFlags(cmd *cobra.Command) {
 	e.cmd = cmd
-	flags := cmd.Flags()
-	flags.BoolVar(&e.yes, "yes", false, "do it")
-	flags.StringVar(&e.undo, "undo", "", "take back what was done, from the `file` that was saved then")
-	flags.StringVar(&e.undoFile, "undo-file", "", fmt.Sprintf("`file` to save the undo in (default undo-%s-KIND-NAME-RESOURCEVERSION.json)", e.verb))
+	cmd.Flags().BoolVar(&e.yes, "yes", false, "do it")
 	e.CompleteObjects(cmd)
-}
-
-// run undoes what the file of --undo has, or else does the command for each object, if valid
-// returns nil.
-func (e *engine) run(ctx context.Context, args []string, valid func() error, each func(apply.ObjectRef) (found bool, err error)) (err error) {
-	if e.cmd.Flags().Changed("undo") {
-		return e.runUndo(ctx, args)
-	}
-	if err := valid(); err != nil {
-		return err
-	}
-	if e.undoFile != "" && len(args) > 1 {
-		return console.UsageError(e.cmd, "--undo-file is for one object: each has a file of its own")
-	}
-	if e.client, err = e.Connect(); err != nil {
-		return err
-	}
-	return e.eachNamed(ctx, args, each)
-}
-
-// change is what a command would do to one object, or what its undo would.
-type change struct {
-	object apply.ObjectRef
-	count  int      // how many fields change; 0 for none
-	undo   undoFile // saved before the write; empty if nothing undoes it
-	// write makes the change, and returns a text about it. undo is the command for the undo,
-	// with its file. The error is unwritten if it is certain that nothing was written.
-	write func(ctx context.Context, file, undo string) (said string, err error)
-}
-
-// unwritten is the error of a change that was certainly not written.
-type unwritten struct{ error }
-
-// carryOut makes a change with --yes; without it, it reports whether there is a change to make.
-func (e *engine) carryOut(ctx context.Context, c change) (found bool, err error) {
-	if c.count == 0 || !e.yes {
-		return e.dryRun(c.count), nil
-	}
-	if c.undo.Undoes == "" {
-		said, err := c.write(ctx, "", "")
-		if said != "" {
-			fmt.Fprintf(e.Out, "%v: %s\n", c.object, said)
-		}
-		return false, err
-	}
-	file := cmp.Or(e.undoFile, undoPath(e.verb, c.object))
-	if err := c.undo.save(file); err != nil {
-		return false, err
-	}
-	undo := commandLine(e.cmd, "--undo", file, "--yes")
-	said, err := c.write(ctx, file, undo)
-	if nothing := (unwritten{}); errors.As(err, &nothing) {
-		return false, errors.Join(nothing.error, os.Remove(filepath.Clean(file)))
-	}
-	if said == "" {
-		return false, err
-	}
-	fmt.Fprintf(e.Out, "%v: %s; to undo it:\n  %s\n", c.object, said, view.Safe(undo))
-	if len(c.undo.GivenUp) > 0 && fieldowners.IsSecret(c.object.Group, c.object.Kind) {
-		fmt.Fprintln(e.ErrOut, "warning: the undo file holds values of the Secret: delete it when it is not needed any more")
-	}
-	return false, err
 }
 
 // dryRun reports whether there is something to do, and prints that it was not done.

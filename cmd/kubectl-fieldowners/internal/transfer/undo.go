@@ -14,9 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"coapply.dev/apply"
 	"coapply.dev/apply/ownership"
@@ -25,26 +23,17 @@ import (
 	"coapply.dev/fieldowners"
 )
 
-// undoFile is what release and migrate save before they write. It is stable: fields may
-// be added, none is renamed, removed or given another meaning.
+// undoFile is what migrate saves before it writes. It is stable: fields may be added, none is
+// renamed, removed or given another meaning.
 type undoFile struct {
-	Undoes  string                 `json:"undoes"` // "migrate" or "release"
-	Object  view.Ref               `json:"object"`
-	Moved   []fieldowners.Handover `json:"moved,omitempty"`   // by migrate
-	Manager string                 `json:"manager,omitempty"` // of what release gave up
-	GivenUp []undoConfig           `json:"givenUp,omitempty"` // by release
+	Undoes string                 `json:"undoes"` // "migrate"
+	Object view.Ref               `json:"object"`
+	Moved  []fieldowners.Handover `json:"moved"`
 }
 
-// undoConfig is the apply configuration that restores what the manager gave up on the object or
-// a subresource. It has values, also of a Secret.
-type undoConfig struct {
-	Subresource   string                     `json:"subresource,omitempty"`
-	Configuration *unstructured.Unstructured `json:"configuration"`
-}
-
-func newUndoFile(verb string, object apply.ObjectRef) undoFile {
+func newUndoFile(object apply.ObjectRef, moved []fieldowners.Handover) undoFile {
 	version, kind := object.ToAPIVersionAndKind()
-	return undoFile{Undoes: verb, Object: view.Ref{
+	return undoFile{Undoes: "migrate", Moved: moved, Object: view.Ref{
 		APIVersion: version, Kind: kind, Namespace: object.Namespace, Name: object.Name, UID: string(object.UID),
 	}}
 }
@@ -60,21 +49,14 @@ func refOf(o view.Ref) apply.ObjectRef {
 // check returns what is wrong with a file that somebody may have changed.
 func (f undoFile) check() error {
 	switch {
-	case f.Undoes != "migrate" && f.Undoes != "release":
+	case f.Undoes != "migrate":
 		return fmt.Errorf("undoes is %q", f.Undoes)
 	case f.Object.APIVersion == "" || f.Object.Kind == "" || f.Object.Name == "" || f.Object.UID == "":
 		return errors.New("the object lacks its apiVersion, kind, name or uid")
-	case f.Undoes == "migrate" && len(f.Moved) == 0:
+	case len(f.Moved) == 0:
 		return errors.New("nothing is in moved")
-	case f.Undoes == "migrate" && f.Moved[0].To.Name == "":
+	case f.Moved[0].To.Name == "":
 		return errors.New("moved[0] went to no manager")
-	case f.Undoes == "release" && (len(f.GivenUp) == 0 || f.Manager == ""):
-		return errors.New("it lacks the manager, or what was given up")
-	}
-	for i, part := range f.GivenUp {
-		if part.Configuration == nil || string(part.Configuration.GetUID()) != f.Object.UID {
-			return fmt.Errorf("givenUp[%d] is not of the object's uid", i)
-		}
 	}
 	return nil
 }
@@ -100,13 +82,12 @@ func decodeUndo(content []byte) (saved undoFile, err error) {
 	return saved, saved.check()
 }
 
-// undoPath returns the path of a command's undo file, unless --undo-file gives another one.
-func undoPath(verb string, object apply.ObjectRef) string {
-	return fmt.Sprintf("undo-%s-%s-%s-%s.json", verb, strings.ToLower(object.Kind), object.Name, object.ResourceVersion)
+// undoPath returns the path of the undo file, unless --undo-file gives another one.
+func undoPath(object apply.ObjectRef) string {
+	return fmt.Sprintf("undo-migrate-%s-%s-%s.json", strings.ToLower(object.Kind), object.Name, object.ResourceVersion)
 }
 
-// save writes a file that nobody else may read, as it may have secret values. If the file
-// exists already, it stays as it is, and save returns an error.
+// save writes the file. If it exists already, it stays as it is, and save returns an error.
 func (f undoFile) save(path string) error {
 	content, err := f.encode()
 	if err != nil {
@@ -130,22 +111,22 @@ func (f undoFile) save(path string) error {
 }
 
 // runUndo undoes what the file of --undo has.
-func (e *engine) runUndo(ctx context.Context, args []string) error {
+func (m *migrateCommand) runUndo(ctx context.Context, args []string) error {
 	beside := ""
-	e.cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+	m.cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
 		if flag.Changed && flag.Name != "undo" && flag.Name != "yes" {
 			beside = cmp.Or(beside, flag.Name)
 		}
 	})
 	switch {
 	case beside != "":
-		return console.UsageError(e.cmd, "--%s beside --undo: the file says what is to be taken back", beside)
+		return console.UsageError(m.cmd, "--%s beside --undo: the file says what is to be taken back", beside)
 	case len(args) > 0:
-		return console.UsageError(e.cmd, "%q beside --undo: the file says which object is meant", args[0])
-	case e.undo == "":
-		return console.UsageError(e.cmd, "--undo: which file?")
+		return console.UsageError(m.cmd, "%q beside --undo: the file says which object is meant", args[0])
+	case m.undo == "":
+		return console.UsageError(m.cmd, "--undo: which file?")
 	}
-	source, content, err := e.ReadFile(e.undo)
+	source, content, err := m.ReadFile(m.undo)
 	if err != nil {
 		return err
 	}
@@ -153,14 +134,10 @@ func (e *engine) runUndo(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: no undo file: %w", source, err)
 	}
-	if e.client, err = e.Connect(); err != nil {
+	if m.client, err = m.Connect(); err != nil {
 		return err
 	}
-	takeBack := e.applyAgain
-	if saved.Undoes == "migrate" {
-		takeBack = e.moveBack
-	}
-	found, err := takeBack(ctx, saved)
+	found, err := m.moveBack(ctx, saved)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", source, err)
@@ -171,8 +148,8 @@ func (e *engine) runUndo(ctx context.Context, args []string) error {
 }
 
 // moveBack gives the fields back to those who owned them.
-func (e *engine) moveBack(ctx context.Context, saved undoFile) (found bool, err error) {
-	applier, err := e.applier(saved.Moved[0].To.Name)
+func (m *migrateCommand) moveBack(ctx context.Context, saved undoFile) (found bool, err error) {
+	applier, err := m.applier(saved.Moved[0].To.Name)
 	if err != nil {
 		return false, err
 	}
@@ -183,47 +160,16 @@ func (e *engine) moveBack(ctx context.Context, saved undoFile) (found bool, err 
 	}
 	moves := len(undo.Moves())
 	if moves == 0 {
-		fmt.Fprintf(e.Out, "%v: nothing to give back: %s owns none of these fields any more\n", object, saved.Moved[0].To)
+		fmt.Fprintf(m.Out, "%v: nothing to give back: %s owns none of these fields any more\n", object, saved.Moved[0].To)
 		return false, nil
 	}
-	e.showTransfer(object, undo)
-	return e.carryOut(ctx, change{object: object, count: moves, write: func(ctx context.Context, _, _ string) (string, error) {
-		if _, err := undo.Do(ctx); err != nil {
-			return "", err
-		}
-		return fields(moves) + " given back", nil
-	}})
-}
-
-// applyAgain applies what was given up, and takes nothing from others.
-func (e *engine) applyAgain(ctx context.Context, saved undoFile) (found bool, err error) {
-	applier, err := e.applier(saved.Manager)
-	if err != nil {
+	m.showTransfer(object, undo)
+	if !m.yes {
+		return m.dryRun(moves), nil
+	}
+	if _, err := undo.Do(ctx); err != nil {
 		return false, err
 	}
-	var intents []apply.Intent
-	for _, part := range saved.GivenUp {
-		intent := apply.Intent{Config: client.ApplyConfigurationFromUnstructured(part.Configuration), Subresource: part.Subresource}
-		plan, err := applier.Plan(ctx, intent)
-		switch {
-		case err != nil:
-			return false, err
-		case plan.Refused != nil:
-			return false, plan.Refused
-		case plan.Action == apply.Unchanged:
-			fmt.Fprintf(e.Out, "%v: nothing to take back: %s owns all of it\n", plan.Object, saved.Manager)
-			continue
-		case !e.yes:
-			fmt.Fprint(e.Out, plan)
-		}
-		intents = append(intents, intent)
-	}
-	return e.carryOut(ctx, change{object: refOf(saved.Object), count: len(intents), write: func(ctx context.Context, _, _ string) (string, error) {
-		for _, intent := range intents {
-			if _, err := applier.Apply(ctx, intent); err != nil {
-				return "", err
-			}
-		}
-		return "taken back by " + saved.Manager, nil
-	}})
+	fmt.Fprintf(m.Out, "%v: %s given back\n", object, fields(moves))
+	return false, nil
 }
