@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/dustin/go-humanize/english"
@@ -27,11 +28,6 @@ func (c *command) print(items []result) error {
 	if takeovers > 0 {
 		fmt.Fprintln(c.ErrOut, "warning: kubectl apply would remove more than an apply of these files does")
 	}
-	for _, item := range items {
-		if item.crowd != "" {
-			fmt.Fprintf(c.ErrOut, "warning: %s: %s\n", view.Safe(item.Kind+" "+item.Name), item.crowd)
-		}
-	}
 	if conflicts > 0 {
 		return console.ErrFound
 	}
@@ -51,7 +47,7 @@ func (c *command) text(item result) {
 	}
 	fmt.Fprintln(c.Out, palette.Strong(object.String()+": "+verdict))
 	for _, conflict := range item.Conflicts {
-		fmt.Fprintf(c.Out, "  %s:%d: %s\n", view.Safe(item.File), conflict.Line, view.Safe(conflict.Path))
+		fmt.Fprintf(c.Out, "  %s\n", view.Safe(cmp.Or(conflict.Path, conflict.ServerPath)))
 		fmt.Fprintf(c.Out, "      %s wants %s, %s has %s\n",
 			view.Safe(c.manager), short(conflict.Ours), conflict.Owner.String(), short(conflict.Theirs))
 	}

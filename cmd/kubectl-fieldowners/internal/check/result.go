@@ -9,7 +9,6 @@ import (
 	"coapply.dev/apply"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/objects"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
-	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/fieldowners"
 )
 
@@ -23,7 +22,7 @@ type list struct {
 // result is what an apply of one object would do. Values of Secrets are hidden.
 type result struct {
 	File       string     `json:"file"`
-	Line       int        `json:"line"`
+	Line       int        `json:"line"` // the first one of its document
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`
 	Namespace  string     `json:"namespace"`
@@ -36,15 +35,11 @@ type result struct {
 
 	// Takeover is what kubectl apply would do beside the apply.
 	Takeover *takeover `json:"kubectlTakesOver,omitempty"`
-
-	// crowd is lint's message about an object with many managers.
-	crowd string
 }
 
 type conflict struct {
 	Path       string         `json:"path"`
 	ServerPath string         `json:"serverPath"`
-	Line       int            `json:"line"`
 	Owner      view.OwnerItem `json:"owner"`
 	Ours       any            `json:"ours"`
 	Theirs     any            `json:"theirs"`
@@ -71,18 +66,14 @@ type change struct {
 func newResult(of objects.Item, live map[string]any, plan apply.Plan) result {
 	ref := view.RefOf(of.Content)
 	item := result{
-		File: of.File, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: plan.Object.Namespace, Name: ref.Name, Creates: plan.Action == apply.Created,
+		File: of.File, Line: of.Line, APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: plan.Object.Namespace, Name: ref.Name, Creates: plan.Action == apply.Created,
 		Conflicts: []conflict{}, Shared: []shared{}, Dropped: []dropped{}, Changes: []change{},
 	}
-	var ownership fieldowners.Ownership
 	if live != nil {
-		ownership, item.crowd = view.New(live).Ownership, crowdOf(live)
+		item.Takeover = takeoverOf(view.New(live).Ownership, of.Content)
 	}
-	item.Takeover = takeoverOf(ownership, of.Content)
-	lines := newFieldLines(of, ownership.Join(of.Content))
-	item.Line = lines.first
 	for _, c := range plan.Conflicts {
-		item.Conflicts = append(item.Conflicts, conflict{c.Path.String(), c.ServerPath, lines.of(c.Path), view.Owner(c.Manager), c.Ours, c.Theirs})
+		item.Conflicts = append(item.Conflicts, conflict{c.Path.String(), c.ServerPath, view.Owner(c.Manager), c.Ours, c.Theirs})
 	}
 	isConflict := func(path fieldowners.Path) bool {
 		return slices.ContainsFunc(plan.Conflicts, func(c apply.Conflict) bool { return !c.Path.IsRoot() && path.HasPrefix(c.Path) })
@@ -101,19 +92,6 @@ func newResult(of objects.Item, live map[string]any, plan apply.Plan) result {
 		item.Dropped = append(item.Dropped, dropped{d.Path.String(), !d.Stays, view.OwnersOf(d.Owners)})
 	}
 	return item
-}
-
-// crowdOf returns lint's message about an object with many managers, and "" for any other.
-// Managed fields that cannot be read are reported elsewhere.
-func crowdOf(live map[string]any) string {
-	entries, _ := fieldowners.EntriesOf(live)
-	findings, _ := lint.Check(entries, lint.Facts{})
-	for _, f := range findings {
-		if f.Rule == lint.RuleManyManagers {
-			return f.Message
-		}
-	}
-	return ""
 }
 
 // takeover is what kubectl apply --server-side does beside the apply, whatever its field

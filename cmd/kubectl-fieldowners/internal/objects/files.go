@@ -3,7 +3,6 @@ package objects
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
@@ -24,18 +24,10 @@ import (
 
 // Item is one object of a file.
 type Item struct {
-	Document
-
-	Places  []int  // indexes of the item in the Lists around it
+	File    string // "stdin" for -
+	Line    int    // the first one of its document
 	Source  string // its name in messages
 	Content map[string]any
-}
-
-// Document is one document of a file.
-type Document struct {
-	File string // "stdin" for -
-	Line int    // number of its first line
-	Text []byte
 }
 
 // ReadFiles reads the objects of files, "-" for stdin: YAML with any number of documents, JSON,
@@ -49,9 +41,9 @@ func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 		}
 		some := false
 		err = documents(content, func(line int, text []byte) error {
-			found, err := r.readDocument(Document{file, line, text}, each)
+			found, err := r.readDocument(file, line, text, each)
 			some = some || found
-			return cmp.Or(r.ended(), err)
+			return err
 		})
 		_ = content.Close() // it was only read
 		switch {
@@ -65,19 +57,46 @@ func (r *Reader) ReadFiles(paths []string, each func(Item) error) error {
 }
 
 // readDocument reads the objects of a document, and reports whether there are any.
-func (r *Reader) readDocument(d Document, each func(Item) error) (found bool, err error) {
-	source := fmt.Sprintf("%s, line %d", d.File, d.Line)
-	one := func(source string, places []int, object map[string]any) error {
-		if err := r.ended(); err != nil {
-			return err
-		}
-		return each(Item{d, places, source, object})
-	}
-	object, err := decode(d.File, d.Line, d.Text)
+func (r *Reader) readDocument(file string, line int, text []byte, each func(Item) error) (found bool, err error) {
+	object, err := decode(file, line, text)
 	if object == nil || err != nil {
 		return false, err
 	}
-	return true, flatten(source, nil, object, one)
+	return true, r.flatten(Item{file, line, fmt.Sprintf("%s, line %d", file, line), object}, each)
+}
+
+// flatten calls each with the items of a List, or with the object itself.
+func (r *Reader) flatten(item Item, each func(Item) error) error {
+	kind, _ := item.Content["kind"].(string)
+	apiVersion, _ := item.Content["apiVersion"].(string)
+	items, isList := item.Content["items"].([]any)
+	if !isList || !strings.HasSuffix(kind, "List") {
+		if kind == "" || apiVersion == "" {
+			return fmt.Errorf("%s: apiVersion or kind is missing: no Kubernetes object", item.Source)
+		}
+		if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
+			return fmt.Errorf("%s: apiVersion is not of the form group/version: no Kubernetes object", item.Source)
+		}
+		if err := r.ended(); err != nil {
+			return err
+		}
+		return each(item)
+	}
+	for i, raw := range items {
+		below, isMap := item, false
+		below.Source = fmt.Sprintf("%s, item %d", item.Source, i)
+		if below.Content, isMap = raw.(map[string]any); !isMap {
+			return fmt.Errorf("%s: no object, but %s", below.Source, kindOfValue(raw))
+		}
+		// The items of a typed list, as the API returns it, have neither apiVersion nor kind.
+		if ofKind := strings.TrimSuffix(kind, "List"); below.Content["kind"] == nil && ofKind != "" {
+			below.Content["apiVersion"], below.Content["kind"] = apiVersion, ofKind
+		}
+		if err := r.flatten(below, each); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ended returns an error when the command has been interrupted.

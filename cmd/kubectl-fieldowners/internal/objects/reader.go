@@ -6,11 +6,13 @@ package objects
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
@@ -109,6 +111,20 @@ func (r *Reader) Builder(s Selection) (*resource.Builder, error) {
 		Unstructured().
 		NamespaceParam(namespace).DefaultNamespace().AllNamespaces(s.AllNamespaces).
 		LabelSelectorParam(s.Labels).FieldSelectorParam(s.Fields), nil
+}
+
+// KindMapping returns the mapping of a kind.
+func (r *Reader) KindMapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapper, err := r.Config.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("the API server has no kind %s in %s; if its CRD is not installed yet, install it first",
+			kind.Kind, kind.GroupVersion())
+	}
+	return mapping, err
 }
 
 // Mapping returns the mapping of a type by any name that kubectl knows for it.

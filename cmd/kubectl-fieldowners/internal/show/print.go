@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/cmd/kubectl-fieldowners/internal/console"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/page"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
-	"coapply.dev/fieldowners"
 )
 
 // getPrinter prints objects as they come, or at the end if the output is one document.
@@ -24,9 +22,8 @@ type getPrinter struct {
 	objects    int
 	shown      int
 	incomplete bool
-	noPath     error                                        // why --path named no field of an object
-	pathSeen   bool                                         // an object has the field of --path
-	kinds      map[schema.GroupVersionKind]fieldowners.Path // of the objects, with the path that --path is
+	noPath     error // why --path named no field of an object
+	pathSeen   bool  // an object has the field of --path
 	managers   map[string]bool
 	items      []view.Item
 	rows       [][]string // of a table, with namespace and object first
@@ -38,7 +35,6 @@ type getPrinter struct {
 func (g *getCommand) newPrinter() *getPrinter {
 	return &getPrinter{
 		getCommand: g, screen: g.Screen(g.noHeaders), managers: map[string]bool{},
-		kinds: map[schema.GroupVersionKind]fieldowners.Path{},
 	}
 }
 
@@ -55,9 +51,6 @@ func (p *getPrinter) print(o *view.Object) {
 	}
 	paths, noPath := o.Find(p.path)
 	p.pathSeen = p.pathSeen || o.Has(paths)
-	if len(paths) > 0 {
-		p.kinds[o.GVK()] = paths[0]
-	}
 	if filter.Paths = paths; noPath == nil && p.shows(o, filter) {
 		p.shown++
 	}
@@ -140,42 +133,9 @@ func (p *getPrinter) summary() error {
 	case p.shown == 0 && p.noPath != nil:
 		return fmt.Errorf("--path: %w", p.noPath)
 	case p.shown == 0:
-		if err := p.noSuchField(); err != nil {
-			return err
-		}
 		fmt.Fprintln(p.ErrOut, "No fields found"+p.hint()+".")
 	}
 	return nil
-}
-
-// noSuchField returns an error if no kind of the objects has the field of --path.
-func (p *getPrinter) noSuchField() error {
-	if p.pathSeen {
-		return nil
-	}
-	var server serverSchemas
-	if len(p.Files) == 0 {
-		server = schemasOf(p.Reader)
-	}
-	var wrong []error
-	for kind, path := range p.kinds {
-		known := server.of(kind.GroupVersion())
-		if known == nil {
-			known = builtInSchemas(kind)
-		}
-		if known == nil {
-			return nil
-		}
-		err := checkPath(known, kind, path)
-		if err == nil {
-			return nil
-		}
-		wrong = append(wrong, fmt.Errorf("--path: %w", err))
-	}
-	if len(wrong) == 0 {
-		return nil
-	}
-	return slices.MinFunc(wrong, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 }
 
 // hint returns the names that there are, as one on the command line may be misspelt.
