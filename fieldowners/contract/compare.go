@@ -23,14 +23,6 @@ const (
 	RuleWide Rule = "wide-update"
 )
 
-// Comparison is the result of comparing a contract with the owners of one object.
-type Comparison struct {
-	// Findings are in the order of managers.
-	Findings []Finding
-	// Unowned lists what the managers of the object may own and do not own. This is no finding.
-	Unowned []Unowned
-}
-
 // Finding is about fields that one manager owns and may not own.
 type Finding struct {
 	Rule    Rule
@@ -75,14 +67,6 @@ func (f Finding) Message() string {
 		text += "; an update of the whole object takes what its author did not mean to change"
 	}
 	return text
-}
-
-// Unowned is a path that a manager may own and, on an object, does not.
-type Unowned struct {
-	Manager   string
-	Kind      schema.GroupKind
-	Operation metav1.ManagedFieldsOperationType
-	Path      fieldowners.Path
 }
 
 // Comparer compares a contract with many objects. It is safe for concurrent use.
@@ -152,8 +136,8 @@ func grantsOf(claim Claim) []grant {
 // Names reports whether the contract names a field manager.
 func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 
-// Compare compares the contract with the ownership of an object of the given kind and labels. An
-// object has no findings if no manager of the contract owns anything of it and no Selector
+// Compare compares the contract with the ownership of an object of the given kind and labels, and
+// returns the findings in the order of managers. An object has no findings if no manager of the contract owns anything of it and no Selector
 // matches it.
 //
 // A manager that the contract names may own the fields that the contract gives it, by the given
@@ -161,7 +145,7 @@ func (c *Comparer) Names(manager string) bool { return c.managers[manager] }
 // exclusively to a manager of the object. A manager of the object owns at least one field of it,
 // or has lost all its fields: see Claim.Selector. Managers that the API server invents, such as
 // before-first-apply, are skipped.
-func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) Comparison {
+func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership fieldowners.Ownership) (found []Finding) {
 	entries := ownership.Entries()
 	present := map[string]bool{}
 	for _, entry := range entries {
@@ -169,19 +153,17 @@ func (c *Comparer) Compare(kind schema.GroupKind, of labels.Set, ownership field
 			present[entry.Name] = true
 		}
 	}
-	var found Comparison
 	grants := c.kinds[kind]
 	here := slices.DeleteFunc(slices.Clone(grants), func(g grant) bool { return !g.expects(present, of) })
 	comparing := comparing{kind, grants, here, present}
 	for _, entry := range entries {
 		switch {
 		case present[entry.Name]:
-			found.Findings = append(found.Findings, comparing.named(entry)...)
+			found = append(found, comparing.named(entry)...)
 		case entry.Name != fieldowners.BeforeFirstApply && entry.Name != fieldowners.AncientChanges:
-			found.Findings = append(found.Findings, comparing.stranger(entry)...)
+			found = append(found, comparing.stranger(entry)...)
 		}
 	}
-	found.Unowned = comparing.unowned(entries)
 	return found
 }
 
@@ -247,28 +229,6 @@ func (c comparing) stranger(entry fieldowners.Entry) []Finding {
 // isShared reports whether any claim on a path lets other managers own the path as well.
 func (c comparing) isShared(path fieldowners.Path) bool {
 	return slices.ContainsFunc(c.grants, func(g grant) bool { return !g.exclusive && path.HasPrefix(g.path) })
-}
-
-// unowned returns what managers may own and do not, for the operations by which they own
-// anything on the object.
-func (c comparing) unowned(entries []fieldowners.Entry) []Unowned {
-	type way struct {
-		manager   string
-		operation metav1.ManagedFieldsOperationType
-	}
-	owned := map[way][]fieldowners.Path{}
-	for _, entry := range entries {
-		of := way{entry.Name, entry.Operation}
-		owned[of] = append(owned[of], entry.Fields()...)
-	}
-	var unowned []Unowned
-	for _, g := range c.here {
-		fields, here := owned[way{g.manager, g.operation}]
-		if here && !slices.ContainsFunc(fields, func(path fieldowners.Path) bool { return path.HasPrefix(g.path) }) {
-			unowned = append(unowned, Unowned{g.manager, c.kind, g.operation, g.path})
-		}
-	}
-	return unowned
 }
 
 // isContent reports whether a path is neither metadata nor status.

@@ -88,7 +88,7 @@ func TestCompare(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, f := range comparer.Compare(deployment, nil, ownership).Findings {
+		for _, f := range comparer.Compare(deployment, nil, ownership) {
 			got = append(got, lineOf(f))
 		}
 		if diff := cmp.Diff(test.want, strings.Join(got, "\n")); diff != "" {
@@ -120,36 +120,8 @@ func TestAnotherKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := comparer.Compare(pod, nil, ownership); len(got.Findings) != 1 || len(got.Unowned) != 0 {
+	if got := comparer.Compare(pod, nil, ownership); len(got) != 1 {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestUnowned(t *testing.T) {
-	comparer, err := contract.NewComparer(shop)
-	if err != nil {
-		t.Fatal(err)
-	}
-	applied, updated := entry("web", "Apply", "", image), entry("web", "Update", "", finalizers)
-	// power is not there, so that nothing is said of it; nor of an operation by which web owns nothing.
-	for _, test := range []struct {
-		fields []metav1.ManagedFieldsEntry
-		want   []string
-	}{
-		{[]metav1.ManagedFieldsEntry{applied, updated}, []string{"web Apply .metadata.labels", "web Apply .spec.paused", "web Apply .spec.strategy", "web Update .status.shop"}},
-		{[]metav1.ManagedFieldsEntry{updated}, []string{"web Update .status.shop"}},
-	} {
-		ownership, err := fieldowners.Parse(test.fields)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, u := range comparer.Compare(deployment, nil, ownership).Unowned {
-			got = append(got, fmt.Sprintf("%s %s %s", u.Manager, u.Operation, u.Path))
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
 	}
 }
 

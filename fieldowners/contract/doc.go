@@ -16,7 +16,7 @@
 //     the manager, the kind and the path. What Read returns, Check has accepted.
 //  4. A Comparer compares a contract with the managed fields of an object. A manager that owns
 //     a field that it may not own is a Finding. A field that a manager may own and does not own
-//     is no finding: it is listed as Unowned.
+//     is no finding.
 //  5. Labels, annotations, owner references and finalizers are everybody's. Others may add to
 //     them even if a manager claims them as a whole. See IsEverybodys.
 //  6. An object is compared if a manager of the contract owns any of its fields, or if a Selector

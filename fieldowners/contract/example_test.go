@@ -69,14 +69,9 @@ managers:
 	if err != nil {
 		panic(err)
 	}
-	compared := comparer.Compare(schema.GroupKind{Group: "apps", Kind: "Deployment"}, nil, ownership)
-	for _, finding := range compared.Findings {
+	for _, finding := range comparer.Compare(schema.GroupKind{Group: "apps", Kind: "Deployment"}, nil, ownership) {
 		fmt.Println(finding)
-	}
-	for _, unowned := range compared.Unowned {
-		fmt.Println(unowned.Manager, "may own, and does not:", unowned.Path)
 	}
 	// Output:
 	// outside-contract: shop-web/Apply owns 1 field of Deployment.apps that the contract does not give it: .spec.replicas
-	// shop-web may own, and does not: .spec.template
 }

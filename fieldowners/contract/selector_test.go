@@ -47,7 +47,7 @@ func TestSelector(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, f := range comparer.Compare(deployment, test.labels, ownership).Findings {
+		for _, f := range comparer.Compare(deployment, test.labels, ownership) {
 			got = append(got, lineOf(f))
 		}
 		if diff := cmp.Diff(test.want, strings.Join(got, "\n")); diff != "" {

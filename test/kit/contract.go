@@ -17,9 +17,6 @@ type ContractAudit struct {
 		Manager      struct{ Name, Operation string }
 		Examples     []struct{ Kind, Name, Message string }
 	}
-	Contract struct {
-		Unowned []struct{ Manager, Kind, Operation, Path string }
-	}
 }
 
 // AuditContract runs the plugin's audit with a contract.

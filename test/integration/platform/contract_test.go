@@ -37,9 +37,6 @@ func TestPlatformKeepsItsContract(t *testing.T) {
 				t.Errorf("%v: %+v", args, f)
 			}
 		}
-		for _, u := range found.Contract.Unowned {
-			t.Log("not owned here:", u)
-		}
 	}
 	if objects < 10 {
 		t.Errorf("%d objects are too few to show anything", objects)

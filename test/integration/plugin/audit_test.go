@@ -82,11 +82,6 @@ type auditReport struct {
 		Objects, Fields, Shared      int
 	}
 	Findings []struct{ Rule, Remedy string }
-	Overlaps []struct {
-		Managers [2]struct{ Name string }
-		Fields   int
-		Path     string
-	}
 }
 
 func auditJSON(t *testing.T, config *rest.Config, args ...string) (report auditReport, stdout, stderr string, code int) {
@@ -186,9 +181,6 @@ func TestAuditFindings(t *testing.T) {
 	}
 	if ci := report.Managers[0]; ci.Name != "ci" || ci.Shared == 0 || ci.Shared != ci.Fields {
 		t.Errorf("%+v shares not all of its fields", ci)
-	}
-	if len(report.Overlaps) != 1 || report.Overlaps[0].Fields != report.Managers[0].Fields || report.Overlaps[0].Path == "" {
-		t.Errorf("overlaps %+v", report.Overlaps)
 	}
 	if len(report.Findings) != 1 || report.Findings[0].Rule != "update-and-apply" {
 		t.Errorf("findings %+v", report.Findings)

@@ -34,8 +34,8 @@ func (a *auditor) note(r owneraudit.Report) {
 		fmt.Fprintf(a.ErrOut, "managedFields absent on %d of %d objects (%s): %s\n", r.ManagedFieldsAbsent, r.Objects, absentOnes(r), advice)
 	}
 	if r.LeftOut != (owneraudit.LeftOut{}) {
-		fmt.Fprintf(a.ErrOut, "too many to tell apart, left out: %d entries of managers, %d findings, %d fields of pairs, pairs on %d fields\n",
-			r.LeftOut.Managers, r.LeftOut.Findings, r.LeftOut.Overlaps, r.LeftOut.CrowdedFields)
+		fmt.Fprintf(a.ErrOut, "too many to tell apart, left out: %d entries of managers, %d findings\n",
+			r.LeftOut.Managers, r.LeftOut.Findings)
 	}
 	switch {
 	case r.Objects == 0 && r.ProblemCount > 0:

@@ -1,5 +1,5 @@
-// Package owneraudit summarises the ownership of many objects: which managers write to them,
-// what lint finds, and which managers share fields.
+// Package owneraudit summarises the ownership of many objects: which managers write to them, and
+// what lint finds.
 //
 // It is pure, and its memory does not grow with the number of objects: it counts, and keeps a
 // bounded number of examples. If there are too many names, which a hostile client may make, it
@@ -24,6 +24,7 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/cmd/kubectl-fieldowners/lint"
 	"coapply.dev/fieldowners"
+	"coapply.dev/fieldowners/contract"
 )
 
 // Object is what an audit needs of an object.
@@ -41,9 +42,8 @@ type Audit struct {
 	report   Report
 	managers map[Manager]*managerTally
 	findings map[findingKey]*Finding
-	overlaps map[[2]Manager]*Overlap
 
-	held *held // nil without a contract
+	contract *contract.Comparer // nil: the objects are compared with none
 }
 
 // New returns an Audit without objects.
@@ -51,7 +51,6 @@ func New() *Audit {
 	return &Audit{
 		managers: map[Manager]*managerTally{},
 		findings: map[findingKey]*Finding{},
-		overlaps: map[[2]Manager]*Overlap{},
 	}
 }
 
@@ -76,7 +75,7 @@ func (a *Audit) Add(o Object) (found bool) {
 			return false
 		}
 	}
-	findings, byContract := a.held.compare(o, findings)
+	findings, byContract := a.compare(o, findings)
 	a.countEntries(o)
 	a.countFields(o)
 	a.countFindings(o.Ref, findings, false)
@@ -178,8 +177,6 @@ func (a *Audit) Report(complete bool) Report {
 	slices.SortFunc(report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), b.Objects-a.Objects, compareManagers(a.Manager, b.Manager), cmp.Compare(a.Remedy, b.Remedy))
 	})
-	report.Overlaps = a.sortedOverlaps()
-	report.Contract = a.held.report()
 	report.AbsentExamples = append([]view.Ref{}, report.AbsentExamples...)
 	report.Lists = append([]List{}, report.Lists...)
 	report.Problems = append([]string{}, report.Problems...)

@@ -113,21 +113,6 @@ func TestManagerRow(t *testing.T) {
 	}
 }
 
-func TestOverlaps(t *testing.T) {
-	got := report(
-		deployment("one", entry("b/Update", replicas), entry("a/Apply", both)),
-		deployment("two", entry("a/Apply", both), entry("b/Update", both)),
-		deployment("three", entry("a/Apply", replicas), entry("c/Apply", `{"f:spec":{"f:paused":{}}}`)),
-	).Overlaps
-	want := []owneraudit.Overlap{{
-		Managers: [2]owneraudit.Manager{{Name: "a", Operation: "Apply"}, {Name: "b", Operation: "Update"}},
-		Fields:   3, Objects: 2, Example: deployment("one").Ref, Path: ".spec.replicas", ServerPath: ".spec.replicas",
-	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
 func TestProblems(t *testing.T) {
 	torn := entry("torn\x1b[31m/Update", `{"f:spec":`)
 	without := entry("without/Apply", replicas)

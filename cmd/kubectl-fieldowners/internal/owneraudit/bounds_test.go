@@ -32,25 +32,6 @@ func TestManyManagers(t *testing.T) {
 	if first := got.Managers[0]; first.Shared != 1 {
 		t.Errorf("%s shares %d fields, want 1", first.Name, first.Shared)
 	}
-	const pairs = owneraudit.MaxOwners * (owneraudit.MaxOwners - 1) / 2
-	if len(got.Overlaps) != pairs || got.LeftOut.CrowdedFields != 1 {
-		t.Errorf("%d overlaps, want %d; %d crowded fields, want 1", len(got.Overlaps), pairs, got.LeftOut.CrowdedFields)
-	}
-}
-
-// TestManyPairs has more pairs of managers than are told apart.
-func TestManyPairs(t *testing.T) {
-	audit := owneraudit.New()
-	for i := range owneraudit.MaxOverlaps/2 + 1 {
-		audit.Add(deployment("one", entry(fmt.Sprintf("m%05d/Apply", i), both), entry(fmt.Sprintf("m%05d/Apply", i+1), both), entry("all/Update", both)))
-	}
-	got := audit.Report(true)
-	if len(got.Overlaps) != owneraudit.MaxOverlaps {
-		t.Errorf("%d overlaps, want %d", len(got.Overlaps), owneraudit.MaxOverlaps)
-	}
-	if got.LeftOut.Overlaps == 0 {
-		t.Error("nothing is said to be left out")
-	}
 }
 
 // TestManyNames has as many names as objects: managers, kinds and problems.
@@ -72,8 +53,8 @@ func TestManyNames(t *testing.T) {
 
 func TestReportHasNoNull(t *testing.T) {
 	got, err := json.Marshal(report())
-	const want = `{"complete":true,"objects":0,"bytes":0,"managedFieldsAbsent":0,"absentExamples":[],"managers":[],"findings":[],"overlaps":[],` +
-		`"lists":[],"problems":[],"problemCount":0,"leftOut":{"managers":0,"findings":0,"overlaps":0,"crowdedFields":0}}`
+	const want = `{"complete":true,"objects":0,"bytes":0,"managedFieldsAbsent":0,"absentExamples":[],"managers":[],"findings":[],` +
+		`"lists":[],"problems":[],"problemCount":0,"leftOut":{"managers":0,"findings":0}}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}

@@ -29,18 +29,6 @@ var web = contract.Contract{{
 	Applies: []string{".spec.replicas", ".metadata.labels", ".spec.paused"}, Updates: []string{".status"},
 }}
 
-// TestUnowned: what is owned on one object is owned; by Update the manager was not met.
-func TestUnowned(t *testing.T) {
-	got := compared(t, web, deployment("a", entry("web/Apply", replicas)), deployment("b", entry("web/Apply", both)), deployment("c", entry("x/Apply", both)))
-	want := &owneraudit.Contract{Unowned: []owneraudit.Unowned{{Manager: "web", Kind: "Deployment.apps", Operation: "Apply", Path: ".spec.paused"}}}
-	if diff := cmp.Diff(want, got.Contract); diff != "" || len(got.Findings) != 0 {
-		t.Errorf("%v (-want +got):\n%s", got.Findings, diff)
-	}
-	if r := report(deployment("a")); r.Contract != nil {
-		t.Errorf("without a contract: %v", r.Contract)
-	}
-}
-
 // TestContractFindingsAreCounted: objects, not fields, and by what is to be done.
 func TestContractFindingsAreCounted(t *testing.T) {
 	wide := entry("web/Update", `{"f:metadata":{"f:finalizers":{".":{},"v:\"x\"":{}}},"f:spec":{"f:replicas":{},"f:strategy":{}}}`)

@@ -91,47 +91,33 @@ func (a *Audit) rows() []ManagerRow {
 	return rows
 }
 
-// ownedField is a field of one object with the managers that name it.
-type ownedField struct {
-	path           fieldowners.Path
-	owners, leaves []Manager // all, and those that name nothing below the field
-}
-
-// fieldsOf returns the fields of an object that a manager names without anything below them.
-func (a *Audit) fieldsOf(o Object) (fields []*ownedField) {
-	ownership, _ := fieldowners.ParseReadable(o.ManagedFields)
-	known := map[string]*ownedField{}
+// countFields counts the fields of one object that a manager names without anything below them, by
+// manager.
+func (a *Audit) countFields(o Object) {
+	type field struct{ owners, leaves []Manager } // all, and those that name nothing below the field
+	fields := map[string]*field{}
 	add := func(to *[]Manager, m Manager) {
 		if !slices.Contains(*to, m) { // else by its entry in another apiVersion
 			*to = append(*to, m)
 		}
 	}
+	ownership, _ := fieldowners.ParseReadable(o.ManagedFields)
 	for _, entry := range ownership.Entries() {
 		manager := view.Owner(entry.Manager)
 		if a.managers[manager] == nil { // too many managers
 			continue
 		}
 		for _, path := range entry.Fields() {
-			field := known[path.String()]
-			if field == nil {
-				field = &ownedField{path: path}
-				known[path.String()], fields = field, append(fields, field)
+			if fields[path.String()] == nil {
+				fields[path.String()] = &field{}
 			}
-			add(&field.owners, manager)
+			add(&fields[path.String()].owners, manager)
 		}
 		for _, path := range entry.Leaves() {
-			add(&known[path.String()].leaves, manager)
+			add(&fields[path.String()].leaves, manager)
 		}
 	}
-	fields = slices.DeleteFunc(fields, func(f *ownedField) bool { return len(f.leaves) == 0 })
-	slices.SortFunc(fields, func(a, b *ownedField) int { return a.path.Compare(b.path) })
-	return fields
-}
-
-// countFields counts the fields of one object, by manager and by pair of managers.
-func (a *Audit) countFields(o Object) {
-	shared := map[[2]Manager][]fieldowners.Path{}
-	for _, field := range a.fieldsOf(o) {
+	for _, field := range fields {
 		for _, manager := range field.leaves {
 			row := &a.managers[manager].row
 			row.Fields++
@@ -139,50 +125,5 @@ func (a *Audit) countFields(o Object) {
 				row.Shared++
 			}
 		}
-		if len(field.owners) > MaxOwners {
-			a.report.LeftOut.CrowdedFields++
-			field.owners = field.owners[:MaxOwners]
-		}
-		for i, first := range field.owners {
-			for _, second := range field.owners[i+1:] {
-				pair := [2]Manager{first, second}
-				if first.Compare(second) > 0 {
-					pair[0], pair[1] = second, first
-				}
-				shared[pair] = append(shared[pair], field.path)
-			}
-		}
 	}
-	for _, pair := range slices.SortedFunc(maps.Keys(shared), comparePairs) {
-		a.countOverlap(o, pair, shared[pair])
-	}
-}
-
-func comparePairs(a, b [2]Manager) int { return cmp.Or(a[0].Compare(b[0]), a[1].Compare(b[1])) }
-
-// countOverlap counts the fields that two managers share on one object.
-func (a *Audit) countOverlap(o Object, pair [2]Manager, fields []fieldowners.Path) {
-	overlap := a.overlaps[pair]
-	switch {
-	case overlap == nil && len(a.overlaps) >= MaxOverlaps:
-		a.report.LeftOut.Overlaps += len(fields)
-		return
-	case overlap == nil:
-		overlap = &Overlap{Managers: pair, Example: o.Ref, Path: fields[0].String(), ServerPath: fields[0].ServerString()}
-		a.overlaps[pair] = overlap
-	}
-	overlap.Fields += len(fields)
-	overlap.Objects++
-}
-
-// sortedOverlaps returns the pairs, those with most fields first.
-func (a *Audit) sortedOverlaps() []Overlap {
-	overlaps := make([]Overlap, 0, len(a.overlaps))
-	for _, overlap := range a.overlaps {
-		overlaps = append(overlaps, *overlap)
-	}
-	slices.SortFunc(overlaps, func(a, b Overlap) int {
-		return cmp.Or(b.Fields-a.Fields, b.Objects-a.Objects, a.Managers[0].Compare(b.Managers[0]), a.Managers[1].Compare(b.Managers[1]))
-	})
-	return overlaps
 }

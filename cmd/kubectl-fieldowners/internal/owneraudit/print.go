@@ -12,18 +12,13 @@ import (
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 )
 
-// shownOverlaps is how many pairs of managers a table shows, unless it is wide.
-const shownOverlaps = 20
-
-// Print writes a report for people to read: managers, findings, overlaps.
+// Print writes a report for people to read: managers and findings.
 func Print(w io.Writer, r Report, screen view.Screen, wide bool) {
 	if len(r.Managers) == 0 {
 		return
 	}
 	printManagers(w, r.Managers, screen, wide)
 	printFindings(w, r.Findings, screen)
-	printContract(w, r.Contract, screen, wide)
-	printOverlaps(w, r.Overlaps, screen, wide)
 }
 
 func printManagers(w io.Writer, managers []ManagerRow, screen view.Screen, wide bool) {
@@ -94,57 +89,5 @@ func printFindings(w io.Writer, findings []Finding, screen view.Screen) {
 			fmt.Fprintf(w, "  and %d more\n", more)
 		}
 		say(w, screen, "what to do: %s", view.Safe(f.ToDo()))
-	}
-}
-
-// printContract prints what the contract allows and no manager owned.
-func printContract(w io.Writer, c *Contract, screen view.Screen, wide bool) {
-	if c == nil || len(c.Unowned) == 0 {
-		return
-	}
-	if !wide {
-		fmt.Fprintf(w, "\nNot owned by the manager that may, on any object here: %s of the contract (-o wide lists them)\n",
-			english.Plural(len(c.Unowned), "path", ""))
-		return
-	}
-	fmt.Fprintln(w, "\nNot owned by the manager that may, on any object here:")
-	var rows [][]string
-	for _, u := range c.Unowned {
-		rows = append(rows, []string{view.Safe(u.Manager), string(u.Operation), view.Safe(u.Kind), view.Safe(u.Path)})
-	}
-	screen.Table(w, []string{"MANAGER", "OPERATION", "KIND", "PATH"}, rows)
-}
-
-func printOverlaps(w io.Writer, overlaps []Overlap, screen view.Screen, wide bool) {
-	if len(overlaps) == 0 {
-		return
-	}
-	fmt.Fprintln(w, "\nManagers that own fields together, as they have the same values. Who sets")
-	fmt.Fprintln(w, "another value by Apply is in conflict, who does by Update takes the field. Most")
-	fmt.Fprintln(w, "of it is wanted; where it is likely to cause trouble there is a finding.")
-	var rows [][]string
-	for i, o := range overlaps {
-		if i == shownOverlaps && !wide {
-			break
-		}
-		rows = append(rows, []string{
-			o.Managers[0].String(), o.Managers[1].String(), strconv.Itoa(o.Fields), strconv.Itoa(o.Objects),
-			view.Safe(o.Path) + " of " + view.Safe(o.Example.String()),
-		})
-	}
-	header := []string{"MANAGER", "AND", "FIELDS", "OBJECTS", "EXAMPLE"}
-	if screen.Width > 0 && screen.Width < roomy && !wide { // too little would be left of an example
-		header = header[:4]
-		for i := range rows {
-			rows[i] = rows[i][:4]
-		}
-	}
-	if wide {
-		screen.Wide(w, header, rows)
-	} else {
-		screen.Table(w, header, rows)
-	}
-	if more := len(overlaps) - len(rows); more > 0 {
-		fmt.Fprintf(w, "and %d more pairs (-o wide)\n", more)
 	}
 }

@@ -23,9 +23,6 @@ type Report struct {
 
 	Managers []ManagerRow `json:"managers"` // those with most objects first
 	Findings []Finding    `json:"findings"` // in the order of rules, then of objects
-	Overlaps []Overlap    `json:"overlaps"` // those with most fields first; no findings
-
-	Contract *Contract `json:"contract,omitempty"` // absent: they were compared with none
 
 	Lists        []List   `json:"lists"`        // what was read of a cluster
 	Problems     []string `json:"problems"`     // the first of them
@@ -82,18 +79,6 @@ type Example struct {
 	Message string `json:"message"`
 }
 
-// Overlap is two managers that share fields: both set them to the same value, or one took over
-// the other's. If one of them applies another value, it conflicts; if one updates a field, it
-// takes the field. Where that is likely, there is a Finding as well.
-type Overlap struct {
-	Managers   [2]Manager `json:"managers"`
-	Fields     int        `json:"fields"`
-	Objects    int        `json:"objects"`
-	Example    view.Ref   `json:"example"`
-	Path       string     `json:"path"` // a field of the example
-	ServerPath string     `json:"serverPath"`
-}
-
 // List is one kind that was read.
 type List struct {
 	Resource  string `json:"resource"`
@@ -110,10 +95,6 @@ type List struct {
 type LeftOut struct {
 	Managers int `json:"managers"` // entries of managers beyond the first MaxManagers
 	Findings int `json:"findings"` // of rules and managers beyond the first MaxFindings
-	Overlaps int `json:"overlaps"` // fields of pairs beyond the first MaxOverlaps
-	// CrowdedFields are fields with more than MaxOwners owners, of which only the first
-	// were paired.
-	CrowdedFields int `json:"crowdedFields"`
 }
 
 // Limits of a report, so that it does not grow with the number of objects.
@@ -122,7 +103,5 @@ const (
 	MaxProblems = 20
 	MaxManagers = 10_000
 	MaxFindings = 5_000
-	MaxOverlaps = 5_000
-	MaxOwners   = 32
 	maxKinds    = 200 // and API versions, of one manager
 )

@@ -41,8 +41,7 @@ func TestAudit(t *testing.T) {
 			{Rule: "two", Manager: &alice, Objects: 2, Remedy: "Do this."},
 			{Rule: "two", Objects: 1, Remedy: "Do that."},
 		},
-		Overlaps: []owneraudit.Overlap{{Managers: [2]owneraudit.Manager{alice, hpa}, Fields: 10, Objects: 1, Example: deployment, Path: ".spec.replicas"}},
-		Lists:    []owneraudit.List{{Resource: "deployments.apps", Objects: 12_345, Snapshot: true}},
+		Lists: []owneraudit.List{{Resource: "deployments.apps", Objects: 12_345, Snapshot: true}},
 	}))
 }
 
@@ -68,12 +67,11 @@ func TestAuditHostile(t *testing.T) {
 		report.Findings = append(report.Findings, owneraudit.Finding{
 			Rule: evil, Manager: &manager, Remedy: fmt.Sprint(evil, i), Examples: []owneraudit.Example{{Ref: ref, Message: evil}},
 		})
-		report.Overlaps = append(report.Overlaps, owneraudit.Overlap{Managers: [2]owneraudit.Manager{manager, manager}, Example: ref, Path: evil})
 	}
 	html := auditPage(t, report)
 	hasNot(t, html, "<script", "\x1b", "\u202e")
-	has(t, html, "100 more managers: see -o json", "100 more findings: see -o json", "100 more pairs: see -o json")
-	if rows := strings.Count(html, "<tr>"); rows != 3*500+5 {
+	has(t, html, "100 more managers: see -o json", "100 more findings: see -o json")
+	if rows := strings.Count(html, "<tr>"); rows != 2*500+4 {
 		t.Errorf("%d rows", rows)
 	}
 }
