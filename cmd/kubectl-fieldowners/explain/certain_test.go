@@ -11,17 +11,15 @@ import (
 // string means one thing only.
 func TestNamesWhatItCan(t *testing.T) {
 	for server, want := range map[string]string{
-		".spec.replicas":                                                    ".spec.replicas",
-		".spec.strategy.type":                                               ".spec.strategy.type",
-		".data.x":                                                           ".data.x",
-		".metadata.annotations.example.com/team":                            `.metadata.annotations["example.com/team"]`,
-		".metadata.labels.app.kubernetes.io/name":                           `.metadata.labels["app.kubernetes.io/name"]`,
-		`.metadata.finalizers[="a.b/c"]`:                                    `.metadata.finalizers[="a.b/c"]`,
-		`.spec.ports[port=80,protocol="TCP"].name`:                          `.spec.ports[port=80,protocol="TCP"].name`,
-		".spec.template.metadata.labels.a.b/c":                              `.spec.template.metadata.labels["a.b/c"]`,
-		`.spec.template.spec.containers[name="web"].image`:                  `.spec.template.spec.containers[name="web"].image`,
-		`.spec.jobTemplate.spec.template.spec.containers[name="web"].image`: `.spec.jobTemplate.spec.template.spec.containers[name="web"].image`,
-		`.status.conditions[type="Ready"].status`:                           `.status.conditions[type="Ready"].status`,
+		".spec.replicas":                                   ".spec.replicas",
+		".spec.strategy.type":                              ".spec.strategy.type",
+		".data.x":                                          ".data.x",
+		".metadata.annotations.example.com/team":           `.metadata.annotations["example.com/team"]`,
+		".metadata.labels.app.kubernetes.io/name":          `.metadata.labels["app.kubernetes.io/name"]`,
+		`.metadata.finalizers[="a.b/c"]`:                   `.metadata.finalizers[="a.b/c"]`,
+		`.spec.ports[port=80,protocol="TCP"].name`:         `.spec.ports[port=80,protocol="TCP"].name`,
+		`.spec.template.spec.containers[name="web"].image`: `.spec.template.spec.containers[name="web"].image`,
+		`.status.conditions[type="Ready"].status`:          `.status.conditions[type="Ready"].status`,
 		".data.a.b":                       "", // "a.b", or b below a
 		".spec.config.log.level":          "",
 		".spec.selector.matchLabels.app":  "",

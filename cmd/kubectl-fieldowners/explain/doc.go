@@ -3,8 +3,8 @@
 //
 // # Contract
 //
-//  1. Answer reads the metav1.Status, the text that kubectl prints, and either quoted in a
-//     log. A text that was cut off is an error, never a part of the conflicts.
+//  1. Answer reads the text that kubectl prints, also quoted in a log or in a Status as JSON. A
+//     text that was cut off is an error, never a part of the conflicts.
 //  2. An answer without conflicts is an error that says what it is: a stale write, a create of
 //     what exists, another failure.
 //  3. A field that the server names ambiguously has a Path only if the live object, the intent
@@ -14,9 +14,6 @@
 //
 // Valid:
 //
-//	explanations, err := explain.Answer(printedByKubectl, live, intent)
+//	explanations, err := explain.Answer(printedByKubectl, lives, intents)
 //	fmt.Print(explanations[0])
-//
-// Invalid: one live object beside a text with the answers for several. Use Each, which asks for
-// the objects of each answer.
 package explain

@@ -22,7 +22,7 @@ are the ways you can resolve this warning:
 		},
 		"spec": map[string]any{"replicas": int64(4)},
 	}
-	explanations, err := explain.Answer([]byte(printed), live, nil)
+	explanations, err := explain.Answer([]byte(printed), []map[string]any{live}, nil)
 	if err != nil {
 		panic(err)
 	}

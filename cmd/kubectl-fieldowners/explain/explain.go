@@ -1,10 +1,8 @@
 package explain
 
 import (
-	"errors"
 	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"slices"
 
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
@@ -24,7 +22,6 @@ type Conflict struct {
 	ServerPath string           // as the answer names the field; ambiguous
 	Path       fieldowners.Path // the root if the field is ambiguous
 	Owner      fieldowners.Manager
-
 	// The values, if the intent and the live object are given and have the field. Those of a
 	// Secret are hidden.
 	Ours, Theirs           any
@@ -39,44 +36,31 @@ type Way struct {
 	Go      string `json:"go"`      // the policy of coapply.dev/apply that does it; an expression
 }
 
-// Answer reads the answer to an apply that met conflicts: the API server's metav1.Status, as
-// JSON or YAML, or the text that kubectl and others print of it, also quoted in a log. For a
-// text with the answers for several objects it returns an Explanation for each, in order; other
-// text is ignored.
+// Answer reads the answers to applies that met conflicts: the text that kubectl and others print,
+// also quoted in a log or in the API server's Status as JSON. It returns an Explanation for each
+// answer, in order; other text is ignored.
 //
-// live and intent, the apply configuration that was sent, may be nil. They show which fields
-// the server means, since its own strings are ambiguous, and both values. live also shows
-// whether client-side apply wrote the object, which kubectl would take over; without it, only
-// an owner's name does. They are about one object: for several answers use Each.
+// lives are live objects, and intents the apply configurations that were sent; both may be empty.
+// They show which fields the server means, since its own strings are ambiguous, and both values. A
+// live object also shows whether client-side apply wrote the object, which kubectl would take
+// over; without it, only an owner's name does. Of several objects, the one that has all fields in
+// conflict is meant; if several have them, no values are shown.
 //
 // The error says what an answer without conflicts is: a stale write, a create of what exists,
 // another failure, a text that was cut off.
-func Answer(answer []byte, live, intent map[string]any) ([]Explanation, error) {
-	if answers, _ := readAnswers(answer); len(answers) > 1 && (live != nil || intent != nil) {
-		return nil, fmt.Errorf("the text has the answers for %d objects, and does not say which of them the live object or the intent is: give one answer, or neither of the two", len(answers))
-	}
-	return Each(answer, func(Explanation) (map[string]any, map[string]any, error) { return live, intent, nil })
-}
-
-// Each is Answer for a text with the answers for several objects. objects is called with the
-// Explanation that is possible without objects, and returns the live object and the intent of
-// that answer, nil if it does not have them.
-func Each(answer []byte, objects func(Explanation) (live, intent map[string]any, err error)) ([]Explanation, error) {
-	answers, err := readAnswers(answer)
+func Answer(answer []byte, lives, intents []map[string]any) ([]Explanation, error) {
+	answers, err := readText(string(answer))
 	if err != nil {
 		return nil, err
 	}
 	var explanations []Explanation
-	for _, a := range answers {
-		e, err := a.explain(nil, nil)
+	for _, conflicts := range answers {
+		live, intent, err := objectsOf(conflicts, lives, intents, len(answers))
 		if err != nil {
 			return nil, err
 		}
-		live, intent, err := objects(e)
+		e, err := explanationOf(conflicts, live, intent)
 		if err != nil {
-			return nil, err
-		}
-		if e, err = a.explain(live, intent); err != nil {
 			return nil, err
 		}
 		explanations = append(explanations, e)
@@ -84,24 +68,55 @@ func Each(answer []byte, objects func(Explanation) (live, intent map[string]any,
 	return explanations, nil
 }
 
-// conflictAnswer is the content of one answer.
-type conflictAnswer struct {
-	object command.Subject
-	causes []Conflict // without paths and values
+// objectsOf returns the live object and the intent that an answer is about; nil if it is not known
+// which of several is meant.
+func objectsOf(conflicts []Conflict, lives, intents []map[string]any, answers int) (live, intent map[string]any, err error) {
+	candidates := [][]map[string]any{lives, intents}
+	for i, all := range candidates {
+		if len(all) == 1 && answers == 1 {
+			continue
+		}
+		candidates[i] = slices.DeleteFunc(slices.Clone(all), func(object map[string]any) bool {
+			return slices.ContainsFunc(conflicts, func(c Conflict) bool { return len(fieldowners.Locate(object, c.ServerPath)) == 0 })
+		})
+		if len(all) > 0 && len(candidates[i]) == 0 && answers == 1 {
+			return nil, nil, fmt.Errorf("none of the %d objects of --%s has the fields in conflict: give the file that was applied",
+				len(all), []string{"live", "intent"}[i])
+		}
+	}
+	for i, all := range candidates { // of two Deployments, the one that is in the other file
+		if other := candidates[1-i]; len(all) > 1 && len(other) > 0 {
+			candidates[i] = slices.DeleteFunc(slices.Clone(all), func(object map[string]any) bool {
+				return !slices.ContainsFunc(other, func(o map[string]any) bool { return isSame(object, o) })
+			})
+		}
+	}
+	only := func(all []map[string]any) map[string]any {
+		if len(all) != 1 {
+			return nil
+		}
+		return all[0]
+	}
+	return only(candidates[0]), only(candidates[1]), nil
 }
 
-func (a conflictAnswer) explain(live, intent map[string]any) (Explanation, error) {
-	object, err := a.subject(live, intent)
+// explanationOf explains the conflicts of one answer.
+func explanationOf(conflicts []Conflict, live, intent map[string]any) (Explanation, error) {
+	object, err := subjectOf(live, intent)
 	if err != nil {
 		return Explanation{}, err
 	}
-	ownership, err := ownershipOf(live)
+	entries, unread := fieldowners.EntriesOf(live)
+	ownership, err := fieldowners.Parse(entries)
+	if len(unread) > 0 {
+		err = unread[0]
+	}
 	if err != nil {
 		return Explanation{}, fmt.Errorf("the live object: %w", err)
 	}
 	e := Explanation{Object: object}
 	fields := byServerPath(ownership)
-	for _, c := range a.causes {
+	for _, c := range conflicts {
 		c.locate(fields, live, intent)
 		c.setValues(live, intent, fieldowners.IsSecret(object.Group, object.Kind))
 		e.Conflicts = append(e.Conflicts, c)
@@ -112,26 +127,4 @@ func (a conflictAnswer) explain(live, intent map[string]any) (Explanation, error
 		e.warnOfTakeover()
 	}
 	return e, nil
-}
-
-// causesOf returns the conflicts that a Status lists.
-func causesOf(status metav1.Status) ([]Conflict, error) {
-	var found []Conflict
-	if status.Details == nil {
-		return nil, nil
-	}
-	for i, cause := range status.Details.Causes {
-		if cause.Type != metav1.CauseTypeFieldManagerConflict {
-			continue
-		}
-		owner, err := fieldowners.ParseCause(cause.Message)
-		if err == nil && cause.Field == "" {
-			err = errors.New("it names no field")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("details.causes[%d]: %w", i, err)
-		}
-		found = append(found, Conflict{ServerPath: cause.Field, Owner: owner})
-	}
-	return found, nil
 }

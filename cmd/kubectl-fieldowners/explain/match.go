@@ -2,19 +2,21 @@ package explain
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
 )
 
-// subject returns the object that the answer is about, and an error if live or intent are
-// another one.
-func (a conflictAnswer) subject(live, intent map[string]any) (command.Subject, error) {
-	known := a.object
-	known.Kind = "" // what an answer has there is the name of a resource
+// subjectOf returns the object that live and intent are; zero if both are nil. The error says that
+// they are two objects.
+func subjectOf(live, intent map[string]any) (known command.Subject, err error) {
 	for i, object := range []map[string]any{live, intent} {
 		if object == nil {
 			continue
@@ -24,48 +26,36 @@ func (a conflictAnswer) subject(live, intent map[string]any) (command.Subject, e
 		switch {
 		case err != nil:
 			return command.Subject{}, fmt.Errorf("%s: %w", what, err)
-		case known.Name != "" && !mayBe(known, s):
-			return command.Subject{}, fmt.Errorf("%s is %s and the conflict is about %s: give the same object", what, s, known)
+		case i == 1 && live != nil && !isSame(live, intent):
+			return command.Subject{}, fmt.Errorf("%s is %s and the live object is %s: give the same object", what, s, known)
 		case s.Namespace == "": // as intents may be
 			s.Namespace = known.Namespace
 		}
 		known = s
 	}
-	if known.Kind == "" {
-		return a.object, nil
-	}
 	return known, nil
 }
 
-// mayBe reports whether both may be the same object, by what is known of both.
-func mayBe(s, other command.Subject) bool {
-	agree := func(a, b string) bool { return a == "" || b == "" || a == b }
-	return s.Name == other.Name && s.Group == other.Group && agree(s.Kind, other.Kind) && agree(s.Namespace, other.Namespace)
+// isSame reports whether two contents may be the same object: an intent may lack its namespace.
+func isSame(a, b map[string]any) bool {
+	x, _ := subjectOfObject(a)
+	y, _ := subjectOfObject(b)
+	if x.Namespace == "" || y.Namespace == "" {
+		x.Namespace, y.Namespace = "", ""
+	}
+	return x == y
 }
 
 func subjectOfObject(object map[string]any) (command.Subject, error) {
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	metadata, _ := object["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	namespace, _ := metadata["namespace"].(string)
-	version, err := schema.ParseGroupVersion(apiVersion)
+	o := unstructured.Unstructured{Object: object}
+	version, err := schema.ParseGroupVersion(o.GetAPIVersion())
 	switch {
 	case err != nil:
 		return command.Subject{}, err
-	case apiVersion == "" || kind == "" || name == "":
-		return command.Subject{}, fmt.Errorf("apiVersion, kind and metadata.name are needed, it has %q, %q and %q", apiVersion, kind, name)
+	case o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "":
+		return command.Subject{}, fmt.Errorf("apiVersion, kind and metadata.name are needed, it has %q, %q and %q", o.GetAPIVersion(), o.GetKind(), o.GetName())
 	}
-	return command.Subject{Group: version.Group, Kind: kind, Namespace: namespace, Name: name}, nil
-}
-
-// ownershipOf returns the ownership of an object, empty if it has no managed fields.
-func ownershipOf(object map[string]any) (fieldowners.Ownership, error) {
-	entries, unread := fieldowners.EntriesOf(object)
-	if len(unread) > 0 {
-		return fieldowners.Ownership{}, unread[0]
-	}
-	return fieldowners.Parse(entries)
+	return command.Subject{Group: version.Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}, nil
 }
 
 // locate sets the Path of the field that the server means: one with this name in the owner's
@@ -113,9 +103,39 @@ func (c *Conflict) setValues(live, intent map[string]any, secret bool) {
 	}
 	c.Ours, c.OursKnown = c.Path.Value(intent)
 	c.Theirs, c.TheirsKnown = c.Path.Value(live)
-	if secret && c.Path.HoldsSecret() {
-		c.Ours, c.Theirs = hideKnown(c.OursKnown), hideKnown(c.TheirsKnown)
+	if !secret || !c.Path.HoldsSecret() {
+		return
 	}
+	if c.OursKnown {
+		c.Ours = fieldowners.Hidden
+	}
+	if c.TheirsKnown {
+		c.Theirs = fieldowners.Hidden
+	}
+}
+
+// certain matches the texts of the API server that have one meaning in every object. Otherwise a
+// dot may separate two fields or be part of a map key, so that below a possible map there can be
+// one name at most. Keys of labels and annotations end the text.
+var certain = regexp.MustCompile(`^(?:(?:\.spec(?:\.template\.spec)?|\.status|\.metadata)?\.\w+(?:\.\w+|` +
+	`\[[^"\]](?:"(?:[^"\\]|\\.)*"|[^"\]])*\](?:\.\w+){0,2})?|\.metadata\.(?:labels|annotations)\.(.+))$`)
+
+// certainPath returns the path of such a text, and the root for any other.
+func certainPath(serverPath string) fieldowners.Path {
+	found := certain.FindStringSubmatch(serverPath)
+	if found == nil {
+		return fieldowners.Path{}
+	}
+	path, _ := fieldowners.ParsePath(strings.TrimSuffix(serverPath, "."+found[1]) + keyText(found[1]))
+	return path
+}
+
+// keyText returns the key of a map as paths have it; "" for none.
+func keyText(key string) string {
+	if key == "" {
+		return ""
+	}
+	return "[" + strconv.Quote(key) + "]"
 }
 
 // byServerPath returns the owned fields by the API server's names for them.

@@ -39,6 +39,14 @@ func entryOf(manager, operation, fields string) map[string]any {
 		"fieldsV1": map[string]any{"f:data": map[string]any{fields: map[string]any{}}}}
 }
 
+// list returns an object as a list; none for nil.
+func list(object map[string]any) []map[string]any {
+	if object == nil {
+		return nil
+	}
+	return []map[string]any{object}
+}
+
 // TestLocates explains a conflict on .data.a.b, which may be "a.b" or b below a.
 func TestLocates(t *testing.T) {
 	answer := `Apply failed with 1 conflict: conflict with "m": .data.a.b`
@@ -64,7 +72,7 @@ func TestLocates(t *testing.T) {
 			`.data.a.b: owned by m/Apply with "2", ours is "2"`},
 		{"neither has it", configMap(nil, nil), configMap(nil, nil), ".data.a.b: owned by m/Apply"},
 	} {
-		explanations, err := explain.Answer([]byte(answer), c.live, c.intent)
+		explanations, err := explain.Answer([]byte(answer), list(c.live), list(c.intent))
 		if err != nil {
 			t.Errorf("%s: %v", c.reason, err)
 			continue
@@ -80,28 +88,24 @@ func TestRefusesObjects(t *testing.T) {
 	other["metadata"].(map[string]any)["name"] = "b"
 	broken := entryOf("m", "Apply", "f:x")
 	broken["fieldsV1"] = map[string]any{"x": 1}
-	details := strings.Replace(statusJSON, `"details":{`, `"details":{"name":"z","kind":"configmaps",`, 1)
 	for _, c := range []struct {
 		reason, answer string
 		live, intent   map[string]any
 		want           string
 	}{
-		{"two objects", statusJSON, configMap(nil, nil), other, "the intent is ConfigMap shop/b and the conflict is about ConfigMap shop/a"},
-		{"two kinds", statusJSON, configMap(nil, nil), secretObject("x"), "the intent is Secret s and the conflict is about ConfigMap shop/a"},
-		{"another than the answer's", details, configMap(nil, nil), nil, "the live object is ConfigMap shop/a and the conflict is about z"},
-		{"two kinds of one name", statusJSON, configMap(nil, nil), of("v1", "Service", "shop", "a"), "the intent is Service shop/a and the conflict is about ConfigMap shop/a"},
-		{"two groups", statusJSON, configMap(nil, nil), of("x/v1", "ConfigMap", "shop", "a"), "the intent is ConfigMap shop/a and the conflict is about ConfigMap shop/a"},
-		{"two namespaces", statusJSON, configMap(nil, nil), of("v1", "ConfigMap", "other", "a"), "the intent is ConfigMap other/a and the conflict is about ConfigMap shop/a"},
+		{"two objects", statusJSON, configMap(nil, nil), other, "the intent is ConfigMap shop/b and the live object is ConfigMap shop/a"},
+		{"two kinds", statusJSON, configMap(nil, nil), secretObject("x"), "the intent is Secret s and the live object is ConfigMap shop/a"},
+		{"two kinds of one name", statusJSON, configMap(nil, nil), of("v1", "Service", "shop", "a"), "the intent is Service shop/a and the live object is ConfigMap shop/a"},
+		{"two groups", statusJSON, configMap(nil, nil), of("x/v1", "ConfigMap", "shop", "a"), "the intent is ConfigMap shop/a and the live object is ConfigMap shop/a"},
+		{"two namespaces", statusJSON, configMap(nil, nil), of("v1", "ConfigMap", "other", "a"), "the intent is ConfigMap other/a and the live object is ConfigMap shop/a"},
 		{"no name", statusJSON, nil, of("v1", "ConfigMap", "", ""), "the intent: apiVersion, kind and metadata.name are needed"},
 		{"no kind", statusJSON, nil, of("v1", "", "", "a"), "the intent: apiVersion, kind and metadata.name are needed"},
 		{"no version", statusJSON, nil, of("", "ConfigMap", "", "a"), "the intent: apiVersion, kind and metadata.name are needed"},
 		{"a bad version", statusJSON, nil, map[string]any{"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"},
 		{"managed fields of another shape", statusJSON, configMap("x", nil), nil, "the live object: metadata.managedFields"},
 		{"managed fields that cannot be read", statusJSON, configMap([]any{broken}, nil), nil, `the live object: managedFields[0] (manager "m")`},
-		{"several answers", statusJSON + statusJSON, nil, configMap(nil, nil), "the answers for 2 objects"},
-		{"several answers, and a live object", statusJSON + statusJSON, configMap(nil, nil), nil, "the answers for 2 objects"},
 	} {
-		explanations, err := explain.Answer([]byte(c.answer), c.live, c.intent)
+		explanations, err := explain.Answer([]byte(c.answer), list(c.live), list(c.intent))
 		if err == nil || !strings.Contains(err.Error(), c.want) || explanations != nil {
 			t.Errorf("%s: %v, %v; want %q", c.reason, explanations, err, c.want)
 		}
@@ -114,7 +118,7 @@ func TestHidesSecrets(t *testing.T) {
 		".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration", ".metadata.labels.l", ".type",
 	}
 	answer := fmt.Sprintf("Apply failed with %d conflicts: conflicts with \"m\":\n- %s", len(paths), strings.Join(paths, "\n- "))
-	explanations, err := explain.Answer([]byte(answer), secretObject("theirs"), secretObject("ours"))
+	explanations, err := explain.Answer([]byte(answer), list(secretObject("theirs")), list(secretObject("ours")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +145,7 @@ func TestColumns(t *testing.T) {
 	value := strings.Repeat("é", 200)
 	intent := configMap(nil, map[string]any{"a.b": value, "with space -f '": value})
 	answer := "Apply failed with 2 conflicts: conflicts with \"m\":\n- .data.a.b\n- .data.with space -f '\n"
-	explanations, err := explain.Answer([]byte(answer), intent, intent)
+	explanations, err := explain.Answer([]byte(answer), list(intent), list(intent))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +155,7 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	intent["data"] = map[string]any{"with space -f '" + value: value}
-	one, err := explain.Answer([]byte(`Apply failed with 1 conflict: conflict with "m": .data.with space -f '`+value), nil, intent)
+	one, err := explain.Answer([]byte(`Apply failed with 1 conflict: conflict with "m": .data.with space -f '`+value), nil, list(intent))
 	if err != nil {
 		t.Fatal(err)
 	}

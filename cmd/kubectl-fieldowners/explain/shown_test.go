@@ -1,7 +1,6 @@
 package explain_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -9,9 +8,6 @@ import (
 	"coapply.dev/fieldowners"
 	"coapply.dev/fieldowners/command"
 )
-
-const withDetails = `{"status":"Failure","code":409,"details":{"name":"a","kind":"configmaps",` +
-	`"causes":[{"reason":"FieldManagerConflict","message":"conflict with \"edit\" using v1","field":".data.x"}]}}`
 
 // TestObject holds which object an explanation is about.
 func TestObject(t *testing.T) {
@@ -21,12 +17,11 @@ func TestObject(t *testing.T) {
 		live, intent map[string]any
 		want         command.Subject
 	}{
-		{"as the answer has it", nil, nil, command.Subject{Kind: "configmaps", Name: "a"}},
 		{"the live object has more", configMap(nil, nil), nil, command.Subject{Kind: "ConfigMap", Namespace: "shop", Name: "a"}},
 		{"the intent has no namespace", configMap(nil, nil), anywhere, command.Subject{Kind: "ConfigMap", Namespace: "shop", Name: "a"}},
 		{"only the intent has one", anywhere, configMap(nil, nil), command.Subject{Kind: "ConfigMap", Namespace: "shop", Name: "a"}},
 	} {
-		if got := explainOne(t, withDetails, c.live, c.intent).Object; got != c.want {
+		if got := explainOne(t, statusJSON, c.live, c.intent).Object; got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.reason, got, c.want)
 		}
 	}
@@ -115,26 +110,5 @@ func TestPoliciesFit(t *testing.T) {
 	}
 	if whole != 80 {
 		t.Errorf("the longest policy on one line ends in column %d", whole)
-	}
-}
-
-// TestObjectsFail: what objects returns is returned.
-func TestObjectsFail(t *testing.T) {
-	gone := errors.New("gone")
-	explanations, err := explain.Each([]byte(statusJSON), func(explain.Explanation) (live, intent map[string]any, err error) { return nil, nil, gone })
-	if !errors.Is(err, gone) || explanations != nil {
-		t.Errorf("%v, %v", explanations, err)
-	}
-}
-
-// TestErrorsOfOne: an error of the only answer names no document, and one without a reason gives none.
-func TestErrorsOfOne(t *testing.T) {
-	for answer, want := range map[string]string{
-		strings.Replace(statusJSON, `"field":".data.x"`, `"field":""`, 1): "details.causes[0]: it names no field",
-		"Error from server: hunter2":                                      "this is an answer of the API server, but no conflict",
-	} {
-		if _, err := explain.Answer([]byte(answer), nil, nil); err == nil || err.Error() != want {
-			t.Errorf("%v, want %q", err, want)
-		}
 	}
 }

@@ -22,7 +22,7 @@ func lastAppliedOf(manager, operation, subresource string) map[string]any {
 
 func explainOne(t *testing.T, answer string, live, intent map[string]any) explain.Explanation {
 	t.Helper()
-	explanations, err := explain.Answer([]byte(answer), live, intent)
+	explanations, err := explain.Answer([]byte(answer), list(live), list(intent))
 	if err != nil || len(explanations) != 1 {
 		t.Fatalf("%d explanations, %v", len(explanations), err)
 	}

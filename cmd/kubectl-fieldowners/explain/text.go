@@ -1,9 +1,11 @@
 package explain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,11 +25,16 @@ var applyFailed = regexp.MustCompile(`Apply failed with (\d+) conflicts?: (.*)`)
 
 var (
 	quotedOwner  = regexp.MustCompile(`^conflicts? with \\"`) // of a message within a quoted string
-	serverReason = regexp.MustCompile(`Error from server(?: \((\w+)\))?:`)
+	serverReason = regexp.MustCompile(`Error from server(?: \((\w+)\))?:|"reason": ?"(\w+)"`)
 )
 
-// readText returns the answers in kubectl's output, or in a log.
-func readText(text string) ([]conflictAnswer, error) {
+// readText returns the conflicts of each answer in kubectl's output, in a log, or in a Status as
+// JSON; at least one.
+func readText(text string) ([][]Conflict, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, errors.New("nothing to explain, the input is empty: give the answer to an apply, " +
+			"such as what kubectl apply --server-side prints, or the API server's Status as JSON")
+	}
 	answers, err := readMessages(text)
 	if len(answers) > 0 || err != nil {
 		return answers, err
@@ -35,25 +42,33 @@ func readText(text string) ([]conflictAnswer, error) {
 	if quoted, ok := unquoteMessages(text); ok {
 		return readMessages(quoted)
 	}
+	return nil, whatElse(text)
+}
+
+// whatElse returns an error that says what a text without conflicts is. It does not repeat the
+// text, which may quote values. Only the message distinguishes a stale write from other answers
+// with code 409 (registry.OptimisticLockErrorMsg).
+func whatElse(text string) error {
 	server := serverReason.FindStringSubmatch(text)
 	switch {
 	case applyFailed.MatchString(text):
-		return nil, errors.New("the text of the conflict cannot be read: it is cut off, or quoted in a way that is not known here")
-	case isStaleWrite(text):
-		return nil, errStaleWrite
-	case strings.Contains(text, "(AlreadyExists)"):
-		return nil, errExists
-	case len(server) == 2 && server[1] != "":
-		return nil, fmt.Errorf("this is an answer of the API server, but no conflict: %s", server[1])
-	case len(server) == 2:
-		return nil, errors.New("this is an answer of the API server, but no conflict")
+		return errors.New("the text of the conflict cannot be read: it is cut off, or quoted in a way that is not known here")
+	case strings.Contains(text, "the object has been modified; please apply your changes to the latest version"):
+		return errors.New("this is a stale write and no conflict, although its code is 409 as well: " +
+			"the object changed after it was read, and no field manager is involved; " +
+			"leave metadata.resourceVersion out of the file, or read the object again and repeat the write")
+	case len(server) > 0 && slices.Contains(server, "AlreadyExists"):
+		return errors.New("this is AlreadyExists and no conflict, although its code is 409 as well: " +
+			"a create met an object of that name; apply it instead (kubectl apply --server-side), or take another name")
+	case len(server) > 0:
+		return errors.New("this is an answer of the API server, but no conflict: " + cmp.Or(server[1], server[2], "without a reason"))
 	}
-	return nil, errUnknown
+	return errors.New(`no conflict found: no text with "Apply failed with ... conflict", as the API server and kubectl write it`)
 }
 
 // readMessages reads all messages that are in the text unquoted.
-func readMessages(text string) ([]conflictAnswer, error) {
-	var answers []conflictAnswer
+func readMessages(text string) ([][]Conflict, error) {
+	var answers [][]Conflict
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i, line := range lines {
 		found := applyFailed.FindStringSubmatch(line)
@@ -70,7 +85,7 @@ func readMessages(text string) ([]conflictAnswer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
-		answers = append(answers, conflictAnswer{causes: causes})
+		answers = append(answers, causes)
 	}
 	return answers, nil
 }

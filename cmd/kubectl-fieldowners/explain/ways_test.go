@@ -27,7 +27,7 @@ func waysFixture(t *testing.T) explain.Explanation {
 	answer := "Apply failed with 6 conflicts: conflicts with \"before-first-apply\" using v1:\n- .data.a.b\n- .data.`\n" +
 		"conflicts with \"m\":\n- .data.a.b\n- .data.gone.x\n- .data.lost.x\nconflicts with \"\" using v1:\n- .data.gone.x\n"
 	live := configMap(nil, map[string]any{"a.b": "1", "`": "2"})
-	explanations, err := explain.Answer([]byte(answer), live, nil)
+	explanations, err := explain.Answer([]byte(answer), list(live), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestWays(t *testing.T) {
 // TestGoCompiles type-checks what the ways say in Go.
 func TestGoCompiles(t *testing.T) {
 	answer := `Apply failed with 1 conflict: conflict with "m": .data.x`
-	known, err := explain.Answer([]byte(answer), nil, configMap(nil, map[string]any{"x": "1"}))
+	known, err := explain.Answer([]byte(answer), nil, list(configMap(nil, map[string]any{"x": "1"})))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (w kubectlWorld) data(name string) map[string]any {
 // warned gives for each way whether it tells of the takeover.
 func warned(t *testing.T, printed string, live map[string]any) (ways []bool) {
 	t.Helper()
-	explanations, err := explain.Answer([]byte(printed), live, nil)
+	explanations, err := explain.Answer([]byte(printed), list(live), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

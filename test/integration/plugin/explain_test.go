@@ -93,7 +93,7 @@ func (w kubectlWorld) live(kind, apiVersion, name string) map[string]any {
 // another order than the Status.
 func conflictLines(t *testing.T, answer []byte, live, intent map[string]any) (lines []string) {
 	t.Helper()
-	explanations, err := explain.Answer(answer, live, intent)
+	explanations, err := explain.Answer(answer, list(live), list(intent))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, answer)
 	}
@@ -263,7 +263,7 @@ func TestExplainPlugin(t *testing.T) {
 		"  .metadata.annotations[\"a.b/c\"]\n    owner  one/Apply, apps/v1\n    live   \"one\"\n    yours  \"two\"\n"; !strings.HasPrefix(stdout, want) || stderr != "" || code != 0 {
 		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
 	}
-	explanations, err := explain.Answer([]byte(printed), w.live("Deployment", "apps/v1", "web"), nil)
+	explanations, err := explain.Answer([]byte(printed), list(w.live("Deployment", "apps/v1", "web")), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,4 +279,12 @@ func TestExplainPlugin(t *testing.T) {
 	if !strings.Contains(stdout, `["a.b/c"]`) || !strings.Contains(stdout, "one") || strings.Contains(stdout, "replicas") || code != 0 {
 		t.Errorf("%s: exit code %d, %s\n%s", explanations[0].Look, code, stderr, stdout)
 	}
+}
+
+// list returns an object as a list; none for nil.
+func list(object map[string]any) []map[string]any {
+	if object == nil {
+		return nil
+	}
+	return []map[string]any{object}
 }

@@ -17,9 +17,6 @@ type explainCommand struct {
 
 	file, live, intent string
 	output             string
-
-	lives, intents []map[string]any // of the files
-	answers        int
 }
 
 // NewExplain returns the command explain.
@@ -30,7 +27,7 @@ func NewExplain(p *objects.Reader) *cobra.Command {
 		Short: "Explain the conflicts that an apply met, and the three ways out",
 		Long: `Explain the conflicts that an apply met: who owns which field, and the three ways out as
 commands and as policies in Go. It reads what kubectl apply --server-side printed, the
-API server's Status, or a line of a log that quotes either. No cluster is asked.
+API server's Status as JSON, or a log that quotes either. No cluster is asked.
 
 Exit codes: 0 conflicts are explained, 2 there is none, or another error.`,
 		Example: `  kubectl apply --server-side -f web.yaml 2>&1 | kubectl fieldowners explain --intent web.yaml
@@ -55,20 +52,45 @@ func (e *explainCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if e.lives, err = e.objectsIn(e.live); err != nil {
+	lives, err := e.objectsIn(e.live)
+	if err != nil {
 		return err
 	}
-	if e.intents, err = e.objectsIn(e.intent); err != nil {
+	for _, live := range lives {
+		if err := e.checkLive(live); err != nil {
+			return err
+		}
+	}
+	intents, err := e.objectsIn(e.intent)
+	if err != nil {
 		return err
 	}
-	explanations, err := explain.Answer(answer, nil, nil)
-	if e.answers = len(explanations); err == nil && len(e.lives)+len(e.intents) > 0 {
-		explanations, err = explain.Each(answer, e.objectsOf)
-	}
+	explanations, err := explain.Answer(answer, lives, intents)
 	if err != nil {
 		return errors.New(view.Safe(err.Error()))
 	}
 	return e.print(explanations)
+}
+
+func (e *explainCommand) objectsIn(file string) ([]map[string]any, error) {
+	if file == "" {
+		return nil, nil
+	}
+	return e.ReadAll(file)
+}
+
+// checkLive returns an error for an object that was not read from a cluster, and prints what is not
+// known about its owners.
+func (e *explainCommand) checkLive(live map[string]any) error {
+	o := view.New(live)
+	if o.Absent && o.UID == "" { // the cluster's has one
+		return fmt.Errorf("--live %s: %s is no live object, as it has no metadata.uid: save the live one by kubectl get %s -o yaml --show-managed-fields; what was applied is --intent",
+			view.Safe(e.live), o, o.Target())
+	}
+	if o.Absent {
+		tell(e.ErrOut, o)
+	}
+	return nil
 }
 
 func (e *explainCommand) validate(cmd *cobra.Command) error {
