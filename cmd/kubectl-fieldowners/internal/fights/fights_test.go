@@ -25,11 +25,6 @@ func (s take) at() time.Time {
 	return fightStart.Add(time.Duration(s.second * float64(time.Second)))
 }
 
-func (s take) difference() fieldowners.Difference {
-	from, to, _ := strings.Cut(s.step, ">")
-	return fieldowners.Diff(heldBy(from), heldBy(to))
-}
-
 // heldBy gives .spec.replicas to appliers, to "a/u" by Update, to "a[scale]" by
 // Update through the scale.
 func heldBy(names string) fieldowners.Ownership {
@@ -60,56 +55,53 @@ func rally(n int, every float64, steps ...string) []take {
 	return takes
 }
 
+func newDetector(t *testing.T, perMinute int) *fights.Detector {
+	t.Helper()
+	f, err := fights.New(perMinute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // told returns a line for each fight that was told of.
 func told(f *fights.Detector, takes []take) []string {
 	var lines []string
 	for _, s := range takes {
-		for _, fight := range f.Observe("web", s.difference(), s.at()) {
-			lines = append(lines, fmt.Sprintf("%v: %s, %s %d since %v", s.second, fight.A, fight.B, fight.Times, fight.Since.Sub(fightStart)))
+		from, to, _ := strings.Cut(s.step, ">")
+		for _, fight := range f.Observe("web", heldBy(from), heldBy(to), s.at()) {
+			lines = append(lines, fmt.Sprintf("%v: %s since %v", s.second, fight.Message(), fight.Since.Sub(fightStart)))
 		}
 	}
 	return lines
 }
 
 func TestDetector(t *testing.T) {
+	ab := func(second string, times int, since string) string {
+		return fmt.Sprintf("%s: a/Apply and b/Apply took it from each other %d times in a minute since %s", second, times, since)
+	}
 	for _, test := range []struct {
 		reason string
 		takes  []take
 		want   []string // more than 3 moves a minute
 	}{
 		{"as many as are allowed", rally(3, 1, "a>b", "b>a"), nil},
-		{"one more", rally(4, 1, "a>b", "b>a"), []string{"3: a/Apply, b/Apply 4 since 0s"}},
+		{"one more", rally(4, 1, "a>b", "b>a"), []string{ab("3", 4, "0s")}},
 		{"slow enough: never more than 3 in a minute", rally(50, 20, "a>b", "b>a"), nil},
-		{"a bit faster: the fourth move is within the minute", rally(4, 19.5, "a>b", "b>a"),
-			[]string{"58.5: a/Apply, b/Apply 4 since 0s"}},
-		{"told again after a minute", rally(9, 10, "a>b", "b>a"), []string{"30: a/Apply, b/Apply 4 since 0s"}},
-		{"told again after a minute, with the times of the last one", rally(10, 10, "a>b", "b>a"),
-			[]string{"30: a/Apply, b/Apply 4 since 0s", "90: a/Apply, b/Apply 6 since 0s"}},
+		{"a bit faster: the fourth move is within the minute", rally(4, 19.5, "a>b", "b>a"), []string{ab("58.5", 4, "0s")}},
+		{"told again after a minute, with the times of the last one", rally(10, 10, "a>b", "b>a"), []string{ab("30", 4, "0s"), ab("90", 6, "0s")}},
 		{"one direction is no fight", rally(9, 1, "a>b"), nil},
-		{"nor is the other one", rally(9, 1, "b>a"), nil},
 		{"an applier and a scale", rally(4, 1, "a>kubectl[scale]", "kubectl[scale]>a"),
-			[]string{"3: a/Apply, kubectl/Update[scale] 4 since 0s"}},
-		{"one name, two operations", rally(4, 1, "a>a/u", "a/u>a"), []string{"3: a/Apply, a/Update 4 since 0s"}},
-		{"three in turn fight each with each", rally(8, 1, "a>b", "b>c", "c>a"),
-			[]string{"5: a/Apply, b/Apply 4 since 0s", "6: b/Apply, c/Apply 4 since 1s", "7: a/Apply, c/Apply 4 since 2s"}},
+			[]string{"3: a/Apply and kubectl/Update[scale] took it from each other 4 times in a minute since 0s"}},
+		{"one name, two operations", rally(4, 1, "a>a/u", "a/u>a"), []string{"3: a/Apply and a/Update took it from each other 4 times in a minute since 0s"}},
+		{"three in turn", rally(8, 1, "a>b", "b>c", "c>a"), []string{"3: a/Apply, b/Apply and c/Apply took it from each other 4 times in a minute since 0s"}},
 		{"a handover down a line is no fight", []take{{0, "a>b"}, {1, "b>c"}, {2, "c>d"}, {3, "d>e"}, {4, "e>f"}, {5, "f>g"}}, nil},
-		{"two that share a field and lose it to a third do not fight with each other", rally(8, 1, "a,b>c", "c>a", "a,b>c", "c>b"),
-			[]string{"4: a/Apply, c/Apply 4 since 0s", "4: b/Apply, c/Apply 4 since 0s"}},
-		{"ended and begun again within a minute: told once", append(rally(4, 1, "a>b", "b>a"), take{62, "a>b"}, take{62, "b>a"}, take{62, "a>b"}, take{62, "b>a"}),
-			[]string{"3: a/Apply, b/Apply 4 since 0s"}},
 		{"ended and begun again later: told again", append(rally(4, 1, "a>b", "b>a"), take{70, "a>b"}, take{71, "b>a"}, take{72, "a>b"}, take{73, "b>a"}),
-			[]string{"3: a/Apply, b/Apply 4 since 0s", "73: a/Apply, b/Apply 4 since 1m10s"}},
-		{"times that go back a little count as the last", []take{{9, "a>b"}, {8, "b>a"}, {7, "a>b"}, {6, "b>a"}},
-			[]string{"6: a/Apply, b/Apply 4 since 9s"}},
-		{"or as the last also where they would be too old later", []take{{70, "a>b"}, {12, "b>a"}, {73, "a>b"}, {74, "b>a"}},
-			[]string{"74: a/Apply, b/Apply 4 since 1m10s"}},
+			[]string{ab("3", 4, "0s"), ab("73", 4, "1m10s")}},
+		{"times that go back a little count as the last", []take{{9, "a>b"}, {8, "b>a"}, {7, "a>b"}, {6, "b>a"}}, []string{ab("6", 4, "9s")}},
 		{"a forged time spoils nothing", append([]take{{1e9, "a>b"}, {1e9, "b>a"}, {1e9, "a>b"}}, rally(4, 20, "a>b", "b>a")...), nil},
 	} {
-		f, err := fights.New(3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(test.want, told(f, test.takes)); diff != "" {
+		if diff := cmp.Diff(test.want, told(newDetector(t, 3), test.takes)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 		}
 	}
@@ -123,75 +115,63 @@ func TestRefuseNonsense(t *testing.T) {
 	}
 }
 
-func TestEnd(t *testing.T) {
-	f, err := fights.New(3)
-	if err != nil {
-		t.Fatal(err)
+// TestActsAreBounded: a thousand acts of a field are counted at most.
+func TestActsAreBounded(t *testing.T) {
+	lines := told(newDetector(t, 5), rally(5_000, 0.02, "a>b", "b>a"))
+	if len(lines) != 2 || !strings.Contains(lines[1], " 1000 times ") {
+		t.Errorf("told %q", lines)
 	}
-	told(f, rally(5, 10, "a>b", "b>a"))
+}
+
+// TestLoops shows writers in turn, by a letter each.
+func TestLoops(t *testing.T) {
 	for _, test := range []struct {
-		second float64
-		want   int
-	}{{40, 5}, {59, 5}, {60, 4}, {69, 4}, {70, 0}, {3600, 0}} {
-		active := f.Active(take{second: test.second}.at())
-		got := 0
-		for _, fight := range active {
-			got = fight.Times
-			if want := "a/Apply and b/Apply took it from each other"; !strings.Contains(fight.String(), want) {
-				t.Errorf("%v does not say %q", fight, want)
+		reason string
+		writes string
+		every  time.Duration
+		want   string // the managers of the first loop
+	}{
+		{"two answer each other", strings.Repeat("ab", 15), time.Second, "ab"},
+		{"not often enough yet", strings.Repeat("ab", 10), time.Second, ""},
+		{"too slow", strings.Repeat("ab", 100), 4 * time.Second, ""},
+		{"each writes a few times in a row", strings.Repeat("aaabb", 15), 500 * time.Millisecond, "ab"},
+		{"two in a row each, not often enough", strings.Repeat("aabb", 30), 1600 * time.Millisecond, ""},
+		{"three go round: told when two of them wrote often enough", strings.Repeat("abc", 15), time.Second, "bc"},
+		{"a third is there by chance", strings.Repeat("ab", 5) + "c" + strings.Repeat("ab", 10), time.Second, "ab"},
+		{"one alone, however often", strings.Repeat("a", 1000), time.Millisecond, ""},
+		{"one often, another seldom: a status that progresses", strings.Repeat("aaaaaaaaab", 9), 500 * time.Millisecond, ""},
+		{"many managers that write a few times each, as at a creation", strings.Repeat("abcdefgh", 9), 100 * time.Millisecond, ""},
+	} {
+		f, at, got, times := newDetector(t, 5), fightStart, "", 0
+		for _, w := range test.writes {
+			at = at.Add(test.every)
+			loop, is := f.Wrote("web", fieldowners.Manager{Name: string(w), Operation: metav1.ManagedFieldsOperationApply}, at)
+			if !is {
+				continue
+			}
+			if times++; times == 1 {
+				for _, m := range loop.Managers {
+					got += m.Name
+				}
 			}
 		}
-		if got != test.want {
-			t.Errorf("after %v s: %d moves, want %d", test.second, got, test.want)
+		if got != test.want || times > 1 {
+			t.Errorf("%s: %q, told %d times, want %q", test.reason, got, times, test.want)
 		}
-	}
-	f.Forget("other")
-	if len(f.Active(fightStart)) != 1 {
-		t.Error("the fight was forgotten with another object")
-	}
-	f.Forget("web")
-	if active := f.Active(fightStart); len(active) > 0 {
-		t.Errorf("forgotten, and still there: %v", active)
-	}
-	if lines := told(f, []take{{95, "a>b"}, {95, "b>a"}, {95, "a>b"}}); lines != nil {
-		t.Errorf("forgotten, and not counted anew: %v", lines)
 	}
 }
 
-// TestAreBounded moves more fields, by more managers, than are remembered.
-func TestAreBounded(t *testing.T) {
-	f, err := fights.New(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := fightStart
-	there, back := take{step: "a>b"}.difference(), take{step: "b>a"}.difference()
-	for i := range 15_000 {
-		for _, object := range []string{fmt.Sprint(i), "all the time"} {
-			f.Observe(object, there, now)
-			f.Observe(object, back, now)
+// TestNoLoopInAFight: managers that take a field from each other write in turn as well.
+func TestNoLoopInAFight(t *testing.T) {
+	f := newDetector(t, 5)
+	for i := range 100 {
+		step := []string{"a>b", "b>a"}[i%2]
+		from, to, _ := strings.Cut(step, ">")
+		at := fightStart.Add(time.Duration(i) * time.Second)
+		f.Observe("web", heldBy(from), heldBy(to), at)
+		if loop, is := f.Wrote("web", fieldowners.Manager{Name: to}, at); is {
+			t.Fatalf("%+v", loop)
 		}
-	}
-	active := f.Active(now)
-	if last := active[len(active)-1]; len(active) != 10_000 || last.Object != "all the time" || last.Times != 30_000 {
-		t.Errorf("%d fights are remembered, the last is %v; want those of the 10,000 fields that moved last", len(active), last)
-	}
-	for i := range 300 {
-		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
-		told(f, []take{{0, a + ">" + b}, {0, b + ">" + a}})
-	}
-	if n := len(f.Active(now)); n > 10_000+16*16 {
-		t.Errorf("%d fights are remembered: one field has more than 16 managers'", n)
-	}
-}
-
-func TestZeroDetector(t *testing.T) {
-	var f fights.Detector
-	moved := fieldowners.Difference{Moved: []fieldowners.Moved{{}}}
-	f.Forget("x")
-	before, after := heldBy("a"), heldBy("b")
-	if now := time.Unix(0, 0); len(f.Observe("x", moved, now))+len(f.ObserveWrite("x", before, after, now))+len(f.Active(now)) > 0 {
-		t.Error("fights that nobody made notice something")
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"coapply.dev/cmd/kubectl-fieldowners/internal/fights"
 	"coapply.dev/cmd/kubectl-fieldowners/internal/view"
 	"coapply.dev/fieldowners"
@@ -103,7 +105,7 @@ func (s change) moves(d fieldowners.Difference) []Event {
 
 func (s change) fight(f fights.Fight) Event {
 	e := s.event("fight").at(f.Path)
-	for _, m := range []fieldowners.Manager{f.A, f.B} {
+	for _, m := range f.Managers {
 		if m != (fieldowners.Manager{}) { // it may not be known who deleted a field
 			e.Managers = append(e.Managers, view.Owner(m))
 		}
@@ -112,10 +114,10 @@ func (s change) fight(f fights.Fight) Event {
 	return e
 }
 
-func (s change) loop(l fights.Loop[fieldowners.Manager]) Event {
+func (s change) loop(l fights.Loop) Event {
 	e := s.event("loop")
 	var texts []string
-	for _, m := range []fieldowners.Manager{l.InA, l.InB} {
+	for _, m := range l.Managers {
 		fields := s.after.fieldsOf(m)
 		e.Managers = append(e.Managers, view.Owner(m))
 		e.Fields = append(e.Fields, fields)
@@ -123,7 +125,7 @@ func (s change) loop(l fights.Loop[fieldowners.Manager]) Event {
 	}
 	e.Times = l.Times
 	e.Message = fmt.Sprintf("%s wrote in turn %d times in a minute and took nothing from each other: each may answer the other",
-		strings.Join(texts, " and "), l.Times)
+		english.WordSeries(texts, "and"), l.Times)
 	return e
 }
 

@@ -26,31 +26,19 @@ type reporter struct {
 
 	mu     sync.Mutex
 	fights *fights.Detector
-	loops  *fights.Loops[fieldowners.Manager]
 	fought bool
 	failed bool            // something could not be read
 	told   map[string]bool // what was reported of that
 	behind []error         // errors of watches that were interrupted at the end
 }
 
-const (
-	// fightsPerMinute is the number of moves of a field that are not yet a fight.
-	fightsPerMinute = 5
-	// turnsPerMinute is how many writes of two managers, in turn, are a loop.
-	turnsPerMinute = 20
-	// answerWithin is the time within which a manager answers another one. The server records
-	// times in seconds.
-	answerWithin = 2 * time.Second
-)
+// fightsPerMinute is how often a field may go from one manager to another one without a fight.
+const fightsPerMinute = 5
 
 // newReporter returns a reporter for which more moves of a field in a minute are a fight.
 func newReporter(perMinute int, out, errOut io.Writer) (*reporter, error) {
 	detector, err := fights.New(perMinute)
-	if err != nil {
-		return nil, err
-	}
-	loops, err := fights.NewLoops[fieldowners.Manager](turnsPerMinute, answerWithin)
-	return &reporter{out: out, errOut: errOut, fights: detector, loops: loops}, err
+	return &reporter{out: out, errOut: errOut, fights: detector}, err
 }
 
 // step prints what became of one object.
@@ -65,8 +53,6 @@ func (r *reporter) step(s change) error {
 		case part.after != nil:
 			events = append(events, r.whole(part, part.after, "created", "entered")...)
 		case part.before != nil:
-			r.fights.Forget(string(part.before.uid))
-			r.loops.Forget(string(part.before.uid))
 			events = append(events, r.whole(part, part.before, "deleted", "left")...)
 		}
 	}
@@ -82,10 +68,10 @@ func (r *reporter) changed(s change) []Event {
 		events = slices.DeleteFunc(s.moves(d), func(e Event) bool { return !r.asksFor(e) })
 	}
 	var alarms []Event
-	for _, fight := range r.fights.ObserveWrite(string(s.after.uid), s.before.ownership, s.after.ownership, s.at) {
+	for _, fight := range r.fights.Observe(string(s.after.uid), s.before.ownership, s.after.ownership, s.at) {
 		alarms = append(alarms, s.fight(fight))
 	}
-	for _, loop := range r.wrote(s, writers) {
+	if loop, is := r.wrote(s, writers); is {
 		alarms = append(alarms, s.loop(loop))
 	}
 	alarms = slices.DeleteFunc(alarms, func(e Event) bool { return !r.asksFor(e) })
@@ -207,19 +193,12 @@ func (r *reporter) print(events []Event) error {
 	return nil
 }
 
-// wrote returns the loops that are news. Writes to statuses are not counted, as a controller
-// answers each change of its object with one, nor are changes by several managers, which have
-// no order. Two managers that fight for a field write in turn too, and are reported as a fight.
-func (r *reporter) wrote(s change, writers []fieldowners.Manager) []fights.Loop[fieldowners.Manager] {
+// wrote returns a loop to report. Writes to statuses are not counted, as a controller answers each
+// change of its object with one, nor are changes by several managers, which have no order.
+func (r *reporter) wrote(s change, writers []fieldowners.Manager) (fights.Loop, bool) {
 	writers = slices.DeleteFunc(slices.Clone(writers), func(m fieldowners.Manager) bool { return m.Subresource == "status" })
 	if len(writers) != 1 || s.sum {
-		return nil
+		return fights.Loop{}, false
 	}
-	object, m := string(s.after.uid), writers[0]
-	loops := r.loops.Wrote(object, m.Name, m, s.at)
-	return slices.DeleteFunc(loops, func(l fights.Loop[fieldowners.Manager]) bool {
-		return !l.News || slices.ContainsFunc(r.fights.Active(s.at), func(f fights.Fight) bool {
-			return f.Object == object && f.A.Name == l.A && f.B.Name == l.B
-		})
-	})
+	return r.fights.Wrote(string(s.after.uid), writers[0], s.at)
 }
